@@ -6,7 +6,7 @@ use super::output::Said;
 /// How the process ended, by what the system says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this exit code.
+    /// On its own, with this exit code.
     Code(i32),
     /// By this signal.
     Signal(i32),

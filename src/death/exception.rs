@@ -75,7 +75,7 @@ pub(super) struct Tracebacks {
     open: Vec<Open>,
 }
 
-/// A traceback whose exception has not come.
+/// A traceback whose exception is still missing.
 #[derive(Debug)]
 struct Open {
     rank: Option<u32>,
@@ -110,7 +110,7 @@ pub(super) fn frame(line: &str) -> Option<String> {
     })
 }
 
-/// A message of which a paragraph is not filled.
+/// A message that becomes part of a paragraph.
 fn shortened(text: &str) -> String {
     const MOST: usize = 200;
     match text.char_indices().nth(MOST) {

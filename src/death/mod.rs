@@ -1,9 +1,9 @@
-//! Why a program died, told in one paragraph.
+//! Why a program died, in one paragraph.
 //!
 //! ```text
 //! kernel.rs     memory: limits, peaks and out-of-memory kills, read before and after
 //! output.rs     what the program's last lines say: exceptions, launchers, crashes
-//! exception.rs  a Python traceback, and which causes its exception stands for
+//! exception.rs  a Python traceback, and the causes behind its exception
 //! evidence.rs   all that is known of the end, as plain data
 //! cause.rs      what a program can die of; diagnosis.rs: the one cause that fits the evidence
 //! paragraph.rs  the words

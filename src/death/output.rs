@@ -4,10 +4,10 @@
 use super::cause::Cause;
 use super::exception::{Exception, Tracebacks, cause_of, frame};
 
-/// A traceback that lies further from the end was dealt with by the program.
+/// A traceback further from the end was handled by the program.
 const LAST_LINES: usize = 80;
 
-/// The process of which a launcher says that it failed first, before the launcher ended the others.
+/// The process that failed first according to a launcher, before the launcher ended the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failed {
     /// Who says so.
@@ -21,7 +21,7 @@ pub struct Failed {
 /// What the last lines say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
-    /// The exception that counts: of the rank that failed first, else the first that is no consequence of another.
+    /// The decisive exception: of the rank that failed first, else the first that is not a consequence of another.
     pub exception: Option<Exception>,
     /// Who failed first.
     pub failed: Option<Failed>,
@@ -144,7 +144,7 @@ impl Said {
             let first = own.clone().find(|(_, exception)| is_cause(exception)).or_else(|| own.next());
             return first.map(|(_, exception)| exception.clone());
         }
-        // What a program catches and prints itself lies further back.
+        // What a program catches and prints itself is further up.
         own.next_back().filter(|(at, _)| lines - at <= LAST_LINES).map(|(_, exception)| exception.clone())
     }
 }

@@ -16,7 +16,7 @@ pub struct Death {
     pub text: String,
 }
 
-/// Memory that changed by less is told as one figure.
+/// Memory that changed by less is one figure.
 const STEADY: f64 = 0.1;
 
 impl Death {
@@ -115,7 +115,7 @@ fn out_of_memory(who: &str, evidence: &Evidence<'_>) -> String {
     )
 }
 
-/// The limit on the address space, where there is one.
+/// The limit on the address space, if there is one.
 fn address_space(evidence: &Evidence<'_>) -> String {
     let limit = evidence.memory.address_space_bytes;
     limit
@@ -132,7 +132,7 @@ fn crash(who: &str, evidence: &Evidence<'_>) -> String {
     format!("{who} crashed in native code with {}{place}.", ended_by(evidence))
 }
 
-/// Of a kill whose sender nobody knows: what the kernel says of it.
+/// For a kill by an unknown sender: what the kernel says about it.
 fn no_kill(evidence: &Evidence<'_>) -> &'static str {
     match evidence.memory.killed_in_group.or(evidence.memory.killed_on_machine) {
         Some(_) => {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// What stands for no value.
+/// Cells without a value.
 const ABSENT: [&str; 9] = ["", "-", "na", "n/a", "nan", "null", "none", "nil", "?"];
 
 /// Splits rows.
@@ -42,7 +42,7 @@ impl Splitter {
             }
             _ => row,
         };
-        // There is room for whatever the row holds, so that all of it is split at once.
+        // There is room for any row, so that all of it is split at once.
         cells.len = self.reader.read_record(row, &mut cells.text, &mut cells.ends).3;
     }
 }
@@ -53,7 +53,7 @@ impl Cells {
         self.len
     }
 
-    /// One of them, without spaces around it; empty where there is none.
+    /// One of them, without spaces around it; empty if there is none.
     pub(super) fn get(&self, at: usize) -> &str {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         let cell = if at < self.len { &self.text[start..self.ends[at]] } else { &[] };
@@ -66,12 +66,12 @@ impl Cells {
     }
 }
 
-/// Whether a cell says that there is no value.
+/// Whether a cell has no value.
 pub(super) fn is_absent(text: &str) -> bool {
     ABSENT.iter().any(|absent| absent.eq_ignore_ascii_case(text))
 }
 
-/// The number in a cell. With decimal commas a point is no part of a number.
+/// The number in a cell. With decimal commas a point is not part of a number.
 pub(super) fn number(text: &str, has_decimal_commas: bool) -> Option<f64> {
     if !has_decimal_commas {
         return text.parse().ok();
@@ -84,14 +84,14 @@ pub(super) fn number(text: &str, has_decimal_commas: bool) -> Option<f64> {
 pub(super) struct IsoTime {
     /// Nanoseconds since 1970.
     pub(super) ns: f64,
-    /// Whether the text tells its offset from UTC; else it is taken as UTC.
+    /// Whether the text contains its offset from UTC; without one it is taken as UTC.
     pub(super) has_zone: bool,
 }
 
 /// Reads `2026-02-03T04:05:06.789+01:00`, with a space instead of the T, a comma before the fraction, or slashes in the
 /// date, too.
 pub(super) fn iso_time(text: &str) -> Option<IsoTime> {
-    // Dates alone, and numbers, which are the usual case, are none.
+    // Dates alone, and numbers, which are the usual case, are not.
     if text.len() < 14 || !text.is_char_boundary(10) || !text.as_bytes()[..4].iter().all(u8::is_ascii_digit) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Which columns of a table are used, and as what: those that a person names, and those whose names are plain.
+//! Which columns of a table are used, and as what: those that the user names, and those with plain names.
 
 use super::account::Account;
 use super::cells::{IsoTime, is_absent, iso_time, number};
@@ -161,7 +161,7 @@ pub(super) fn of_marks(table: &Table, account: &mut Account) -> Result<Vec<Mappi
     Ok(mappings)
 }
 
-/// Finds the units of time stamps that are written without one. What is no time stamp after all is left out.
+/// Determines the units of time stamps without one. What turns out not to be a time stamp is left out.
 fn resolve_stamps(
     table: &Table,
     given: &Given,
@@ -209,7 +209,7 @@ fn since_1970(number: f64) -> Option<Scale> {
     ["s", "ms", "us", "ns"].iter().filter_map(|unit| Scale::named(unit)).find(fits)
 }
 
-/// A step's duration is needed; where it is not told, start and end tell it.
+/// A step needs a duration; without one, start and end give it.
 fn need_a_duration(table: &Table, mappings: &mut Vec<Mapping>, account: &mut Account) -> Result<(), ImportError> {
     let at = |role: Role, mappings: &[Mapping]| mappings.iter().position(|mapping| mapping.role == role);
     let (start, end) = (at(Role::Start, mappings), at(Role::End, mappings));

@@ -22,12 +22,12 @@ pub(super) struct Dialect {
     pub(super) has_decimal_commas: bool,
     /// The columns' names.
     pub(super) columns: Vec<String>,
-    /// Whether these stand in a comment, so that the first row has numbers.
+    /// Whether these are in a comment, so that the first row has numbers.
     pub(super) has_head_in_comment: bool,
 }
 
 impl Dialect {
-    /// Looks at the first rows; `separator` where that is known.
+    /// Looks at the first rows; `separator` is given if it is known.
     pub(super) fn of(input: &Input, separator: Option<u8>) -> Result<Self, ImportError> {
         let rows = first_rows(input)?;
         let Some(head) = rows.first() else { return Err(input.useless("is empty")) };
@@ -81,7 +81,7 @@ fn first_rows(input: &Input) -> Result<Vec<Vec<u8>>, ImportError> {
     Ok(rows)
 }
 
-/// What to say of a row that is no UTF-8.
+/// The message about a row that is not UTF-8.
 pub(super) fn no_text(input: &Input, line: u64) -> ImportError {
     input.useless(format!("line {line} is not UTF-8 text: save the table as UTF-8"))
 }

@@ -10,7 +10,7 @@ use super::survey::Survey;
 use super::units::Scale;
 use gnntop_analysis::figures::{count, duration, percent};
 
-/// Rows below which nothing is said of how a value behaves.
+/// With fewer rows nothing is said about how a value behaves.
 const ENOUGH: u64 = 20;
 
 /// What to warn of in a table that was read.
@@ -73,7 +73,7 @@ fn other_unit(rows: &Rows<'_>, ratio: f64) -> Option<String> {
     Some(format!("If {column} is in {unit}, say --column duration={column}:{unit}"))
 }
 
-/// A wait that was taken to lie before its step may well be inside it.
+/// A wait assumed to be before its step may be inside it.
 fn waits_against_stamps(survey: &Survey, rows: &Rows<'_>) -> Option<String> {
     let waits: Vec<&Mapping> = rows.mappings().filter(|mapping| matches!(mapping.role, Role::Before(_))).collect();
     let (first, odd, elapsed_ns) = (waits.first()?, &survey.odd, survey.elapsed_ns());
@@ -153,7 +153,7 @@ fn phases_against_steps(survey: &Survey, rows: &Rows<'_>) -> Result<Option<Strin
     )))
 }
 
-/// Counters fall only when they are started anew, and what was counted in a step is not negative.
+/// Counters fall only when they start again, and what was counted in a step is not negative.
 fn doubtful_values(mapping: &Mapping, values: &Values) -> Option<String> {
     let Mapping { role, column, scale, .. } = mapping;
     match role {

@@ -11,7 +11,7 @@ pub enum ImportError {
         /// What the system said.
         error: std::io::Error,
     },
-    /// A column that was asked for is not there.
+    /// A requested column does not exist.
     #[error("{path} has no column {column:?}; it has {there}")]
     NoColumn {
         /// The file.

@@ -16,22 +16,22 @@ pub struct MarkFile {
     pub path: std::path::PathBuf,
 }
 
-/// What is said beside the table.
+/// What is given besides the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
-    /// What columns mean, beside those whose names are plain.
+    /// The meaning of columns, besides those with plain names.
     pub columns: Vec<Mapping>,
-    /// Columns that are left alone, whatever their names.
+    /// Columns to ignore, whatever their names.
     pub ignored: Vec<String>,
-    /// What separates the columns; guessed where it is not given.
+    /// The separator of columns; guessed by default.
     pub separator: Option<u8>,
     /// Events in tables of their own.
     pub marks: Vec<MarkFile>,
     /// Columns that must have these values for a row to count.
     pub only: Vec<(String, String)>,
-    /// Graphs, or whatever the batches are made of, in every step.
+    /// Graphs, or other samples, in every step's batch.
     pub batch_size: Option<u64>,
-    /// Where the rank that was measured stands in its run.
+    /// The measured rank's place in its run.
     pub place: Option<Place>,
     /// Numbers of the whole run, such as `micro-batches`, which become marks at its start.
     pub facts: Vec<(String, f64)>,

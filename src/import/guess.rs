@@ -1,11 +1,11 @@
-//! What the columns of a table mean by their names, as far as that is plain.
+//! What the columns of a table mean by their names, if that is plain.
 
 use gnntop_wire::phase::{DATA_WAIT, STANDARD};
 
 use super::mapping::{Mapping, Role};
 use super::units::{Scale, split_unit};
 
-/// Names of columns without a unit, whatever their case and whatever joins their words.
+/// Names of columns without a unit, in any case and with any separator between their words.
 const PLAIN: [(&str, Role); 31] = [
     ("step", Role::Step),
     ("step_idx", Role::Step),
@@ -61,10 +61,10 @@ const RUNNING_STARTS: [&str; 4] = ["total_", "cumulative_", "cum_", "accumulated
 /// What a column of names of phases is called.
 const PHASE_NAMES: [&str; 2] = ["phase", "phase_name"];
 
-/// What each column means, where that is plain.
+/// The meaning of each column, if it is plain.
 pub fn guess(columns: &[String]) -> Vec<Mapping> {
     let mut found: Vec<Mapping> = columns.iter().filter_map(|column| of_column(column)).collect();
-    // The phases of a step in the order in which it runs through them, whatever the table's order.
+    // The phases of a step in the order in which it runs through them, not in the table's.
     let order = |mapping: &Mapping| match &mapping.role {
         Role::Phase(name) | Role::Before(name) => STANDARD.iter().position(|standard| standard == name),
         _ => None,

@@ -11,12 +11,12 @@ use super::error::ImportError;
 
 /// Bytes of text that are read at the most, also of what gzip packs a thousandfold.
 pub(super) const MAX_BYTES: u64 = 8 << 30;
-/// Bytes that tell what a file is.
+/// Bytes that identify a file's format.
 const HEAD_LEN: u64 = 4;
 /// Bytes that are read at a time.
 const CHUNK_LEN: usize = 64 * 1024;
 
-/// What begins so is no text, and what to do about it.
+/// A file that begins with these bytes is not text; and what to do about it.
 const OTHERS: [(&[u8], &str); 6] = [
     (b"PK\x03\x04", "is a spreadsheet or a zip archive: save it as CSV, or unpack it"),
     (b"PAR1", "is a Parquet file: write it as CSV, with to_csv in pandas"),
@@ -72,7 +72,7 @@ impl Input {
         &self.path
     }
 
-    /// How the text is packed and written, where that is unusual.
+    /// How the text is packed and encoded, if that is unusual.
     pub(super) fn form(&self) -> Option<&'static str> {
         match (self.is_packed, self.encoding) {
             (false, Encoding::Utf8) => None,
@@ -133,7 +133,7 @@ fn rewindable(mut file: File) -> io::Result<File> {
     Ok(copy)
 }
 
-/// UTF-8 made of UTF-16. What is no character becomes the replacement character.
+/// Converts UTF-16 to UTF-8. Invalid characters become the replacement character.
 struct Utf16<R> {
     input: R,
     is_big_endian: bool,

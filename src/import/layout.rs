@@ -1,11 +1,11 @@
-//! Where steps lie on the recording's clock, one after the other, so that no table has to be held in memory.
+//! The positions of steps on the recording's clock, one after the other, so that no table has to be held in memory.
 
 use super::rows::Measured;
 use super::writer::START_NS;
 
 /// Lays one step after the other.
 pub(super) struct Layout {
-    /// Time stamp of [`START_NS`]; `None` where there are none to go by.
+    /// Time stamp of [`START_NS`]; `None` without time stamps.
     zero_ns: Option<f64>,
     /// End of the step before.
     t_ns: f64,

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, Read};
 
-/// Bytes of a row at the most: what has no ends of lines is no table, and must not fill the memory.
+/// Most bytes of a row: a file without line ends is not a table, and must not fill the memory.
 const MAX_LEN: usize = 1 << 20;
 /// What some programs put in front of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -13,7 +13,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) enum BadLine {
     /// The file cannot be read on.
     Io(io::Error),
-    /// The row in this line is no row, for this reason.
+    /// The line is not a row, for this reason.
     Row(u64, &'static str),
 }
 
@@ -64,7 +64,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Appends a line without its end; false where there is none.
+    /// Appends a line without its end; returns false if there is none.
     fn append(&mut self, row: &mut Vec<u8>) -> Result<bool, BadLine> {
         let room = MAX_LEN.saturating_sub(row.len()) as u64;
         let read = (&mut self.input).take(room).read_until(b'\n', row).map_err(BadLine::Io)?;

@@ -93,7 +93,7 @@ impl Role {
         matches!(self, Self::Duration | Self::Phase(_) | Self::Before(_))
     }
 
-    /// Whether the column holds when something was: ISO 8601 has no unit, and the size of a number tells it.
+    /// Whether the column contains points in time: ISO 8601 has no unit, and a number's size shows it.
     pub(super) fn is_stamp(&self) -> bool {
         matches!(self, Self::Start | Self::End)
     }

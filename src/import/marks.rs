@@ -40,7 +40,7 @@ impl Placed<'_> {
     }
 }
 
-/// Places marks, and counts those for which there is no place.
+/// Places marks, and counts those without a place.
 struct Placing<'a> {
     files: &'a [MarkFile],
     placed: Vec<Placed<'a>>,
@@ -78,7 +78,7 @@ const NOT_THEN: &str = "they are far outside the run: do they use the table's cl
 const NO_STEP: &str = "the table has no such step: are they from this run?";
 const NO_PLACE: &str = "they have neither a time nor a step";
 
-/// Reads the marks and finds their times, in whose order they come.
+/// Reads the marks and finds their times, by which they are sorted.
 pub(super) fn place<'a>(
     files: &'a [MarkFile],
     rows: &Rows<'_>,
@@ -90,7 +90,7 @@ pub(super) fn place<'a>(
         read(at, file, &mut marks, account)?;
     }
     let (mut placing, mut by_step) = (Placing { files, placed: Vec::new(), lost: Vec::new() }, Vec::new());
-    // As far behind the run as the run is long, a mark is of another one.
+    // A mark further after the run than the run is long belongs to another run.
     let latest_ns = START_NS as f64 + 2.0 * survey.elapsed_ns() + 2.0 * survey.usual_ns() + 1e9;
     for mark in marks {
         match (mark.end_ns, survey.zero_ns(), mark.step) {
@@ -136,7 +136,7 @@ fn place_in_steps(
         while let Some(mark) = marks.next_if(|mark| mark.step == Some(own)) {
             let half_ns = mark.duration_ns.unwrap_or(0.0) / 2.0;
             let shows = half_ns > 0.0 && step.duration_ns - survey.usual_ns() >= half_ns;
-            // Without time stamps there is no time between steps in which it could lie.
+            // Without time stamps there is no time between steps for it.
             placing.put(mark, if shows || !survey.has_times { end_ns } else { end_ns + 1 });
         }
         Ok(())

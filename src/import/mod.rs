@@ -6,7 +6,7 @@
 //! trace.json ─▶ input.rs ─▶ chrome ─────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! What comes out is a recording like any other, whose publisher says that it was imported. Nothing is made up: what
+//! The result is a recording like any other, whose publisher says that it was imported. Nothing is made up: what
 //! the input does not tell, such as the time between steps that have no time stamps, is said in the recording's head;
 //! and what it says that cannot be is refused, or warned of, with its line.
 

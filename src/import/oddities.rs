@@ -8,9 +8,9 @@ use gnntop_analysis::figures::count;
 pub(super) const ROUNDING: f64 = 0.02;
 /// ...and single times by as much, in nanoseconds: time stamps often have three digits.
 const ROUNDING_NS: f64 = 1.5e6;
-/// Steps that add up to so many times the time they lie in cannot be right.
+/// Steps whose sum is so many times the time between first and last cannot be right.
 pub(super) const IMPOSSIBLE: f64 = 2.0;
-/// A time that rises in every row to more than so many times its first value may count since the start.
+/// A time that increases in every row to more than this many times its first value may count since the start.
 const MANY_TIMES: f64 = 5.0;
 /// Rows in which something was seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -148,7 +148,7 @@ impl Oddities {
     }
 }
 
-/// Whether a column has values beside the steps.
+/// Whether a column has values outside of steps.
 pub(super) fn is_value(mapping: &Mapping) -> bool {
     matches!(mapping.role, Role::Signal(_) | Role::Total(_) | Role::Cumulative(_) | Role::Counter(_))
 }

@@ -50,7 +50,7 @@ impl Sorter {
         Ok(Order { file: self.file, stretches: self.stretches })
     }
 
-    /// Sorts what is in memory and writes it behind what is in the file.
+    /// Sorts what is in memory and appends it to the file.
     fn lay_down(&mut self) -> io::Result<()> {
         self.rows.sort_unstable_by_key(|(key, line, _)| (*key, *line));
         let start = self.stretches.last().map_or(0, |before| before.end);
@@ -70,7 +70,7 @@ impl Sorter {
     }
 }
 
-/// What stands before a row in the file. A row is at most 1 MiB long.
+/// The header of a row in the file. A row is at most 1 MiB long.
 #[derive(Clone, Copy)]
 struct Head {
     key: u64,
@@ -135,7 +135,7 @@ pub(super) struct Merged<'a> {
 }
 
 impl Merged<'_> {
-    /// Puts the next row into `row` and gives its key and line; `None` behind the last.
+    /// Puts the next row into `row` and returns its key and line; `None` after the last.
     pub(super) fn next(&mut self, row: &mut Vec<u8>) -> io::Result<Option<(u64, u64)>> {
         let Some(Reverse((key, line, at))) = self.next.pop() else { return Ok(None) };
         std::mem::swap(row, &mut self.stretches[at].row);

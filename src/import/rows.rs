@@ -1,4 +1,4 @@
-//! The rows of a table as steps, read anew each time they are gone through: tables may be larger than the memory.
+//! The rows of a table as steps, read from the file each time: tables may be larger than the memory.
 
 use std::cell::OnceCell;
 
@@ -20,13 +20,13 @@ const WHOLE: [&str; 4] = ["step", "total", "iteration", "batch"];
 /// The longest wait of a first row that is believed where its column counts since the start.
 const FIRST_WAIT_NS: f64 = 60e9;
 
-/// Columns that tell apart what must not be one recording.
+/// Columns that distinguish runs or ranks, which must not be in one recording.
 const APART: [&str; 6] = ["run", "run_num", "run_id", "run_name", "rank", "global_rank"];
 
-/// One step, as the table tells it. Times are nanoseconds.
+/// One step of the table. Times are nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
-    /// Where it is told; the first of its rows.
+    /// Its line; the first of its rows.
     pub(super) line: u64,
     /// The table's own number, or else that of the row.
     pub(super) step: u64,
@@ -71,7 +71,7 @@ pub(super) struct Rows<'a> {
     long: Option<(usize, Vec<String>)>,
     /// Which of a step's values add up.
     are_totals: Vec<bool>,
-    /// A column that tells runs or ranks apart, and what it says first.
+    /// A column that distinguishes runs or ranks, and its first value.
     apart: Option<(usize, OnceCell<String>)>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Rows<'a> {
         Ok(Self { table, columns: places, conditions, batch_size: given.batch_size, long, are_totals, apart })
     }
 
-    /// An order of the rows that count, by what they tell.
+    /// An order of the counted rows, by their values.
     pub(super) fn order_by(&self, key: impl Fn(&Measured) -> u64) -> Result<Order, ImportError> {
         let (mut step, mut number) = (Measured::default(), 0);
         self.table.order_by(|row| {
@@ -282,7 +282,7 @@ fn stamp(row: &Row<'_>, at: usize, factor: f64) -> Result<f64, ImportError> {
     row.stamp(at, factor)?.ok_or_else(|| row.no_stamp(at))
 }
 
-/// Takes up what a row tells of its step; `are_totals` says which of its values add up.
+/// Adds a row's values to its step; `are_totals` says which of them add up.
 fn merge(step: &mut Measured, row: &Measured, are_totals: &[bool]) {
     let starts_ns = row.start_ns.or_else(|| row.end_ns.map(|end_ns| end_ns - row.duration_ns));
     step.start_ns = step.start_ns.into_iter().chain(starts_ns).reduce(f64::min);

@@ -1,4 +1,4 @@
-//! Columns of times that count since the start: they are told by their names and recognised by never falling.
+//! Columns of times that count since the start: recognised by their names and by never falling.
 
 use super::account::Account;
 use super::error::ImportError;
@@ -80,7 +80,7 @@ impl Before {
         };
         let grown = ns - std::mem::replace(last, ns);
         if grown < 0.0 {
-            // It was started anew.
+            // It started again.
             self.fallen = self.fallen.or(Some(at));
             return ns;
         }

@@ -45,7 +45,7 @@ const READ: [(&str, Unit, bool); 33] = [
 /// Characters of a name that are compared with those of known ones.
 const LONGEST: usize = 100;
 
-/// Why a column of measured values will be of no use, and what to do; `None` where it is of use.
+/// Why a column of measured values will be of no use, and what to do; `None` if it is of use.
 pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
     let (name, counts_up) = match &mapping.role {
         Role::Signal(name) => (name, false),
@@ -72,7 +72,7 @@ pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
     given.map(|given| format!("{column} is in {given:?}, but {name} is read in {unit:?}: check its unit"))
 }
 
-/// Whether a name is a known one, with a number where that has `N`. Energy of what is one alone needs no number.
+/// Whether a name is known, with a number for its `N`. Energy of a single component needs no number.
 fn matches(known: &str, name: &str) -> bool {
     let part = |(known, part): (&str, &str)| known == part || known == "N" && part.parse::<u32>().is_ok();
     let alone = known.ends_with("energy") && !known.starts_with("gpu");

@@ -35,14 +35,14 @@ pub struct Imported {
     pub account: Account,
 }
 
-/// Imports the table at `path`, with the columns that `given` names and, beyond them, those whose names are plain.
+/// Imports the table at `path`, with the columns that `given` names and others that have plain names.
 ///
 /// Rows are steps, or phases of them. A step lies before its time stamp if there is one; without, steps follow each other
 /// and the time between them is not known. Phases follow each other from the step's start. A mark that has only a step's
 /// number lies inside that step if its duration shows there, else after it.
 ///
 /// # Errors
-/// When a file cannot be read, is no such table or contradicts itself, or the recording cannot be written.
+/// If a file cannot be read, is not such a table or contradicts itself, or the recording cannot be written.
 pub fn csv(path: &Path, given: &Given, out: impl Write) -> Result<Imported, ImportError> {
     let mut account = Account::default();
     let table = Table::open(path, given.separator)?;

@@ -88,7 +88,7 @@ pub(super) struct Survey {
     last_end_ns: f64,
     durations: Histogram<u64>,
     pub(super) odd: Oddities,
-    /// Tells this table from others.
+    /// Identifies this table.
     pub(super) session_id: u128,
 }
 
@@ -172,7 +172,7 @@ impl Survey {
         self.has_times.then_some(self.zero_ns)
     }
 
-    /// Wall-clock time of the recording's start; 0 where it is not known.
+    /// Wall-clock time of the recording's start; 0 if unknown.
     pub(super) fn wall_ns(&self) -> u64 {
         if self.zero_ns > WALL_NS { self.zero_ns as u64 } else { 0 }
     }
@@ -196,7 +196,7 @@ impl Survey {
     }
 }
 
-/// Reads the table, and puts its rows in order where that makes sense of them. `warnings` get what was out of order.
+/// Reads the table, and sorts its rows if that makes sense of them. `warnings` get what was out of order.
 pub(super) fn in_order(rows: &mut Rows<'_>, path: &Path, warnings: &mut Vec<String>) -> Result<Survey, ImportError> {
     let found = Survey::of(rows, path)?;
     if found.has_times && found.stamps.falls > 0 {

@@ -16,11 +16,11 @@ use super::order::{Order, Sorter};
 /// Rows that are read at the most.
 const MAX_ROWS: u64 = 10_000_000;
 
-/// A table, whose rows can be gone through more than once.
+/// A table whose rows can be read more than once.
 pub(super) struct Table {
     input: Input,
     dialect: Dialect,
-    /// In which order its rows are gone through; that of the file where there is none.
+    /// The order in which its rows are read; by default the file's.
     order: Option<Order>,
     left_out: Cell<LeftOut>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Table {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) comments: u64,
-    /// The last line, where it is cut.
+    /// The last line, if it is cut.
     pub(super) cut_line: Option<u64>,
 }
 
@@ -223,7 +223,7 @@ impl<'a, R: BufRead> RowReader<'a, R> {
         self.splitter.split(&self.row.bytes, &mut self.row.cells);
         self.row.line = line;
         let columns = table.columns().len();
-        // A separator at the end of each row is no further column.
+        // A separator at the end of each row is not another column.
         if (columns..self.row.cells.len()).any(|at| !self.row.cells.get(at).is_empty()) {
             return Err(table.useless(table.uneven(line, self.row.cells.len())));
         }
@@ -240,7 +240,7 @@ impl<'a> Row<'a> {
         Self { table, bytes: Vec::new(), cells: Cells::default(), line: 0 }
     }
 
-    /// A number in the stream's unit, `factor` times what is written; `None` where the cell says that there is none.
+    /// A number in the stream's unit, `factor` times what is written; `None` if the cell has no value.
     pub(super) fn number(&self, at: usize, factor: f64, wanted: &Wanted) -> Result<Option<f64>, ImportError> {
         let text = self.text(at);
         if is_absent(text) {

@@ -8,7 +8,7 @@ use gnntop_wire::{
     TrackRole, Unit, put_anchor, put_definitions, put_end, put_packed_segment,
 };
 
-/// Times of the recording begin here: the first step's data wait may lie before it.
+/// Start of the recording's times: the first step's data wait may be before it.
 pub(super) const START_NS: u64 = 1_000_000_000;
 /// Blocks hold this much of the stream's time.
 const BLOCK_NS: u64 = 1_000_000_000;
@@ -30,19 +30,19 @@ pub(super) struct Writer<W: Write> {
     pub(super) events: u64,
 }
 
-/// Who is said to publish.
+/// The publisher's name.
 pub(super) struct Head {
     /// The session's name.
     pub name: String,
-    /// What is said as its command line.
+    /// The command line.
     pub command: String,
     /// What imported it.
     pub publisher: &'static str,
-    /// Tells this recording from others; the same for the same input.
+    /// Identifies this recording; the same for the same input.
     pub session_id: u128,
-    /// Wall-clock time of [`START_NS`] in nanoseconds since 1970; 0 where it is not known.
+    /// Wall-clock time of [`START_NS`] in nanoseconds since 1970; 0 if unknown.
     pub wall_ns: u64,
-    /// Where it stands in a run of several ranks.
+    /// Its place in a run of several ranks.
     pub place: Option<Place>,
 }
 
@@ -107,7 +107,7 @@ impl<W: Write> Writer<W> {
         put_definitions(&mut self.ready, [definition]);
     }
 
-    /// Adds an event. Events come in the order of their times, as far as the input tells them.
+    /// Adds an event. Events come in the order of their times, as far as the input has them.
     pub(super) fn event(&mut self, track: TrackId, event: &Event) -> io::Result<()> {
         self.newest_ns = self.newest_ns.max(event.t_ns());
         if event.t_ns() >= self.flushed_ns.saturating_add(BLOCK_NS) {

@@ -77,7 +77,7 @@ impl BoundedLog {
                 Ok(len) => written += len,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 Err(error) => {
-                    // A limit on the size of files is none on their number.
+                    // A limit on the size of files does not limit their number.
                     if error.kind() == io::ErrorKind::FileTooLarge {
                         self.len = self.half;
                     }
@@ -96,7 +96,7 @@ impl BoundedLog {
         }
     }
 
-    /// Begins a new file. Where that cannot be, the one there is goes on, and is full.
+    /// Begins a new file. If that fails, the current one continues, and is full.
     fn turn_over(&mut self) {
         let older = older(&self.path);
         let before = fs::metadata(&older).map_or(0, |meta| meta.len());
@@ -118,7 +118,7 @@ pub(super) fn older(path: &Path) -> PathBuf {
     path.with_extension("older.log")
 }
 
-/// Makes a file for this user alone, where there is none.
+/// Creates a file readable by this user alone, if there is none.
 fn create(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     OpenOptions::new().append(true).create_new(true).mode(0o600).custom_flags(flags).open(path)

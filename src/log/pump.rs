@@ -51,7 +51,7 @@ impl State {
 }
 
 impl Pump {
-    /// Starts to fill `log` with what is written into the pipe whose end this gives.
+    /// Starts to fill `log` with what is written into the pipe whose end this returns.
     ///
     /// # Errors
     /// When the system has no pipe or no thread to give.
@@ -98,7 +98,7 @@ impl Pump {
 }
 
 impl Shared {
-    /// A lock whose holders leave it whole, so that a panic elsewhere does not matter.
+    /// A lock whose holders leave it consistent, so that a panic elsewhere does not matter.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

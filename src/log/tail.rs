@@ -33,7 +33,7 @@ fn read_end(path: &Path) -> io::Result<(Vec<u8>, bool)> {
     Ok(([before, newest].concat(), is_cut))
 }
 
-/// The last bytes of a file, at most so many, and whether there are more before them.
+/// The last bytes of a file, at most this many, and whether there are more before them.
 fn last_bytes(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
     let mut file = trusted::open(path)?;
     let len = file.metadata()?.len();

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// Longest answer that is read.
 const MAX_LEN: u64 = 16 * 1024;
 
-/// How the names of the folders begin, with the process that made each behind it.
+/// Prefix of the folders' names, followed by the process that made each.
 const PREFIX: &str = "gnntop-answers-";
 
 /// The folder of a run's answers.
@@ -65,7 +65,7 @@ impl Answers {
     }
 }
 
-/// Removes the folders of this user whose makers are gone. Whatever cannot be read or removed stays.
+/// Removes this user's folders whose makers are gone. What cannot be read or removed stays.
 fn remove_abandoned(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -13,9 +13,9 @@ use super::stale;
 
 include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 
-/// Where the library lies in the package.
+/// Path of the library in the package.
 const LIBRARY: &str = "gnntop/libgnntop.so";
-/// The library as Cargo calls it, where it is not carried.
+/// Cargo's name of the library, if it is not carried.
 const BUILT: &str = if cfg!(target_os = "macos") { "libgnntop_python.dylib" } else { "libgnntop_python.so" };
 
 /// Why Python programs cannot be watched from within.
@@ -88,21 +88,21 @@ pub fn native(package: &Path) -> PathBuf {
     package.join(LIBRARY)
 }
 
-/// The native part: carried, or as a development build leaves it beside the program.
+/// The native part: carried, or beside the program in a development build.
 fn library() -> Option<Vec<u8>> {
     if let Some(carried) = NATIVE {
         return Some(carried.to_vec());
     }
     let own = std::env::current_exe().ok()?;
     let dir = own.parent()?;
-    // An example or a test lies one folder deeper.
+    // An example or a test is one folder deeper.
     let places = [dir.join(BUILT), dir.join("deps").join(BUILT), dir.join("..").join(BUILT)];
     // Builds of the workspace and of one member leave it in different places: the newest is meant.
     let found = places.into_iter().filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)));
     fs::read(found.max()?.1).ok()
 }
 
-/// Tells one content from another; not made to withstand anybody who tries, which the folder's owner does.
+/// Distinguishes contents; not meant to withstand an attack, which is the job of the folder's permissions.
 fn hash(library: &[u8]) -> u64 {
     // FNV-1a.
     let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -149,7 +149,7 @@ fn install(dir: &Path, name: &str, library: &[u8]) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Refuses a folder that another user could have prepared: what lies there is run.
+/// Rejects a folder that another user could have prepared: its content is run.
 fn check_ours(dir: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(dir)?;
     let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned()));

@@ -1,4 +1,4 @@
-//! Finds a section in a 64-bit ELF file. What it says is believed only as far as the file reaches.
+//! Finds a section in a 64-bit ELF file. Its numbers are checked against the file's size.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,7 +8,7 @@ const MAX_SECTIONS: u16 = 256;
 /// Kind of a program header: a part that is loaded.
 const LOAD: u32 = 1;
 
-/// Where the section with this name lies, from where the file's beginning is loaded. `None` where there is none.
+/// Offset of the section with this name from where the file's beginning is loaded; `None` if there is none.
 pub(super) fn section(file: &File, name: &[u8]) -> Option<u64> {
     let header: [u8; 64] = read(file, 0)?;
     // 64 bits, little-endian.

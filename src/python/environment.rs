@@ -30,7 +30,7 @@ pub fn variables(package: &Path, run: &str, answers: &Answers) -> Vec<(&'static 
     variables
 }
 
-/// What tells NCCL of our plugin, where nothing tells it of another.
+/// Makes NCCL load our plugin, unless another one is set.
 fn nccl_plugin(package: &Path, set: Option<OsString>) -> Option<(&'static str, OsString)> {
     let library = carried::native(package).into_os_string();
     (set.is_none() && library.len() <= NCCL_LONGEST).then_some((NCCL_PLUGIN, library))

@@ -25,7 +25,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Follows the process `root` and what it starts, whose answers come to `answers`.
+    /// Follows the process `root` and what it starts; their answers arrive in `answers`.
     pub fn follow(root: u32, answers: Answers) -> Self {
         Self { answers, root, next_look: Instant::now(), silent: BTreeMap::new(), sentence: None }
     }

@@ -1,4 +1,4 @@
-//! Has a Python that runs already run a script of ours: the protocol of PEP 768, which Python 3.14 and newer speak.
+//! Makes a running Python run a script of ours: the protocol of PEP 768, which Python 3.14 and newer support.
 //!
 //! The interpreter's state begins with a table that says where things lie in it. Into the state of the main thread go the script's
 //! path and a request to stop; at its next safe point the interpreter reads the file and runs it. Nothing is stopped, no

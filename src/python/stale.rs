@@ -23,7 +23,7 @@ pub(super) const HIDDEN_PREFIX: &str = ".python-";
 const DIGITS: usize = 16;
 /// Ends of the files in it.
 const ENDS: [&str; 6] = ["py", "pyc", "pyi", "so", "dylib", "typed"];
-/// Folders in it lie no deeper.
+/// Folders in it are not deeper.
 const DEEPEST: usize = 6;
 
 /// Takes note that the package in this folder is used now, and keeps it from being removed until what this gives is dropped.
@@ -71,7 +71,7 @@ fn remove_one(dir: &Path, package: &Path, now: SystemTime) -> io::Result<()> {
     hidden.close()
 }
 
-/// Whether all that lies in a folder is of the kinds that a package has, and belongs to this user.
+/// Whether a folder contains only what a package has, and all of it belongs to this user.
 fn consists_of_ours(folder: &Path, deepest: usize) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -103,7 +103,7 @@ mod tests {
     const OWN: &str = "python-00000000000000ff";
     const OTHER: &str = "python-0123456789abcdef";
 
-    /// A package that was used so many days ago.
+    /// A package that was last used this many days ago.
     fn package(dir: &Path, name: &str, days: u64) -> PathBuf {
         let package = dir.join(name);
         let inside = package.join("gnntop/hooks");

@@ -12,7 +12,7 @@ const MAX_GPUS: usize = 16;
 /// The share of each step in which a GPU was busy, from 0 to 1, by GPU.
 pub(super) type Busy = BTreeMap<u32, Vec<f64>>;
 
-/// The GPU whose work a track shows: torch gives kernels its number as their process.
+/// The GPU of a track: torch gives kernels its number as their process.
 pub(super) fn gpu_of(track: &(String, String)) -> Option<u32> {
     track.0.parse().ok()
 }

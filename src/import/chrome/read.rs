@@ -17,7 +17,7 @@ const MAX_TRACKS: usize = 1024;
 const NAME_LEN: usize = 512;
 /// What torch calls a step.
 pub(super) const STEP: &str = "ProfilerStep#";
-/// Times beyond this many microseconds are no times.
+/// Numbers beyond this many microseconds are not times.
 const LATEST_US: f64 = 9e15;
 
 /// One complete event.
@@ -127,7 +127,7 @@ struct Args {
     name: Option<Known<String>>,
 }
 
-/// A value of the kind that is expected; whatever else stands there is passed over.
+/// A value of the expected kind; any other value is skipped.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Known<T> {

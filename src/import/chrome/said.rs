@@ -5,14 +5,14 @@ use gnntop_wire::phase::{DATA_WAIT, OPTIMIZER, STANDARD};
 
 use super::read::STEP;
 
-/// What is said beside the trace.
+/// What is given besides the trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Said {
     /// Pairs of a phase and the annotation that is it.
     pub phases: Vec<(String, String)>,
-    /// The annotation that is a step; the profiler's own where there is none.
+    /// The annotation that marks steps; by default the profiler's own.
     pub step: Option<String>,
-    /// Where the rank stands in its run; as the trace says where there is none.
+    /// The rank's place in its run; by default the trace's.
     pub place: Option<Place>,
     /// What the run is called, the same for all its ranks.
     pub run: String,

@@ -1,4 +1,4 @@
-//! The steps of a trace: which annotations they are, and which step a time lies in.
+//! The steps of a trace: which annotations they are, and which step a time belongs to.
 
 use gnntop_wire::StepId;
 

@@ -37,7 +37,7 @@ pub fn trace(path: &Path, said: &Said, out: impl Write) -> Result<Imported, Impo
     let steps = Steps::of(&trace, said);
     end_phases_with_their_step(&mut trace, &steps, said);
     let busy = busy(&trace, &steps);
-    // Outer spans end last: at the same time they come after what lies inside them.
+    // Outer spans end last: at equal times they come after what is inside them.
     let order = |a: &Complete, b: &Complete| a.end_us.total_cmp(&b.end_us).then(b.start_us.total_cmp(&a.start_us));
     trace.events.sort_unstable_by(|a, b| order(a, b).then((a.track, a.name).cmp(&(b.track, b.name))));
     let mut account = Account::default();
@@ -69,7 +69,7 @@ fn end_phases_with_their_step(trace: &mut Trace, steps: &Steps, said: &Said) {
     }
 }
 
-/// Where the rank stands in its run: as a person says, else as the trace does.
+/// The rank's place in its run, as given, or else the trace's.
 fn place(trace: &Trace, said: &Said, account: &mut Account) -> Option<Place> {
     if said.place.is_some() {
         return said.place.clone();
