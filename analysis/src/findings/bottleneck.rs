@@ -2,7 +2,7 @@
 //!
 //! Rules, over the steps looked at without the warm-up, at least three:
 //! - *bound*: the phase (or the gap) with the largest share of the wall time. If the warm-up would change a share, the
-//! verdict says that it is left out;
+//!   verdict says that it is left out;
 //! - p99 and p50 of the period: nearest rank over the full batches, of the most common kind;
 //! - with too few steps: the shares, warm-up included, and what else a few steps show.
 
