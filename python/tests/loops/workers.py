@@ -1,6 +1,7 @@
 """Loaders with two worker processes, started in the way that the first argument names; epochs and evaluation."""
 
 import sys
+import threading
 
 import torch
 from torch import nn
@@ -36,6 +37,11 @@ def main():
         model.eval()
         with torch.inference_mode():
             print(sum(nn.functional.mse_loss(model(x), y).item() for x, y in test).hex())
+    # A loader's queue can be freed by its own thread. If Python exits at that moment, it warns of a leaked semaphore.
+    del train, test
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread():
+            thread.join()
 
 
 if __name__ == "__main__":
