@@ -90,25 +90,44 @@ impl Bound {
         }
     }
 
-    /// Looks after what `recorded` writes into `file`: begins a copy, goes on with it, or replaces the file with it.
+    /// Looks after what `recorded` writes into `file`: begins a copy, continues it, or replaces the file with it.
     ///
     /// # Errors
     /// When the copy cannot be written, or the size is too small for this run. The file is whole as it is.
     pub(super) fn tend(&mut self, recorded: &mut Recorded<File>, file: &mut NewFile) -> anyhow::Result<()> {
-        let mut copy = match self.copy.take() {
+        let copy = match self.copy.take() {
             Some(copy) => copy,
             None if recorded.written_bytes() < self.begin_at => return Ok(()),
             None => self.begin(recorded, file)?,
         };
+        let Some(written) = self.shorten(copy, recorded, file)? else { return Ok(()) };
+        if written < self.nearly_full() {
+            return Ok(());
+        }
+        // Too much was recorded while the copy was made: a second one is made at once, with nothing recorded meanwhile.
+        let again = self.begin(recorded, file)?;
+        match self.shorten(again, recorded, file)? {
+            Some(written) if written >= self.nearly_full() => bail!(self.too_small(written)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Continues a copy, and replaces the file with it once it is complete; its size, in bytes. Returns `None` while it is not
+    /// and there is still room: then the session comes first.
+    fn shorten(
+        &mut self,
+        mut copy: Copy,
+        recorded: &mut Recorded<File>,
+        file: &mut NewFile,
+    ) -> anyhow::Result<Option<u64>> {
         while !copy.go_on(recorded)? {
-            // Where there is still room the session comes first.
             if recorded.written_bytes() < self.nearly_full() {
                 self.copy = Some(copy);
-                return Ok(());
+                return Ok(None);
             }
         }
         let written = copy.recorder.written_bytes();
-        if written >= self.nearly_full() {
+        if self.limits.keep.is_some() && written >= recorded.written_bytes() {
             bail!(self.too_small(written));
         }
         self.begin_at = match self.limits.keep {
@@ -117,7 +136,7 @@ impl Bound {
         };
         file.replace(copy.draft).context("cannot replace the recording with its shorter copy")?;
         recorded.go_on_with(copy.recorder);
-        Ok(())
+        Ok(Some(written))
     }
 
     fn begin(&self, recorded: &mut Recorded<File>, file: &NewFile) -> anyhow::Result<Copy> {
@@ -216,7 +235,8 @@ mod tests {
             self.has_more = false;
             for (id, reader) in &mut self.sessions {
                 sink.turn_to(*id);
-                for _ in 0..40 {
+                // Little beside the limit, as a look at a live session brings.
+                for _ in 0..10 {
                     let Some(item) = reader.next() else { break };
                     sink.apply(item);
                     self.has_more = true;
@@ -247,6 +267,9 @@ mod tests {
         }
         recorded.finish().unwrap();
         bound.tend(&mut recorded, &mut file).unwrap();
+        while bound.copy.is_some() {
+            bound.tend(&mut recorded, &mut file).unwrap();
+        }
         drop(bound);
         file.finish().unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no copy is left");
@@ -292,7 +315,7 @@ mod tests {
             assert!(bytes.len() as u64 <= KEEP, "{}", bytes.len());
             copies += u32::from(bytes.len() < last_len);
             (last_len, looks) = (bytes.len(), looks + 1);
-            if looks % 20 == 0 {
+            if looks % 80 == 0 {
                 // As a kill would leave it.
                 let found = store_of(bytes);
                 assert_eq!((found.losses().missed_events, found.losses().damage_bytes), (0, 0));

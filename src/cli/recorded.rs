@@ -12,8 +12,8 @@ use gnntop_wire::{Definition, Item};
 
 /// Time between two writes.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
-/// How long one look at the source may take.
-const POLL_BUDGET: Duration = Duration::from_millis(200);
+/// How long one look at the source may take: a bounded recording must not overshoot by much within one.
+const POLL_BUDGET: Duration = Duration::from_millis(20);
 
 /// A source that is being recorded.
 pub(super) struct Recorded<W: Write> {
