@@ -50,6 +50,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gnntop import _endings
+
 ABI = 1
 MARK, SPAN, PHASE, COUNTER = 0, 1, 2, 3
 OTHER, TRAINING, LOADER = 0, 1, 2
@@ -191,7 +193,10 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
     ``run`` is what the launcher calls it where it is not given. Everything else is a fact that is shown.
     """
     lines = (f"{key}={_line(value)}" for key, value in (facts or {}).items())
-    return bool(_open(_line(name).encode(), "\n".join(lines).encode()))
+    is_open = bool(_open(_line(name).encode(), "\n".join(lines).encode()))
+    if is_open:
+        _endings.watch()
+    return is_open
 
 
 def track(name: str, role: int = OTHER) -> bool:

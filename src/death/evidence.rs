@@ -19,6 +19,9 @@ pub struct Moment {
     pub last_step: Option<u64>,
     /// The phase it was in, and the step that this belongs to.
     pub phase: Option<(String, Option<u64>)>,
+    /// Where in the program it was, by the newest stack taken in that phase, and how long before the end that was, in
+    /// nanoseconds.
+    pub stack: Option<(String, u64)>,
     /// Memory in its last minute.
     pub memory: Option<Growth>,
 }

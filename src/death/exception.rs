@@ -1,13 +1,14 @@
 //! A Python traceback, and what its exception means.
 
 use super::cause::Cause;
+use super::place::Place;
 
 /// An exception that ended a process, or may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exception {
     /// Its last line, such as `ValueError: 3`.
     pub text: String,
-    /// Where it was raised, such as `collate, data.py:81`.
+    /// Where it was raised: the program's own line, such as `collate, data.py:81`, and the library's that it was inside of.
     pub place: Option<String>,
     /// The rank that printed it, where it says so.
     pub rank: Option<u32>,
@@ -79,7 +80,7 @@ pub(super) struct Tracebacks {
 #[derive(Debug)]
 struct Open {
     rank: Option<u32>,
-    place: Option<String>,
+    place: Place,
 }
 
 impl Tracebacks {
@@ -87,27 +88,14 @@ impl Tracebacks {
     pub(super) fn take(&mut self, number: usize, rank: Option<u32>, line: &str) {
         if line.trim_end() == "Traceback (most recent call last):" {
             self.open.retain(|open| open.rank != rank);
-            return self.open.push(Open { rank, place: None });
+            return self.open.push(Open { rank, place: Place::default() });
         }
         let Some(at) = self.open.iter().position(|open| open.rank == rank) else { return };
-        if let Some(place) = frame(line) {
-            self.open[at].place = Some(place);
-        } else if !line.starts_with([' ', '\t']) && !line.trim().is_empty() {
+        if !self.open[at].place.take_inner(line) && !line.starts_with([' ', '\t']) && !line.trim().is_empty() {
             let Open { rank, place } = self.open.swap_remove(at);
-            self.done.push((number, Exception { text: shortened(line.trim()), place, rank }));
+            self.done.push((number, Exception { text: shortened(line.trim()), place: place.words(), rank }));
         }
     }
-}
-
-/// `collate, data.py:81` of `  File "/home/me/data.py", line 81, in collate`.
-pub(super) fn frame(line: &str) -> Option<String> {
-    let (file, rest) = line.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
-    let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    let file = file.rsplit('/').next().unwrap_or(file);
-    Some(match rest.split_once(" in ") {
-        Some((_, function)) if function != "<module>" => format!("{}, {file}:{number}", function.trim()),
-        _ => format!("{file}:{number}"),
-    })
 }
 
 /// A message that becomes part of a paragraph.

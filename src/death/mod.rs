@@ -4,6 +4,7 @@
 //! kernel.rs     memory: limits, peaks and out-of-memory kills, read before and after
 //! output.rs     what the program's last lines say: exceptions, launchers, crashes
 //! exception.rs  a Python traceback, and the causes behind its exception
+//! place.rs      the line of the program in a stack
 //! evidence.rs   all that is known of the end, as plain data
 //! cause.rs      what a program can die of; diagnosis.rs: the one cause that fits the evidence
 //! paragraph.rs  the words
@@ -18,6 +19,7 @@ mod exception;
 mod kernel;
 mod output;
 mod paragraph;
+mod place;
 
 pub use cause::Cause;
 pub use evidence::{Ended, Evidence, Growth, Moment};

@@ -2,7 +2,8 @@
 //! launcher, a crash in native code.
 
 use super::cause::Cause;
-use super::exception::{Exception, Tracebacks, cause_of, frame};
+use super::exception::{Exception, Tracebacks, cause_of};
+use super::place::Place;
 
 /// A traceback further from the end was handled by the program.
 const LAST_LINES: usize = 80;
@@ -29,6 +30,8 @@ pub struct Said {
     pub last_words: Option<(Cause, String)>,
     /// Where Python was when it crashed in native code, by its fault handler.
     pub crashed_in: Option<String>,
+    /// Where it called `os._exit`.
+    pub left_from: Option<String>,
     /// The line in which Slurm says that it ended the job.
     pub slurm: Option<String>,
     /// The last line that is not empty.
@@ -39,7 +42,7 @@ impl Said {
     /// Reads the last lines of an output.
     pub fn of(lines: &[String]) -> Self {
         let mut said = Self::default();
-        let (mut tracebacks, mut in_table, mut in_crash) = (Tracebacks::default(), false, false);
+        let (mut tracebacks, mut in_table) = (Tracebacks::default(), false);
         for (number, line) in lines.iter().enumerate() {
             let (rank, line) = without_rank(line);
             tracebacks.take(number, rank, line);
@@ -47,17 +50,21 @@ impl Said {
             if in_table {
                 said.read_torchrun(line);
             }
-            in_crash |= line.starts_with("Fatal Python error: ");
-            if in_crash && said.crashed_in.is_none() {
-                said.crashed_in = frame(line);
-            }
             said.read_spawn(line);
             said.read_slurm(line);
             said.read_last_words(line, lines.get(number + 1));
         }
+        said.crashed_in = crash(lines);
         said.exception = said.choose(&tracebacks.done, lines.len());
         said.last_line = lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).map(str::to_owned);
         said
+    }
+
+    /// Adds what the process itself wrote down at its end, apart from its output.
+    pub fn hear_ending(&mut self, lines: &[String]) {
+        self.crashed_in = self.crashed_in.take().or_else(|| crash(lines));
+        let after = lines.iter().position(|line| line == "os._exit");
+        self.left_from = after.and_then(|at| innermost(&lines[at + 1..]));
     }
 
     /// The table that torchrun prints at its end.
@@ -147,6 +154,23 @@ impl Said {
         // What a program catches and prints itself is further up.
         own.next_back().filter(|(at, _)| lines - at <= LAST_LINES).map(|(_, exception)| exception.clone())
     }
+}
+
+/// Where Python crashed in native code, by its fault handler, which may list other threads before the one that crashed.
+fn crash(lines: &[String]) -> Option<String> {
+    let at = lines.iter().position(|line| without_rank(line).1.starts_with("Fatal Python error: "))?;
+    let is_own = |line: &String| without_rank(line).1.starts_with("Current thread ");
+    let current = lines[at..].iter().position(is_own).unwrap_or(0);
+    innermost(&lines[at + current + 1..])
+}
+
+/// The place of the stack that begins in these lines, innermost frame first, perhaps after lines that are not part of it.
+fn innermost(lines: &[String]) -> Option<String> {
+    let mut place = Place::default();
+    let frames = lines.iter().map(|line| without_rank(line).1);
+    let frames = frames.skip_while(|line| !line.trim_start().starts_with("File \""));
+    frames.take_while(|line| place.take_outer(line)).for_each(drop);
+    place.words()
 }
 
 /// The rank in front of a line, as torch (`[rank1]: `) and torchrun (`[default1]:`) put it there, and the line without.
@@ -247,9 +271,21 @@ slurmstepd: error: *** STEP 71.0 ON n1 CANCELLED AT 2026-11-22T21:00:00 DUE TO T
     #[test]
     fn crashes_and_runtimes_that_give_up_are_heard() {
         let crash = said(
-            "Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n  File \"/w/a.py\", line 3 in f\n  File \"/w/a.py\", line 9 in <module>",
+            "Fatal Python error: Segmentation fault
+
+Thread 0x2 (most recent call first):
+  File \"/w/b.py\", line 7 in other
+
+Current thread 0x1 (most recent call first):
+  File \"/usr/lib/python3.11/ctypes/__init__.py\", line 519 in string_at
+  File \"/w/a.py\", line 3 in f
+  File \"/w/a.py\", line 9 in <module>",
         );
-        assert_eq!(crash.crashed_in.as_deref(), Some("f, a.py:3"));
+        assert_eq!(crash.crashed_in.as_deref(), Some("f, a.py:3 (inside string_at, __init__.py:519)"));
+        let mut left = Said::default();
+        let ending = ["os._exit", "  File \"/w/a.py\", line 3 in f", "  File \"/w/a.py\", line 9 in <module>"];
+        left.hear_ending(&ending.map(str::to_owned));
+        assert_eq!((left.left_from.as_deref(), left.crashed_in), (Some("f, a.py:3"), None));
         let watchdog = said(
             "[rank1]:[E ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE) ran for 600001 milliseconds",
         );

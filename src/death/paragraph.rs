@@ -5,6 +5,7 @@ use signal_hook::low_level::signal_name;
 use super::cause::Cause;
 use super::diagnosis;
 use super::evidence::{Evidence, Growth, Moment};
+use super::output::Said;
 use gnntop_analysis::figures::{bytes, count, duration};
 
 /// Why a program died.
@@ -27,6 +28,7 @@ impl Death {
             Some(headline(cause, evidence)),
             others(cause, evidence),
             place(&evidence.moment),
+            evidence.moment.stack.as_ref().filter(|_| is_place_unknown(evidence.said)).map(stack),
             evidence.moment.memory.as_ref().map(memory),
             advice(cause, evidence).map(str::to_owned),
         ];
@@ -46,20 +48,20 @@ fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
     let words = || said.last_words.as_ref().map(|(_, text)| text.trim_end_matches('.').to_owned());
     let what = || words().unwrap_or_else(exception);
     match cause {
-        Cause::Asked => format!("{who} ended because it was asked to: {} was passed on to it.", passed_on(evidence)),
+        Cause::Asked => format!("{who} was asked to stop: gnntop passed {} on to it.", passed_on(evidence)),
         Cause::JobEnded => job_ended(&who, evidence),
         Cause::OutOfMemory => out_of_memory(&who, evidence),
         Cause::MemoryRefused => format!("{who} ran out of memory: {}{}.", what(), address_space(evidence)),
         Cause::GpuMemory => format!("{who} ran out of GPU memory: {}.", exception()),
         Cause::Cuda => format!("{who} failed on the GPU: {}.", what()),
-        Cause::CollectiveTimeout => format!("{who} waited for other ranks longer than it may: {}.", what()),
+        Cause::CollectiveTimeout => format!("{who} timed out waiting for other ranks: {}.", what()),
         Cause::PeerGone => format!("{who} lost its connection to another rank: {}.", what()),
         Cause::LoaderDied => format!("{who} lost a worker of its data loader: {}.", exception()),
         Cause::SharedMemory => format!("{who} ran out of shared memory (/dev/shm): {}.", what()),
         Cause::DiskFull => format!("{who} found the disk full: {}.", what()),
         Cause::FileLimit => format!("{who} reached the limit on the size of files (ulimit -f)."),
         Cause::TooMany => format!("{who} ran out of threads, processes or open files: {}.", exception()),
-        Cause::NoModule | Cause::Exception => format!("{who} ended by an exception: {}.", exception()),
+        Cause::NoModule | Cause::Exception => format!("{who} raised an exception: {}.", exception()),
         Cause::Panic => format!("{who} panicked: {}.", what().trim_start_matches("thread ")),
         Cause::Crash => crash(&who, evidence),
         Cause::Killed => format!("{who} was killed by SIGKILL. {}", no_kill(evidence)),
@@ -70,10 +72,11 @@ fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
                 .last_line
                 .as_ref()
                 .map(|line| format!(" Its last line: \"{}\".", line.chars().take(160).collect::<String>()));
-            format!(
-                "{who} ended itself with exit code {code}, without an exception in its output.{}",
-                line.unwrap_or_default()
-            )
+            let line = line.unwrap_or_default();
+            match &said.left_from {
+                Some(place) => format!("{who} called os._exit in {place}: exit code {code}, and no exception.{line}"),
+                None => format!("{who} exited with code {code} and printed no exception.{line}"),
+            }
         }
     }
 }
@@ -90,8 +93,7 @@ fn job_ended(who: &str, evidence: &Evidence<'_>) -> String {
     match &evidence.said.slurm {
         Some(line) => format!("Slurm ended{job} with {who} in it: {}.", line.trim_matches(['*', ' ', '.'])),
         None => format!(
-            "{who} ended because {} was sent to it, as Slurm does to{job} at its time limit, at `scancel`, and to all tasks \
-             when one of them has failed.",
+            "{who} received {}. Slurm sends it at the time limit of{job}, on `scancel`, and to all tasks when one of them fails.",
             passed_on(evidence)
         ),
     }
@@ -110,8 +112,8 @@ fn out_of_memory(who: &str, evidence: &Evidence<'_>) -> String {
         return format!("The kernel killed {whom} because its control group{limit} ran out of memory{peak}.");
     }
     format!(
-        "{whom} was killed by SIGKILL, and the kernel killed a process on this machine meanwhile because memory ran out: most \
-         likely this one."
+        "{whom} was killed by SIGKILL. The kernel's out-of-memory killer ran on this machine at that time, so it most likely \
+         killed this process."
     )
 }
 
@@ -138,7 +140,7 @@ fn no_kill(evidence: &Evidence<'_>) -> &'static str {
         Some(_) => {
             "It was not the kernel's out-of-memory killer, so a person, a job manager or another program sent it."
         }
-        None => "Whether the kernel's out-of-memory killer sent it cannot be read here.",
+        None => "On this machine gnntop cannot see whether the kernel's out-of-memory killer sent it.",
     }
 }
 
@@ -154,7 +156,7 @@ fn name_of(signal: i32) -> String {
     signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
-/// Who failed first and what became of the others.
+/// Who failed first and what happened to the others.
 fn others(cause: Cause, evidence: &Evidence<'_>) -> Option<String> {
     let failed = evidence.said.failed.as_ref()?;
     let how = match failed.code {
@@ -162,7 +164,7 @@ fn others(cause: Cause, evidence: &Evidence<'_>) -> Option<String> {
         Some(code) if cause != Cause::ExitCode => format!(", with exit code {code}"),
         _ => String::new(),
     };
-    Some(format!("It was the first to fail{how}, as {} says, which then ended the others.", failed.launcher))
+    Some(format!("It was the first to fail{how}; {} reported that, and then ended the others.", failed.launcher))
 }
 
 /// What it was doing.
@@ -176,12 +178,23 @@ fn place(moment: &Moment) -> Option<String> {
     }
 }
 
+/// Whether the output and the process itself say nothing of where in the program it ended.
+fn is_place_unknown(said: &Said) -> bool {
+    let place = said.exception.as_ref().and_then(|exception| exception.place.as_ref());
+    place.or(said.crashed_in.as_ref()).or(said.left_from.as_ref()).is_none()
+}
+
+/// Where in the program it was.
+fn stack((place, before_ns): &(String, u64)) -> String {
+    format!("A stack taken {} before the end shows {place}.", duration(*before_ns))
+}
+
 /// Memory in the last minute.
 fn memory(growth: &Growth) -> String {
     let Growth { from_bytes, to_bytes, over_ns } = *growth;
     let over = duration(over_ns);
     if (to_bytes - from_bytes).abs() <= STEADY * to_bytes.max(from_bytes) {
-        return format!("It had {} of memory, much the same for {over}.", bytes(to_bytes));
+        return format!("Its memory was steady at {} for the last {over}.", bytes(to_bytes));
     }
     let word = if to_bytes > from_bytes { "grew" } else { "fell" };
     format!("Its memory {word} from {} to {} in its last {over}.", bytes(from_bytes), bytes(to_bytes))
@@ -197,7 +210,7 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
         Cause::MemoryRefused => "Try a smaller batch or fewer loader workers.",
         Cause::GpuMemory => "Try a smaller batch, gradient accumulation, or activation checkpointing.",
         Cause::Cuda => "Run it once with CUDA_LAUNCH_BLOCKING=1: errors are reported late otherwise.",
-        Cause::CollectiveTimeout => "Another rank never came: see what the other ranks were doing.",
+        Cause::CollectiveTimeout => "Another rank never arrived: see what the other ranks were doing.",
         Cause::PeerGone => "The other rank ended first: look at its output.",
         Cause::LoaderDied => "Run it once with num_workers=0 to see the worker's own error.",
         Cause::SharedMemory => "Enlarge /dev/shm (docker run --shm-size), or use fewer loader workers.",
@@ -215,14 +228,14 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
 mod tests {
     use super::super::evidence::Ended;
     use super::super::kernel::MemoryFigures;
-    use super::super::output::Said;
     use super::*;
 
     const GIB: u64 = 1 << 30;
 
     fn moment() -> Moment {
         let memory = Growth { from_bytes: 1.0e9, to_bytes: 4.0e9, over_ns: 60_000_000_000 };
-        Moment { last_step: Some(811), phase: Some(("forward".to_owned(), Some(812))), memory: Some(memory) }
+        let phase = Some(("forward".to_owned(), Some(812)));
+        Moment { last_step: Some(811), phase, stack: None, memory: Some(memory) }
     }
 
     fn said(output: &str) -> Said {
@@ -266,7 +279,7 @@ mod tests {
         );
         let elsewhere =
             MemoryFigures { killed_in_group: Some(0), killed_on_machine: Some(1), ..MemoryFigures::default() };
-        check(&Evidence { memory: elsewhere, ..evidence }, Cause::OutOfMemory, &["most likely this one"]);
+        check(&Evidence { memory: elsewhere, ..evidence }, Cause::OutOfMemory, &["most likely killed this process"]);
     }
 
     #[test]
@@ -275,14 +288,14 @@ mod tests {
         check(&evidence(Ended::Signal(9), &said), Cause::Killed, &["SIGKILL", "not the kernel's out-of-memory killer"]);
         check(&evidence(Ended::Code(137), &said), Cause::Killed, &["SIGKILL"]);
         let unknown = Evidence { memory: MemoryFigures::default(), ..evidence(Ended::Signal(9), &said) };
-        check(&unknown, Cause::Killed, &["cannot be read here"]);
+        check(&unknown, Cause::Killed, &["cannot see whether"]);
     }
 
     #[test]
     fn an_exception_is_told_with_its_place_unless_the_program_chose_its_code() {
         let said =
             said("Traceback (most recent call last):\n  File \"/w/data.py\", line 81, in collate\nValueError: 3");
-        let words = "train.py ended by an exception: ValueError: 3, in collate, data.py:81.";
+        let words = "train.py raised an exception: ValueError: 3, in collate, data.py:81.";
         check(&evidence(Ended::Code(1), &said), Cause::Exception, &[words]);
         check(&evidence(Ended::Code(3), &said), Cause::ExitCode, &["exit code 3"]);
     }
@@ -310,6 +323,22 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_tells_the_place_where_nothing_else_does() {
+        let stack = Some(("collate (data.py:81), under main (train.py:9)".to_owned(), 1_200_000_000));
+        let moment = || Moment { stack: stack.clone(), ..moment() };
+        let silent = Said::default();
+        let killed = Evidence { moment: moment(), ..evidence(Ended::Signal(9), &silent) };
+        let words =
+            "It was in forward of step 812. A stack taken 1.20 s before the end shows collate (data.py:81), under main";
+        check(&killed, Cause::Killed, &[words]);
+        let mut left = Said::default();
+        left.hear_ending(&["os._exit".to_owned(), "  File \"/w/a.py\", line 3 in f".to_owned()]);
+        let exit = Evidence { moment: moment(), ..evidence(Ended::Code(3), &left) };
+        check(&exit, Cause::ExitCode, &["train.py called os._exit in f, a.py:3: exit code 3"]);
+        assert!(!Death::of(&exit).unwrap().text.contains("A stack taken"), "the place is known");
+    }
+
+    #[test]
     fn the_rank_that_failed_first_is_told_from_those_that_were_ended() {
         let said = said(
             "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"a.py\", line 3, in f\n[rank1]: KeyError: 'x'\n\
@@ -326,7 +355,7 @@ mod tests {
     fn who_was_asked_to_end_did_not_fail() {
         let said = said("Traceback (most recent call last):\nKeyboardInterrupt");
         let asked = Evidence { passed_on: Some(2), ..evidence(Ended::Signal(2), &said) };
-        check(&asked, Cause::Asked, &["SIGINT was passed on"]);
+        check(&asked, Cause::Asked, &["was asked to stop: gnntop passed SIGINT on to it"]);
         let slurm = Evidence { passed_on: Some(15), slurm_job: Some("71"), ..evidence(Ended::Signal(15), &said) };
         check(&slurm, Cause::JobEnded, &["SIGTERM", "job 71", "scancel"]);
         let line =

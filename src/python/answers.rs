@@ -17,6 +17,9 @@ const MAX_LEN: u64 = 16 * 1024;
 /// Prefix of the folders' names, followed by the process that made each.
 const PREFIX: &str = "gnntop-answers-";
 
+/// What follows the process in the name of the file that says where it ended.
+const ENDING: &str = ".end";
+
 /// The folder of a run's answers.
 #[derive(Debug)]
 pub struct Answers {
@@ -58,6 +61,12 @@ impl Answers {
         &self.dir
     }
 
+    /// Where this process crashed or ended itself, as Python's fault handler writes it; empty where it did neither.
+    pub fn ending(&self, pid: u32) -> Vec<String> {
+        let text = text(&self.dir.join(format!("{pid}{ENDING}"))).unwrap_or_default();
+        text.lines().map(plain).collect()
+    }
+
     /// The answers so far, by process. What cannot be read is left out.
     pub fn read(&self) -> BTreeMap<u32, Answer> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
@@ -73,8 +82,10 @@ fn remove_abandoned(temporary: &Path) {
         let is_ours = |meta: fs::Metadata| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
         if maker.is_some_and(|pid| Process::find(pid).is_none()) && entry.metadata().is_ok_and(is_ours) {
             let answers = fs::read_dir(entry.path()).into_iter().flatten().flatten();
-            let of_a_process =
-                |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+            let of_a_process = |entry: &fs::DirEntry| {
+                let name = entry.file_name();
+                name.to_str().is_some_and(|name| name.trim_end_matches(ENDING).parse::<u32>().is_ok())
+            };
             answers.filter(of_a_process).for_each(|answer| _ = fs::remove_file(answer.path()));
             let _ = fs::remove_dir(entry.path());
         }
@@ -82,9 +93,13 @@ fn remove_abandoned(temporary: &Path) {
 }
 
 fn read(path: &Path) -> Option<Answer> {
+    Some(Answer::of(&text(path)?))
+}
+
+fn text(path: &Path) -> Option<String> {
     let mut text = Vec::new();
     fs::File::open(path).ok()?.take(MAX_LEN).read_to_end(&mut text).ok()?;
-    Some(Answer::of(&String::from_utf8_lossy(&text)))
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 impl Answer {
@@ -122,6 +137,9 @@ mod tests {
         let expected =
             Answer { python: "3.11.7".to_owned(), has_torch: true, problems: vec!["no [2Jlibrary".to_owned()] };
         assert_eq!(read, BTreeMap::from([(17, expected), (18, Answer::default())]));
+        write("17.end", b"os._exit\n  File \"/w/a.py\", line 3 in f\x1b\n");
+        assert_eq!(answers.ending(17), ["os._exit", "  File \"/w/a.py\", line 3 in f"]);
+        assert_eq!((answers.ending(18).len(), answers.read().len()), (0, 2), "an ending is no answer");
         let dir = answers.dir().to_owned();
         drop(Answers::of(dir.clone()));
         assert!(dir.exists());
@@ -136,6 +154,7 @@ mod tests {
             let dir = temporary.path().join(name);
             fs::create_dir(&dir).unwrap();
             fs::write(dir.join("17"), "").unwrap();
+            fs::write(dir.join("17.end"), "").unwrap();
             dir
         };
         let own = make(&format!("gnntop-answers-{}-a", std::process::id()));

@@ -12,7 +12,7 @@ use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::{State, afterword, follow};
 use gnntop_analysis::store::{SessionState, Store};
 
-/// Reading what the program has published may take so long, at most.
+/// Reading what the program has published may take this long.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 /// Memory of this time before the end is reported.
 const MEMORY_NS: u64 = 60_000_000_000;
@@ -20,10 +20,15 @@ const MEMORY_NS: u64 = 60_000_000_000;
 /// Says why the program died, if it did, and adds that to what it has published.
 pub(super) fn examine(child: &Child, python: &Prepared, started: SystemTime, passed_on: Option<i32>) -> Option<Death> {
     let ended = child.ended().filter(|_| !child.ended_well())?;
-    let said = Said::of(&child.last_lines());
+    let mut said = Said::of(&child.last_lines());
     let sessions = sessions_of(child.pid(), python, started);
     let rank = said.failed.as_ref().and_then(|failed| failed.rank);
     let rank = rank.or_else(|| said.exception.as_ref().and_then(|exception| exception.rank));
+    let of_rank =
+        sessions.iter().find(|session| rank.is_some() && session.info.place.as_ref().map(|place| place.rank) == rank);
+    // A program that is started by another, such as a shell, has a process of its own.
+    let who = of_rank.or_else(|| sessions.first()).map_or(child.pid(), |session| session.info.pid);
+    said.hear_ending(&python.ending(who));
     let job = std::env::var("SLURM_JOB_ID").ok();
     let death = Death::of(&Evidence {
         name: child.name(),
@@ -66,7 +71,12 @@ fn moment(session: &Session, rank: Option<u32>) -> Option<Moment> {
     }
     let ranks = run.ranks();
     let store = rank.and_then(|rank| ranks.get(rank)).map_or(run.store(), |rank| rank.store);
-    Some(Moment { last_step: store.steps().last().map(|row| row.step().0), phase: phase(store), memory: memory(store) })
+    Some(Moment {
+        last_step: store.steps().last().map(|row| row.step().0),
+        phase: phase(store),
+        stack: stack(store),
+        memory: memory(store),
+    })
 }
 
 /// The phase that was open, where no later span says that it had ended.
@@ -77,6 +87,14 @@ fn phase(store: &Store) -> Option<(String, Option<u64>)> {
     let (track, open) = store.open_spans().find(|(track, _)| track.id == training.id && !has_left)?;
     let is_newest = track.lane().and_then(|lane| lane.last_end_ns()).is_none_or(|end_ns| end_ns <= open.t_ns);
     is_newest.then(|| (store.name(open.name).to_owned(), Some(open.step.0).filter(|step| *step > 0)))
+}
+
+/// The newest stack of the training thread since its last step ended.
+fn stack(store: &Store) -> Option<(String, u64)> {
+    let since_ns = store.steps().last().map_or(0, |row| row.end_ns());
+    let mut newest = store.stacks().iter().rev().take_while(|stack| stack.t_ns > since_ns);
+    let stack = newest.find(|stack| !store.is_of_loader(stack))?;
+    Some((store.place_of_stack(stack)?, store.now_ns().saturating_sub(stack.t_ns)))
 }
 
 /// Memory of its last minute.

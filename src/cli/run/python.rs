@@ -53,6 +53,11 @@ impl Prepared {
         self.answers.as_ref().map(Answers::dir)
     }
 
+    /// Where this process crashed or ended itself; empty where it did neither.
+    pub(super) fn ending(&self, pid: u32) -> Vec<String> {
+        self.answers.as_ref().map(|answers| answers.ending(pid)).unwrap_or_default()
+    }
+
     /// The processes that have answered.
     pub(super) fn pids(&self) -> impl Iterator<Item = u32> {
         self.answers.iter().flat_map(|answers| answers.read().into_keys())
