@@ -190,7 +190,10 @@ fn a_rank_that_is_stopped_is_named_live_and_afterwards() {
     let (zero, one) = (pid(&sessions, 0), pid(&sessions, 1));
     signal(&one, "STOP");
     let said = hang(&sessions);
-    assert!(said.contains("rank 1 has said nothing") && said.contains("rank 0 waits for it in all-reduce"), "{said}");
+    assert!(
+        said.contains("rank 1 has published nothing") && said.contains("rank 0 waits for it in all-reduce"),
+        "{said}"
+    );
     kill(&[&zero, &one]);
     assert_ne!(training.ended().code, Some(0));
     is_named_afterwards(&sessions, "rank 0 waits for it in all-reduce");

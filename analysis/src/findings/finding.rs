@@ -88,7 +88,7 @@ pub enum Kind {
     #[strum(message = "unequal stages")]
     Imbalance,
     /// A run of several ranks that does not make progress.
-    #[strum(message = "nothing advances")]
+    #[strum(message = "no progress")]
     Hang,
     /// A rank that is slower than its peers most of the time.
     #[strum(message = "straggler")]

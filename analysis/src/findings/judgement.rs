@@ -145,9 +145,9 @@ mod tests {
         let not_named = Kind::ALL.len() - 3 - KINDS_NAMED;
         assert!(parts.contains(&format!("and {not_named} more findings")), "{parts:?}");
         assert!(!parts.iter().any(|part| part.contains("waiting for data")), "{parts:?}");
-        let hang = Finding { summary: "nothing advances for 4 s".to_owned(), ..made_up(Kind::Hang) };
+        let hang = Finding { summary: "no progress for 4 s".to_owned(), ..made_up(Kind::Hang) };
         judgement.findings.found.push(hang);
-        assert_eq!(judgement.parts(), ["nothing advances for 4 s"], "and nothing else");
+        assert_eq!(judgement.parts(), ["no progress for 4 s"], "and nothing else");
     }
 
     #[test]

@@ -69,17 +69,17 @@ impl Doing {
         matches!(self, Self::Ended | Self::Gone | Self::Silent | Self::Missing)
     }
 
-    /// Words to follow "rank 2".
+    /// Words to follow "rank 2 has".
     fn words(&self) -> String {
         match self {
-            Self::Together(name) | Self::Neighbour(name) => format!("has waited in {name}"),
-            Self::Data(_) => "has waited for data".to_owned(),
-            Self::In(name) => format!("has been in {name}"),
-            Self::Between => "has been in no phase".to_owned(),
-            Self::Ended => "has ended and been away".to_owned(),
-            Self::Gone => "disappeared".to_owned(),
-            Self::Silent => "has said nothing".to_owned(),
-            Self::Missing => "has never published".to_owned(),
+            Self::Together(name) | Self::Neighbour(name) => format!("waited in {name}"),
+            Self::Data(_) => "waited for data".to_owned(),
+            Self::In(name) => format!("been in {name}"),
+            Self::Between => "been between phases".to_owned(),
+            Self::Ended => "ended and been gone".to_owned(),
+            Self::Gone => "been gone".to_owned(),
+            Self::Silent => "published nothing".to_owned(),
+            Self::Missing => "never published".to_owned(),
         }
     }
 }
@@ -117,13 +117,14 @@ pub struct Hang {
 impl Hang {
     /// A sentence with all of it.
     pub fn sentence(&self) -> String {
-        let usual = self.usual_step_ns.map(|ns| format!(", a step usually takes {}", duration(ns))).unwrap_or_default();
-        let holding: Vec<String> = self.holding.iter().map(Stuck::sentence).collect();
-        let mut text = format!("nothing advances for {}{usual}: {}", duration(self.for_ns), listed(&holding, "; "));
+        let usual =
+            self.usual_step_ns.map(|ns| format!(" (a step usually takes {})", duration(ns))).unwrap_or_default();
+        let holding = listed(&together(&self.holding), "; ");
+        let mut text = format!("no progress for {}{usual}: {holding}", duration(self.for_ns));
         if !self.waiting.is_empty() {
             text.push_str(&self.waiting_words());
         } else if self.holding.len() > 1 {
-            text.push_str(&format!("; each waits for another{}", self.odd_one()));
+            text.push_str(&format!("; they wait for each other{}", self.odd_one()));
         }
         if self.machines.len() > 1 {
             let machines = listed(&self.machines, ", ");
@@ -179,6 +180,11 @@ impl Hang {
 impl Stuck {
     /// A sentence: who, in what, for how long.
     pub fn sentence(&self) -> String {
+        format!("rank {} has {}", self.rank, self.words())
+    }
+
+    /// What it has done, to follow "rank 2 has".
+    fn words(&self) -> String {
         let time = self.for_ns.map(|ns| format!(" for {}", duration(ns))).unwrap_or_default();
         let step = if self.step == 0 { String::new() } else { format!(", at step {}", count(self.step)) };
         let loader = match &self.doing {
@@ -186,8 +192,33 @@ impl Stuck {
             _ => String::new(),
         };
         let place = self.place.as_ref().map(|place| format!(", in {place}")).unwrap_or_default();
-        format!("rank {} {}{time}{step}{place}{loader}", self.rank, self.doing.words())
+        format!("{}{time}{step}{place}{loader}", self.doing.words())
     }
+
+    /// Whether it does the same as another, at the same place.
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.doing, self.step, &self.place) == (&other.doing, other.step, &other.place)
+    }
+}
+
+/// A sentence for each thing that ranks do, with all ranks that do it at the same place, and the longest of their times.
+fn together(all: &[Stuck]) -> Vec<String> {
+    let mut groups: Vec<Vec<&Stuck>> = Vec::new();
+    for stuck in all {
+        match groups.iter_mut().find(|group| group[0].is_like(stuck)) {
+            Some(group) => group.push(stuck),
+            None => groups.push(vec![stuck]),
+        }
+    }
+    let sentence = |group: &Vec<&Stuck>| match group.as_slice() {
+        [one] => one.sentence(),
+        _ => {
+            let ranks: Vec<String> = group.iter().map(|stuck| stuck.rank.to_string()).collect();
+            let longest = group.iter().max_by_key(|stuck| stuck.for_ns).map_or_else(String::new, |stuck| stuck.words());
+            format!("ranks {} have {longest}", listed(&ranks, ", "))
+        }
+    };
+    groups.iter().map(sentence).collect()
 }
 
 /// At most eight of these, and how many more there are.
@@ -299,15 +330,20 @@ fn stuck(ranks: &Ranks<'_>, rank: &Rank<'_>) -> Stuck {
 
 /// Where in the program a rank has been for this long.
 fn place(store: &Store, for_ns: u64) -> Option<String> {
-    let since_ns = store.now_ns().saturating_sub(for_ns);
-    store.place_of_stack(store.stacks().last().filter(|stack| stack.t_ns >= since_ns)?)
+    newest_place(store, store.now_ns().saturating_sub(for_ns), false)
+}
+
+/// The place in the newest stack since then, of the training thread or of a loader's worker process.
+fn newest_place(store: &Store, since_ns: u64, is_of_loader: bool) -> Option<String> {
+    let mut newest = store.stacks().iter().rev().take_while(|stack| stack.t_ns >= since_ns);
+    store.place_of_stack(newest.find(|stack| store.is_of_loader(stack) == is_of_loader)?)
 }
 
 /// What an open span says about what its rank is doing.
 fn doing(store: &Store, open: &Open) -> Doing {
     let name = store.name(open.name);
     match name {
-        DATA_WAIT => Doing::Data(loader(store)),
+        DATA_WAIT => Doing::Data(loader(store).or_else(|| worker(store, open.since_ns))),
         RECEIVE | SEND => Doing::Neighbour(name.to_owned()),
         // Of an all-reduce, only the innermost part is reported as open.
         WAIT | REDUCE => Doing::Together(ALL_REDUCE.to_owned()),
@@ -322,6 +358,11 @@ fn loader(store: &Store) -> Option<String> {
     let (track, open) = loaders.min_by_key(|(_, open)| open.since_ns)?;
     let for_ns = store.now_ns().saturating_sub(open.since_ns);
     Some(format!("its loader \"{}\" has been in {} for {}", track.text, store.name(open.name), duration(for_ns)))
+}
+
+/// Where a loader's worker process is, by the newest stack since then.
+fn worker(store: &Store, since_ns: u64) -> Option<String> {
+    Some(format!("its loader's worker was in {}", newest_place(store, since_ns, true)?))
 }
 
 /// Ranks that the run should have but that have never published; the first few.
@@ -412,7 +453,7 @@ mod tests {
         let left: Left = |rank| Some(if rank == 2 { "backward" } else { "wait" });
         assert_eq!(sentence(&standing(&planned, left, 2 * SECOND)), None, "too early to say");
         let said = sentence(&standing(&planned, left, 4 * SECOND)).unwrap();
-        assert!(said.starts_with("nothing advances for 4.00 s, a step usually takes 34."), "{said}");
+        assert!(said.starts_with("no progress for 4.00 s (a step usually takes 34."), "{said}");
         assert!(
             said.contains(
                 "rank 2 has been in backward for 4.00 s, at step 61; ranks 0, 1, 3 wait for it in all-reduce"
@@ -425,13 +466,13 @@ mod tests {
     fn where_all_wait_on_several_machines_the_connection_is_suspected() {
         let planned = UnevenRun { host: |rank| if rank < 2 { "elm" } else { "oak" }, ..UnevenRun::default() };
         let said = sentence(&standing(&planned, |_| Some("wait"), 4 * SECOND)).unwrap();
-        let words = "each waits for another; or the connection between their machines is gone (elm, oak)";
+        let words = "they wait for each other; or the connection between their machines is gone (elm, oak)";
         assert!(said.ends_with(words), "{said}");
         let computes: Left = |rank| Some(if rank == 2 { "backward" } else { "wait" });
         let said = sentence(&standing(&planned, computes, 4 * SECOND)).unwrap();
         assert!(!said.contains("connection"), "that rank has it in hand: {said}");
         let said = sentence(&standing(&UnevenRun::default(), |_| Some("wait"), 4 * SECOND)).unwrap();
-        assert!(said.ends_with("each waits for another"), "all are on one machine: {said}");
+        assert!(said.ends_with("they wait for each other"), "all are on one machine: {said}");
     }
 
     #[test]
@@ -495,7 +536,10 @@ mod tests {
         });
         let streams: Vec<Vec<u8>> = streams.collect();
         let said = sentence(&run(&streams)).unwrap();
-        assert!(said.contains("rank 2 has said nothing for 4.00 s, at step 61; ranks 0, 1, 3 wait for it"), "{said}");
+        assert!(
+            said.contains("rank 2 has published nothing for 4.00 s, at step 61; ranks 0, 1, 3 wait for it"),
+            "{said}"
+        );
         let said = sentence(&run(&streams[..2])).unwrap_or_default();
         assert_eq!(said, "", "ranks that nobody has heard of may yet come");
     }

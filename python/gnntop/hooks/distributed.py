@@ -12,23 +12,49 @@ import contextlib
 from types import ModuleType
 from typing import Any
 
+from gnntop import _native
 from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import guarded, patch
+from gnntop.hooks.patching import Before, guarded, patch
 
 # Our hook among others of a process group, which are told apart by numbers.
 _HOOK_ID = 0x676E6E746F70
-_COLLECTIVES = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "barrier")
+_COLLECTIVES = (
+    "all_reduce",
+    "reduce",
+    "all_gather",
+    "all_gather_into_tensor",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "all_to_all",
+    "all_to_all_single",
+    "gather",
+    "scatter",
+)
+# What a hang names: a rank that waits in one of these was told to by a line of its own.
+_NAMED = {"barrier": "barrier", "monitored_barrier": "barrier", "broadcast": "broadcast"}
 
 
 def install(distributed: ModuleType) -> None:
     """Hooks ``torch.distributed``."""
     for name in _COLLECTIVES:
         patch(distributed, name, _before_collective, _after_collective)
+    for name, shown in _NAMED.items():
+        patch(distributed, name, _before(_native.span_name(shown)), _after_collective)
     loop.on_open.append(lambda: _hook_world(distributed))
 
 
 def _before_collective(_: tuple[Any, ...]) -> int | None:
     return loop.collective_begin()
+
+
+def _before(span: int) -> Before:
+    def before(_: tuple[Any, ...]) -> int | None:
+        depth = loop.collective_begin()
+        if depth is not None:
+            _native.begin(span)
+        return depth
+
+    return before
 
 
 def _after_collective(depth: int, _: object) -> None:

@@ -20,14 +20,16 @@ impl Check for Hangs {
         for stuck in &hang.waiting {
             finding = finding.because(stuck.sentence());
         }
-        let advice = match hang.holding.first().map(|stuck| &stuck.doing) {
+        let first = hang.holding.first();
+        let advice = match first.map(|stuck| &stuck.doing) {
             Some(Doing::Data(_)) => "see what that rank's loader is doing: a lock, a full disk, a dead worker",
             Some(Doing::Together(_) | Doing::Neighbour(_)) => {
                 "every rank must call the same collectives in the same order: look for a branch that only some ranks take"
             }
             Some(doing) if doing.is_absent() => {
-                "stop the run, because the others wait for ever; then see why that rank left"
+                "stop the run: the other ranks would wait forever. Then find out why that rank left"
             }
+            _ if first.is_some_and(|stuck| stuck.place.is_some()) => "see what that line waits for",
             _ => "look at that rank's stack, such as with gdb -p or py-spy dump",
         };
         finding.advise(advice).into()
