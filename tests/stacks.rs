@@ -1,6 +1,8 @@
 //! Where a Python program is when it takes too long: real programs under `gnntop run`, whose recordings name the line. Skipped,
 //! and said, where there is no Python of 3.11 to 3.14.
 
+use std::fs;
+
 use crate::sessions::{Ran, Sessions, has_python};
 use serde_json::Value;
 
@@ -17,9 +19,9 @@ fn stacks(head: &str, body: &str, environment: &[(&str, &str)]) -> Option<(Value
     sessions.file("train.py", script.as_bytes());
     let mut command = sessions.gnntop(["run", "--record", "a.gnntop", "--", "python3", "train.py"]);
     let ran = Ran::of(&command.envs(environment.iter().copied()).output().unwrap());
-    let logs = std::fs::read_dir(sessions.path()).unwrap().map(|entry| entry.unwrap().path());
+    let logs = fs::read_dir(sessions.path()).unwrap().map(|entry| entry.unwrap().path());
     let log = logs.filter(|path| path.extension().is_some_and(|of| of == "log")).max().unwrap();
-    let said = std::fs::read_to_string(log).unwrap();
+    let said = fs::read_to_string(log).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?} {said}");
     let report = sessions.run(["report", "a.gnntop", "--json"]);
     let report: Value = serde_json::from_str(&report.out).unwrap_or_else(|error| panic!("{error}: {report:?}"));
@@ -52,7 +54,14 @@ fn a_stack_comes_while_native_code_holds_the_gil() {
 #[test]
 fn a_read_from_a_pipe_that_nobody_writes_to() {
     let head = "import os, threading\nread, write = os.pipe()\ndef load():\n    return os.read(read, 1)";
-    named(head, "threading.Timer(0.4, os.write, (write, b'x')).start(); load()", "load (train.py:5)");
+    let Some((report, _)) = stacks(head, "threading.Timer(0.4, os.write, (write, b'x')).start(); load()", &[]) else {
+        return;
+    };
+    assert!(report["stacks"]["places"].to_string().contains("load (train.py:5)"), "{report}");
+    if fs::read_to_string("/proc/thread-self/syscall").is_ok() {
+        let innermost = &report["stacks"]["stacks"][0][0][0];
+        assert_eq!(innermost, "read of a pipe (<system call>)", "{report}");
+    }
 }
 
 #[test]
@@ -166,7 +175,7 @@ fn no_stack_is_taken_unasked_and_of_no_built_in_training() {
     assert_eq!(report["sampled_stacks"], Value::Null);
     let sessions = Sessions::new();
     for (words, said) in [
-        (&["run", "--stacks", "20", "pna"][..], "the built-in trainings have none: give a Python program behind `--`"),
+        (&["run", "--stacks", "20", "pna"][..], "--stacks needs a Python program: gnntop run --stacks"),
         (&["run", "--stacks", "201", "--", "true"], "201 is not in 0..=200"),
     ] {
         let ran = sessions.run(words);

@@ -77,6 +77,9 @@ const T3_13: Table =
 const T3_14: Table =
     Table { thread_frame: 208, previous: 256, owner: 288, filename: 320, bytecode: 384, bytes_len: 600, text_len: 632 };
 
+/// Position of the flag `free_threaded`, after the table's cookie and version.
+const FREE_THREADED: usize = 16;
+
 impl Layout {
     /// Bytes of a frame up to the last field read.
     pub(super) fn frame_len(&self) -> usize {
@@ -90,20 +93,27 @@ impl Layout {
         words.max(self.first_line + 4)
     }
 
-    /// The layout of this process's Python; `None` if it is unknown.
-    pub(super) fn of_this_process() -> Option<Self> {
+    /// The layout of this process's Python, or why it is not known.
+    pub(super) fn of_this_process() -> Result<Self, &'static str> {
+        const UNKNOWN: &str = "stacks can be read of Python 3.11 to 3.14, on 64-bit Linux";
         if !cfg!(all(target_os = "linux", target_pointer_width = "64")) {
-            return None;
+            return Err(UNKNOWN);
         }
         // `const unsigned long Py_Version`, since 3.11.
-        let version = Process::own().word(symbol(c"Py_Version")?)?;
-        match (version >> 24, (version >> 16) & 0xFF) {
-            (3, 11) => Some(V3_11),
-            (3, 12) => Some(V3_12),
-            (3, 13) => Self::of_table(symbol(c"_PyRuntime")?, &T3_13),
-            (3, 14) => Self::of_table(symbol(c"_PyRuntime")?, &T3_14),
-            _ => None,
+        let version = symbol(c"Py_Version").and_then(|version| Process::own().word(version)).ok_or(UNKNOWN)?;
+        let table = match (version >> 24, (version >> 16) & 0xFF) {
+            (3, 11) => return Ok(V3_11),
+            (3, 12) => return Ok(V3_12),
+            (3, 13) => &T3_13,
+            (3, 14) => &T3_14,
+            _ => return Err(UNKNOWN),
+        };
+        let runtime = symbol(c"_PyRuntime").ok_or(UNKNOWN)?;
+        if Process::own().word(runtime + FREE_THREADED) == Some(1) {
+            // It keeps a copy of the bytecode for each thread, so that an instruction's address does not lead to its line.
+            return Err("stacks cannot be read of a free-threaded Python");
         }
+        Self::of_table(runtime, table).ok_or(UNKNOWN)
     }
 
     fn of_table(runtime: Address, table: &Table) -> Option<Self> {

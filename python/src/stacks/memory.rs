@@ -25,6 +25,11 @@ impl Process {
         libc::pid_t::try_from(id).ok().filter(|id| *id > 0).map(Self)
     }
 
+    /// Its process id.
+    pub(super) fn id(self) -> libc::pid_t {
+        self.0
+    }
+
     /// Fills `buffer` from `address`; returns whether all of it could be read.
     fn copy(self, address: Address, buffer: &mut [MaybeUninit<u8>]) -> bool {
         let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };

@@ -5,6 +5,7 @@
 //! memory.rs   reads of a process's memory that fail where others would crash
 //! layout.rs   where CPython keeps what is read, by its version
 //! frames.rs   the frames of a thread, with file and line
+//! blocked.rs  the system call that a thread waits in
 //! told.rs     the track, and the text of a frame
 //! watch.rs    the thread that checks whether the current phase is `overdue`, and records
 //! sample.rs   the thread that samples stacks at a fixed rate; paths.rs: each stack written once, then counted
@@ -14,6 +15,7 @@
 //! ends at the first unreadable frame. Before anything is watched, the calling thread's own stack is read and
 //! compared with what Python says about it.
 
+mod blocked;
 mod frames;
 mod layout;
 mod memory;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use gnntop_probe::stacks::LOADER_WORKER;
 use gnntop_probe::{NameKind, TrackRole, after, phase};
 
+use super::blocked;
 use super::frames::{self, Python, Stack};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
@@ -42,13 +43,13 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     if status != Status::Publishing || WATCHED.swap(session, Ordering::Relaxed) == session {
         return Ok(());
     }
-    let layout = Layout::of_this_process().ok_or("the layout of this Python is not known")?;
+    let layout = Layout::of_this_process()?;
     let python = Python { layout, process: Process::own() };
-    let own = thread_state().ok_or("this Python does not tell its thread's state")?;
+    let own = thread_state().ok_or("this thread's state in Python cannot be found")?;
     let stack = frames::stack(&python, own).ok_or("this process's memory cannot be read")?;
     // If this frame cannot be read correctly, no other can.
     if stack.frames.first().map(told).as_deref() != Some(expected) {
-        return Err("what is read of this Python's stack is not what it says itself");
+        return Err("a stack that is known was read wrong, so this build of Python has another layout");
     }
     // Before the sampler asks for the phase.
     overdue::set_watched(true);
@@ -57,7 +58,9 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
         start("gnntop sampler", move || sampler.run())?;
     }
     if least > Duration::ZERO {
-        let watch = Watch { python, thread: own, session, least_ns: least.as_nanos() as u64, taken: None };
+        // SAFETY: the call has no preconditions.
+        let thread_id = unsafe { libc::gettid() };
+        let watch = Watch { python, thread: own, thread_id, session, least_ns: least.as_nanos() as u64, taken: None };
         start("gnntop stacks", move || watch.run())?;
     }
     Ok(())
@@ -98,6 +101,7 @@ fn without_signals<T>(start: impl FnOnce() -> T) -> T {
 struct Watch {
     python: Python,
     thread: Address,
+    thread_id: libc::pid_t,
     session: u32,
     least_ns: u64,
     /// The phase whose stack was taken, and the ticks after which the next one is due.
@@ -109,8 +113,9 @@ impl Watch {
         own_thread::with(false, |thread| thread.track(TRACK, TrackRole::Other));
         while session::state() == (Status::Publishing, self.session) {
             if let Some(now) = self.due() {
+                let call = blocked::frame(self.python.process, self.thread_id);
                 if let Some(stack) = frames::stack(&self.python, self.thread) {
-                    record(&stack, None);
+                    record(call.as_deref(), &stack, None);
                 }
                 if names::get(now.name).is_some_and(|name| &*name.text == phase::DATA_WAIT.text()) {
                     self.record_workers();
@@ -125,9 +130,11 @@ impl Watch {
     fn record_workers(&self) {
         for (process, state) in worker::in_python().into_iter().take(MAX_WORKERS) {
             let Some(process) = Process::descendant(process) else { continue };
+            // A worker makes its batches on its main thread, which has the process's id.
+            let call = blocked::frame(process, process.id());
             let python = Python { process, ..self.python.clone() };
             if let Some(stack) = frames::stack(&python, state).filter(|stack| !is_idle(&stack.frames)) {
-                record(&stack, Some(LOADER_WORKER));
+                record(call.as_deref(), &stack, Some(LOADER_WORKER));
             }
         }
     }
@@ -154,8 +161,8 @@ impl Watch {
     }
 }
 
-/// Records the frames as marks, innermost first, and `outermost` around them.
-fn record(stack: &Stack, outermost: Option<&str>) {
+/// Records the frames as marks, innermost first: the system call inside them, and `outermost` around them.
+fn record(call: Option<&str>, stack: &Stack, outermost: Option<&str>) {
     let at = after::ticks();
     let mut depth = 0.0;
     let mut mark = |text: &str| {
@@ -163,6 +170,7 @@ fn record(stack: &Stack, outermost: Option<&str>) {
         own_thread::with((), |thread| thread.record(Event::Mark { name, at, value: Some(depth) }));
         depth += 1.0;
     };
+    call.into_iter().for_each(&mut mark);
     for (number, frame) in stack.frames.iter().enumerate() {
         if let Some((_, frames)) = stack.left_out.filter(|(before, _)| *before == number) {
             mark(&format!("({frames} frames more)"));
@@ -180,6 +188,6 @@ mod tests {
 
     #[test]
     fn without_a_python_there_is_no_layout() {
-        assert_eq!(Layout::of_this_process(), None);
+        assert!(Layout::of_this_process().is_err());
     }
 }

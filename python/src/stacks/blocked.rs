@@ -1,0 +1,123 @@
+//! The system call that a thread waits in: the native frame below its Python frames, where the kernel reports it. It does not
+//! stop the thread, and reports nothing of one that runs.
+
+use std::fs;
+
+use super::memory::Process;
+
+/// Calls that take long where they wait, and whether their first argument is a file descriptor.
+const CALLS: [(libc::c_long, &str, bool); 31] = [
+    (libc::SYS_read, "read", true),
+    (libc::SYS_pread64, "pread", true),
+    (libc::SYS_readv, "readv", true),
+    (libc::SYS_preadv, "preadv", true),
+    (libc::SYS_write, "write", true),
+    (libc::SYS_pwrite64, "pwrite", true),
+    (libc::SYS_writev, "writev", true),
+    (libc::SYS_recvfrom, "recv", true),
+    (libc::SYS_recvmsg, "recvmsg", true),
+    (libc::SYS_sendto, "send", true),
+    (libc::SYS_sendmsg, "sendmsg", true),
+    (libc::SYS_accept, "accept", true),
+    (libc::SYS_accept4, "accept", true),
+    (libc::SYS_connect, "connect", true),
+    (libc::SYS_fsync, "fsync", true),
+    (libc::SYS_fdatasync, "fdatasync", true),
+    (libc::SYS_flock, "flock", true),
+    (libc::SYS_fcntl, "fcntl", true),
+    (libc::SYS_ioctl, "ioctl", true),
+    (libc::SYS_openat, "open", false),
+    (libc::SYS_futex, "futex", false),
+    (libc::SYS_ppoll, "poll", false),
+    (libc::SYS_pselect6, "select", false),
+    (libc::SYS_epoll_pwait, "epoll_wait", false),
+    (libc::SYS_nanosleep, "nanosleep", false),
+    (libc::SYS_clock_nanosleep, "clock_nanosleep", false),
+    (libc::SYS_wait4, "wait", false),
+    (libc::SYS_waitid, "wait", false),
+    (libc::SYS_msync, "msync", false),
+    (libc::SYS_munmap, "munmap", false),
+    (libc::SYS_io_getevents, "io_getevents", false),
+];
+/// Older calls that only this architecture has.
+#[cfg(target_arch = "x86_64")]
+const OLDER: [(libc::c_long, &str, bool); 3] =
+    [(libc::SYS_poll, "poll", false), (libc::SYS_select, "select", false), (libc::SYS_epoll_wait, "epoll_wait", false)];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: [(libc::c_long, &str, bool); 0] = [];
+
+/// Longest name of a file.
+const MAX_NAME: usize = 60;
+
+/// The call that this thread waits in, as a frame: `read of a pipe (<system call>)`; `None` if it runs, or where the kernel
+/// does not report it.
+pub(super) fn frame(process: Process, thread: libc::pid_t) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{}/task/{thread}/syscall", process.id())).ok()?;
+    let (name, descriptor) = call(&text)?;
+    let of = descriptor.and_then(|descriptor| target(process, descriptor)).map(|target| format!(" of {target}"));
+    Some(format!("{name}{} (<system call>)", of.unwrap_or_default()))
+}
+
+/// The name of the call in a line of `/proc/PID/task/TID/syscall` (proc(5)), and the file descriptor that it was given.
+fn call(line: &str) -> Option<(&'static str, Option<u32>)> {
+    let mut words = line.split_whitespace();
+    let number: libc::c_long = words.next()?.parse().ok()?;
+    let (_, name, has_descriptor) = CALLS.iter().chain(&OLDER).find(|(known, ..)| *known == number)?;
+    let mut first = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+    let descriptor = if *has_descriptor { first().and_then(|fd| u32::try_from(fd).ok()) } else { None };
+    Some((name, descriptor))
+}
+
+/// What a file descriptor refers to: the kind, or the name of a file.
+fn target(process: Process, descriptor: u32) -> Option<String> {
+    let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", process.id())).ok()?;
+    let path = path.to_str()?;
+    Some(match path.split_once(':') {
+        Some(("pipe", _)) => "a pipe".to_owned(),
+        Some(("socket", _)) => "a socket".to_owned(),
+        _ => path.rsplit('/').next()?.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, pipe};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn a_line_of_the_kernel_is_read() {
+        let line = |number: libc::c_long| format!("{number} 0x3 0x7f00 0x1 0x0 0x0 0x0 0x7ffd 0x7f11");
+        assert_eq!(call(&line(libc::SYS_read)), Some(("read", Some(3))));
+        assert_eq!(call(&line(libc::SYS_futex)), Some(("futex", None)));
+        for nothing in ["running", "-1 0x7ffd 0x7f11", "", "99999 0x0"] {
+            assert_eq!(call(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_pipe_is_seen_and_one_that_runs_is_not() {
+        let (mut reader, writer) = pipe().unwrap();
+        let (send, receive) = mpsc::channel();
+        let waiting = thread::spawn(move || {
+            // SAFETY: the call has no preconditions.
+            send.send(unsafe { libc::gettid() }).unwrap();
+            reader.read(&mut [0]).unwrap()
+        });
+        let id = receive.recv().unwrap();
+        let seen = || {
+            thread::sleep(Duration::from_millis(10));
+            frame(Process::own(), id)
+        };
+        let Some(seen) = (0..200).find_map(|_| seen()) else {
+            return eprintln!("skipped: this kernel does not report the system calls of threads");
+        };
+        assert_eq!(seen, "read of a pipe (<system call>)");
+        drop(writer);
+        assert_eq!(waiting.join().unwrap(), 0);
+        // SAFETY: as above.
+        assert_eq!(frame(Process::own(), unsafe { libc::gettid() }), None, "this thread runs");
+    }
+}
