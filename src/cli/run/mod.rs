@@ -23,6 +23,7 @@ mod python;
 mod recording;
 mod register;
 mod relay;
+mod stacks;
 mod unattended;
 mod words;
 
@@ -50,6 +51,7 @@ use keeper::ToRecord;
 use kept::Kept;
 use python::Watched;
 use relay::{Interrupted, Relay};
+use stacks::StackArguments;
 use words::{given_twice, take_flag, take_value};
 
 pub(super) use keeper::{KeepArguments, keep};
@@ -64,7 +66,7 @@ Examples:
   gnntop run --record a.gnntop pna          and record it; --keep 2GiB bounds the file
   gnntop run --run night -- python train.py    again after it was killed: one history with the outage
   gnntop run -- python train.py --lr 0.1    any PyTorch training, unchanged; shows the hardware of other programs
-  gnntop run --stacks 20 -- python train.py    and where in its code the time goes, from 20 stacks a second
+  gnntop run --stacks 20 -- python train.py    and sample 20 Python stacks a second
 
 `q` leaves the view; the program and its recording go on. `gnntop attach` shows it again, `gnntop stop` stops it. `Q`, or `q`
 with --wait, leaves the view and waits for the exit code, as always happens without a terminal or with --plain.
@@ -73,9 +75,6 @@ Exit codes: the program's own; 128 + N if signal N ended it; 130 interrupted; 0 
 
 /// After the program's end the end of its session is waited for this long.
 const GRACE: Duration = Duration::from_secs(2);
-/// Says in a program's environment how many stacks its Pythons take a second.
-const STACKS: &str = "GNNTOP_STACKS";
-const MOST_STACKS: i64 = gnntop_wire::sampled::MOST_A_SECOND as i64;
 /// Bytes of an id that a person gives a run.
 const LONGEST_RUN_ID: usize = 200;
 /// Time between two looks whether the program has ended.
@@ -94,21 +93,20 @@ pub(super) struct RunArguments {
     /// With --record: keep the file below this size; its newest events stay, older ones become a summary
     #[arg(long, value_name = "SIZE", value_parser = bound::size)]
     keep: Option<u64>,
-    /// With --record: keep the N slowest steps with all their spans, and of the others the newest
+    /// With --record: keep the N slowest steps with all their spans, and the newest of the others
     #[arg(long, value_name = "N", value_parser = bound::slowest)]
     slow: Option<u32>,
-    /// Id of the run: what is started again under it goes on with its history
+    /// Run id. A restart with the same id continues its history
     #[arg(long = "run", value_name = "ID", value_parser = run_id)]
     run_id: Option<String>,
     /// Wait for the program's exit code even after `q`
     #[arg(long)]
     wait: bool,
-    /// When the terminal closes (window, tmux, ssh): let the program go on, or send it SIGHUP
+    /// When the terminal closes (window, tmux, ssh): keep the program running, or send it SIGHUP
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnHangup::Keep)]
     on_hangup: OnHangup,
-    /// Python stacks to take a second, all the time: where in the program the time goes. 0: none
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=MOST_STACKS))]
-    stacks: u32,
+    #[command(flatten)]
+    stacks: StackArguments,
     #[command(flatten)]
     sensors: SensorArguments,
     #[command(flatten)]
@@ -165,23 +163,11 @@ impl RunArguments {
     }
 }
 
-impl RunArguments {
-    /// Variables with the number of stacks for the program's Pythons.
-    fn stacks_variable(&self) -> anyhow::Result<Option<(&'static str, OsString)>> {
-        if self.stacks > 0 && self.command.is_empty() {
-            return Err(UsageError::told(
-                "--stacks takes Python stacks, and the built-in trainings have none: give a Python program behind `--`",
-            ));
-        }
-        Ok((self.stacks > 0).then(|| (STACKS, self.stacks.to_string().into())))
-    }
-}
-
 /// Does `gnntop run`.
 pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     arguments.take_own_from_words()?;
     let settings = Settings::of(&arguments.screen)?;
-    let stacks = arguments.stacks_variable()?;
+    let stacks = arguments.stacks.variables(arguments.command.is_empty())?;
     arguments.sensors.apply();
     if let Some((name, options)) = arguments.words.split_first()
         && let Some(code) = train::refuses(&name.to_string_lossy(), options)?

@@ -1,0 +1,57 @@
+//! The options of `gnntop run` for stacks of Python programs, as variables in the program's environment.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use crate::cli::quantities;
+use crate::cli::usage::UsageError;
+
+/// How many stacks a second the program's Pythons take over the whole run.
+const STACKS: &str = "GNNTOP_STACKS";
+/// How long a phase lasts before its stack is taken, in milliseconds.
+const STALL_MS: &str = "GNNTOP_STALL_MS";
+const MOST_STACKS: i64 = gnntop_wire::sampled::MOST_A_SECOND as i64;
+
+/// Stacks of Python programs.
+#[derive(Debug, clap::Args)]
+pub(super) struct StackArguments {
+    /// Sample N Python stacks a second over the whole run, to see where the time goes [0: off]
+    #[arg(
+        long, value_name = "N", default_value_t = 0, hide_default_value = true,
+        value_parser = clap::value_parser!(u32).range(..=MOST_STACKS)
+    )]
+    stacks: u32,
+    /// Take the Python stack of a phase that takes twice its p99, but at least TIME [default: 50ms; 0: never]
+    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    stall: Option<Duration>,
+}
+
+impl StackArguments {
+    /// Variables for the program's Pythons.
+    ///
+    /// # Errors
+    /// Stacks are asked for of a built-in training, which has none.
+    pub(super) fn variables(&self, is_built_in: bool) -> anyhow::Result<Vec<(&'static str, OsString)>> {
+        let stacks = (self.stacks > 0).then(|| (STACKS, self.stacks.to_string().into()));
+        let stall = self.stall.map(|least| (STALL_MS, least.as_millis().to_string().into()));
+        let name = if stacks.is_some() { "--stacks" } else { "--stall" };
+        let variables: Vec<_> = stacks.into_iter().chain(stall).collect();
+        if is_built_in && !variables.is_empty() {
+            let why = format!("{name} needs a Python program: gnntop run {name} ... -- python train.py");
+            return Err(UsageError::told(why));
+        }
+        Ok(variables)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_become_variables_of_a_python_program() {
+        let asked = StackArguments { stacks: 0, stall: Some(Duration::from_secs(1)) };
+        assert_eq!(asked.variables(false).unwrap(), [(STALL_MS, "1000".into())]);
+        assert!(asked.variables(true).unwrap_err().to_string().starts_with("--stall needs a Python program"));
+    }
+}
