@@ -129,6 +129,37 @@ fn an_interrupted_trace_is_withdrawn() {
 }
 
 #[test]
+fn at_slow_asks_only_after_a_slow_step() {
+    let sessions = Sessions::new();
+    let mut stream = StreamBuilder::new("train");
+    let main = stream.track(TrackRole::Training, "main");
+    let (mut step, mut t_ns) = (0, START_NS);
+    let mut steps = |times: u64, ns: u64| {
+        for _ in 0..times {
+            step += 1;
+            stream.step(main, step, t_ns, t_ns + ns);
+            t_ns += ns;
+        }
+        stream.anchor(t_ns);
+        stream.take()
+    };
+    let mut bytes = steps(300, 10 * MS);
+    put_definitions(&mut bytes, &[Definition::Fact { key: "framework".into(), text: "PyTorch 2.15.0".into() }]);
+    let session = sessions.live("train", &bytes);
+    let trace = spawn(&mut sessions.gnntop(["trace", "--at", "slow", "--within", "60s", "-o", "t.json"]));
+    let request = session.dir().join("request");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    session.append(&steps(20, 10 * MS));
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    assert!(!request.exists(), "no step was slow yet");
+    session.append(&steps(1, 50 * MS));
+    wait_until(|| request.exists());
+    signal(&trace, "INT");
+    let ran = Ran::of(&trace.wait_with_output().unwrap());
+    assert!(ran.code == Some(130) && ran.err.contains("step 321 took 50.0 ms"), "{ran:?}");
+}
+
+#[test]
 fn others_than_pytorch_are_told_what_else_there_is() {
     let sessions = Sessions::new();
     let _session = program(&sessions, "candle 0.9");
