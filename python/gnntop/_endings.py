@@ -51,7 +51,7 @@ def _watch_exit(file: int) -> None:
 
 def _caller() -> str:
     """The frames outside this file, innermost first, as the fault handler writes them."""
-    lines = []
+    lines: list[str] = []
     frame = sys._getframe(2)
     while frame is not None and len(lines) < _MAX_FRAMES:
         code = frame.f_code
