@@ -27,7 +27,7 @@ const FEWEST_EPISODES: usize = 4;
 const LEAST_PERIOD_NS: f64 = 60e9;
 /// Intervals may deviate from the period by this part of it, or by two pieces...
 const TOLERANCE: f64 = 0.05;
-/// ...or be so many times the period if episodes were missed.
+/// ...or be at most this many times the period if episodes were missed.
 const MOST_MISSED: f64 = 3.0;
 /// Share of the intervals that must fit.
 const REGULAR: f64 = 0.8;

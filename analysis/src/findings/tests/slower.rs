@@ -43,7 +43,7 @@ pub(super) fn kept(bytes: &[u8]) -> Store {
     store
 }
 
-/// The store of who attaches when so much of a run has been dropped.
+/// The store of a viewer that attaches when this share of a run has been dropped.
 pub(super) fn with_past(bytes: &[u8], dropped: f64) -> Store {
     let mut items = 0;
     each_item(bytes, |_| items += 1);
@@ -95,8 +95,7 @@ fn is_silent(plan: impl Fn(u64) -> MadeUpStep) {
 fn a_change_among_the_steps_that_are_kept_is_told_once() {
     let store = kept(&stream(slower_since));
     let slower = only(&store);
-    let words =
-        ["steps take 23 % longer since 2026-01-02 03:05:", "(step 1,800)", "just after the mark \"warm restart\""];
+    let words = ["steps take 23 % longer since 2026-01-02 03:05:", "(step 1,800)", "just after mark \"warm restart\""];
     assert_says(&slower, Kind::SlowerSince, &words);
     assert_says(
         &slower,
@@ -115,11 +114,7 @@ fn a_change_among_the_steps_that_were_dropped_is_told_to_the_second() {
         let store = with_past(&bytes, dropped);
         assert!(store.steps().discarded() > SINCE);
         let slower = only(&store);
-        assert_says(
-            &slower,
-            Kind::SlowerSince,
-            &["steps take 2", "just after the mark \"warm restart\"", "in backward"],
-        );
+        assert_says(&slower, Kind::SlowerSince, &["steps take 2", "just after mark \"warm restart\"", "in backward"]);
         let first = slower.places[0].ordinals.start;
         assert!(first.abs_diff(SINCE) <= 30, "{first}");
         let share = slower.share.unwrap();
