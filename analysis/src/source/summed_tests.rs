@@ -81,7 +81,7 @@ fn record_pieces<'a>(pieces: impl Iterator<Item = (u128, &'a [u8])>, chunk_bytes
     out
 }
 
-/// A hundred seconds with a slow step now and then.
+/// A hundred seconds with a slow step from time to time.
 fn training() -> Vec<u8> {
     let spikes = (1..=2500).step_by(83).map(|step| (step, "backward", step * MS / 10)).collect();
     TrainingRun { steps: 2500, spikes, ..TrainingRun::default() }.bytes()
