@@ -19,7 +19,7 @@ use super::shape::Shape;
 use super::stretches::{Known, Stretches};
 use crate::store::{PhaseSlot, StepRow, Store};
 
-/// Steps at the start of a session that say nothing about the others.
+/// Steps at the start of a session that are not like the others.
 pub(super) const WARM_UP_STEPS: u64 = 3;
 /// A longer warm-up is not taken for one.
 const LONGEST_WARM_UP: usize = 1000;
@@ -136,7 +136,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Since when steps take longer for good, over the whole run up to the newest row.
+    /// Since when steps have taken longer, over the whole run up to the newest row.
     pub(super) fn level_change(&self) -> Option<&LevelChange<'a>> {
         let first = self.warm_up.last().map_or(0, |row| row.ordinal() + 1);
         let end = self.rows.last().map_or(0, |row| row.ordinal() + 1);

@@ -8,7 +8,7 @@ use super::signals::held_mean;
 use crate::figures::{duration, percent};
 use crate::store::{StepRow, Store};
 
-/// A span that is not a phase is named from this share of its step on.
+/// A span that is not a phase is named from this share of its step.
 const WORTH_SAYING: f64 = 0.05;
 /// The publishers of imported sessions.
 const IMPORTS: &str = "gnntop import";
@@ -21,7 +21,7 @@ pub(super) fn told(store: &Store, rows: &[StepRow<'_>]) -> Vec<String> {
     parts
 }
 
-/// How idle GPUs were, by their kernels or else by their readings; for an import also that nothing shows it.
+/// How idle GPUs were, by their kernels or else by their readings; for an import without either, that it is not known.
 fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
     if let Some(idle) = kernels::idle_share(store, span.clone()) {
         return vec![format!("no kernel on the GPU {} of the time", percent(idle.share))];

@@ -1,5 +1,5 @@
-//! Since when steps take longer for good, over the whole run, including the time of which single steps are no longer
-//! kept.
+//! Since when steps have taken longer, to the end and over the whole run, including the time whose single steps are no
+//! longer kept.
 //!
 //! ```text
 //! stretches' medians ─▶ the split at which ranks differ most ─▶ does it last? ─▶ the step at which it begins

@@ -1,4 +1,4 @@
-//! Times at which steps are slow again and again, by the clock: over the whole run, including the time of which single
+//! Times at which steps are slow again and again, by the clock: over the whole run, including the time whose single
 //! steps are no longer kept.
 //!
 //! ```text
@@ -92,7 +92,7 @@ impl Episode {
     }
 }
 
-/// The run in pieces of equal time, without those of which nothing is known.
+/// The run in pieces of equal time, without those about which nothing is known.
 fn pieces(known: &[Known<'_>]) -> Option<(Vec<Piece>, f64)> {
     let (first_ns, last_ns) = (known.first()?.row.period_start_ns(), known.last()?.row.end_ns());
     let piece_ns = (last_ns.saturating_sub(first_ns) / PIECES).max(LEAST_PIECE_NS);

@@ -1,5 +1,5 @@
 //! Writes all sessions of a run to one recording: a piece of each in turn, preceded by its session's head, by which a
-//! reader tells them apart.
+//! reader distinguishes them.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Follows all sessions of a run in turns, including those that appear later. If a rank was started several times, its
+//! Follows all sessions of a run in turn, including those that appear later. If a rank was started several times, its
 //! sessions are read one after another.
 
 use std::collections::{HashSet, VecDeque};

@@ -193,7 +193,7 @@ impl Recording {
         }
     }
 
-    /// Reads these bytes, the first of which the file reads next, after what comes before. `u64::MAX` is the file's end.
+    /// Reads this part of the file, which is positioned at its start, after `before`. `u64::MAX` is the file's end.
     pub(super) fn begin_at(
         title: String,
         open: File,

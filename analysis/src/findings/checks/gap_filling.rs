@@ -21,7 +21,7 @@ pub(super) struct Filling {
 }
 
 /// What fills the gap of the steps looked at, the largest part first. Of nested spans the outermost one counts that
-/// contains no step: one around a whole epoch says nothing about the gap.
+/// contains no step: one around a whole epoch does not explain the gap.
 pub(super) fn of(evidence: &Evidence<'_>) -> Vec<Filling> {
     let store = evidence.store;
     let Some(lane) = store.training_track().and_then(|track| track.lane()) else { return Vec::new() };

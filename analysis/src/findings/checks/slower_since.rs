@@ -25,7 +25,7 @@ const TIMES: f64 = 2.0;
 const TELLING: [&str; 4] = [".clock.sm", ".power", "process.rss", "process.swap"];
 /// Time before and after the change over which they are compared.
 const COMPARED_NS: u64 = 60_000_000_000;
-/// A signal that changes by less says nothing.
+/// A signal that changes by less is not listed.
 const CHANGED: f64 = 0.1;
 
 /// The check.

@@ -16,7 +16,7 @@ use crate::store::Track;
 
 /// Prefix of the tracks of communicators, followed by the program's name for the communicator.
 const TRACK: &str = "nccl";
-/// What two ranks do alone says nothing about the others.
+/// What two ranks do alone shows nothing about the others.
 const OF_TWO: [&str; 3] = ["send", "receive", "send and receive"];
 /// Collectives needed, and the newest that are looked at.
 const ENOUGH: usize = 20;

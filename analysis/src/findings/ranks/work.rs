@@ -38,7 +38,7 @@ impl Check for WorkNotConserved {
             return Outcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
         }
         let set = set as f64;
-        // The last epoch of a run may have been cut short: what is missing says nothing.
+        // The last epoch of a run may have been cut short: missing work proves nothing.
         let judged = match epoch(&counted, true) {
             Ok(last) if last.times(set) >= 1.0 => Ok(last),
             _ => epoch(&counted, false),

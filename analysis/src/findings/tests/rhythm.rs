@@ -1,4 +1,4 @@
-//! Steps that are slow every hour, in the steps that are kept, and in those of which only a past is left.
+//! Steps that are slow every hour, in the steps that are kept, and in those that only have a past.
 
 use super::slower::{kept, with_past};
 use super::*;

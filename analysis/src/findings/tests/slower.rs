@@ -1,4 +1,4 @@
-//! Steps that take longer since some time: in the steps that are kept, and in those of which only a past is left.
+//! Steps that have taken longer since some time: in the steps that are kept, and in those that only have a past.
 
 use gnntop_history::{Digest, SECOND_NS};
 use gnntop_wire::Item;
@@ -8,10 +8,10 @@ use super::*;
 
 /// Steps of all runs here, of 35 ms: nearly two minutes.
 const STEPS: u64 = 3000;
-/// The step from which on something is different.
+/// The first step of those that are different.
 const SINCE: u64 = 1800;
 
-/// The stream of a run of which each step does this.
+/// The stream of a run whose steps follow this plan.
 fn stream(plan: impl Fn(u64) -> MadeUpStep) -> Vec<u8> {
     let mut stream = StreamBuilder::new("slower");
     let main = stream.track(TrackRole::Training, "main");

@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// A recording of one rank, or of all in turns.
+    /// A recording of one rank, or of all in turn.
     fn recorded(sessions: &[(u128, Vec<u8>)], chunk_bytes: u64) -> Vec<u8> {
         let mut out = Vec::new();
         let options = RecorderOptions { chunk_bytes, ..RecorderOptions::default() };
