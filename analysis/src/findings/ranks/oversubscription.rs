@@ -36,10 +36,7 @@ impl Check for Oversubscribed {
             plural(place.threads, "thread"),
             plural(place.host_cores, "core")
         );
-        let advice = match place.threads {
-            1 => "use fewer ranks on this host",
-            _ => "use fewer threads per rank",
-        };
+        let advice = if place.threads > 1 { "use fewer threads per rank" } else { "use fewer ranks on this host" };
         let finding = Finding::of_run(Kind::Oversubscribed, Confidence::High, None, summary);
         Finding { severity: Severity::Minor, ..finding }
             .because(format!("{} threads compete for {} cores", wanted(worst), place.host_cores))
