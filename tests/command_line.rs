@@ -126,7 +126,7 @@ fn energy_goes_by_flags_and_the_settings_file_wherever_it_is_told() {
         let out = sessions.run(["report", "a.gnntop"].iter().chain(&given).chain(more)).out;
         out.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert!(told(&[]).contains("carbon - say where the electricity comes from"), "no region, no number");
+    assert!(told(&[]).contains("carbon - give the electricity's region"), "no region, no number");
     assert!(told(&["--region", "CA-QC"]).contains("CA-QC 31.23 g/kWh (2023, lifecycle, derived"));
     fs::create_dir(sessions.path().join("gnntop")).unwrap();
     fs::write(sessions.path().join("gnntop/config.toml"), "[energy]\nregion = 'FRA'\n").unwrap();

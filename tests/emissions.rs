@@ -54,7 +54,7 @@ fn a_region_that_nobody_knows_is_an_error_and_not_a_missing_number() {
     for command in [&["report", recording][..], &["export", recording, "--to", "emissions"]] {
         let ran = sessions.run(command.iter().copied().chain(["--region", "Atlantis"]));
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
-        assert!(ran.err.contains("no carbon intensity is known of `Atlantis`"), "{ran:?}");
+        assert!(ran.err.contains("no carbon intensity is known for `Atlantis`"), "{ran:?}");
     }
     let wrong = sessions.run(["report", recording, "--pue", "0.5"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");

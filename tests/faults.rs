@@ -22,7 +22,7 @@ fn what_is_no_recording_is_refused_in_one_line() {
         (b"", "a.gnntop is empty: not a recording"),
         (b"idx,smiles,homolumogap\n0,CCO,5.0\n", "a.gnntop is a text file: not a recording"),
         (&[0; 5000], "a.gnntop is not a recording"),
-        (&short_run()[..20], "a.gnntop is cut or damaged: it holds no whole frame"),
+        (&short_run()[..20], "a.gnntop is truncated or damaged: it has no complete frame"),
     ];
     for (bytes, words) in cases {
         sessions.file("a.gnntop", bytes);

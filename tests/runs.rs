@@ -163,7 +163,7 @@ fn lines_without_a_screen_are_about_a_rank_of_a_run() {
 }
 
 /// What is said where ranks that went on beside each other come one after the other.
-const IN_TURN: &str = "the ranks come one after the other through this pipe";
+const IN_TURN: &str = "the ranks come through this pipe one after another";
 
 #[test]
 fn a_recording_that_comes_through_a_pipe_as_a_whole_is_played_as_the_file_is() {

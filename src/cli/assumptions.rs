@@ -167,6 +167,6 @@ mod tests {
         assert!(told(EnergyArguments { tdp: Some(-1.0), ..EnergyArguments::default() }).starts_with("tdp: give"));
         assert!(told(EnergyArguments { pue: Some(0.5), ..EnergyArguments::default() }).starts_with("pue: give"));
         let nowhere = EnergyArguments { region: Some("Atlantis".into()), ..EnergyArguments::default() };
-        assert!(told(nowhere).contains("no carbon intensity is known of `Atlantis`"));
+        assert!(told(nowhere).contains("no carbon intensity is known for `Atlantis`"));
     }
 }

@@ -107,7 +107,7 @@ fn files_of_ranks_become_one_run_without_clock_skew() {
     let other = trace("", "user_annotation", |n| format!("ProfilerStep#{}", n + 1), "kernel");
     sessions.file("other.json", other.as_bytes());
     assert_eq!(sessions.run(["import", "chrome", "other.json", "-o", "other.gnntop"]).code, Some(0));
-    sessions.run(["replay", "0.gnntop", "other.gnntop", "--plain"]).refused("are not of one run");
+    sessions.run(["replay", "0.gnntop", "other.gnntop", "--plain"]).refused("are from different runs");
     let half = trace(r#""distributedInfo":{"rank":1},"#, "user_annotation", |n| format!("ProfilerStep#{n}"), "kernel");
     assert!(import(half.as_bytes(), &[]).0.err.contains("say --rank 1/N"));
     let (_, store) = import(half.as_bytes(), &["--rank", "1/4", "--run", "r"]);

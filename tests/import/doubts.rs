@@ -282,7 +282,7 @@ fn readings_of_a_table_are_not_called_aliased() {
     table.is_quiet();
     let report = table.sessions.run(["report", "t.gnntop", "--json"]);
     assert!(report.code == Some(0) && !report.out.contains("sensors are read mostly"), "{report:?}");
-    assert!(report.out.contains("they are means or last values of it, not samples"), "{report:?}");
+    assert!(report.out.contains("they are means or last values, not samples"), "{report:?}");
 }
 
 #[test]

@@ -216,7 +216,7 @@ impl Comparison {
             }
             Change::TooFew => {
                 let [a, b] = [0, 1].map(|side| self.sides[side].compared_steps);
-                format!("no verdict from {} and {}: {rates}", count(a), counted(b, "step", "steps"))
+                format!("too few steps to compare (A: {}, B: {}): {rates}", count(a), count(b))
             }
         }
     }
@@ -243,7 +243,7 @@ impl Comparison {
         let runs = self.sides.iter().any(|side| side.runs > 1);
         let over = if runs { "runs" } else { "the steps of one run, so they do not cover differences between runs" };
         let which = if self.sides.iter().any(|side| side.is_of_medians) {
-            "the median step of each second or minute, as not all steps are known one by one"
+            "the median step of each second or minute, as older steps are not kept individually"
         } else {
             "full batches after the warm-up"
         };

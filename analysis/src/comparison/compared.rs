@@ -174,6 +174,6 @@ mod tests {
         let slower = verdict([1.0, 1.01, 0.99], [1.2, 1.21, 1.19]);
         assert!(slower.verdict == Change::Slower && (slower.change - 0.2).abs() < 0.01, "{slower:?}");
         let one = of_times("a", &runs([1.0; 3])[..1], &runs([2.0; 3]), &P50, 3e7);
-        assert_eq!(one[0].verdict, Change::TooFew, "one run tells nothing of how runs differ");
+        assert_eq!(one[0].verdict, Change::TooFew, "one run does not show how runs differ");
     }
 }

@@ -25,8 +25,8 @@ impl Sameness {
     pub fn sentence(&self) -> String {
         match (self.differences.as_slice(), self.same.as_slice()) {
             ([], []) => "the recordings do not say what they ran".to_owned(),
-            ([], same) => format!("both ran the same, as far as the recordings say: {}", same.join(", ")),
-            (differences, _) => format!("they did not run the same: {}", differences.join("; ")),
+            ([], same) => format!("both ran the same, as far as recorded: {}", same.join(", ")),
+            (differences, _) => format!("the runs differ: {}", differences.join("; ")),
         }
     }
 

@@ -59,7 +59,7 @@ impl Assumptions {
         match (self.g_per_kwh, &self.region) {
             (Some(g_per_kwh), _) => Ok(Intensity::given(g_per_kwh)),
             (None, Some(region)) => Intensity::of_region(region, self.basis),
-            (None, None) => Err("say where the electricity comes from with --region, or --carbon-intensity".to_owned()),
+            (None, None) => Err("give the electricity's region with --region, or --carbon-intensity".to_owned()),
         }
     }
 }

@@ -116,7 +116,7 @@ impl EnergyBook {
     ) -> Result<Intensity, String> {
         let series = assumptions.g_over_time.as_ref().filter(|_| assumptions.g_per_kwh.is_none());
         let Some(series) = series else { return assumptions.intensity() };
-        let time = wall_ns.ok_or("when the session ran is not known")?;
+        let time = wall_ns.ok_or("it is unknown when the session ran")?;
         let ran = |wall_ns: u64| range.start + wall_ns.saturating_sub(time.start);
         let energy = |part: Range<u64>| {
             let figure = self.total(scope, ran(part.start)..ran(part.end));

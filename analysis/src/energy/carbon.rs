@@ -38,7 +38,7 @@ impl FromStr for Basis {
         match text {
             "lifecycle" => Ok(Self::Lifecycle),
             "direct" => Ok(Self::Direct),
-            _ => Err("the basis is `lifecycle` or `direct`".to_owned()),
+            _ => Err("the basis must be `lifecycle` or `direct`".to_owned()),
         }
     }
 }
@@ -58,7 +58,7 @@ pub struct Intensity {
     pub basis: Option<Basis>,
     /// Source of the figure, as text.
     pub source: &'static str,
-    /// A caveat for readers, such as that a country stands for a state.
+    /// A caveat for readers, such as that a country's figure is used for a state.
     pub note: Option<String>,
 }
 
@@ -98,16 +98,15 @@ impl Intensity {
         let country =
             region.split_once('-').and_then(|(country, _)| alpha_3(country)).filter(|_| find(region, other).is_some());
         if let Some(mut found) = country.and_then(|country| find(country, basis)) {
-            found.note =
-                Some(format!("{region} is known by the {} basis only: its country stands for it", other.as_str()));
+            found.note = Some(format!("{region} has only a {} figure: its country's is used instead", other.as_str()));
             return Ok(found);
         }
         Err(match find(region, other) {
             Some(_) => {
-                format!("{region} is known by the {} basis only: give --basis {}", other.as_str(), other.as_str())
+                format!("{region} has only a {} figure: give --basis {}", other.as_str(), other.as_str())
             }
             None => format!(
-                "no carbon intensity is known of `{region}`: give an ISO country (DEU), a state (US-TX), a province (CA-QC), \
+                "no carbon intensity is known for `{region}`: give an ISO country (DEU), a state (US-TX), a province (CA-QC), \
                  a cloud region (europe-west4), or --carbon-intensity"
             ),
         })
@@ -182,20 +181,17 @@ mod tests {
     fn what_is_not_known_is_no_number() {
         let unknown = Intensity::of_region("Atlantis", Basis::Lifecycle).unwrap_err();
         assert!(unknown.contains("--carbon-intensity"), "{unknown}");
-        assert!(Intensity::of_region("CAF", Basis::Lifecycle).is_err(), "0 there means that nobody knows");
+        assert!(Intensity::of_region("CAF", Basis::Lifecycle).is_err(), "0 there means unknown");
         assert!(Intensity::of_region("", Basis::Direct).is_err());
         assert!(Intensity::of_region("DEU", Basis::Direct).unwrap_err().contains("--basis lifecycle"));
-        assert!(
-            Intensity::of_region("US-XX", Basis::Lifecycle).is_err(),
-            "a country stands only for what is part of it"
-        );
+        assert!(Intensity::of_region("US-XX", Basis::Lifecycle).is_err(), "a country is used only for its parts");
     }
 
     #[test]
     fn a_country_stands_for_its_state_and_says_so() {
         let texas = Intensity::of_region("US-TX", Basis::Lifecycle).unwrap();
         assert_eq!(texas.region, "USA");
-        assert!(texas.to_string().contains("US-TX is known by the direct basis only"));
+        assert!(texas.to_string().contains("US-TX has only a direct figure"));
         assert_eq!(Intensity::of_region("US-TX", Basis::Direct).unwrap().g_per_kwh, 349.801);
     }
 

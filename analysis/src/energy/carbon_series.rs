@@ -43,15 +43,15 @@ impl IntensitySeries {
             match row {
                 Some(row) if rows.last().is_none_or(|last| last.0 < row.0) && rows.len() < MOST_ROWS => rows.push(row),
                 Some(_) if rows.len() >= MOST_ROWS => return Err(format!("{name}: more than {MOST_ROWS} lines")),
-                Some(_) => return Err(format!("{name}:{}: times must go up", at + 1)),
+                Some(_) => return Err(format!("{name}:{}: times must increase", at + 1)),
                 None if at == 0 => (),
                 None => {
-                    let hint = "give a time such as 2026-11-21T10:00:00Z, a comma, and grams in a kilowatt-hour";
+                    let hint = "expected a time such as 2026-11-21T10:00:00Z, a comma, and grams per kilowatt-hour";
                     return Err(format!("{name}:{}: {hint}", at + 1));
                 }
             }
         }
-        let last_ns = rows.last().ok_or_else(|| format!("{name}: there is no line with a time and a figure"))?.0;
+        let last_ns = rows.last().ok_or_else(|| format!("{name}: no line has a time and a figure"))?.0;
         let held_ns = if rows.len() > 1 { last_ns - rows[rows.len() - 2].0 } else { HOUR_NS };
         Ok(Self { name: name.to_owned(), rows, end_ns: last_ns.saturating_add(held_ns) })
     }
@@ -139,9 +139,9 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_their_line() {
         let told = |text| IntensitySeries::parse("f.csv", text).unwrap_err();
-        assert!(told("time,g\n1,2\nx,3").starts_with("f.csv:3: give a time"));
-        assert!(told("1,2\n1,3").starts_with("f.csv:2: times must go up"));
-        assert!(told("time,g\n").starts_with("f.csv: there is no line"));
+        assert!(told("time,g\n1,2\nx,3").starts_with("f.csv:3: expected a time"));
+        assert!(told("1,2\n1,3").starts_with("f.csv:2: times must increase"));
+        assert!(told("time,g\n").starts_with("f.csv: no line"));
         assert!(told("1,2\n3,-4").starts_with("f.csv:2: "));
     }
 }

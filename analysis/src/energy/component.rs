@@ -1,7 +1,7 @@
 //! Energy of one component of a machine, and the job's part of it.
 //!
 //! There are two scopes. *Device* is a whole GPU, processor or memory, whoever uses it. *Job* is what the session's process
-//! used of it: a share by CPU time, or a GPU that nobody else uses.
+//! used of it: a share by CPU time, or a GPU that no other process uses.
 
 use std::ops::Range;
 
@@ -48,9 +48,9 @@ impl Scope {
 /// How the job's energy follows from the device's.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum JobShare {
-    /// From a model of its own.
+    /// From its own model.
     Own(Box<Account>),
-    /// All of it: nobody else uses the device.
+    /// All of it: no other process uses the device.
     All,
     /// By CPU time.
     CpuTime,

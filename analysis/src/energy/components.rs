@@ -17,7 +17,7 @@ const MEMORY_GAIN: (f64, f64) = (0.8, 1.2);
 /// Possible error of the numbers of an imported table: as for models of memory.
 const IMPORTED_GAIN: (f64, f64) = (1.0 / 3.0, 3.0);
 /// Why they are not measured.
-const OF_A_TABLE: &str = "how the table's numbers were found is not known";
+const OF_A_TABLE: &str = "the table does not say how its numbers were obtained";
 /// Assumed limit, as a multiple of the highest power between two knots, which is only a mean.
 const BEYOND_SEEN: f64 = 1.5;
 
@@ -57,14 +57,14 @@ impl Builder<'_> {
         };
         let (source, best, gain) = match gpu.origin {
             CounterOrigin::Sensor => (source, best, GAIN),
-            CounterOrigin::Table => ("a table that was imported", Label::Modelled, IMPORTED_GAIN),
+            CounterOrigin::Table => ("an imported table", Label::Modelled, IMPORTED_GAIN),
         };
         // Phases have times of the host, which does not wait for the GPU, so they do not show when the GPU works.
         let account = self.account(line, best, gain, gpu.limit_watts, false);
         let job = match gpu.processes {
             Some(count) if count <= 1.0 && gpu.has_own_process => JobShare::All,
             Some(count) if count > 1.0 => JobShare::Unknown(format!("{count:.0} processes share the GPU")),
-            _ => JobShare::Unknown("whether the process is alone on the GPU is not known".to_owned()),
+            _ => JobShare::Unknown("it is unknown whether other processes use the GPU".to_owned()),
         };
         let reason = match gpu.origin {
             CounterOrigin::Table => Some(OF_A_TABLE.to_owned()),

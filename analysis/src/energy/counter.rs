@@ -14,7 +14,7 @@ pub struct CounterRules {
     pub unit_uj: u64,
     /// The largest raw value, after which the counter wraps to 0; `None` if it does not wrap, or this is unknown.
     pub max_value: Option<u64>,
-    /// The most power that the component can take, in watts.
+    /// The most power that the component can use, in watts.
     pub most_watts: f64,
     /// The largest age of a value when it is read, in nanoseconds; `None` if unknown, in which case the value may be as old
     /// as the previous reading.
@@ -26,7 +26,7 @@ pub struct CounterRules {
 pub enum GapReason {
     /// The counter decreased, but not by a wrap.
     Reset,
-    /// The counter jumped by more than the component can take.
+    /// The counter jumped by more than the component can use.
     Jump,
     /// There was no reading for so long that the counter may have wrapped more than once.
     TooLong,
@@ -40,8 +40,8 @@ impl GapReason {
     /// Text for people.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Reset => "the counter began again",
-            Self::Jump => "the counter jumped by more than the component can take",
+            Self::Reset => "the counter was reset",
+            Self::Jump => "the counter jumped by more than the component can use",
             Self::TooLong => "the counter was not read for so long that it may have wrapped twice",
             Self::Absent => "the counter could not be read",
             Self::Suspended => "the machine was suspended",
@@ -262,7 +262,7 @@ mod tests {
             prop_assert_eq!(counted, truth - start);
         }
 
-        /// Whatever the readings, no more is counted than the component can take.
+        /// Whatever the readings, no more is counted than the component can use.
         #[test]
         fn nothing_makes_energy_up(readings in prop::collection::vec((any::<u64>(), any::<u64>()), 0..60)) {
             let mut counter = Counter::new(PACKAGE);

@@ -144,7 +144,7 @@ impl Model {
     }
 }
 
-/// Thermal design power of processors found in training machines, by a part of their name, in watts per socket.
+/// Thermal design power of processors used for training, by a part of their name, in watts per socket.
 ///
 /// From CodeCarbon 3.3.2 `data/hardware/cpu_power.csv` (MIT licence). The longest matching part is used.
 fn tdp_by_name(name: &str) -> Option<f64> {

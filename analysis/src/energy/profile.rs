@@ -11,7 +11,7 @@ pub struct PhaseSpan {
     pub end_ns: u64,
 }
 
-/// Phases over time. Time in no phase is a phase of its own, the last one: the gap.
+/// Phases over time. Time outside every phase counts as one more phase, the last one: the gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// By phase: start, end, and the phase's time before that start. In order and without overlap.

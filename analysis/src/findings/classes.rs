@@ -11,7 +11,7 @@ use crate::store::{StepRow, Store};
 pub enum Class {
     /// One of the first steps, if these are slower.
     WarmUp,
-    /// Its batch is full, or batches are not told apart.
+    /// Its batch is full, or batches are not distinguished.
     Full,
     /// Its batch is smaller than a full one.
     Partial,

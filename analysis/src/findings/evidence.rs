@@ -19,17 +19,17 @@ use super::shape::Shape;
 use super::stretches::{Known, Stretches};
 use crate::store::{PhaseSlot, StepRow, Store};
 
-/// Steps at the start of a session that say nothing about the others.
+/// Steps at the start of a session that are not like the others.
 pub(super) const WARM_UP_STEPS: u64 = 3;
-/// A longer warm-up is not believed.
+/// A longer warm-up is not taken for one.
 const LONGEST_WARM_UP: usize = 1000;
-/// With fewer steps, nothing is said about steps.
+/// With fewer steps, no check looks at steps.
 pub(super) const ENOUGH_STEPS: usize = 10;
 /// Steps that share a running median, which is taken over three such blocks.
 const BLOCK: usize = 32;
 /// The most that a step loses when the CPU is taken from it: a few slices of Linux's scheduler (2.8 ms and more)...
 const TAKEN_AWAY_NS: f64 = 12e6;
-/// ...so many times. More preemptions occur in any step that takes long, whatever the reason.
+/// ...this many times. More preemptions occur in any step that takes long, whatever the reason.
 const TAKEN_AWAY: f64 = 3.0;
 /// Steps over which medians of single phases are taken.
 const SAMPLED: usize = 4096;
@@ -37,7 +37,7 @@ const SAMPLED: usize = 4096;
 const OF_RUN: usize = 1 << 14;
 /// A warm step takes at most this much of the usual time...
 const WARM: f64 = 1.2;
-/// ...so many times in a row.
+/// ...this many times in a row.
 const WARM_IN_A_ROW: usize = 3;
 
 /// Steps of a session, each with the time that it should have taken.
@@ -136,7 +136,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Since when steps take longer for good, over the whole run up to the newest row.
+    /// Since when steps have taken longer, over the whole run up to the newest row.
     pub(super) fn level_change(&self) -> Option<&LevelChange<'a>> {
         let first = self.warm_up.last().map_or(0, |row| row.ordinal() + 1);
         let end = self.rows.last().map_or(0, |row| row.ordinal() + 1);

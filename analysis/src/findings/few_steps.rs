@@ -1,4 +1,4 @@
-//! What a few steps show, as many as people trace at a time: how idle a GPU was, and the longest phase and span.
+//! What a few steps show, such as those of a short trace: how idle a GPU was, and the longest phase and span.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::signals::held_mean;
 use crate::figures::{duration, percent};
 use crate::store::{StepRow, Store};
 
-/// A span that is not a phase is named from this share of its step on.
+/// A span that is not a phase is named from this share of its step.
 const WORTH_SAYING: f64 = 0.05;
 /// The publishers of imported sessions.
 const IMPORTS: &str = "gnntop import";
@@ -21,7 +21,7 @@ pub(super) fn told(store: &Store, rows: &[StepRow<'_>]) -> Vec<String> {
     parts
 }
 
-/// How idle GPUs were, by their kernels or else by their readings; for an import also that nothing shows it.
+/// How idle GPUs were, by their kernels or else by their readings; for an import without either, that it is not known.
 fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
     if let Some(idle) = kernels::idle_share(store, span.clone()) {
         return vec![format!("no kernel on the GPU {} of the time", percent(idle.share))];
@@ -33,7 +33,7 @@ fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
     let by_readings: Vec<String> = store.hardware().gpus().into_iter().filter_map(of_gpu).collect();
     let is_import = store.session().info().is_some_and(|info| info.publisher.starts_with(IMPORTS));
     match by_readings.is_empty() && is_import {
-        true => vec!["how idle a GPU was is not recorded".to_owned()],
+        true => vec!["GPU idle time is not recorded".to_owned()],
         false => by_readings,
     }
 }
@@ -65,7 +65,7 @@ fn longest(store: &Store, rows: &[StepRow<'_>]) -> Option<String> {
     (!named.is_empty()).then(|| format!("longest: {}", named.join(", ")))
 }
 
-/// The longest span of each name that lies in one step and is not all of it, ordered by name.
+/// The longest span of each name that is inside one step and is not all of it, ordered by name.
 fn longest_of_names<'a>(store: &'a Store, rows: &'a [StepRow<'a>]) -> Vec<InStep<'a>> {
     let mut longest: HashMap<&str, InStep<'a>> = HashMap::new();
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };

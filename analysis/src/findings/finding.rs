@@ -51,7 +51,7 @@ pub enum Kind {
     /// A GPU that runs slower than it could.
     #[strum(message = "GPU throttled")]
     GpuThrottled,
-    /// Memory that grows on and on.
+    /// Memory that keeps growing.
     #[strum(message = "memory grows")]
     MemoryGrowth,
     /// Memory taken from the system and given back in every step.
@@ -66,7 +66,7 @@ pub enum Kind {
     /// The run was ended and started again.
     #[strum(message = "restarts")]
     Restarts,
-    /// Steps that take longer since some time.
+    /// Steps that have taken longer since some time.
     #[strum(message = "slower than before")]
     SlowerSince,
     /// Steps that are slow at regular times, minutes or hours apart.
@@ -78,7 +78,7 @@ pub enum Kind {
     /// An energy number that is computed and not measured.
     #[strum(message = "modelled energy")]
     ModelledEnergy,
-    /// An energy counter that stands still and jumps, or follows another one exactly.
+    /// An energy counter that does not change and then jumps, or follows another one exactly.
     #[strum(message = "doubtful energy counter")]
     DoubtfulEnergy,
     /// A sensor whose readings fall on the same part of every step.
@@ -314,7 +314,7 @@ impl Findings {
     /// Sorts what was found, the most severe first.
     pub(super) fn sort(&mut self) {
         let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
-        // A run without progress costs all the time there is; and if the CPU is taken away, all other times are longer
+        // A run without progress costs all the time; and if the CPU is taken away, all other times are longer
         // than the program makes them.
         let is_first = |finding: &Finding| match finding.kind {
             Kind::Hang => 2,

@@ -1,5 +1,5 @@
-//! Since when steps take longer for good, over the whole run, including the time of which single steps are no longer
-//! kept.
+//! Since when steps have taken longer, to the end and over the whole run, including the time whose single steps are no
+//! longer kept.
 //!
 //! ```text
 //! stretches' medians ─▶ the split at which ranks differ most ─▶ does it last? ─▶ the step at which it begins
@@ -127,7 +127,7 @@ impl Begin {
 struct Sides {
     /// Where the first one begins.
     from: usize,
-    /// Where the second one begins, which goes on to the end.
+    /// Where the second one begins, which lasts to the end.
     at: usize,
     slower: f64,
     /// The level between them.
@@ -169,8 +169,7 @@ fn lasting(levels: &[f64]) -> Option<Sides> {
 }
 
 /// Where the ranks of both sides differ most (Mann and Whitney 1947), each side being long enough. Outliers have ranks
-/// like
-/// others.
+/// like others.
 fn split(levels: &[f64]) -> Option<usize> {
     let n = levels.len();
     let mut order: Vec<usize> = (0..n).collect();

@@ -1,4 +1,4 @@
-//! What is worth saying about a session, in words. Reads the store and draws nothing.
+//! Findings about a session, in words. Reads the store and draws nothing.
 //!
 //! ```text
 //! Store ─▶ Evidence ─▶ checks/*.rs, one a kind ─▶ attribution ─┬─▶ Findings ─▶ verdict line · list · marks above bars · report

@@ -5,7 +5,7 @@ use super::finding::{Confidence, Finding, Findings, Over, Severity};
 /// Past findings that are still listed.
 const TOLD: usize = 8;
 
-/// What was certain at the last look, and at earlier ones since the session is watched.
+/// What was certain at the last look, and at earlier ones since the session has been watched.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     certain: Vec<Over>,

@@ -1,4 +1,4 @@
-//! Times at which steps are slow again and again, by the clock: over the whole run, including the time of which single
+//! Times at which steps are slow again and again, by the clock: over the whole run, including the time whose single
 //! steps are no longer kept.
 //!
 //! ```text
@@ -27,7 +27,7 @@ const FEWEST_EPISODES: usize = 4;
 const LEAST_PERIOD_NS: f64 = 60e9;
 /// Intervals may deviate from the period by this part of it, or by two pieces...
 const TOLERANCE: f64 = 0.05;
-/// ...or be so many times the period if episodes were missed.
+/// ...or be at most this many times the period if episodes were missed.
 const MOST_MISSED: f64 = 3.0;
 /// Share of the intervals that must fit.
 const REGULAR: f64 = 0.8;
@@ -92,7 +92,7 @@ impl Episode {
     }
 }
 
-/// The run in pieces of equal time, without those of which nothing is known.
+/// The run in pieces of equal time, without those about which nothing is known.
 fn pieces(known: &[Known<'_>]) -> Option<(Vec<Piece>, f64)> {
     let (first_ns, last_ns) = (known.first()?.row.period_start_ns(), known.last()?.row.end_ns());
     let piece_ns = (last_ns.saturating_sub(first_ns) / PIECES).max(LEAST_PIECE_NS);

@@ -75,7 +75,7 @@ impl<'a> Stretches<'a> {
         let ns = row.period_ns().saturating_sub(validation_ns) as f64;
         let Some((measure, line)) = self.shape.fit else { return ns };
         let pieces = measure.of(row).unwrap_or(0) as f64;
-        // An empty batch does not take less than no time: a line that says so is bent by something else.
+        // An empty batch does not take negative time: a line that says so is bent by something else.
         let explained_ns = if line.base >= 0.0 { line.at(pieces) } else { pieces };
         if explained_ns > 0.0 { ns / explained_ns } else { ns }
     }

@@ -11,7 +11,7 @@ use crate::ranks::Run;
 const REST: u32 = 99;
 /// More frequent looks are of no use.
 const SHORTEST_REST: Duration = Duration::from_millis(250);
-/// The same while no step ends: new sensor readings alone rarely change what is said about earlier steps.
+/// The same while no step ends: new sensor readings alone rarely change the findings about earlier steps.
 const REST_WITHOUT_STEP: u32 = 299;
 /// Even then there is another look after this time.
 const LONGEST_REST_WITHOUT_STEP: Duration = Duration::from_secs(2);

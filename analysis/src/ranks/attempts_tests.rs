@@ -46,7 +46,7 @@ fn the_history_goes_on_and_the_outage_is_no_step() {
     let [before, after] = [59, 60].map(|ordinal| store.steps().row(ordinal).unwrap());
     assert_eq!((outage.from_ns, outage.to_ns), (before.end_ns(), after.period_start_ns()));
     assert_eq!(found.lost_ns, 60 * SECOND - 60 * STEP_NS + MS);
-    assert_eq!(found.repeated_steps, None, "nobody said where it resumed");
+    assert_eq!(found.repeated_steps, None, "where it resumed is not recorded");
     let marks: Vec<&str> = store.marks().iter().map(|mark| store.name(mark.name)).collect();
     assert_eq!(marks, ["restart"]);
 }

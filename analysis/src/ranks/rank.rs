@@ -31,7 +31,7 @@ impl<'a> Rank<'a> {
         run_ns.saturating_add_signed(self.offset_ns.saturating_neg())
     }
 
-    /// The track of its training, even before the first step has ended.
+    /// Its training track, even before the first step has ended.
     pub fn training(&self) -> Option<&'a Track> {
         let says_so = || self.store.tracks().iter().find(|track| track.role == TrackRole::Training);
         self.store.training_track().or_else(says_so)

@@ -1,4 +1,4 @@
-//! A timeline of a rank's training in columns: which phase takes most of each, and whether it is waiting for others.
+//! A timeline of a rank's training thread in columns: which phase takes most of each, and whether it is waiting for others.
 
 use std::ops::Range;
 

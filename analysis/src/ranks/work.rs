@@ -248,7 +248,7 @@ fn parts(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<Part>> {
     parts
 }
 
-/// If no rank reports waiting separately, as with gloo under PyTorch: the last rank to arrive waits for nobody, so the
+/// If no rank reports waiting separately, as with gloo under PyTorch: the last rank to arrive waits for no one, so the
 /// shortest time of any rank in the all-reduce is its real duration, and the rest is waiting.
 fn infer_waits(ranks: &[Rank<'_>], common: &[CommonStep<'_>], steps: &mut [StepWork]) {
     let is_told = |step: &StepWork| step.parts.iter().flatten().any(|part| part.wait_ns.is_some());

@@ -1,4 +1,4 @@
-//! Ends a recording's chunks: now and then it writes a summary of everything so far, so that a reader can begin at that
+//! Ends a recording's chunks: from time to time it writes a summary of everything so far, so that a reader can begin at that
 //! place.
 
 use gnntop_history::Digest;

@@ -42,7 +42,7 @@ impl Due {
         self.enough_bytes.is_some()
     }
 
-    /// Notes that so many more events were recorded.
+    /// Notes that this many more events were recorded.
     pub(super) fn add(&mut self, events: u64) {
         self.events = self.events.saturating_add(events);
     }

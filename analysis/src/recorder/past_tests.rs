@@ -63,12 +63,12 @@ fn record(stream: &[u8], window_ns: RangeInclusive<u64>) -> Vec<u8> {
     out
 }
 
-/// Nanoseconds on the clock of the fixture: so many seconds after its start.
+/// Nanoseconds on the clock of the fixture, from seconds after its start.
 fn at(seconds: u64) -> u64 {
     START_NS + seconds * SECOND_NS
 }
 
-/// What a recording of a window must come to: the steps that ended in it.
+/// What a recording of a window must contain: the steps that ended in it.
 #[track_caller]
 fn assert_same(part: &Store, whole: &Store, window_ns: RangeInclusive<u64>) {
     let rows: Vec<StepRow<'_>> = whole.steps().all().filter(|row| window_ns.contains(&row.end_ns())).collect();

@@ -1,5 +1,5 @@
 //! Writes all sessions of a run to one recording: a piece of each in turn, preceded by its session's head, by which a
-//! reader tells them apart.
+//! reader distinguishes them.
 
 use std::io::{self, Write};
 
@@ -279,7 +279,7 @@ mod tests {
         let parallel = ParallelRun { ranks: 3, ..ParallelRun::default() };
         let mut out = Vec::new();
         let mut recorder = RunRecorder::new(&mut out, RecorderOptions::default());
-        // Each session item by item, with the others in between, written now and then.
+        // Each session item by item, with the others in between, written from time to time.
         let mut streams: Vec<Vec<Vec<u8>>> = parallel.sessions().iter().map(|stream| frames(stream)).collect();
         let ids: Vec<u128> = (0..3).map(|rank| parallel.info(rank).session_id).collect();
         let mut turn = 0;

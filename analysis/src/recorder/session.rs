@@ -555,7 +555,7 @@ mod tests {
         assert_eq!(recorder.events(), 1);
     }
 
-    /// A disk that is full after so many bytes.
+    /// A disk that is full after this many bytes.
     struct FullDisk(usize);
 
     impl Write for FullDisk {

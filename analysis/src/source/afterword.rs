@@ -20,7 +20,7 @@ pub fn facts(text: &str, cause: &str) -> [Definition; 2] {
     [(DIED, text), (DIED_OF, cause)].map(|(key, text)| Definition::Fact { key: key.to_owned(), text: text.to_owned() })
 }
 
-/// Adds the reason for the program's death to the session in `dir`. Nobody else may write there any more.
+/// Adds the reason for the program's death to the session in `dir`. No one else may write there any more.
 ///
 /// # Errors
 /// If the session has no segment, is still live, or cannot be written.

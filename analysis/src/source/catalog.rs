@@ -202,7 +202,7 @@ mod tests {
         fs::write(folder.path().join("\u{1b}[2Jevil.gnntop"), "x").unwrap();
         let found = recordings(folder.path(), SystemTime::now());
         assert_eq!(named(&found), [(EntryKind::Recording, "\u{fffd}[2Jevil.gnntop")]);
-        assert!(open(&found[0]).is_err(), "is no recording");
+        assert!(open(&found[0]).is_err(), "not a recording");
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Chunks {
         (chunk < self.all.len()).then_some(chunk)
     }
 
-    /// The last chunk from `from` on after which the chunks have at least so many steps.
+    /// The last chunk from `from` on after which the chunks have at least this many steps.
     pub(super) fn before_newest_steps(&self, steps: u64, from: usize) -> Option<usize> {
         let until = told(self.whole(self.all.len().checked_sub(1)?)?).steps.checked_sub(steps)?;
         let is_before = |chunk: usize| self.whole(chunk).is_some_and(|whole| told(whole).steps <= until);

@@ -87,7 +87,7 @@ pub fn sessions_dir() -> PathBuf {
 /// Every live session is listed, and the newest of the others: only their number is limited.
 ///
 /// # Errors
-/// If `dir` cannot be listed, is a link, or belongs to another user: its content could be anybody's.
+/// If `dir` cannot be listed, is a link, or belongs to another user: its content could be anyone's.
 pub fn list(dir: &Path) -> Result<Listing, DiscoverError> {
     list_since(dir, SystemTime::UNIX_EPOCH)
 }

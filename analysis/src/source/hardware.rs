@@ -25,7 +25,7 @@ const PASS_INTERVAL: Duration = Duration::from_millis(100);
 const PASSES_PER_ANCHOR: u64 = 10;
 /// The only track.
 const TRACK: TrackId = TrackId(1);
-/// Shown when there are no steps: says so, and what to do in the program's language, as far as its command line shows that.
+/// Shown when there are no steps: what to do in the program's language, if its command line shows which that is.
 fn hint(command: &str) -> String {
     let mut words = command.split_whitespace();
     let is_interpreter = |word: &str| word.rsplit('/').next().is_some_and(|name| name.starts_with("python"));

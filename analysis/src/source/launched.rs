@@ -54,7 +54,7 @@ impl Launched {
 ///
 /// Of several, the one of the process itself, or else the oldest.
 pub fn session_of(pid: u32, since: SystemTime, sessions_dir: &Path) -> Option<Session> {
-    // The clocks are read one after another; a second of tolerance does no harm.
+    // The clocks are read one after another; a second of tolerance is harmless.
     let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
     let is_meant = |session: &Session| {
         let own = session.info.pid == pid || session.alive && descends(session.info.pid, pid);

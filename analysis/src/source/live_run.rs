@@ -1,4 +1,4 @@
-//! Follows all sessions of a run in turns, including those that appear later. If a rank was started several times, its
+//! Follows all sessions of a run in turn, including those that appear later. If a rank was started several times, its
 //! sessions are read one after another.
 
 use std::collections::{HashSet, VecDeque};
@@ -200,7 +200,7 @@ impl LiveRun {
     }
 }
 
-/// Whether it has been unchanged for so long that nobody is about to publish in it.
+/// Whether it has been unchanged for so long that no process is about to publish in it.
 fn is_settled(entry: &fs::DirEntry) -> bool {
     let changed = entry.metadata().and_then(|found| found.modified());
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > SETTLED))

@@ -49,7 +49,7 @@ impl Process {
         if words.is_empty() { self.name() } else { called(&words) }
     }
 
-    /// Its command line. There is none for a moment while it executes another program, as when a shim starts Python.
+    /// Its command line; empty for a moment while the process executes another program, as when a shim starts Python.
     fn words(&self) -> Vec<String> {
         let read = || fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let mut line = read();

@@ -53,7 +53,7 @@ pub enum RecordingError {
         reason: &'static str,
     },
     /// It is to be played together with one of another run.
-    #[error("{path} and {other} are not of one run: --against compares two")]
+    #[error("{path} and {other} are from different runs: compare them with --against")]
     OtherRun {
         /// The first file.
         path: String,
@@ -141,7 +141,7 @@ impl Recording {
         let numbers = segments::numbers(dir).map_err(failed)?;
         let mut paths: VecDeque<_> = numbers.into_iter().map(|number| segments::path(dir, number)).collect();
         let Some(first) = paths.pop_front() else {
-            return Err(RecordingError::NotARecording { path: title, reason: "holds no segments of a session" });
+            return Err(RecordingError::NotARecording { path: title, reason: "has no session segments" });
         };
         let open = trusted::open(&first).map_err(failed)?;
         Self::start(title, Input::Files { open, later: paths })
@@ -193,7 +193,7 @@ impl Recording {
         }
     }
 
-    /// Reads these bytes, at whose start the file stands, after what lies before. `u64::MAX` is the file's end.
+    /// Reads this part of the file, which is positioned at its start, after `before`. `u64::MAX` is the file's end.
     pub(super) fn begin_at(
         title: String,
         open: File,
@@ -241,7 +241,7 @@ impl Recording {
         }
         self.refill().unwrap_or_else(|error| {
             self.reader.finish();
-            self.ended = Some(format!("cannot be read any further: {error}"));
+            self.ended = Some(format!("cannot be read further: {error}"));
             Advance::Read
         })
     }
@@ -303,7 +303,7 @@ impl Recording {
                         self.reader.fill(&self.chunk[..len]);
                         // A closed pipe stays closed: the next call finds its end.
                     }
-                    Err(error) => self.ended = Some(format!("cannot be read any further: {error}")),
+                    Err(error) => self.ended = Some(format!("cannot be read further: {error}")),
                 },
             }
         }

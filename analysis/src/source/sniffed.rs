@@ -25,7 +25,7 @@ pub(super) fn describe(head: &[u8]) -> &'static str {
     };
     match head {
         [] => "is empty: not a recording",
-        _ if head.starts_with(FRAME) => "is cut or damaged: it holds no whole frame",
+        _ if head.starts_with(FRAME) => "is truncated or damaged: it has no complete frame",
         _ if head.starts_with(GZIP) => "is compressed with gzip: unpack it first",
         _ if text_end > 0 && !head.contains(&0) => "is a text file: not a recording",
         _ => "is not a recording",

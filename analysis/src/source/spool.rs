@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! pipe ─▶ thread ─▶ temporary file, up to the bound ─▶ reader
-//!             └───▶ a few chunks in memory, behind it ──┘
+//!             └───▶ a few chunks in memory, after it ───┘
 //! ```
 
 use std::fs::File;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::{NamedTempFile, TempPath};
 
-/// Most bytes kept: days of a training's recording. What comes after them is read as it is played.
+/// Most bytes kept: a recording of days. Later input is read as it is played.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 /// Bytes read at a time.
 pub(super) const CHUNK_LEN: usize = 64 * 1024;

@@ -58,7 +58,7 @@ impl Status {
         }
         if self.ranks_in_turn {
             let words =
-                "the ranks come one after the other through this pipe: replay the file itself to see them in step";
+                "the ranks come through this pipe one after another: replay the file itself to see them together";
             warnings.push(words.to_owned());
         }
         if self.lost_segments > 0 {

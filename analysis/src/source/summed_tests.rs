@@ -47,7 +47,7 @@ impl Recorded {
     }
 }
 
-/// Records these streams in turns. One alone needs no id.
+/// Records these streams in turn. One alone needs no id.
 fn record(streams: &[Vec<u8>], ids: &[u128], chunk_bytes: u64) -> Vec<u8> {
     let longest = streams.iter().map(Vec::len).max().unwrap();
     let pieces =
@@ -81,7 +81,7 @@ fn record_pieces<'a>(pieces: impl Iterator<Item = (u128, &'a [u8])>, chunk_bytes
     out
 }
 
-/// A hundred seconds with a slow step now and then.
+/// A hundred seconds with a slow step from time to time.
 fn training() -> Vec<u8> {
     let spikes = (1..=2500).step_by(83).map(|step| (step, "backward", step * MS / 10)).collect();
     TrainingRun { steps: 2500, spikes, ..TrainingRun::default() }.bytes()
@@ -271,7 +271,7 @@ fn damage_in_what_is_needed_leads_back_to_the_events() {
         assert_eq!(extent, Extent::WithoutSummaries);
         assert_eq!(run.store().statistics().steps(), expected.store().statistics().steps());
     }
-    // Events that need not be read do no harm.
+    // Damage in events that need not be read is harmless.
     let mut bytes = recorded.bytes.clone();
     bytes[first + 2000] ^= 1;
     recorded.write(&bytes);

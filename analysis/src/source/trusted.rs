@@ -1,5 +1,5 @@
 //! Files and directories in places that others can write to. They are opened without following links or blocking, and used
-//! only if nobody else can have prepared them.
+//! only if no other user can have prepared them.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;

@@ -284,7 +284,7 @@ impl Store {
         }
     }
 
-    /// Adds what a device did, separate from what the host did; its boxes have a track of their own.
+    /// Adds what a device did, separate from what the host did; its boxes have their own track.
     fn add_device_span(&mut self, state: &mut BlockState, track: TrackId, span: &DeviceSpan) {
         let slot = match self.names.route(span.name) {
             Some(route) if route.is_phase => {

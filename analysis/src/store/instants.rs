@@ -56,7 +56,7 @@ impl Marks {
         self.kept.push_back(mark);
     }
 
-    /// Counts marks of which nothing else is known.
+    /// Counts marks about which nothing else is known.
     pub(super) fn leave_out(&mut self, marks: u64) {
         self.discarded = self.discarded.saturating_add(marks);
     }

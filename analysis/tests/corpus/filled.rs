@@ -77,7 +77,7 @@ fn logged(share: f64) -> Case {
 /// The same time without a span that tells what it is.
 fn unknown(share: f64) -> Case {
     let pause_ms = PERIOD_MS * share / (1.0 - share);
-    Case::of("gaps of which nothing is known", epochs(25, |run| run.pass(0.5 + pause_ms), |_| ())).expect(Kind::Gap)
+    Case::of("gaps, unexplained", epochs(25, |run| run.pass(0.5 + pause_ms), |_| ())).expect(Kind::Gap)
 }
 
 /// Evaluation that is over in a moment.

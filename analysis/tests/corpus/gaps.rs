@@ -20,7 +20,7 @@ pub fn cases() -> Vec<Case> {
     .into_iter()
     .flatten()
     .collect();
-    cases.push(clean("an epoch starts behind the warm-up", epoch_behind_warm_up()));
+    cases.push(clean("an epoch starts after the warm-up", epoch_behind_warm_up()));
     cases
 }
 

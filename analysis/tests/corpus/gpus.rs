@@ -61,7 +61,7 @@ fn handed_over() -> Case {
         run.pass(40.0);
         run.usual_step();
     }
-    Case::of("clean GPU: work that is handed over", run.stream()).also(Kind::Gap).never_says("idle")
+    Case::of("clean GPU: work that is queued", run.stream()).also(Kind::Gap).never_says("idle")
 }
 
 /// Between a table's steps lies what has a span of its own, in which the GPU may work.

@@ -111,7 +111,7 @@ fn clean() -> Vec<Case> {
                 run.mark("logged");
             }
         }),
-        with("clean: marks with numbers that are no times", 8, |run, step| {
+        with("clean: marks with numbers that are not times", 8, |run, step| {
             run.valued_mark("learning rate", 400.0 / step as f64);
             run.valued_mark("batch", 512.0);
         }),

@@ -4,7 +4,7 @@
 //! ```text
 //! ─compare  A pna.gnntop, 95 of 100 steps   B pna-fused.gnntop, 95 of 100 ─────────
 //!  B does 1.31 x the work of A: 6.27 k and 8.21 k graphs/s (95 %: 1.30 to 1.32 x)
-//!  both ran the same, as far as the recordings say: batches of 256 graphs, the same phases
+//!  both ran the same, as far as recorded: batches of 256 graphs, the same phases
 //! 100 ms┤                     ███████
 //! 50 ms ┤━━━━━━━━━━━━━━━━━━━━━━━━━━━━  A █  B ━
 //! ─phases ─────── mean A ─ mean B ─ change ─ p90 A ── p90 B ─ change ─ share A ── B

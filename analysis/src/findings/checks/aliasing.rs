@@ -15,7 +15,7 @@ use crate::store::{Point, Signal};
 
 /// With fewer readings there is no pattern.
 const ENOUGH: usize = 40;
-/// Length of the mean vector, 0 to 1, from which on readings favour a part of the step.
+/// Readings favour a part of the step from this length of the mean vector (0 to 1).
 const FAVOURS: f64 = 0.5;
 /// More readings a step than this cover all of it.
 const MANY_PER_STEP: f64 = 2.0;
@@ -38,7 +38,7 @@ impl Check for Aliasing {
             return Outcome::NotEnough("no gauge is sampled, and counters lose nothing between readings".to_owned());
         }
         if !gauges.any(|gauge| gauge.origin().is_sampled()) {
-            let reason = "readings were imported, one a step: they are means or last values of it, not samples";
+            let reason = "readings were imported, one per step: they are means or last values, not samples";
             return Outcome::NotEnough(reason.to_owned());
         }
         let times = reading_times(evidence);
@@ -68,8 +68,12 @@ impl Check for Aliasing {
         };
         let summary = format!("sensors are read mostly {place}, so their means describe only that part of a step");
         Finding::of_run(Kind::Aliasing, Confidence::High, None, summary)
-            .because(format!("{} readings, {} apart; their mean vector is {favours:.2} long", times.len(), duration(apart)))
-            .advise("sample at an interval that is not a multiple of the step time, or compute energy from counters over many steps")
+            .because(format!(
+                "{} readings, {} apart; their mean vector has length {favours:.2}",
+                times.len(),
+                duration(apart)
+            ))
+            .advise("sample at an interval that is not a multiple of the step time")
             .into()
     }
 }

@@ -7,11 +7,11 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::signals;
 
-/// From so many page faults in a usual step on, memory comes from the system in every step.
+/// With at least this many page faults in a usual step, every step takes memory from the system.
 const FAULTS: f64 = 500.0;
-/// Over a shorter time, CPU time in the kernel, which is read rarely, is chance and the program's start.
+/// CPU time in the kernel is read rarely: over a shorter time it shows chance and the program's start.
 const LEAST_NS: u64 = 2_000_000_000;
-/// Share of the process's CPU time spent in the kernel from which on it is reported.
+/// Reported from this share of the process's CPU time in the kernel.
 const IN_KERNEL: f64 = 0.15;
 
 /// The check.
@@ -32,7 +32,7 @@ impl Check for AllocationChurn {
         let Some(span) = evidence.span_ns() else { return Outcome::Nothing };
         if span.end - span.start < LEAST_NS {
             let reason = format!(
-                "{} of steps: the system counts CPU time in hundredths of a second",
+                "only {} of steps: too short, as CPU time is counted in hundredths of a second",
                 duration(span.end - span.start)
             );
             return Outcome::NotEnough(reason);
@@ -64,7 +64,7 @@ impl Check for AllocationChurn {
         }
         finding
             .because("time in the kernel has other causes too: reading files, copying to devices")
-            .advise("keep buffers from step to step, or keep malloc from returning memory (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD)")
+            .advise("keep malloc from returning memory to the system (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD)")
             .into()
     }
 }

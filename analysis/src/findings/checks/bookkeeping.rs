@@ -50,11 +50,9 @@ fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
     );
     let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, Some(missing), summary);
     let lost = evidence.store.losses().missing_steps;
-    Some(
-        finding
-            .because(format!("missing: {}", counted(lost, "step", "steps")))
-            .advise("treat shares and rates with caution; a larger ring or fewer spans loses less"),
-    )
+    let advice =
+        if lost > 0 { "use a larger ring, so that no steps are lost" } else { "treat shares and rates with caution" };
+    Some(finding.because(format!("missing: {}", counted(lost, "step", "steps"))).advise(advice))
 }
 
 /// Phases that overlap or run on other threads count once in a step; their spans show how often. What loaders prepare
@@ -65,7 +63,7 @@ fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
     if store.steps().discarded() > 0 || evidence.rows.len() + evidence.warm_up.len() < store.steps().len() {
         return None;
     }
-    // An evaluation contains phases of its own, such as forward.
+    // An evaluation contains its own phases, such as forward.
     let phases = store.spans().iter().filter(|span| span.is_phase && store.name(span.name) != VALIDATION);
     let spans = phases.map(|span| span.durations.total_ns().saturating_sub(span.ahead_ns));
     let spans = spans.fold(0, u64::saturating_add) as f64;
@@ -78,10 +76,11 @@ fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
     if more <= TOLERANCE {
         return None;
     }
-    let summary = format!("phases take {} of the time twice: they overlap, or run on several threads", percent(more));
+    let summary =
+        format!("{} of the time is in two phases at once: they overlap, or run on several threads", percent(more));
     let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, summary);
     let finding = finding.because("only the outermost phase of the training thread counts in a step");
-    Some(finding.advise("make inner phases plain spans, and keep phases to the thread that runs the steps"))
+    Some(finding.advise("make inner phases plain spans"))
 }
 
 /// Events that never arrived.
@@ -93,7 +92,8 @@ fn lost(evidence: &Evidence<'_>) -> Option<Finding> {
     if share <= TOLERANCE {
         return None;
     }
-    let summary = format!("{} events are missing, {} of all: phases may be short of them", count(lost), percent(share));
+    let summary =
+        format!("{} events are missing ({} of all): phases may be longer than shown", count(lost), percent(share));
     let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, summary);
-    Some(finding.advise("publish fewer spans, or follow the session more closely"))
+    Some(finding.advise("publish fewer spans"))
 }

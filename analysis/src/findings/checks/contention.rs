@@ -15,17 +15,17 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
 use crate::findings::signals;
 
-/// Share of a core's time taken by the host from which on it is reported.
+/// Steal is reported from this share of a core's time.
 const STEAL: f64 = 0.05;
-/// Share of the time in which some process waits for a CPU from which on it is reported.
+/// Pressure is reported if some process waits for a CPU this share of the time.
 const PRESSURE: f64 = 0.25;
-/// Preemptions of the training thread a second from which on they are reported.
+/// Preemptions of the training thread are reported from this many a second.
 const TAKEN_PER_S: f64 = 10.0;
-/// Without pressure information only preemptions count: then so many a second are needed.
+/// The same without pressure information, when only preemptions count.
 const TAKEN_PER_S_ALONE: f64 = 200.0;
 /// Signal of the time in which the main thread was ready to run and had no CPU.
 const CPU_WAIT: &str = "process.main_thread.cpu_wait";
-/// Share of the time in which the thread waits for a CPU from which on it is reported...
+/// Waits are reported if the thread waits for a CPU this share of the time...
 const WAITS: f64 = 0.05;
 /// ...and below which it hardly waits.
 const HARDLY_WAITS: f64 = 0.02;
@@ -33,7 +33,7 @@ const HARDLY_WAITS: f64 = 0.02;
 const OWN: f64 = 0.8;
 /// Number of steps that others are compared with.
 const ENOUGH: usize = 10;
-/// The CPU is taken so many times less often from an undisturbed step than from most.
+/// An undisturbed step is preempted this many times less often than most.
 const FAR_LESS: f64 = 4.0;
 /// Other processes that are named.
 const RIVALS_NAMED: usize = 3;
@@ -79,7 +79,7 @@ struct Signs {
 }
 
 /// Share of the time in which the main thread was ready to run and had no CPU, if that is measured and large
-/// enough; else 0. Everything that the thread did took longer by as much.
+/// enough; else 0. Everything that the thread did took that much longer.
 pub(super) fn waits(evidence: &Evidence<'_>) -> f64 {
     let share = evidence.span_ns().and_then(|span| waiting_share(evidence, &span));
     share.filter(|share| *share >= WAITS).unwrap_or(0.0).min(1.0)
@@ -102,13 +102,13 @@ fn stolen(evidence: &Evidence<'_>, steal_ns_per_s: Option<f64>) -> Option<Findin
     if share < STEAL {
         return None;
     }
-    let summary = format!("the host takes {} of the machine's CPU time for others", percent(share));
+    let summary = format!("the hypervisor gave {} of CPU time to other guests (steal)", percent(share));
     let finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), summary);
     Some(
         finding
             .claiming(Claim::Everywhere(share))
             .because("steal in /proc/stat")
-            .advise("run on a machine whose cores are not shared, or at another time"),
+            .advise("run on a machine whose cores are not shared"),
     )
 }
 
@@ -127,7 +127,7 @@ fn contended(evidence: &Evidence<'_>, span: &Range<u64>, signs: &Signs) -> Optio
 /// The wait itself is measured.
 fn waiting(evidence: &Evidence<'_>, share: f64, signs: &Signs) -> Finding {
     let thread = if is_main_thread(evidence) { "the training thread" } else { "the program's main thread" };
-    let summary = format!("{thread} waits for a CPU {} of the time, ready to run", percent(share));
+    let summary = format!("{thread} is ready to run but waits for a CPU {} of the time", percent(share));
     let mut finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), summary);
     if let Some(taken) = signs.taken_per_s {
         finding = finding.because(format!("it is preempted {} times a second", count(taken.round() as u64)));
@@ -170,24 +170,22 @@ fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> 
 fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
     let cores = |name: &str| signals::rate_per_s(evidence.store, name, span).map(|ns| ns / 1e9);
     let Some((own, all)) = cores("process.cpu_time").zip(cores("machine.cpu.busy")) else {
-        return finding.advise("see what else runs on the machine (top), or pin the training to cores of its own");
+        return finding.advise("see what else runs on the machine (top)");
     };
     let others = (all - own).max(0.0);
     let finding =
         finding.because(format!("this process uses {own:.2} of {all:.2} busy cores, other programs {others:.2}"));
     if own > OWN * all {
-        return finding.advise("use fewer threads: they compete for the cores");
+        return finding.advise("use fewer threads: they compete for cores");
     }
     match rivals(evidence, span) {
-        Some(rivals) => {
-            finding.because(rivals).advise("end or move the other process, or pin the training to cores of its own")
-        }
-        None => finding.advise("see what else runs on the machine (top), or pin the training to cores of its own"),
+        Some(rivals) => finding.because(rivals).advise("end or move the other process"),
+        None => finding.advise("see what else runs on the machine (top)"),
     }
 }
 
 /// Other processes that took most of the CPU, by name: `other process: make (pid 7), 1.40 cores`. Looked up only
-/// now and then, while others take much; `None` if nothing was seen.
+/// from time to time, while others take a lot; `None` if nothing was seen.
 fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<String> {
     let mut by_text: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for seen in evidence.store.rivals().within(span.clone()) {
@@ -228,7 +226,7 @@ impl Quiet {
         })
     }
 
-    /// What steps take beyond these.
+    /// How much longer all steps take.
     fn cost_ns(&self, evidence: &Evidence<'_>) -> f64 {
         let full = (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row]);
         full.map(|row| (evidence.inside_ns[row] - self.inside_ns).max(0.0)).sum()
@@ -237,8 +235,8 @@ impl Quiet {
     fn in_words(&self) -> String {
         let time = duration(self.inside_ns as u64);
         match self.taken {
-            0 => format!("a step that is not preempted takes {time}"),
-            taken => format!("a step that is preempted at most {} takes {time}", counted(taken, "time", "times")),
+            0 => format!("steps that are not preempted take {time}"),
+            taken => format!("steps that are preempted at most {} take {time}", counted(taken, "time", "times")),
         }
     }
 }

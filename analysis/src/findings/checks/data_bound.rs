@@ -60,7 +60,10 @@ impl Check for DataBound {
                 .because(format!("{} of the waiting is for the first batch of an epoch", percent(at_epochs)))
                 .advise("keep the loader's workers from one epoch to the next");
         }
-        cause(evidence, finding).into()
+        let mut finding = cause(evidence, finding);
+        // The first advice is what to try first.
+        finding.advice.truncate(1);
+        finding.into()
     }
 }
 
@@ -98,7 +101,7 @@ fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
             .advise("batches are ready while the loop waits: look at how it fetches one (copies, pinning, locks)"),
         Some((_, empty)) if empty >= EMPTY => {
             finding.confidence = Confidence::High;
-            make_more(evidence, finding.advise("the loader is slower than the loop: make its batches cheaper"))
+            make_more(evidence, finding.because("the loader is slower than the loop"))
         }
         None if workers == 0 => make_more(
             evidence,
@@ -116,11 +119,11 @@ fn make_more(evidence: &Evidence<'_>, finding: Finding) -> Finding {
     match busy {
         Some(busy) if busy >= NO_CORE_FREE => finding
             .because(format!("the machine's cores are {} busy", percent(busy)))
-            .advise("more workers would find no free core: make batches cheaper, or cache them"),
+            .advise("make batches cheaper: no core is free for more workers"),
         Some(busy) => finding
             .because(format!("the machine's cores are {} busy", percent(busy)))
-            .advise("try more workers: cores are free"),
-        None => finding.advise("try more workers, or cache batches"),
+            .advise("use more loader workers: cores are free"),
+        None => finding.advise("use more loader workers"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Denormal numbers: results too small for the usual form of a float, which many CPUs compute a hundred times slower.
 //!
 //! A stream has times and counts, not numbers, so denormals can only be *seen* if the program counts them, in a counter
-//! whose name contains `denormal` or `subnormal`. Without one, slow arithmetic cannot be told from other causes, and
-//! nothing is claimed.
+//! whose name contains `denormal` or `subnormal`. Without one, slow arithmetic cannot be distinguished from other
+//! causes, and nothing is claimed.
 
 use super::check::{Check, too_few_steps};
 use crate::figures::{duration, quantity};
@@ -14,7 +14,7 @@ use crate::store::CounterSeries;
 
 /// Steps with denormals needed to relate them to time.
 const ENOUGH: usize = 10;
-/// Correlation of count and excess time from which on they are related.
+/// Count and excess time are related from this correlation.
 const RELATED: f64 = 0.5;
 
 /// The check.
@@ -34,9 +34,7 @@ impl Check for Denormals {
             name.contains("denormal") || name.contains("subnormal")
         };
         let Some(counter) = evidence.store.counters().iter().find(speaks) else {
-            return Outcome::NotEnough(
-                "times alone do not show them: publish a counter \"denormals\" to know".to_owned(),
-            );
+            return Outcome::NotEnough("times alone do not show them: publish a counter \"denormals\"".to_owned());
         };
         let mut counts = vec![None; evidence.rows.len()];
         for point in counter.series.points() {
@@ -75,9 +73,9 @@ fn related(evidence: &Evidence<'_>, name: &str, counts: &[Option<f64>]) -> Outco
     let summary = format!("steps with denormal numbers take {} more than those without", duration(more as u64));
     let finding =
         Finding::of_run(Kind::Denormals, Confidence::High, Some(share), summary).claiming(Claim::Everywhere(share));
-    advised(finding.because(format!("time and \"{name}\" go together (r = {r:.2})"))).into()
+    advised(finding.because(format!("step time grows with \"{name}\" (r = {r:.2})"))).into()
 }
 
 fn advised(finding: Finding) -> Finding {
-    finding.advise("set the CPU to flush them to zero (torch.set_flush_denormal(True), or FTZ and DAZ in MXCSR)")
+    finding.advise("flush them to zero (torch.set_flush_denormal(True), or FTZ and DAZ in MXCSR)")
 }

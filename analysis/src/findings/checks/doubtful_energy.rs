@@ -1,5 +1,5 @@
-//! Energy counters that cannot be what they seem: one that stands still and then jumps says nothing about single steps;
-//! of two that always grow in proportion, one was computed from the other.
+//! Energy counters that are not what they seem: one that does not change and then jumps says nothing about single
+//! steps; of two that always grow in proportion, one was computed from the other.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::store::{Point, Signal};
 
 /// With fewer readings a pattern may be chance.
 const ENOUGH: usize = 20;
-/// Share of readings without any increase from which on a counter stands still.
+/// Reported from this share of readings without any increase.
 const STILL: f64 = 0.2;
 /// Two counters whose ratio varies by less than this share are one measurement.
 const SAME_RATIO: f64 = 0.001;
@@ -82,12 +82,12 @@ impl<'a> Counter<'a> {
             longest_ns = longest_ns.max(now_ns);
         }
         let summary = format!(
-            "{} does not move in {} of its readings and then jumps: it cannot give the energy of single steps",
+            "{} does not change in {} of its readings and then jumps: it cannot give the energy of single steps",
             self.signal.name,
             percent(share)
         );
         let readings = count(readings as u64);
-        let evidence = format!("{readings} readings; it did not change for up to {}", duration(longest_ns));
+        let evidence = format!("{readings} readings; constant for up to {}", duration(longest_ns));
         let advice = format!("compare energy over much longer than {}", duration(longest_ns.max(MOMENT)));
         Some(note(summary).because(evidence).advise(advice))
     }
@@ -106,9 +106,9 @@ impl<'a> Counter<'a> {
             return None;
         }
         let (name, other) = (&self.signal.name, &other.signal.name);
-        let summary = format!("{other} is always {usual:.4} of {name}: one of the two is computed, not measured");
+        let summary = format!("{other} is always {usual:.4} x {name}: one of the two is computed, not measured");
         let evidence = format!("in {} readings the ratio varies by less than 0.1 %", count(ratios.len() as u64));
-        Some(note(summary).because(evidence).advise("count only one of them as measured, and find out which"))
+        Some(note(summary).because(evidence).advise("find out which of them is measured, and use only that one"))
     }
 }
 

@@ -15,13 +15,13 @@ const ENOUGH: usize = 60;
 const SLOWER: f64 = 0.1;
 /// ...and by this many standard errors.
 const ERRORS: f64 = 6.0;
-/// So many stretches of the run...
+/// Stretches of the run...
 const STRETCHES: usize = 12;
-/// ...must get slower one after the other (correlation). Times that go up and down are not getting slower.
+/// ...which must get slower one after the other (correlation). Times that go up and down are not getting slower.
 const ON_AND_ON: f64 = 0.8;
-/// Another program slows steps down if the CPU is taken from them so much more often...
+/// Another program slows steps down if they are preempted this many times more...
 const SWITCHES: f64 = 2.0;
-/// ...and so many times as often.
+/// ...and this many times as often for their length.
 const TIMES: f64 = 2.0;
 /// Steps that take less in total are not getting slower.
 const LEAST_NS: f64 = 3e9;
@@ -40,7 +40,7 @@ impl Check for Drift {
         }
         if evidence.wall_ns < LEAST_NS {
             let reason = format!(
-                "{} of steps are too short: other programs come and go in that time",
+                "only {} of steps: too short, as other programs come and go in that time",
                 duration(evidence.wall_ns as u64)
             );
             return Outcome::NotEnough(reason);
@@ -79,8 +79,8 @@ impl Check for Drift {
     }
 }
 
-/// Whether the CPU is taken from the training more and more often: then other programs slow it down. A longer step is
-/// interrupted more often, so the rate counts, too.
+/// Whether the training thread is preempted more and more often: then other programs slow it down. A longer step is
+/// preempted more often, so the rate counts, too.
 fn is_taken_away(evidence: &Evidence<'_>) -> bool {
     let n = evidence.rows.len();
     let usual = |rows: std::ops::Range<usize>, per: &dyn Fn(usize) -> f64| {
@@ -109,5 +109,5 @@ fn finding(evidence: &Evidence<'_>, slower: f64, half_way: f64) -> Finding {
     if let Some((ns, phase)) = grown.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(ns, _)| *ns > 0.0) {
         finding = finding.because(format!("most of it in {phase}: {} more a step", duration(ns as u64)));
     }
-    finding.advise("look at memory, clocks and temperatures, at lists that grow, and at numbers that become denormal")
+    finding.advise("look for what grows from step to step, such as lists and caches")
 }

@@ -16,11 +16,11 @@ use crate::store::{PhaseSlot, StepRow};
 const WORTH_SAYING: f64 = 0.05;
 /// A single gap is long if it exceeds the usual gap by this share of a step...
 const LONG: f64 = 0.5;
-/// ...and by so many of its standard deviations.
+/// ...and by this many of its standard deviations.
 const SIGMAS: f64 = 6.0;
-/// If so many times as many steps as gaps are held up, the machine is the cause.
+/// If this many times as many steps as gaps are held up, the machine is the cause.
 const FAR_MORE: usize = 3;
-/// Spans that fill less than this share of the gap are not named; of the others, at most so many.
+/// Spans that fill less than this share of the gap are not named; of the others, at most this many.
 const WORTH_NAMING: f64 = 0.1;
 const MOST_NAMED: usize = 3;
 /// What fills this much of the gap explains it.
@@ -49,7 +49,7 @@ impl Check for Gap {
         let device = evidence.store.device().filter(|device| device.steps().total() > 0);
         if device.is_some_and(|device| !device.is_synchronised()) {
             let reason =
-                "the host hands its work to a device and may wait for it outside every phase; see the device's own gap";
+                "the host queues work on a device and may wait for it outside every phase; see the device's gap";
             return Outcome::NotEnough(reason.to_owned());
         }
         let between: f64 = evidence.between_ns.iter().sum();
@@ -69,7 +69,7 @@ impl Check for Gap {
         let sentence = |row: &usize| {
             let step = evidence.rows[*row].step().0;
             let (took, usual) = (evidence.between_ns[*row] as u64, evidence.usual_between_ns as u64);
-            format!("{} pass before step {step}, {} usually", duration(took), duration(usual))
+            format!("{} before step {step}, usually {}", duration(took), duration(usual))
         };
         let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let where_ = if has_phases { "outside every phase" } else { "between steps" };
@@ -82,11 +82,11 @@ impl Check for Gap {
         if let Some(pauses) = &pauses {
             let (each, usual) = (pauses.mean_ns(evidence) as u64, evidence.usual_between_ns as u64);
             summary +=
-                &format!("; {} {} pass between two steps, usually {}", pauses.when(), duration(each), duration(usual));
+                &format!("; {}: {} between two steps, usually {}", pauses.when(), duration(each), duration(usual));
         }
         if alone > 0 {
             let times = if alone == 1 { "once".to_owned() } else { format!("{} times", count(alone as u64)) };
-            summary += &format!("; {times} the time between two steps is far longer than usual");
+            summary += &format!("; {times}, the time between two steps is far longer than usual");
         }
         let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
         let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), summary).claiming(claim);
@@ -126,9 +126,9 @@ fn advised(finding: Finding, filled: &[Filling], is_between: bool) -> Finding {
     let name = &filled[0].name;
     let is_evaluation = ["eval", "valid", "test"].iter().any(|word| name.to_lowercase().contains(word));
     finding.advise(if is_evaluation {
-        format!("make \"{name}\" a phase `validation`, so that it does not count as gap; evaluate less often, or on fewer batches")
+        format!("make \"{name}\" a phase `validation`, so that it does not count as gap")
     } else {
-        format!("look at what \"{name}\" does: do it less often, or on another thread")
+        format!("see what \"{name}\" does, and whether it can run less often")
     })
 }
 
@@ -151,7 +151,7 @@ fn are_the_machines(evidence: &Evidence<'_>, long: &[usize]) -> bool {
 /// Adds where the gap is, and what timers around steps make of an epoch.
 fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let epochs: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row)).collect();
-    finding = finding.because(format!("between steps: {} usually", duration(evidence.usual_between_ns as u64)));
+    finding = finding.because(format!("between steps: usually {}", duration(evidence.usual_between_ns as u64)));
     if !epochs.is_empty() {
         let at_start = epochs.iter().map(|row| evidence.between_ns[*row]).sum::<f64>() / epochs.len() as f64;
         finding = finding.because(format!("before an epoch's first step: {} on average", duration(at_start as u64)));

@@ -1,4 +1,4 @@
-//! What fills the gap: spans of the training track that are not phases and lie in none, such as `evaluate`.
+//! What fills the gap: spans of the training track that are not phases and not in one, such as `evaluate`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub(super) struct Filling {
 }
 
 /// What fills the gap of the steps looked at, the largest part first. Of nested spans the outermost one counts that
-/// contains no step: one around a whole epoch says nothing about the gap.
+/// contains no step: one around a whole epoch does not explain the gap.
 pub(super) fn of(evidence: &Evidence<'_>) -> Vec<Filling> {
     let store = evidence.store;
     let Some(lane) = store.training_track().and_then(|track| track.lane()) else { return Vec::new() };
@@ -56,7 +56,7 @@ struct Walk<'a> {
 /// A box that contains others.
 struct Around {
     depth: usize,
-    /// Its name and how much of it lies in no phase; `None` for a phase.
+    /// Its name and how much of it is outside every phase; `None` for a phase.
     fills: Option<(NameId, f64)>,
     /// Nesting depth of the phase in it that may contain the next boxes.
     phase_depth: Option<usize>,
@@ -101,7 +101,7 @@ impl Walk<'_> {
     }
 }
 
-/// How much of a box lies within a range of time.
+/// How much of a box is within a range of time.
 fn length(of: &LaneBox, range: &Range<u64>) -> f64 {
     of.end_ns.min(range.end).saturating_sub(of.start_ns.max(range.start)) as f64
 }

@@ -1,6 +1,8 @@
 //! A GPU of the run that is idle much of the time: by its kernels if they were traced, else by a sensor's readings, and
 //! at least for the time in which nothing can run on it, whatever the readings say.
 
+use gnntop_wire::phase::DATA_WAIT;
+
 use super::check::{Check, too_few_steps};
 use super::gap_filling;
 use crate::figures::{count, percent};
@@ -10,7 +12,7 @@ use crate::findings::kernels;
 use crate::findings::signals;
 use crate::store::{Signal, SignalOrigin};
 
-/// Idle time from which on it is reported.
+/// Reported from this share of idle time.
 const WORTH_SAYING: f64 = 0.3;
 /// A GPU that was never busier than this, in percent, is not used by the run.
 const TAKES_PART: f64 = 5.0;
@@ -67,7 +69,7 @@ fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
         let summary = format!("GPU {gpu} is idle at least {} of the time, despite its readings", percent(bound));
         Finding::of_run(Kind::GpuIdle, Confidence::Medium, Some(bound), summary)
             .because("the table has no GPU work between two steps, if steps were timed to their end")
-            .because(format!("{readings}, which say {} idle, but cover only steps", percent(read)))
+            .because(format!("{readings}, which show {} idle but cover only steps", percent(read)))
     } else {
         let summary = format!("GPU {gpu} has no kernel running {} of the time", percent(read));
         Finding::of_run(Kind::GpuIdle, Confidence::High, Some(read), summary).because(readings)
@@ -90,11 +92,14 @@ fn outside_of_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
 
 /// Adds what the run does meanwhile, and what to try.
 fn explained(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
-    let largest = evidence.store.phases().iter().map(|phase| (evidence.phase_total_ns(phase.slot), &phase.text));
-    if let Some((ns, phase)) = largest.max_by(|a, b| a.0.total_cmp(&b.0)) {
+    let phases = evidence.store.phases().iter().map(|phase| (evidence.phase_total_ns(phase.slot), &phase.text));
+    let largest = phases.max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((ns, phase)) = largest {
         finding = finding.because(format!("{} of the time is {phase}", percent(evidence.share(ns))));
     }
-    finding
-        .because("this is GPU time: other findings show what the run does meanwhile")
-        .advise("use larger batches or fewer, larger kernels (CUDA graphs, fusion), or load data sooner")
+    let advice = match largest {
+        Some((_, phase)) if phase == DATA_WAIT => "load data sooner",
+        _ => "give the GPU more work at once, such as larger batches",
+    };
+    finding.because("this is GPU time: other findings show what the run does meanwhile").advise(advice)
 }

@@ -12,11 +12,11 @@ use crate::findings::signals;
 const REASONS: [(u64, &str); 5] = [
     (0x4, "its power limit"),
     (0x8, "a hardware slowdown"),
-    (0x20, "heat, by the driver"),
-    (0x40, "heat, by the hardware"),
+    (0x20, "heat (software slowdown)"),
+    (0x40, "heat (hardware slowdown)"),
     (0x80, "the power supply"),
 ];
-/// Share of the time from which on it is reported.
+/// Reported from this share of the time.
 const WORTH_SAYING: f64 = 0.05;
 /// A clock below this share of its maximum has dropped.
 const DROPPED: f64 = 0.9;
@@ -55,11 +55,11 @@ fn throttled(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     let summary = format!("GPU {gpu} is slowed down {} of the time, mostly by {reason}", percent(all));
     let mut finding = Finding::of_run(Kind::GpuThrottled, Confidence::High, None, summary);
     finding.severity = super::super::finding::Severity::of_share(all);
-    finding = finding.because(format!("{} says so", signal.source));
+    finding = finding.because(format!("reported by {}", signal.source));
     if let Some((least, most)) = clock_range(evidence, gpu) {
         finding = finding.because(format!("its clock is between {least:.0} and {most:.0} MHz"));
     }
-    Some(finding.advise("check its cooling and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)"))
+    Some(finding.advise("check its cooling and power limit (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)"))
 }
 
 /// A tenth of the SM clock's readings is below the first number, a tenth above the second.

@@ -12,19 +12,19 @@ use crate::store::{Bin, Series, Store, TimeColumns, Value};
 /// Stretches into which the time is divided. The lowest reading of each counts, so that what a step takes and gives
 /// back does not.
 const STRETCHES: usize = 8;
-/// So many of the changes from stretch to stretch must be increases.
+/// This many of the changes from stretch to stretch must be increases.
 const RISING: usize = STRETCHES - 2;
 /// Smaller growth is not reported...
 const LEAST_BYTES: f64 = 32e6;
-/// ...nor is a smaller share of what was there before.
+/// ...nor is growth by a smaller share.
 const LEAST_SHARE: f64 = 0.05;
 /// The second half must have this share of the growth, or it is levelling off.
 const SECOND_HALF: f64 = 0.3;
 /// An hour, in nanoseconds.
 const HOUR_NS: f64 = 3.6e12;
-/// A run is long from this time on, in nanoseconds...
+/// A run of at least this many nanoseconds is long...
 const LONG_RUN_NS: u64 = 1_800_000_000_000;
-/// ...if it is so many times as long as the steps looked at.
+/// ...if it is this many times as long as the steps looked at.
 const LONGER: u64 = 2;
 /// This fraction of a run is its beginning, in which a program takes its memory.
 const BEGINNING: u64 = 20;

@@ -1,4 +1,4 @@
-//! Energy that nobody measured: a number that a formula computes from time and a rated power.
+//! Energy that was not measured: a number that a formula computes from time and a rated power.
 //!
 //! Either the sensor says so, or the number shows it: no real chip draws the same power for minutes while steps of
 //! different kinds pass.
@@ -39,7 +39,7 @@ impl Check for ModelledEnergy {
     }
 }
 
-/// What there is of energy if no signal reports it.
+/// What is known of energy if no signal reports it.
 fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
     let loads = ["machine.cpu.busy", "process.cpu_time"];
     if loads.iter().any(|name| evidence.store.signals().find(name).is_some()) {
@@ -51,8 +51,7 @@ fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
 
 fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
     let source = signal.source.to_lowercase();
-    let advice =
-        "do not compare it with measured energy; use the CPU's or GPU's own energy counters where they can be read";
+    let advice = "do not compare it with measured energy";
     if ["model", "tdp", "estimate"].iter().any(|word| source.contains(word)) {
         let summary = format!("{} is modelled, not measured", signal.name);
         let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::High, None, summary);

@@ -9,12 +9,12 @@ use crate::findings::signals;
 
 /// With fewer faults in a step it is not a storm.
 const STORM: f64 = 1000.0;
-/// A storm has so many times the usual faults.
+/// A storm has this many times the usual faults.
 const TIMES_USUAL: f64 = 5.0;
-/// A storm costs at least this share of a step, which must also take so many standard deviations longer.
+/// A storm costs at least this share of a step, which must also take this many standard deviations longer.
 const COST: f64 = 0.1;
 const SIGMAS: f64 = 3.0;
-/// Share of the steps with so many faults that must take longer.
+/// Share of the steps with that many faults that must take longer.
 const MOSTLY: f64 = 0.34;
 /// Share of the time in which something waits for memory that is reclaimed.
 const RECLAIM: f64 = 0.02;
@@ -63,7 +63,7 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
         let waited = if major > 0 { format!(", {} of them read from a disk", count(major)) } else { String::new() };
         let more = duration(evidence.excess_ns(*row).max(0.0) as u64);
         format!(
-            "step {} has {} page faults{waited} and takes {more} more",
+            "step {} has {} page faults{waited} and takes {more} longer",
             evidence.rows[*row].step().0,
             count(minor + major)
         )
@@ -85,8 +85,8 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
         .at(places, storms.len() as u64)
         .claiming(Claim::Steps(storms.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
         .because(format!("{} page faults in a usual step", count(usual as u64)))
-        .because(format!("about {} for each of these faults", duration((cost / all.max(1) as f64) as u64)))
-        .advise("reuse large buffers instead of allocating them again (a pool, or malloc's M_MMAP_THRESHOLD)");
+        .because(format!("about {} per fault", duration((cost / all.max(1) as f64) as u64)))
+        .advise("reuse large buffers instead of allocating them again (a pool)");
     Some(finding)
 }
 
@@ -99,8 +99,8 @@ fn reclaim(evidence: &Evidence<'_>, span: &std::ops::Range<u64>) -> Option<Optio
     let summary = format!("some process waits {} of the time for the system to reclaim memory", percent(share));
     let mut finding = Finding::of_run(Kind::PageFaults, Confidence::Medium, Some(share), summary)
         .claiming(Claim::Everywhere(share))
-        .because("/proc/pressure/memory, of the whole machine")
-        .advise("use less memory, or give the machine or container more: batches, workers, what is cached");
+        .because("/proc/pressure/memory, for the whole machine")
+        .advise("use less memory: smaller batches, fewer workers, smaller caches");
     if let Some(faults) = signals::rate_per_s(evidence.store, "process.faults.major", span) {
         finding = finding.because(format!("{faults:.1} major page faults a second in this process"));
     }

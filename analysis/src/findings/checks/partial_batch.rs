@@ -58,7 +58,7 @@ fn finding(evidence: &Evidence<'_>, full: u64, partial: &[usize], partial_ns: f6
     finding.severity = Severity::Note;
     if let Some((measure, line)) = evidence.shape.fit {
         finding = finding.because(format!(
-            "time = {}{} for 1,000 {} (r = {:.4})",
+            "time = {}{} per 1,000 {} (r = {:.4})",
             if line.base >= 1.0 { format!("{} + ", duration(line.base as u64)) } else { String::new() },
             duration((line.slope * 1000.0).max(0.0) as u64),
             measure.word(),
@@ -71,7 +71,7 @@ fn finding(evidence: &Evidence<'_>, full: u64, partial: &[usize], partial_ns: f6
         }
     } else {
         finding.confidence = Confidence::Medium;
-        finding = finding.because("the size of the batch does not explain the time: other things vary more".to_owned());
+        finding = finding.because("batch size does not explain the time: other things vary more".to_owned());
     }
-    finding.advise("look only at full batches; compare per sample or edge, not per step")
+    finding.advise("compare time per sample or edge, not per step")
 }

@@ -27,7 +27,7 @@ impl Check for PhaseShift {
             return too_few_steps(evidence);
         }
         let Some((measure, _)) = evidence.shape.fit else {
-            return Outcome::NotEnough("the size of batches does not vary, or does not explain the time".to_owned());
+            return Outcome::NotEnough("batch size does not vary, or does not explain the time".to_owned());
         };
         let sizes: Vec<f64> = evidence.rows.iter().map(|row| measure.of(row).unwrap_or(0) as f64).collect();
         let mut sorted = sizes.clone();
@@ -66,6 +66,6 @@ impl Check for PhaseShift {
         for (phase, from, to) in changes.iter().filter(|(_, from, to)| from - to >= 0.05) {
             finding = finding.because(format!("{} falls from {} to {}", phase.text, percent(*from), percent(*to)));
         }
-        finding.advise("what bounds a small batch does not bound a large one: measure at the size you will use").into()
+        finding.advise("measure at the batch size that you will use").into()
     }
 }

@@ -28,14 +28,14 @@ fn finding(store: &Store, restarts: &Restarts) -> Finding {
     finding.severity = Severity::of_share(of_all);
     let repeated_ns: u64 = restarts.outages.iter().map(|outage| outage.repeated_ns).sum();
     if repeated_ns > 0 {
-        finding = finding.because(format!("of the time lost, {} went into steps done before", duration(repeated_ns)));
+        finding = finding.because(format!("{} of the lost time went into steps done twice", duration(repeated_ns)));
     }
     match restarts.repeated_steps {
         None => {
-            finding.advise("say where the program resumes, with gnntop.resumed(steps): steps done twice are counted")
+            finding.advise("call gnntop.resumed(steps) where the program resumes, so that steps done twice are counted")
         }
         Some(0) => finding,
-        Some(_) => finding.advise("write checkpoints more often, and one when the program is asked to end"),
+        Some(_) => finding.advise("write checkpoints more often"),
     }
 }
 
@@ -60,7 +60,7 @@ fn place(store: &Store, outage: &Outage) -> Occurrence {
     let until = if outage.is_over { "without steps" } else { "without steps so far" };
     let twice = match outage.repeated_steps {
         Some(0) => String::new(),
-        Some(steps) => format!(", then {} steps done before", count(steps)),
+        Some(steps) => format!(", then {} steps done again", count(steps)),
         None => ", steps done twice unknown".to_owned(),
     };
     let ns = outage.to_ns.saturating_sub(outage.from_ns);

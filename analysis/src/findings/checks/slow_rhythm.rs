@@ -34,7 +34,7 @@ fn finding(evidence: &Evidence<'_>, known: &[Known<'_>], rhythm: &Rhythm) -> Fin
     let store = evidence.store;
     let (slower, period, lasting) = (percent(rhythm.slower), duration(rhythm.period_ns), duration(rhythm.lasting_ns));
     let times = rhythm.episodes.len();
-    let summary = format!("steps take up to {slower} longer every {period}, for {lasting} each time: {times} times");
+    let summary = format!("every {period}, steps take up to {slower} longer for {lasting} ({times} times so far)");
     let is_within = |ordinal: u64| rhythm.episodes.iter().any(|episode| episode.ordinals.contains(&ordinal));
     let slow = evidence.rows.iter().filter(|row| is_within(row.ordinal()));
     let share = evidence.share(slow.map(|row| row.period_ns() as f64).sum()) * rhythm.slower / (1.0 + rhythm.slower);
@@ -52,8 +52,7 @@ fn finding(evidence: &Evidence<'_>, known: &[Known<'_>], rhythm: &Rhythm) -> Fin
         .into_iter()
         .flatten()
         .collect();
-    finding
-        .advise("see what runs then: cron jobs and timers (systemctl list-timers), backups, uploads, a neighbour's job")
+    finding.advise("see what runs then: timers (systemctl list-timers), cron jobs, backups, another user's job")
 }
 
 fn ns(episode: &Episode) -> u64 {
@@ -70,7 +69,7 @@ fn when(store: &Store, rhythm: &Rhythm) -> String {
     let starts = || rhythm.episodes.iter().map(|episode| episode.t_ns.start);
     let (first, last) = (starts().next().unwrap_or(0), starts().next_back().unwrap_or(0));
     let next = wall(last.saturating_add(rhythm.period_ns));
-    format!("first at {}, last at {}, next expected about {next}", wall(first), wall(last))
+    format!("first at {}, last at {}, next expected at about {next}", wall(first), wall(last))
 }
 
 /// What all of them cost together.
@@ -80,7 +79,7 @@ fn in_all(store: &Store, rhythm: &Rhythm) -> String {
     let steps = rhythm.episodes.iter().map(|episode| episode.ordinals.end.saturating_sub(episode.ordinals.start));
     let steps = steps.fold(0, u64::saturating_add);
     let share = percent(lost / store.elapsed_ns().max(1) as f64);
-    format!("it slows {} steps down and costs at most {share} of the run so far", count(steps))
+    format!("{} slower steps cost at most {share} of the run so far", count(steps))
 }
 
 /// The phase, or the gap, that grows most in these steps.

@@ -11,21 +11,21 @@ use crate::store::{Instant, Signal, Store};
 
 /// A time that is known less exactly than this is given as "about".
 const ABOUT_NS: u64 = 2_000_000_000;
-/// If other steps changed by so much more or less, batches have changed, too.
+/// If other steps changed by this much more or less, batches have changed, too.
 const OTHER_BATCHES: f64 = 0.05;
-/// A mark this near by chance more often than this proves nothing.
+/// A mark that chance alone puts this near with a higher probability proves nothing.
 const BY_CHANCE: f64 = 0.25;
 /// Marks before the change that are looked at.
 const MARKS: usize = 16;
-/// Another program may slow steps down if the CPU is taken from them so much more often...
+/// Another program may slow steps down if they are preempted this many times more...
 const SWITCHES: f64 = 2.0;
-/// ...and so many times as often.
+/// ...and this many times as often for their length.
 const TIMES: f64 = 2.0;
 /// Signals that may explain it, by the ends of their names.
 const TELLING: [&str; 4] = [".clock.sm", ".power", "process.rss", "process.swap"];
 /// Time before and after the change over which they are compared.
 const COMPARED_NS: u64 = 60_000_000_000;
-/// A signal that changes by less says nothing.
+/// A signal that changes by less is not listed.
 const CHANGED: f64 = 0.1;
 
 /// The check.
@@ -45,7 +45,7 @@ fn finding(evidence: &Evidence<'_>, change: &LevelChange<'_>) -> Finding {
     let store = evidence.store;
     let work = if change.is_by_work { "steps with the same work" } else { "steps" };
     let mark = mark_before(store, change);
-    let after = mark.map(|(text, _)| format!(", just after the mark \"{text}\"")).unwrap_or_default();
+    let after = mark.map(|(text, _)| format!(", just after mark \"{text}\"")).unwrap_or_default();
     let slower = percent(change.slower);
     let summary = format!("{work} take {slower} longer since {}{after}{}", when(store, change), times(change));
     let rows = evidence.rows.iter().filter(|row| row.ordinal() >= change.begin.ordinal);
@@ -64,8 +64,7 @@ fn finding(evidence: &Evidence<'_>, change: &LevelChange<'_>) -> Finding {
         .at(vec![place], 1);
     finding.evidence = [grown(store, change), mark.map(mark_line), taken_away(change)].into_iter().flatten().collect();
     finding.evidence.extend(changed_signals(store, change));
-    finding
-        .advise("look at what was different then: a restart, other data, another program, clocks, temperatures, memory")
+    finding.advise("look for what changed then: a restart, other data, another program, clocks, temperatures, memory")
 }
 
 /// What a step took before and takes since; nothing if batches changed as well.
@@ -96,7 +95,7 @@ fn grown(store: &Store, change: &LevelChange<'_>) -> Option<String> {
     Some(format!("most of it in {text}: {} before, {} since", duration(before as u64), duration(since as u64)))
 }
 
-/// The nearest mark before the change, with the time between, unless one is there by chance.
+/// The nearest mark before the change, with the time between, unless it is probably chance.
 fn mark_before<'s>(store: &'s Store, change: &LevelChange<'_>) -> Option<(&'s str, u64)> {
     let between_ns = &change.begin.between_ns;
     let times = between_ns.start.saturating_sub(change.near_ns)..between_ns.end;
@@ -112,7 +111,7 @@ fn mark_before<'s>(store: &'s Store, change: &LevelChange<'_>) -> Option<(&'s st
 
 fn mark_line((text, ns): (&str, u64)) -> String {
     let before = if ns > 0 { format!("{} before", duration(ns)) } else { "at".to_owned() };
-    format!("the mark \"{text}\" stands {before} the first of these steps")
+    format!("mark \"{text}\" came {before} the first slow step")
 }
 
 /// Whether the CPU is taken from the steps more often than before, relative to their time.
@@ -120,8 +119,7 @@ fn taken_away(change: &LevelChange<'_>) -> Option<String> {
     let (before, since) = change.medians(|known| Some(known.row.usage()?.involuntary_switches as f64))?;
     let longer = TIMES * (1.0 + change.slower);
     let is_taken = since - before >= SWITCHES && since > longer * before;
-    is_taken
-        .then(|| format!("the CPU is taken from the training {since:.0} times a step, and {before:.0} times before"))
+    is_taken.then(|| format!("the training thread is preempted {since:.0} times a step, {before:.0} times before"))
 }
 
 /// Signals about the machine that change at that time.
@@ -132,9 +130,10 @@ fn changed_signals(store: &Store, change: &LevelChange<'_>) -> Vec<String> {
     let line = |signal: &Signal| {
         let (from, to) = held_mean(signal, &before).zip(held_mean(signal, &since))?;
         let by = to / from - 1.0;
-        let word = if by > 0.0 { "more" } else { "less" };
-        (from > 0.0 && by.abs() >= CHANGED)
-            .then(|| format!("{} is {} {word} in the minute after that than before", signal.name, percent(by.abs())))
+        let word = if by > 0.0 { "higher" } else { "lower" };
+        (from > 0.0 && by.abs() >= CHANGED).then(|| {
+            format!("{} is {} {word} in the minute after than in the minute before", signal.name, percent(by.abs()))
+        })
     };
     let telling = store.signals().all().iter().filter(|signal| TELLING.iter().any(|end| signal.name.ends_with(end)));
     telling.filter_map(line).collect()

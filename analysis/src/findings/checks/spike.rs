@@ -15,9 +15,9 @@ use crate::store::{Phase, StepRow};
 
 /// A step that takes this many times what is expected is a spike...
 const RATIO: f64 = 1.5;
-/// ...if that is also so many standard deviations above it.
+/// ...if that is also this many standard deviations above it.
 const SIGMAS: f64 = 6.0;
-/// ...and the logarithm of this multiple so many of its own.
+/// ...and the logarithm of this multiple this many of its standard deviations.
 const LOG_SIGMAS: f64 = 4.5;
 
 /// The check.
@@ -70,10 +70,11 @@ impl Check for Spikes {
             .claiming(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
             .because(format!("other steps vary by ± {}", duration(evidence.noise_ns as u64)));
         finding.severity = Severity::of_share(share);
-        if let Some(line) = rhythm(evidence, &spikes) {
-            finding = finding.because(line).advise("look for work that the program does every so many steps");
-        }
-        finding.advise("open one of these steps: its phases, marks, page faults and context switches").into()
+        let finding = match rhythm(evidence, &spikes) {
+            Some(line) => finding.because(line).advise("look for work that the program does at that interval"),
+            None => finding.advise("open one of these steps: its phases, marks, page faults and context switches"),
+        };
+        finding.into()
     }
 }
 
@@ -147,7 +148,7 @@ impl<'a> Usual<'a> {
         let many = |n: u64, usual: Option<f64>, least: f64| n as f64 > least + 4.0 * usual.unwrap_or(0.0);
         let mut parts = Vec::new();
         if usage.major_faults > 0 {
-            parts.push(format!("{} page faults that waited for a disk", count(usage.major_faults)));
+            parts.push(format!("{} page faults read from disk", count(usage.major_faults)));
         }
         if many(usage.minor_faults, self.minor_faults, 1000.0) {
             parts.push(format!("{} page faults", count(usage.minor_faults)));

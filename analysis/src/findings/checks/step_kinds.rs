@@ -25,11 +25,12 @@ impl Check for StepKinds {
         let kinds = &evidence.kinds.all;
         let sentence = |kind: &StepKind| format!("{} {}", kind.which, duration(kind.usual_ns as u64));
         let summary = kinds.iter().map(sentence).collect::<Vec<String>>().join(", ");
-        let steps = |kind: &StepKind| format!("{} of {}", count(kind.steps as u64), duration(kind.usual_ns as u64));
-        let steps = kinds.iter().map(steps).collect::<Vec<String>>().join(", ");
+        let steps =
+            |kind: &StepKind| format!("{} steps, median {}", count(kind.steps as u64), duration(kind.usual_ns as u64));
+        let steps = kinds.iter().map(steps).collect::<Vec<String>>().join("; ");
         let mut finding = Finding::of_run(Kind::StepKinds, Confidence::High, None, summary)
-            .because(format!("steps and their median: {steps}"))
-            .advise("compare steps of one kind; if their batches differ, report the batch size");
+            .because(steps)
+            .advise("compare only steps of one kind");
         finding.severity = Severity::Note;
         finding.count = kinds.len() as u64;
         finding.into()

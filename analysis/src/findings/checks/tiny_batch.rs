@@ -70,19 +70,19 @@ fn usual_size(evidence: &Evidence<'_>) -> Option<(u64, &'static str)> {
 
 fn finding(evidence: &Evidence<'_>, size: u64, of: &str, of_computing: f64, share: f64) -> Finding {
     let step_ns = evidence.median_of(|row| Some(row.period_ns() as f64)).unwrap_or(0.0);
-    let of = if size == 1 { of.trim_end_matches('s') } else { of };
+    let one = of.trim_end_matches('s');
+    let of = if size == 1 { one } else { of };
     let summary = format!(
-        "batches of {} {of} are so small that the optimizer, which costs the same whatever the batch, takes {} of the compute time",
+        "batches of {} {of} are so small that the optimizer, a fixed cost, takes {} of the compute time",
         count(size),
         percent(of_computing)
     );
     let finding = Finding::of_run(Kind::TinyBatch, Confidence::Medium, Some(share), summary);
     let claim = evidence.store.phase(OPTIMIZER).map(|phase| Claim::Phase(phase.slot));
     Finding { claim, ..finding }
-        .because(format!("a step takes {}, {} for each of its {of}", duration(step_ns as u64), each(step_ns, size)))
+        .because(format!("a step takes {}, {} per {one}", duration(step_ns as u64), each(step_ns, size)))
         .because("library calls and kernel launches also cost the same whatever the batch size")
-        .advise("make batches larger, as far as memory and the training allow, and compare time per sample")
-        .advise("otherwise do more in one call: a fused optimizer (fused=True), or torch.compile")
+        .advise("use larger batches, as far as memory and convergence allow")
 }
 
 fn each(step_ns: f64, size: u64) -> String {

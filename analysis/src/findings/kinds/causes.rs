@@ -1,4 +1,4 @@
-//! Causes outside a step's work that make it longer: such steps are not a kind of their own.
+//! Causes outside a step's work that make it longer: such steps are not a separate kind.
 
 use super::sides::Sides;
 use crate::findings::robust::median;
@@ -11,7 +11,7 @@ const TIMES: f64 = 5.0;
 const FAULTS: f64 = 500.0;
 /// or how often the CPU was taken away.
 const SWITCHES: f64 = 3.0;
-/// If marks lie at this share of a kind's steps, they explain it.
+/// If this share of a kind's steps has marks, they explain it.
 const MARKED: f64 = 0.5;
 
 /// Whether the longer side is explained by page faults, preemption, or marks.

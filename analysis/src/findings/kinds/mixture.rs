@@ -8,7 +8,7 @@ use crate::findings::robust::{median, sigma, spread_indices};
 const SHARE: f64 = 0.1;
 /// Distance of the modes in their standard deviations.
 const APART: f64 = 4.0;
-/// Steps that may lie between the modes, as a share of the smaller side.
+/// Steps that may be between the modes, as a share of the smaller side.
 const BETWEEN: f64 = 0.05;
 /// Changes from one side to the other, as a share of the number expected by chance. With fewer, the sides are stretches
 /// of time, such as another program that comes and goes, and not kinds of work.

@@ -6,8 +6,8 @@
 //!          by mixture ───────────────┘
 //! ```
 //!
-//! Each kind is looked for among the steps of no earlier kind, until none is left. Causes outside the work make no kind
-//! of their own: page faults, a CPU that was taken away, a mark that says what happened.
+//! Each kind is looked for among the steps of no earlier kind, until none is left. Causes outside the work make no
+//! separate kind: page faults, a CPU that was taken away, a mark that says what happened.
 
 mod causes;
 mod found;

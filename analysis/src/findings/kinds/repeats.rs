@@ -1,4 +1,4 @@
-//! Kinds that recur at the same place: every so many steps, or at one position in every epoch.
+//! Kinds that recur at the same place: every N steps, or at one position in every epoch.
 
 use super::sides::Sides;
 use crate::findings::robust::median;
@@ -28,7 +28,7 @@ pub(super) fn in_epochs(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> O
     Some((sides, places.name(name)))
 }
 
-/// The kind that recurs every so many steps.
+/// The kind that recurs every N steps.
 pub(super) fn in_a_rhythm(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> Option<Repeat> {
     let first = all.len().saturating_sub(GUESSED_FROM) / 2;
     let some = first..all.len().min(first + GUESSED_FROM);

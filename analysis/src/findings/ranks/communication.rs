@@ -1,7 +1,7 @@
 //! Communication-bound: moving data between ranks takes a large part of the time, without the wait for slow ranks.
 //!
-//! The last rank to reach an all-reduce waits for nobody, so the shortest time of any rank in it is the time of
-//! transfer and sum. In a pipeline it is what a step takes beyond the recurrence, in which handing over takes no time.
+//! The last rank to reach an all-reduce waits for no one, so the shortest time of any rank in it is the time of
+//! transfer and sum. In a pipeline it is what a step takes beyond the recurrence, in which transfers take no time.
 
 use gnntop_wire::phase::ALL_REDUCE;
 
@@ -12,7 +12,7 @@ use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
 use crate::ranks::pipeline::PipelineStep;
 
-/// Shares of the time from which on it is reported.
+/// Reported from this share of the time.
 const WORTH_SAYING: f64 = 0.2;
 /// Newest steps of a pipeline that are looked at closely.
 const LOOKED_AT: usize = 16;
@@ -58,8 +58,7 @@ fn all_reduce(evidence: &SideBySide<'_>) -> Option<Finding> {
     Some(
         Finding::of_run(Kind::CommunicationBound, Confidence::High, Some(share), summary)
             .because(format!("{} copies exchange gradients over {}", ranks.copies, engine(&ranks.engine)))
-            .advise("do more work between all-reduces: larger batches, or gradient accumulation")
-            .advise("overlap the all-reduce of the last layers with the backward pass of the first ones"),
+            .advise("do more work between all-reduces, such as by gradient accumulation"),
     )
 }
 
@@ -77,15 +76,15 @@ fn hand_over(evidence: &SideBySide<'_>) -> Option<Finding> {
     }
     let late = median_of(|step| step.share(|stage| stage.late_ns))?;
     let summary = format!(
-        "a step takes {}, but {} by the stages' own times: transfers between stages take the rest",
+        "a step takes {}, but its stages need only {}: transfers between stages take the rest",
         duration(took_ns as u64),
         duration(planned_ns as u64)
     );
     Some(
         Finding::of_run(Kind::CommunicationBound, Confidence::Medium, Some(share), summary)
-            .because(format!("stages have their input but do not run yet {} of the time", percent(late)))
-            .because(format!("{} stages hand over through {}", place.stages, engine(&place.engine)))
-            .advise("use fewer, larger micro-batches, or cut the model where activations are small"),
+            .because(format!("stages have their input but do not run yet for {} of the time", percent(late)))
+            .because(format!("{} stages exchange data through {}", place.stages, engine(&place.engine)))
+            .advise("use fewer, larger micro-batches"),
     )
 }
 

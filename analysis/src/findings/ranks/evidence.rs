@@ -10,7 +10,7 @@ use crate::store::{PhaseSlot, StepRow};
 
 /// Steps that are looked at.
 const NEWEST: usize = 1024;
-/// Phases in which a rank waits for others or hands over to them.
+/// Phases in which a rank waits for others or sends to them.
 const NOT_OWN: [&str; 3] = [ALL_REDUCE, RECEIVE, SEND];
 
 /// Steps of a run, over its ranks.
@@ -35,9 +35,9 @@ impl<'a> SideBySide<'a> {
         self.steps.len() >= ENOUGH_STEPS
     }
 
-    /// What is said if there are too few.
+    /// The reason if there are too few.
     pub(super) fn too_few_steps(&self) -> Outcome {
-        Outcome::NotEnough(format!("only {} steps of all ranks after the warm-up", self.steps.len()))
+        Outcome::NotEnough(format!("only {} steps that all ranks have after the warm-up", self.steps.len()))
     }
 
     /// For each stage computed by several ranks, the indices of these ranks.

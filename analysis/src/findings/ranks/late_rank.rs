@@ -16,17 +16,17 @@ use crate::store::Track;
 
 /// Prefix of the tracks of communicators, followed by the program's name for the communicator.
 const TRACK: &str = "nccl";
-/// What two ranks do alone says nothing about the others.
+/// What two ranks do alone shows nothing about the others.
 const OF_TWO: [&str; 3] = ["send", "receive", "send and receive"];
 /// Collectives needed, and the newest that are looked at.
 const ENOUGH: usize = 20;
 const NEWEST: usize = 1024;
-/// A rank is usually late if it comes last to this share of them.
+/// A rank is usually late if it is last at this share of them.
 const AGAIN: f64 = 0.6;
 /// A cost below this share of the time is not a finding.
 const WORTH_SAYING: f64 = 0.03;
 
-/// Looks for a rank that comes last to the collectives.
+/// Looks for a rank that reaches the collectives last.
 pub(super) struct LateRank;
 
 impl Check for LateRank {
@@ -86,7 +86,7 @@ fn same<'a>(part: &Part<'_>, others: &[Part<'a>]) -> Option<Part<'a>> {
     near.filter(overlaps).min_by_key(|other| other.end.abs_diff(part.end)).copied()
 }
 
-/// Who came last to a collective, and how long the others waited for that rank alone.
+/// Which rank reached a collective last, and how long the others waited for it alone.
 fn last(parts: &[Part<'_>]) -> Option<(usize, u64)> {
     let (at, latest) = parts.iter().enumerate().max_by_key(|(_, part)| part.begin)?;
     let second = parts.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, part)| part.begin).max()?;
@@ -118,12 +118,12 @@ fn late(evidence: &SideBySide<'_>, communicator: &str) -> Option<Finding> {
     is_one.then(|| finding(evidence, &Late { rank: ranks[at].0, communicator, collectives, share, cost, waits }))?
 }
 
-/// A rank that comes late.
+/// A late rank.
 struct Late<'a, 'r> {
     rank: &'a Rank<'r>,
     communicator: &'a str,
     collectives: u32,
-    /// Share of the collectives to which it comes last.
+    /// Share of the collectives that it reaches last.
     share: f64,
     /// How long the others wait for it, in total.
     cost: f64,
@@ -135,16 +135,15 @@ fn finding(evidence: &SideBySide<'_>, late: &Late<'_, '_>) -> Option<Finding> {
     let number = rank.place.rank;
     let usual = duration(median(&mut late.waits.clone())? as u64);
     let summary = format!(
-        "rank {number} is a straggler: it comes last to {} of the collectives, and the other GPUs wait {usual} for it",
+        "rank {number} is a straggler: it is last at {} of the collectives, and the other GPUs wait {usual} for it",
         percent(*share)
     );
     let finding = Finding::of_run(Kind::Straggler, Confidence::High, Some(evidence.share(*cost)), summary);
     let seen = format!(
-        "seen in {collectives} collectives of {communicator:?}: {} of waiting for rank {number} in all",
+        "{collectives} collectives of {communicator:?}: the other GPUs wait {} for rank {number} in all",
         duration(*cost as u64)
     );
-    let advice =
-        format!("see what takes rank {number}'s GPU longer before its collectives: its batches, its clocks, its host");
+    let advice = format!("see why rank {number}'s GPU is late: its batches, its clocks, its host");
     Some(finding.because(seen).advise(advice))
 }
 
@@ -158,7 +157,7 @@ mod tests {
     use crate::findings::ranks::of_ranks;
     use crate::ranks::fixture::run;
 
-    /// When a rank's GPU comes to a step's all-reduce, after the first could.
+    /// When a rank's GPU reaches a step's all-reduce, after the first could.
     type Arrival = fn(u32, u64) -> u64;
 
     /// Three ranks whose hosts all do the same, and whose GPUs meet in an all-reduce of 4 ms in each of 60 steps of 30 ms.
@@ -188,7 +187,7 @@ mod tests {
         let found = found(|rank, step| if rank == 1 { 6 * MS } else { step % 3 * 100_000 });
         let [finding] = &found[..] else { panic!("{found:#?}") };
         assert_eq!(finding.kind, Kind::Straggler);
-        assert!(finding.summary.starts_with("rank 1 is a straggler: it comes last to 100"), "{finding:#?}");
+        assert!(finding.summary.starts_with("rank 1 is a straggler: it is last at 100"), "{finding:#?}");
         assert!(finding.summary.contains("wait 5.9") && finding.share.unwrap() > 0.15, "{finding:#?}");
     }
 

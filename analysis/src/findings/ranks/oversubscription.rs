@@ -36,11 +36,12 @@ impl Check for Oversubscribed {
             plural(place.threads, "thread"),
             plural(place.host_cores, "core")
         );
+        let advice = if place.threads > 1 { "use fewer threads per rank" } else { "use fewer ranks on this host" };
         let finding = Finding::of_run(Kind::Oversubscribed, Confidence::High, None, summary);
         Finding { severity: Severity::Minor, ..finding }
-            .because(format!("{} threads want {} cores at the same time", wanted(worst), place.host_cores))
-            .because("such a run does not show how training scales")
-            .advise("use fewer ranks or fewer threads a rank, or more cores")
+            .because(format!("{} threads compete for {} cores", wanted(worst), place.host_cores))
+            .because("such a run does not show how training scales with ranks")
+            .advise(advice)
             .into()
     }
 }

@@ -137,7 +137,7 @@ fn slow(evidence: &SideBySide<'_>, slow: &Slow, kind: Kind, summary: String) -> 
     let rank = evidence.ranks.all()[slow.at].place.rank;
     let share = evidence.share(slow.excess_ns);
     let mut finding = Finding::of_run(kind, Confidence::High, Some(share), summary).because(format!(
-        "rank {rank} is slow in {} of {} steps: its own work takes {} in the median, that of the others {}",
+        "rank {rank} is slow in {} of {} steps: median own work {}; other ranks {}",
         percent(slow.steps),
         evidence.steps.len(),
         duration(slow.own_ns as u64),
@@ -145,7 +145,7 @@ fn slow(evidence: &SideBySide<'_>, slow: &Slow, kind: Kind, summary: String) -> 
     ));
     if let Some(ns) = others_wait_ns(evidence, slow) {
         finding =
-            finding.because(format!("the others are in all-reduce {} longer than rank {rank}", duration(ns as u64)));
+            finding.because(format!("other ranks are in all-reduce {} longer than rank {rank}", duration(ns as u64)));
     }
     finding
 }
@@ -162,7 +162,7 @@ fn straggler(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     let number = rank.place.rank;
     let (phase, in_phase) = (&found.phase.0, evidence.steps.len().max(1) as f64);
     let summary = format!(
-        "rank {number} is a straggler: its steps take {:.2} x those of its peers, {} longer in {phase}",
+        "rank {number} is a straggler: its steps take {:.2} x as long as its peers', {} longer in {phase}",
         found.own_ns / found.peers_ns.max(1.0),
         duration((found.phase.1 / in_phase).max(0.0) as u64)
     );
@@ -176,12 +176,12 @@ fn straggler(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     };
     match work(found.at).zip(theirs.filter(|work| *work > 0.0)).map(|(own, theirs)| own / theirs) {
         Some(ratio) if ratio > 1.0 + EQUAL_WORK => finding
-            .because(format!("its batches are {ratio:.2} x as large as those of the others"))
+            .because(format!("its batches are {ratio:.2} x as large as on other ranks"))
             .advise("give every rank batches of equal work: shard by edges, not by nodes or files"),
         Some(_) => finding
-            .because("its batches are as large as those of the others")
-            .advise(format!("see what else runs on {place}, and whether that is slower")),
-        None => finding.advise(format!("compare the work of its batches, and what else runs on {place}")),
+            .because("its batches are as large as on other ranks")
+            .advise(format!("see what else runs on {place}")),
+        None => finding.advise(format!("see what else runs on {place}")),
     }
 }
 
@@ -191,7 +191,7 @@ fn starved(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     let waits = |at: usize| evidence.median_of(at, |row| Some(evidence.phase_ns(at, row, DATA_WAIT))).unwrap_or(0.0);
     let theirs = median(&mut found.peers.iter().map(|at| waits(*at)).collect::<Vec<f64>>()).unwrap_or(0.0);
     let summary = format!(
-        "the loader starves rank {number}: it waits {} a step for data, the others {}, and all wait for it",
+        "the loader starves rank {number}: it waits {} a step for data, other ranks {}, and all wait for it",
         duration(waits(found.at) as u64),
         duration(theirs as u64)
     );
@@ -201,8 +201,8 @@ fn starved(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     let own = loaders(found.at);
     if own < usual {
         return finding
-            .because(format!("it has {own} loader threads, others up to {usual}"))
-            .advise("give its loader as many threads as those of the other ranks");
+            .because(format!("it has {own} loader threads, other ranks up to {usual}"))
+            .advise("give its loader as many threads as on other ranks");
     }
     finding.advise("see where that rank reads from: its share of the data, its disk, its loader's cores")
 }

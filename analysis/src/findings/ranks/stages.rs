@@ -52,7 +52,7 @@ fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, Stri
             Ok(steps) => steps,
             Err(reason) => return by_phases(evidence, copy).ok_or(reason),
         };
-    let Some(step) = typical(&steps) else { return Err("no step of all stages".to_owned()) };
+    let Some(step) = typical(&steps) else { return Err("no step that all stages have".to_owned()) };
     let Some((slowest, ratio)) = step.slowest() else { return Ok(None) };
     if ratio < UNEQUAL || step.balanced_gain() < WORTH_SAYING {
         return Ok(None);
@@ -69,7 +69,7 @@ fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, Stri
     let finding = Finding::of_run(Kind::Imbalance, confidence, Some(share), summary)
         .because(format!("time of a micro-batch by stage: {}", costs.join(", ")))
         .because(format!(
-            "stages are idle {} of the time: even ones would be {}, these by the recurrence {}",
+            "stages are idle {} of the time; the recurrence predicts {} for even stages and {} for these",
             percent(step.bubble()),
             percent(step.formula()),
             percent(step.plan.bubble())
@@ -77,12 +77,14 @@ fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, Stri
     Ok(Some(match (&step.balanced.blocks, step.stages.iter().map(|stage| stage.blocks).collect::<Option<Vec<_>>>()) {
         (Some(better), Some(now)) => finding
             .because(format!("{} blocks are split {}", now.iter().sum::<usize>(), slashed(&now)))
-            .advise(format!("split them {}: by the recurrence {:.2} x as fast", slashed(better), step.balanced_gain())),
-        _ => finding.advise("move layers from that stage to the others; stages do not say how many blocks they have"),
+            .advise(format!("split them {}: {:.2} x as fast by the recurrence", slashed(better), step.balanced_gain())),
+        _ => finding
+            .because("stages do not report how many blocks they have")
+            .advise("move layers from that stage to the others"),
     }))
 }
 
-/// The step whose slowest stage is that by as much as usual.
+/// The step whose slowest stage is slower than the others by the usual ratio.
 fn typical(steps: &[PipelineStep]) -> Option<&PipelineStep> {
     let ratio = |step: &PipelineStep| step.slowest().map_or(1.0, |slowest| slowest.1);
     let usual = median(&mut steps.iter().map(ratio).collect::<Vec<f64>>())?;
@@ -113,7 +115,7 @@ fn by_phases(evidence: &SideBySide<'_>, copy: u32) -> Option<Option<Finding>> {
     let even_ns = costs.iter().sum::<f64>() / costs.len() as f64;
     let stage = all[stages[slowest]].place.stage;
     let summary = format!(
-        "stage {stage} works {:.1} x as long as the other stages: {} a step in forward and backward, even stages {}",
+        "stage {stage} works {:.1} x as long as the other stages: {} a step in forward and backward; even stages would take {}",
         costs[slowest] / usual,
         duration(costs[slowest] as u64),
         duration(even_ns as u64)

@@ -74,11 +74,11 @@ fn a_rank_that_its_loader_starves_is_not_called_a_straggler() {
 fn ranks_that_all_walk_the_whole_set_are_found_by_counting() {
     let finding = only(of(&UnevenRun { training_set: Some(512 * 20), ..UnevenRun::default() }));
     assert_eq!((finding.kind, finding.share), (Kind::WorkNotConserved, Some(0.75)));
-    assert!(finding.summary.starts_with("each of 4 copies walks the whole training set"), "{}", finding.summary);
+    assert!(finding.summary.starts_with("each of 4 copies goes through the whole training set"), "{}", finding.summary);
     let twice = only(of(&UnevenRun { training_set: Some(2 * 512 * 20), ..UnevenRun::default() }));
-    assert!(twice.summary.contains("an epoch does 2.00 x the training set"), "{}", twice.summary);
+    assert!(twice.summary.contains("an epoch covers 2.00 x the training set"), "{}", twice.summary);
     let half = only(of(&UnevenRun { training_set: Some(8 * 512 * 20), ..UnevenRun::default() }));
-    assert!(half.summary.contains("0.50 x the training set: the rest is never seen"), "{}", half.summary);
+    assert!(half.summary.contains("0.50 x the training set: the rest is never used"), "{}", half.summary);
     assert_eq!(half.share, None);
     let cut_short = UnevenRun { steps: 10, ..UnevenRun::default() };
     assert_eq!(of(&cut_short).found, [], "a run that ends in its first epoch has left nothing out");
@@ -93,7 +93,7 @@ fn what_cannot_be_counted_is_said_so() {
         found.not_enough.into_iter().find(|not| not.kind == Kind::WorkNotConserved).map(|not| not.reason)
     };
     let unsaid = UnevenRun { training_set: None, ..UnevenRun::default() };
-    assert_eq!(reason(&unsaid).as_deref(), Some("no rank says how large the training set is"));
+    assert_eq!(reason(&unsaid).as_deref(), Some("no rank reports the size of the training set"));
     let short = UnevenRun { skips: Some((0, 15)), ..UnevenRun::default() };
     assert_eq!(reason(&short).as_deref(), Some("no epoch is complete on all ranks yet"));
 }
@@ -106,7 +106,7 @@ fn communication_is_what_the_last_rank_to_come_still_waits() {
     let slow_hands = PipelineRun { hand_over_ns: 20 * MS, ..PipelineRun::default() };
     let finding = only(findings(&run(&slow_hands.sessions())));
     assert!(finding.summary.starts_with("a step takes 168 ms"), "{}", finding.summary);
-    assert!(finding.summary.contains("but 48.0 ms by the stages' own times") && finding.share.unwrap() > 0.7);
+    assert!(finding.summary.contains("but its stages need only 48.0 ms") && finding.share.unwrap() > 0.7);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn six_two_two_two_is_found_with_a_better_split() {
     assert!(finding.summary.starts_with("stage 0 takes 3.0 x as long as the other stages"), "{}", finding.summary);
     assert!(finding.summary.contains("a step of 108 ms would take 72.0 ms"), "{}", finding.summary);
     assert!(finding.evidence.iter().any(|line| line == "12 blocks are split 6/2/2/2"), "{finding:#?}");
-    assert!(finding.advice[0].starts_with("split them 3/3/3/3: by the recurrence 1.50 x"), "{finding:#?}");
+    assert!(finding.advice[0].starts_with("split them 3/3/3/3: 1.50 x as fast"), "{finding:#?}");
     let untold = PipelineRun { tells_blocks: false, ..unequal };
     assert_eq!(only(findings(&run(&untold.sessions()))).confidence.word(), "likely");
 }

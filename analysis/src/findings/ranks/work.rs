@@ -1,5 +1,5 @@
 //! Work not conserved: the copies of the model together do not cover the training set once an epoch. If a loader does
-//! not know that there are several ranks, each walks the whole set: N ranks do N times the work, and look slow.
+//! not know that there are several ranks, each goes through the whole set: N ranks do N times the work, and look slow.
 
 use super::check::Check;
 use super::evidence::{SideBySide, batch_work};
@@ -28,7 +28,7 @@ impl Check for WorkNotConserved {
             return Outcome::Nothing;
         }
         let Some(set) = all.iter().find_map(|rank| facts::count(rank.store, facts::TRAINING_SET)) else {
-            return Outcome::NotEnough(format!("no rank says how large the {} is", facts::TRAINING_SET));
+            return Outcome::NotEnough(format!("no rank reports the size of the {}", facts::TRAINING_SET));
         };
         // The stages of a copy have the same batches: one of them counts.
         let counted: Vec<&Rank<'_>> = (0..copies.min(all.len() as u32 + 1))
@@ -38,7 +38,7 @@ impl Check for WorkNotConserved {
             return Outcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
         }
         let set = set as f64;
-        // The last epoch of a run may have been cut short: what is missing says nothing.
+        // The last epoch of a run may have been cut short: missing work proves nothing.
         let judged = match epoch(&counted, true) {
             Ok(last) if last.times(set) >= 1.0 => Ok(last),
             _ => epoch(&counted, false),
@@ -66,7 +66,7 @@ impl Epoch {
     }
 }
 
-/// The newest epoch that all these ranks have complete; `with_last` takes the last one of an ended run for complete.
+/// The newest epoch that is complete on all these ranks; `with_last` counts the last one of an ended run as complete.
 fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<Epoch, String> {
     let newest = |rank: &&Rank<'_>| newest_whole_epoch(rank, with_last);
     let epochs: Option<Vec<u64>> = ranks.iter().map(newest).collect();
@@ -75,7 +75,7 @@ fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<Epoch, String> {
     for rank in ranks {
         let rows = rows(rank).filter(|row| row.epoch() == number);
         let batches: Option<Vec<u64>> = rows.map(|row| batch_work(&row)).collect();
-        let batches = batches.ok_or("batches do not say how many seeds or graphs they have")?;
+        let batches = batches.ok_or("batches do not report their seeds or graphs")?;
         if batches.is_empty() {
             return Err(format!("epoch {number} is not kept on all ranks"));
         }
@@ -112,20 +112,25 @@ fn judge(set: f64, epoch: &Epoch) -> Outcome {
     let share = (times > 1.0).then(|| 1.0 - 1.0 / times);
     let (summary, advice) = if times > 1.0 && epoch.work.iter().all(walks_all) {
         let summary =
-            format!("each of {ranks} copies walks the whole training set: an epoch does {times:.1} x the work");
-        (summary, "give every rank its share: a distributed sampler, or use_ddp=True for DGL's loader")
+            format!("each of {ranks} copies goes through the whole training set: an epoch does {times:.1} x the work");
+        (summary, "give every rank its share (a distributed sampler; use_ddp=True for DGL's loader)")
     } else if times > 1.0 {
-        let summary = format!("an epoch does {times:.2} x the training set: some of it is done more than once");
+        let summary = format!("an epoch covers {times:.2} x the training set: some of it more than once");
         (summary, "look at how the training set is split over the ranks")
     } else {
-        let summary = format!("an epoch does {times:.2} x the training set: the rest is never seen");
-        (summary, "look at how the training set is split over the ranks, and what is dropped at the end of an epoch")
+        let summary = format!("an epoch covers {times:.2} x the training set: the rest is never used");
+        (summary, "look at how the training set is split over the ranks")
     };
     let finding = Finding::of_run(Kind::WorkNotConserved, Confidence::High, share, summary);
     let works: Vec<String> = epoch.work.iter().take(8).map(|work| count(*work)).collect();
     finding
-        .because(format!("in epoch {} the copies did {} of {}", epoch.number, works.join(", "), count(set as u64)))
-        .because("compare seeds or graphs a second over all ranks, not seconds an epoch")
+        .because(format!(
+            "in epoch {} the copies did {}; the training set has {}",
+            epoch.number,
+            works.join(", "),
+            count(set as u64)
+        ))
+        .because("seconds an epoch are not comparable; seeds or graphs a second over all ranks are")
         .advise(advice)
         .into()
 }

@@ -1,10 +1,10 @@
-//! Factors that were changed together, so that nothing follows about either of them.
+//! Factors that were changed together, so that their effects cannot be separated.
 
 use super::configuration::Configuration;
 use crate::figures::joined;
 use crate::findings::finding::{Confidence, Finding, Kind, Severity};
 
-/// Factors that were changed together in a set of runs, so that nothing follows about either of them.
+/// Factors that were changed together in a set of runs, so that their effects cannot be separated.
 pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
     let differing = |a: &Configuration, b: &Configuration| -> Vec<&'static str> {
         let known = a.factors.iter().filter_map(|(name, value)| Some((*name, value, b.factors.get(name)?)));
@@ -25,7 +25,7 @@ pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
     if factors.is_empty() {
         return None;
     }
-    let summary = format!("{} were changed at once: nothing follows about any one of them", joined(&factors));
+    let summary = format!("{} were changed at once, so their effects cannot be separated", joined(&factors));
     let finding = Finding::of_run(Kind::Confounded, Confidence::High, None, summary);
     let mut finding = Finding { severity: Severity::Minor, count: together.len() as u64, ..finding };
     for run in runs.iter().take(8) {
@@ -33,5 +33,5 @@ pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
             factors.iter().filter_map(|name| Some(format!("{name} {}", run.factors.get(name)?))).collect();
         finding = finding.because(format!("{}: {}", run.name, values.join(", ")));
     }
-    Some(finding.advise("add a run in which only one of them differs"))
+    Some(finding.advise("add a run that differs in only one of them"))
 }

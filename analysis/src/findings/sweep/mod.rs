@@ -1,4 +1,4 @@
-//! What several recordings say about scaling, and what they cannot say: a speed-up larger than stages or ranks can
+//! What several recordings show about scaling, and what they cannot show: a speed-up larger than stages or ranks can
 //! give, one that falls short because a stage is slow, and factors that were changed together.
 
 mod configuration;

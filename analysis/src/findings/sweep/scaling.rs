@@ -7,7 +7,7 @@ use super::confounded::confounded;
 use crate::figures::duration;
 use crate::findings::finding::{Confidence, Finding, Kind};
 
-/// Ratios from which on a speed-up is more than the ideal, or clearly less.
+/// A speed-up is more than the ideal from the first ratio, and clearly less below the second.
 const ABOVE: f64 = 1.03;
 const BELOW: f64 = 0.8;
 /// The slowest stage is named if it takes this many times its even share.
@@ -24,7 +24,7 @@ pub struct Scaling {
     pub as_split: Option<f64>,
     /// Whether one of them is the control, and what is unknown.
     pub notes: Vec<String>,
-    /// What is to be said about it.
+    /// Findings about it.
     pub findings: Vec<Finding>,
 }
 
@@ -68,21 +68,21 @@ fn notes(first: &Configuration, second: &Configuration, speed_up: Option<f64>) -
     for (pipeline, other) in [(first, second), (second, first)].into_iter().filter(|(it, _)| it.stages > 1) {
         match pipeline.micro_batches {
             None => notes.push(format!(
-                "the micro-batches of {} are not recorded, so its ideal is one that fills and drains at no cost (import csv: --fact micro-batches=N)",
+                "the micro-batches of {} are not recorded, so its ideal ignores filling and draining (import csv: --fact micro-batches=N)",
                 pipeline.name
             )),
             Some(count) if other.stages == 1 && other.micro_batches == Some(count) => {
                 notes.push(format!("{} is the control: one stage with the same {count} micro-batches", other.name));
             }
             Some(count) if other.stages == 1 => notes.push(format!(
-                "the control is missing: one stage with the same {count} micro-batches, without which it is open what the pipeline gives"
+                "the control is missing: one stage with the same {count} micro-batches would show what the pipeline gains"
             )),
             Some(_) => (),
         }
     }
     if speed_up.is_none() {
         notes.push(
-            "the speed-up is open, as the sizes of batches are not recorded and the copies differ (import csv: --batch-size N)"
+            "the speed-up is unknown: batch sizes are not recorded and the copies differ (import csv: --batch-size N)"
                 .to_owned(),
         );
     }
@@ -115,8 +115,8 @@ fn above(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64)
     let has_control = before.micro_batches.is_some() && before.micro_batches == now.micro_batches;
     Some(if now.stages > 1 && !has_control {
         finding
-            .because("smaller batches may run faster each, whatever the number of stages")
-            .advise("the control is missing: measure one rank with the same micro-batches, and compare with that")
+            .because("smaller batches may each run faster, whatever the number of stages")
+            .advise("the control is missing: measure one rank with the same micro-batches")
     } else {
         finding.advise("look for what else differs: batch size, threads, caches that now hold the data")
     })
@@ -145,11 +145,11 @@ fn by_split(now: &Configuration) -> Option<Finding> {
     let finding = Finding::of_run(Kind::Imbalance, Confidence::High, times.map(|times| 1.0 - times), summary);
     let finding = match times {
         Some(times) => finding.because(format!(
-            "by the recurrence a step of an even split takes {times:.2} of the time, with every block alike"
+            "by the recurrence, a step takes {times:.2} of the time with an even split of equal blocks"
         )),
         None => finding,
     };
-    Some(finding.advise(format!("give each stage {even} blocks, or split by what blocks take")))
+    Some(finding.advise(format!("give each stage {even} blocks")))
 }
 
 /// What timing alone says about the slowest stage: for a pipeline of one slow stage and otherwise even ones,
@@ -171,7 +171,7 @@ fn by_timing(now: &Configuration, before: &Configuration, speed_up: f64, ideal: 
         before.shape()
     );
     let finding = Finding::of_run(Kind::Imbalance, Confidence::Low, Some(share), summary).because(format!(
-        "by the recurrence: a step takes {}, even stages would take {}",
+        "a step takes {}; even stages would take {} by the recurrence",
         duration(now.step_ns as u64),
         duration(even_ns as u64)
     ));
@@ -181,7 +181,7 @@ fn by_timing(now: &Configuration, before: &Configuration, speed_up: f64, ideal: 
     };
     Some(
         finding
-            .because("from the times of whole steps alone: a fixed cost of each micro-batch would look the same")
-            .advise("see how many blocks each stage has (import csv: --fact blocks=6/2/2/2), and what each takes for a micro-batch"),
+            .because("inferred from step times alone: a fixed cost per micro-batch would look the same")
+            .advise("record how many blocks each stage has (import csv: --fact blocks=6/2/2/2)"),
     )
 }

@@ -1,4 +1,4 @@
-//! Findings agree with each other and with themselves: no time is told twice, and advice follows what was seen.
+//! Findings agree with each other and with themselves: no time is counted twice, and advice follows the evidence.
 
 use gnntop_wire::{Definition, SignalId, SignalKind, TrackRole, Unit};
 
@@ -216,7 +216,7 @@ fn spans_that_fill_the_gap_are_named() {
         Kind::Gap,
         &["99 % of it in \"evaluate\"", "\"evaluate\" fills 99 % of the gap: 10 times, 200 ms", "phase `validation`"],
     );
-    assert!(!gap.summary.contains("batch"), "it lies in the other: {}", gap.summary);
+    assert!(!gap.summary.contains("batch"), "it is inside the other: {}", gap.summary);
     assert!(!gap.advice.iter().any(|line| line.contains("measure what the loop does")), "{gap:#?}");
 }
 
@@ -236,7 +236,7 @@ fn a_table_that_leaves_time_between_its_steps_bounds_the_gpus_work() {
     assert_says(
         idle,
         Kind::GpuIdle,
-        &["GPU 0 is idle at least 50 % of the time, despite its readings", "say 3.0 % idle"],
+        &["GPU 0 is idle at least 50 % of the time, despite its readings", "show 3.0 % idle"],
     );
     assert_eq!(idle.confidence, Confidence::Medium);
 }

@@ -7,7 +7,7 @@ use gnntop_fixtures::SECOND;
 /// Steps of a second: ten hours, of which the newest two are looked at step by step.
 const STEPS: u64 = 36_000;
 
-/// The stream of a run whose memory, and the GPU's, is this after so many hours, in MB.
+/// The stream of a run whose memory, and the GPU's, is this after some hours, in MB.
 fn stream(host: impl Fn(f64) -> f64, gpu: impl Fn(f64) -> f64) -> Vec<u8> {
     let mut stream = StreamBuilder::new("leak");
     let main = stream.track(TrackRole::Training, "main");

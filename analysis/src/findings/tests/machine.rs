@@ -1,4 +1,4 @@
-//! What the machine tells: faults, switches, signals, losses.
+//! What the machine shows: faults, switches, signals, losses.
 
 use gnntop_wire::{Definition, Event, Item, NameId, PhaseMemory, SignalKind, TrackId, TrackRole, Unit};
 
@@ -43,11 +43,11 @@ fn contention_needs_pressure_and_a_cpu_that_was_taken() {
     };
     let pressed = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 6e8)];
     let found = only(&run(300, taken, &pressed));
-    assert_says(&found, Kind::Contention, &["times a second", "waits for a CPU 60 %", "that is not preempted takes 3"]);
+    assert_says(&found, Kind::Contention, &["times a second", "waits for a CPU 60 %", "that are not preempted take 3"]);
     let calm = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 1e7)];
     assert_eq!(all(&run(300, taken, &calm)).found, []);
     let steal = [counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 2e8)];
-    assert_says(&only(&run(300, |_| MadeUpStep::default(), &steal)), Kind::Contention, &["the host takes 20 %"]);
+    assert_says(&only(&run(300, |_| MadeUpStep::default(), &steal)), Kind::Contention, &["gave 20 % of CPU time"]);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn gpus_are_idle_or_throttled_only_if_they_take_part() {
         gauge("gpu.0.clock.sm", Unit::Megahertz, |t| if t > 5.0 { 1200.0 } else { 1980.0 }),
     ];
     let found = only(&run(300, |_| MadeUpStep::default(), &hot));
-    assert_says(&found, Kind::GpuThrottled, &["mostly by heat, by the hardware", "between 1200 and 1980 MHz"]);
+    assert_says(&found, Kind::GpuThrottled, &["mostly by heat (hardware slowdown)", "between 1200 and 1980 MHz"]);
     assert_says(
         &only(&run(
             300,
@@ -125,10 +125,10 @@ fn a_run_that_never_keeps_its_cpu_is_compared_with_its_least_disturbed_steps() {
         }
     };
     let found = only(&run(300, taken(30), &pressed));
-    assert_says(&found, Kind::Contention, &["a step that is preempted at most 10 times takes 3"]);
+    assert_says(&found, Kind::Contention, &["steps that are preempted at most 10 times take 3"]);
     assert!(found.share.is_some_and(|share| (0.15..0.35).contains(&share)), "{found:?}");
     let found = only(&run(300, taken(5), &pressed));
-    assert_eq!(found.share, None, "with nothing to compare with nothing is said, least of all that it costs nothing");
+    assert_eq!(found.share, None, "without steps to compare with, the cost is unknown");
 }
 
 #[test]
@@ -163,11 +163,11 @@ fn allocation_churn_needs_faults_and_time_in_the_kernel() {
 
 #[test]
 fn an_energy_counter_that_stands_still_and_jumps_is_doubted() {
-    // Microjoules of about 100 W, which the counter tells only once in half a second.
+    // Microjoules of about 100 W, which the counter shows only every half second.
     let jumps =
         [counted("gpu.0.energy", Unit::Microjoules, |t| (t * 2.0).floor() * 50e6 + (t * 2.0).floor().sin() * 3e6)];
     let found = only(&run(300, |_| MadeUpStep::default(), &jumps));
-    assert_says(&found, Kind::DoubtfulEnergy, &["gpu.0.energy does not move in 8", "energy of single steps"]);
+    assert_says(&found, Kind::DoubtfulEnergy, &["gpu.0.energy does not change in 8", "energy of single steps"]);
     let moves = [counted("gpu.0.energy", Unit::Microjoules, |t| t * 100e6 + (t * 3.0).sin() * 20e6)];
     assert_eq!(all(&run(300, |_| MadeUpStep::default(), &moves)).found, []);
 }
@@ -182,7 +182,7 @@ fn of_two_energy_counters_in_proportion_one_is_computed() {
         counted("dram.0.energy", Unit::Microjoules, |t| package(t) * 0.25),
     ];
     let found = only(&run(300, |_| MadeUpStep::default(), &copied));
-    assert_says(&found, Kind::DoubtfulEnergy, &["dram.0.energy is always 0.2500 of cpu.0.energy", "less than 0.1 %"]);
+    assert_says(&found, Kind::DoubtfulEnergy, &["dram.0.energy is always 0.2500 x cpu.0.energy", "less than 0.1 %"]);
     let apart = [
         counted("cpu.0.energy", Unit::Microjoules, package),
         counted("dram.0.energy", Unit::Microjoules, |t| package(t) * 0.25 + (t * 5.0).cos() * 2e6),
@@ -237,7 +237,7 @@ fn phases_that_overlap_and_events_that_are_lost_are_found() {
         stream.phase(other, step, "backward", start_ns + 20 * MS, start_ns + 40 * MS);
         stream.step(main, step, start_ns, start_ns + 49 * MS);
     }
-    assert_says(&only(&store_of(stream)), Kind::Bookkeeping, &["phases take 39 %", "twice"]);
+    assert_says(&only(&store_of(stream)), Kind::Bookkeeping, &["39 % of the time is in two phases at once"]);
     let mut stream = StreamBuilder::new("lost");
     let main = stream.track(TrackRole::Training, "main");
     for step in 1..=100 {
@@ -246,7 +246,7 @@ fn phases_that_overlap_and_events_that_are_lost_are_found() {
         stream.step(main, step, start_ns, start_ns + 49 * MS);
     }
     stream.dropped(main, 40);
-    assert_says(&only(&store_of(stream)), Kind::Bookkeeping, &["40 events are missing, 17 % of all"]);
+    assert_says(&only(&store_of(stream)), Kind::Bookkeeping, &["40 events are missing (17 % of all)"]);
 }
 
 #[test]

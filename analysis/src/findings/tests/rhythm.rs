@@ -1,4 +1,4 @@
-//! Steps that are slow every hour, in the steps that are kept, and in those of which only a past is left.
+//! Steps that are slow every hour, in the steps that are kept, and in those that only have a past.
 
 use super::slower::{kept, with_past};
 use super::*;
@@ -8,7 +8,7 @@ use gnntop_fixtures::SECOND;
 const STEPS: u64 = 21_600;
 const HOUR: u64 = 3600;
 
-/// The stream of a run whose backward takes so much longer, and its validation so long, after so many seconds.
+/// The stream of a run whose backward takes that much longer, and its validation that long, after some seconds.
 fn stream(backward_ns: impl Fn(u64) -> u64, validation_ns: impl Fn(u64) -> u64) -> Vec<u8> {
     let mut stream = StreamBuilder::new("rhythm");
     let main = stream.track(TrackRole::Training, "main");
@@ -43,7 +43,7 @@ fn is_silent(backward_ns: impl Fn(u64) -> u64, validation_ns: impl Fn(u64) -> u6
     }
 }
 
-/// A number that nothing foretells.
+/// An unpredictable number.
 fn chance(of: u64) -> u64 {
     (of + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32
 }
@@ -55,12 +55,13 @@ fn what_comes_back_every_hour_is_told_with_its_period() {
     let bytes = stream(backup, |_| 0);
     for store in [kept(&bytes), with_past(&bytes, 0.5), with_past(&bytes, 0.95)] {
         let found = rhythm_of(&store).unwrap();
-        let words = ["longer every ", "for 2m", "5 times", "most of it in backward", "first at 2026-01-02 04:04:0"];
+        let words =
+            ["every ", " longer for 2m", "(5 times so far)", "most of it in backward", "first at 2026-01-02 04:04:0"];
         assert_says(&found, Kind::SlowRhythm, &words);
         assert_says(
             &found,
             Kind::SlowRhythm,
-            &["last at 2026-01-02 08:04:0", "next expected about 2026-01-02 09:04:0"],
+            &["last at 2026-01-02 08:04:0", "next expected at about 2026-01-02 09:04:0"],
         );
         assert_eq!(found.places.len(), 5);
         let apart_ns = found.places[4].start_ns - found.places[0].start_ns;

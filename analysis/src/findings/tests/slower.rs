@@ -1,4 +1,4 @@
-//! Steps that take longer since some time: in the steps that are kept, and in those of which only a past is left.
+//! Steps that have taken longer since some time: in the steps that are kept, and in those that only have a past.
 
 use gnntop_history::{Digest, SECOND_NS};
 use gnntop_wire::Item;
@@ -8,10 +8,10 @@ use super::*;
 
 /// Steps of all runs here, of 35 ms: nearly two minutes.
 const STEPS: u64 = 3000;
-/// The step from which on something is different.
+/// The first step of those that are different.
 const SINCE: u64 = 1800;
 
-/// The stream of a run of which each step does this.
+/// The stream of a run whose steps follow this plan.
 fn stream(plan: impl Fn(u64) -> MadeUpStep) -> Vec<u8> {
     let mut stream = StreamBuilder::new("slower");
     let main = stream.track(TrackRole::Training, "main");
@@ -43,7 +43,7 @@ pub(super) fn kept(bytes: &[u8]) -> Store {
     store
 }
 
-/// The store of who attaches when so much of a run has been dropped.
+/// The store of a viewer that attaches when this share of a run has been dropped.
 pub(super) fn with_past(bytes: &[u8], dropped: f64) -> Store {
     let mut items = 0;
     each_item(bytes, |_| items += 1);
@@ -95,8 +95,7 @@ fn is_silent(plan: impl Fn(u64) -> MadeUpStep) {
 fn a_change_among_the_steps_that_are_kept_is_told_once() {
     let store = kept(&stream(slower_since));
     let slower = only(&store);
-    let words =
-        ["steps take 23 % longer since 2026-01-02 03:05:", "(step 1,800)", "just after the mark \"warm restart\""];
+    let words = ["steps take 23 % longer since 2026-01-02 03:05:", "(step 1,800)", "just after mark \"warm restart\""];
     assert_says(&slower, Kind::SlowerSince, &words);
     assert_says(
         &slower,
@@ -115,11 +114,7 @@ fn a_change_among_the_steps_that_were_dropped_is_told_to_the_second() {
         let store = with_past(&bytes, dropped);
         assert!(store.steps().discarded() > SINCE);
         let slower = only(&store);
-        assert_says(
-            &slower,
-            Kind::SlowerSince,
-            &["steps take 2", "just after the mark \"warm restart\"", "in backward"],
-        );
+        assert_says(&slower, Kind::SlowerSince, &["steps take 2", "just after mark \"warm restart\"", "in backward"]);
         let first = slower.places[0].ordinals.start;
         assert!(first.abs_diff(SINCE) <= 30, "{first}");
         let share = slower.share.unwrap();

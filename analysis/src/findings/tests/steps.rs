@@ -1,4 +1,4 @@
-//! What steps alone tell: their times, batches and marks.
+//! What steps alone show: their times, batches and marks.
 
 use gnntop_wire::{BatchShape, Unit};
 
@@ -66,7 +66,7 @@ fn a_batch_is_tiny_where_a_step_costs_much_whatever_its_size() {
         ..MadeUpStep::default()
     };
     let found = only(&run(200, |_| plan(2.0, MS), &[]));
-    assert_says(&found, Kind::TinyBatch, &["batches of 2 samples", "takes 25 %", "fused"]);
+    assert_says(&found, Kind::TinyBatch, &["batches of 2 samples", "takes 25 %", "larger batches"]);
     assert_eq!(all(&run(200, |_| plan(64.0, MS), &[])).found, [], "a usual batch");
     assert_eq!(all(&run(200, |_| plan(2.0, MS / 5), &[])).found, [], "small, but of much work");
     let of_graphs = |edges| MadeUpStep {
@@ -88,7 +88,7 @@ fn a_partial_batch_is_no_spike_and_its_time_is_explained() {
         plan
     };
     let partial = only(&run(90, plan, &[]));
-    assert_says(&partial, Kind::PartialBatch, &["29 of 87 steps", "for 1,000 edges (r = 0.99"]);
+    assert_says(&partial, Kind::PartialBatch, &["29 of 87 steps", "per 1,000 edges (r = 0.99"]);
     assert_eq!(partial.severity, Severity::Note);
     assert!(steps_of(&partial).iter().all(|step| step % 3 == 2));
 }
@@ -121,7 +121,7 @@ fn a_gap_is_found_with_what_step_timers_make_of_it() {
     );
     let plan = |step: u64| MadeUpStep { gap_ns: if step == 120 { 400 * MS } else { MS }, ..MadeUpStep::default() };
     let once = only(&run(200, plan, &[]));
-    assert_says(&once, Kind::Gap, &["once the time between two steps is far longer"]);
+    assert_says(&once, Kind::Gap, &["once, the time between two steps is far longer"]);
     assert_eq!(steps_of(&once), [120]);
 }
 

@@ -532,7 +532,7 @@ mod tests {
         player.control(Control::MarkRange);
         assert_eq!(player.transport().part, (Some(2_000_000_000), None));
         player.control(Control::MarkRange);
-        assert_eq!(player.transport().part, (None, None), "a part without length is none");
+        assert_eq!(player.transport().part, (None, None), "a part without length does not count");
         player.control(Control::Seek(3_000_000_000));
         player.control(Control::MarkRange);
         player.control(Control::Seek(2_000_000_000));
@@ -606,7 +606,7 @@ mod tests {
         player.poll();
         player.wait(1000);
         assert_eq!((player.steps(), player.transport().total_ns), (100, None));
-        assert!(player.playback.status().hint.unwrap().contains("once all of it has come"));
+        assert!(player.playback.status().hint.unwrap().contains("once all of it has arrived"));
         player.control(Control::Seek(0));
         player.control(Control::MarkRange);
         assert_eq!((player.steps(), player.heard.resets, player.transport().part), (100, 0, (None, None)), "not yet");
@@ -616,7 +616,7 @@ mod tests {
             player.poll();
         }
         assert_eq!((player.transport().total_ns, player.playback.status().hint), (Some(STEPS * STEP_NS), None));
-        assert_eq!((player.steps(), player.heard.resets), (100, 0), "it goes on where it was");
+        assert_eq!((player.steps(), player.heard.resets), (100, 0), "it continues where it was");
         player.control(Control::Seek(500_000_000));
         assert_eq!((player.steps(), player.heard.resets), (50, 1), "backwards");
         player.control(Control::SeekStep(700));

@@ -48,11 +48,8 @@ impl Piped {
     /// Why it cannot be played backwards.
     pub(super) fn hint(&self) -> String {
         match self.spool.is_full() {
-            true => format!(
-                "it has more than {} MiB: what comes through a pipe then is not played backwards",
-                MOST_BYTES >> 20
-            ),
-            false => "what comes through a pipe is played backwards once all of it has come".to_owned(),
+            true => format!("this pipe's input exceeds {} MiB, so it cannot be played backwards", MOST_BYTES >> 20),
+            false => "a pipe's input can be played backwards once all of it has arrived".to_owned(),
         }
     }
 }
@@ -260,7 +257,7 @@ mod tests {
         }
     }
 
-    /// A recording of one rank, or of all in turns.
+    /// A recording of one rank, or of all in turn.
     fn recorded(sessions: &[(u128, Vec<u8>)], chunk_bytes: u64) -> Vec<u8> {
         let mut out = Vec::new();
         let options = RecorderOptions { chunk_bytes, ..RecorderOptions::default() };

@@ -200,7 +200,7 @@ impl<T: Value> Series<T> {
             let until_ns = points.peek().map_or(now_ns.saturating_add(1), |next| next.t_ns());
             let until_ns = holds_ns.map_or(until_ns, |holds| until_ns.min(point.t_ns().saturating_add(holds)));
             for held in &mut filling[walk.touched(point.t_ns(), until_ns)] {
-                // Only if there is nothing else, and with no weight: it is not a reading of its own.
+                // Only if there is nothing else, and with no weight: it is not a separate reading.
                 if held.weight <= 0.0 {
                     held.add(value * f64::EPSILON, f64::EPSILON, value, value);
                 }

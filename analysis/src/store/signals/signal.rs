@@ -59,7 +59,7 @@ impl<'a> SignalOrigin<'a> {
         }
     }
 
-    /// Whether it was read at instants of its own, as by sensors: a mean depends on where these are in a step.
+    /// Whether it was read at its own instants, as by sensors: a mean depends on where these are in a step.
     pub fn is_sampled(&self) -> bool {
         matches!(self, Self::Sensor(_))
     }

@@ -56,7 +56,7 @@ impl DeviceTime {
         self.is_synchronised
     }
 
-    /// Its most recent steps. They have only the host's numbers, and times and phases of their own.
+    /// Its most recent steps. They have only the host's numbers, and their own times and phases.
     pub fn steps(&self) -> &StepTable {
         &self.steps
     }

@@ -7,9 +7,9 @@ pub(super) fn advice(name: &str) -> &'static str {
     let name = name.to_lowercase();
     let speaks_of = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if speaks_of(&["gc", "garbage"]) {
-        "collect garbage between epochs instead of at any time, or freeze long-lived objects (gc.freeze)"
+        "collect garbage only between epochs"
     } else if speaks_of(&["checkpoint", "save"]) {
-        "write checkpoints from another thread, or less often"
+        "write checkpoints from another thread"
     } else if speaks_of(&["eval", "valid", "test"]) {
         "evaluate outside the timed training step"
     } else if speaks_of(&["epoch"]) {
@@ -21,6 +21,6 @@ pub(super) fn advice(name: &str) -> &'static str {
 
 /// Whether some of them are where few people look.
 pub(super) fn outside(marks: u64) -> String {
-    let verb = if marks == 1 { "lies" } else { "lie" };
+    let verb = if marks == 1 { "is" } else { "are" };
     format!("{} of them {verb} between steps, where timers around steps miss them", count(marks))
 }

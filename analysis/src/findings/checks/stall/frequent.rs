@@ -10,7 +10,7 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind};
 use crate::findings::robust::{median, sigma};
 
-/// Share of the wall time from which on it is reported.
+/// Reported from this share of the wall time.
 const WORTH_SAYING: f64 = 0.01;
 /// The difference is at least this many times its standard error.
 const ERRORS: f64 = 6.0;
@@ -56,8 +56,8 @@ struct More {
 
 impl More {
     fn in_words(&self) -> String {
-        let what = if self.is_inside { "steps with one take" } else { "the time before steps with one is" };
-        let more = if self.is_inside { "more than" } else { "longer than before" };
+        let what = if self.is_inside { "steps with this mark take" } else { "the time before steps with this mark is" };
+        let more = if self.is_inside { "longer than" } else { "longer than before" };
         format!("{what} {} {more} the {} without", duration(self.more_ns as u64), count(self.without as u64))
     }
 }

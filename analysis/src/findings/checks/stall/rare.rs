@@ -19,7 +19,7 @@ const MOSTLY: f64 = 0.34;
 /// How many times as often as elsewhere that must be.
 const MORE_OFTEN: f64 = 5.0;
 
-/// The finding about such marks; `None` if they are anywhere.
+/// The finding about such marks; `None` if steps elsewhere are long as often.
 pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
     let effects = &marked.effects;
     let is_long = |effect: &&Effect| long(evidence, effect.row, effect.excess_ns, effect.is_inside);
@@ -44,7 +44,7 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
     let mut finding = Finding::of_run(Kind::Stall, confidence, Some(share), summary)
         .at(places, stalls.len() as u64)
         .claiming(Claim::Steps(stalls.iter().map(|effect| effect.claim()).collect()))
-        .because(format!("{} of {} such marks are where time is lost", stalls.len(), effects.len()))
+        .because(format!("time is lost at {} of {} such marks", stalls.len(), effects.len()))
         .because(format!("{} of the other steps are as long", percent(elsewhere)));
     if marked.outside > 0 {
         finding = finding.because(outside(marked.outside));

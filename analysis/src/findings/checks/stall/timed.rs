@@ -7,7 +7,7 @@ use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, PLACES_LISTED};
 
-/// Share of the wall time from which on they matter...
+/// They matter from this share of the wall time...
 const WORTH_SAYING: f64 = 0.01;
 /// ...unless one of them takes this share of a step.
 const LONG: f64 = 0.5;
@@ -41,7 +41,7 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
         .at(places, marked.count())
         .claiming(Claim::Steps(marked.effects.iter().map(Effect::claim).collect()))
         .because(format!(
-            "{} each on average, by the marks' own durations",
+            "{} each on average, by the marks' durations",
             duration((own_ns / marked.count() as f64) as u64)
         ));
     if marked.outside > 0 {
