@@ -1,4 +1,4 @@
-//! `gnntop clean`: removes sessions that have ended, by age and by what they take together.
+//! `gnntop clean`: removes sessions that have ended, by age and by their total size.
 
 use std::io::ErrorKind;
 use std::time::{Duration, SystemTime};
@@ -62,7 +62,7 @@ pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     remove(&sessions, &go, &stay, arguments.dry_run, now)
 }
 
-/// Every session that is proved to have ended, the newest first. Reports what is named like a session and is not one.
+/// Every session that has provably ended, the newest first. Reports what is named like a session and is not one.
 fn ended(sessions: &Sessions) -> Result<Vec<Idle>, Doubt> {
     let look = sessions.look()?;
     let mut left_alone: Vec<(String, Doubt)> = look.others;
@@ -80,7 +80,7 @@ fn ended(sessions: &Sessions) -> Result<Vec<Idle>, Doubt> {
 }
 
 fn leave_alone(name: &str, doubt: &Doubt) {
-    // Somebody else may have removed it meanwhile.
+    // Another process may have removed it meanwhile.
     let is_gone = matches!(doubt, Doubt::System(error) if error.kind() == ErrorKind::NotFound);
     if !matches!(doubt, Doubt::Live) && !is_gone {
         output::note(&format!("left alone: {name}: {doubt}"));
@@ -94,7 +94,7 @@ fn split(ended: Vec<Idle>, arguments: &CleanArguments, now: SystemTime) -> (Vec<
     ended.into_iter().partition(|session| {
         let is_old = arguments.older.is_some_and(|older| age(session, now) > older);
         kept_bytes = kept_bytes.saturating_add(if is_old { 0 } else { session.bytes });
-        // What is older than one that goes does not stay because it is small.
+        // A session that is older than a removed one does not stay because it is small.
         has_room &= arguments.keep_total.is_none_or(|most| kept_bytes <= most);
         !is_old && has_room
     })
@@ -124,7 +124,7 @@ fn remove(sessions: &Sessions, go: &[Idle], stay: &[Idle], dry_run: bool, now: S
     Ok(code)
 }
 
-/// What there is, and what to give.
+/// The ended sessions, and which options to give.
 fn advice(ended: &[Idle], now: SystemTime) -> String {
     let oldest = ended.last().map(|session| figures::elapsed_time(age(session, now)));
     let oldest = oldest.map(|age| format!(", the oldest from {age} ago")).unwrap_or_default();

@@ -241,7 +241,7 @@ mod tests {
         let told = |text: &str| Home::with(text).refusal();
         assert_eq!(
             told("mouse = true\n[energy]\npue = 0.3"),
-            "~/gnntop/config.toml:2: pue: give a number from 1 to 10, such as 1.1 of a large data centre"
+            "~/gnntop/config.toml:2: pue: give a number from 1 to 10, such as 1.1 for a large data centre"
         );
         assert!(told("[energy]\nregion = 'Atlantis'").contains("toml:1: no carbon intensity is known of `Atlantis`"));
         assert!(told("[energy]\nregoin = 'DEU'").contains("unknown field `regoin`"));
