@@ -179,7 +179,7 @@ impl Viewer {
                 return Ok(Outcome::Signal(signal));
             }
             if !self.screen.is_ours() {
-                anyhow::bail!("a part of the viewer failed (see above); the run goes on");
+                anyhow::bail!("a part of the viewer failed (see above); the run continues");
             }
             self.heed_stop()?;
             let mut progress = self.poll_source()?;
