@@ -80,7 +80,7 @@ impl<'a> Telling<'_, 'a> {
         let total = &figures.total;
         let missing = if self.scope == Scope::Job { &total.without_job } else { &total.without_device };
         if !missing.is_empty() && figures.in_scope().is_some() {
-            lines.push(StripRow::fact("not in it", Ok(missing.join(", "))));
+            lines.push(StripRow::fact("not included", Ok(missing.join(", "))));
         }
         lines.extend(self.epoch());
         let steps = self.scene.store.statistics().steps();
@@ -94,7 +94,7 @@ impl<'a> Telling<'_, 'a> {
         lines
     }
 
-    /// The newest whole epoch, else what there is of the newest.
+    /// The newest whole epoch, else the part of the newest so far.
     fn epoch(&self) -> Option<StripRow<'a>> {
         let epochs = &self.told.figures.epochs;
         let epoch = epochs.iter().rev().find(|epoch| epoch.is_whole).or(epochs.last())?;

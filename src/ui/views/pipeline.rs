@@ -84,7 +84,7 @@ fn draw_title(sheet: &mut Sheet<'_>, step: Option<&PipelineStep>, scene: &Scene<
     let copies = scene.app.run.member().place().map_or(1, |place| place.copies);
     let copy = if copies > 1 { format!(", copy {}", step.copy) } else { String::new() };
     rule(sheet, 0, "pipeline", &format!("step {}{newest}{copy}", count(step.step.0)), scene);
-    let said = if step.says_schedule { "" } else { " by its looks" };
+    let said = if step.says_schedule { "" } else { " (inferred)" };
     let shape = format!(
         " {}{said}, {} stages x {} micro-batches ",
         step.schedule.title(),
@@ -182,7 +182,7 @@ fn lines(step: &PipelineStep) -> Vec<String> {
         duration(step.plan.makespan_ns as u64)
     );
     let idle = format!(
-        "idle    {} waiting for a neighbour's work, {} handing over",
+        "idle    {} waiting for a neighbour's work, {} with input ready",
         percent(step.share(|stage| stage.waiting_ns)),
         percent(step.share(|stage| stage.late_ns))
     );

@@ -1,4 +1,4 @@
-//! The device's memory: in tensors and reserved over time, at its peak by phase, and what it is for.
+//! The device's memory: in tensors and reserved over time, at its peak by phase, and by use.
 
 use super::super::quantities::Readings;
 use crate::ui::panel::strips::{ChartSource, Label, StripRow};
@@ -39,7 +39,7 @@ fn whole<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow
         lines.extend(StripRow::chart(ChartSource::Counter(peak.unwrap_or(counter)), Label::Top(bytes), total, 1));
     }
     if let Some(share) = memory.fragmentation() {
-        let unused = format!("{} of what is reserved is in no tensor: kept for the next, or in holes", percent(share));
+        let unused = format!("{} of the reserved memory is in no tensor: kept for reuse, or in holes", percent(share));
         lines.push(StripRow::fact("fragmentation", Ok(unused)));
     }
     if let Some(free) = memory.free {
@@ -74,12 +74,12 @@ fn by_phase<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<Strip
     lines
 }
 
-/// What memory is for, and how each figure comes about.
+/// Memory by use, and where each figure comes from.
 fn by_kind<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow<'a>> {
     if memory.kinds.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![StripRow::heading("what device memory is for", "in the last measured step")];
+    let mut lines = vec![StripRow::heading("device memory by use", "in the last measured step")];
     for (kind, how, counter) in &memory.kinds {
         let value = value(read, counter).map(bytes);
         lines.push(StripRow::Fact { about: (*kind).to_owned(), value, right: (*how).to_owned() });
