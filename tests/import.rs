@@ -55,7 +55,7 @@ fn only_the_rows_that_count_are_steps_and_what_is_said_is_in_the_recording() {
         assert_eq!(sessions.run(words).code, Some(2), "{wrong:?}");
     }
     let none = sessions.run(["import", "csv", "t.csv", "-o", "u.gnntop", "--only", "phase=7"]);
-    none.refused("no rows that count");
+    none.refused("no rows match --only");
 }
 
 #[test]

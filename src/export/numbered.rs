@@ -28,7 +28,7 @@ impl Numbered {
         self.bytes += text.len() + EACH;
         if self.bytes > MAX_TEXT {
             let words =
-                "the recording has too many different names for this form: export a part with --steps or --from";
+                "the recording has too many different names for this format: export a part with --steps or --from";
             return Err(io::Error::other(words));
         }
         let number = self.numbers.len() as u32;

@@ -27,13 +27,13 @@ pub(super) fn add(
         match first_fall(table, &candidate)? {
             None => {
                 account.guessed.push(format!(
-                    "{} counts since the start, as it never falls: what it grew by in a step is that step's part",
+                    "{} is cumulative, because it never falls: each step gets its increase",
                     candidate.column
                 ));
                 guesses.push(candidate);
             }
             Some(line) => account.left_out.push(format!(
-                "{}, which falls in line {line} and so does not count since the start; if it is of each step, say --column \"{}={}:{}\"",
+                "{}, which falls in line {line} and so is not cumulative; if it is of each step, say --column \"{}={}:{}\"",
                 candidate.column,
                 candidate.role,
                 candidate.column,

@@ -48,16 +48,16 @@ pub fn csv(path: &Path, given: &Given, out: impl Write) -> Result<Imported, Impo
     let table = Table::open(path, given.separator)?;
     let columns = Columns::choose(&table, given, &mut account)?;
     if given.batch_size.is_some() && columns.mappings.iter().any(|mapping| mapping.role == Role::Graphs) {
-        return Err(table.useless("--batch-size beside a column of graphs: give one of them"));
+        return Err(table.useless("--batch-size conflicts with the column of graphs: give one of them"));
     }
     account.guessed.push(table.form());
     let mut rows = Rows::new(table, &columns, given)?;
     let mut survey = survey::in_order(&mut rows, path, &mut account.warnings)?;
     if survey.steps == 0 {
         return Err(rows.table.useless(if given.only.is_empty() {
-            "no rows below the head"
+            "no rows below the header"
         } else {
-            "no rows that count"
+            "no rows match --only"
         }));
     }
     account.warnings.extend(doubts::warnings(&survey, &rows)?);
@@ -83,22 +83,22 @@ fn head(path: &Path, survey: &Survey, given: &Given) -> Head {
     }
 }
 
-/// What was made of the time stamps.
+/// How the time stamps were interpreted.
 fn tell_times(survey: &mut Survey, rows: &Rows<'_>, account: &mut Account) {
     let stamps = rows.column(&Role::End).or_else(|| rows.column(&Role::Start)).map(|mapping| mapping.column.as_str());
-    let follow = "steps follow each other, and the time between them is not known";
+    let follow = "steps follow one after the other, and the time between them is unknown";
     account.guessed.push(match stamps {
         None => format!("there are no time stamps: {follow}"),
         Some(stamps) if survey.is_coarse() => {
             survey.has_times = false;
-            format!("{stamps} has full seconds only, and steps are shorter: {follow}")
+            format!("{stamps} has only whole seconds, and steps are shorter: {follow}")
         }
         Some(stamps) if survey.wall_ns() > 0 => format!("{stamps} is the time of day"),
         Some(stamps) => format!("{stamps} counts from an arbitrary start, so the time of day is unknown"),
     });
 }
 
-/// What was made of the rows.
+/// How the rows were interpreted.
 fn tell_rows(survey: &Survey, rows: &Rows<'_>, given: &Given, account: &mut Account) {
     if rows.is_long() {
         account.guessed.push(format!("a row is a phase of a step: {}", rows.phases().join(", ")));
@@ -119,9 +119,11 @@ fn tell_rows(survey: &Survey, rows: &Rows<'_>, given: &Given, account: &mut Acco
             }
         }
     }
-    account.guessed.extend(given.batch_size.map(|size| {
-        format!("each step has {} graphs, the last one of an epoch too, which may have fewer", count(size))
-    }));
+    account.guessed.extend(
+        given.batch_size.map(|size| {
+            format!("each step has {} graphs, also the last of an epoch, which may have fewer", count(size))
+        }),
+    );
     let left_out = rows.table.left_out();
     if left_out.comments > 0 {
         let lines = if left_out.comments == 1 { "line" } else { "lines" };

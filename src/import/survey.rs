@@ -252,7 +252,7 @@ fn two_runs(rows: &Rows<'_>, found: &Survey) -> ImportError {
         String::new()
     };
     rows.table.useless(format!(
-        "line {}: {column} goes back by {back}{also}{many}. If these are two runs, take one with --only COLUMN=VALUE or split the table; if the clock was set back, --ignore {column} lays the steps one after the other",
+        "line {}: {column} goes back by {back}{also}{many}. If these are two runs, take one with --only COLUMN=VALUE or split the table; if the clock was set back, --ignore {column} places the steps one after the other",
         fall.line
     ))
 }

@@ -192,7 +192,9 @@ impl Table {
 
     fn uneven(&self, line: u64, cells: usize) -> String {
         let (columns, verb) = (self.columns().len(), if cells == 1 { "cell" } else { "cells" });
-        format!("line {line} has {cells} {verb}, the head names {columns} columns: mend that line, or give --separator")
+        format!(
+            "line {line} has {cells} {verb}, but the header names {columns} columns: fix that line, or give --separator"
+        )
     }
 }
 

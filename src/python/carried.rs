@@ -23,11 +23,11 @@ const BUILT: &str = if cfg!(target_os = "macos") { "libgnntop_python.dylib" } el
 pub enum CarriedError {
     /// This binary was built without its sources, or in development without the library.
     #[error(
-        "this gnntop was built without the Python part; install it with `pip install gnntop`, or build it with `cargo build --release`"
+        "this gnntop was built without the Python package; install it with `pip install gnntop`, or build it with `cargo build --release`"
     )]
     Missing,
     /// The folder cannot be made or trusted.
-    #[error("the Python part cannot be laid into {path}: {error}", path = path.display())]
+    #[error("cannot write the Python package to {path}: {error}", path = path.display())]
     Folder {
         /// The folder.
         path: PathBuf,

@@ -22,8 +22,8 @@ const INTERPRETERS_HEAD: usize = 5;
 const THREADS_MAIN: usize = 10;
 /// Version 3.14, the first that can be asked.
 const FIRST: u64 = 0x030E_0000;
-/// What the table's last three words are: where in a thread's support structure the request lies, where the path, and
-/// how long that may be.
+/// The table's last three words: the offsets of the request and of the path in a thread's support structure, and the
+/// longest path.
 const SUPPORT: [u64; 3] = [0, 4, 512];
 /// Asks a thread to look whether there is something to do.
 const PLEASE_STOP: u64 = 1 << 5;
@@ -32,24 +32,24 @@ const PLEASE_STOP: u64 = 1 << 5;
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// It does not run Python, or one that hides it.
-    #[error("it runs no Python that can be found from outside")]
+    #[error("no Python interpreter found in it")]
     NoPython,
     /// It runs a Python that cannot be asked.
-    #[error("it runs Python {0}, and only 3.14 and newer can be joined while they run")]
+    #[error("it runs Python {0}, and only 3.14 and newer can be joined while running")]
     TooOld(String),
     /// `PYTHON_DISABLE_REMOTE_DEBUG`, `-X disable_remote_debug`, or built without.
     #[error("its Python was started with remote debugging turned off")]
     TurnedOff,
     /// The system does not let this user look into it.
-    #[error("this user may not look into it ({0}): see /proc/sys/kernel/yama/ptrace_scope, or ask with CAP_SYS_PTRACE")]
+    #[error("this user may not trace it ({0}): see /proc/sys/kernel/yama/ptrace_scope, or use CAP_SYS_PTRACE")]
     Denied(io::Error),
     /// It sees other files than this program.
-    #[error("it runs in a container of its own: run gnntop inside of that")]
+    #[error("it runs in its own container: run gnntop inside it")]
     Container,
     /// The file's path is too long for the interpreter.
     #[error("the path {path} is too long for it", path = .0.display())]
     Path(PathBuf),
-    /// Something else of its memory cannot be read or written.
+    /// Its memory cannot be read or written for another reason.
     #[error("its memory cannot be read: {0}")]
     Memory(io::Error),
 }

@@ -50,9 +50,9 @@ fn utf_16(text: &str) -> Vec<u8> {
 #[test]
 fn one_table_in_many_forms_is_one_recording() {
     is_the_table(TABLE.as_bytes(), &[]);
-    assert!(is_the_table(&packed(TABLE.as_bytes()), &[]).err.contains("packed with gzip"));
+    assert!(is_the_table(&packed(TABLE.as_bytes()), &[]).err.contains("compressed with gzip"));
     assert!(is_the_table(&utf_16(TABLE), &[]).err.contains("in UTF-16"));
-    assert!(is_the_table(&packed(&utf_16(TABLE)), &[]).err.contains("in UTF-16, packed with gzip"));
+    assert!(is_the_table(&packed(&utf_16(TABLE)), &[]).err.contains("in UTF-16, compressed with gzip"));
     is_the_table(TABLE.replace('\n', "\r\n").as_bytes(), &[]);
     is_the_table(format!("\u{feff}{}", TABLE.trim_end()).as_bytes(), &[]);
     for (separator, name) in [(";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (" ", "spaces")] {
@@ -153,7 +153,7 @@ fn what_is_no_table_is_refused_in_a_line() {
     refused(b"1,2\n3,4\n", "it must name the columns");
     refused(b"PK\x03\x04rest", "is a spreadsheet or a zip archive");
     refused(b"PAR1rest", "is a Parquet file");
-    refused(b"\x28\xb5\x2f\xfdrest", "is packed with zstd");
+    refused(b"\x28\xb5\x2f\xfdrest", "is compressed with zstd");
     refused(&packed(TABLE.as_bytes())[..40], "cannot read t.csv");
     refused(b"step_ms\n1\n\xff\xfe\xfa\n", "line 3 is not UTF-8 text");
     refused(b"step_ms\n1\n2\0\n", "line 3 holds binary data");

@@ -55,7 +55,7 @@ impl Device {
     pub(in crate::report) fn clocks(&self) -> String {
         let error = |ns: Option<u64>| ns.map_or_else(|| "unknown".to_owned(), duration);
         let mut text = format!(
-            "{}: {} by the device clock ± {} (± {} at most); above, {}",
+            "{}: {} by the device clock ± {} (at most ± {}); above, {}",
             self.name,
             counted(self.steps, "step", "steps"),
             error(self.error_ns),
