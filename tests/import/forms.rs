@@ -136,7 +136,7 @@ fn an_import_ends_with_what_it_used_left_out_and_guessed() {
     let lines: Vec<&str> = ran.err.lines().collect();
     assert_eq!(lines[0], "used: step as step; timestamp_s as end in s; step_ms as duration in ms");
     assert!(lines[1].starts_with("left out: the columns note ("), "{lines:?}");
-    assert!(lines[2].starts_with("guessed: what step, timestamp_s, step_ms mean, and their units"), "{lines:?}");
+    assert!(lines[2].starts_with("guessed: the meaning and units of step, timestamp_s, step_ms, from"), "{lines:?}");
     assert_eq!(lines[3], "t.gnntop: 2 steps, 2 events");
 }
 
@@ -149,7 +149,7 @@ fn what_is_no_table_is_refused_in_a_line() {
     };
     refused(b"", "is empty");
     refused(b"\n\n# nothing\n", "is empty");
-    refused(b"step_ms\n", "no rows below the head");
+    refused(b"step_ms\n", "no rows below the header");
     refused(b"1,2\n3,4\n", "it must name the columns");
     refused(b"PK\x03\x04rest", "is a spreadsheet or a zip archive");
     refused(b"PAR1rest", "is a Parquet file");
@@ -159,8 +159,8 @@ fn what_is_no_table_is_refused_in_a_line() {
     refused(b"step_ms\n1\n2\0\n", "line 3 holds binary data");
     refused(&[7; 2 << 20], "line 1 is longer than 1 MiB");
     refused(b"step_ms,a\n1,2\n\"3,4\n5,6\n", "line 3 has a quotation mark that is not closed");
-    refused(b"step_ms,a\n1,2\n3\n5,6\n", "line 3 has 1 cell, the head names 2 columns");
-    refused(b"step_ms,a\n1,2\n3,4,5\n", "line 3 has 3 cells, the head names 2 columns");
+    refused(b"step_ms,a\n1,2\n3\n5,6\n", "line 3 has 1 cell, but the header names 2 columns");
+    refused(b"step_ms,a\n1,2\n3,4,5\n", "line 3 has 3 cells, but the header names 2 columns");
     refused(b"step_ms\n1\nnan\n", "line 3: step_ms is \"nan\", which is not a time");
     refused(b"step_ms\n1e308\n", "line 2: step_ms is \"1e308\"");
     refused(b"step_ms\n-1\n", "line 2: step_ms is \"-1\"");

@@ -111,7 +111,7 @@ mod tests {
             "stream of cuda:0: 39 steps by the device clock ± 12.3 µs",
             "when work was handed over; 4 spans untimed",
             "device memory of",
-            "in tensors       1.50 GiB at most, 300 MiB after a step",
+            "in tensors       at most 1.50 GiB, 300 MiB after a step",
             "85 % of it unused",
             "allocations      not counted by its pool",
         ] {

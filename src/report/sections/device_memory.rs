@@ -96,12 +96,12 @@ impl DeviceMemory {
         let share = self.fragmentation.map(|share| format!(", {} of it unused", percent(share))).unwrap_or_default();
         let count = |count: f64| quantity(count);
         vec![
-            ("in tensors", format!("{} at most, {} after a step", size(self.peak_bytes), size(self.used_bytes))),
+            ("in tensors", format!("at most {}, {} after a step", size(self.peak_bytes), size(self.used_bytes))),
             (
                 "reserved",
-                format!("{} at most, {} now{share}", size(self.reserved_peak_bytes), size(self.reserved_bytes)),
+                format!("at most {}, {} now{share}", size(self.reserved_peak_bytes), size(self.reserved_bytes)),
             ),
-            ("free", format!("{} at least{of_total}", size(self.least_free_bytes))),
+            ("free", format!("at least {}{of_total}", size(self.least_free_bytes))),
             ("allocations", self.allocations_per_step.map_or_else(|| "not counted by its pool".to_owned(), count)),
         ]
     }

@@ -36,8 +36,8 @@ impl Figure {
             unit => format!("{} {unit}", quantity(value)),
         };
         match (self.mean, self.max) {
-            (Some(mean), Some(max)) => format!("{} mean, {} at most", written(mean), written(max)),
-            (Some(mean), None) => format!("{} mean", written(mean)),
+            (Some(mean), Some(max)) => format!("mean {}, at most {}", written(mean), written(max)),
+            (Some(mean), None) => format!("mean {}", written(mean)),
             (None, _) => format!("absent: {}", self.reason.as_deref().unwrap_or("no reason known")),
         }
     }
