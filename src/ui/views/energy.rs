@@ -98,7 +98,7 @@ impl<'a> Telling<'_, 'a> {
     fn epoch(&self) -> Option<StripRow<'a>> {
         let epochs = &self.told.figures.epochs;
         let epoch = epochs.iter().rev().find(|epoch| epoch.is_whole).or(epochs.last())?;
-        let part = if epoch.is_whole { "" } else { ", a part of it" };
+        let part = if epoch.is_whole { "" } else { ", incomplete" };
         Some(told("an epoch", &epoch.energy, format!("epoch {}{part}", count(epoch.epoch))))
     }
 

@@ -42,7 +42,7 @@ pub(in crate::report) fn rows(energy: &Energy) -> Vec<(String, String)> {
     rows.push(("in all".to_owned(), all));
     rows.extend(energy.step.iter().map(|step| ("a step".to_owned(), in_words(step))));
     for epoch in &energy.epochs[energy.epochs.len().saturating_sub(EPOCHS_WRITTEN)..] {
-        let part = if epoch.is_whole { "" } else { "; a part of it" };
+        let part = if epoch.is_whole { "" } else { "; incomplete" };
         rows.push((format!("epoch {}", epoch.epoch), format!("{}{part}", in_words(&epoch.energy))));
     }
     let carbon = carbon_in_words(&energy.carbon).unwrap_or_else(|reason| format!("- {reason}"));
