@@ -50,7 +50,7 @@ pub enum Action {
         /// Whether anything came.
         changed: bool,
     },
-    /// The run's newest steps were looked at.
+    /// The run's newest steps were judged.
     Judged(Box<Judgement>),
     /// The run's energy was computed again.
     EnergyTold(Box<EnergyTold>),

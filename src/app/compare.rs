@@ -17,7 +17,7 @@ const REST: Duration = Duration::from_secs(2);
 /// A session to compare with.
 #[derive(Default)]
 pub struct Other {
-    /// What is known of it. Its source writes it; the compare view reads the rank that is looked at.
+    /// Its history. Its source writes it; the compare view reads the selected rank.
     pub run: Run,
     status: Status,
     comparison: Option<(Comparison, Seen)>,

@@ -75,7 +75,7 @@ impl Feed {
         is_news
     }
 
-    /// Stops or goes on taking in data.
+    /// Stops taking in data, or continues.
     pub(super) fn toggle_freeze(&mut self) {
         self.frozen_at = if self.frozen_at.is_some() { None } else { Some(self.now) };
         self.heard_at = self.now;

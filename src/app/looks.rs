@@ -9,7 +9,7 @@ pub enum Palette {
     /// Quiet colours that stay apart.
     #[default]
     Default,
-    /// Colours that stay apart for people who do not see red and green, or blue and yellow, alike.
+    /// Colours that stay distinct for people with red-green or blue-yellow colour blindness.
     ColorBlind,
     /// Loud colours, black or white ink.
     HighContrast,

@@ -21,7 +21,7 @@ impl Navigation {
         self.views.last().copied().unwrap_or_default()
     }
 
-    /// The view with a key of its own that is shown, or is below what is shown.
+    /// The main view that is shown, or that is below the shown one. A main view has its own key.
     pub(super) fn main_view(&self) -> View {
         self.views.iter().rev().find(|view| view.key().is_some()).copied().unwrap_or_default()
     }

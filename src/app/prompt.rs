@@ -85,7 +85,7 @@ impl Prompt {
 /// forward or back with a sign, and `step 120` or `#120` for a step.
 ///
 /// # Errors
-/// If the answer is none of these, says what to type.
+/// If the answer is not one of these, says what to type.
 pub(super) fn position(text: &str, position_ns: u64) -> Result<Control, &'static str> {
     const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or step 120";
     let text = text.trim();

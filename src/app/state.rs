@@ -35,7 +35,7 @@ use gnntop_analysis::store::{PhaseSlot, StepStatistics};
 /// Everything the screen shows.
 #[derive(Default)]
 pub struct App {
-    /// What is known of the run. The source writes it; the panels read the store of the rank that is looked at.
+    /// The run's history. The source writes it; the panels read the store of the selected rank.
     pub run: Run,
     pub(super) feed: Feed,
     pub(super) navigation: Navigation,
@@ -132,7 +132,7 @@ impl App {
         self.navigation.view()
     }
 
-    /// The view with a key of its own that is shown, or is below what is shown.
+    /// The main view that is shown, or that is below the shown one.
     pub fn main_view(&self) -> View {
         self.navigation.main_view()
     }
@@ -142,8 +142,8 @@ impl App {
         self.navigation.focus()
     }
 
-    /// The line of `view` that is selected or, where nothing can be selected, the first one shown. It may lie beyond the
-    /// last one there is by now.
+    /// The line of `view` that is selected or, where nothing can be selected, the first one shown. It may be beyond
+    /// the last one.
     pub fn line(&self, view: View) -> usize {
         self.navigation.line(view)
     }
@@ -178,12 +178,12 @@ impl App {
         ClockedPhases::new(self.run.store(), self.presentation.clock(), self.window().measure())
     }
 
-    /// What there is to say about the run, in a line. Empty before the first data.
+    /// The verdict on the run, in a line. Empty before the first data.
     pub fn verdict(&self) -> &str {
         self.judged.verdict()
     }
 
-    /// What there is to say about the run's newest steps.
+    /// The findings of the run's newest steps.
     pub fn judgement(&self) -> &Judgement {
         self.judged.judgement()
     }
@@ -269,7 +269,7 @@ impl App {
         self.output.as_ref()
     }
 
-    /// What there is to say at this moment, such as what a key changed.
+    /// The message of the moment, such as what a key changed.
     pub fn notice(&self) -> Option<&str> {
         self.message.text()
     }

@@ -86,7 +86,7 @@ impl App {
         self.dirty |= self.feed.polled(status, has_come);
     }
 
-    /// Takes in what there is to say now. The same finding stays selected.
+    /// Takes in new findings. The same finding stays selected.
     fn judged(&mut self, judgement: Judgement) {
         self.count_latency();
         if let Some(line) = self.judged.take(judgement, self.line(View::Findings)) {
@@ -166,7 +166,7 @@ mod tests {
         app
     }
 
-    /// Fills the app's store with a run of so many steps, as a replay that was moved does.
+    /// Fills the app's store with a run of this many steps, as a replay that was moved does.
     fn feed(app: &mut App, steps: u64) {
         app.run = Default::default();
         each_item(&TrainingRun { steps, ..TrainingRun::default() }.bytes(), |item| app.run.apply(item));

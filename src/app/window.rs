@@ -201,7 +201,7 @@ impl Window {
         } else {
             self.newest = Some(newest);
         }
-        // The window never begins before the oldest step: a half-empty picture helps nobody.
+        // The window never begins before the oldest step: a half-empty picture is of no use.
         let least = self.newest_from(0, steps, width);
         self.newest = self.newest.map(|newest| newest.max(least).min(last));
     }
@@ -261,7 +261,7 @@ impl Window {
         self.anchor = self.cursor;
     }
 
-    /// Puts half or twice as much into a column, at most so much that all is in view.
+    /// Puts half or twice as much into a column, at most until everything is in view.
     pub(super) fn zoom(&mut self, inward: bool, steps: &StepTable, width: u64) {
         match self.ns_per_column(steps, width) {
             Some(ns) => {

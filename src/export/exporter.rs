@@ -1,4 +1,4 @@
-//! Takes what a source hands over and writes it in a form.
+//! Takes what a source yields and writes it in a format.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -54,7 +54,7 @@ impl Form {
     ];
 }
 
-/// Takes what a source hands over and writes it in a form.
+/// Takes what a source yields and writes it in a format.
 pub struct Exporter<'w> {
     format: Box<dyn Format + 'w>,
     window_ns: RangeInclusive<u64>,
@@ -67,7 +67,7 @@ pub struct Exporter<'w> {
 }
 
 impl<'w> Exporter<'w> {
-    /// An exporter of what lies, wholly or in part, in `window_ns` on the publisher's clock.
+    /// An exporter of everything that is, wholly or partly, in `window_ns` on the publisher's clock.
     pub fn new(form: Form, out: impl Write + Send + 'w, window_ns: RangeInclusive<u64>) -> Self {
         let format: Box<dyn Format + 'w> = match form {
             Form::Perfetto => Box::new(perfetto::Perfetto::new(out)),

@@ -16,7 +16,7 @@ pub(super) enum Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// From when to when it lies.
+    /// When it begins and ends.
     pub(super) fn time_ns(&self) -> (u64, u64) {
         match self {
             Self::Span { span, .. } => (span.start_ns, span.end_ns),

@@ -2,7 +2,7 @@
 //! without a tag, and one of each phase, with the phase's name as its tag.
 //!
 //! The form is that of the Java library's `HistogramLogWriter`, which its `HistogramLogProcessor` reads: header lines,
-//! a legend, and lines in the order of time. Tracks are read block by block and lie some seconds apart, so the newest
+//! a legend, and lines in the order of time. Tracks are read block by block and are some seconds apart, so the newest
 //! [`OPEN_INTERVALS`] are kept open.
 
 use std::collections::BTreeMap;

@@ -36,7 +36,7 @@ impl Numbered {
         Ok((number, true))
     }
 
-    /// The number of a text that has come.
+    /// The number of a text.
     pub(super) fn get(&self, text: &str) -> Option<u32> {
         self.numbers.get(text).copied()
     }

@@ -59,7 +59,7 @@ pub fn phases(run: &Run) -> Vec<String> {
     names
 }
 
-/// Takes what a source hands over and writes a row for each step.
+/// Takes what a source yields and writes a row for each step.
 pub struct Wide<'w> {
     run: Run,
     phases: Vec<String>,

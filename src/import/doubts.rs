@@ -1,6 +1,6 @@
-//! What a table says that cannot be: durations and time stamps that contradict each other, phases longer than their step,
-//! counters that fall. Each is told with its first line and what to do; what would make the whole recording wrong is
-//! refused.
+//! Contradictions in a table: durations and time stamps that do not fit together, phases longer than their step,
+//! counters that fall. Each is reported with its first line and what to do; what would make the whole recording wrong
+//! is refused.
 
 use super::error::ImportError;
 use super::mapping::{Mapping, Role};
@@ -10,7 +10,7 @@ use super::survey::Survey;
 use super::units::Scale;
 use gnntop_analysis::figures::{count, duration, percent};
 
-/// With fewer rows nothing is said about how a value behaves.
+/// With fewer rows, a value's behaviour is not judged.
 const ENOUGH: u64 = 20;
 
 /// What to warn of in a table that was read.

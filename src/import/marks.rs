@@ -1,4 +1,4 @@
-//! Marks from tables of their own, and when they were.
+//! Marks from separate tables, and when they were.
 
 use std::io::Write;
 

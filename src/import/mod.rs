@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The result is a recording like any other, whose publisher says that it was imported. Nothing is made up: what
-//! the input does not tell, such as the time between steps that have no time stamps, is said in the recording's head;
-//! and what it says that cannot be is refused, or warned of, with its line.
+//! the input does not have, such as the time between steps without time stamps, is stated in the recording's head;
+//! and impossible values are refused, or warned of, with their line.
 
 mod account;
 mod cells;

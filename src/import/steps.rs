@@ -24,7 +24,7 @@ use super::writer::{Head, START_NS, Writer};
 
 const PUBLISHER: &str = "gnntop import csv";
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// Steps.
@@ -37,9 +37,9 @@ pub struct Imported {
 
 /// Imports the table at `path`, with the columns that `given` names and others that have plain names.
 ///
-/// Rows are steps, or phases of them. A step lies before its time stamp if there is one; without, steps follow each other
+/// Rows are steps, or phases of them. A step is before its time stamp if it has one; without, steps follow each other
 /// and the time between them is not known. Phases follow each other from the step's start. A mark that has only a step's
-/// number lies inside that step if its duration shows there, else after it.
+/// number is inside that step if its duration shows there, else after it.
 ///
 /// # Errors
 /// If a file cannot be read, is not such a table or contradicts itself, or the recording cannot be written.

@@ -1,5 +1,5 @@
 //! What must be known of a whole table before its first step can be written: how many steps there are, whether their
-//! numbers and time stamps rise, and what cannot be as it is told. It is read once, and once more where its rows must be
+//! numbers and time stamps rise, and which values are impossible. It is read once, and once more if its rows must be
 //! put in order; nothing of a row is kept.
 
 use std::hash::{DefaultHasher, Hash, Hasher};

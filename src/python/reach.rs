@@ -30,7 +30,7 @@ impl Reach {
         Self { answers, root, next_look: Instant::now(), silent: BTreeMap::new(), sentence: None }
     }
 
-    /// What a person should know who sees no steps; `None` where no Python is in it.
+    /// Why no steps are shown; `None` if no Python is in it.
     pub fn sentence(&mut self) -> Option<&str> {
         if Instant::now() >= self.next_look {
             self.next_look = Instant::now() + LOOK_INTERVAL;

@@ -1,8 +1,8 @@
-//! Makes a running Python run a script of ours: the protocol of PEP 768, which Python 3.14 and newer support.
+//! Makes a running Python run our script: the protocol of PEP 768, which Python 3.14 and newer support.
 //!
-//! The interpreter's state begins with a table that says where things lie in it. Into the state of the main thread go the script's
+//! The interpreter's state begins with a table of offsets. Into the state of the main thread go the script's
 //! path and a request to stop; at its next safe point the interpreter reads the file and runs it. Nothing is stopped, no
-//! debugger is attached, and an interpreter that never comes to a safe point (it waits in C) runs it when it does.
+//! debugger is attached, and an interpreter that is not at a safe point (it waits in C) runs it when it reaches one.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,7 +14,7 @@ use super::elf;
 
 /// Begins the table.
 const COOKIE: u64 = u64::from_le_bytes(*b"xdebugpy");
-/// Words of the table that are looked at: more than 3.14 and 3.15 have.
+/// Words of the table that are read: more than 3.14 and 3.15 have.
 const WORDS: usize = 256;
 /// Where these are in the table, in words: the same since 3.13.
 const VERSION: usize = 1;
@@ -107,8 +107,8 @@ impl Table {
         self.0.get(at).copied().unwrap_or(0)
     }
 
-    /// Where in a thread the breaker and the support structure lie, and where in an interpreter whether it may be asked. They
-    /// stand before the end of the table, whose length differs from version to version.
+    /// The offsets of the breaker and the support structure in a thread, and of the permission flag in an interpreter.
+    /// They are before the end of the table, whose length differs from version to version.
     fn offsets(&self) -> Result<[u64; 3], RemoteError> {
         let at = self.0.windows(6).position(|words| words[3..] == SUPPORT).ok_or(RemoteError::TurnedOff)?;
         Ok([self.word(at), self.word(at + 1), self.word(at + 2)])

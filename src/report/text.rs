@@ -192,7 +192,7 @@ fn throughput(out: &mut String, report: &Report) {
 }
 
 fn counters(out: &mut String, counters: &[Counter]) {
-    // Those of a device's memory have a part of their own.
+    // Those of a device's memory have their own part.
     let counters: Vec<&Counter> = counters.iter().filter(|counter| !is_device_memory(&counter.name)).collect();
     if counters.is_empty() {
         return;

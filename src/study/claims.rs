@@ -1,10 +1,10 @@
-//! Published conclusions: which of two numbers is said to be larger, and whether it is here.
+//! Published conclusions: which of two numbers is larger according to a publication, and whether it is here.
 
 use serde::Deserialize;
 
 use super::published::{Direction, Holds, median, overlap};
 
-/// A conclusion that somebody published, as a relation between two measured numbers.
+/// A published conclusion, as a relation between two measured numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The conclusion in words.
@@ -28,13 +28,13 @@ pub struct Subject {
     pub measure: String,
 }
 
-/// How two numbers are said to stand to each other.
+/// The expected relation of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
-    /// The second is more, by 5 % at least.
+    /// The second is more, by at least 5 %.
     More,
-    /// The second is less, by 5 % at least.
+    /// The second is less, by at least 5 %.
     Less,
     /// They are within 5 % of each other.
     Same,

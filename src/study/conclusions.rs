@@ -9,7 +9,7 @@ use super::tables::{cell, times};
 use crate::report::Document;
 use gnntop_analysis::figures::count;
 
-/// What becomes of everything that was published, a sentence each; nothing where nothing was.
+/// Whether each published conclusion holds here, in a sentence each; nothing if none was published.
 pub(super) fn in_words(document: &mut Document, study: &Study, measured: &[Measured]) {
     if !study.claims.is_empty() {
         document.heading("Whether the published conclusions hold here");
@@ -106,7 +106,7 @@ fn plain(value: f64) -> String {
     if value.fract() == 0.0 && value < 1e9 { count(value as u64) } else { value.to_string() }
 }
 
-/// What became of a publication's direction, in words.
+/// Whether a publication's direction holds here, in words.
 fn sentence(published: &Published, compared: &[(&Measured, f64, Option<Comparison>)]) -> String {
     if published.is_placeholder {
         return "the published values are placeholders, so there is nothing to compare with".to_owned();

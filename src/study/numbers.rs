@@ -1,5 +1,5 @@
-//! What one recording comes to: numbers by name, so that several runs of a setting can be put together and
-//! published values be held against them.
+//! The summary of one recording: numbers by name, so that several runs of a setting can be combined and
+//! compared with published values.
 
 use std::collections::BTreeMap;
 

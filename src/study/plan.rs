@@ -76,13 +76,13 @@ pub struct FigurePlan {
     pub measures: Vec<String>,
     /// Settings by the names under which values are published; all where it is not said.
     pub settings: Option<Vec<String>>,
-    /// Whether a setting's bars lie behind each other, as parts of a whole.
+    /// Whether a setting's bars are stacked, as parts of a whole.
     pub is_stacked: bool,
 }
 
 impl Study {
     /// All runs in the order in which they are done: every setting once, then every setting again, so that what
-    /// changes about the machine meanwhile befalls all alike. Each round begins with another setting, so that none
+    /// changes about the machine meanwhile affects all alike. Each round begins with another setting, so that none
     /// is always the first.
     pub fn runs(&self) -> Vec<Run> {
         let seeds: Vec<Option<u64>> = match self.seeds.as_slice() {

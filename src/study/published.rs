@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Ratios within this of 1 are no difference.
 const LEVEL: f64 = 0.05;
 
-/// Values that somebody published for one measure.
+/// Published values of one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
     /// What it is, for a heading.

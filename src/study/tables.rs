@@ -92,7 +92,7 @@ pub(super) fn cell(measure: &str, value: Option<f64>) -> String {
     }
 }
 
-/// How far the runs of a setting lie apart, where there are several.
+/// How far the runs of a setting differ, if there are several.
 pub(super) fn spread(document: &mut Document, measured: &[Measured]) {
     let range = |one: &Measured, measure: &str| match one.range(measure) {
         Some((low, high)) => format!("{} to {}", cell(measure, Some(low)), cell(measure, Some(high))),

@@ -15,7 +15,7 @@
 //!  q quit  ? help  Space freeze  ← step  Enter detail            viewer 0.8 %  9 MiB  panel/footer.rs
 //! ```
 //!
-//! Between header and footer stands one of the views, each a file in `views/` with one draw function; the one above is
+//! Between header and footer is one of the views, each a file in `views/` with one draw function; the one above is
 //! `views/overview.rs`. Below 30 columns or 6 rows a few words remain (`panel/tiny.rs`).
 //!
 //! Rooms, each of which knows only those below it: `screen.rs` puts all together; `views/` fill the screen; `panel/` are the

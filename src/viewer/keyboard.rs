@@ -1,8 +1,8 @@
-//! What comes in from the terminal: bytes, which the parser of termina makes events of.
+//! Input from the terminal: bytes, which the parser of termina turns into events.
 //!
-//! crossterm's own reader waits for the rest of a sequence for ever, so that the next key is taken for a part of it, and
-//! does not tell that the terminal is gone. Here a sequence whose rest does not come within a moment is what it is: the
-//! Escape key, or noise.
+//! crossterm's own reader waits for the rest of a sequence forever, so that the next key is taken for a part of it, and
+//! does not report that the terminal is gone. Here a sequence whose rest does not arrive within a moment is what it is:
+//! the Escape key, or noise.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -20,7 +20,7 @@ const SEQUENCE: Duration = Duration::from_millis(40);
 const ANSWER: Duration = Duration::from_millis(500);
 /// A longer sequence is noise.
 const LONGEST: usize = 4096;
-/// How a terminal's answer about colours begins: a command's number follows, where a person's Alt-] stands alone.
+/// How a terminal's answer about colours begins: a command's number follows, where a typed Alt-] is alone.
 const ANSWER_START: &[u8] = b"\x1b]1";
 /// Ctrl-C, which is part of no sequence.
 const CTRL_C: u8 = 0x03;
@@ -178,7 +178,7 @@ mod tests {
         Event::Key(KeyEvent::new(code, Modifiers::NONE))
     }
 
-    /// What has come in after these bytes and so much silence.
+    /// The events after these bytes and this much silence.
     fn heard(incoming: &mut Incoming, bytes: &[u8], silence: Duration) -> Vec<Event> {
         let now = Instant::now();
         incoming.take(bytes, now);

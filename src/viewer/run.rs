@@ -21,11 +21,11 @@ use crate::ui::{Drawn, Spot, draw};
 use gnntop_analysis::source::catalog::{self, Catalog, Entry, Nothing};
 use gnntop_analysis::source::{Control, Progress, Source};
 
-/// The shortest time between two frames without a key: 20 a second at most.
+/// The shortest time between two frames without a key: at most 20 a second.
 const FRAME: Duration = Duration::from_millis(50);
 /// Drawing takes at most one part in this many of the time, however long a frame takes.
 const DRAWING_SHARE: u32 = 25;
-/// How long the source may take before keys are looked at again.
+/// How long the source may take before keys are read again.
 const POLL_BUDGET: Duration = Duration::from_millis(15);
 /// How long to wait for a key while data comes and while nothing does.
 const BUSY_WAIT: Duration = Duration::from_millis(33);
@@ -47,7 +47,7 @@ pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Re
     run_comparison(source, None, options)
 }
 
-/// Shows what there is to choose from in the catalog of the options, and then what was chosen.
+/// Shows the catalog of the options to choose from, and then what was chosen.
 ///
 /// # Errors
 /// As [`run_screen`].
@@ -352,7 +352,7 @@ impl Viewer {
         }
     }
 
-    /// Draws when the picture is out of date and the time for a frame has come; at once after a key.
+    /// Draws when the picture is out of date and a frame is due; at once after a key.
     fn draw_if_due(&mut self, at_once: bool) -> io::Result<()> {
         let begin = Instant::now();
         if !self.app.is_dirty() || (begin < self.clock.next_frame && !at_once) {

@@ -85,7 +85,7 @@ pub(super) fn of_finding(report: &Report, finding: &Finding) -> String {
     Plot { drawing, below, ..Plot::default() }.to_html()
 }
 
-/// The columns in which findings of one sort lie, each once.
+/// The columns with findings of one sort, each once.
 fn columns_of(report: &Report, is_meant: &dyn Fn(&Finding) -> bool) -> Vec<usize> {
     let trace = &report.trace;
     let mut all: Vec<usize> = Vec::new();

@@ -129,7 +129,7 @@ impl DeviceMemory {
     }
 }
 
-/// A counter's value as a number of bytes; `None` for what is none.
+/// A counter's value as a number of bytes; `None` if it is not one.
 fn whole(value: f64) -> Option<u64> {
     (value.is_finite() && value >= 0.0).then_some(value as u64)
 }

@@ -26,7 +26,7 @@ pub struct Durations {
     /// Percentiles as asked for, such as `p99_ns`.
     #[serde(flatten)]
     pub percentiles: Percentiles,
-    /// Between which durations each percentile lies with 95 % confidence, as `p99_ci_ns`; `null` for too few.
+    /// 95 % confidence interval of each percentile, as `p99_ci_ns`; `null` for too few.
     #[serde(flatten)]
     pub intervals: Intervals,
     /// Longest.

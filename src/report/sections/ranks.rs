@@ -20,7 +20,7 @@ pub struct RunReport {
     pub ranks_expected: u32,
     /// The rank that the rest of the report is about.
     pub rank_reported: u32,
-    /// What carries data between the ranks; empty where nothing is said.
+    /// What carries data between the ranks; empty if the run does not say.
     pub engine: String,
     /// Work per second of the whole run: its copies of the model together, steps of the slowest rank.
     pub throughput: Throughput,
@@ -55,7 +55,7 @@ pub struct RankLine {
     pub host: String,
     /// Its process.
     pub pid: u32,
-    /// Where it computes; empty where nothing is said.
+    /// Where it computes; empty if the rank does not say.
     pub device: String,
     /// `here`, `silent`, `ended` or `gone`.
     pub state: &'static str,

@@ -1,4 +1,4 @@
-//! The starts of a run in a report: when each went on, and what the time between cost.
+//! The starts of a run in a report: when each continued, and what the time between cost.
 
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub struct Start {
     pub steps: u64,
     /// Steps of the run that were done when its checkpoint was written; `null` where it does not say.
     pub resumed: Option<u64>,
-    /// Time without steps before its first one; `null` for the first start and for one that came to no step.
+    /// Time without steps before its first one; `null` for the first start and for one without steps.
     pub outage_ns: Option<u64>,
     /// Steps that it did again.
     pub repeated_steps: Option<u64>,

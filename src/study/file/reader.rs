@@ -68,7 +68,7 @@ struct WrittenSetting {
     name: Spanned<String>,
     /// Name under which values were published.
     like: Option<Spanned<String>>,
-    /// A built-in training of its own.
+    /// Its own built-in training.
     workload: Option<Spanned<String>>,
     #[serde(default)]
     options: Options,
@@ -498,7 +498,7 @@ warm-up-steps = 2
             let read = |is_quick| read(text, is_quick, |_| Ok(())).unwrap();
             assert_eq!((read(false).settings.len(), read(true).settings.len()), (settings, quick));
             assert!(!read(true).published.is_empty());
-            // Whatever is said of a setting is said of one that the quick size has as well.
+            // Claims and publications name only settings that the quick size has, too.
             let likes: Vec<String> = read(true).settings.into_iter().map(|setting| setting.like).collect();
             let of_claims = read(true).claims.into_iter().flat_map(|claim| [claim.first.setting, claim.second.setting]);
             let of_figures = read(true).figures.into_iter().filter_map(|figure| figure.settings).flatten();

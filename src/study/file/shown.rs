@@ -23,7 +23,7 @@ pub(super) struct WrittenPublished {
     values: BTreeMap<Spanned<String>, Spanned<f64>>,
 }
 
-/// A conclusion that somebody published.
+/// A published conclusion.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct WrittenClaim {

@@ -12,7 +12,7 @@ use gnntop_analysis::store::StepColumn;
 
 /// Longest name of a mark, in columns.
 const NAME_MOST: u16 = 20;
-/// A mark that stands in more than one column out of this many says nothing about any of them...
+/// A mark in more than one column out of this many says nothing about any of them...
 const OFTEN: usize = 6;
 /// ...but for those columns in which what ended at it took this share of the time.
 const WORTH_A_SIGN: f64 = 0.05;
@@ -63,9 +63,9 @@ pub fn sign(kind: Kind, theme: &Theme) -> (char, &'static str) {
 pub struct Flags<'a> {
     /// Columns of the screen, from left to right, with their signs; of several in a column the weightiest comes first.
     all: Vec<(u16, Flag<'a>)>,
-    /// A mark that is left out where it stands nearly everywhere, by its name, with how many there are and what they took.
+    /// A mark that is left out because it is nearly everywhere: its name, how many there are and what they took.
     left_out: Option<(&'a str, u64, Option<u64>)>,
-    /// The steps that were looked at for findings, where the chart has older ones too.
+    /// The number of steps that findings cover, if the chart has older ones, too.
     looked_at: Option<u64>,
 }
 

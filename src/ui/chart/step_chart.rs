@@ -42,7 +42,7 @@ pub struct Chart<'a> {
     /// Whether there is a row for what was cut off, and one for step numbers.
     has_labels: bool,
     has_numbers: bool,
-    /// What stands in the row above the bars; `None` where there is none.
+    /// The row above the bars, if there is one.
     flags: Option<Flags<'a>>,
     /// Rows of the bars.
     rows: u16,

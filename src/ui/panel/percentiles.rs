@@ -81,7 +81,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// Durations behind a line of the table; `None` where there are none.
+/// The durations of a line of the table, if any.
 pub fn distribution<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> Option<&'a Distribution> {
     line.durations(scene.app.latency_figures())
 }

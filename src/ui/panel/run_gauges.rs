@@ -6,9 +6,9 @@ use crate::ui::scene::Scene;
 use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{bytes, quantity};
 
-/// Time in a column, and that power is told over.
+/// Time of a column, and time over which power is averaged.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Newest steps whose losses are looked at.
+/// Newest steps whose losses are shown.
 const LOSSES_MOST: usize = 4096;
 
 /// Power of the last second of all components that are known, whose it is, where it comes from, and the energy of a mean step.

@@ -100,7 +100,7 @@ fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// Draws a rule with the step's number, epoch and length, and how that lies to the median.
+/// Draws a rule with the step's number, epoch and length, and how that compares with the median.
 pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
     let theme = scene.theme;
     sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());

@@ -19,7 +19,7 @@ const THROUGHPUT_WINDOW_NS: u64 = 2_000_000_000;
 /// Rows that the percentiles need: title, values, a row of curve, names.
 const LEAST_FOR_CURVE: u16 = 4;
 
-/// From so many rows on, a row of signs takes nothing from the bars that would be missed.
+/// From this many rows on, the bars can spare a row for signs.
 const SIGNS_FROM: u16 = 10;
 /// A note longer than this needs the room that the rates would take.
 const LONG_NOTE: usize = 24;
@@ -42,7 +42,7 @@ pub fn draw_with_legend(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     sheet.text(1, y, &clip(&legend.unwrap_or_default(), room, scene.theme), scene.theme.dim());
 }
 
-/// Draws percentiles in the place of bars where they are asked for and there is room; says whether it did.
+/// Draws percentiles instead of bars if requested and there is room; returns whether it did.
 fn draw_percentiles(sheet: &mut Sheet<'_>, scene: &Scene<'_>) -> bool {
     let is_shown =
         scene.app.shows_percentiles() && !scene.store.steps().is_empty() && sheet.height() >= LEAST_FOR_CURVE;

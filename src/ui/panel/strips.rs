@@ -26,7 +26,7 @@ use gnntop_analysis::store::{Bin, CounterSeries, Series, Signal, TimeColumns};
 const ABOUT: u16 = 16;
 /// Columns between a fact and what is at its right.
 const RIGHT_SPACE: u16 = 2;
-/// Rows that a fact takes at most.
+/// Most rows of a fact.
 const MOST_ROWS: usize = 4;
 /// Rows of the bars: title, labels, bars and numbers.
 const BARS: std::ops::RangeInclusive<u16> = 4..=9;
@@ -119,7 +119,7 @@ pub enum StripRow<'a> {
         /// Whether it is a value, and no reason for the lack of one.
         is_known: bool,
     },
-    /// How to read what stands above.
+    /// How to read the lines above.
     Note(String),
     /// Free text.
     Text(String),

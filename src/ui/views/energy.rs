@@ -1,6 +1,6 @@
 //! Energy of the run, its epochs and its steps, with its bounds and where it comes from; then power over time; then each
-//! component, the whole device apart from what the job used of it. What nobody measures is modelled and says so; what is
-//! not known is a dash with the reason.
+//! component, the whole device apart from what the job used of it. What is not measured is modelled and says so; what
+//! is not known is a dash with the reason.
 //!
 //! ```text
 //! ─energy of the job  7.90 s ───────────────────────────────────────────

@@ -23,7 +23,7 @@ use gnntop_analysis::store::Absence;
 const CORE_NS: f64 = 1e9;
 /// All of a share, in thousandths of a percent.
 const ALL: f64 = 100_000.0;
-/// Smaller shares get no row of their own.
+/// Smaller shares get no separate row.
 const WORTH_A_ROW: f64 = 0.01;
 /// Bodies with this many rows have charts of two.
 const TALL: u16 = 30;

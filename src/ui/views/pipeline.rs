@@ -105,7 +105,7 @@ fn draw_head(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// A stage's number, its rank, how busy it is and how many micro-batches it holds of those it should at most.
+/// A stage's number, its rank, how busy it is and how many micro-batches it holds, of the most that it should.
 fn draw_facts(sheet: &mut Sheet<'_>, step: &PipelineStep, at: usize, stage: &Stage, scene: &Scene<'_>) {
     let theme = scene.theme;
     let is_slowest = step.slowest().is_some_and(|(slowest, ratio)| slowest == at && ratio > 1.1);

@@ -14,7 +14,7 @@ use crate::ui::panel::steps;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 
-/// Fewest rows with which the bars get a view of their own.
+/// Fewest rows with which the bars get their own view.
 const BARS_LEAST: u16 = 9;
 
 /// Draws the view.

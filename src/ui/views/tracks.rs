@@ -31,7 +31,7 @@ const NAME: [u16; 2] = [9, 22];
 const ROOMY: u16 = 64;
 /// Columns of the idle share.
 const IDLE: u16 = 6;
-/// Rows of a lane at most.
+/// Most rows of a lane.
 const DEPTH: usize = 8;
 /// Counters that are shown.
 const COUNTERS: usize = 6;

@@ -124,7 +124,7 @@ pub struct PhaseEnergy {
     pub name: String,
     /// Its energy.
     pub joules: f64,
-    /// Its fitted power, where it has one of its own.
+    /// Its fitted power, if it has its own.
     pub watts: Option<f64>,
     /// `fitted`, or `duration` where energy is shared by time alone.
     pub by: &'static str,

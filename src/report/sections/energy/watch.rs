@@ -30,18 +30,18 @@ impl EnergyTold {
         Self { figures: Energy::of_book(&book, store, assumptions, 0), book, ranks: None }
     }
 
-    /// Energy of the session of a run that is looked at, and of all its ranks together.
+    /// Energy of the selected session of a run, and of all its ranks together.
     pub fn of_run(run: &Run, assumptions: &Assumptions) -> Self {
         let ranks = run.is_parallel().then(|| RunEnergy::of(&run.ranks(), assumptions));
         Self { ranks, ..Self::of(run.store(), assumptions) }
     }
 }
 
-/// Keeps what is told of a session's energy about a second old, for at most 1 % of a core.
+/// Keeps a session's energy figures about a second old, for at most 1 % of a core.
 #[derive(Debug, Default)]
 pub struct EnergyWatch {
     assumptions: Assumptions,
-    /// The run's, when it was looked at.
+    /// The run's revision at the last look.
     revision: Option<(Option<u32>, u64)>,
     next: Option<Instant>,
 }

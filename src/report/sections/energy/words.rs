@@ -5,7 +5,7 @@ use crate::report::document::plain;
 use gnntop_analysis::energy::{Label, Scope, kilowatt_hours, watt_hours};
 use gnntop_analysis::figures::{percent, quantity};
 
-/// Time for which nothing is known is said from this share on: sensors begin a little after the program.
+/// Time without known energy is reported from this share on: sensors begin a little after the program.
 const WORTH_SAYING: f64 = 0.02;
 /// Newest epochs in the text; JSON has more.
 const EPOCHS_WRITTEN: usize = 8;
@@ -24,7 +24,7 @@ pub fn title(energy: &Energy) -> &'static str {
     if energy.scope == Scope::Job { "energy of the job" } else { "energy of the devices" }
 }
 
-/// What there is to say, each with what it is about; phases, which follow their component, begin with spaces.
+/// The lines, each with its label; labels of phases, which follow their component, begin with spaces.
 pub(in crate::report) fn rows(energy: &Energy) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for component in &energy.components {
