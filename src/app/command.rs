@@ -1,4 +1,4 @@
-//! What keys ask for, and what that is called in the settings.
+//! The commands of keys, and their names in the settings.
 
 use super::view::View;
 

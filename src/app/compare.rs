@@ -45,12 +45,12 @@ impl Seen {
 }
 
 impl Other {
-    /// What is known of the session, or of the rank, to compare with.
+    /// The history of the session, or of the rank, to compare with.
     pub fn store(&self) -> &Store {
         self.run.store()
     }
 
-    /// What is known about its source.
+    /// The status of its source.
     pub fn status(&self) -> &Status {
         &self.status
     }

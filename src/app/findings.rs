@@ -16,11 +16,11 @@ pub(super) struct Judged {
 /// A line of the findings view.
 #[derive(Clone, Copy, Debug)]
 pub enum FindingLine<'a> {
-    /// What was found.
+    /// The findings.
     Found(&'a Finding),
-    /// What was certain a while ago and is over.
+    /// Findings that were certain a while ago and are gone.
     Over(&'a Over),
-    /// What could not be looked for.
+    /// Findings without enough evidence to decide.
     NotEnough(&'a NotEnough),
 }
 

@@ -120,7 +120,7 @@ impl KeyMap {
         &self.rows
     }
 
-    /// What a key does in this situation; `None` where it does nothing.
+    /// What a key does in this situation; `None` if it does nothing.
     pub fn command(&self, key: Key, situation: &Situation) -> Option<Command> {
         let own = self.rows.iter().filter(|row| row.is_own);
         let others = self.rows.iter().filter(|row| !row.is_own);

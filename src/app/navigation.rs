@@ -97,7 +97,7 @@ impl Navigation {
         self.extent().map_or(usize::MAX, |extent| extent.last)
     }
 
-    /// Whether a command scrolls down, and by how many lines; `None` where it does not scroll.
+    /// Whether a command scrolls down, and by how many lines; `None` if it does not scroll.
     pub(super) fn scrolling(&self, command: Command) -> Option<(bool, usize)> {
         Some(match command {
             Command::Scroll { lines } => (lines > 0, lines.unsigned_abs() as usize),

@@ -18,7 +18,7 @@ impl Questions {
         self.open.as_ref()
     }
 
-    /// The part that names must have to be shown; empty where all are.
+    /// The part that names must have to be shown; empty if all are.
     pub(super) fn filter(&self) -> &str {
         match &self.open {
             // While it is being typed it holds already.

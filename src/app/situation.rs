@@ -1,4 +1,4 @@
-//! What decides whether a key does something: conditions, and the facts about the screen that they are held against.
+//! What decides whether a key does something: conditions, and the facts about the screen that they check.
 
 use super::view::{Panel, View};
 

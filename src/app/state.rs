@@ -59,7 +59,7 @@ pub struct App {
 }
 
 impl App {
-    /// An app that knows nothing yet; `has_log` when there is a log of the program's output.
+    /// An app without data; `has_log` if there is a log of the program's output.
     pub fn new(has_log: bool) -> Self {
         Self::with(has_log, Preferences::default())
     }
@@ -112,7 +112,7 @@ impl App {
         self.dirty = false;
     }
 
-    /// What is known about the source.
+    /// The status of the source.
     pub fn status(&self) -> &Status {
         self.feed.status()
     }
@@ -188,7 +188,7 @@ impl App {
         self.judged.judgement()
     }
 
-    /// What was found in the run's newest steps.
+    /// The findings in the run's newest steps.
     pub fn findings(&self) -> &Findings {
         self.judged.findings()
     }
@@ -244,7 +244,7 @@ impl App {
         self.questions.open()
     }
 
-    /// The part that names must have to be shown; empty where all are.
+    /// The part that names must have to be shown; empty if all are.
     pub fn filter(&self) -> &str {
         self.questions.filter()
     }

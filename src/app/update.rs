@@ -118,7 +118,7 @@ impl App {
         self.energy = Some(told);
     }
 
-    /// Takes in what can be opened now. Who has selected an entry keeps it while others come and go.
+    /// Takes in what can be opened now. A selected entry stays selected while others come and go.
     fn sessions_listed(&mut self, listed: Result<Vec<Entry>, String>) {
         let selected = self.sessions.entry(self.line(View::Sessions), &self.questions).map(|entry| entry.path.clone());
         self.sessions.listed(listed);

@@ -84,7 +84,7 @@ impl View {
         matches!(self, Self::Ranks | Self::Pipeline)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         self.names().0
     }

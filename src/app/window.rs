@@ -26,7 +26,7 @@ pub struct Window {
     per_column: u64,
     /// Whether the whole run is in view, however long it gets.
     is_whole: bool,
-    /// Time of a column; `None` where columns are equally many steps.
+    /// Time of a column; `None` if columns are equally many steps.
     ns_per_column: Option<u64>,
     measure: Measure,
     is_log: bool,
@@ -69,7 +69,7 @@ impl Window {
         self.ns_per_column.is_some()
     }
 
-    /// The time of each of `width` columns; `None` where columns are equally many steps.
+    /// The time of each of `width` columns; `None` if columns are equally many steps.
     pub fn ns_per_column(&self, steps: &StepTable, width: u64) -> Option<u64> {
         self.ns_per_column.map(|ns| if self.is_whole { whole_run_ns(steps, width) } else { ns })
     }

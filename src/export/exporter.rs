@@ -40,7 +40,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// All forms, with what each is called and how many times as large as a recording an export of it is: a little more
+    /// All formats, with the name of each and the size of an export relative to the recording: a little more
     /// than the labelled recordings give, 0 where it stays small.
     pub const ALL: [(&'static str, Self, u64); 8] = [
         ("perfetto", Self::Perfetto, 6),
@@ -157,7 +157,7 @@ impl<'w> Exporter<'w> {
                 t_ns: sample.t_ns,
                 value: sample.value,
             }),
-            // What is open, absent or allocated has no place in these forms.
+            // These formats have no place for what is open, absent or allocated.
             _ => return Ok(()),
         };
         let has_room = self.begun.len() < MAX_TRACKS || self.begun.contains(&track);

@@ -64,13 +64,13 @@ pub(super) struct Perfetto<W: Write> {
 struct Packets {
     /// Those that are ready to be written.
     ready: Vec<u8>,
-    /// The one at hand, and the event in it; kept for the next one.
+    /// The current packet, and the event in it; reused for the next one.
     packet: Vec<u8>,
     event: Vec<u8>,
 }
 
 impl Packets {
-    /// Ends the packet at hand. The sequence id is needed for every packet with track events.
+    /// Ends the current packet. The sequence id is needed for every packet with track events.
     fn end(&mut self) {
         put_varint_field(&mut self.packet, 10, 1);
         put_bytes_field(&mut self.ready, 1, &self.packet);

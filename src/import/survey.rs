@@ -67,7 +67,7 @@ impl Numbering {
     }
 }
 
-/// What is known of a table once it was read.
+/// Everything about a table once it was read.
 pub(super) struct Survey {
     pub(super) steps: u64,
     pub(super) numbers: Rising,
@@ -167,7 +167,7 @@ impl Survey {
         self.last_end_ns - self.first_end_ns
     }
 
-    /// The recording's start by the time stamps; `None` where steps are not laid by them.
+    /// The recording's start by the time stamps; `None` if steps are not laid by them.
     pub(super) fn zero_ns(&self) -> Option<f64> {
         self.has_times.then_some(self.zero_ns)
     }

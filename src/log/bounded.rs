@@ -46,7 +46,7 @@ impl BoundedLog {
         &self.path
     }
 
-    /// Appends output. What cannot be written is counted, and the next that can be says how much it was.
+    /// Appends output. Output that cannot be written is counted, and a later line says how much it was.
     pub fn write(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.len >= self.half {

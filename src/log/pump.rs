@@ -28,7 +28,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What is on its way.
+/// Output on its way.
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,

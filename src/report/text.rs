@@ -103,7 +103,7 @@ fn steps(report: &Report) -> String {
     text
 }
 
-/// The findings, each with what it rests on and what to try.
+/// The findings, each with its evidence and what to try.
 fn found(out: &mut String, findings: &Findings) {
     if findings.found.is_empty() {
         return;

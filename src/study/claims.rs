@@ -9,13 +9,13 @@ use super::published::{Direction, Holds, median, overlap};
 pub struct Claim {
     /// The conclusion in words.
     pub says: String,
-    /// What is to be known of it, such as what its own data say; may be empty.
+    /// A note on it, such as what its own data say; may be empty.
     pub note: String,
-    /// What the other is held against.
+    /// What the other is compared with.
     pub first: Subject,
     /// What the conclusion is about.
     pub second: Subject,
-    /// What the second is to be, seen from the first.
+    /// The expected relation of the second to the first.
     pub expected: Expected,
 }
 
@@ -58,7 +58,7 @@ impl Expected {
         }
     }
 
-    /// Whether it is so here, by one number a run; `None` where one was not measured.
+    /// Whether it is so here, by one number a run; `None` if one was not measured.
     pub fn holds(self, first: &[f64], second: &[f64]) -> Option<Holds> {
         let own = match (median(first)?, median(second)?) {
             // A ratio to nothing is no number.

@@ -35,7 +35,7 @@ pub(super) fn publications(document: &mut Document, study: &Study, measured: &[M
     }
 }
 
-/// A published conclusion with what is measured here of it.
+/// A published conclusion with what was measured here.
 fn judged(claim: &Claim, measured: &[Measured]) -> String {
     let Claim { says, note, first, second, expected } = claim;
     let numbers = |subject: &Subject| {
@@ -65,7 +65,7 @@ fn judged(claim: &Claim, measured: &[Measured]) -> String {
     format!("\"{says}\" {verdict}{note}")
 }
 
-/// The settings that have a published value, each held against the first of them. The first has no comparison.
+/// The settings that have a published value, each compared with the first of them. The first has no comparison.
 fn compared<'a>(published: &Published, measured: &'a [Measured]) -> Vec<(&'a Measured, f64, Option<Comparison>)> {
     let with_value = |one: &'a Measured| Some((one, *published.values.get(&one.setting.like)?));
     let with_value: Vec<(&Measured, f64)> = measured.iter().filter_map(with_value).collect();

@@ -35,7 +35,7 @@ impl Measured {
         Some((low, high))
     }
 
-    /// Whether something said of the setting of this name is about this one: names are those of the full size.
+    /// Whether a claim about the setting of this name is about this one: names are those of the full size.
     pub(super) fn is_called(&self, name: &str) -> bool {
         self.setting.like == name
     }

@@ -18,13 +18,13 @@ pub struct Study {
     pub settings: Vec<Setting>,
     /// Runs of each setting with each seed, at least one.
     pub repeats: u32,
-    /// Seeds, given to the program as `--seed`; none where the file names none.
+    /// Seeds, given to the program as `--seed`; none if the file names none.
     pub seeds: Vec<u64>,
     /// A run that takes longer is ended and counts as failed.
     pub time_limit: Option<Duration>,
     /// Values to compare with.
     pub published: Vec<Published>,
-    /// Conclusions to hold against what is measured.
+    /// Conclusions to compare with what is measured.
     pub claims: Vec<Claim>,
     /// Figures to draw.
     pub figures: Vec<FigurePlan>,
@@ -74,7 +74,7 @@ pub struct FigurePlan {
     pub what: String,
     /// Measures of one unit, a bar each.
     pub measures: Vec<String>,
-    /// Settings by the names under which values are published; all where it is not said.
+    /// Settings by the names under which values are published; all if it is not given.
     pub settings: Option<Vec<String>>,
     /// Whether a setting's bars are stacked, as parts of a whole.
     pub is_stacked: bool,

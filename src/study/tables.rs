@@ -117,7 +117,7 @@ pub(super) fn spread(document: &mut Document, measured: &[Measured]) {
     }
 }
 
-/// The most bytes that were live while each phase ran, of each setting's last run; nothing where nothing counts them.
+/// The most bytes that were live while each phase ran, of each setting's last run; nothing if nothing counts them.
 pub(super) fn memory_by_phase(document: &mut Document, measured: &[Measured]) {
     let mut phases: Vec<&str> = Vec::new();
     for phase in measured.iter().filter_map(|one| one.report.as_ref()).flat_map(|report| &report.memory.phases) {
@@ -141,7 +141,7 @@ pub(super) fn memory_by_phase(document: &mut Document, measured: &[Measured]) {
     document.table(std::iter::once(head).chain(measured.iter().map(row)).collect());
 }
 
-/// Energy with what its numbers rest on; nothing where none is known.
+/// Energy with the origin of its numbers; nothing if none is known.
 pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
     let label = |one: &Measured| one.runs.iter().find_map(Numbers::energy_label);
     if measured.iter().all(|one| label(one).is_none()) {
@@ -157,7 +157,7 @@ pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
     );
 }
 
-/// The last values of the programs' own counters, such as accuracies; nothing where there are none.
+/// The last values of the programs' own counters, such as accuracies; nothing if there are none.
 pub(super) fn counted(document: &mut Document, measured: &[Measured]) {
     let mut names: Vec<String> = Vec::new();
     for name in measured.iter().flat_map(|one| &one.runs).flat_map(Numbers::counters) {

@@ -18,6 +18,6 @@ pub struct Spot {
 pub struct Drawn {
     /// What the mouse can point at, in the order in which it was drawn: later items are on top.
     pub spots: Vec<Spot>,
-    /// How far the view's lines go; `None` where it has none.
+    /// How far the view's lines go; `None` if it has none.
     pub extent: Option<Extent>,
 }

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use termina::event::{KeyCode, KeyEvent, Modifiers};
 use termina::{Event, Parser};
 
-/// A sequence comes in one piece, or its rest comes within this time.
+/// A sequence arrives in one piece, or its rest within this time.
 const SEQUENCE: Duration = Duration::from_millis(40);
 /// The rest of an answer of the terminal itself, which may come over a slow line.
 const ANSWER: Duration = Duration::from_millis(500);
@@ -91,14 +91,14 @@ impl Keyboard {
     }
 }
 
-/// Bytes that have come, and what they mean.
+/// Bytes that have arrived, and what they mean.
 #[derive(Default)]
 struct Incoming {
     parser: Parser,
     events: Vec<Event>,
-    /// The beginning of a sequence whose rest has not come.
+    /// The beginning of a sequence whose rest has not arrived.
     begun: Vec<u8>,
-    /// When the last byte of it came.
+    /// When its last byte arrived.
     since: Option<Instant>,
 }
 
@@ -118,13 +118,13 @@ impl Incoming {
         self.since = (!self.begun.is_empty()).then_some(now);
     }
 
-    /// How long the rest of a sequence is still waited for; `None` where none has begun.
+    /// How long the rest of a sequence is still waited for; `None` if none has begun.
     fn rest_within(&self, now: Instant) -> Option<Duration> {
         let patience = if self.begun.starts_with(ANSWER_START) { ANSWER } else { SEQUENCE };
         self.since.map(|since| patience.saturating_sub(now.saturating_duration_since(since)))
     }
 
-    /// Takes what has begun for the whole, where its rest has not come.
+    /// Takes what has begun for the whole if its rest has not arrived.
     fn give_up(&mut self, now: Instant) {
         if self.rest_within(now) == Some(Duration::ZERO) {
             self.parser.parse(&[], false);

@@ -27,10 +27,10 @@ const FRAME: Duration = Duration::from_millis(50);
 const DRAWING_SHARE: u32 = 25;
 /// How long the source may take before keys are read again.
 const POLL_BUDGET: Duration = Duration::from_millis(15);
-/// How long to wait for a key while data comes and while nothing does.
+/// How long to wait for a key while data arrives, and while none does.
 const BUSY_WAIT: Duration = Duration::from_millis(33);
 const IDLE_WAIT: Duration = Duration::from_millis(100);
-/// An answer that the terminal was asked for this recently may still come...
+/// An answer that the terminal was asked for this recently may still arrive...
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// ...and is waited for this long, so that the next program in the terminal does not get it.
 const ANSWER_WAIT: Duration = Duration::from_millis(150);
@@ -221,7 +221,7 @@ impl Viewer {
     /// Takes in an answer that is still on its way, which would look like typing to a shell.
     fn hear_the_answer(&mut self) {
         if self.asked_at.is_some_and(|at| at.elapsed() < ANSWER_WITHIN) {
-            // Whether it came or not, nothing more is to be done.
+            // Whether it arrived or not, there is nothing more to do.
             let _ = self.keyboard.read(ANSWER_WAIT);
         }
     }

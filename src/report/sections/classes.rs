@@ -1,4 +1,4 @@
-//! Steps apart by what they are: those that warm up, full batches, partial batches, with time per sample and edge.
+//! Steps by class: warm-up, full batches, partial batches, with time per sample and edge.
 
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use crate::report::document::plain;
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{CounterSeries, Store};
 
-/// A device's memory, in bytes. What the program does not tell is `null`.
+/// A device's memory, in bytes. What the program does not report is `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceMemory {
     /// In tensors, the most in the whole session.
@@ -58,7 +58,7 @@ pub struct MemoryKind {
 }
 
 impl DeviceMemory {
-    /// `None` where the program does not publish it.
+    /// `None` if the program does not publish it.
     pub(in crate::report) fn of(store: &Store) -> Option<Self> {
         let memory = store.device_memory()?;
         let last = |counter: Option<&CounterSeries>| whole(counter?.last()?);

@@ -19,7 +19,7 @@ pub struct Durations {
     pub mean_ns: Option<f64>,
     /// Standard deviation; `null` for fewer than two.
     pub sd_ns: Option<f64>,
-    /// Half the width of the mean's 95 % confidence interval, if one duration tells nothing about the next.
+    /// Half the width of the mean's 95 % confidence interval, if durations are independent.
     pub mean_ci_ns: Option<f64>,
     /// Shortest.
     pub min_ns: Option<u64>,

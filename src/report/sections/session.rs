@@ -21,7 +21,7 @@ pub struct Session {
     pub command: String,
     /// What published.
     pub publisher: String,
-    /// What the program tells of itself, such as `framework`; a key `inferred NAME` says how this phase was inferred.
+    /// What the program says about itself, such as `framework`; a key `inferred NAME` says how this phase was inferred.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
     /// `running`, `ended` (normally), `gone` (killed or crashed) or `unknown` (as in a recording that was cut).

@@ -47,7 +47,7 @@ struct Written {
 type Options = BTreeMap<Spanned<String>, Scalar>;
 type Vary = BTreeMap<Spanned<String>, Spanned<Vec<Scalar>>>;
 
-/// What the quick size replaces; its options have the last word over everybody's.
+/// What the quick size replaces; its options override all others.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Quick {
@@ -85,7 +85,7 @@ enum Scalar {
     Text(String),
 }
 
-/// Reads a study; `is_quick` takes what its `[quick]` replaces. Workloads are held against `check_workload`, which
+/// Reads a study; `is_quick` takes what its `[quick]` replaces. Workloads are checked by `check_workload`, which
 /// says what is wrong with a name.
 ///
 /// # Errors
@@ -107,7 +107,7 @@ fn understand(text: &str, is_quick: bool, check: impl Fn(&str) -> Result<(), Str
         what: error.message().replace('\n', "; "),
     })?;
     let program = program(&written, check)?;
-    // What was published is about the settings in full, whichever size is asked for.
+    // Published values are about the full settings, whichever size is requested.
     let full = settings(&written, &Options::new())?;
     let known: BTreeSet<&str> = full.iter().map(|setting| setting.like.as_str()).collect();
     let values = std::mem::take(&mut written.published);
@@ -139,7 +139,7 @@ fn understand(text: &str, is_quick: bool, check: impl Fn(&str) -> Result<(), Str
 }
 
 impl Written {
-    /// Replaces what `[quick]` replaces, and gives the options that have the last word.
+    /// Replaces what `[quick]` replaces, and returns the options that override all others.
     fn make_quick(&mut self) -> Options {
         let quick = std::mem::take(&mut self.quick);
         if let Some(setting) = quick.setting {

@@ -1,4 +1,4 @@
-//! What is worth a look among the steps of a chart, a sign above each bar: what was found there, and marks.
+//! Findings and marks among the steps of a chart, as a sign above each bar.
 
 use ratatui::style::Style;
 
@@ -130,7 +130,7 @@ impl<'a> Flags<'a> {
         parts.join("; ")
     }
 
-    /// Writes the names of marks where there is room, each as often as it comes but for one that is nearly everywhere.
+    /// Writes the names of marks where there is room, each as often as it occurs, except one that is nearly everywhere.
     pub fn draw_names(&self, sheet: &mut Sheet<'_>, labels: &mut Labels, scene: &Scene<'_>) {
         for (x, flag) in &self.all {
             let is_everywhere = |name: &str| self.left_out.is_some_and(|(left_out, ..)| left_out == name);

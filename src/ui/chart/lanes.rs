@@ -42,7 +42,7 @@ struct Taken {
     /// The share that anything takes.
     share: f64,
     boxes: u32,
-    /// Columns of the box that came last.
+    /// Columns of the last box.
     from: usize,
     to: usize,
 }

@@ -64,7 +64,7 @@ impl<'a> Bar<'a> {
     fn of(column: StepColumn<'a>, scene: &Scene<'a>) -> Self {
         let (phases, measure) = (scene.app.phases(), scene.app.window().measure());
         let median = phases.by_clock(column.median);
-        // A device knows nothing of batches: what it is measured by comes from the host's row.
+        // A device has no batches: the unit of work is from the host's row.
         let median_ns = median.and_then(|row| measure.part(&column.median, row.period_ns()));
         let is_same = column.worst.ordinal() == column.median.ordinal();
         let worst_ns = if is_same { median_ns } else { phases.step_ns(column.worst) };
@@ -102,7 +102,7 @@ impl<'a> Chart<'a> {
         chart
     }
 
-    /// What the signs above the bars mean; `None` where there is no room for them.
+    /// What the signs above the bars mean; `None` if there is no room for them.
     pub fn legend(&self, theme: &Theme) -> Option<String> {
         self.flags.as_ref().map(|flags| flags.legend(theme))
     }

@@ -15,7 +15,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub struct TimeAxis {
     /// Whether the columns are those of the step bars.
     pub has_steps: bool,
-    /// The time of a column; `None` where columns are equally many steps.
+    /// The time of a column; `None` if columns are equally many steps.
     ns_per_column: Option<u64>,
     /// The time that the columns cover.
     pub columns: TimeColumns,

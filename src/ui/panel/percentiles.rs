@@ -130,7 +130,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &LatencyLine<'_>, is_selected: bool, l
     }
 }
 
-/// A percentile, where there are enough durations to tell it from the longest.
+/// A percentile, if there are enough durations to distinguish it from the longest.
 fn figure(all: &Distribution, column: usize) -> Option<String> {
     match QUANTILES.get(column) {
         Some(quantile) if *quantile < 1.0 => all.percentile(*quantile).filter(|_| all.tells(*quantile)).map(duration),

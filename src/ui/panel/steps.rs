@@ -124,7 +124,7 @@ fn selected(scene: &Scene<'_>) -> Option<String> {
     })
 }
 
-/// What the run gets done, in short only in steps; nothing while it hangs.
+/// The run's throughput, in short only in steps; nothing while it hangs.
 fn throughput(in_short: bool, scene: &Scene<'_>) -> String {
     if scene.open_phase().is_some() {
         let last_ns = scene.store.steps().last().map(|row| row.end_ns());

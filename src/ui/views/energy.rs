@@ -33,7 +33,7 @@ use gnntop_analysis::store::StepRow;
 const TALL: u16 = 30;
 /// Power is averaged over this time.
 const SECOND_NS: u64 = 1_000_000_000;
-/// What was read so recently is of now.
+/// A reading this recent counts as current.
 const NOW_NS: u64 = 100_000_000;
 
 /// Draws the view.

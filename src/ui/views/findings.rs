@@ -201,7 +201,7 @@ fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// What is known of a finding as a whole.
+/// Confidence and cost of a finding.
 fn in_short(finding: &Finding) -> String {
     let cost = finding.share.map(|share| format!(", {} of the time", percent(share))).unwrap_or_default();
     format!("{}{cost}", finding.confidence.word())

@@ -202,7 +202,7 @@ fn lines(step: &PipelineStep) -> Vec<String> {
     vec![balanced(step), bubble, takes, idle + &communication]
 }
 
-/// What stages take in a phase, on average of those that have it; `None` where none has.
+/// What stages take in a phase, on average of those that have it; `None` if none has.
 fn mean(name: &str, step: &PipelineStep, of: fn(&Stage) -> Option<u64>) -> Option<String> {
     let times: Vec<u64> = step.stages.iter().filter_map(of).collect();
     let sum_ns = times.iter().copied().fold(0u64, u64::saturating_add);

@@ -69,7 +69,7 @@ impl<'a> Area<'a> {
     }
 }
 
-/// The steps that reach into a time, oldest first; none where there are more than `most`.
+/// The steps that reach into a time, oldest first; none if there are more than `most`.
 fn steps_within<'a>(store: &'a Store, range: &Range<u64>, most: usize) -> Vec<StepRow<'a>> {
     let newest = store.steps().at_time(range.end).map_or(0, |row| row.ordinal() + 1);
     let rows = store.steps().rows(newest.saturating_sub(most as u64 + 1)..newest);

@@ -36,7 +36,7 @@ pub struct Energy {
     pub not_counted: [&'static str; 4],
 }
 
-/// Energy with what is known of it.
+/// Energy with its bounds and origin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Joules {
     /// The energy.
@@ -84,7 +84,7 @@ pub struct Component {
     pub gaps: Vec<Gap>,
     /// Where its counter and its power disagree.
     pub doubt: Option<Doubt>,
-    /// Energy of the device in the steps by phase, where a counter tells.
+    /// Energy of the device in the steps by phase, if there is a counter.
     pub phases: Vec<PhaseEnergy>,
 }
 

@@ -1,4 +1,4 @@
-//! Energy of a running session, told again and again at a bounded cost.
+//! Energy of a running session, computed again and again at a bounded cost.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ pub struct EnergyWatch {
 }
 
 impl EnergyWatch {
-    /// One that has told nothing yet.
+    /// One without figures yet.
     pub fn new(assumptions: Assumptions) -> Self {
         Self { assumptions, revision: None, next: None }
     }

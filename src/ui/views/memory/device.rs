@@ -5,7 +5,7 @@ use crate::ui::panel::strips::{ChartSource, Label, StripRow};
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{CounterSeries, DeviceMemory};
 
-/// Lines of the device's memory; none where the program does not publish it.
+/// Lines of the device's memory; none if the program does not publish it.
 pub fn lines<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let Some(memory) = read.scene.store.device_memory() else { return Vec::new() };
     let mut lines = vec![StripRow::heading("device memory", "read at the edges of phases, in some steps")];
