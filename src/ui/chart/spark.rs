@@ -1,4 +1,4 @@
-//! A series as one row of small bars, a column a second, the newest at the right. Where there was no reading there is no
+//! A series as one row of small bars, 1 second a column, the newest at the right. Where there was no reading there is no
 //! bar, which is not the lowest bar.
 
 use gnntop_wire::SignalKind;

@@ -1,4 +1,4 @@
-//! Bars over steps: a column a step, or several, stacked by phase, the newest at the right.
+//! Bars over steps: 1 step a column, or several, stacked by phase, the newest at the right.
 //!
 //! ```text
 //!                                  312 ms               checkpoint                  what was cut off, names of marks

@@ -73,10 +73,10 @@ impl TimeAxis {
         let all = duration(range.end - range.start);
         let window = scene.app.window();
         match (self.has_steps, self.ns_per_column) {
-            (false, _) => format!("a column a second, {all}"),
+            (false, _) => format!("1 second a column, {all}"),
             (true, Some(ns)) => format!("{} a column, {all}", duration(ns)),
             (true, None) => match window.per_column(scene.store.steps(), self.columns.count() as u64) {
-                1 => format!("a column a step, {all}"),
+                1 => format!("1 step a column, {all}"),
                 steps => format!("{} steps a column, {all}", count(steps)),
             },
         }

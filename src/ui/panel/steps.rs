@@ -1,7 +1,7 @@
 //! The step bars with their title: what a column is, and how fast the run goes.
 //!
 //! ```text
-//! ▌steps  a column a step ──────────────────────── 23.4 steps/s · 3.0 k graphs/s    title
+//! ▌steps  1 step a column ──────────────────────── 23.4 steps/s · 3.0 k graphs/s    title
 //!  60 ms┤                             ▲                 ┊                           step_chart.rs
 //!  30 ms┤▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 //! ```
@@ -96,7 +96,7 @@ fn note(chart: &Chart<'_>, scene: &Scene<'_>) -> String {
     let mut note = match (chart.ns_per_column(), most) {
         (Some(ns), 0..=1) => format!("{} a column", duration(ns)),
         (Some(ns), _) => format!("{} a column, line up to the worst", duration(ns)),
-        (None, 1) => "a column a step".to_owned(),
+        (None, 1) => "1 step a column".to_owned(),
         (None, steps) => format!("{} steps a column, line up to the worst", count(steps)),
     };
     if window.is_log() {

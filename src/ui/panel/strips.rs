@@ -2,7 +2,7 @@
 //! of. A view lists its lines; only those on the screen are drawn and only their series read.
 //!
 //! ```text
-//! ▌steps  a column a step ────────────────────────── 23.4 steps/s    the bars
+//! ▌steps  1 step a column ────────────────────────── 23.4 steps/s    the bars
 //!         1,105                          ▲                 1,234
 //! ─cpu  /proc/stat ───────────────────────────────────────────────   heading
 //!  machine  1.97 of 2 cores, steal 2.0 %                     0.1 s   fact

@@ -7,7 +7,7 @@
 //!  the run         45.1 J (14.2 to 144) modelled (0 % from counters)
 //!  a step          0.28 J (0.09 to 0.90) modelled    mean of 160 steps
 //!  carbon          — say where the electricity comes from with --region
-//! ─power of the job  a column a step, 3.60 s ───────────────────────────
+//! ─power of the job  1 step a column, 3.60 s ───────────────────────────
 //!  cpu             2.63 W                           modelled, 0.1 s old
 //!  8 W    ⣤⣤⣤⣤⣴⣶⣿⣿⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣤⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤
 //! ─cpu  model: TDP guessed at 4 W a thread, 2.0 of 2 threads ───────────

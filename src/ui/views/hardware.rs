@@ -2,8 +2,8 @@
 //! pressure, input and output, and the program's own counters. What cannot be read says why.
 //!
 //! ```text
-//! ▌steps  a column a step ──────────────────────────────── 24.9 steps/s
-//! ─processor  a column a step, 3.27 s ──────────────────────────────────
+//! ▌steps  1 step a column ──────────────────────────────── 24.9 steps/s
+//! ─processor  1 step a column, 3.27 s ──────────────────────────────────
 //!  machine         1.60 of 2 cores, steal 2.0 %     /proc/stat, 0.1 s old
 //!  2 cores⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿
 //!   0  87%⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣶⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶

@@ -2,8 +2,8 @@
 //! page faults, and whether it leaks.
 //!
 //! ```text
-//! ▌steps  a column a step ──────────────────────────────── 24.9 steps/s
-//! ─memory  a column a step, 3.27 s ─────────────────────────────────────
+//! ▌steps  1 step a column ──────────────────────────────── 24.9 steps/s
+//! ─memory  1 step a column, 3.27 s ─────────────────────────────────────
 //!  leak            +1.20 MiB a step (95 %: 1.15 to 1.26), 230 steps
 //!  live            212 MiB, at its peak 512 MiB
 //!  512 MiB⣀⣀⣤⣤⣶⣶⣿⣿⣀⣀⣤⣤⣶⣶⣿⣿⣀⣀⣤⣤⣶⣶⣿⣿⣀⣀⣤⣤⣶⣶⣿⣿

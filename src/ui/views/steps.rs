@@ -1,7 +1,7 @@
 //! Where the time of each step goes: the bars, large, and the step under the cursor read out below.
 //!
 //! ```text
-//!  steps  a column a step ──────────────────────── 23.4 steps/s    steps.rs, step_chart.rs
+//!  steps  1 step a column ──────────────────────── 23.4 steps/s    steps.rs, step_chart.rs
 //!  60 ms┤              ▲
 //!       │▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 //!  ! spike  ◔ partial batch  ◆ mark                                flags.rs
