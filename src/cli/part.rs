@@ -89,7 +89,7 @@ impl PartArguments {
         let from_ns = self.from.map(|from| find("--from", from)).transpose()?;
         let until_ns = self.until.map(|until| find("--until", until)).transpose()?;
         if from_ns.zip(until_ns).is_some_and(|(from_ns, until_ns)| from_ns >= until_ns) {
-            return Err(UsageError::told(format!("--from is not before --until: {covers}")));
+            return Err(UsageError::told(format!("--from must be before --until: {covers}")));
         }
         let word = |at: Option<(Moment, u64)>, word: &str| {
             at.map(|(moment, t_ns)| format!("{word} {}", moment.words(store, t_ns)))

@@ -122,7 +122,7 @@ fn times_since_the_start(survey: &Survey, rows: &Rows<'_>) -> Result<(), ImportE
         if values.only_rises() && last_ns > survey.usual_ns() {
             let Mapping { role, column, scale, .. } = mapping;
             return Err(rows.table.useless(format!(
-                "{column} rises in each of {} rows, to {} in line {}, where a step takes {}: it seems to count since the start. If so, say --column \"cumulative:{role}={column}:{}\"",
+                "{column} rises in each of {} rows, to {} in line {}, where a step takes {}: it seems to be cumulative. If so, say --column \"cumulative:{role}={column}:{}\"",
                 count(values.readings),
                 duration(last_ns as u64),
                 values.last_line,

@@ -115,7 +115,7 @@ fn tell_rows(survey: &Survey, rows: &Rows<'_>, given: &Given, account: &mut Acco
                 let line = fall.map_or_else(String::new, |fall| format!(" (line {})", fall.line));
                 account
                     .guessed
-                    .push(format!("steps are numbered by their rows, as their own numbers start over{line}"));
+                    .push(format!("steps are numbered by their rows, because their own numbers start over{line}"));
             }
         }
     }

@@ -465,9 +465,9 @@ warm-up-steps = 2
         assert_eq!((study.claims[0].expected, study.claims[0].second.measure.as_str()), (Expected::More, "step p90"));
         assert_eq!(study.figures[0].settings.as_deref(), Some(&["b=2".to_owned()][..]));
         for (from, to, line, what) in [
-            ("'b=1'", "'b=3'", 7, "there is no setting b=3; there is: b=1; b=2"),
+            ("'b=1'", "'b=3'", 7, "there is no setting b=3; settings are: b=1; b=2"),
             ("'step p90'", "'epochs'", 8, "step p50 and epochs cannot be compared"),
-            ("'step p90'", "'step p91'", 8, "nothing called step p91 is measured"),
+            ("'step p90'", "'step p91'", 8, "there is no measure step p91"),
             ("'more'", "'much'", 9, "unknown variant"),
         ] {
             let error = shown(claim.replace(from, to)).unwrap_err();
@@ -482,7 +482,7 @@ warm-up-steps = 2
             assert!(error.starts_with(&format!("line {line}: ")) && error.contains(what), "{error}");
         }
         let wrong = WHOLE.replace("step p50", "step p51");
-        assert!(checked(&wrong, false).unwrap_err().contains("nothing called step p51 is measured"));
+        assert!(checked(&wrong, false).unwrap_err().contains("there is no measure step p51"));
         let wrong = WHOLE.replace(r#""width=16,batch=a" = 2.5"#, "x = 2.5");
         assert!(checked(&wrong, false).unwrap_err().contains("line 23: there is no setting x"));
     }

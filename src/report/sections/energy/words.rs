@@ -108,7 +108,7 @@ pub fn doubt_in_words(doubt: &Doubt) -> String {
     let Doubt { compared, apart, counted_joules, integrated_joules } = *doubt;
     let (counted, added_up) = (unit(counted_joules, "J"), unit(integrated_joules, "J"));
     format!(
-        "its counter and its power are over 25 % apart in {apart} of {compared} half minutes, at worst {counted} and {added_up}"
+        "its counter and its power are over 25 % apart in {apart} of {compared} half-minutes, at worst {counted} and {added_up}"
     )
 }
 
@@ -146,6 +146,6 @@ mod tests {
         assert_eq!(mass(12.0, [6.0, 24.0]), "12 kg CO2e (6 to 24)");
         assert_eq!(mass(0.0, [0.0, 0.0]), "0 ug CO2e (0 to 0)");
         let doubt = Doubt { compared: 4, apart: 1, counted_joules: 187.0, integrated_joules: 327.0 };
-        assert!(doubt_in_words(&doubt).ends_with("in 1 of 4 half minutes, at worst 187 J and 327 J"));
+        assert!(doubt_in_words(&doubt).ends_with("in 1 of 4 half-minutes, at worst 187 J and 327 J"));
     }
 }

@@ -50,7 +50,7 @@ fn whole<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow
         ));
     }
     let allocations = memory.allocations.map_or(Err("not counted by the device's pool".to_owned()), |counter| {
-        value(read, counter).map(|count| format!("{} in a step", quantity(count)))
+        value(read, counter).map(|count| format!("{} per step", quantity(count)))
     });
     lines.push(StripRow::fact("allocations", allocations));
     lines
