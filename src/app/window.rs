@@ -58,7 +58,7 @@ impl Window {
         self.newest
     }
 
-    /// Steps that share each of `width` columns, at least: older steps may be known only together.
+    /// Fewest steps that share each of `width` columns: older steps may be known only together.
     pub fn per_column(&self, steps: &StepTable, width: u64) -> u64 {
         let wanted = if self.is_whole { whole_run(steps, width) } else { self.per_column };
         steps.fitting(self.end(steps), wanted, width)

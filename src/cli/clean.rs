@@ -22,8 +22,9 @@ Examples:
 A live session is never removed. A directory stays, too, if it contains anything but a session's own files, if it was \
 renamed or copied, or if another machine may be writing to it. Recordings and logs stay.
 
-Without this command, the session of a program that ended well is removed a week later, when a new session begins. That of a \
-program that was killed or failed stays. All ended sessions together take at most 1 GiB, or a quarter of a small disk.";
+Without this command, the session of a program that ended well is removed a week later, when a new session begins. \
+If the program was killed or failed, its session stays. All ended sessions together take at most 1 GiB, or a quarter \
+of a small disk.";
 
 /// Remove ended sessions by age and total size
 #[derive(Debug, clap::Args)]

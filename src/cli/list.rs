@@ -106,7 +106,7 @@ struct Row {
     cells: [String; 6],
     /// The text after the cells.
     tail: Tail,
-    /// Why the program died, on lines of its own.
+    /// Why the program died, on separate lines.
     died: Option<String>,
 }
 

@@ -1,5 +1,5 @@
 //! Stacks of `--stacks`, counted by their paths until the end of the file: forms that draw flames get them with the time that they
-//! stand for, and others leave them out.
+//! represent, and others leave them out.
 
 use std::collections::{BTreeMap, HashMap};
 

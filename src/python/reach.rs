@@ -65,7 +65,7 @@ struct Python {
     parents_words: Vec<String>,
 }
 
-/// A child by fork has no answer of its own: it is what its parent is.
+/// A forked child has no answer: it is what its parent is.
 fn is_reached(python: &Python, answers: &BTreeMap<u32, Answer>) -> bool {
     let is_fork = python.words == python.parents_words;
     answers.contains_key(&python.pid) || is_fork && answers.contains_key(&python.parent)

@@ -32,7 +32,7 @@ const DEEPEST: usize = 6;
 /// When the folder cannot be opened.
 pub(super) fn in_use(package: &Path) -> io::Result<File> {
     let folder = File::open(package)?;
-    // Who cannot lock or date it, uses it all the same.
+    // A process that cannot lock or date it uses it anyway.
     let _ = folder.try_lock_shared();
     let _ = folder.set_modified(SystemTime::now());
     Ok(folder)

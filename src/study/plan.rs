@@ -28,7 +28,7 @@ pub struct Study {
     pub claims: Vec<Claim>,
     /// Figures to draw.
     pub figures: Vec<FigurePlan>,
-    /// Grams of CO2-equivalent a kilowatt-hour, for carbon; without it there is none.
+    /// Grams of CO2-equivalent per kilowatt-hour; without it, carbon is unknown.
     pub carbon_g_per_kwh: Option<f64>,
 }
 

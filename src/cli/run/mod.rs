@@ -128,7 +128,7 @@ pub(super) struct RunArguments {
 }
 
 impl RunArguments {
-    /// `--record`, `--keep`, `--force` and `--wait` behind a training's name mean what they mean before it. To the training
+    /// `--record`, `--keep`, `--force` and `--wait` mean the same after a training's name as before it. To the training
     /// itself `--record` would say to write that file instead of publishing, and there would be nothing to watch.
     fn take_own_from_words(&mut self) -> anyhow::Result<()> {
         self.force |= take_flag(&mut self.words, "--force");

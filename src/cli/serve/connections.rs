@@ -46,7 +46,7 @@ struct Client {
 }
 
 enum State {
-    /// Of what it asks for this has come.
+    /// The part of its request that has arrived.
     Asking(Vec<u8>),
     Waiting {
         answer: Receiver<Answer>,

@@ -67,7 +67,7 @@ impl Session {
                 Ok(first) => {
                     let body = self.figures();
                     for answer in std::iter::once(first).chain(asking.try_iter()) {
-                        // Who asked may have left.
+                        // The client may have left.
                         let _ = answer.send(Answer { status: "200 OK", content_type: OPENMETRICS, body: body.clone() });
                     }
                 }

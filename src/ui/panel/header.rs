@@ -102,7 +102,7 @@ fn draw_facts(sheet: &mut Sheet<'_>, scene: &Scene<'_>, state: &str, style: Styl
     }
     facts.push((elapsed(scene.store.elapsed_ns()), theme.plain()));
     let total = |facts: &[(String, Style)]| facts.iter().map(|(text, _)| width(text) + width(separator)).sum::<u16>();
-    // Who it is needs room too.
+    // The run's name needs room, too.
     let room = sheet.width().saturating_sub(sheet.width() / 3);
     while facts.len() > 1 && total(&facts) > room {
         facts.pop();

@@ -157,7 +157,7 @@ pub struct Epoch {
 /// Carbon of the total.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Carbon {
-    /// Kilograms of CO2-equivalent: value, at least, at most.
+    /// Kilograms of CO2-equivalent: value, lower and upper bound.
     pub kilograms: Option<[f64; 3]>,
     /// The intensity it is computed with.
     pub intensity: Option<Intensity>,
