@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! table.csv ─▶ input.rs ─▶ lines.rs ─▶ cells.rs ─▶ table.rs ─▶ rows.rs ─▶ survey.rs, doubts.rs ─▶ steps.rs ─┐
-//! given and guessed roles: mapping.rs, guess.rs ─▶ columns.rs ─▶┘          marks.rs ───▶┘         ├─▶ writer.rs
+//!           given and guessed roles: mapping.rs, guess.rs ─▶ columns.rs ─▶┘          marks.rs ───▶┘         ├─▶ writer.rs
 //! trace.json ─▶ input.rs ─▶ chrome ─────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
