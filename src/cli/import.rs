@@ -49,7 +49,7 @@ struct CsvArguments {
     file: PathBuf,
     #[command(flatten)]
     to: To,
-    /// What a column means, where its name does not say so; can be given several times
+    /// What a column means, if its name does not say so; can be given several times
     #[arg(long = "column", value_name = "ROLE=COLUMN[:UNIT]", value_parser = mapping)]
     columns: Vec<Mapping>,
     /// A column to ignore, whatever its name; can be given several times
