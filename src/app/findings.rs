@@ -213,7 +213,7 @@ mod tests {
         }
         seen.dedup();
         assert_eq!(seen, [99, 74, 69, 49, 40, 24]);
-        assert_eq!(app.notice(), Some("nothing was found before this step"));
+        assert_eq!(app.notice(), Some("no finding before this step"));
         press(&mut app, Key::Char(']'));
         assert_eq!(app.window().cursor(), Some(40));
         assert!(app.notice().is_some_and(|text| text.starts_with("spikes: step 41 took ")), "{:?}", app.notice());
