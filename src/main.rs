@@ -5,7 +5,7 @@ use std::process::ExitCode;
 #[cfg(feature = "workloads")]
 use gnntop_workloads::{EndsWhenRefused, TrackingAllocator};
 
-/// Counts what the built-in trainings allocate, by phase, and ends them with a line where the system has no more to give.
+/// Counts what the built-in trainings allocate, by phase, and ends them with a line when the system has no more memory.
 #[cfg(feature = "workloads")]
 #[global_allocator]
 static ALLOCATOR: TrackingAllocator<EndsWhenRefused<std::alloc::System>> =

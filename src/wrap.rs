@@ -1,5 +1,5 @@
 //! Text cut between words into lines, for the screen and for reports. White space of any kind counts as one space, so that
-//! no text makes lines of its own, and a word longer than a line has one to itself.
+//! a text cannot break lines itself, and a word longer than a line gets its own.
 
 use textwrap::core::Fragment;
 use textwrap::wrap_algorithms::wrap_first_fit;
@@ -11,7 +11,7 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     if words.is_empty() { Vec::new() } else { lines(&words, &[columns as f64]) }
 }
 
-/// Text behind `first`, in lines of at most `columns` columns; the lines after the first one begin with `rest`.
+/// Text after `first`, in lines of at most `columns` columns; the lines after the first one begin with `rest`.
 pub fn hanging(first: &str, rest: &str, text: &str, columns: usize) -> String {
     let words: Vec<Word<'_>> = text.split_whitespace().map(Word).collect();
     let room = [first, rest].map(|before| columns.saturating_sub(before.width()) as f64);

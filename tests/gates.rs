@@ -84,7 +84,7 @@ fn rules_come_from_a_file_too() {
     assert_eq!((ran.code, ran.out.lines().count()), (Some(3), 2), "{ran:?}");
     sessions.file("wrong.txt", b"max backward.p50=25ms\nfaster!\n");
     let wrong = sessions.run(["check", "a.gnntop", "--rules", "wrong.txt"]);
-    assert!(wrong.code == Some(2) && wrong.err.contains("wrong.txt, line 2: a line is max RULE"), "{wrong:?}");
+    assert!(wrong.code == Some(2) && wrong.err.contains("wrong.txt, line 2: write each line"), "{wrong:?}");
     sessions.file("empty.txt", b"# nothing yet\n");
     assert_eq!(sessions.run(["check", "a.gnntop", "--rules", "empty.txt"]).code, Some(2));
 }

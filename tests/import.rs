@@ -55,7 +55,7 @@ fn only_the_rows_that_count_are_steps_and_what_is_said_is_in_the_recording() {
         assert_eq!(sessions.run(words).code, Some(2), "{wrong:?}");
     }
     let none = sessions.run(["import", "csv", "t.csv", "-o", "u.gnntop", "--only", "phase=7"]);
-    none.refused("no rows that count");
+    none.refused("no rows match --only");
 }
 
 #[test]
@@ -92,11 +92,11 @@ fn what_is_no_table_of_steps_is_refused_with_its_place() {
     };
     refused("", &[], "is empty");
     refused("a\n1\n", &[], "no column has a step's duration");
-    refused("step_ms\n", &[], "no rows below the head");
+    refused("step_ms\n", &[], "no rows below the header");
     refused("step_ms\n5\nfast\n", &[], "line 3: step_ms is \"fast\", which is not a time");
     refused("step_ms\n-5\n", &[], "line 2: step_ms is \"-5\"");
     refused("step_ms\ninf\n", &[], "which is not a time");
-    refused("step_ms,a\n1\n2,3\n", &[], "line 2 has 1 cell, the head names 2 columns");
+    refused("step_ms,a\n1\n2,3\n", &[], "line 2 has 1 cell, but the header names 2 columns");
     refused("step_ms\n1\n", &["--column", "loss=l"], "has no column \"l\"; it has step_ms");
     refused("step_ms\n1\n", &["--marks", "gc=nowhere.csv"], "cannot read nowhere.csv");
     let ran = sessions.run(["import", "csv", "t.csv", "-o", "t.gnntop", "--column", "banana=l"]);

@@ -114,7 +114,7 @@ fn a_part_that_is_none_is_refused_with_what_there_is() {
     refused(&["--from", "step 9000"], &["--from is outside the run", covers, "steps 1 to 800"]);
     refused(&["--from", "2h"], &["--from is outside the run", covers]);
     refused(&["--from", "2026-01-01 12:00"], &["--from is outside the run", covers]);
-    refused(&["--from", "10s", "--until", "5s"], &["--from is not before --until", covers]);
+    refused(&["--from", "10s", "--until", "5s"], &["--from must be before --until", covers]);
     refused(&["--from", "10s", "--until", "10.001s"], &["no step ended from 10s in to 10s in", covers]);
     refused(&["--from", "0"], &["no step ended before 0s in", covers]);
     refused(&["--until", "10s"], &["give --from"]);

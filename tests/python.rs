@@ -349,7 +349,7 @@ print('left' if i < 1999 else 'never', set(vars()) - before[0] - {'before', 'i'}
     std::thread::sleep(std::time::Duration::from_millis(1500));
     crate::sessions::signal(&viewer, "INT");
     let viewer = Ran::of(&viewer.wait_with_output().unwrap());
-    if viewer.err.contains("this user may not look into it") {
+    if viewer.err.contains("this user may not trace it") {
         eprintln!("skipped: {}", viewer.err);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -372,7 +372,7 @@ fn an_older_python_is_not_joined_and_the_reason_is_said() {
         std::thread::sleep(std::time::Duration::from_millis(1500));
         crate::sessions::signal(&viewer, "INT");
         let viewer = Ran::of(&viewer.wait_with_output().unwrap());
-        let reasons = ["only 3.14 and newer can be joined", "this user may not look into it"];
+        let reasons = ["only 3.14 and newer can be joined", "this user may not trace it"];
         assert!(reasons.iter().any(|reason| viewer.err.contains(reason)), "{viewer:?}");
     }
     child.kill().unwrap();

@@ -99,7 +99,7 @@ fn q_gives_the_prompt_back_and_the_program_goes_on() {
     let mut running = Running::start_with(&sessions, &["--record", "a.gnntop"], LIVES);
     running.wait_for_view();
     running.press(b"q");
-    running.wait_for("sh goes on as process ");
+    running.wait_for("sh keeps running as process ");
     running.wait_for("gnntop attach ");
     running.wait_for("gnntop stop ");
     assert_eq!(running.exit_code(), 0);
@@ -115,7 +115,7 @@ fn large_q_and_wait_stay_for_the_exit_code() {
         let mut running = Running::start_with(&sessions, options, LIVES);
         running.wait_for_view();
         running.press(key);
-        running.wait_for("sh goes on as process ");
+        running.wait_for("sh keeps running as process ");
         let_end(&sessions);
         running.wait_for("sh ended with exit code 3");
         assert_eq!(running.exit_code(), 3);
@@ -128,7 +128,7 @@ fn control_c_while_waiting_ends_the_program() {
     let mut running = Running::start(&sessions, "for _ in $(seq 2400); do sleep 0.05; done");
     running.wait_for_view();
     running.press(b"Q");
-    running.wait_for("sh goes on as process ");
+    running.wait_for("sh keeps running as process ");
     running.press(b"\x03");
     assert_eq!(running.exit_code(), 130);
 }
@@ -141,7 +141,7 @@ fn control_c_in_the_view_asks_and_twice_of_it_ends_nothing() {
     running.press(b"\x03");
     running.wait_for("d detach");
     running.press(b"\x03");
-    running.wait_for("sh goes on as process ");
+    running.wait_for("sh keeps running as process ");
     assert_eq!(running.exit_code(), 0);
     let_end(&sessions);
 }

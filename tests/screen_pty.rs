@@ -80,7 +80,7 @@ fn looking_at_a_live_run() {
     terminal.wait_for("frozen");
     session.publish_steps(101, 20);
     terminal.press("?");
-    terminal.wait_for("quit the viewer; the run goes on");
+    terminal.wait_for("quit the viewer; the run continues");
     terminal.press("\u{1b}");
     terminal.wait_for("phases");
     assert!(terminal.text().contains("step 100"), "nothing moves while frozen\n{}", terminal.text());
@@ -189,7 +189,7 @@ fn noise_takes_no_key_along() {
         // Longer than the rest is waited for.
         std::thread::sleep(Duration::from_millis(700));
         terminal.press("?");
-        terminal.wait_for("quit the viewer; the run goes on");
+        terminal.wait_for("quit the viewer; the run continues");
         terminal.press("\u{1b}");
         terminal.wait_for("phases");
     }

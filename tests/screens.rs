@@ -242,7 +242,7 @@ fn percentiles() {
     insta::assert_snapshot!("percentiles_80x24", screen(&mut app, 80, 24));
     insta::assert_snapshot!("percentiles_60x15", screen(&mut app, 60, 15));
     press(&mut app, &[Key::Char('p')]);
-    assert!(screen(&mut app, 80, 24).contains("a column a step"));
+    assert!(screen(&mut app, 80, 24).contains("1 step a column"));
 }
 
 /// A replay at twice the speed.

@@ -110,7 +110,7 @@ fn a_bounded_recording_counts_what_every_event_does() {
     for table in ["phases", "spans"] {
         assert_eq!(counts(&small[table]), counts(&all[table]), "{table}");
     }
-    for (out, keep, why) in [("b.gnntop", "1M", "give 16.0 MiB or more"), ("-", "1G", "--keep and --slow need a file")]
+    for (out, keep, why) in [("b.gnntop", "1M", "give 16.0 MiB or more"), ("-", "1G", "--keep and --slow cannot write")]
     {
         let ran = sessions.run(["record", "long.gnntop", "-o", out, "--keep", keep]);
         assert!(ran.code == Some(2) && ran.err.contains(why), "{ran:?}");

@@ -396,7 +396,7 @@ fn a_gpu_without_an_energy_counter_is_told_by_its_power() {
     assert!(shown.contains("61 W  ") && shown.contains("1.16 kJ +-5.0 % measured~"), "19 s of 61 W: {shown}");
     assert!(shown.contains("a mean over a second, added up"), "{shown}");
     assert!(shown.contains("— only root may read") && shown.contains("— this NVIDIA driver has no"), "{shown}");
-    assert!(shown.contains("not in it       cpu, memory"), "{shown}");
+    assert!(shown.contains("not included    cpu, memory"), "{shown}");
 }
 
 #[test]

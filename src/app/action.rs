@@ -36,21 +36,21 @@ pub enum Action {
         /// The time.
         now: Duration,
     },
-    /// The source was asked and handed its items to the store.
+    /// The source was polled and passed its items to the store.
     Polled {
-        /// What is known about the source now.
+        /// The source's status now.
         status: Status,
         /// Whether anything came.
         changed: bool,
     },
-    /// The source of the session to compare with was asked and handed its items to that session's store.
+    /// The source of the session to compare with was polled and passed its items to that session's store.
     OtherPolled {
-        /// What is known about that source now.
+        /// That source's status now.
         status: Status,
         /// Whether anything came.
         changed: bool,
     },
-    /// The run's newest steps were looked at.
+    /// The run's newest steps were judged.
     Judged(Box<Judgement>),
     /// The run's energy was computed again.
     EnergyTold(Box<EnergyTold>),

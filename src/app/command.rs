@@ -1,4 +1,4 @@
-//! What keys ask for, and what that is called in the settings.
+//! The commands of keys, and their names in the settings.
 
 use super::view::View;
 
@@ -17,9 +17,9 @@ pub enum Command {
     ToggleHelp,
     /// Leave what is shown for what was before.
     Back,
-    /// Stop or go on taking in data.
+    /// Stop taking in data, or continue.
     ToggleFreeze,
-    /// Stop or go on replaying.
+    /// Pause the replay, or continue it.
     TogglePause,
     /// Move the replay by one frame.
     StepFrame {
@@ -200,6 +200,6 @@ fn either(yes: bool, name: &'static str, otherwise: &'static str) -> &'static st
 }
 
 fn show_name(view: View) -> &'static str {
-    // Views that are opened on top of another one have commands of their own, except for these two.
+    // Views that are opened on top of another one have their own commands, except for these two.
     if view.key().is_some() || matches!(view, View::Marks | View::Stacks) { view.name() } else { "" }
 }

@@ -17,7 +17,7 @@ const REST: Duration = Duration::from_secs(2);
 /// A session to compare with.
 #[derive(Default)]
 pub struct Other {
-    /// What is known of it. Its source writes it; the compare view reads the rank that is looked at.
+    /// Its history. Its source writes it; the compare view reads the selected rank.
     pub run: Run,
     status: Status,
     comparison: Option<(Comparison, Seen)>,
@@ -45,12 +45,12 @@ impl Seen {
 }
 
 impl Other {
-    /// What is known of the session, or of the rank, to compare with.
+    /// The history of the session, or of the rank, to compare with.
     pub fn store(&self) -> &Store {
         self.run.store()
     }
 
-    /// What is known about its source.
+    /// The status of its source.
     pub fn status(&self) -> &Status {
         &self.status
     }

@@ -1,4 +1,4 @@
-//! What is known about the source, and for how long it has said nothing or the picture has been frozen.
+//! The status of the source, and how long it has been silent or the picture frozen.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use gnntop_analysis::source::{State, Status};
 /// Without news for this long, a live run is called silent. Sensors alone send ten readings a second.
 const SILENT_AFTER: Duration = Duration::from_secs(2);
 
-/// What is known about the source. Times count from the start of the screen.
+/// The status of the source. Times count from the start of the screen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Feed {
     status: Status,
     now: Duration,
-    /// When something last came.
+    /// When data last arrived.
     heard_at: Duration,
     frozen_at: Option<Duration>,
 }
@@ -46,7 +46,7 @@ impl Feed {
         self.status.transport.is_some_and(|transport| transport.paused)
     }
 
-    /// Whether data comes, and so can be frozen.
+    /// Whether data arrives, and so can be frozen.
     pub(super) fn is_live(&self) -> bool {
         let ended = matches!(self.status.state, State::Ended(_));
         !self.is_replay() && (!ended || self.frozen_at.is_some())
@@ -57,7 +57,7 @@ impl Feed {
         self.status.transport.map_or(0, |transport| transport.position_ns)
     }
 
-    /// Time has passed; whether that is to be seen.
+    /// Time has passed; returns whether that is visible.
     pub(super) fn tick(&mut self, now: Duration) -> bool {
         let shown = |feed: &Self| [feed.frozen_for(), feed.silent_for()].map(|time| time.map(|time| time.as_secs()));
         let before = shown(self);
@@ -75,7 +75,7 @@ impl Feed {
         is_news
     }
 
-    /// Stops or goes on taking in data.
+    /// Stops taking in data, or continues.
     pub(super) fn toggle_freeze(&mut self) {
         self.frozen_at = if self.frozen_at.is_some() { None } else { Some(self.now) };
         self.heard_at = self.now;

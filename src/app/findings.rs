@@ -1,9 +1,9 @@
-//! What there is to say about the run, which place of a finding is selected, and the way from a finding to its steps.
+//! The findings of the run, the selected place of a finding, and the way from a finding to its steps.
 
 use gnntop_analysis::findings::{Finding, Findings, Judgement, Kind, NotEnough, Occurrence, Over};
 use gnntop_analysis::store::StepTable;
 
-/// What there is to say about the run, and what of it is selected.
+/// The findings of the run, and the selected one.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     judgement: Judgement,
@@ -16,11 +16,11 @@ pub(super) struct Judged {
 /// A line of the findings view.
 #[derive(Clone, Copy, Debug)]
 pub enum FindingLine<'a> {
-    /// What was found.
+    /// The findings.
     Found(&'a Finding),
-    /// What was certain a while ago and is over.
+    /// Findings that were certain a while ago and are gone.
     Over(&'a Over),
-    /// What could not be looked for.
+    /// Findings without enough evidence to decide.
     NotEnough(&'a NotEnough),
 }
 
@@ -107,7 +107,7 @@ impl Judged {
     /// The nearest step after `from`, or before it, at which a finding begins, and what it is.
     pub(super) fn nearest(&self, from: u64, forward: bool, steps: &StepTable) -> Option<(u64, String)> {
         let places = self.findings().found.iter().flat_map(|finding| finding.places.iter().map(move |p| (finding, p)));
-        // Of steps that are known only together, one is selected: going on must not come back to it.
+        // Of steps that are known only together, one is selected: the next search must not return to it.
         let known = |at: u64| steps.known_row(at).map(|row| row.ordinal());
         let places = places.filter_map(|(finding, place)| Some((known(place.ordinals.start)?, finding, place)));
         let next = if forward {
@@ -213,7 +213,7 @@ mod tests {
         }
         seen.dedup();
         assert_eq!(seen, [99, 74, 69, 49, 40, 24]);
-        assert_eq!(app.notice(), Some("nothing was found before this step"));
+        assert_eq!(app.notice(), Some("no finding before this step"));
         press(&mut app, Key::Char(']'));
         assert_eq!(app.window().cursor(), Some(40));
         assert!(app.notice().is_some_and(|text| text.starts_with("spikes: step 41 took ")), "{:?}", app.notice());

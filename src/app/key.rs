@@ -5,7 +5,7 @@ use std::fmt;
 /// A key press, however the terminal reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// A character, as typed: capitals are characters of their own.
+    /// A character, as typed: capitals are separate characters.
     Char(char),
     /// A character with Control held.
     Ctrl(char),
@@ -77,7 +77,7 @@ impl fmt::Display for Key {
             (Some((_, name)), _) => f.write_str(name),
             (None, Self::Char(c)) => write!(f, "{c}"),
             (None, Self::Ctrl(c)) => write!(f, "Ctrl-{}", c.to_ascii_uppercase()),
-            // All keys that are no character stand in the table.
+            // All keys that are not characters are in the table.
             (None, _) => Ok(()),
         }
     }

@@ -120,7 +120,7 @@ impl KeyMap {
         &self.rows
     }
 
-    /// What a key does in this situation; `None` where it does nothing.
+    /// What a key does in this situation; `None` if it does nothing.
     pub fn command(&self, key: Key, situation: &Situation) -> Option<Command> {
         let own = self.rows.iter().filter(|row| row.is_own);
         let others = self.rows.iter().filter(|row| !row.is_own);
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(map.command(Key::Char('q'), &here), Some(Command::ToggleHelp));
         let quit = map.rows().iter().find(|row| row.binding.command == Command::Quit).unwrap();
         assert_eq!(quit.name, "Ctrl-C");
-        // Where it does something else only now and then, the choice wins there and then.
+        // Where it does something else only at times, the choice wins at those times.
         let map = with("pause", &["1"]).unwrap();
         let replay = Situation { replay: true, ..here };
         assert_eq!(map.command(Key::Char('1'), &replay), Some(Command::TogglePause));

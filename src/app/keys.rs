@@ -60,7 +60,7 @@ use Key::{BackTab, Backspace, Char, Ctrl, Down, End, Enter, Esc, Home, Left, Pag
 
 /// All keys. Of several lines with the same key, the first that applies wins.
 pub const BINDINGS: &[Binding] = &[
-    key(&[Char('q'), Ctrl('c')], "q  Ctrl-C", When::Always, Command::Quit, "quit the viewer; the run goes on")
+    key(&[Char('q'), Ctrl('c')], "q  Ctrl-C", When::Always, Command::Quit, "quit the viewer; the run continues")
         .footer("q", "quit")
         .at(Always),
     key(&[Char('Q')], "Q", When::Started, Command::Wait, "leave the view and wait for the program's exit code"),
@@ -109,14 +109,14 @@ pub const BINDINGS: &[Binding] = &[
     key(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps forward"),
     key(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
     key(&[Char('G'), End], "G  End", When::Steps, Command::FollowNewest, "follow the newest step"),
-    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps a column")
+    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps per column")
         .footer("+ -", "zoom"),
     key(
         &[Char('-')],
         "-",
         When::Steps,
         Command::Zoom { inward: false },
-        "more steps a column: the bar is the median, the line the worst",
+        "more steps per column: bar is the median, line the worst",
     ),
     key(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
     key(&[Char('v')], "v", When::Steps, Command::ToggleRange, "start a range at the selected step, or clear it")
@@ -184,14 +184,14 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('c')], "c", When::Device, Command::ToggleClock, "phases by the device's clock, or by the host's")
         .footer("c", "clock"),
     key(&[Char('1')], "1", When::Open, Command::Show(View::Overview), "overview: the run at a glance"),
-    key(&[Char('2')], "2", When::Open, Command::Show(View::Steps), "steps: where the time of each goes"),
+    key(&[Char('2')], "2", When::Open, Command::Show(View::Steps), "steps: where each step's time goes"),
     key(&[Char('3')], "3", When::Open, Command::Show(View::Latency), "latency: percentiles of steps, phases and spans"),
     key(&[Char('4')], "4", When::Open, Command::Show(View::Memory), "memory: live, at its peak, by phase"),
     key(&[Char('5')], "5", When::Open, Command::Show(View::Hardware), "hardware: processor, memory, GPU, queues"),
     key(&[Char('6')], "6", When::Open, Command::Show(View::Energy), "energy: power and energy by component"),
     key(&[Char('7')], "7", When::Open, Command::Show(View::Tracks), "tracks: what each thread does"),
     key(&[Char('8')], "8", When::Open, Command::Show(View::Findings), "findings: what is slow, why, and what to try"),
-    key(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run and another one"),
+    key(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run with another"),
     key(&[Char('R')], "R", When::Ranks, Command::Show(View::Ranks), "ranks: who waits for whom").footer("R", "ranks"),
     key(
         &[Char('P')],
@@ -201,21 +201,21 @@ pub const BINDINGS: &[Binding] = &[
         "pipeline: stages, their bubble, a better split",
     )
     .footer("P", "pipeline"),
-    key(
-        &[Char('m')],
-        "m",
-        When::Open,
-        Command::Show(View::Marks),
-        "marks: how often, and how long steps with one take",
-    ),
+    key(&[Char('m')], "m", When::Open, Command::Show(View::Marks), "marks: how often, and how long their steps take"),
     key(&[Char('f')], "f", When::Open, Command::Show(View::Stacks), "stacks: where in the program the time goes"),
     key(&[Up, Char('k')], "↑  k", When::Stacks, Command::Scroll { lines: -1 }, "the caller of the selected frame"),
     key(&[Down, Char('j')], "↓  j", When::Stacks, Command::Scroll { lines: 1 }, "what it calls most")
         .footer("↑↓", "caller, called")
         .at(FooterPlace::View),
-    key(&[Left, Char('h')], "←  h", When::Stacks, Command::MoveCursor { columns: -1 }, "the frame before, same caller")
-        .footer("←→", "beside")
-        .at(FooterPlace::View),
+    key(
+        &[Left, Char('h')],
+        "←  h",
+        When::Stacks,
+        Command::MoveCursor { columns: -1 },
+        "the previous frame of that caller",
+    )
+    .footer("←→", "beside")
+    .at(FooterPlace::View),
     key(&[Right, Char('l')], "→  l", When::Stacks, Command::MoveCursor { columns: 1 }, "the next frame of that caller"),
     key(
         &[Char('+'), Char('=')],
@@ -241,18 +241,18 @@ pub const BINDINGS: &[Binding] = &[
     key(&[Char('g'), Home], "g  Home", When::Lines, Command::ScrollEnd { bottom: false }, "to the top"),
     key(&[Char('G'), End], "G  End", When::Lines, Command::ScrollEnd { bottom: true }, "to the bottom"),
     key(&[Char('O')], "O", When::Sessions, Command::ToggleSessions, "open another session or recording"),
-    key(&[Char('T')], "T", When::Traceable, Command::AskTrace, "trace: every operator of the next steps, after asking"),
+    key(&[Char('T')], "T", When::Traceable, Command::AskTrace, "trace: every operator of the next steps; asks first"),
     key(&[Char('/')], "/", When::Names, Command::AskFilter, "show only names that contain a text"),
     key(&[Char('t')], "t", When::Always, Command::NextPalette, "the next palette"),
-    key(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run goes on"),
+    key(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run continues"),
     key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "redraw the screen"),
 ];
 
 impl Binding {
-    /// What the line does is called this in the settings.
+    /// The name of the line's action in the settings.
     pub fn action(&self) -> &'static str {
         match (self.command, self.when) {
-            // The way back that `enlarge` has, which would take the place of `enlarge` if it worked everywhere.
+            // The way back from `enlarge`, which would replace `enlarge` if it worked everywhere.
             (Command::Show(View::Overview), When::MainView) => "shrink",
             (command, _) => command.name(),
         }

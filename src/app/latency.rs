@@ -117,12 +117,12 @@ impl Latency {
         self.column = self.column.saturating_add_signed(by).min(QUANTILES.len() - 1);
     }
 
-    /// Forgets the figures, which are of another rank or by another clock; not what they are to be over.
+    /// Forgets the figures, which are of another rank or by another clock; keeps the chosen range.
     pub(super) fn forget_figures(&mut self) {
         self.figures = None;
     }
 
-    /// Brings the figures up to date with the steps that they are to be over.
+    /// Updates the figures to the steps of the chosen range.
     pub(super) fn count(&mut self, phases: ClockedPhases<'_>, selected: Option<Range<u64>>) {
         let total = phases.store().steps().total();
         let range = match (self.over, selected) {

@@ -9,7 +9,7 @@ pub enum Palette {
     /// Quiet colours that stay apart.
     #[default]
     Default,
-    /// Colours that stay apart for people who do not see red and green, or blue and yellow, alike.
+    /// Colours that stay distinct for people with red-green or blue-yellow colour blindness.
     ColorBlind,
     /// Loud colours, black or white ink.
     HighContrast,
@@ -116,7 +116,7 @@ pub enum Background {
 
 impl Background {
     /// What `COLORFGBG` says, which some terminals set to the numbers of their colours (`15;0`); `env` looks up a
-    /// variable. `None` where it says nothing.
+    /// variable. `None` if it says nothing.
     pub fn detect(env: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let value = env("COLORFGBG").unwrap_or_default();
         match value.rsplit(';').next().and_then(|number| number.parse::<u8>().ok()) {

@@ -61,6 +61,6 @@ pub use update::update;
 pub use view::{Extent, Panel, View};
 pub use window::{AXIS_WIDTH, Window};
 
-// What the app holds of the source, in the source's own words: who draws it knows no source.
+// The parts of the source that the app holds, re-exported, so that drawing code does not depend on sources.
 pub use gnntop_analysis::source::catalog::{Entry, EntryKind};
 pub use gnntop_analysis::source::{State, Status, Transport};

@@ -21,7 +21,7 @@ impl Navigation {
         self.views.last().copied().unwrap_or_default()
     }
 
-    /// The view with a key of its own that is shown, or is below what is shown.
+    /// The main view that is shown, or that is below the shown one. A main view has its own key.
     pub(super) fn main_view(&self) -> View {
         self.views.iter().rev().find(|view| view.key().is_some()).copied().unwrap_or_default()
     }
@@ -97,7 +97,7 @@ impl Navigation {
         self.extent().map_or(usize::MAX, |extent| extent.last)
     }
 
-    /// Whether a command scrolls down, and by how many lines; `None` where it does not scroll.
+    /// Whether a command scrolls down, and by how many lines; `None` if it does not scroll.
     pub(super) fn scrolling(&self, command: Command) -> Option<(bool, usize)> {
         Some(match command {
             Command::Scroll { lines } => (lines > 0, lines.unsigned_abs() as usize),

@@ -7,7 +7,7 @@ const NOTICE_FOR: Duration = Duration::from_secs(4);
 /// How long one is shown that comes by itself, when a person may be looking elsewhere.
 const NEWS_FOR: Duration = Duration::from_secs(20);
 
-/// What there is to say at this moment. Times count from the start of the screen.
+/// The message of the moment. Times count from the start of the screen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MessageLine {
     notice: Option<Notice>,
@@ -38,7 +38,7 @@ impl MessageLine {
         self.notice = Some(Notice { text, is_problem, until: now + NOTICE_FOR });
     }
 
-    /// Says how something goes on that takes a while.
+    /// Shows the progress of something that takes a while.
     pub(super) fn say_news(&mut self, text: String, now: Duration) {
         self.notice = Some(Notice { text, is_problem: false, until: now + NEWS_FOR });
     }

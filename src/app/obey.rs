@@ -160,7 +160,7 @@ impl App {
                 self.show_step(at);
                 self.tell(text);
             }
-            None => self.tell(format!("nothing was found {} this step", if forward { "after" } else { "before" })),
+            None => self.tell(format!("no finding {} this step", if forward { "after" } else { "before" })),
         }
     }
 

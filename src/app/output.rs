@@ -24,7 +24,8 @@ impl LogView {
         self.lines_up
     }
 
-    /// Takes in what was read; whether that is news. Who has scrolled up keeps the lines in view while new ones come.
+    /// Takes in what was read; returns whether that is new. If scrolled up, the lines in view stay while new ones
+    /// arrive.
     pub(super) fn read(&mut self, read: Result<Vec<String>, String>) -> bool {
         let (lines, error) = match read {
             Ok(lines) => (lines, None),

@@ -70,7 +70,7 @@ impl<'a> ClockedPhases<'a> {
     /// How long a step took, by the selected measure, in nanoseconds. `None` if the device has not reported it, or the
     /// step has no such number.
     pub fn step_ns(&self, row: StepRow<'a>) -> Option<u64> {
-        // A device knows nothing of batches: what it is measured by comes from the host's row.
+        // A device has no batches: the unit of work is from the host's row.
         self.measure.part(&row, self.by_clock(row)?.period_ns())
     }
 

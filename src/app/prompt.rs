@@ -13,7 +13,7 @@ pub enum Question {
     Position,
     /// Which names to show.
     Filter,
-    /// Whether to leave, and what is to become of the program.
+    /// Whether to leave, and what to do with the program.
     Leaving,
     /// Which steps to trace.
     Trace,
@@ -35,7 +35,7 @@ impl Question {
         match self {
             Self::Position => "90, 1:30, +5, -5, 50% or step 120, then Enter",
             Self::Filter => "part of a name, then Enter; Esc shows all",
-            Self::Leaving => "d detach, it goes on   s stop it   w wait for its end   Esc stay",
+            Self::Leaving => "d detach, it continues   s stop it   w wait for its end   Esc stay",
             Self::Trace => "Enter the next 5 steps, which slows them down   s after a slow step   Esc no",
         }
     }
@@ -85,7 +85,7 @@ impl Prompt {
 /// forward or back with a sign, and `step 120` or `#120` for a step.
 ///
 /// # Errors
-/// If the answer is none of these, says what to type.
+/// If the answer is not one of these, says what to type.
 pub(super) fn position(text: &str, position_ns: u64) -> Result<Control, &'static str> {
     const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or step 120";
     let text = text.trim();

@@ -18,7 +18,7 @@ impl Questions {
         self.open.as_ref()
     }
 
-    /// The part that names must have to be shown; empty where all are.
+    /// The part that names must have to be shown; empty if all are.
     pub(super) fn filter(&self) -> &str {
         match &self.open {
             // While it is being typed it holds already.
@@ -48,7 +48,7 @@ impl Questions {
         self.open = Some(Prompt::new(Question::Filter, self.filter.clone()));
     }
 
-    /// Asks whether the view is to be left, and what is to become of the program.
+    /// Asks whether to leave the view, and what to do with the program.
     pub(super) fn ask_leaving(&mut self) {
         self.open = Some(Prompt::new(Question::Leaving, String::new()));
     }

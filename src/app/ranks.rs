@@ -34,7 +34,7 @@ impl App {
         self.message.say(text, false, self.feed.now());
     }
 
-    /// Forgets what was only true of the steps that were looked at.
+    /// Forgets what was only true of the steps shown so far.
     pub(super) fn forget_steps(&mut self) {
         (self.judged, self.energy) = Default::default();
         self.presentation.take_highlight();

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::questions::Questions;
 use gnntop_analysis::source::catalog::Entry;
 
-/// What there is to choose from.
+/// The entries to choose from.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sessions {
     /// Whether there can be a choice at all.

@@ -1,4 +1,4 @@
-//! What decides whether a key does something: conditions, and the facts about the screen that they are held against.
+//! What decides whether a key does something: conditions, and the facts about the screen that they check.
 
 use super::view::{Panel, View};
 
@@ -29,7 +29,7 @@ pub enum When {
     Stages,
     /// The overview is on the screen.
     Overview,
-    /// A view with a key of its own other than the overview is on the screen.
+    /// A main view other than the overview is on the screen.
     MainView,
     /// The latency view is on the screen.
     Latency,
@@ -49,7 +49,7 @@ pub enum When {
     Frozen,
     /// The source is a replay.
     Replay,
-    /// The source is a replay that goes on.
+    /// The source is a replay that is not paused.
     Playing,
     /// The source is a paused replay.
     Paused,

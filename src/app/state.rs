@@ -35,7 +35,7 @@ use gnntop_analysis::store::{PhaseSlot, StepStatistics};
 /// Everything the screen shows.
 #[derive(Default)]
 pub struct App {
-    /// What is known of the run. The source writes it; the panels read the store of the rank that is looked at.
+    /// The run's history. The source writes it; the panels read the store of the selected rank.
     pub run: Run,
     pub(super) feed: Feed,
     pub(super) navigation: Navigation,
@@ -59,7 +59,7 @@ pub struct App {
 }
 
 impl App {
-    /// An app that knows nothing yet; `has_log` when there is a log of the program's output.
+    /// An app without data; `has_log` if there is a log of the program's output.
     pub fn new(has_log: bool) -> Self {
         Self::with(has_log, Preferences::default())
     }
@@ -112,7 +112,7 @@ impl App {
         self.dirty = false;
     }
 
-    /// What is known about the source.
+    /// The status of the source.
     pub fn status(&self) -> &Status {
         self.feed.status()
     }
@@ -132,7 +132,7 @@ impl App {
         self.navigation.view()
     }
 
-    /// The view with a key of its own that is shown, or is below what is shown.
+    /// The main view that is shown, or that is below the shown one.
     pub fn main_view(&self) -> View {
         self.navigation.main_view()
     }
@@ -142,8 +142,8 @@ impl App {
         self.navigation.focus()
     }
 
-    /// The line of `view` that is selected or, where nothing can be selected, the first one shown. It may lie beyond the
-    /// last one there is by now.
+    /// The line of `view` that is selected or, where nothing can be selected, the first one shown. It may be beyond
+    /// the last one.
     pub fn line(&self, view: View) -> usize {
         self.navigation.line(view)
     }
@@ -178,17 +178,17 @@ impl App {
         ClockedPhases::new(self.run.store(), self.presentation.clock(), self.window().measure())
     }
 
-    /// What there is to say about the run, in a line. Empty before the first data.
+    /// The verdict on the run, in a line. Empty before the first data.
     pub fn verdict(&self) -> &str {
         self.judged.verdict()
     }
 
-    /// What there is to say about the run's newest steps.
+    /// The findings of the run's newest steps.
     pub fn judgement(&self) -> &Judgement {
         self.judged.judgement()
     }
 
-    /// What was found in the run's newest steps.
+    /// The findings in the run's newest steps.
     pub fn findings(&self) -> &Findings {
         self.judged.findings()
     }
@@ -244,7 +244,7 @@ impl App {
         self.questions.open()
     }
 
-    /// The part that names must have to be shown; empty where all are.
+    /// The part that names must have to be shown; empty if all are.
     pub fn filter(&self) -> &str {
         self.questions.filter()
     }
@@ -269,7 +269,7 @@ impl App {
         self.output.as_ref()
     }
 
-    /// What there is to say at this moment, such as what a key changed.
+    /// The message of the moment, such as what a key changed.
     pub fn notice(&self) -> Option<&str> {
         self.message.text()
     }

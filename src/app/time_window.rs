@@ -10,7 +10,7 @@ use gnntop_analysis::store::Store;
 const STEPS_IN_VIEW: u64 = 3;
 /// Time in view if there are no steps.
 const WITHOUT_STEPS_NS: u64 = 10_000_000_000;
-/// After this many usual steps without the end of one, the view goes on to now.
+/// After this many usual steps without the end of one, the view moves on to now.
 const SLOW_STEPS: u64 = 2;
 /// Shortest time in view.
 const LEAST_NS: u64 = 1_000;

@@ -86,7 +86,7 @@ impl App {
         self.dirty |= self.feed.polled(status, has_come);
     }
 
-    /// Takes in what there is to say now. The same finding stays selected.
+    /// Takes in new findings. The same finding stays selected.
     fn judged(&mut self, judgement: Judgement) {
         self.count_latency();
         if let Some(line) = self.judged.take(judgement, self.line(View::Findings)) {
@@ -118,7 +118,7 @@ impl App {
         self.energy = Some(told);
     }
 
-    /// Takes in what can be opened now. Who has selected an entry keeps it while others come and go.
+    /// Takes in what can be opened now. A selected entry stays selected while others come and go.
     fn sessions_listed(&mut self, listed: Result<Vec<Entry>, String>) {
         let selected = self.sessions.entry(self.line(View::Sessions), &self.questions).map(|entry| entry.path.clone());
         self.sessions.listed(listed);
@@ -166,7 +166,7 @@ mod tests {
         app
     }
 
-    /// Fills the app's store with a run of so many steps, as a replay that was moved does.
+    /// Fills the app's store with a run of this many steps, as a replay that was moved does.
     fn feed(app: &mut App, steps: u64) {
         app.run = Default::default();
         each_item(&TrainingRun { steps, ..TrainingRun::default() }.bytes(), |item| app.run.apply(item));

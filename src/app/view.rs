@@ -63,7 +63,7 @@ impl View {
         Self::Help,
     ];
 
-    /// The views that have a key of their own: nine digits, and the letters of those that only some runs have.
+    /// The main views, which have their own keys: nine digits, and letters for those that only some runs have.
     pub const MAIN: [Self; 11] = {
         let [one, two, three, four, five, six, seven, eight, nine, ranks, pipeline, ..] = Self::ALL;
         [one, two, three, four, five, six, seven, eight, nine, ranks, pipeline]
@@ -84,12 +84,12 @@ impl View {
         matches!(self, Self::Ranks | Self::Pipeline)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         self.names().0
     }
 
-    /// The view with a key of its own that has this name.
+    /// The main view with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::MAIN.into_iter().find(|view| view.name() == name)
     }

@@ -26,7 +26,7 @@ pub struct Window {
     per_column: u64,
     /// Whether the whole run is in view, however long it gets.
     is_whole: bool,
-    /// Time of a column; `None` where columns are equally many steps.
+    /// Time of a column; `None` if columns are equally many steps.
     ns_per_column: Option<u64>,
     measure: Measure,
     is_log: bool,
@@ -58,7 +58,7 @@ impl Window {
         self.newest
     }
 
-    /// Steps that share each of `width` columns, at least: older steps may be known only together.
+    /// Fewest steps that share each of `width` columns: older steps may be known only together.
     pub fn per_column(&self, steps: &StepTable, width: u64) -> u64 {
         let wanted = if self.is_whole { whole_run(steps, width) } else { self.per_column };
         steps.fitting(self.end(steps), wanted, width)
@@ -69,7 +69,7 @@ impl Window {
         self.ns_per_column.is_some()
     }
 
-    /// The time of each of `width` columns; `None` where columns are equally many steps.
+    /// The time of each of `width` columns; `None` if columns are equally many steps.
     pub fn ns_per_column(&self, steps: &StepTable, width: u64) -> Option<u64> {
         self.ns_per_column.map(|ns| if self.is_whole { whole_run_ns(steps, width) } else { ns })
     }
@@ -201,7 +201,7 @@ impl Window {
         } else {
             self.newest = Some(newest);
         }
-        // The window never begins before the oldest step: a half-empty picture helps nobody.
+        // The window never begins before the oldest step: a half-empty picture is of no use.
         let least = self.newest_from(0, steps, width);
         self.newest = self.newest.map(|newest| newest.max(least).min(last));
     }
@@ -261,7 +261,7 @@ impl Window {
         self.anchor = self.cursor;
     }
 
-    /// Puts half or twice as much into a column, at most so much that all is in view.
+    /// Puts half or twice as much into a column, at most until everything is in view.
     pub(super) fn zoom(&mut self, inward: bool, steps: &StepTable, width: u64) {
         match self.ns_per_column(steps, width) {
             Some(ns) => {

@@ -1,5 +1,5 @@
-//! Under which energy and carbon are computed: by flag, else by the settings file. A recording holds raw readings, so all of it
-//! can be changed afterwards.
+//! The assumptions behind energy and carbon: from flags, else from the settings file. A recording holds raw readings,
+//! so they can all be changed afterwards.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use gnntop_analysis::energy::{Assumptions, Basis, IntensitySeries};
 
-/// Of a longer file the rest is not read.
+/// The rest of a longer file is not read.
 const LONGEST_FILE: u64 = 16 << 20;
 
 /// Watts, and grams per kilowatt-hour, must be within these.
@@ -18,7 +18,7 @@ const NUMBERS: std::ops::RangeInclusive<f64> = 0.0..=1e6;
 /// Energy of a building per joule of its machines must be within these.
 const PUES: std::ops::RangeInclusive<f64> = 1.0..=10.0;
 
-/// What is assumed about power and electricity.
+/// Assumptions about power and electricity.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args, Deserialize)]
 #[command(next_help_heading = "Energy and carbon")]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -38,10 +38,10 @@ pub(super) struct EnergyArguments {
     /// Grams of CO2-equivalent per kilowatt-hour, instead of the region's figure
     #[arg(long, value_name = "G", value_parser = number)]
     pub carbon_intensity: Option<f64>,
-    /// The same over time, as lines of `TIME,G`, such as `2026-11-21T10:00:00Z,31.5`
+    /// Carbon intensity over time, as lines of `TIME,G`, such as `2026-11-21T10:00:00Z,31.5`
     #[arg(long, value_name = "FILE", conflicts_with = "carbon_intensity")]
     pub carbon_intensity_file: Option<PathBuf>,
-    /// What counts as carbon: `lifecycle`, or `direct` for emissions at the power plant [default: lifecycle]
+    /// Emissions to count: `lifecycle`, or `direct` for those at the power plant [default: lifecycle]
     #[arg(long)]
     pub basis: Option<Basis>,
     /// Power usage effectiveness: the building's energy per joule of its machines, 1 or more [default: 1]
@@ -83,7 +83,7 @@ impl EnergyArguments {
         }
     }
 
-    /// The assumptions, checked: a region that nobody knows is an error, not a missing number.
+    /// The assumptions, checked: an unknown region is an error, not a missing number.
     ///
     /// # Errors
     /// If a number or the region is invalid, with what to give.
@@ -127,7 +127,7 @@ fn series(path: &Path) -> Result<Arc<IntensitySeries>, String> {
 }
 
 const NUMBER_HINT: &str = "give a number from 0 to a million";
-const PUE_HINT: &str = "give a number from 1 to 10, such as 1.1 of a large data centre";
+const PUE_HINT: &str = "give a number from 1 to 10, such as 1.1 for a large data centre";
 
 fn number(text: &str) -> Result<f64, String> {
     within(&NUMBERS, text.parse().unwrap_or(f64::NAN), NUMBER_HINT)

@@ -1,4 +1,4 @@
-//! `gnntop attach`, and `gnntop` alone: watch a session that is going on, or one that has ended.
+//! `gnntop attach`, and `gnntop` alone: watch a live session, or one that has ended.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ Examples:
   gnntop attach 4711          by process id; joins a running Python 3.14 or newer until you leave, and shows the hardware
                               of any other program that does not publish
   gnntop attach pna           by name
-  gnntop attach job-17        all ranks of a run, by its id or any of its sessions; `R` compares them
+  gnntop attach job-17        all ranks of a run, by its id or that of any of its sessions; `R` compares them
   gnntop attach pna --against before.gnntop
                               compare two runs; `9` shows them side by side
   gnntop attach /run/user/1000/gnntop/pna-4711-5f3a90c2
@@ -57,7 +57,7 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     screen::show_against(source, arguments.against.as_deref(), &settings, log)
 }
 
-/// What is meant: a session, a recording or a process; where there is no such session, the only program of this name that
+/// The session, recording or process that is meant; without such a session, the only program of this name that
 /// `gnntop run` has started and that publishes nothing.
 fn meant(named: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
     target::resolve(named, dir).or_else(|error| {
@@ -83,7 +83,7 @@ fn log_of(target: &Target) -> Option<PathBuf> {
     run::of_process(pid)?.log
 }
 
-/// Does `gnntop` alone: opens the only live session, offers what there is to choose from, or says how to get one.
+/// Does `gnntop` alone: opens the only live session, offers a choice, or says how to get a session.
 pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(arguments)?;
     let dir = discover::sessions_dir();
@@ -99,7 +99,7 @@ pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
         }
         Err(TargetError::NoSession { dir }) => {
             output::say(&format!("No live sessions in {}.", dir.display()))?;
-            output::say("Start a training with `gnntop run pna`, watch any program with `gnntop run -- CMD`,")?;
+            output::say("Start a training run with `gnntop run pna`, watch any program with `gnntop run -- CMD`,")?;
             output::say("play a recording with `gnntop replay FILE`, or see `gnntop --help`.")?;
             Ok(SUCCESS)
         }

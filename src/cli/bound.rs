@@ -1,5 +1,6 @@
-//! `--keep` and `--slow`: a recording that stays small. When it gets too large, its newest part is copied behind a summary of all that
-//! came before, and the copy replaces it. This goes on beside the recording, a little at a time.
+//! `--keep` and `--slow`: a recording that stays small. When it gets too large, its newest part is copied after a
+//! summary of everything before it, and the copy replaces it. The copy is made a little at a time while the recording
+//! continues.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,13 +15,13 @@ use tempfile::NamedTempFile;
 use super::new_file::NewFile;
 use super::recorded::Recorded;
 
-/// Smallest size: below, summaries take more than events.
+/// Smallest size: below it, summaries take more than events.
 const LEAST: u64 = 16 << 20;
-/// Steps that `--slow` keeps at most.
+/// Most steps that `--slow` keeps.
 const MOST_SLOWEST: u32 = 10_000;
 /// How long to copy between two looks at the session.
 const BUDGET: Duration = Duration::from_millis(100);
-/// What is left to copy is copied at once when it is so little, in bytes.
+/// The rest is copied at once when it is at most this many bytes.
 const LITTLE: u64 = 1 << 20;
 
 /// Bounds a recording.
@@ -45,7 +46,7 @@ pub(super) struct Bound {
     limits: Limits,
     /// The size, or what the newest events may take.
     keep: u64,
-    /// A copy begins when the recording has so many bytes.
+    /// A copy begins when the recording has this many bytes.
     begin_at: u64,
     copy: Option<Copy>,
 }
@@ -159,7 +160,7 @@ impl Bound {
 
     fn too_small(&self, needed: u64) -> String {
         format!(
-            "--keep {} is too small for this run, whose summary and newest events take {}: give twice as much or more",
+            "--keep {} is too small for this run, whose summary and newest events take {}: give at least twice as much",
             figures::bytes(self.keep as f64),
             figures::bytes(needed as f64),
         )
@@ -207,7 +208,7 @@ mod tests {
     const STEPS: u64 = 50_000;
     const SPANS: u64 = 40;
 
-    /// Sessions that say a few things each at every look.
+    /// Sessions that each publish a few events at every look.
     struct Slowly {
         sessions: Vec<(u128, StreamReader)>,
         has_more: bool,
@@ -282,7 +283,7 @@ mod tests {
         store
     }
 
-    /// Steps with spans of lengths that nothing foretells.
+    /// Steps with spans of unpredictable lengths.
     fn stream_of(info: &SessionInfo, steps: u64) -> Vec<u8> {
         let mut stream = StreamBuilder::of(info);
         let main = stream.track(TrackRole::Training, "main");

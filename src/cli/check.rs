@@ -24,25 +24,25 @@ Examples:
 A rule is NAME.STATISTIC=LIMIT. Names: phases, gap, step (from its own start), period (with the gap before it), spans;
 steps, graphs, nodes, edges, seeds with per_s; memory and rss with peak; device.forward and the like by a GPU's own clock,
 device.memory and device.reserved with peak. Spaces in names may be written as _ or -. Statistics: p50 or any percentile,
-mean, min, max, sd, share, per_s, peak. A file of rules has one a line, with max or min before it.
+mean, min, max, sd, share, per_s, peak. A file of rules has one rule per line, with max or min before it.
 
-With a baseline, mean, p50 and p90 of the period may be more by --slower at most. It is broken where they are, and chance
-does not explain that they are more at all; where chance may, it is unclear.
+With --baseline, the mean, p50 and p90 of the period may exceed the baseline's by at most --slower. Above that, the rule
+is broken if the 95 % interval of the change is above zero, and unclear if it is not.
 
-Exit codes: 0 all rules are kept, 2 no rule or a name that the recording does not have, 3 one is broken, 4 none is broken
-and one cannot be decided.";
+Exit codes: 0 all rules are kept, 2 no rule or a name that the recording does not have, 3 a rule is broken, 4 none is
+broken and one cannot be decided.";
 
-/// Hold a recording to limits, or to another recording
+/// Check a recording against limits, or against another recording
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckArguments {
     /// The recording
     #[arg(value_name = "FILE")]
     file: String,
-    /// At most so much; can be given several times
+    /// Upper limit, as NAME.STATISTIC=LIMIT; can be given several times
     #[arg(long, value_name = "RULE", value_parser = |text: &str| Rule::parse(text, Bound::Max))]
     max: Vec<Rule>,
-    /// At least so much; can be given several times
+    /// Lower limit, as NAME.STATISTIC=LIMIT; can be given several times
     #[arg(long, value_name = "RULE", value_parser = |text: &str| Rule::parse(text, Bound::Min))]
     min: Vec<Rule>,
     /// A file of rules
@@ -54,10 +54,10 @@ pub(super) struct CheckArguments {
     /// How much slower than the baseline is allowed
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, requires = "baseline")]
     slower: f64,
-    /// Of a run of several ranks, the one to check; rank 0 without it
+    /// For a run of several ranks: the rank to check [default: 0]
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
-    /// Leave out this many steps at the start in shares and rates
+    /// Leave this many steps at the start out of shares and rates
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_steps: u64,
     #[command(flatten)]
@@ -121,7 +121,7 @@ fn rules_in(path: &PathBuf) -> anyhow::Result<Vec<Rule>> {
         let parsed = match line.split_once(' ') {
             Some(("max", rule)) => Rule::parse(rule.trim(), Bound::Max),
             Some(("min", rule)) => Rule::parse(rule.trim(), Bound::Min),
-            _ => Err("a line is max RULE or min RULE".to_owned()),
+            _ => Err("write each line as `max RULE` or `min RULE`".to_owned()),
         };
         parsed.map_err(|why| UsageError::told(format!("{}, line {}: {why}", path.display(), at + 1)))
     };
@@ -136,20 +136,20 @@ fn word(ruling: Ruling) -> &'static str {
     }
 }
 
-/// The rule, what was measured, of what, and how sure that is.
+/// The rule, what was measured, of which steps, and its interval.
 fn line(rule: &Rule, ruling: Ruling, measured: &Measured) -> String {
     let side = if rule.bound == Bound::Max { "max" } else { "min" };
     let Measured { value, interval, population } = measured;
     let found = match value {
         Some(value) => rule.written(*value),
-        None => "too little was recorded for it".to_owned(),
+        None => "not enough was recorded".to_owned(),
     };
     let written = |(low, high): &(f64, f64)| format!("; 95 %: {} to {}", rule.written(*low), rule.written(*high));
     let interval = interval.as_ref().map(written).unwrap_or_default();
     format!("{} {side} {}: {found} (of {population}{interval})", word(ruling), rule.text)
 }
 
-/// Holds a run to a baseline, and says what came of it.
+/// Checks a run against a baseline, and prints the rulings.
 fn against(baseline: &Run, run: &Run, allowed: f64) -> anyhow::Result<Vec<Ruling>> {
     let comparison = compare(&[baseline], &[run], &[50.0, 90.0]);
     for disturbed in &comparison.disturbed {

@@ -1,4 +1,4 @@
-//! `gnntop clean`: removes sessions that have ended, by age and by what they take together.
+//! `gnntop clean`: removes sessions that have ended, by age and by their total size.
 
 use std::io::ErrorKind;
 use std::time::{Duration, SystemTime};
@@ -22,8 +22,9 @@ Examples:
 A live session is never removed. A directory stays, too, if it contains anything but a session's own files, if it was \
 renamed or copied, or if another machine may be writing to it. Recordings and logs stay.
 
-Without this command, the session of a program that ended well is removed a week later, when a new session begins. That of a \
-program that was killed or failed stays. All ended sessions together take at most 1 GiB, or a quarter of a small disk.";
+Without this command, the session of a program that ended well is removed a week later, when a new session begins. \
+If the program was killed or failed, its session stays. All ended sessions together take at most 1 GiB, or a quarter \
+of a small disk.";
 
 /// Remove ended sessions by age and total size
 #[derive(Debug, clap::Args)]
@@ -62,7 +63,7 @@ pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     remove(&sessions, &go, &stay, arguments.dry_run, now)
 }
 
-/// Every session that is proved to have ended, the newest first. Reports what is named like a session and is not one.
+/// Every session that has provably ended, the newest first. Reports what is named like a session and is not one.
 fn ended(sessions: &Sessions) -> Result<Vec<Idle>, Doubt> {
     let look = sessions.look()?;
     let mut left_alone: Vec<(String, Doubt)> = look.others;
@@ -80,7 +81,7 @@ fn ended(sessions: &Sessions) -> Result<Vec<Idle>, Doubt> {
 }
 
 fn leave_alone(name: &str, doubt: &Doubt) {
-    // Somebody else may have removed it meanwhile.
+    // Another process may have removed it meanwhile.
     let is_gone = matches!(doubt, Doubt::System(error) if error.kind() == ErrorKind::NotFound);
     if !matches!(doubt, Doubt::Live) && !is_gone {
         output::note(&format!("left alone: {name}: {doubt}"));
@@ -94,7 +95,7 @@ fn split(ended: Vec<Idle>, arguments: &CleanArguments, now: SystemTime) -> (Vec<
     ended.into_iter().partition(|session| {
         let is_old = arguments.older.is_some_and(|older| age(session, now) > older);
         kept_bytes = kept_bytes.saturating_add(if is_old { 0 } else { session.bytes });
-        // What is older than one that goes does not stay because it is small.
+        // A session that is older than a removed one does not stay because it is small.
         has_room &= arguments.keep_total.is_none_or(|most| kept_bytes <= most);
         !is_old && has_room
     })
@@ -124,7 +125,7 @@ fn remove(sessions: &Sessions, go: &[Idle], stay: &[Idle], dry_run: bool, now: S
     Ok(code)
 }
 
-/// What there is, and what to give.
+/// The ended sessions, and which options to give.
 fn advice(ended: &[Idle], now: SystemTime) -> String {
     let oldest = ended.last().map(|session| figures::elapsed_time(age(session, now)));
     let oldest = oldest.map(|age| format!(", the oldest from {age} ago")).unwrap_or_default();

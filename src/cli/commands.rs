@@ -74,7 +74,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     match dispatch(arguments) {
         Ok(code) => code,
-        // The reader of our output has left, which is its good right.
+        // The reader of our output has left, as `head` does.
         Err(error) if output::is_broken_pipe(&error) => SUCCESS,
         Err(error) => {
             output::complain(&format!("{error:#}"));

@@ -1,4 +1,4 @@
-//! `gnntop compare`: two recordings, several a side, or a part of one with what was before it.
+//! `gnntop compare`: two recordings, several on each side, or a part of one with what came before it.
 
 use std::path::{Path, PathBuf};
 
@@ -28,20 +28,21 @@ Examples:
   gnntop compare pna --from 14:10 --until 15:00       the same of a session, by the clock (UTC)
   gnntop compare a.gnntop b.gnntop --from 10m         both without their first ten minutes
 
-With one run and --from, side B is the part of it from that moment on, to --until where that is given, and side A what was
-before --from. Of segments that a session no longer keeps, whole seconds or minutes are compared, by their median steps.
+With one run and --from, side B is the part of the run from that moment on, up to --until if given, and side A is the
+part before it. For segments that a session no longer keeps, whole seconds or minutes are compared, by their median
+steps.
 
 The first line says how much more work B does in the same time, the second whether both ran the same thing. Full batches
-after the warm-up are compared, at most the newest 4,096 of a run. A change is called faster or slower where its 95 %
-interval leaves out no change at all, and it is at least 0.5 % of the number itself and of the whole step. With one run
-a side the interval is over its steps (moving-block bootstrap) and knows nothing of what differs from run to run; with
-several a side it is over runs (Welch). Where a run was disturbed by others on its CPU there is no verdict.";
+after the warm-up are compared, at most the newest 4,096 of a run. A change counts as faster or slower only if its 95 %
+interval excludes zero and it is at least 0.5 % of the value and of the step. With one run on each side, the interval is
+over its steps (moving-block bootstrap) and does not include the variation from run to run; with several on each side,
+it is over runs (Welch). If other programs disturbed a run on its CPU, there is no verdict.";
 
-/// Compare two recordings, several a side, or a part of one with what was before
+/// Compare two recordings, several on each side, or a part of one with what came before
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompareArguments {
-    /// Two recordings or sessions, A and B; one with --from; with --against all runs of side A
+    /// Two recordings or sessions, A and B; one with --from; with --against, all runs of side A
     #[arg(value_name = "A", required = true)]
     first: Vec<String>,
     /// The runs of side B
@@ -51,10 +52,10 @@ pub(super) struct CompareArguments {
     part: PartArguments,
     #[command(flatten)]
     exact: ExactArguments,
-    /// Percentiles to compare beside the mean, from 0 to 100
+    /// Percentiles to compare in addition to the mean, from 0 to 100
     #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = super::report::percentile)]
     percentiles: Vec<f64>,
-    /// Of runs of several ranks, the one to compare; rank 0 without it
+    /// For runs of several ranks: the rank to compare [default: 0]
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
     /// Write JSON: one object
@@ -135,7 +136,7 @@ fn page(comparison: &Comparison, names: &[Vec<String>; 2], runs: &[Vec<Run>; 2])
     Ok(Document::compared(comparison, [(&names[0], &first), (&names[1], &second)]).to_html())
 }
 
-/// What is compared, A first.
+/// The two sides of the comparison, A first.
 #[derive(Default)]
 struct Sides {
     names: [Vec<String>; 2],
@@ -184,7 +185,7 @@ fn sides_of(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
         ([_], []) => Err(UsageError::told(
             "give another recording to compare with, or a moment of this one: --from 'step 12000', --from 14:10",
         )),
-        _ => Err(UsageError::told("to compare several runs a side, give those of B after --against")),
+        _ => Err(UsageError::told("to compare several runs on each side, give those of B after --against")),
     }
 }
 
@@ -212,7 +213,7 @@ fn scaling_words(scaling: &Scaling) -> String {
         Some(speed_up) => format!("\nby their median steps B is {speed_up:.2} x as fast as A; its"),
         None => "\nB's".to_owned(),
     };
-    text.push_str(&format!(" ranks and stages can give {:.2} x at most", scaling.ideal));
+    text.push_str(&format!(" ranks and stages can give at most {:.2} x", scaling.ideal));
     if let Some(as_split) = scaling.as_split {
         text.push_str(&format!(", and {as_split:.2} x as the blocks are split"));
     }

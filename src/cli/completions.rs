@@ -1,5 +1,5 @@
-//! `gnntop completions` and `gnntop man`: what shells and `man` want to know, made from the same definitions as the
-//! command line itself.
+//! `gnntop completions` and `gnntop man`: completions and manual pages, made from the same definitions as the command
+//! line itself.
 
 use std::fs;
 use std::path::PathBuf;

@@ -77,7 +77,7 @@ fn print_energy(energy: &EnergyArguments) -> String {
         ("cpu-watts", number(energy.cpu_watts), "a counter, else a model"),
         ("ram-watts", number(energy.ram_watts), "a counter, else a model"),
         ("region", word(energy.region.as_deref()), "none, so no carbon"),
-        ("carbon-intensity", number(energy.carbon_intensity), "that of the region"),
+        ("carbon-intensity", number(energy.carbon_intensity), "the region's"),
         ("carbon-intensity-file", energy.carbon_intensity_file.as_ref().map(|path| format!("{path:?}")), "none"),
         ("basis", word(energy.basis.map(|basis| basis.as_str())), "lifecycle"),
         ("pue", number(energy.pue), "1"),

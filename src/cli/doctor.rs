@@ -1,4 +1,4 @@
-//! `gnntop doctor`: what can be read here, what cannot, and what would open it.
+//! `gnntop doctor`: what can be read here, what cannot, and how to change that.
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -84,14 +84,14 @@ fn sessions_dir(dir: &Path) -> Check {
         detail: format!("{}: {detail}", dir.display()),
         remedy: remedy.map(str::to_owned),
     };
-    let remedy = Some("set GNNTOP_DIR to a directory of your own, for both the training and gnntop");
+    let remedy = Some("set GNNTOP_DIR to a directory of your own, for both the training run and gnntop");
     let listing = match discover::list(dir) {
         Ok(listing) => listing,
         Err(error) => {
             return Check { component, state: "failed", detail: error.to_string(), remedy: remedy.map(str::to_owned) };
         }
     };
-    // The nearest directory that is there must let us make the others.
+    // The nearest existing directory must let us make the others.
     let Some(nearest) = dir.ancestors().find(|dir| dir.exists()) else {
         return check("failed", "cannot be created".to_owned(), remedy);
     };

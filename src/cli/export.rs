@@ -29,7 +29,7 @@ Examples:
   gnntop export pna.gnntop --to csv --steps 100..120
   gnntop export pna.gnntop --to ndjson --from 90s --until 2m | head
   gnntop export pna.gnntop --to parquet -o pna.parquet       DuckDB, pandas, Polars
-  gnntop export pna.gnntop --to csv --wide -o steps.csv      a row a step, a column a phase, for pandas
+  gnntop export pna.gnntop --to csv --wide -o steps.csv      a row per step, a column per phase, for pandas
   gnntop export pna.gnntop --to speedscope -o pna.speedscope.json
   gnntop export pna.gnntop --to collapsed | flamegraph.pl --countname us > pna.svg
   gnntop export pna.gnntop --to hlog --interval 10s -o pna.hlog
@@ -53,7 +53,7 @@ pub(super) struct ExportArguments {
     /// Format
     #[arg(long, value_name = "FORMAT", value_parser = To::parser())]
     to: To,
-    /// With --to csv or parquet: one row a step, with a column for each phase, batch sizes, loss, epoch and rank
+    /// With --to csv or parquet: one row per step, with a column for each phase, batch sizes, loss, epoch and rank
     #[arg(long)]
     wide: bool,
     /// Output file [default: standard output]
@@ -62,7 +62,7 @@ pub(super) struct ExportArguments {
     /// Overwrite an existing file
     #[arg(long)]
     force: bool,
-    /// Only steps A to B, by the program's numbers, without B
+    /// Only steps A to B, as the program numbers them, excluding B
     #[arg(long, value_name = "A..B", value_parser = steps, conflicts_with_all = ["from", "until"])]
     steps: Option<Range<u64>>,
     /// Only from this time on, counted from the beginning of the recording
@@ -77,7 +77,7 @@ pub(super) struct ExportArguments {
     /// With --to hlog: time covered by each histogram [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     interval: Option<Duration>,
-    /// With --to emissions: count whole devices instead of the process's part
+    /// With --to emissions: count whole devices instead of the process's share
     #[arg(long)]
     machine: bool,
     #[command(flatten)]
@@ -89,7 +89,7 @@ pub(super) struct ExportArguments {
 enum To {
     Events {
         form: Form,
-        /// How many times as large as the recording that is.
+        /// The size relative to that of the recording.
         times: u64,
     },
     Openmetrics,
@@ -153,7 +153,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     Ok(SUCCESS)
 }
 
-/// Writes one row a step. The recording is read for its phases first.
+/// Writes one row per step. The recording is first read for its phases.
 fn wide(arguments: &ExportArguments) -> anyhow::Result<u8> {
     let form = match arguments.to {
         To::Events { form: Form::Csv, .. } => WideForm::Csv,
@@ -161,7 +161,7 @@ fn wide(arguments: &ExportArguments) -> anyhow::Result<u8> {
         _ => return Err(UsageError::told("--wide is for --to csv and --to parquet")),
     };
     if arguments.file == Path::new("-") {
-        return Err(UsageError::told("--wide needs a file, which is read twice"));
+        return Err(UsageError::told("--wide needs a file, because it is read twice"));
     }
     let mut run = Run::default();
     Recording::open(&arguments.file)?.read_all(&mut run);
@@ -175,7 +175,7 @@ fn wide(arguments: &ExportArguments) -> anyhow::Result<u8> {
         for warning in recording.status().warnings() {
             output::complain(&format!("warning: {}: {warning}", arguments.file.display()));
         }
-        table.finish().context("cannot write the export")
+        table.finish().with_context(|| cannot_write(arguments))
     };
     let Some(path) = &arguments.output else {
         write(Box::new(BufWriter::new(io::stdout())))?;
@@ -250,7 +250,14 @@ fn into(
     if left_out > 0 {
         output::note(&format!("{}: rank {rank}; --rank selects another", file.display()));
     }
-    exporter.finish().context("cannot write the export")
+    exporter.finish().with_context(|| cannot_write(arguments))
+}
+
+fn cannot_write(arguments: &ExportArguments) -> String {
+    match &arguments.output {
+        Some(path) => format!("cannot write {}", path.display()),
+        None => "cannot write to standard output".to_owned(),
+    }
 }
 
 /// What to export, on the publisher's clock. A window needs the recording to be read once before.
@@ -279,7 +286,7 @@ fn times(arguments: &ExportArguments, store: &Store) -> RangeInclusive<u64> {
     arguments.from.map_or(0, after)..=arguments.until.map_or(u64::MAX, after)
 }
 
-/// What is known of the rank to export.
+/// The history of the rank to export.
 fn store_of(arguments: &ExportArguments) -> anyhow::Result<Store> {
     let mut store = Store::new();
     Recording::open(&arguments.file)?.read_all(&mut OneRank::new(arguments.rank, &mut store));

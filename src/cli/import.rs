@@ -1,4 +1,4 @@
-//! `gnntop import`: what other programs measured, as a recording.
+//! `gnntop import`: measurements of other programs, as a recording.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -27,7 +27,7 @@ Examples:
 
 docs/import.md lists the roles and units of columns.";
 
-/// Make a recording of a table of steps or of a trace
+/// Make a recording from a table of steps or from a trace
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ImportArguments {
@@ -37,7 +37,7 @@ pub(super) struct ImportArguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum ImportCommand {
-    /// A table with a row for each step, or for each phase of one
+    /// A table with a row for each step, or for each phase of a step
     Csv(CsvArguments),
     /// A trace in Chrome's JSON format, as torch.profiler writes it
     Chrome(ChromeArguments),
@@ -45,26 +45,26 @@ enum ImportCommand {
 
 #[derive(Debug, clap::Args)]
 struct CsvArguments {
-    /// The table, plain or packed with gzip; its first row names the columns
+    /// The table, plain or compressed with gzip; its first row names the columns
     file: PathBuf,
     #[command(flatten)]
     to: To,
-    /// What a column means, beside those whose names are plain; can be given several times
+    /// What a column means, if its name does not say so; can be given several times
     #[arg(long = "column", value_name = "ROLE=COLUMN[:UNIT]", value_parser = mapping)]
     columns: Vec<Mapping>,
-    /// A column to leave alone, whatever its name; can be given several times
+    /// A column to ignore, whatever its name; can be given several times
     #[arg(long = "ignore", value_name = "COLUMN")]
     ignored: Vec<String>,
-    /// What separates the columns, such as ';' or tab; guessed from the first rows unless given
+    /// What separates the columns, such as ';' or tab [default: guessed from the first rows]
     #[arg(long, value_name = "CHARACTER", value_parser = separator)]
     separator: Option<u8>,
-    /// Graphs, images or other samples in the batch of every step, where no column tells
+    /// Graphs, images or other samples in the batch of every step, if no column has them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     batch_size: Option<u64>,
     /// A table of events to mark, with a column step_idx or timestamp_s; can be given several times
     #[arg(long, value_name = "NAME=FILE", value_parser = mark_file)]
     marks: Vec<MarkFile>,
-    /// Take only the rows in which a column has this value; can be given several times
+    /// Import only the rows in which a column has this value; can be given several times
     #[arg(long, value_name = "COLUMN=VALUE", value_parser = pair)]
     only: Vec<(String, String)>,
     /// A number of the whole run, such as micro-batches=5, or one for each stage, such as blocks=6/2/2/2; can be given several
@@ -75,16 +75,16 @@ struct CsvArguments {
     standing: Standing,
 }
 
-// Where the rank that was measured stands in its run. No doc comment: clap would show it as that of the command.
+// The measured rank's place in its run. No doc comment: clap would show it as that of the command.
 #[derive(Debug, clap::Args)]
 struct Standing {
     /// Which rank this is, and of how many, such as 0/4
     #[arg(long, value_name = "R/N", value_parser = of)]
     rank: Option<(u32, u32)>,
-    /// Which stage of the pipeline it computes, and of how many
+    /// Which stage of the pipeline the rank computes, and of how many, such as 0/4
     #[arg(long, value_name = "S/N", value_parser = of, requires = "rank")]
     stage: Option<(u32, u32)>,
-    /// What the run is called, the same for all its ranks
+    /// Id of the run, the same for all its ranks
     #[arg(long = "run", value_name = "ID", default_value = "imported")]
     run_id: String,
 }
@@ -118,14 +118,14 @@ impl CsvArguments {
 
 #[derive(Debug, clap::Args)]
 struct ChromeArguments {
-    /// The trace, plain or packed with gzip
+    /// The trace, plain or compressed with gzip
     file: PathBuf,
     #[command(flatten)]
     to: To,
-    /// An annotation that is a phase, beside those that torch.profiler and the standard phases name
+    /// An annotation that is a phase, in addition to those of torch.profiler and the standard phases
     #[arg(long = "phase", value_name = "PHASE=ANNOTATION", value_parser = pair)]
     phases: Vec<(String, String)>,
-    /// The annotation that is a step, such as train_step; those of profiler.step() unless given
+    /// The annotation that is a step, such as train_step [default: those of profiler.step()]
     #[arg(long, value_name = "NAME")]
     step: Option<String>,
     #[command(flatten)]
@@ -203,7 +203,7 @@ fn of(text: &str) -> Result<(u32, u32), String> {
     let parsed = text.split_once('/').and_then(|(at, of)| Some((at.parse().ok()?, of.parse().ok()?)));
     parsed
         .filter(|(at, of)| at < of)
-        .ok_or_else(|| "give a number from 0 and how many there are, such as 0/4".to_owned())
+        .ok_or_else(|| "give a number counted from 0 and how many there are, such as 0/4".to_owned())
 }
 
 fn mark_file(text: &str) -> Result<MarkFile, String> {

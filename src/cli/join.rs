@@ -9,7 +9,7 @@ use super::output;
 use crate::python::joining::{JoinError, Joined};
 use crate::python::remote::RemoteError;
 
-/// The source of a process, with its Python joined for as long as it is looked at.
+/// The source of a process, with its Python joined for as long as it is watched.
 pub(super) fn joined(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
     let (joined, hint) = match Joined::join(pid) {
         Ok(joined) => (Some(joined), "joined its Python: steps appear from the next backward pass on".to_owned()),
@@ -25,7 +25,7 @@ pub(super) fn joined(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
     Box::new(Told { source, hint, _joined: joined })
 }
 
-/// A source that says of a program without steps what became of joining it.
+/// A source that says, for a program without steps, whether its Python was joined.
 struct Told {
     source: Box<dyn Source>,
     hint: String,

@@ -18,19 +18,21 @@ Examples:
   gnntop list --live        only live sessions
   gnntop list --all         all ended sessions, not only the newest 20
 
-A program that `gnntop run` has started and that publishes nothing has dashes: `gnntop attach PID` shows its hardware.
-The ranks of a run are listed below it, and of a run that was started again the newest start. `gnntop attach` and `gnntop record` accept its id for all of them.
+Dashes mean that `gnntop run` has started the program and it publishes nothing: `gnntop attach PID` shows its hardware.
+The ranks of a run are listed below it; if it was restarted, those of the newest start. `gnntop attach` and \
+`gnntop record` accept the run's id for all of them.
 
-AGE is the time since the start, ENDED when something was last written. SIZE is that of all files of the session.
+AGE is the time since the start, ENDED the time since the last write. SIZE is the size of all files of the session.
 
-`gnntop attach PID` shows the last minutes of an ended session, `gnntop record PID` saves them. One that ended well is kept \
-for a week; one whose program was killed or failed is kept until `gnntop clean` removes it, or 1 GiB is exceeded.";
+`gnntop attach PID` shows the last minutes of an ended session, `gnntop record PID` saves them. A session that ended \
+well is kept for a week; if its program was killed or failed, it is kept until `gnntop clean` removes it or 1 GiB is \
+exceeded.";
 
 /// Ended runs that are shown, unless `--all` is given.
 const ENDED_SHOWN: usize = 20;
-/// What is not known, or not yet so.
+/// Stands for a value that is not known, or not yet.
 const ABSENT: &str = "-";
-/// A command is cut to no less than this.
+/// A command gets at least this many columns.
 const MIN_COMMAND_COLUMNS: usize = 10;
 
 /// Longer command lines are cut where the output has no width.
@@ -92,7 +94,7 @@ fn leave_out(groups: &mut Vec<SessionGroup>, most_ended: usize) -> usize {
     left_out
 }
 
-/// That older sessions are not in the list, and how to see those that can be listed.
+/// Says that older sessions are not listed, and how to list them.
 fn not_listed(older: usize, left_out: usize) -> String {
     let older = figures::counted(older as u64, "older ended session", "older ended sessions");
     let listed = if left_out > 0 { "`gnntop list --all` lists them, " } else { "" };
@@ -104,12 +106,12 @@ struct Row {
     cells: [String; 6],
     /// The text after the cells.
     tail: Tail,
-    /// Why the program died, on lines of its own.
+    /// Why the program died, on separate lines.
     died: Option<String>,
 }
 
 enum Tail {
-    /// A command, cut to the room there is.
+    /// A command, cut to the remaining width.
     Command(String),
     /// A sentence that is not cut.
     Note(String),
@@ -130,7 +132,7 @@ fn table(silent: &[Entry], groups: &[SessionGroup], now: SystemTime, columns: Op
     rows.iter().map(|row| row.in_columns(&widths, room)).collect::<Vec<_>>().join("\n")
 }
 
-/// What one rank died of is the same for all.
+/// The reason is the same for all ranks, and said once.
 fn say_once(rows: &mut [Row]) {
     let mut said = HashSet::new();
     for row in rows {
@@ -196,7 +198,7 @@ fn newest_of_ranks(group: &SessionGroup) -> Vec<&Session> {
     group.sessions.chunk_by(|a, b| rank(a) == rank(b)).filter_map(<[Session]>::last).collect()
 }
 
-/// The sessions of a run that are listed: where it was started again, the newest of each rank.
+/// The sessions of a run that are listed: if it was restarted, the newest of each rank.
 fn listed(group: &SessionGroup) -> Vec<&Session> {
     if group.starts() > 1 { newest_of_ranks(group) } else { group.sessions.iter().collect() }
 }

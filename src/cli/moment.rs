@@ -16,7 +16,7 @@ const DAY_NS: u64 = 86_400_000_000_000;
 /// A moment of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Moment {
-    /// When the step began that the program counts so.
+    /// When the step with this number began.
     Step(u64),
     /// This long after the run's start.
     Since(Duration),
@@ -26,7 +26,8 @@ pub(super) enum Moment {
     Date(Timestamp),
 }
 
-/// Reads `step 12000`, `90s` or `2h`, `14:10`, or `2026-11-17 14:10`, which is in UTC unless it says otherwise.
+/// Reads `step 12000`, `90s` or `2h`, `14:10`, or `2026-11-17 14:10`, which is in UTC unless it names another time
+/// zone.
 pub(super) fn moment(text: &str) -> Result<Moment, String> {
     const HELP: &str = "give a step (`step 12000`), a time since the start (90s, 2h), a time of day (14:10) or a date and \
                         time (2026-11-17 14:10), in UTC";
@@ -50,8 +51,8 @@ pub(super) fn moment(text: &str) -> Result<Moment, String> {
 }
 
 impl Moment {
-    /// When it was, on the clock of the run; `None` where the run does not tell. A step that is only known as one of a
-    /// second or a minute is as near as that.
+    /// When it was, on the clock of the run; `None` if the run does not say. A step that is only known as one of a
+    /// second or a minute is found to that precision.
     pub(super) fn of_run(self, store: &Store) -> Option<u64> {
         let first_ns = store.first_ns()?;
         match self {

@@ -1,5 +1,5 @@
-//! The files that commands write. They are readable by this user alone. Nothing is overwritten unless that was asked
-//! for, and then the old file stays until the new one is complete: it is written beside it and renamed at the end.
+//! The files that commands write. Only this user can read them. Nothing is overwritten unless requested, and then the
+//! old file stays until the new one is complete: the new one is written beside it and renamed at the end.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
-/// Ends the name of a file that will take the place of another.
+/// Suffix of a file that will replace another.
 const UNFINISHED: &str = ".unfinished";
 
 /// A file that is being written.
@@ -21,19 +21,19 @@ pub(super) struct NewFile {
 
 #[derive(Debug)]
 enum Place {
-    /// There was none of this name.
+    /// No file had this name.
     Fresh(File),
     /// Beside the file that it will replace.
     Beside(NamedTempFile),
-    /// A device or a pipe, which has nothing to be lost.
+    /// A device or a pipe, which holds nothing to lose.
     Through(File),
 }
 
 impl NewFile {
-    /// Begins a file at `path`. With `force` it takes the place of one that is there, when it is finished.
+    /// Begins a file at `path`. With `force` it replaces an existing one when it is finished.
     ///
     /// # Errors
-    /// When it is there already and may not be written over, is one of the `inputs`, or cannot be made.
+    /// If it exists and may not be overwritten, is one of the `inputs`, or cannot be created.
     pub(super) fn create(path: &Path, force: bool, inputs: &[&Path]) -> anyhow::Result<Self> {
         let failed = || format!("cannot write {}", path.display());
         let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -44,7 +44,7 @@ impl NewFile {
         if error.kind() != io::ErrorKind::AlreadyExists {
             return Err(error).with_context(failed);
         }
-        // A link stays one: what it leads to is replaced.
+        // A link stays a link: its target is replaced.
         let path = fs::canonicalize(path).with_context(failed)?;
         let found = fs::metadata(&path).with_context(failed)?;
         if found.is_dir() {
@@ -73,7 +73,7 @@ impl NewFile {
         }
     }
 
-    /// Where the file is until then; `None` for a device or a pipe.
+    /// Where the unfinished file is; `None` for a device or a pipe.
     pub(super) fn path(&self) -> Option<&Path> {
         match &self.place {
             Place::Fresh(_) => Some(&self.path),
@@ -90,7 +90,7 @@ impl NewFile {
         beside(&self.path, &self.file().metadata()?)
     }
 
-    /// Replaces what was written with a draft. Who reads it finds either the one or the other.
+    /// Replaces what was written with a draft, atomically for readers.
     ///
     /// # Errors
     /// If that is not possible: then the file is unchanged.
@@ -104,13 +104,13 @@ impl NewFile {
         Ok(())
     }
 
-    /// Gives it its name, where another file has that until now.
+    /// Gives the file its name, if another file still has that.
     ///
     /// # Errors
-    /// If that is not possible: then the old file is unchanged, and the error says that the new one stays beside it.
+    /// If that is not possible: then the old file is unchanged, and the error names the new one beside it.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Place::Beside(file) = self.place else { return Ok(()) };
-        // Without this, a machine that loses its power now could have neither.
+        // Without this, a power failure now could lose both files.
         let (file, error) = match file.as_file().sync_all() {
             Ok(()) => match file.persist(&self.path) {
                 Ok(_) => return Ok(()),
@@ -122,15 +122,15 @@ impl NewFile {
         bail!("cannot replace {}: {error}{}", self.path.display(), kept.unwrap_or_default())
     }
 
-    /// Takes it back: nothing of it is worth keeping.
+    /// Removes the file: nothing in it is worth keeping.
     pub(super) fn discard(self) {
         if let Place::Fresh(_) = self.place {
-            // One that cannot be removed is empty, and does no harm.
+            // If it cannot be removed, it is empty and does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 
-    /// Keeps what was written until something went wrong, and an older file as well. Gives the name that it has.
+    /// Keeps what was written before a failure, and also an older file. Returns its path.
     pub(super) fn keep_apart(self) -> PathBuf {
         match self.place {
             Place::Beside(file) => file.keep().map_or(self.path, |(_, path)| path),
@@ -176,7 +176,7 @@ fn beside(path: &Path, old: &fs::Metadata) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Whether an input is this file. `-` is what standard input comes from.
+/// Whether an input is this file. `-` is the file behind standard input.
 fn is_same(input: &Path, file: &fs::Metadata) -> bool {
     let id = match input.to_str() {
         Some("-") => rustix::fs::fstat(io::stdin()).ok().map(|found| (found.st_dev, found.st_ino)),
@@ -185,7 +185,7 @@ fn is_same(input: &Path, file: &fs::Metadata) -> bool {
     id == Some((file.dev(), file.ino()))
 }
 
-/// Whether a file lies in a session's directory that is an input.
+/// Whether a file is in a session's directory that is an input.
 fn is_inside(path: &Path, input: &Path) -> bool {
     input.is_dir() && fs::canonicalize(input).is_ok_and(|dir| path.parent() == Some(&dir))
 }

@@ -1,5 +1,5 @@
-//! Everything that the command line writes, in one place: lines to standard output and standard error, with
-//! whatever could drive a terminal taken out.
+//! Everything that the command line writes, in one place: lines to standard output and standard error, without the
+//! control characters that could drive a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,7 +8,7 @@ use gnntop_wire::text;
 /// Writes a line, or several, to standard output.
 ///
 /// # Errors
-/// When standard output takes no more; a closed pipe among it, see [`is_broken_pipe`].
+/// If standard output cannot be written, or its pipe is closed; see [`is_broken_pipe`].
 pub(super) fn say(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", harmless(text))?;
@@ -21,7 +21,7 @@ pub(super) fn columns() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Writes bytes as they are to standard output: text of our own making, such as a script for a shell.
+/// Writes bytes unchanged to standard output: only for text that we generate, such as a script for a shell.
 ///
 /// # Errors
 /// As [`say`].
@@ -31,7 +31,7 @@ pub(super) fn raw(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes a line to standard error. If that fails, nobody can be told.
+/// Writes a line to standard error. If that fails, there is nowhere left to report it.
 pub(super) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
 }
@@ -41,8 +41,8 @@ pub(super) fn complain(text: &str) {
     note(&format!("gnntop: {text}"));
 }
 
-/// Shows a line on standard error in place of the one shown before; an empty one only clears it. Nothing is
-/// written where standard error is no terminal.
+/// Shows a line on standard error instead of the one shown before; an empty one only clears it. Nothing is written if
+/// standard error is not a terminal.
 pub(super) fn progress(text: &str) {
     let mut err = io::stderr().lock();
     if err.is_terminal() {
@@ -51,9 +51,9 @@ pub(super) fn progress(text: &str) {
     }
 }
 
-/// Prints what clap has to say, and gives the exit code for it.
+/// Prints clap's message, and returns its exit code.
 pub(super) fn usage(error: &clap::Error) -> u8 {
-    // Help may be read by `head`; nothing is lost if it does not come through.
+    // Help may be piped into `head`; nothing is lost if it is cut.
     let text = error.render().to_string();
     let _ = if text.chars().all(|c| c == '\n' || !text::is_harmful(c)) {
         error.print()

@@ -18,8 +18,8 @@ use gnntop_analysis::store::Store;
 /// Which part of a run is meant.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct PartArguments {
-    /// Compare from this moment on: `step 12000`, 90s or 2h since the start, 14:10, or "2026-11-17 14:10" (UTC). With one run
-    /// side B is what follows and side A what was before; with several, all are read from there
+    /// Compare from this moment on: `step 12000`, 90s or 2h since the start, 14:10, or "2026-11-17 14:10" (UTC). With
+    /// one run, the part before it is side A and the rest side B; with several, all are read from there
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     from: Option<Moment>,
     /// Compare up to this moment
@@ -27,7 +27,7 @@ pub(super) struct PartArguments {
     until: Option<Moment>,
 }
 
-/// A part with what it is called.
+/// A part and its name.
 pub(super) struct Named {
     /// The run's name and which part of it this is.
     pub(super) name: String,
@@ -41,7 +41,7 @@ struct Bounds {
     until_ns: u64,
     /// Such as `from step 12,000 to step 13,000`.
     words: String,
-    /// What the run tells of, for errors.
+    /// The time and the steps that the run covers, for errors.
     covers: String,
 }
 
@@ -62,10 +62,11 @@ impl PartArguments {
         bounds.read(name, bounds.from_ns..=bounds.until_ns, &bounds.words)
     }
 
-    /// What was before the part, and the part.
+    /// What came before the part, and the part.
     pub(super) fn with_before(&self, name: &str) -> anyhow::Result<[Named; 2]> {
         let Some(from) = self.from else {
-            return Err(UsageError::told("give --from: what was before it is compared with what follows"));
+            let why = "to compare one run with itself, give --from: the part before it becomes A, the rest B";
+            return Err(UsageError::told(why));
         };
         let whole = read_run(Some(name), ExactArguments::ALL)?;
         let bounds = self.bounds(name, &whole)?;
@@ -88,21 +89,21 @@ impl PartArguments {
         let from_ns = self.from.map(|from| find("--from", from)).transpose()?;
         let until_ns = self.until.map(|until| find("--until", until)).transpose()?;
         if from_ns.zip(until_ns).is_some_and(|(from_ns, until_ns)| from_ns >= until_ns) {
-            return Err(UsageError::told(format!("--from is not before --until: {covers}")));
+            return Err(UsageError::told(format!("--from must be before --until: {covers}")));
         }
         let word = |at: Option<(Moment, u64)>, word: &str| {
             at.map(|(moment, t_ns)| format!("{word} {}", moment.words(store, t_ns)))
         };
         let words = [word(self.from.zip(from_ns), "from"), word(self.until.zip(until_ns), "to")];
         let words = words.into_iter().flatten().collect::<Vec<String>>().join(" ");
-        // What ended at the very moment was before it. A live run is compared as it was.
+        // A step that ended at that very moment came before it. A live run is compared as it was.
         let from_ns = from_ns.map_or(0, |t_ns| t_ns.saturating_add(1));
         Ok(Bounds { from_ns, until_ns: until_ns.unwrap_or(last_ns), words, covers })
     }
 }
 
 impl Bounds {
-    /// Records a part into a file that is gone with the process, and reads that.
+    /// Records a part into a temporary file, and reads that.
     fn read(&self, name: &str, window_ns: RangeInclusive<u64>, words: &str) -> anyhow::Result<Named> {
         let failed = || format!("cannot record a part of {name} in {}", std::env::temp_dir().display());
         let file = NamedTempFile::new().with_context(failed)?;

@@ -1,4 +1,4 @@
-//! A session as plain lines, one an interval: for logs, pipes, screen readers and terminals that cannot be drawn on.
+//! A session as plain lines, one per interval: for logs, pipes, screen readers and terminals that cannot be drawn on.
 //!
 //! ```text
 //! pna (pid 4711)
@@ -26,10 +26,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long one look may take.
 const POLL_BUDGET: Duration = Duration::from_millis(200);
 
-/// Prints a line an interval until the source ends or a signal comes. Gives the exit code.
+/// Prints one line per interval until the source ends or a signal arrives. Returns the exit code.
 ///
 /// # Errors
-/// When standard output takes no more.
+/// If standard output cannot be written.
 pub(super) fn follow(source: Box<dyn Source>, interval: Duration) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
     let mut view = PlainView::new(source, interval);
@@ -44,15 +44,15 @@ pub(super) fn follow(source: Box<dyn Source>, interval: Duration) -> anyhow::Res
     }
 }
 
-/// A source, what it gave, and when the next line is due.
+/// A source, its history, and when the next line is due.
 pub(super) struct PlainView {
     source: Box<dyn Source>,
     run: Run,
     interval: Duration,
     next_line: Instant,
-    /// When something last came.
+    /// When the last events arrived.
     heard_at: Instant,
-    /// Whether something came since the line before.
+    /// Whether events have arrived since the line before.
     has_news: bool,
     /// Steps at the line before.
     steps_before: u64,
@@ -67,7 +67,7 @@ pub(super) struct PlainView {
 }
 
 impl PlainView {
-    /// Lines about what `source` yields, one an interval.
+    /// Lines about what `source` yields, one per interval.
     pub(super) fn new(source: Box<dyn Source>, interval: Duration) -> Self {
         let now = Instant::now();
         Self {
@@ -85,7 +85,7 @@ impl PlainView {
         }
     }
 
-    /// Takes what has come, prints a line if one is due, and waits a little. Says whether the source has ended;
+    /// Takes what has arrived, prints a line if one is due, and waits a little. Returns whether the source has ended;
     /// then the last line and all warnings are printed.
     pub(super) fn poll(&mut self) -> anyhow::Result<bool> {
         let progress = self.source.poll(&mut self.run, POLL_BUDGET);
@@ -114,7 +114,7 @@ impl PlainView {
         Ok(false)
     }
 
-    /// What there is to say now: a line of facts and, now and then, the verdict.
+    /// The output due now: a line of facts and, from time to time, the verdict.
     fn lines(&mut self, silence: Duration) -> Vec<String> {
         let elapsed = figures::elapsed(self.run.store().elapsed_ns());
         let hang = self.hang();
@@ -137,7 +137,7 @@ impl PlainView {
         lines
     }
 
-    /// Who holds the run up, once for every time that it hangs.
+    /// Which rank holds the run up, once each time that it hangs.
     fn hang(&mut self) -> Option<String> {
         let hang = watchdog::look(&self.run.ranks());
         let hung = std::mem::replace(&mut self.hung, hang.is_some());
@@ -156,8 +156,8 @@ impl PlainView {
         }
     }
 
-    /// Says once whom the lines are about. A hint at how to get more waits for the first line: what a program that
-    /// was just started lacks now, it may have in a moment.
+    /// Says once which program the lines are about. A hint at how to see more waits for the first line: a program that
+    /// was just started may have in a moment what it lacks now.
     fn introduce(&mut self, status: &Status, with_hint: bool) -> anyhow::Result<()> {
         let introduction = match &status.hint {
             Some(hint) if with_hint => format!("{}: {hint}", status.title),
@@ -173,7 +173,7 @@ impl PlainView {
 }
 
 /// The text of a line: how far the run is, how fast, and where its time goes. Words and commas, no columns and no
-/// signs, so that it can be heard as well as searched.
+/// signs, for screen readers and for searching.
 fn facts(store: &Store, interval: Duration, since: u64) -> Vec<String> {
     let mut facts = Vec::new();
     match store.steps().last() {
@@ -192,7 +192,7 @@ fn facts(store: &Store, interval: Duration, since: u64) -> Vec<String> {
     facts
 }
 
-/// What is missing, and what of the run is not as it should be.
+/// What is missing, and what is wrong with the run.
 fn warnings(run: &Run, status: &Status) -> Vec<String> {
     let mut warnings = run.store().losses().in_words();
     warnings.extend(status.warnings());
@@ -201,7 +201,7 @@ fn warnings(run: &Run, status: &Status) -> Vec<String> {
     warnings
 }
 
-/// Of several ranks, which one the line is about, and which one the others waited for in the newest step.
+/// With several ranks, the one that the line is about, and the one that the others waited for in the newest step.
 fn ranks(run: &Run) -> Vec<String> {
     let Some(rank) = run.rank().filter(|_| run.is_parallel()) else { return Vec::new() };
     let mut facts = vec![format!("this is rank {rank} of {}", run.expected())];
@@ -227,7 +227,7 @@ fn pace(store: &Store, interval: Duration, since: u64) -> Vec<String> {
     pace
 }
 
-/// What has been open for longer than an interval: a run that hangs says nothing else.
+/// The phase that has been open for longer than an interval: nothing else shows that a run hangs.
 fn open_span(store: &Store, interval: Duration) -> Option<String> {
     let training = store.training_track().map(|track| track.id);
     let (_, open) = store.open_spans().find(|(track, _)| training.is_none_or(|training| training == track.id))?;

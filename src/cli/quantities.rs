@@ -54,7 +54,7 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
     number.filter(|speed| (0.1..=100.0).contains(speed)).ok_or_else(|| "give a speed from 0.1 to 100".to_owned())
 }
 
-/// The number at the front, the letters behind it, and the rest.
+/// The number at the front, the letters after it, and the rest.
 fn split(text: &str) -> Option<(f64, &str, &str)> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, rest) = text.split_at(unit_at);

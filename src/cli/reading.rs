@@ -13,14 +13,14 @@ use gnntop_analysis::source::{Extent, READ_WHOLE, Recording, Source, Status, dis
 use gnntop_analysis::store::Limits;
 use gnntop_analysis::stream::Sink;
 
-/// Steps that findings and `--skip-steps` can look at: 250 MiB at the most, where a screen keeps less.
+/// Steps that findings and `--skip-steps` can look at: at most 250 MiB. A screen keeps fewer.
 const STEP_ROWS: usize = 1 << 20;
 
 /// How a long recording is read.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct ExactArguments {
-    /// Read every event of a recording of more than 96 MiB or 10 million events. Without it, what lies before its end is taken
-    /// from the summaries that it carries
+    /// Read every event of a recording of more than 96 MiB or 10 million events. Without it, only the end is read in
+    /// full; what comes before is taken from the recording's summaries
     #[arg(long)]
     exact: bool,
 }
@@ -30,7 +30,7 @@ impl ExactArguments {
     pub(super) const ALL: Self = Self { exact: true };
 }
 
-/// Reads everything that there is now, and reports on standard error what could not be read.
+/// Reads everything available now, and reports on standard error what could not be read.
 pub(super) fn read_run(input: Option<&str>, exact: ExactArguments) -> anyhow::Result<Run> {
     let mut run = empty_run();
     let (status, extent) = read_into(input, exact, &mut run)?;
@@ -44,7 +44,7 @@ pub(super) fn read_run(input: Option<&str>, exact: ExactArguments) -> anyhow::Re
     Ok(run)
 }
 
-/// What there is to say of how a recording was read.
+/// How a recording was read, if not in full.
 fn said_of(extent: Extent, run: &Run) -> Option<String> {
     match extent {
         Extent::Whole => None,
@@ -53,19 +53,19 @@ fn said_of(extent: Extent, run: &Run) -> Option<String> {
             Some(format!("its first {} steps are taken from its summaries; --exact reads every event", count(steps)))
         }
         Extent::WithoutSummaries => Some(
-            "it is long and has no summaries, or they are damaged, so every event is read; `gnntop record` makes a copy with \
-             them"
+            "it is long and its summaries are missing or damaged, so every event is read; `gnntop record` makes a copy \
+             with summaries"
                 .to_owned(),
         ),
     }
 }
 
-/// A run of which nothing was read yet, with room for as many steps as a report needs.
+/// An empty run, with room for as many steps as a report needs.
 pub(super) fn empty_run() -> Run {
     Run::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() })
 }
 
-/// Reads everything that there is now.
+/// Reads everything available now.
 pub(super) fn read_into(
     input: Option<&str>,
     exact: ExactArguments,
@@ -91,7 +91,7 @@ pub(super) fn read_into(
     }
 }
 
-/// What an input means. What looks like a file is one, whether or not it is there.
+/// What an input means. What looks like a file is one, whether or not it exists.
 fn resolve(input: Option<&str>) -> Result<Target, TargetError> {
     let looks_like_file = |input: &&str| input.contains(['/', '.']) && !Path::new(input).is_dir();
     match input.filter(looks_like_file) {

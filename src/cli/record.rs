@@ -25,18 +25,18 @@ const EXAMPLES: &str = "\
 Examples:
   gnntop record                            from now until Ctrl-C, into NAME-PID.gnntop
   gnntop record 4711 -o a.gnntop --duration 30s
-  gnntop record job-17                     all ranks of a run in one file, by its id or any of its sessions
+  gnntop record job-17                     all ranks of a run in one file, by its id or that of any of its sessions
   gnntop record --last 5m                  the last five minutes, even of a run that was killed
   gnntop record --last 5m --duration 1m    and the next minute
-  gnntop record --keep 2GiB                the newest events in full, the days before as a summary
-  gnntop record --slow 200                 the 200 slowest steps in full, of the others the newest
+  gnntop record --keep 2GiB                the newest events in full, older ones as a summary
+  gnntop record --slow 200                 the 200 slowest steps and the newest ones in full
   gnntop record -o b.gnntop --last 30s a.gnntop
                                            the end of another recording
   ssh host gnntop record - | gnntop replay -";
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// After the duration, this long is waited for events that are on their way.
+/// After the duration, waits this long for events that are on their way.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// Save a session to a file, including what has already happened
@@ -53,7 +53,7 @@ pub(super) struct RecordArguments {
     /// Stop after this time
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     duration: Option<Duration>,
-    /// Start this long ago; without --duration, stop now. Marks from before are counted, not recorded
+    /// Start this long ago; without --duration, stop now. Earlier marks are counted, not recorded
     #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
     last: Option<Duration>,
     /// Stop before the file gets larger than this
@@ -62,7 +62,7 @@ pub(super) struct RecordArguments {
     /// Keep the file below this size: its newest events stay, older ones become a summary
     #[arg(long, value_name = "SIZE", value_parser = bound::size, conflicts_with = "max_size")]
     keep: Option<u64>,
-    /// Keep the N slowest steps with all their spans, and of the others the newest; the rest becomes a summary
+    /// Keep the N slowest steps and the newest ones with all their spans; the rest becomes a summary
     #[arg(long, value_name = "N", value_parser = bound::slowest, conflicts_with = "max_size")]
     slow: Option<u32>,
     /// Overwrite an existing file
@@ -81,7 +81,7 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     let limits = Limits::of(arguments.keep, arguments.slow);
     if path == Path::new("-") {
         if limits.is_some() {
-            let why = "--keep and --slow need a file, and standard output is none: name one with -o FILE";
+            let why = "--keep and --slow cannot write to standard output: give -o FILE";
             return Err(UsageError::told(why));
         }
         return run(request, io::stdout().lock(), None, |_| Ok(()));
@@ -92,7 +92,7 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
         Ok(code) => code,
         Err(error) => {
             let kept = file.keep_apart();
-            return Err(error.context(format!("the recording until then is in {}", kept.display())));
+            return Err(error.context(format!("what was recorded so far is in {}", kept.display())));
         }
     };
     if file.file().metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
@@ -103,12 +103,12 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// Records into a file, which stays within these limits.
+/// Records into a file that stays within these limits.
 fn run_into(mut request: Request, file: &mut NewFile, limits: Option<Limits>, name: &str) -> anyhow::Result<u8> {
-    let out = file.file().try_clone().context("cannot write the recording")?;
+    let out = file.file().try_clone().with_context(|| format!("cannot write {name}"))?;
     let Some(limits) = limits else { return run(request, out, Some(name), |_| Ok(())) };
     if file.path().is_none() {
-        return Err(UsageError::told(format!("--keep and --slow need a file, and {name} is none")));
+        return Err(UsageError::told(format!("--keep and --slow need a regular file: {name} is a device or a pipe")));
     }
     let mut bound = Bound::new(limits);
     request.options = bound.options(request.options);
@@ -119,10 +119,10 @@ fn run_into(mut request: Request, file: &mut NewFile, limits: Option<Limits>, na
 struct Request {
     source: Box<dyn Source>,
     options: RecorderOptions,
-    /// Stop when nothing more is there, however long the session goes on.
+    /// Stop when nothing more is available, even if the session continues.
     only_past: bool,
     duration: Option<Duration>,
-    /// The file's name where none was given.
+    /// The file's name if none was given.
     file_name: PathBuf,
     /// The recording or directory that is read.
     input: Option<PathBuf>,
@@ -185,7 +185,7 @@ fn newest_ns(group: &SessionGroup) -> Option<u64> {
     group.sessions.iter().filter_map(newest).max()
 }
 
-/// The file name that a run's or session's recording gets. A run's id may be any text.
+/// The file name for the recording of a run or session. A run's id may be any text.
 fn stem(group: &SessionGroup) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     match (group.id(), group.sessions.first()) {
@@ -195,18 +195,18 @@ fn stem(group: &SessionGroup) -> String {
     }
 }
 
-/// The end of the newest step that was over at an instant, so that the step which went on then is recorded whole. Steps of
-/// several ranks end at different times: for them it stays that instant.
+/// The end of the newest step that was over at an instant, so that the step in progress then is recorded whole. Steps
+/// of several ranks end at different times: for them it is the instant itself.
 fn from_a_step(first_ns: u64, input: &Path) -> u64 {
     let mut run = Run::default();
     let Ok(mut recording) = Recording::open(input) else { return first_ns };
     recording.read_all(&mut run);
     let ends = run.store().steps().all().map(|row| row.end_ns()).take_while(|end_ns| *end_ns <= first_ns);
-    // The step that ends there is not one of those to come.
+    // The step that ends there is not to be recorded.
     ends.last().filter(|_| !run.is_parallel()).map_or(first_ns, |end_ns| end_ns.saturating_add(1))
 }
 
-/// First and last instant to record: from now on, or from some time ago; all that is kept of an ended session.
+/// First and last instant to record: from now on, or from some time ago; everything that is kept of an ended session.
 fn window(
     newest_ns: Option<u64>,
     is_live: bool,
@@ -220,7 +220,7 @@ fn window(
         None if is_live => newest_ns,
         None => 0,
     };
-    // Of a process seen from outside the newest instant is not known: there the duration is a matter of waiting.
+    // The newest instant of a process seen from outside is not known: there, the duration is time to wait.
     let last_ns = match duration {
         Some(duration) if is_live && newest_ns > 0 => newest_ns.saturating_add(nanos(duration)),
         _ => u64::MAX,
@@ -228,8 +228,8 @@ fn window(
     first_ns..=last_ns
 }
 
-/// Records until the request is fulfilled, the session ends, or a signal comes; `tend` looks after what was written. Says so
-/// about the file `name`; beside standard output it says nothing, since a screen may show what is written there.
+/// Records until the request is fulfilled, the session ends, or a signal arrives; `tend` bounds what was written.
+/// Reports its progress on the file `name`; without one, stays silent, because a screen may be showing standard output.
 fn run<W: Write>(
     request: Request,
     out: W,

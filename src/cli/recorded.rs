@@ -1,4 +1,4 @@
-//! A source that is being recorded, and what there is to say about it.
+//! A source that is being recorded, with its progress and its warnings.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -37,12 +37,12 @@ impl<W: Write> Recorded<W> {
         self.recorder.written_bytes()
     }
 
-    /// The options of a recorder that goes on with what this one has written.
+    /// The options of a recorder that continues what this one has written.
     pub(super) fn options_to_go_on(&self) -> RecorderOptions {
         RecorderOptions { window_ns: 0..=*self.options.window_ns.end(), ..self.options.clone() }
     }
 
-    /// Goes on with a recorder that has heard everything this one has written.
+    /// Continues with a recorder that has received everything this one has written.
     pub(super) fn go_on_with(&mut self, mut recorder: RunRecorder<W>) {
         self.recorder.current_session().into_iter().for_each(|id| recorder.turn_to(id));
         let before = std::mem::replace(&mut self.recorder, recorder);
@@ -50,10 +50,10 @@ impl<W: Write> Recorded<W> {
         self.left_out += before.left_out();
     }
 
-    /// Takes what has come, and writes it out once a second.
+    /// Takes what has arrived, and writes it out once a second.
     pub(super) fn poll(&mut self) -> anyhow::Result<Progress> {
         let progress = self.source.poll(&mut self.recorder, POLL_BUDGET);
-        // While there is more, blocks are best merged by the time in the stream alone.
+        // While there is more, the time in the stream alone decides best how to merge blocks.
         if !progress.more && Instant::now() >= self.next_flush {
             self.finish()?;
             self.next_flush = Instant::now() + FLUSH_INTERVAL;
@@ -61,7 +61,7 @@ impl<W: Write> Recorded<W> {
         Ok(progress)
     }
 
-    /// Records this of the session that was heard last, beside what the source says.
+    /// Records these for the session that last sent events, in addition to what the source says.
     pub(super) fn add(&mut self, definitions: &[Definition]) {
         self.recorder.apply(Item::Definitions(definitions.to_vec()));
     }
@@ -71,7 +71,7 @@ impl<W: Write> Recorded<W> {
         self.recorder.flush().context("cannot write the recording")
     }
 
-    /// Why nothing more will be recorded, if so.
+    /// Why the recording is over, if it is.
     pub(super) fn end(&self) -> Option<String> {
         if self.recorder.is_full() {
             return Some("reached --max-size".to_owned());
@@ -95,7 +95,7 @@ impl<W: Write> Recorded<W> {
         format!("{name}: {size}, {}{ranks}", figures::counted(self.recorder.events(), "event", "events"))
     }
 
-    /// What is known of the time before the window.
+    /// The marks before the window, in words.
     pub(super) fn before(&self) -> Option<String> {
         let marks = self.earlier_marks + self.recorder.earlier_marks();
         let (noun, verb) = if marks == 1 { ("mark", "is") } else { ("marks", "are") };

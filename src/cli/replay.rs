@@ -1,4 +1,4 @@
-//! `gnntop replay`: a recording in the same screen, as it happened.
+//! `gnntop replay`: a recording on the same screen, as it happened.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) struct ReplayArguments {
     /// Speed, from 0.1 to 100
     #[arg(long, default_value = "1", value_parser = quantities::speed)]
     speed: f64,
-    /// Time from the beginning of the recording to start at, such as 90s or 5m
+    /// Start this far into the recording, such as 90s or 5m
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = quantities::duration)]
     from: Duration,
     /// Start over at the end

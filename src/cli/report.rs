@@ -12,7 +12,7 @@ use super::{new_file, output};
 use crate::report::{Document, Options, Report, to_csv};
 use gnntop_analysis::ranks::Run;
 
-/// Spans that a page holds: those beyond the first ten are folded.
+/// Spans on a page: those after the first ten are folded.
 const SPANS_OF_A_PAGE: usize = 200;
 
 const EXAMPLES: &str = "\
@@ -24,7 +24,7 @@ Examples:
   gnntop report pna.gnntop --region CA-QC --tdp 205   energy and carbon with other assumptions
   gnntop report pna                         a live session so far, by name, process id or directory
   gnntop report four.gnntop --against one.gnntop      efficiency of four ranks compared with one
-  gnntop report week.gnntop --exact         every event of a long recording, not its summaries
+  gnntop report week.gnntop --exact         from every event of a long recording, not its summaries
   gnntop report rank0.gnntop rank1.gnntop   files of one run make one report, with a line for each rank
 
 Exit codes: 0 success, also if part of a recording is damaged (standard error has a warning); 1 nothing to report.";
@@ -40,7 +40,7 @@ pub(super) struct ReportArguments {
     /// Write JSON: an object, or an array for several inputs
     #[arg(long, group = "form")]
     json: bool,
-    /// Write CSV: one number a line
+    /// Write CSV: one number per line
     #[arg(long, group = "form")]
     csv: bool,
     /// Write Markdown; several inputs get a column each
@@ -64,7 +64,7 @@ pub(super) struct ReportArguments {
     /// For a run of several ranks: the rank to report in full
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
-    /// For a run of several ranks: the same training on one rank, to compute the efficiency
+    /// For a run of several ranks: a recording of the same training on one rank, to compute the efficiency
     #[arg(long, value_name = "FILE|PID|NAME")]
     against: Option<String>,
     #[command(flatten)]
@@ -95,7 +95,7 @@ impl ReportArguments {
     }
 }
 
-/// Whether an output file's name ends so, after a dot.
+/// Whether an output file's name has this extension.
 pub(super) fn has_ending(output: Option<&Path>, ending: &str) -> bool {
     output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
 }
@@ -139,7 +139,7 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     Ok(SUCCESS)
 }
 
-/// What the run of one rank with this name gets through in a second.
+/// Work per second of the run of one rank with this name.
 fn one_rank_per_s(name: &str, exact: ExactArguments) -> anyhow::Result<f64> {
     let run = read_run(Some(name), exact)?;
     if run.is_parallel() {
@@ -178,7 +178,7 @@ fn read_runs(inputs: &[Option<&str>], exact: ExactArguments) -> anyhow::Result<V
     Ok(runs)
 }
 
-/// Says which rank is looked at, where there are several.
+/// Says which rank the report is about, if there are several.
 pub(super) fn say_rank(run: &Run, name: &str) {
     if run.is_parallel() {
         let (rank, ranks) = (run.rank().unwrap_or_default(), run.expected());
@@ -186,7 +186,7 @@ pub(super) fn say_rank(run: &Run, name: &str) {
     }
 }
 
-/// Looks at the rank that is named.
+/// Selects the rank that is named.
 pub(super) fn select(run: &mut Run, rank: Option<u32>, name: &str) -> anyhow::Result<()> {
     match rank {
         Some(rank) if run.is_parallel() && !run.select(rank) => {

@@ -12,19 +12,19 @@ use gnntop_analysis::source::catalog::Catalog;
 use gnntop_analysis::source::target::{self, Target};
 use gnntop_analysis::source::{READ_WHOLE, Recording, Source, discover, follow};
 
-/// Whether a screen can be shown: standard output is a terminal that can be drawn on, and there are keys to
-/// read, if need be beside a recording that comes in through standard input.
+/// Whether a screen can be shown: standard output is a terminal that can be drawn on, and keys can be read, even while
+/// a recording arrives through standard input.
 pub(super) fn is_possible() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let has_keys = || io::stdin().is_terminal() || File::open("/dev/tty").is_ok();
     io::stdout().is_terminal() && !dumb && has_keys()
 }
 
-/// Shows `source` until a person leaves or, without a terminal, until it ends; its output, if it is known where, behind a
-/// key. Gives the exit code.
+/// Shows `source` until a person leaves or, without a terminal, until it ends; a key shows its output, if that is
+/// known. Returns the exit code.
 ///
 /// # Errors
-/// When the terminal or standard output cannot be used.
+/// If the terminal or standard output cannot be used.
 pub(super) fn show(source: Box<dyn Source>, settings: &Settings, log_path: Option<PathBuf>) -> anyhow::Result<u8> {
     if !is_wanted(settings) {
         return plain::follow(source, settings.interval);
@@ -33,13 +33,12 @@ pub(super) fn show(source: Box<dyn Source>, settings: &Settings, log_path: Optio
     Ok(exit_code(run_screen(source, options)?))
 }
 
-/// Whether a screen can be shown, and lines were not asked for.
+/// Whether a screen can be shown, and plain lines were not requested.
 pub(super) fn is_wanted(settings: &Settings) -> bool {
     !settings.plain && is_possible()
 }
 
-/// Shows `source` as [`show`] does, beside the session to compare with, where one is named. Without a terminal there is
-/// nothing to compare on.
+/// Shows `source` as [`show`] does, beside the session to compare with, if one is named. A comparison needs a terminal.
 ///
 /// # Errors
 /// When `against` cannot be read, or the terminal or standard output cannot be used.
@@ -58,7 +57,7 @@ pub(super) fn show_against(
     Ok(exit_code(run_comparison(source, Some(against), options)?))
 }
 
-/// Lets a person choose on the screen what to look at. Gives the exit code.
+/// Lets a person choose on the screen what to watch. Returns the exit code.
 ///
 /// # Errors
 /// When the terminal cannot be used.
@@ -67,7 +66,7 @@ pub(super) fn choose(settings: &Settings) -> anyhow::Result<u8> {
     Ok(exit_code(run_choice(options)?))
 }
 
-/// This user's sessions, and the recordings of the folder in hand.
+/// This user's sessions, and the recordings of the current directory.
 pub(super) fn catalog() -> Catalog {
     Catalog { sessions_dir: discover::sessions_dir(), recordings_dir: PathBuf::from(".") }
 }
@@ -80,7 +79,7 @@ fn exit_code(outcome: Outcome) -> u8 {
     }
 }
 
-/// What is compared with: a recording as a whole, or a session as it goes on.
+/// The other side of a comparison: a whole recording, or a live session as it continues.
 fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
     Ok(match target::resolve(Some(named), &discover::sessions_dir())? {
         Target::Session(session) => follow(&session),
@@ -89,7 +88,7 @@ fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
     })
 }
 
-/// Shows `source`, a program that was just started, on the screen, with its log behind a key.
+/// Shows `source`, a program that was just started, on the screen; a key shows its log.
 ///
 /// # Errors
 /// When the terminal cannot be used.

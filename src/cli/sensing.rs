@@ -1,4 +1,4 @@
-//! Flags of the commands that read sensors, or start what does.
+//! Flags of the commands that read sensors, or that start a program that does.
 
 use std::path::PathBuf;
 
@@ -22,13 +22,13 @@ impl SensorArguments {
         }
     }
 
-    /// What a program that is started must have in its environment to look there too.
+    /// The variables with which a program that is started looks there, too.
     pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
         self.powercap_root.iter().map(|dir| (gnntop_sensors::POWERCAP_ROOT, dir))
     }
 }
 
-/// The directory as an absolute path: what is started may go elsewhere.
+/// The directory as an absolute path: a program that is started may change its own.
 fn directory(path: PathBuf) -> Result<PathBuf, String> {
     path.canonicalize().map_err(|error| error.to_string())
 }

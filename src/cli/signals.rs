@@ -1,4 +1,4 @@
-//! Signals outside the screen: noted by a flag, and looked at by the loop that is running.
+//! Signals outside the screen: noted in a flag, which the running loop checks.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,14 +12,14 @@ use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::unregister;
 
-/// Notes the signals that ask a program to end, for as long as this lives; nothing else happens on them.
+/// Notes the signals that ask a program to end, for as long as this lives; they have no other effect.
 pub(super) struct Interruption {
     signal: Arc<AtomicUsize>,
     handlers: Vec<SigId>,
 }
 
 impl Interruption {
-    /// Starts noting SIGINT, SIGTERM and SIGHUP; those that are ignored stay ignored, as `nohup` asks for.
+    /// Starts noting SIGINT, SIGTERM and SIGHUP; those that are ignored stay ignored, as `nohup` requires.
     ///
     /// # Errors
     /// When the system refuses a handler.
@@ -33,7 +33,7 @@ impl Interruption {
     /// When the system refuses a handler.
     pub(super) fn catch_but_hangup() -> io::Result<Self> {
         let mut caught = Self::catch_these(&[SIGINT, SIGTERM])?;
-        // A handler and not `SIG_IGN`, which the programs that are started would inherit.
+        // A handler and not `SIG_IGN`, which child processes would inherit.
         for signal in heeded([SIGHUP]) {
             caught.handlers.push(signal_hook::flag::register(signal, Arc::default())?);
         }
@@ -49,7 +49,7 @@ impl Interruption {
         Ok(caught)
     }
 
-    /// The signal that came since the last call, if one did.
+    /// The signal that arrived since the last call, if any.
     pub(super) fn take(&self) -> Option<i32> {
         let signal = i32::try_from(self.signal.swap(0, Ordering::Relaxed)).unwrap_or_default();
         (signal != 0).then_some(signal)
@@ -64,8 +64,8 @@ impl Drop for Interruption {
     }
 }
 
-/// From now on ends the process at once when one of these signals comes again: the first one asks for an end in good
-/// order, which a program that hangs does not come to. One that comes right after the first is the same one on another way:
+/// From now on ends the process at once when one of these signals arrives again: the first one asks for an orderly end,
+/// which a program that hangs never reaches. One that arrives right after the first is the same one on another way:
 /// Slurm sends to each process of a step, and `gnntop run` passes it on.
 ///
 /// # Errors
@@ -87,7 +87,7 @@ pub(super) fn end_at_the_second() -> io::Result<()> {
     Ok(())
 }
 
-/// The same signal on two ways comes within this time.
+/// A signal that arrives on two ways does so within this time.
 #[cfg(feature = "workloads")]
 const SAME_WITHIN_NS: u64 = 200_000_000;
 
@@ -101,8 +101,8 @@ fn monotonic_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// Those of these signals that whoever started this program has not had ignored: `nohup` does so with SIGHUP, a shell with
-/// SIGINT in what it starts in the background, and a handler would undo it.
+/// The ones among these signals that the parent process did not set to be ignored: `nohup` does so with SIGHUP, a shell
+/// with SIGINT for background processes, and a handler would undo it.
 pub(super) fn heeded(signals: impl IntoIterator<Item = i32>) -> impl Iterator<Item = i32> {
     signals.into_iter().filter(|signal| !is_ignored(*signal))
 }

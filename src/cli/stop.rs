@@ -1,4 +1,4 @@
-//! `gnntop stop`: ends a program that `gnntop run` has started and that goes on without a view.
+//! `gnntop stop`: ends a program that `gnntop run` has started and that keeps running without a view.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ Examples:
 
 Sends SIGINT, as Ctrl-C does, and SIGTERM if the program has not ended after 10 s.";
 
-/// What has not ended by then is asked more firmly.
+/// A program that has not ended by then gets SIGTERM.
 const POLITE: Duration = Duration::from_secs(10);
 /// Time between two looks whether it has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -43,7 +43,7 @@ pub(super) struct StopArguments {
 pub(super) fn stop(arguments: &StopArguments) -> anyhow::Result<u8> {
     let entry = find(arguments.program.as_deref())?;
     let Entry { name, program, .. } = &entry;
-    // Its keeper takes SIGQUIT for that, and hands on the others.
+    // Its keeper takes SIGQUIT as a request to kill, and passes the others on.
     entry.signal(if arguments.kill { Signal::QUIT } else { Signal::INT })?;
     let began = Instant::now();
     let mut is_polite = !arguments.kill;
@@ -77,8 +77,7 @@ fn find(named: Option<&str>) -> anyhow::Result<Entry> {
         ([only], _) => Ok(only.clone()),
         ([], None) => bail!("`gnntop run` has no running program"),
         ([], Some(named)) => bail!(
-            "`gnntop run` has no running program {named}; stop a program that something else has started there, or with \
-             kill"
+            "`gnntop run` has no running program {named}; stop other programs where they were started, or with kill"
         ),
         (several, _) => {
             let all: Vec<_> = several.iter().map(|entry| format!("{} ({})", entry.program, entry.name)).collect();

@@ -16,7 +16,7 @@ use crate::study::{Measured, Numbers, Program, Run, Study, document};
 use gnntop_analysis::energy::Assumptions;
 use gnntop_analysis::figures::elapsed_time;
 
-/// What a recording that is being written ends with.
+/// Suffix of a recording that is being written.
 const UNFINISHED: &str = "part";
 const REPORT: &str = "report.md";
 const REPORT_HTML: &str = "report.html";
@@ -28,7 +28,7 @@ Examples:
   gnntop study pna.toml --dry-run                     list the runs in order
   gnntop study pna.toml --html                        also write the report as HTML
 
-The file has a workload or a command, the options of every run, lists of those that vary, repeats, seeds, warm-up and
+The file has a workload or a command, the options of every run, lists of options to vary, repeats, seeds, warm-up and
 published values; see docs/studies.md.
 Exit codes: 0 success, 1 a run failed (the others and the report are written), 2 the file is invalid,
 130 interrupted.";
@@ -52,7 +52,7 @@ pub(super) struct StudyArguments {
     /// Also write the report as HTML
     #[arg(long)]
     html: bool,
-    /// When the terminal closes (window, tmux, ssh): go on to the report, or stop
+    /// When the terminal closes (window, tmux, ssh): continue to the report, or stop
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnHangup::Keep)]
     on_hangup: OnHangup,
 }
@@ -81,7 +81,7 @@ pub(super) fn study(arguments: &StudyArguments) -> anyhow::Result<u8> {
     Ok(if failures.is_empty() { SUCCESS } else { FAILURE })
 }
 
-/// Sees to it that no other study writes there, such as one that outlived its terminal, until what this gives is dropped.
+/// Locks the directory against other studies, such as one that outlived its terminal, until the lock is dropped.
 fn alone_in(folder: &Path) -> anyhow::Result<File> {
     let open = File::open(folder).with_context(|| format!("cannot open {}", folder.display()))?;
     match open.try_lock() {
@@ -89,7 +89,7 @@ fn alone_in(folder: &Path) -> anyhow::Result<File> {
             "a study is writing into {}: wait for its end, or find it with `pgrep -af 'gnntop study'` and stop it",
             folder.display()
         ),
-        // Where nothing can be locked, nobody is kept out.
+        // If the file system has no locks, other studies are not kept out.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(open),
     }
 }
@@ -99,7 +99,7 @@ fn default_folder(study: &Study, is_quick: bool) -> PathBuf {
     PathBuf::from(format!("study-{safe}{}", if is_quick { "-quick" } else { "" }))
 }
 
-/// Lists the runs, with those that are there already.
+/// Lists the runs, and marks those that already exist.
 fn list(study: &Study, runs: &[Run], folder: &Path) -> anyhow::Result<u8> {
     for (at, run) in runs.iter().enumerate() {
         let name = study.file_name(run);
@@ -114,7 +114,7 @@ fn is_workload(study: &Study) -> bool {
     matches!(study.program, Program::Workload(_))
 }
 
-/// The runs of a study while they are done.
+/// The runs of a study in progress.
 struct Sweep<'a> {
     study: &'a Study,
     runs: &'a [Run],
@@ -134,7 +134,7 @@ impl<'a> Sweep<'a> {
         Ok(Self { study, runs, folder, interruption, failures: Vec::new(), done: (0, Duration::ZERO) })
     }
 
-    /// Does what is not there yet. Gives the signal that interrupted it, if one did.
+    /// Does the missing runs. Returns the signal that interrupted it, if any.
     fn do_all(&mut self) -> anyhow::Result<Option<i32>> {
         let missing: Vec<(usize, &Run)> =
             self.runs.iter().enumerate().filter(|(_, run)| !self.recording(run).exists()).collect();
@@ -164,7 +164,7 @@ impl<'a> Sweep<'a> {
         let mut unfinished = recording.clone().into_os_string();
         unfinished.push(format!(".{UNFINISHED}"));
         let unfinished = PathBuf::from(unfinished);
-        // What an earlier sweep was interrupted in must not be taken for this run's.
+        // The file of an interrupted run must not be taken for this run's.
         if let Err(error) = fs::remove_file(&unfinished)
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -217,7 +217,7 @@ impl<'a> Sweep<'a> {
         format!("{setting}{seed}{repeat}")
     }
 
-    /// How long `left` runs may take in all, of which the first has taken `spent`; nothing before one has ended.
+    /// How long the remaining `left` runs may take, of which the first has taken `spent`; empty before one has ended.
     fn time_left(&self, left: usize, spent: Duration) -> String {
         let (count, time) = self.done;
         let Some(each) = time.checked_div(count) else { return String::new() };
@@ -226,7 +226,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Reads the recordings that are there and writes the report beside them.
+/// Reads the existing recordings and writes the report beside them.
 fn write_report(
     study: &Study,
     runs: &[Run],
@@ -243,13 +243,13 @@ fn write_report(
     }
     for (path, text) in paths {
         new_file::write(&path, &text, true, &[])?;
-        // The terminal may be gone, and the report is there.
+        // The terminal may be gone, but the report is written.
         let _ = output::say(&format!("report: {}", path.display()));
     }
     Ok(())
 }
 
-/// The numbers of a setting's recordings. One that cannot be used is a failure.
+/// The numbers of a setting's recordings. A recording that cannot be used counts as a failure.
 fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut Vec<String>) -> Option<Measured> {
     let setting = study.settings.get(at)?.clone();
     let assumptions = Assumptions { g_per_kwh: study.carbon_g_per_kwh, ..Assumptions::default() };

@@ -1,4 +1,4 @@
-//! `gnntop train`: a built-in workload alone, publishing; what `gnntop run NAME` starts.
+//! `gnntop train`: a built-in workload without a view; what `gnntop run NAME` starts.
 
 use std::ffi::OsString;
 
@@ -29,8 +29,8 @@ pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<u8> {
     workload::train(&name.to_string_lossy(), settings)
 }
 
-/// Reads the options of a built-in training without starting it. Where it cannot start, or is only asked for `--help`,
-/// that is printed, and this is the exit code.
+/// Reads the options of a built-in training without starting it. If they are wrong or ask for `--help`, prints that and
+/// returns the exit code.
 ///
 /// # Errors
 /// There is no workload with this name.
@@ -38,10 +38,10 @@ pub(super) fn refuses(name: &str, settings: &[OsString]) -> anyhow::Result<Optio
     workload::refuses(name, settings)
 }
 
-/// Whether there is a workload of this name, and which ones there are.
+/// Checks that there is a workload of this name.
 ///
 /// # Errors
-/// If there is none with this name.
+/// If there is none, with the names of all.
 pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
     workload::check_name(name)
 }
@@ -69,9 +69,9 @@ mod workload {
 
     /// Options of Open MPI's mpirun, unless the user has set them.
     const LAUNCHER: [(&str, &str); 4] = [
-        // More ranks than cores are slow but no mistake: the screen says so.
+        // More ranks than cores are slow but allowed: the screen says so.
         ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-        // Of a machine that is gone it hears after 25 s, in the place of 8 minutes.
+        // It notices after 25 s that a machine is gone, instead of after 8 minutes.
         ("OMPI_MCA_oob_tcp_keepalive_time", "10"),
         ("OMPI_MCA_oob_tcp_keepalive_intvl", "5"),
         ("OMPI_MCA_oob_tcp_keepalive_probes", "3"),
@@ -92,7 +92,7 @@ mod workload {
         Ok(parsed(name, settings)?.err())
     }
 
-    /// The training, or the exit code where its options are wrong or ask for help, which is printed.
+    /// The training, or the exit code if its options are wrong or ask for help, which is printed.
     fn parsed(name: &str, settings: &[OsString]) -> anyhow::Result<Result<Workload, u8>> {
         match Workload::parse(name, settings) {
             Ok(workload) => Ok(Ok(workload)),
@@ -135,12 +135,12 @@ mod workload {
         anyhow::Error::new(launcher.exec()).context("cannot start mpirun; is MPI installed (docs/cluster.md)?")
     }
 
-    /// Shows progress: one line that is rewritten, or a line now and then.
+    /// Shows progress: one line that is rewritten, or a line from time to time.
     struct Progress {
         interruption: signals::Interruption,
         interrupted: Option<i32>,
         bar: ProgressBar,
-        /// When the next line is due, where nothing can be shown in place.
+        /// When the next line is due, if no line can be rewritten.
         next: Instant,
     }
 
@@ -153,7 +153,7 @@ mod workload {
             Ok(Self { interruption, interrupted: None, bar, next: Instant::now() })
         }
 
-        /// Writes a line now and then where nothing can be shown in place.
+        /// Writes a line from time to time if no line can be rewritten.
         fn line(&mut self, line: impl FnOnce() -> String) {
             let now = Instant::now();
             if self.bar.is_hidden() && now >= self.next {
@@ -191,7 +191,7 @@ mod workload {
         }
     }
 
-    /// What a batch holds, counted as its workload does.
+    /// The contents of a batch, in its workload's units.
     fn contents(shape: &BatchShape) -> String {
         let counted = [(shape.seeds, "seeds"), (shape.graphs, "graphs"), (shape.nodes, "nodes")];
         let found = counted.iter().find_map(|(count, unit)| count.map(|count| format!("  {count} {unit}")));

@@ -2,13 +2,13 @@
 
 use thiserror::Error;
 
-/// What is wrong with the command line, in one line. The exit code is that of wrong usage.
+/// What is wrong with the command line, in one line. Its exit code is the one for wrong usage.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(super) struct UsageError(String);
 
 impl UsageError {
-    /// With what a person should do.
+    /// An error with this line, which says what to do.
     pub(super) fn told(text: impl Into<String>) -> anyhow::Error {
         anyhow::Error::new(Self(text.into()))
     }

@@ -1,4 +1,4 @@
-//! What `gnntop --version` prints: the version, the commit it was built from, and what is built in.
+//! The output of `gnntop --version`: the version, the commit it was built from, and the built-in features.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,8 @@
 //! Collapsed stacks, one a line with the time spent in it and in nothing below it, in microseconds: what flame graph
 //! tools read (`flamegraph.pl`, inferno, speedscope).
 //!
-//! A span is recorded at its end, so what lies inside of it has come before. What has come and may still be inside
-//! something waits as a tree, which is never deeper or wider than one step.
+//! A span is recorded at its end, so the spans inside it come first. A span that may still be inside
+//! another one waits in a tree, which is never deeper or wider than one step.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,11 +14,11 @@ use super::sampled::Stack;
 
 /// Steps are one frame, around their phases.
 const STEP: &str = "step";
-/// Frames that are told apart; what a file has beyond that is [`OTHERS`].
+/// Frames that are distinguished; further ones are [`OTHERS`].
 const MAX_FRAMES: usize = 1 << 16;
-/// Spans of a track that may wait for what they lie in, themselves or inside of others.
+/// Spans of a track that may wait for the span around them, alone or inside others.
 const MAX_WAITING: usize = 1 << 16;
-/// Frames of a stack; what lies deeper counts as time of the innermost.
+/// Frames of a stack; deeper ones count as time of the innermost.
 const MAX_DEPTH: usize = 128;
 const OTHERS: &str = "(others)";
 
@@ -29,7 +29,7 @@ struct Frame {
     inner: BTreeMap<String, Frame>,
 }
 
-/// A span that has ended, with what lies inside of it.
+/// A span that has ended, with the spans inside it.
 struct Ended {
     start_ns: u64,
     name: String,
@@ -60,7 +60,7 @@ impl<W: Write> Collapsed<W> {
 }
 
 impl Frame {
-    /// Adds another frame's time and what lies inside of it, as far as there is room for new frames.
+    /// Adds another frame's time and the frames inside it, as far as there is room for new ones.
     fn add(&mut self, other: Self, frames: &mut usize) {
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
         for (name, inner) in other.inner {
@@ -77,7 +77,7 @@ impl Frame {
         known.add(inner, frames);
     }
 
-    /// Writes a line for this frame and for each one inside of it. `stack` names it with all that it lies in.
+    /// Writes a line for this frame and for each one inside it. `stack` names it and the frames around it.
     fn write(&self, stack: &str, out: &mut impl Write) -> io::Result<()> {
         let inside: u64 = self.inner.values().map(|inner| inner.total_ns).fold(0, u64::saturating_add);
         let own_us = self.total_ns.saturating_sub(inside) / 1000;
@@ -92,7 +92,7 @@ impl Track {
     fn end(&mut self, name: &str, (start_ns, end_ns): (u64, u64)) {
         let inside = self.waiting.iter().rposition(|ended| ended.start_ns < start_ns).map_or(0, |at| at + 1);
         let mut frame = Frame { total_ns: end_ns.saturating_sub(start_ns), inner: BTreeMap::new() };
-        // Counted anew when they join the track's own frames.
+        // Counted again when they join the track's own frames.
         let (mut uncounted, mut depth) = (0, 1);
         for ended in self.waiting.drain(inside..).filter(|ended| ended.depth < MAX_DEPTH) {
             depth = depth.max(ended.depth + 1);
@@ -102,7 +102,7 @@ impl Track {
         self.ended += 1;
     }
 
-    /// Nothing that waits lies in anything that is still to come.
+    /// No later span can be around what waits.
     fn settle(&mut self, frames: &mut usize) {
         for ended in self.waiting.drain(..) {
             self.frame.add_inner(ended.name, ended.frame, frames);

@@ -64,7 +64,7 @@ impl Definitions {
         self.signals.get(&signal).map(|(name, unit)| (name.as_str(), *unit))
     }
 
-    /// What a track is called.
+    /// The name of a track.
     pub(super) fn title(&self, track: TrackId) -> String {
         self.titles.get(&track).map_or_else(|| format!("track {}", track.0), Clone::clone)
     }

@@ -1,4 +1,4 @@
-//! Takes what a source hands over and writes it in a form.
+//! Takes what a source yields and writes it in a format.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -40,7 +40,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// All forms, with what each is called and how many times as large as a recording an export of it is: a little more
+    /// All formats, with the name of each and the size of an export relative to the recording: a little more
     /// than the labelled recordings give, 0 where it stays small.
     pub const ALL: [(&'static str, Self, u64); 8] = [
         ("perfetto", Self::Perfetto, 6),
@@ -54,7 +54,7 @@ impl Form {
     ];
 }
 
-/// Takes what a source hands over and writes it in a form.
+/// Takes what a source yields and writes it in a format.
 pub struct Exporter<'w> {
     format: Box<dyn Format + 'w>,
     window_ns: RangeInclusive<u64>,
@@ -67,7 +67,7 @@ pub struct Exporter<'w> {
 }
 
 impl<'w> Exporter<'w> {
-    /// An exporter of what lies, wholly or in part, in `window_ns` on the publisher's clock.
+    /// An exporter of everything that is, wholly or partly, in `window_ns` on the publisher's clock.
     pub fn new(form: Form, out: impl Write + Send + 'w, window_ns: RangeInclusive<u64>) -> Self {
         let format: Box<dyn Format + 'w> = match form {
             Form::Perfetto => Box::new(perfetto::Perfetto::new(out)),
@@ -157,7 +157,7 @@ impl<'w> Exporter<'w> {
                 t_ns: sample.t_ns,
                 value: sample.value,
             }),
-            // What is open, absent or allocated has no place in these forms.
+            // These formats have no place for what is open, absent or allocated.
             _ => return Ok(()),
         };
         let has_room = self.begun.len() < MAX_TRACKS || self.begun.contains(&track);

@@ -1,4 +1,4 @@
-//! What every form is given: entries of tracks, with what their ids mean.
+//! The input of every format: entries of tracks, with what their ids mean.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub(super) enum Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// From when to when it lies.
+    /// When it begins and ends.
     pub(super) fn time_ns(&self) -> (u64, u64) {
         match self {
             Self::Span { span, .. } => (span.start_ns, span.end_ns),
@@ -28,7 +28,7 @@ impl Entry<'_> {
 
 /// Writes entries.
 pub(super) trait Format {
-    /// Whose events follow; told at the beginning of every segment.
+    /// The session whose events follow; called at the beginning of every segment.
     fn session(&mut self, _info: &SessionInfo) {}
     /// A track, before its first entry.
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()>;
@@ -42,6 +42,6 @@ pub(super) trait Format {
     fn stacks(&mut self, _track: TrackId, _title: &str, _stacks: &[Stack<'_>]) -> io::Result<()> {
         Ok(())
     }
-    /// Nothing more comes.
+    /// Nothing more follows.
     fn end(&mut self) -> io::Result<()>;
 }

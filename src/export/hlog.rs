@@ -2,7 +2,7 @@
 //! without a tag, and one of each phase, with the phase's name as its tag.
 //!
 //! The form is that of the Java library's `HistogramLogWriter`, which its `HistogramLogProcessor` reads: header lines,
-//! a legend, and lines in the order of time. Tracks are read block by block and lie some seconds apart, so the newest
+//! a legend, and lines in the order of time. Tracks are read block by block and are some seconds apart, so the newest
 //! [`OPEN_INTERVALS`] are kept open.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Interv
 use super::format::{Entry, Format};
 use gnntop_analysis::store::{LONGEST_NS, SIGNIFICANT_DIGITS};
 
-/// Intervals that still take durations; what comes later than that counts to the oldest of them.
+/// Intervals that still take durations; later durations count to the oldest of them.
 const OPEN_INTERVALS: usize = 8;
 /// Tags in an interval, whose histograms take up to 140 KB each; the durations of further phases count to [`OTHER`].
 const MAX_TAGS: usize = 64;

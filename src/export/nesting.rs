@@ -1,4 +1,4 @@
-//! Which spans of a track lie inside each other, for forms in which an end always ends what began last.
+//! How the spans of a track nest, for formats in which an end always ends the span that began last.
 //!
 //! Spans of one thread may overlap by a few hundred nanoseconds, and spans of asynchronous work by anything. Written
 //! to one track such a form would exchange their ends, and with them their durations.

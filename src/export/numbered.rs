@@ -28,7 +28,7 @@ impl Numbered {
         self.bytes += text.len() + EACH;
         if self.bytes > MAX_TEXT {
             let words =
-                "the recording has too many different names for this form: export a part with --steps or --from";
+                "the recording has too many different names for this format: export a part with --steps or --from";
             return Err(io::Error::other(words));
         }
         let number = self.numbers.len() as u32;
@@ -36,7 +36,7 @@ impl Numbered {
         Ok((number, true))
     }
 
-    /// The number of a text that has come.
+    /// The number of a text.
     pub(super) fn get(&self, text: &str) -> Option<u32> {
         self.numbers.get(text).copied()
     }

@@ -66,7 +66,7 @@ fn work(out: &mut String, store: &Store) {
     let batch = statistics.batch();
     let work = [("graphs", batch.graphs), ("nodes", batch.nodes), ("edges", batch.edges), ("seeds", batch.seeds)];
     for (name, total) in work.into_iter().filter(|(_, total)| total.period_ns > 0) {
-        counter(out, &format!("gnntop_{name}"), "Work of all steps that tell it.", total.sum);
+        counter(out, &format!("gnntop_{name}"), "Work of all steps that report it.", total.sum);
     }
 }
 
@@ -111,9 +111,9 @@ fn gauges(out: &mut String, store: &Store) {
     gauge(out, "gnntop_epoch", "The epoch of the newest step.", statistics.last_epoch().map(|epoch| epoch as f64));
     gauge(out, "gnntop_loss", "The newest loss.", statistics.last_loss());
     let live = store.memory().live_bytes().last().and_then(|point| point.value());
-    gauge(out, "gnntop_heap_bytes", "Memory that the program's allocator has given out.", live);
+    gauge(out, "gnntop_heap_bytes", "Memory that the program has allocated and not freed.", live);
     let peak = store.memory().peak_bytes().map(|bytes| bytes as f64);
-    gauge(out, "gnntop_heap_peak_bytes", "The most of it at a time.", peak);
+    gauge(out, "gnntop_heap_peak_bytes", "Peak of the memory that the program has allocated.", peak);
     let newest = |value: Option<f64>, name: &str| Some((format!("name=\"{}\"", escaped(name)), value?));
     let told = store
         .counters()
@@ -153,10 +153,10 @@ fn signals(out: &mut String, store: &Store) {
     };
     let newest = |signal: &Signal| signal.series.last().and_then(|point| point.value());
     let gauges = of_kind(SignalKind::Gauge).filter_map(|signal| Some(labelled(signal, newest(signal)? as f64)));
-    samples(out, ("gnntop_sensor", "gauge", ""), "Sensors by name, in the unit that is a label.", gauges);
+    samples(out, ("gnntop_sensor", "gauge", ""), "Sensors by name; the unit is a label.", gauges);
     let counted = of_kind(SignalKind::Counter).filter(|signal| signal.series.summary().count > 0);
     let counted = counted.map(|signal| labelled(signal, signal.series.summary().increase));
-    let help = "What sensors counted since they were first read, in the unit that is a label.";
+    let help = "Counts of sensors since they were first read; the unit is a label.";
     samples(out, ("gnntop_sensor_counted", "counter", "_total"), help, counted);
 }
 

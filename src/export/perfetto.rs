@@ -17,7 +17,7 @@ use super::format::{Entry, Format};
 use super::nesting::{Lanes, MAX_LANES};
 use super::numbered::Numbered;
 
-/// Slices that are gathered before it is looked at how they nest.
+/// Slices that are gathered before they are nested.
 const GATHERED: usize = 1 << 15;
 /// Bytes that are put together before they are written.
 const READY_BYTES: usize = 1 << 20;
@@ -37,7 +37,7 @@ struct Slice {
     track: TrackId,
     start_ns: u64,
     end_ns: u64,
-    /// Where its encoded category and name lie among the texts.
+    /// The range of its encoded category and name in `texts`.
     named: Range<usize>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Perfetto<W: Write> {
     packets: Packets,
     slices: Vec<Slice>,
     texts: Vec<u8>,
-    /// How many of the slices came before the newest step ended: what lies around these has come.
+    /// How many of the slices came before the newest step ended: the slices around these are known.
     settled: usize,
     threads: HashMap<TrackId, Thread>,
     counters: Numbered,
@@ -64,13 +64,13 @@ pub(super) struct Perfetto<W: Write> {
 struct Packets {
     /// Those that are ready to be written.
     ready: Vec<u8>,
-    /// The one at hand, and the event in it; kept for the next one.
+    /// The current packet, and the event in it; reused for the next one.
     packet: Vec<u8>,
     event: Vec<u8>,
 }
 
 impl Packets {
-    /// Ends the packet at hand. The sequence id is needed for every packet with track events.
+    /// Ends the current packet. The sequence id is needed for every packet with track events.
     fn end(&mut self) {
         put_varint_field(&mut self.packet, 10, 1);
         put_bytes_field(&mut self.ready, 1, &self.packet);

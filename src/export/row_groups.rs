@@ -21,7 +21,7 @@ const GROUP_ROWS: usize = 1 << 16;
 pub(super) struct RowGroups<W: Write + Send> {
     /// `None` when it could not be begun, or was ended.
     file: Option<SerializedFileWriter<W>>,
-    /// Why it could not be begun, until that is said.
+    /// Why it could not be begun, until that is reported.
     refused: Option<ParquetError>,
     rows: usize,
     columns: Vec<Column>,
@@ -79,7 +79,7 @@ impl Column {
         Self { name: name.to_owned(), values, present: Vec::new() }
     }
 
-    /// How a reader is told of it.
+    /// Its type in the schema.
     fn field(&self) -> Result<Type> {
         let (physical, logical) = match self.values {
             Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),

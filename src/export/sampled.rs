@@ -1,12 +1,12 @@
 //! Stacks of `--stacks`, counted by their paths until the end of the file: forms that draw flames get them with the time that they
-//! stand for, and others leave them out.
+//! represent, and others leave them out.
 
 use std::collections::{BTreeMap, HashMap};
 
 use gnntop_wire::sampled::{self, Figure, ROOT, TRACK_END};
 use gnntop_wire::{Definition, Mark, NameKind, TrackId};
 
-/// Paths that are told apart, and bytes of their frames.
+/// Most paths that are distinguished, and bytes of their frames.
 const MAX_PATHS: usize = 1 << 16;
 const MAX_TEXT: usize = 16 << 20;
 /// Frames of a stack.
@@ -33,7 +33,7 @@ struct Track {
     a_second: u64,
 }
 
-/// Stacks that are alike: the phase and what ran in it, from the outermost frame on, and the time that they stand for.
+/// Equal stacks: the phase, the frames from the outermost on, and the time that they represent.
 pub(super) struct Stack<'s> {
     pub(super) frames: Vec<&'s str>,
     pub(super) ns: u64,
@@ -53,7 +53,7 @@ pub(super) fn is_sampled(title: &str) -> bool {
 }
 
 impl Sampled {
-    /// Takes note of names that stand for paths, as far as there is room.
+    /// Notes names that represent paths, as far as there is room.
     pub(super) fn define(&mut self, definition: &Definition) {
         let Definition::Name { kind: NameKind::Text, text, .. } = definition else { return };
         let Some((caller, frame)) = sampled::path(text) else { return };
@@ -63,7 +63,7 @@ impl Sampled {
         }
     }
 
-    /// Takes a mark whose name has this text; `is_wanted` where it lies in the window.
+    /// Takes a mark whose name has this text; `is_wanted` if it is in the window.
     pub(super) fn mark(&mut self, track: TrackId, text: &str, mark: &Mark, is_wanted: bool) {
         let Some(value) = mark.value.filter(|value| value.is_finite()) else { return };
         let track = self.tracks.entry(track.0).or_default();

@@ -18,7 +18,7 @@ use super::text::json;
 
 /// Spans held, 24 bytes each.
 const MAX_SPANS: usize = 4_000_000;
-/// Steps are one frame: their time adds up, their phases lie inside.
+/// Steps are one frame: their time adds up, their phases are inside.
 const STEP: &str = "step";
 
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ struct Profile {
     open: Vec<Slice>,
 }
 
-/// Stacks that were taken all the time, each with its frames from the outermost on and the time that it stands for.
+/// Stacks that were taken all the time, each with its frames from the outermost on and the time that it represents.
 struct SampledProfile {
     title: String,
     stacks: Vec<(Vec<u32>, u64)>,
@@ -111,7 +111,7 @@ impl<W: Write> Speedscope<W> {
 }
 
 impl Profile {
-    /// Adds a slice that lies inside what is open when it begins.
+    /// Adds a slice that is inside the slices that are open when it begins.
     fn add(&mut self, slice: Slice) {
         self.close_until(slice.start_ns);
         self.events.push((true, slice.frame, slice.start_ns));
@@ -127,7 +127,7 @@ impl Profile {
 
 /// Distributes slices over as few profiles as their nesting allows, the first one first.
 fn profiles(slices: &mut [Slice], step: Option<u32>) -> io::Result<Vec<Profile>> {
-    // A step begins with its first phase and lies around it also where both last equally long.
+    // A step begins with its first phase and is around it even if both last equally long.
     slices.sort_by_key(|slice| (slice.start_ns, Reverse(slice.end_ns), Some(slice.frame) != step));
     let (mut lanes, mut profiles) = (Lanes::default(), Vec::<Profile>::new());
     for slice in slices {

@@ -59,7 +59,7 @@ pub fn phases(run: &Run) -> Vec<String> {
     names
 }
 
-/// Takes what a source hands over and writes a row for each step.
+/// Takes what a source yields and writes a row for each step.
 pub struct Wide<'w> {
     run: Run,
     phases: Vec<String>,
@@ -96,7 +96,7 @@ impl<'w> Wide<'w> {
         }
     }
 
-    /// Writes the steps that have come.
+    /// Writes the steps that have arrived.
     fn write(&mut self) -> io::Result<()> {
         self.through.resize(self.run.members().len(), 0);
         for (member, through) in self.run.members().iter().zip(&mut self.through) {
@@ -133,7 +133,7 @@ impl Sink for Wide<'_> {
     }
 }
 
-/// The name of every column. Phases have `_` for spaces, and their unit; one that is called as another column is, gets
+/// The name of every column. Phases have `_` for spaces, and their unit; one with the name of another column gets
 /// `phase_` before it.
 fn heads(phases: &[String]) -> Vec<String> {
     let mut heads: Vec<String> = HEAD.map(str::to_owned).into();

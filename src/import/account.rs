@@ -1,4 +1,4 @@
-//! What an import tells at its end: what it used, what it left out, what it guessed, and what it doubts.
+//! The report of an import: what it used, what it left out, what it guessed, and what it doubts.
 
 /// What an import did with its input, a sentence each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Account {
     pub left_out: Vec<String>,
     /// What the input does not say.
     pub guessed: Vec<String>,
-    /// What cannot be as the input says, where it is, and what to do.
+    /// Doubtful values of the input, where they are, and what to do.
     pub warnings: Vec<String>,
 }
 

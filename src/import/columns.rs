@@ -55,7 +55,7 @@ impl Columns {
             .map(|mapping| mapping.column.as_str())
             .collect();
         if !guessed.is_empty() {
-            account.guessed.push(format!("what {} mean, and their units, from their names", guessed.join(", ")));
+            account.guessed.push(format!("the meaning and units of {}, from their names", guessed.join(", ")));
         }
         for mapping in self.mappings.iter().filter(|mapping| !given.columns.contains(mapping)) {
             if let Role::Before(name) = &mapping.role {
@@ -140,7 +140,7 @@ fn make_long(table: &Table, given: &Given, guesses: &mut Vec<Mapping>) -> Result
     if let Some(mapping) = given.columns.iter().find(|mapping| mapping.is_running) {
         return Err(ImportError::Mapping {
             text: format!("{}={}", mapping.role_in_words(), mapping.column),
-            reason: "a table with a row for each phase has no times that count since the start",
+            reason: "a table with a row for each phase cannot have cumulative times",
         });
     }
     // In such a table time_ms is how long the phase took.
@@ -181,7 +181,7 @@ fn resolve_stamps(
                 ((None, number), None) => match number.and_then(since_1970) {
                     Some(scale) => {
                         account.guessed.push(format!(
-                            "{} counts {} since 1970, by the size of its numbers",
+                            "{} counts {} since 1970, inferred from its values",
                             mapping.column, scale.name
                         ));
                         mapping.scale = Some(scale);
@@ -216,7 +216,7 @@ fn need_a_duration(table: &Table, mappings: &mut Vec<Mapping>, account: &mut Acc
     match (at(Role::Duration, mappings), start, end) {
         (Some(_), Some(start), Some(_)) => {
             let start = mappings.remove(start);
-            account.guessed.push(format!("a step begins its duration before its end, whatever {} says", start.column));
+            account.guessed.push(format!("a step begins its duration before its end; {} is not used", start.column));
         }
         (None, Some(_), Some(_)) | (Some(_), ..) => (),
         _ => {

@@ -96,7 +96,7 @@ fn split(row: &[u8], separator: u8) -> Vec<String> {
 /// What gives all rows the same number of cells, and most of them; else what is most frequent in the head.
 fn separator_of(rows: &[Vec<u8>]) -> u8 {
     let cells = |row: &Vec<u8>, separator: u8| split(row, separator).len();
-    // Of several rows the last may be cut.
+    // If there are several rows, the last may be cut.
     let whole = if rows.len() < 3 { rows } else { &rows[..rows.len() - 1] };
     let fits = |separator: &u8| {
         let first = cells(&rows[0], *separator);

@@ -1,6 +1,6 @@
-//! What a table says that cannot be: durations and time stamps that contradict each other, phases longer than their step,
-//! counters that fall. Each is told with its first line and what to do; what would make the whole recording wrong is
-//! refused.
+//! Contradictions in a table: durations and time stamps that do not fit together, phases longer than their step,
+//! counters that fall. Each is reported with its first line and what to do; what would make the whole recording wrong
+//! is refused.
 
 use super::error::ImportError;
 use super::mapping::{Mapping, Role};
@@ -10,7 +10,7 @@ use super::survey::Survey;
 use super::units::Scale;
 use gnntop_analysis::figures::{count, duration, percent};
 
-/// With fewer rows nothing is said about how a value behaves.
+/// With fewer rows, a value's behaviour is not judged.
 const ENOUGH: u64 = 20;
 
 /// What to warn of in a table that was read.
@@ -84,13 +84,13 @@ fn waits_against_stamps(survey: &Survey, rows: &Rows<'_>) -> Option<String> {
     let (durations, stamps) = columns(rows);
     let (column, sum) = (&first.column, duration(odd.lead_ns as u64));
     Some(format!(
-        "{durations} and {column} add up to {sum}, but by {stamps} only {} passed: {column} seems to lie inside {durations}. If so, say --column \"phase:{name}={column}:{}\"",
+        "{durations} and {column} add up to {sum}, but by {stamps} only {} passed: {column} seems to be inside {durations}. If so, say --column \"phase:{name}={column}:{}\"",
         duration(elapsed_ns as u64),
         first.scale.map_or("ms", |scale| scale.name),
     ))
 }
 
-/// A pause that no training makes, at which the steps' numbers start over.
+/// A pause too long for a training run, at which the steps' numbers start over.
 fn pause(survey: &Survey) -> Option<String> {
     let (pause_ns, line) = survey.odd.longest_pause;
     let is_long = pause_ns > 6e11 && pause_ns > 1000.0 * survey.usual_ns();
@@ -108,7 +108,7 @@ fn times_since_the_start(survey: &Survey, rows: &Rows<'_>) -> Result<(), ImportE
     let odd = &survey.odd;
     if let (Some(at), Some(place)) = (odd.fallen, odd.falls.in_words()) {
         return Err(rows.table.useless(format!(
-            "{place}: {} falls, which a time that counts since the start does not, but with a new epoch. If it is of each step, leave out cumulative:",
+            "{place}: {} falls, but a cumulative time falls only at a new epoch. If it is of each step, leave out cumulative:",
             rows.name(at)
         )));
     }
@@ -122,7 +122,7 @@ fn times_since_the_start(survey: &Survey, rows: &Rows<'_>) -> Result<(), ImportE
         if values.only_rises() && last_ns > survey.usual_ns() {
             let Mapping { role, column, scale, .. } = mapping;
             return Err(rows.table.useless(format!(
-                "{column} rises in each of {} rows, to {} in line {}, where a step takes {}: it seems to count since the start. If so, say --column \"cumulative:{role}={column}:{}\"",
+                "{column} rises in each of {} rows, to {} in line {}, where a step takes {}: it seems to be cumulative. If so, say --column \"cumulative:{role}={column}:{}\"",
                 count(values.readings),
                 duration(last_ns as u64),
                 values.last_line,
@@ -145,7 +145,7 @@ fn phases_against_steps(survey: &Survey, rows: &Rows<'_>) -> Result<Option<Strin
     );
     if odd.far_longer_phases * 2 > survey.steps {
         return Err(rows.table.useless(format!(
-            "{what}. Check the units of both, and say --column phase:NAME=COLUMN:UNIT; a phase that lies before the step is before:NAME"
+            "{what}. Check the units of both, and say --column phase:NAME=COLUMN:UNIT; a phase before the step is before:NAME"
         )));
     }
     Ok(Some(format!(
@@ -158,10 +158,10 @@ fn doubtful_values(mapping: &Mapping, values: &Values) -> Option<String> {
     let Mapping { role, column, scale, .. } = mapping;
     match role {
         Role::Cumulative(name) => values.falls.in_words().map(|place| {
-            format!("{place}: {column} falls, which a count since some start does not: if it restarts in each step, say total:{name}")
+            format!("{place}: {column} falls, but a cumulative count never does: if it restarts in each step, say total:{name}")
         }),
         Role::Total(_) if values.negative.rows > 0 => {
-            values.negative.in_words().map(|place| format!("{place}: {column} is negative, but nothing was ever counted less than zero times"))
+            values.negative.in_words().map(|place| format!("{place}: {column} is negative, but a count cannot be"))
         }
         Role::Total(name) if values.readings >= ENOUGH && values.rises + 1 == values.readings => {
             let unit = scale.map_or_else(String::new, |scale| format!(":{}", scale.name));

@@ -7,7 +7,7 @@ use super::error::ImportError;
 use super::mapping::Mapping;
 use super::table::{Row, Table};
 
-/// Events in a table of their own, such as garbage collections.
+/// Events in a separate table, such as garbage collections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkFile {
     /// What the marks are called.
@@ -25,7 +25,7 @@ pub struct Given {
     pub ignored: Vec<String>,
     /// The separator of columns; guessed by default.
     pub separator: Option<u8>,
-    /// Events in tables of their own.
+    /// Events in separate tables.
     pub marks: Vec<MarkFile>,
     /// Columns that must have these values for a row to count.
     pub only: Vec<(String, String)>,

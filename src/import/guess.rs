@@ -39,7 +39,7 @@ const PLAIN: [(&str, Role); 31] = [
     ("end_time", Role::End),
     ("start_time", Role::Start),
 ];
-/// What a time is called that a step took.
+/// Names of the time that a step took.
 const DURATIONS: [&str; 10] = [
     "step",
     "batch",
@@ -58,7 +58,7 @@ const WAITS: [&str; 3] = ["data_wait", "data", "wait"];
 /// Words around the name of a time that counts since the start; it may also be that of one step, so its values decide.
 const RUNNING_ENDS: [&str; 6] = ["_total", "_cumulative", "_cum", "_cumsum", "_accumulated", "_so_far"];
 const RUNNING_STARTS: [&str; 4] = ["total_", "cumulative_", "cum_", "accumulated_"];
-/// What a column of names of phases is called.
+/// Names of a column with names of phases.
 const PHASE_NAMES: [&str; 2] = ["phase", "phase_name"];
 
 /// The meaning of each column, if it is plain.
@@ -83,7 +83,7 @@ pub(super) fn running(column: &str) -> Option<Mapping> {
     Some(Mapping { role, column: column.to_owned(), scale: Some(scale), is_running: true })
 }
 
-/// Whether a column is called as one that names phases.
+/// Whether a column's name is that of one that names phases.
 pub(super) fn is_phase_name(column: &str) -> bool {
     PHASE_NAMES.contains(&plain(column).as_str())
 }

@@ -20,9 +20,9 @@ const CHUNK_LEN: usize = 64 * 1024;
 const OTHERS: [(&[u8], &str); 6] = [
     (b"PK\x03\x04", "is a spreadsheet or a zip archive: save it as CSV, or unpack it"),
     (b"PAR1", "is a Parquet file: write it as CSV, with to_csv in pandas"),
-    (b"\x28\xb5\x2f\xfd", "is packed with zstd: unpack it first"),
-    (b"\xfd7zX", "is packed with xz: unpack it first"),
-    (b"BZh", "is packed with bzip2: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd: decompress it first"),
+    (b"\xfd7zX", "is compressed with xz: decompress it first"),
+    (b"BZh", "is compressed with bzip2: decompress it first"),
     (b"\x89HDF", "is an HDF5 file: write it as CSV"),
 ];
 
@@ -76,9 +76,9 @@ impl Input {
     pub(super) fn form(&self) -> Option<&'static str> {
         match (self.is_packed, self.encoding) {
             (false, Encoding::Utf8) => None,
-            (true, Encoding::Utf8) => Some("packed with gzip"),
+            (true, Encoding::Utf8) => Some("compressed with gzip"),
             (false, Encoding::Utf16 { .. }) => Some("in UTF-16"),
-            (true, Encoding::Utf16 { .. }) => Some("in UTF-16, packed with gzip"),
+            (true, Encoding::Utf16 { .. }) => Some("in UTF-16, compressed with gzip"),
         }
     }
 

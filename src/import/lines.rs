@@ -1,5 +1,5 @@
-//! The lines of a text that are rows of a table: comments and empty lines are passed over, and a quoted cell may go on in
-//! the next line. Every row knows its line, so that whatever is wrong with it can be found.
+//! The lines of a text that are rows of a table: comments and empty lines are passed over, and a quoted cell may
+//! continue in the next line. Every row knows its line, so that whatever is wrong with it can be found.
 
 use std::io::{self, BufRead, Read};
 
@@ -30,7 +30,7 @@ impl<R: BufRead> Lines<R> {
         Self { input, line: 0, comments: 0 }
     }
 
-    /// Reads the next row into `row`, with an end of line and nothing before or behind it, and gives its
+    /// Reads the next row into `row`, with an end of line and nothing before or after it, and returns its
     /// line, the first where it has several; `None` at the end of the text.
     pub(super) fn next(&mut self, row: &mut Vec<u8>) -> Result<Option<u64>, BadLine> {
         loop {

@@ -52,7 +52,7 @@ const ALSO_GRAPHS: [&str; 3] = ["images", "samples", "sequences"];
 /// What begins the role of a time that counts since the start.
 const RUNNING: &str = "cumulative:";
 
-/// Roles that have no name of their own.
+/// Roles without a name.
 const PLAIN: [(&str, Role); 11] = [
     ("step", Role::Step),
     ("epoch", Role::Epoch),

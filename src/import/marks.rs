@@ -1,4 +1,4 @@
-//! Marks from tables of their own, and when they were.
+//! Marks from separate tables, and when they were.
 
 use std::io::Write;
 
@@ -106,9 +106,7 @@ pub(super) fn place<'a>(
     if !by_step.is_empty() {
         by_step.sort_by_key(|mark| mark.step);
         if rows.has(&Role::Step) && survey.numbering() == Numbering::Rows {
-            account
-                .guessed
-                .push("a mark's step is the number of a row, as the steps' own numbers start over".to_owned());
+            account.guessed.push("a mark's step is a row number, because the steps' own numbers start over".to_owned());
         }
         place_in_steps(&by_step, rows, survey, &mut placing)?;
     }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! table.csv ─▶ input.rs ─▶ lines.rs ─▶ cells.rs ─▶ table.rs ─▶ rows.rs ─▶ survey.rs, doubts.rs ─▶ steps.rs ─┐
-//!          what is said and guessed: mapping.rs, guess.rs ─▶ columns.rs ─▶┘          marks.rs ───▶┘         ├─▶ writer.rs
+//!           given and guessed roles: mapping.rs, guess.rs ─▶ columns.rs ─▶┘          marks.rs ───▶┘         ├─▶ writer.rs
 //! trace.json ─▶ input.rs ─▶ chrome ─────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! The result is a recording like any other, whose publisher says that it was imported. Nothing is made up: what
-//! the input does not tell, such as the time between steps that have no time stamps, is said in the recording's head;
-//! and what it says that cannot be is refused, or warned of, with its line.
+//! the input does not have, such as the time between steps without time stamps, is stated in the recording's head;
+//! and impossible values are refused, or warned of, with their line.
 
 mod account;
 mod cells;

@@ -8,7 +8,7 @@ use gnntop_analysis::figures::count;
 pub(super) const ROUNDING: f64 = 0.02;
 /// ...and single times by as much, in nanoseconds: time stamps often have three digits.
 const ROUNDING_NS: f64 = 1.5e6;
-/// Steps whose sum is so many times the time between first and last cannot be right.
+/// Steps whose sum is this many times the time between the first and the last cannot be right.
 pub(super) const IMPOSSIBLE: f64 = 2.0;
 /// A time that increases in every row to more than this many times its first value may count since the start.
 const MANY_TIMES: f64 = 5.0;
@@ -114,7 +114,7 @@ impl Oddities {
         }
     }
 
-    /// Looks at a step, which ended so long after the one before by their stamps.
+    /// Looks at a step that ended `since_ns` after the one before, by their time stamps.
     pub(super) fn note(&mut self, step: &Measured, since_ns: Option<f64>) {
         let line = step.line;
         if let Some(since_ns) = since_ns {

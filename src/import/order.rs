@@ -1,5 +1,5 @@
-//! The rows of a table in another order, by what is in them. Stretches of rows are sorted in memory and laid one behind the
-//! other into a temporary file; whoever goes through the rows merges them. That takes n log n time and a bounded memory.
+//! The rows of a table in another order, by their contents. Stretches of rows are sorted in memory and written one
+//! after the other into a temporary file; reading the rows merges them. That takes n log n time and a bounded memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

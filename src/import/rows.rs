@@ -123,7 +123,7 @@ impl<'a> Rows<'a> {
             return Ok(());
         }
         Err(self.table.useless(format!(
-            "line {}: {column} is {here:?}, in the rows before it is {first:?}: import them separately, the first with --only {column}={first}, or say --ignore {column} if that makes no difference",
+            "line {}: {column} is {here:?}, but {first:?} in the rows before: import them separately, the first with --only {column}={first}, or say --ignore {column} if that makes no difference",
             row.line
         )))
     }

@@ -27,13 +27,13 @@ pub(super) fn add(
         match first_fall(table, &candidate)? {
             None => {
                 account.guessed.push(format!(
-                    "{} counts since the start, as it never falls: what it grew by in a step is that step's part",
+                    "{} is cumulative, because it never falls: each step gets its increase",
                     candidate.column
                 ));
                 guesses.push(candidate);
             }
             Some(line) => account.left_out.push(format!(
-                "{}, which falls in line {line} and so does not count since the start; if it is of each step, say --column \"{}={}:{}\"",
+                "{}, which falls in line {line} and so is not cumulative; if it is of each step, say --column \"{}={}:{}\"",
                 candidate.column,
                 candidate.role,
                 candidate.column,
@@ -44,7 +44,8 @@ pub(super) fn add(
     Ok(())
 }
 
-/// The first line in which the column falls; the last one of a table in which it does not grow, or that is too short to tell.
+/// The first line in which the column falls; the last one of a table in which it does not grow, or that is too short to
+/// decide.
 fn first_fall(table: &Table, candidate: &Mapping) -> Result<Option<u64>, ImportError> {
     let at = table.position(&candidate.column)?;
     let (mut last, mut first, mut fall, mut rows, mut line) = (None::<f64>, None::<f64>, None, 0_u64, 0);
@@ -68,7 +69,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// The step's part of what the column at `at` tells. One that counts since the start tells it by what it grew; in the first
+    /// The step's part of the column at `at`. For a cumulative column that is its increase; in the first
     /// row that is all of it, but at most `limit_ns`, as a table may begin in the middle of a run.
     pub(super) fn part(&mut self, mapping: &Mapping, at: usize, ns: f64, limit_ns: f64) -> f64 {
         if !mapping.is_running {

@@ -24,7 +24,7 @@ use super::writer::{Head, START_NS, Writer};
 
 const PUBLISHER: &str = "gnntop import csv";
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// Steps.
@@ -37,9 +37,9 @@ pub struct Imported {
 
 /// Imports the table at `path`, with the columns that `given` names and others that have plain names.
 ///
-/// Rows are steps, or phases of them. A step lies before its time stamp if there is one; without, steps follow each other
+/// Rows are steps, or phases of them. A step is before its time stamp if it has one; without, steps follow each other
 /// and the time between them is not known. Phases follow each other from the step's start. A mark that has only a step's
-/// number lies inside that step if its duration shows there, else after it.
+/// number is inside that step if its duration shows there, else after it.
 ///
 /// # Errors
 /// If a file cannot be read, is not such a table or contradicts itself, or the recording cannot be written.
@@ -48,16 +48,16 @@ pub fn csv(path: &Path, given: &Given, out: impl Write) -> Result<Imported, Impo
     let table = Table::open(path, given.separator)?;
     let columns = Columns::choose(&table, given, &mut account)?;
     if given.batch_size.is_some() && columns.mappings.iter().any(|mapping| mapping.role == Role::Graphs) {
-        return Err(table.useless("--batch-size beside a column of graphs: give one of them"));
+        return Err(table.useless("--batch-size conflicts with the column of graphs: give one of them"));
     }
     account.guessed.push(table.form());
     let mut rows = Rows::new(table, &columns, given)?;
     let mut survey = survey::in_order(&mut rows, path, &mut account.warnings)?;
     if survey.steps == 0 {
         return Err(rows.table.useless(if given.only.is_empty() {
-            "no rows below the head"
+            "no rows below the header"
         } else {
-            "no rows that count"
+            "no rows match --only"
         }));
     }
     account.warnings.extend(doubts::warnings(&survey, &rows)?);
@@ -83,22 +83,22 @@ fn head(path: &Path, survey: &Survey, given: &Given) -> Head {
     }
 }
 
-/// What was made of the time stamps.
+/// How the time stamps were interpreted.
 fn tell_times(survey: &mut Survey, rows: &Rows<'_>, account: &mut Account) {
     let stamps = rows.column(&Role::End).or_else(|| rows.column(&Role::Start)).map(|mapping| mapping.column.as_str());
-    let follow = "steps follow each other, and the time between them is not known";
+    let follow = "steps follow one after the other, and the time between them is unknown";
     account.guessed.push(match stamps {
         None => format!("there are no time stamps: {follow}"),
         Some(stamps) if survey.is_coarse() => {
             survey.has_times = false;
-            format!("{stamps} has full seconds only, and steps are shorter: {follow}")
+            format!("{stamps} has only whole seconds, and steps are shorter: {follow}")
         }
         Some(stamps) if survey.wall_ns() > 0 => format!("{stamps} is the time of day"),
         Some(stamps) => format!("{stamps} counts from an arbitrary start, so the time of day is unknown"),
     });
 }
 
-/// What was made of the rows.
+/// How the rows were interpreted.
 fn tell_rows(survey: &Survey, rows: &Rows<'_>, given: &Given, account: &mut Account) {
     if rows.is_long() {
         account.guessed.push(format!("a row is a phase of a step: {}", rows.phases().join(", ")));
@@ -115,13 +115,15 @@ fn tell_rows(survey: &Survey, rows: &Rows<'_>, given: &Given, account: &mut Acco
                 let line = fall.map_or_else(String::new, |fall| format!(" (line {})", fall.line));
                 account
                     .guessed
-                    .push(format!("steps are numbered by their rows, as their own numbers start over{line}"));
+                    .push(format!("steps are numbered by their rows, because their own numbers start over{line}"));
             }
         }
     }
-    account.guessed.extend(given.batch_size.map(|size| {
-        format!("each step has {} graphs, the last one of an epoch too, which may have fewer", count(size))
-    }));
+    account.guessed.extend(
+        given.batch_size.map(|size| {
+            format!("each step has {} graphs, also the last of an epoch, which may have fewer", count(size))
+        }),
+    );
     let left_out = rows.table.left_out();
     if left_out.comments > 0 {
         let lines = if left_out.comments == 1 { "line" } else { "lines" };

@@ -1,5 +1,5 @@
 //! What must be known of a whole table before its first step can be written: how many steps there are, whether their
-//! numbers and time stamps rise, and what cannot be as it is told. It is read once, and once more where its rows must be
+//! numbers and time stamps rise, and which values are impossible. It is read once, and once more if its rows must be
 //! put in order; nothing of a row is kept.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -67,7 +67,7 @@ impl Numbering {
     }
 }
 
-/// What is known of a table once it was read.
+/// Everything about a table once it was read.
 pub(super) struct Survey {
     pub(super) steps: u64,
     pub(super) numbers: Rising,
@@ -167,7 +167,7 @@ impl Survey {
         self.last_end_ns - self.first_end_ns
     }
 
-    /// The recording's start by the time stamps; `None` where steps are not laid by them.
+    /// The recording's start by the time stamps; `None` if steps are not laid by them.
     pub(super) fn zero_ns(&self) -> Option<f64> {
         self.has_times.then_some(self.zero_ns)
     }
@@ -252,7 +252,7 @@ fn two_runs(rows: &Rows<'_>, found: &Survey) -> ImportError {
         String::new()
     };
     rows.table.useless(format!(
-        "line {}: {column} goes back by {back}{also}{many}. If these are two runs, take one with --only COLUMN=VALUE or split the table; if the clock was set back, --ignore {column} lays the steps one after the other",
+        "line {}: {column} goes back by {back}{also}{many}. If these are two runs, take one with --only COLUMN=VALUE or split the table; if the clock was set back, --ignore {column} places the steps one after the other",
         fall.line
     ))
 }

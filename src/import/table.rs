@@ -1,5 +1,5 @@
 //! Tables with a head, read row by row. A table is hostile input: rows are bounded in number, and every number is
-//! looked at before it is believed.
+//! checked before it is used.
 
 use std::cell::Cell;
 use std::io::BufRead;
@@ -13,7 +13,7 @@ use super::input::Input;
 use super::lines::{BadLine, Lines};
 use super::order::{Order, Sorter};
 
-/// Rows that are read at the most.
+/// Most rows that are read.
 const MAX_ROWS: u64 = 10_000_000;
 
 /// A table whose rows can be read more than once.
@@ -192,7 +192,9 @@ impl Table {
 
     fn uneven(&self, line: u64, cells: usize) -> String {
         let (columns, verb) = (self.columns().len(), if cells == 1 { "cell" } else { "cells" });
-        format!("line {line} has {cells} {verb}, the head names {columns} columns: mend that line, or give --separator")
+        format!(
+            "line {line} has {cells} {verb}, but the header names {columns} columns: fix that line, or give --separator"
+        )
     }
 }
 

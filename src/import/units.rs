@@ -5,7 +5,7 @@ use gnntop_wire::Unit;
 /// What a column's number is multiplied by to give a raw value in a unit of the stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// As it is called.
+    /// Its name.
     pub name: &'static str,
     /// The unit of the raw value.
     pub unit: Unit,
@@ -56,7 +56,7 @@ const LONG: [(&str, &str); 10] = [
 ];
 
 impl Scale {
-    /// The unit that is called so; capitals make no difference.
+    /// The unit with this name; capitals make no difference.
     pub fn named(text: &str) -> Option<Self> {
         let lower = text.to_lowercase();
         let short = LONG.iter().find(|(long, _)| *long == lower).map_or(lower.as_str(), |(_, short)| short);

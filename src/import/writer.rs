@@ -1,4 +1,4 @@
-//! Writes a recording from events that come in the order of their times.
+//! Writes a recording from events in the order of their times.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

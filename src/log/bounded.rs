@@ -46,7 +46,7 @@ impl BoundedLog {
         &self.path
     }
 
-    /// Appends output. What cannot be written is counted, and the next that can be says how much it was.
+    /// Appends output. Output that cannot be written is counted, and a later line says how much it was.
     pub fn write(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.len >= self.half {
@@ -100,7 +100,7 @@ impl BoundedLog {
     fn turn_over(&mut self) {
         let older = older(&self.path);
         let before = fs::metadata(&older).map_or(0, |meta| meta.len());
-        // It fails where somebody has removed the file, and then there is nothing to keep.
+        // It fails if the file was removed, and then there is nothing to keep.
         let _ = fs::rename(&self.path, &older);
         let Ok(file) = create(&self.path) else { return };
         (self.file, self.len) = (file, 0);
@@ -118,7 +118,7 @@ pub(super) fn older(path: &Path) -> PathBuf {
     path.with_extension("older.log")
 }
 
-/// Creates a file readable by this user alone, if there is none.
+/// Creates a file readable by this user alone, if it does not exist.
 fn create(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     OpenOptions::new().append(true).create_new(true).mode(0o600).custom_flags(flags).open(path)

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::bounded::BoundedLog;
 
-/// Output that waits for the disk, at most.
+/// Most bytes of output that may wait for the disk.
 const MAX_WAITING: usize = 4 << 20;
 /// What is read from the pipe at a time: as much as one holds.
 const CHUNK: usize = 64 << 10;
@@ -28,7 +28,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What is on its way.
+/// Output on its way.
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,
@@ -82,7 +82,8 @@ impl Pump {
         }
     }
 
-    /// Waits until nobody holds the other end of the pipe any more and all is written; says whether it is so.
+    /// Waits until no process holds the other end of the pipe any more and everything is written; returns whether that
+    /// happened.
     pub fn is_over_within(&self, at_most: Duration) -> bool {
         let give_up_at = Instant::now() + at_most;
         let mut state = self.shared.lock();

@@ -51,7 +51,7 @@ impl Answers {
         Ok(Self { dir: own.path().to_owned(), _own: Some(own) })
     }
 
-    /// A folder that somebody else has made, and removes.
+    /// A folder that another process has made, and removes.
     pub fn of(dir: PathBuf) -> Self {
         Self { dir, _own: None }
     }

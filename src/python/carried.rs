@@ -1,6 +1,6 @@
-//! The package and the native part that the binary carries, laid into a folder of this user's.
+//! The package and the native library that the binary carries, written into a folder of this user.
 //!
-//! The folder is called by what lies in it, is made whole under another name first, and is never changed: programs that
+//! The folder is named after its contents, is completed under another name first, and is never changed: programs that
 //! run use it, also long after this binary was replaced.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -23,11 +23,11 @@ const BUILT: &str = if cfg!(target_os = "macos") { "libgnntop_python.dylib" } el
 pub enum CarriedError {
     /// This binary was built without its sources, or in development without the library.
     #[error(
-        "this gnntop was built without the Python part; install it with `pip install gnntop`, or build it with `cargo build --release`"
+        "this gnntop was built without the Python package; install it with `pip install gnntop`, or build it with `cargo build --release`"
     )]
     Missing,
     /// The folder cannot be made or trusted.
-    #[error("the Python part cannot be laid into {path}: {error}", path = path.display())]
+    #[error("cannot write the Python package to {path}: {error}", path = path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -110,7 +110,7 @@ fn hash(library: &[u8]) -> u64 {
     pieces.fold(0xcbf2_9ce4_8422_2325, |hash, piece| add(piece.iter().fold(hash, add), &0xFF))
 }
 
-/// Where the folder may lie, the best first.
+/// Where the folder may be, the best first.
 fn cache_dirs() -> Vec<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));

@@ -19,7 +19,7 @@ pub struct Diagnosis {
 /// Looks at this program, and at the `python3` on the path.
 pub fn diagnose() -> Diagnosis {
     let works = carried::is_there();
-    let carried = if works { "carried by this program" } else { "this program was built without the Python part" };
+    let carried = if works { "carried by this program" } else { "this gnntop was built without the Python package" };
     let python = python_version().map_or_else(
         || "no python3 on PATH".to_owned(),
         |version| format!("python3 is {}: {}", dotted(version), what_is_seen(version)),

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Sections of a file that are looked at.
+/// Most sections of a file that are read.
 const MAX_SECTIONS: u16 = 256;
 /// Kind of a program header: a part that is loaded.
 const LOAD: u32 = 1;
@@ -42,7 +42,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     number(bytes, at).map(u64::from_le_bytes)
 }
 
-/// The table of sections, and where their names lie.
+/// The table of sections, and where their names are.
 struct Sections<'a> {
     file: &'a File,
     at: u64,

@@ -17,7 +17,7 @@ pub enum JoinError {
     #[error(transparent)]
     Carried(#[from] CarriedError),
     /// The scripts cannot be written.
-    #[error("the script for it cannot be written: {0}")]
+    #[error("cannot write the script for it: {0}")]
     Script(#[from] io::Error),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The binary carries the package `gnntop` and its native part ([`carried`]), lays them into a private folder, and points
 //! the environment of what it starts there ([`environment`]). Each Python that starts answers ([`answers`]), so that
-//! those which do not can be told. One that runs already is asked to run a script of ours ([`remote`]).
+//! those that do not can be distinguished. A running one is asked to run our script ([`remote`]).
 
 pub mod answers;
 pub mod carried;

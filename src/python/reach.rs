@@ -30,7 +30,7 @@ impl Reach {
         Self { answers, root, next_look: Instant::now(), silent: BTreeMap::new(), sentence: None }
     }
 
-    /// What a person should know who sees no steps; `None` where no Python is in it.
+    /// Why no steps are shown; `None` if no Python is in it.
     pub fn sentence(&mut self) -> Option<&str> {
         if Instant::now() >= self.next_look {
             self.next_look = Instant::now() + LOOK_INTERVAL;
@@ -65,7 +65,7 @@ struct Python {
     parents_words: Vec<String>,
 }
 
-/// A child by fork has no answer of its own: it is what its parent is.
+/// A forked child has no answer: it is what its parent is.
 fn is_reached(python: &Python, answers: &BTreeMap<u32, Answer>) -> bool {
     let is_fork = python.words == python.parents_words;
     answers.contains_key(&python.pid) || is_fork && answers.contains_key(&python.parent)

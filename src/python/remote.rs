@@ -1,8 +1,8 @@
-//! Makes a running Python run a script of ours: the protocol of PEP 768, which Python 3.14 and newer support.
+//! Makes a running Python run our script: the protocol of PEP 768, which Python 3.14 and newer support.
 //!
-//! The interpreter's state begins with a table that says where things lie in it. Into the state of the main thread go the script's
+//! The interpreter's state begins with a table of offsets. Into the state of the main thread go the script's
 //! path and a request to stop; at its next safe point the interpreter reads the file and runs it. Nothing is stopped, no
-//! debugger is attached, and an interpreter that never comes to a safe point (it waits in C) runs it when it does.
+//! debugger is attached, and an interpreter that is not at a safe point (it waits in C) runs it when it reaches one.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,7 +14,7 @@ use super::elf;
 
 /// Begins the table.
 const COOKIE: u64 = u64::from_le_bytes(*b"xdebugpy");
-/// Words of the table that are looked at: more than 3.14 and 3.15 have.
+/// Words of the table that are read: more than 3.14 and 3.15 have.
 const WORDS: usize = 256;
 /// Where these are in the table, in words: the same since 3.13.
 const VERSION: usize = 1;
@@ -22,8 +22,8 @@ const INTERPRETERS_HEAD: usize = 5;
 const THREADS_MAIN: usize = 10;
 /// Version 3.14, the first that can be asked.
 const FIRST: u64 = 0x030E_0000;
-/// What the table's last three words are: where in a thread's support structure the request lies, where the path, and
-/// how long that may be.
+/// The table's last three words: the offsets of the request and of the path in a thread's support structure, and the
+/// longest path.
 const SUPPORT: [u64; 3] = [0, 4, 512];
 /// Asks a thread to look whether there is something to do.
 const PLEASE_STOP: u64 = 1 << 5;
@@ -32,24 +32,24 @@ const PLEASE_STOP: u64 = 1 << 5;
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// It does not run Python, or one that hides it.
-    #[error("it runs no Python that can be found from outside")]
+    #[error("no Python interpreter found in it")]
     NoPython,
     /// It runs a Python that cannot be asked.
-    #[error("it runs Python {0}, and only 3.14 and newer can be joined while they run")]
+    #[error("it runs Python {0}, and only 3.14 and newer can be joined while running")]
     TooOld(String),
     /// `PYTHON_DISABLE_REMOTE_DEBUG`, `-X disable_remote_debug`, or built without.
     #[error("its Python was started with remote debugging turned off")]
     TurnedOff,
     /// The system does not let this user look into it.
-    #[error("this user may not look into it ({0}): see /proc/sys/kernel/yama/ptrace_scope, or ask with CAP_SYS_PTRACE")]
+    #[error("this user may not trace it ({0}): see /proc/sys/kernel/yama/ptrace_scope, or use CAP_SYS_PTRACE")]
     Denied(io::Error),
     /// It sees other files than this program.
-    #[error("it runs in a container of its own: run gnntop inside of that")]
+    #[error("it runs in its own container: run gnntop inside it")]
     Container,
     /// The file's path is too long for the interpreter.
     #[error("the path {path} is too long for it", path = .0.display())]
     Path(PathBuf),
-    /// Something else of its memory cannot be read or written.
+    /// Its memory cannot be read or written for another reason.
     #[error("its memory cannot be read: {0}")]
     Memory(io::Error),
 }
@@ -107,8 +107,8 @@ impl Table {
         self.0.get(at).copied().unwrap_or(0)
     }
 
-    /// Where in a thread the breaker and the support structure lie, and where in an interpreter whether it may be asked. They
-    /// stand before the end of the table, whose length differs from version to version.
+    /// The offsets of the breaker and the support structure in a thread, and of the permission flag in an interpreter.
+    /// They are before the end of the table, whose length differs from version to version.
     fn offsets(&self) -> Result<[u64; 3], RemoteError> {
         let at = self.0.windows(6).position(|words| words[3..] == SUPPORT).ok_or(RemoteError::TurnedOff)?;
         Ok([self.word(at), self.word(at + 1), self.word(at + 2)])

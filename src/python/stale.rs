@@ -1,9 +1,9 @@
-//! Packages of other builds of gnntop that nobody has used for a month go, so that the cache does not grow with every
-//! update.
+//! Removes packages of other builds of gnntop that were not used for a month, so that the cache does not grow with
+//! every update.
 //!
-//! What is removed must be proved to be such a package of this user: it has the name of one, it and everything in it belong
-//! to this user, all of that is what a package consists of, and nobody holds the lock that who uses it holds. Whatever falls
-//! short of that stays.
+//! What is removed must provably be such a package of this user: it has the name of one, it and everything in it belong
+//! to this user, all of that is what a package consists of, and no process holds the lock that marks it as in use.
+//! Whatever falls short of that stays.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -32,13 +32,13 @@ const DEEPEST: usize = 6;
 /// When the folder cannot be opened.
 pub(super) fn in_use(package: &Path) -> io::Result<File> {
     let folder = File::open(package)?;
-    // Who cannot lock or date it, uses it all the same.
+    // A process that cannot lock or date it uses it anyway.
     let _ = folder.try_lock_shared();
     let _ = folder.set_modified(SystemTime::now());
     Ok(folder)
 }
 
-/// Removes the packages in `dir` that were not used for long, but the one that is called `own`. What cannot be removed stays.
+/// Removes the packages in `dir` that were not used for long, except the one named `own`. What cannot be removed stays.
 pub(super) fn remove(dir: &Path, own: &str, now: SystemTime) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -65,7 +65,7 @@ fn remove_one(dir: &Path, package: &Path, now: SystemTime) -> io::Result<()> {
     if folder.metadata()?.ino() != found.ino() || folder.try_lock().is_err() {
         return Ok(());
     }
-    // In one move, so that nobody finds half of it.
+    // In one move, so that no process finds half of it.
     let hidden = tempfile::Builder::new().prefix(HIDDEN_PREFIX).tempdir_in(dir)?;
     fs::rename(package, hidden.path())?;
     hidden.close()

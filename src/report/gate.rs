@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(ruling("edges.per_s=1000000", Bound::Min), Ruling::Broken);
         assert_eq!(ruling("backward.p99.9=1s", Bound::Max), Ruling::NotEnough);
         assert_eq!(ruling("all-reduce.p50=1s", Bound::Max), Ruling::NotEnough, "a phase that this run does not have");
-        // The gap of a millisecond lies before the step, and in its period.
+        // The gap of a millisecond is before the step, and in its period.
         assert!(is_kept("step.p50=39.1ms") && is_broken("period.p50=39.1ms"));
     }
 

@@ -7,7 +7,7 @@
 //!                                  └─ pages ─▶ Document ─▶ Markdown, HTML with pictures
 //! ```
 //!
-//! `document` knows nothing of reports: studies are written with it, too. `compare` writes a comparison, and `gate`
+//! `document` does not depend on reports: studies are written with it, too. `compare` writes a comparison, and `gate`
 //! compares a recording with limits. In JSON, names of numbers contain their units; what was not measured is `null`,
 //! with a `reason` beside it if there is one.
 

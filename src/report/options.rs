@@ -13,7 +13,7 @@ pub struct Options {
     pub top_spans: usize,
     /// Assumptions for energy and carbon.
     pub assumptions: Assumptions,
-    /// Graphs or seeds a second of one rank alone, if measured in a run of its own.
+    /// Graphs or seeds a second of one rank alone, if measured in a separate run.
     pub one_rank_per_s: Option<f64>,
 }
 

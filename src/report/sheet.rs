@@ -131,7 +131,7 @@ fn write(lines: &mut Lines<'_>, report: &Report) {
     }
 }
 
-/// Energy of components and of all, in both scopes, and what goes by the scope that is shown.
+/// Energy of components and of all, in both scopes, and the figures that depend on the shown scope.
 fn energy(lines: &mut Lines<'_>, energy: &Energy) {
     let total = &energy.total;
     let all = std::iter::once(("in all", &total.device, &total.job));

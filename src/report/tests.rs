@@ -36,7 +36,7 @@ fn the_text_says_everything_in_80_columns() {
         "findings\n ! spikes (certain): step 30 took 123 ms",
         "\ndata wait    100  3.90 ms  4.00 ms ",
         "per second   25.",
-        "process CPU      1.50 cores mean",
+        "process CPU      mean 1.50 cores",
         "GPU              none: libnvidia-ml.so.1 not found",
         "energy of the devices",
         "  gpu              - libnvidia-ml.so.1 not found",

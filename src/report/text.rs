@@ -103,7 +103,7 @@ fn steps(report: &Report) -> String {
     text
 }
 
-/// The findings, each with what it rests on and what to try.
+/// The findings, each with its evidence and what to try.
 fn found(out: &mut String, findings: &Findings) {
     if findings.found.is_empty() {
         return;
@@ -192,7 +192,7 @@ fn throughput(out: &mut String, report: &Report) {
 }
 
 fn counters(out: &mut String, counters: &[Counter]) {
-    // Those of a device's memory have a part of their own.
+    // Those of a device's memory have their own part.
     let counters: Vec<&Counter> = counters.iter().filter(|counter| !is_device_memory(&counter.name)).collect();
     if counters.is_empty() {
         return;

@@ -1,21 +1,21 @@
-//! Published conclusions: which of two numbers is said to be larger, and whether it is here.
+//! Published conclusions: which of two numbers is larger according to a publication, and whether it is here.
 
 use serde::Deserialize;
 
 use super::published::{Direction, Holds, median, overlap};
 
-/// A conclusion that somebody published, as a relation between two measured numbers.
+/// A published conclusion, as a relation between two measured numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The conclusion in words.
     pub says: String,
-    /// What is to be known of it, such as what its own data say; may be empty.
+    /// A note on it, such as what its own data say; may be empty.
     pub note: String,
-    /// What the other is held against.
+    /// What the other is compared with.
     pub first: Subject,
     /// What the conclusion is about.
     pub second: Subject,
-    /// What the second is to be, seen from the first.
+    /// The expected relation of the second to the first.
     pub expected: Expected,
 }
 
@@ -28,13 +28,13 @@ pub struct Subject {
     pub measure: String,
 }
 
-/// How two numbers are said to stand to each other.
+/// The expected relation of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
-    /// The second is more, by 5 % at least.
+    /// The second is more, by at least 5 %.
     More,
-    /// The second is less, by 5 % at least.
+    /// The second is less, by at least 5 %.
     Less,
     /// They are within 5 % of each other.
     Same,
@@ -58,7 +58,7 @@ impl Expected {
         }
     }
 
-    /// Whether it is so here, by one number a run; `None` where one was not measured.
+    /// Whether it is so here, by one number a run; `None` if one was not measured.
     pub fn holds(self, first: &[f64], second: &[f64]) -> Option<Holds> {
         let own = match (median(first)?, median(second)?) {
             // A ratio to nothing is no number.

@@ -9,7 +9,7 @@ use super::tables::{cell, times};
 use crate::report::Document;
 use gnntop_analysis::figures::count;
 
-/// What becomes of everything that was published, a sentence each; nothing where nothing was.
+/// Whether each published conclusion holds here, in a sentence each; nothing if none was published.
 pub(super) fn in_words(document: &mut Document, study: &Study, measured: &[Measured]) {
     if !study.claims.is_empty() {
         document.heading("Whether the published conclusions hold here");
@@ -35,7 +35,7 @@ pub(super) fn publications(document: &mut Document, study: &Study, measured: &[M
     }
 }
 
-/// A published conclusion with what is measured here of it.
+/// A published conclusion with what was measured here.
 fn judged(claim: &Claim, measured: &[Measured]) -> String {
     let Claim { says, note, first, second, expected } = claim;
     let numbers = |subject: &Subject| {
@@ -65,7 +65,7 @@ fn judged(claim: &Claim, measured: &[Measured]) -> String {
     format!("\"{says}\" {verdict}{note}")
 }
 
-/// The settings that have a published value, each held against the first of them. The first has no comparison.
+/// The settings that have a published value, each compared with the first of them. The first has no comparison.
 fn compared<'a>(published: &Published, measured: &'a [Measured]) -> Vec<(&'a Measured, f64, Option<Comparison>)> {
     let with_value = |one: &'a Measured| Some((one, *published.values.get(&one.setting.like)?));
     let with_value: Vec<(&Measured, f64)> = measured.iter().filter_map(with_value).collect();
@@ -106,7 +106,7 @@ fn plain(value: f64) -> String {
     if value.fract() == 0.0 && value < 1e9 { count(value as u64) } else { value.to_string() }
 }
 
-/// What became of a publication's direction, in words.
+/// Whether a publication's direction holds here, in words.
 fn sentence(published: &Published, compared: &[(&Measured, f64, Option<Comparison>)]) -> String {
     if published.is_placeholder {
         return "the published values are placeholders, so there is nothing to compare with".to_owned();

@@ -1,11 +1,11 @@
-//! The report of a study: what it comes to in words, then tables and figures, then each setting by itself.
+//! The report of a study: its conclusions in words, then tables and figures, then each setting by itself.
 
 use super::measured::Measured;
 use super::plan::Study;
 use super::{conclusions, pictures, tables};
 use crate::report::Document;
 
-const WORDS: &str = "A period runs from the end of the previous step to the end of this one; a step begins at its own start. Its work is the period without the gap and without waiting for its batch, which is what a timer around a step measures. The rest is between steps; an epoch's wall time is the sum of both. The first epoch has a column of its own. The other epoch columns are medians over later epochs without skipped steps.";
+const WORDS: &str = "A period runs from the end of the previous step to the end of this one; a step begins at its own start. Its work is the period without the gap and without waiting for its batch, which is what a timer around a step measures. The rest is between steps; an epoch's wall time is the sum of both. The first epoch has its own column. The other epoch columns are medians over later epochs without skipped steps.";
 
 /// The report. `failures` are what went wrong, one line each.
 pub fn document(study: &Study, measured: &[Measured], failures: &[String]) -> Document {

@@ -1,11 +1,11 @@
-//! What the runs of a setting came to together.
+//! The summary of a setting's runs.
 
 use super::numbers::Numbers;
 use super::plan::Setting;
 use super::published::median;
 use crate::report::Report;
 
-/// What the recordings of a setting came to.
+/// The summary of a setting's recordings.
 pub struct Measured {
     /// The setting.
     pub setting: Setting,
@@ -35,7 +35,7 @@ impl Measured {
         Some((low, high))
     }
 
-    /// Whether something said of the setting of this name is about this one: names are those of the full size.
+    /// Whether a claim about the setting of this name is about this one: names are those of the full size.
     pub(super) fn is_called(&self, name: &str) -> bool {
         self.setting.like == name
     }

@@ -1,5 +1,5 @@
-//! What one recording comes to: numbers by name, so that several runs of a setting can be put together and
-//! published values be held against them.
+//! The summary of one recording: numbers by name, so that several runs of a setting can be combined and
+//! compared with published values.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use gnntop_analysis::store::{PhaseSlot, StepRow, Store};
 /// Phases in which a loop gets its batch. What a step takes without them and without the gap is its work, which is
 /// what timers around a step see.
 const LOADING: [&str; 4] = [DATA_WAIT, SAMPLE, GATHER, ASSEMBLE];
-/// What the trainings here call putting a batch together.
+/// The names of our workloads for putting a batch together.
 const ASSEMBLE: &str = "assemble";
 
 /// What a number is a number of.
@@ -83,7 +83,7 @@ pub(super) const MEASURES: [(&str, Unit); 35] = [
 /// Components of energy by the word their names begin with.
 const COMPONENTS: [&str; 3] = ["cpu", "gpu", "memory"];
 
-/// The unit of a measure; `None` where there is no such measure.
+/// The unit of a measure; `None` if there is no such measure.
 pub fn unit_of(measure: &str) -> Option<Unit> {
     let of_phase = measure.strip_prefix("work share ").or(measure.strip_prefix("share "));
     if of_phase.is_some_and(|phase| !phase.is_empty()) {
@@ -98,7 +98,7 @@ pub fn unit_of(measure: &str) -> Option<Unit> {
     MEASURES.iter().find(|(name, _)| *name == measure).map(|(_, unit)| *unit)
 }
 
-/// Numbers by the name of what is measured. What was not measured is not there.
+/// Numbers by the name of what is measured. What was not measured is left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Numbers {
     by_measure: BTreeMap<String, f64>,
@@ -108,8 +108,8 @@ pub struct Numbers {
 
 impl Numbers {
     /// The numbers of a recording, and its report with these options: without the steps that they leave out. The first
-    /// epoch's time is with them. Of a run of several ranks they are rank 0's, and work per second the run's. `None` where no
-    /// step is left.
+    /// epoch's time is with them. Of a run of several ranks they are rank 0's, and work per second the run's. `None` if
+    /// no step is left.
     pub fn of(run: &Run, options: &Options) -> Option<(Self, Report)> {
         let store = run.store();
         let skip = options.skip_steps;
@@ -139,7 +139,7 @@ impl Numbers {
         self.by_measure.get(measure).copied()
     }
 
-    /// Where the numbers on energy come from, such as `modelled`; `None` where there are none.
+    /// Where the numbers on energy come from, such as `modelled`; `None` if there are none.
     pub fn energy_label(&self) -> Option<&'static str> {
         self.energy_label
     }

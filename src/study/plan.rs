@@ -18,17 +18,17 @@ pub struct Study {
     pub settings: Vec<Setting>,
     /// Runs of each setting with each seed, at least one.
     pub repeats: u32,
-    /// Seeds, given to the program as `--seed`; none where the file names none.
+    /// Seeds, given to the program as `--seed`; none if the file names none.
     pub seeds: Vec<u64>,
     /// A run that takes longer is ended and counts as failed.
     pub time_limit: Option<Duration>,
     /// Values to compare with.
     pub published: Vec<Published>,
-    /// Conclusions to hold against what is measured.
+    /// Conclusions to compare with what is measured.
     pub claims: Vec<Claim>,
     /// Figures to draw.
     pub figures: Vec<FigurePlan>,
-    /// Grams of CO2-equivalent a kilowatt-hour, for carbon; without it there is none.
+    /// Grams of CO2-equivalent per kilowatt-hour; without it, carbon is unknown.
     pub carbon_g_per_kwh: Option<f64>,
 }
 
@@ -74,15 +74,15 @@ pub struct FigurePlan {
     pub what: String,
     /// Measures of one unit, a bar each.
     pub measures: Vec<String>,
-    /// Settings by the names under which values are published; all where it is not said.
+    /// Settings by the names under which values are published; all if it is not given.
     pub settings: Option<Vec<String>>,
-    /// Whether a setting's bars lie behind each other, as parts of a whole.
+    /// Whether a setting's bars are stacked, as parts of a whole.
     pub is_stacked: bool,
 }
 
 impl Study {
     /// All runs in the order in which they are done: every setting once, then every setting again, so that what
-    /// changes about the machine meanwhile befalls all alike. Each round begins with another setting, so that none
+    /// changes about the machine meanwhile affects all alike. Each round begins with another setting, so that none
     /// is always the first.
     pub fn runs(&self) -> Vec<Run> {
         let seeds: Vec<Option<u64>> = match self.seeds.as_slice() {

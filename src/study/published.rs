@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Ratios within this of 1 are no difference.
 const LEVEL: f64 = 0.05;
 
-/// Values that somebody published for one measure.
+/// Published values of one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
     /// What it is, for a heading.
@@ -30,7 +30,7 @@ pub enum Holds {
     Yes,
     /// They do not.
     No,
-    /// Runs of the two settings overlap, so that nothing can be said.
+    /// Runs of the two settings overlap, so it is undecided.
     Unclear,
 }
 
@@ -45,7 +45,7 @@ impl Holds {
     }
 }
 
-/// A setting held against the first one, in the publication and here.
+/// A setting compared with the first one, in the publication and here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// The published value as a multiple of the first setting's.

@@ -26,20 +26,20 @@ pub(super) const BATCHES: [(&str, &str); 5] = [
     ("outliers", "work > 1.5 x median"),
 ];
 pub(super) const MEMORY: [(&str, &str); 5] = [
-    ("heap peak", "heap at most"),
-    ("resident peak", "resident at most"),
-    ("machine memory mean", "memory of the machine"),
-    ("process cpu", "cores of the process"),
+    ("heap peak", "peak heap"),
+    ("resident peak", "peak resident memory"),
+    ("machine memory mean", "machine memory"),
+    ("process cpu", "process cores"),
     ("gpu utilisation", "GPU"),
 ];
 const ENERGY: [(&str, &str); 7] = [
-    ("energy per step", "a step"),
-    ("energy per epoch", "an epoch"),
+    ("energy per step", "per step"),
+    ("energy per epoch", "per epoch"),
     ("energy share cpu", "cpu"),
     ("energy share gpu", "gpu"),
     ("energy share memory", "memory"),
-    ("carbon per step", "carbon, a step"),
-    ("carbon per epoch", "carbon, an epoch"),
+    ("carbon per step", "carbon per step"),
+    ("carbon per epoch", "carbon per epoch"),
 ];
 const RATIOS: [(&str, &str); 7] = [
     ("steps per second", "steps/s"),
@@ -57,7 +57,7 @@ pub(super) fn settings(measured: &[Measured]) -> Vec<Vec<String>> {
         let (steps, left_out) = (cell("steps", one.median("steps")), count(one.setting.warm_up_steps));
         vec![one.setting.name.clone(), one.setting.words.join(" "), runs, steps, left_out]
     };
-    let head = ["setting", "options", "runs", "steps a run", "skipped before"].map(str::to_owned).to_vec();
+    let head = ["setting", "options", "runs", "steps per run", "skipped before"].map(str::to_owned).to_vec();
     std::iter::once(head).chain(measured.iter().map(row)).collect()
 }
 
@@ -92,7 +92,7 @@ pub(super) fn cell(measure: &str, value: Option<f64>) -> String {
     }
 }
 
-/// How far the runs of a setting lie apart, where there are several.
+/// How far the runs of a setting differ, if there are several.
 pub(super) fn spread(document: &mut Document, measured: &[Measured]) {
     let range = |one: &Measured, measure: &str| match one.range(measure) {
         Some((low, high)) => format!("{} to {}", cell(measure, Some(low)), cell(measure, Some(high))),
@@ -111,13 +111,12 @@ pub(super) fn spread(document: &mut Document, measured: &[Measured]) {
     let rows: Vec<Vec<String>> = measured.iter().filter(|one| one.runs.len() > 1).map(row).collect();
     if !rows.is_empty() {
         document.paragraph("From run to run:");
-        let head =
-            ["setting", "runs", "median period", "median epoch, wall", "heap at most"].map(str::to_owned).to_vec();
+        let head = ["setting", "runs", "median period", "median epoch, wall", "peak heap"].map(str::to_owned).to_vec();
         document.table(std::iter::once(head).chain(rows).collect());
     }
 }
 
-/// The most bytes that were live while each phase ran, of each setting's last run; nothing where nothing counts them.
+/// The most bytes that were live while each phase ran, of each setting's last run; nothing if nothing counts them.
 pub(super) fn memory_by_phase(document: &mut Document, measured: &[Measured]) {
     let mut phases: Vec<&str> = Vec::new();
     for phase in measured.iter().filter_map(|one| one.report.as_ref()).flat_map(|report| &report.memory.phases) {
@@ -137,11 +136,11 @@ pub(super) fn memory_by_phase(document: &mut Document, measured: &[Measured]) {
         std::iter::once(one.setting.name.clone()).chain(phases.iter().map(of)).collect::<Vec<String>>()
     };
     let head = std::iter::once("setting").chain(phases.iter().copied()).map(str::to_owned).collect();
-    document.paragraph("Heap at most while each phase ran, in the last run:");
+    document.paragraph("Peak heap while each phase ran, in the last run:");
     document.table(std::iter::once(head).chain(measured.iter().map(row)).collect());
 }
 
-/// Energy with what its numbers rest on; nothing where none is known.
+/// Energy with the origin of its numbers; nothing if none is known.
 pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
     let label = |one: &Measured| one.runs.iter().find_map(Numbers::energy_label);
     if measured.iter().all(|one| label(one).is_none()) {
@@ -157,7 +156,7 @@ pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
     );
 }
 
-/// The last values of the programs' own counters, such as accuracies; nothing where there are none.
+/// The last values of the programs' own counters, such as accuracies; nothing if there are none.
 pub(super) fn counted(document: &mut Document, measured: &[Measured]) {
     let mut names: Vec<String> = Vec::new();
     for name in measured.iter().flat_map(|one| &one.runs).flat_map(Numbers::counters) {

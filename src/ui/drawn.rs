@@ -1,4 +1,4 @@
-//! What a drawing learned: where it put what the mouse can point at, and how far its lines go on.
+//! What a drawing learned: where it put what the mouse can point at, and how far its lines continue.
 
 use ratatui::layout::Rect;
 
@@ -16,8 +16,8 @@ pub struct Spot {
 /// What a drawing learned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawn {
-    /// What the mouse can point at, in the order in which it was drawn: what comes later lies on top.
+    /// What the mouse can point at, in the order in which it was drawn: later items are on top.
     pub spots: Vec<Spot>,
-    /// How far the view's lines go; `None` where it has none.
+    /// How far the view's lines go; `None` if it has none.
     pub extent: Option<Extent>,
 }

@@ -4,7 +4,7 @@
 //!  gnntop  pna  pid 4711 on thebox            live | epoch 3 | step 1,234 | 2m 05s    panel/header.rs
 //!  Backward-bound: 52 % of the time; data wait 12 %; 4 spikes; period p99 2.9 x p50
 //! ▌1 overview  2 steps  3 latency  4 memory  5 hardware  6 energy  7 tracks          panel/tabs.rs
-//! ▌steps  a column a step ──────────────────────── 23.4 steps/s | 3.0 k graphs/s      panel/steps.rs, chart/step_chart.rs
+//! ▌steps  1 step a column ──────────────────────── 23.4 steps/s | 3.0 k graphs/s      panel/steps.rs, chart/step_chart.rs
 //!  60 ms┤                          ▲
 //!  30 ms┤▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 //!       │░░░▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
@@ -15,7 +15,7 @@
 //!  q quit  ? help  Space freeze  ← step  Enter detail            viewer 0.8 %  9 MiB  panel/footer.rs
 //! ```
 //!
-//! Between header and footer stands one of the views, each a file in `views/` with one draw function; the one above is
+//! Between header and footer is one of the views, each a file in `views/` with one draw function; the one above is
 //! `views/overview.rs`. Below 30 columns or 6 rows a few words remain (`panel/tiny.rs`).
 //!
 //! Rooms, each of which knows only those below it: `screen.rs` puts all together; `views/` fill the screen; `panel/` are the

@@ -15,7 +15,7 @@ const SLOW_NS: u64 = 200_000_000;
 pub struct Scene<'a> {
     /// The app.
     pub app: &'a App,
-    /// What is known of the run.
+    /// The run's history.
     pub store: &'a Store,
     /// Colours and glyphs.
     pub theme: &'a Theme,
@@ -29,7 +29,7 @@ const WHOLE_STEP: &str = "whole step";
 /// A span that has been open for much longer than a step usually takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenPhase<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
     /// For how long it has been open.
     pub ns: u64,

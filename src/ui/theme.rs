@@ -1,6 +1,6 @@
 //! How things look: colours, glyphs and the looks of phases, degrading with what the terminal can do.
 //!
-//! Colour never carries a meaning alone. Each phase has a letter and a fill of its own, a warning has a word, the
+//! Colour never carries a meaning alone. Each phase has its own letter and fill, a warning has a word, the
 //! cursor has a mark. The background stays the terminal's: there are colours for dark ones and for light ones.
 //!
 //! `indexed.rs` knows the 256 colours, `palettes.rs` has the colours, and `contrast.rs` holds them to a standard.
@@ -32,7 +32,7 @@ pub struct PhaseLook {
 }
 
 impl PhaseLook {
-    /// The look of what has none of its own.
+    /// The look of anything without its own.
     pub const UNKNOWN: Self = Self { letter: '?', fill: '?', color: Color::Reset, grain: (Color::Reset, Color::Reset) };
 
     /// The style of a cell filled with this phase.
@@ -82,7 +82,7 @@ impl Theme {
     fn shown_depth(&self) -> ColorDepth {
         match (self.depth, self.palette) {
             (ColorDepth::True | ColorDepth::Indexed, Palette::Terminal) => ColorDepth::Ansi,
-            // The sixteen have too few greys, and nobody knows which of them shows on the background.
+            // The sixteen have too few greys, and which of them shows on the background is unknown.
             (ColorDepth::Ansi, Palette::Monochrome) => ColorDepth::None,
             (depth, _) => depth,
         }

@@ -1,8 +1,8 @@
-//! What comes in from the terminal: bytes, which the parser of termina makes events of.
+//! Input from the terminal: bytes, which the parser of termina turns into events.
 //!
-//! crossterm's own reader waits for the rest of a sequence for ever, so that the next key is taken for a part of it, and
-//! does not tell that the terminal is gone. Here a sequence whose rest does not come within a moment is what it is: the
-//! Escape key, or noise.
+//! crossterm's own reader waits for the rest of a sequence forever, so that the next key is taken for a part of it, and
+//! does not report that the terminal is gone. Here a sequence whose rest does not arrive within a moment is what it is:
+//! the Escape key, or noise.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -14,13 +14,13 @@ use rustix::io::Errno;
 use termina::event::{KeyCode, KeyEvent, Modifiers};
 use termina::{Event, Parser};
 
-/// A sequence comes in one piece, or its rest comes within this time.
+/// A sequence arrives in one piece, or its rest within this time.
 const SEQUENCE: Duration = Duration::from_millis(40);
 /// The rest of an answer of the terminal itself, which may come over a slow line.
 const ANSWER: Duration = Duration::from_millis(500);
 /// A longer sequence is noise.
 const LONGEST: usize = 4096;
-/// How a terminal's answer about colours begins: a command's number follows, where a person's Alt-] stands alone.
+/// How a terminal's answer about colours begins: a command's number follows, where a typed Alt-] is alone.
 const ANSWER_START: &[u8] = b"\x1b]1";
 /// Ctrl-C, which is part of no sequence.
 const CTRL_C: u8 = 0x03;
@@ -91,14 +91,14 @@ impl Keyboard {
     }
 }
 
-/// Bytes that have come, and what they mean.
+/// Bytes that have arrived, and what they mean.
 #[derive(Default)]
 struct Incoming {
     parser: Parser,
     events: Vec<Event>,
-    /// The beginning of a sequence whose rest has not come.
+    /// The beginning of a sequence whose rest has not arrived.
     begun: Vec<u8>,
-    /// When the last byte of it came.
+    /// When its last byte arrived.
     since: Option<Instant>,
 }
 
@@ -118,13 +118,13 @@ impl Incoming {
         self.since = (!self.begun.is_empty()).then_some(now);
     }
 
-    /// How long the rest of a sequence is still waited for; `None` where none has begun.
+    /// How long the rest of a sequence is still waited for; `None` if none has begun.
     fn rest_within(&self, now: Instant) -> Option<Duration> {
         let patience = if self.begun.starts_with(ANSWER_START) { ANSWER } else { SEQUENCE };
         self.since.map(|since| patience.saturating_sub(now.saturating_duration_since(since)))
     }
 
-    /// Takes what has begun for the whole, where its rest has not come.
+    /// Takes what has begun for the whole if its rest has not arrived.
     fn give_up(&mut self, now: Instant) {
         if self.rest_within(now) == Some(Duration::ZERO) {
             self.parser.parse(&[], false);
@@ -178,7 +178,7 @@ mod tests {
         Event::Key(KeyEvent::new(code, Modifiers::NONE))
     }
 
-    /// What has come in after these bytes and so much silence.
+    /// The events after these bytes and this much silence.
     fn heard(incoming: &mut Incoming, bytes: &[u8], silence: Duration) -> Vec<Event> {
         let now = Instant::now();
         incoming.take(bytes, now);

@@ -1,7 +1,7 @@
 //! The viewer: takes the terminal, turns what comes from it into actions, polls the sources, and lets the screen be drawn.
 //!
 //! ```text
-//! run.rs          the main loop                    options.rs   how the viewer is to be, and how it ended
+//! run.rs          the main loop                    options.rs   options of the viewer, and how it ended
 //! terminal.rs     takes the terminal and gives it back, whatever happens; signals.rs: signals as flags
 //! keyboard.rs     bytes become events; input.rs: events become actions
 //! watches.rs      findings and energy, each as old as it may be

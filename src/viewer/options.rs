@@ -1,4 +1,4 @@
-//! How the viewer is to be, and how it ended.
+//! Options of the viewer, and how it ended.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::app::{Background, ColorDepth, Preferences};
 use gnntop_analysis::energy::Assumptions;
 use gnntop_analysis::source::catalog::Catalog;
 
-/// How the screen is to be.
+/// Options of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct ScreenOptions {
     /// The log of the program's output, if there is one.
@@ -19,7 +19,7 @@ pub struct ScreenOptions {
     pub colors: Option<ColorDepth>,
     /// The background, whatever the environment says.
     pub background: Option<Background>,
-    /// Where to look for other sessions to open; `None` where only this one is to be shown.
+    /// Where to look for other sessions to open; `None` if only this one is to be shown.
     pub catalog: Option<Catalog>,
     /// Leave the mouse to the terminal.
     pub no_mouse: bool,

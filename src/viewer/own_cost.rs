@@ -9,7 +9,7 @@ use crate::app::OwnCost;
 /// Time between two measurements.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Measures this process now and then.
+/// Measures this process from time to time.
 pub struct OwnCostMeter {
     at: Instant,
     cpu: Option<Duration>,

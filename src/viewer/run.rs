@@ -21,16 +21,16 @@ use crate::ui::{Drawn, Spot, draw};
 use gnntop_analysis::source::catalog::{self, Catalog, Entry, Nothing};
 use gnntop_analysis::source::{Control, Progress, Source};
 
-/// The shortest time between two frames without a key: 20 a second at most.
+/// The shortest time between two frames without a key: at most 20 a second.
 const FRAME: Duration = Duration::from_millis(50);
 /// Drawing takes at most one part in this many of the time, however long a frame takes.
 const DRAWING_SHARE: u32 = 25;
-/// How long the source may take before keys are looked at again.
+/// How long the source may take before keys are read again.
 const POLL_BUDGET: Duration = Duration::from_millis(15);
-/// How long to wait for a key while data comes and while nothing does.
+/// How long to wait for a key while data arrives, and while none does.
 const BUSY_WAIT: Duration = Duration::from_millis(33);
 const IDLE_WAIT: Duration = Duration::from_millis(100);
-/// An answer that the terminal was asked for this recently may still come...
+/// An answer that the terminal was asked for this recently may still arrive...
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// ...and is waited for this long, so that the next program in the terminal does not get it.
 const ANSWER_WAIT: Duration = Duration::from_millis(150);
@@ -47,7 +47,7 @@ pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Re
     run_comparison(source, None, options)
 }
 
-/// Shows what there is to choose from in the catalog of the options, and then what was chosen.
+/// Shows the catalog of the options to choose from, and then what was chosen.
 ///
 /// # Errors
 /// As [`run_screen`].
@@ -179,7 +179,7 @@ impl Viewer {
                 return Ok(Outcome::Signal(signal));
             }
             if !self.screen.is_ours() {
-                anyhow::bail!("a part of the viewer failed (see above); the run goes on");
+                anyhow::bail!("a part of the viewer failed (see above); the run continues");
             }
             self.heed_stop()?;
             let mut progress = self.poll_source()?;
@@ -221,7 +221,7 @@ impl Viewer {
     /// Takes in an answer that is still on its way, which would look like typing to a shell.
     fn hear_the_answer(&mut self) {
         if self.asked_at.is_some_and(|at| at.elapsed() < ANSWER_WITHIN) {
-            // Whether it came or not, nothing more is to be done.
+            // Whether it arrived or not, there is nothing more to do.
             let _ = self.keyboard.read(ANSWER_WAIT);
         }
     }
@@ -352,7 +352,7 @@ impl Viewer {
         }
     }
 
-    /// Draws when the picture is out of date and the time for a frame has come; at once after a key.
+    /// Draws when the picture is out of date and a frame is due; at once after a key.
     fn draw_if_due(&mut self, at_once: bool) -> io::Result<()> {
         let begin = Instant::now();
         if !self.app.is_dirty() || (begin < self.clock.next_frame && !at_once) {

@@ -29,8 +29,8 @@ const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\";
 
 /// The terminal in raw mode with the alternate screen, for as long as this lives.
 pub struct Screen {
-    /// Never dropped: that would print where the terminal is closed, and panic, as nobody can read it. All it would do,
-    /// which is to show the cursor, is done where the terminal is given back.
+    /// Never dropped: if the terminal is closed, that would print, fail and panic. All it would do,
+    /// which is to show the cursor, is done when the terminal is given back.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     with_mouse: bool,
 }
@@ -109,7 +109,7 @@ fn take_terminal(with_mouse: bool) -> io::Result<()> {
 }
 
 /// Gives the terminal back once; does nothing if it was not taken. A failure here means that the terminal is gone, and
-/// then nobody can be told.
+/// then there is nowhere to report it.
 fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let mut stdout = io::stdout();

@@ -14,7 +14,7 @@ use crate::app::{Action, View};
 pub struct Tracing(Option<Child>);
 
 impl Tracing {
-    /// Traces the next steps of a session's program, at once or after a slow step; gives what there is to say about it.
+    /// Traces the next steps of a session's program, at once or after a slow step; returns the message about it.
     pub fn begin(&mut self, session: Option<&SessionInfo>, after_slow: bool) -> Action {
         let Some(session) = session else { return Action::Failed("the session is not known yet".to_owned()) };
         if self.0.is_some() {
@@ -29,7 +29,7 @@ impl Tracing {
         }
     }
 
-    /// What came of it, once it has ended.
+    /// Its result, once it has ended.
     pub fn ended(&mut self) -> Option<Action> {
         let child = self.0.as_mut()?;
         let action = match child.try_wait() {
@@ -46,7 +46,8 @@ impl Drop for Tracing {
     fn drop(&mut self) {
         let Some(child) = &mut self.0 else { return };
         if matches!(child.try_wait(), Ok(None)) {
-            // It has not been waited for, so its process id is still its own. Whatever fails: the program goes on.
+            // It has not been waited for, so its process id is still its own. Whatever fails: the program keeps
+            // running.
             let _ = kill_process(Pid::from_child(child), Signal::INT);
             let _ = child.wait();
         }
@@ -56,7 +57,7 @@ impl Drop for Tracing {
 fn start(pid: u32, after_slow: bool) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["trace", "--at", if after_slow { "slow" } else { "now" }, &pid.to_string()]);
-    // In a group of its own it goes on while the viewer is stopped.
+    // In its own group it keeps running while the viewer is stopped.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0).spawn()
 }
 

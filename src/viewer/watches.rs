@@ -1,4 +1,4 @@
-//! What is looked at again and again while a session goes on: its findings and its energy.
+//! What is computed again and again while a session is live: its findings and its energy.
 
 use crate::app::Action;
 use crate::report::EnergyWatch;
@@ -11,9 +11,9 @@ use gnntop_analysis::ranks::Run;
 pub struct Watches {
     findings: Watch,
     energy: EnergyWatch,
-    /// Whether the source was moved, and what it then shows has not been looked at.
+    /// Whether the source was moved and its new position has not been judged yet.
     has_jumped: bool,
-    /// The rank that was looked at last.
+    /// The rank of the last look.
     rank: Option<u32>,
 }
 

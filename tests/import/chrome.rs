@@ -73,7 +73,7 @@ fn any_annotation_can_be_the_step() {
     assert_eq!(numbers(&store.unwrap()), [1, 2, 3, 4]);
     let numbered = trace("", "user_annotation", |n| format!("train {}", n * 10 + 7), "kernel");
     assert_eq!(numbers(&import(numbered.as_bytes(), &["--step", "train"]).1.unwrap()), [7, 17, 27, 37]);
-    assert!(import(text.as_bytes(), &[]).0.err.contains("name an annotation of yours with --step NAME"));
+    assert!(import(text.as_bytes(), &[]).0.err.contains("name your own annotation with --step NAME"));
     assert!(import(text.as_bytes(), &["--step", "nope"]).0.err.contains("no annotation is called nope"));
 }
 

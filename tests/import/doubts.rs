@@ -264,7 +264,7 @@ fn where_the_wait_for_data_lies_is_said_and_doubted() {
     let table = Table::import(&inside, &[]);
     table.warns(&[
         "step_ms and data_wait_ms add up to",
-        "seems to lie inside step_ms",
+        "seems to be inside step_ms",
         "\"phase:data wait=data_wait_ms:ms\"",
     ]);
     let store = Table::import(&inside, &["--column", "phase:data wait=data_wait_ms:ms"]).is_quiet();
@@ -298,7 +298,7 @@ fn times_that_count_since_the_start_are_taken_apart_or_refused() {
         })
     };
     let named = Table::import(&table("data_wait_total_ms"), &[]);
-    assert!(named.ran.err.contains("data_wait_total_ms counts since the start, as it never falls"), "{:?}", named.ran);
+    assert!(named.ran.err.contains("data_wait_total_ms is cumulative, because it never falls"), "{:?}", named.ran);
     assert_eq!(wait(&named.is_quiet()), [12; 39]);
     let given = ["--column", "cumulative:before:data wait=w_ms"];
     assert_eq!(wait(&Table::import(&table("w_ms"), &given).is_quiet()), [12; 39]);

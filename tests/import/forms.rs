@@ -50,9 +50,9 @@ fn utf_16(text: &str) -> Vec<u8> {
 #[test]
 fn one_table_in_many_forms_is_one_recording() {
     is_the_table(TABLE.as_bytes(), &[]);
-    assert!(is_the_table(&packed(TABLE.as_bytes()), &[]).err.contains("packed with gzip"));
+    assert!(is_the_table(&packed(TABLE.as_bytes()), &[]).err.contains("compressed with gzip"));
     assert!(is_the_table(&utf_16(TABLE), &[]).err.contains("in UTF-16"));
-    assert!(is_the_table(&packed(&utf_16(TABLE)), &[]).err.contains("in UTF-16, packed with gzip"));
+    assert!(is_the_table(&packed(&utf_16(TABLE)), &[]).err.contains("in UTF-16, compressed with gzip"));
     is_the_table(TABLE.replace('\n', "\r\n").as_bytes(), &[]);
     is_the_table(format!("\u{feff}{}", TABLE.trim_end()).as_bytes(), &[]);
     for (separator, name) in [(";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (" ", "spaces")] {
@@ -93,7 +93,7 @@ fn times_are_read_as_people_write_them() {
     is_the_table(started.as_bytes(), &[]);
     let coarse = with("time", ["2026-02-03 03:05:06", "2026-02-03 03:05:06", "2026-02-03 03:05:06"]);
     let (ran, store) = import(coarse.as_bytes(), &[]);
-    assert!(ran.code == Some(0) && ran.err.contains("full seconds only"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.err.contains("only whole seconds"), "{ran:?}");
     assert_eq!(store.unwrap().steps().last().unwrap().period_ns(), 32_000_000);
 }
 
@@ -136,7 +136,7 @@ fn an_import_ends_with_what_it_used_left_out_and_guessed() {
     let lines: Vec<&str> = ran.err.lines().collect();
     assert_eq!(lines[0], "used: step as step; timestamp_s as end in s; step_ms as duration in ms");
     assert!(lines[1].starts_with("left out: the columns note ("), "{lines:?}");
-    assert!(lines[2].starts_with("guessed: what step, timestamp_s, step_ms mean, and their units"), "{lines:?}");
+    assert!(lines[2].starts_with("guessed: the meaning and units of step, timestamp_s, step_ms, from"), "{lines:?}");
     assert_eq!(lines[3], "t.gnntop: 2 steps, 2 events");
 }
 
@@ -149,18 +149,18 @@ fn what_is_no_table_is_refused_in_a_line() {
     };
     refused(b"", "is empty");
     refused(b"\n\n# nothing\n", "is empty");
-    refused(b"step_ms\n", "no rows below the head");
+    refused(b"step_ms\n", "no rows below the header");
     refused(b"1,2\n3,4\n", "it must name the columns");
     refused(b"PK\x03\x04rest", "is a spreadsheet or a zip archive");
     refused(b"PAR1rest", "is a Parquet file");
-    refused(b"\x28\xb5\x2f\xfdrest", "is packed with zstd");
+    refused(b"\x28\xb5\x2f\xfdrest", "is compressed with zstd");
     refused(&packed(TABLE.as_bytes())[..40], "cannot read t.csv");
     refused(b"step_ms\n1\n\xff\xfe\xfa\n", "line 3 is not UTF-8 text");
     refused(b"step_ms\n1\n2\0\n", "line 3 holds binary data");
     refused(&[7; 2 << 20], "line 1 is longer than 1 MiB");
     refused(b"step_ms,a\n1,2\n\"3,4\n5,6\n", "line 3 has a quotation mark that is not closed");
-    refused(b"step_ms,a\n1,2\n3\n5,6\n", "line 3 has 1 cell, the head names 2 columns");
-    refused(b"step_ms,a\n1,2\n3,4,5\n", "line 3 has 3 cells, the head names 2 columns");
+    refused(b"step_ms,a\n1,2\n3\n5,6\n", "line 3 has 1 cell, but the header names 2 columns");
+    refused(b"step_ms,a\n1,2\n3,4,5\n", "line 3 has 3 cells, but the header names 2 columns");
     refused(b"step_ms\n1\nnan\n", "line 3: step_ms is \"nan\", which is not a time");
     refused(b"step_ms\n1e308\n", "line 2: step_ms is \"1e308\"");
     refused(b"step_ms\n-1\n", "line 2: step_ms is \"-1\"");

@@ -1,5 +1,5 @@
-//! The program that is watched: started in a process group of its own with its output in a bounded log, waited for, and
-//! handed the signals that were meant for it.
+//! The program that is watched: starts it in its own process group with its output in a bounded log, waits for it, and
+//! passes the signals on that were meant for it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -18,14 +18,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Time between two looks whether the program has ended.
 pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(50);
-/// Logs that are older are removed when a program is started.
+/// Older logs are removed when a program is started.
 const KEEP_LOGS: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Ends of the log's names, and of what is written down of a program.
+/// Suffixes of logs and of a program's entry.
 const LOG_EXTENSION: &str = "log";
 const OLD: [&str; 2] = [LOG_EXTENSION, super::register::EXTENSION];
-/// What a program said before it ended is waited for this long, where its log is slow.
+/// If the log is slow, waits this long for a program's last output.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Lines of the log that are shown where the program failed.
+/// Lines of the log that are shown if the program failed.
 const TAIL_LINES: usize = 10;
 
 /// How this program starts a workload, given as its name and its settings.
@@ -47,11 +47,11 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `command`, to be called `name`, with these variables more in its environment.
+    /// Starts `command` under the name `name`, with these additional variables in its environment.
     ///
     /// # Errors
-    /// If there is no such program, or the system cannot start it. A log that cannot be written is no error; `warn` is
-    /// called.
+    /// If there is no such program, or the system cannot start it. A log that cannot be written is not an error; `warn`
+    /// is called.
     pub(super) fn start<'v>(
         command: &[OsString],
         name: &str,
@@ -69,7 +69,7 @@ impl Child {
             }
         };
         let stream = || end.as_ref().and_then(|end| end.try_clone().ok()).map_or_else(Stdio::null, Stdio::from);
-        // The keyboard belongs to the view; what is piped in is the program's.
+        // The keyboard belongs to the view; piped input belongs to the program.
         let stdin = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
         let mut command = Command::new(program);
         command.args(arguments).stdin(stdin).stdout(stream()).stderr(stream()).env("GNNTOP_DIR", &dir);
@@ -85,7 +85,7 @@ impl Child {
         self.child.id()
     }
 
-    /// What it is called.
+    /// Its name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -95,7 +95,7 @@ impl Child {
         self.log.as_ref().map(|(_, path)| path.as_path())
     }
 
-    /// Whether all that it and what it has started can write is in the log, or is within this time.
+    /// Whether everything that it and its descendants can write is in the log, or is within this time.
     pub(super) fn output_is_over_within(&self, at_most: Duration) -> bool {
         self.log.as_ref().is_none_or(|(pump, _)| pump.is_over_within(at_most))
     }
@@ -117,7 +117,7 @@ impl Child {
         self.status.is_some_and(|status| status.success())
     }
 
-    /// What the kernel says of its memory.
+    /// The kernel's figures of its memory.
     pub(super) fn memory_figures(&self) -> MemoryFigures {
         self.memory.end()
     }
@@ -133,12 +133,12 @@ impl Child {
     pub(super) fn signal(&self, signal: i32) {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let (Some(group), Some(signal)) = (group, Signal::from_named_raw(signal)) else { return };
-        // Our child is not waited for before it has ended, so the group cannot be another's. Where it has just ended, nothing
-        // happens.
+        // Our child is not waited for before it has ended, so the group cannot be another's. If it has just ended,
+        // nothing happens.
         let _ = kill_process_group(group, signal);
     }
 
-    /// What there is to say of a program that failed: what it said last, and why it died. Nothing of one that did not.
+    /// The lines about a program that failed: its last output, and why it died. None for one that did not.
     pub(super) fn report_failure(&self, code: u8, death: Option<&Death>) -> Vec<String> {
         let Some((_, path)) = self.log.as_ref().filter(|_| code != 0) else { return Vec::new() };
         let mut lines = vec![format!("{} ended with exit code {code}; its output is in {}", self.name, path.display())];
@@ -158,7 +158,8 @@ fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Makes a log in `dir`, for this user alone, and removes those that are too old. Gives the end of the pipe that fills it.
+/// Makes a log in `dir`, for this user alone, and removes those that are too old. Returns the end of the pipe that
+/// fills it.
 fn start_log(dir: &Path, name: &str) -> io::Result<(Pump, PathBuf, PipeWriter)> {
     trusted::private_dir(dir)?;
     remove_old_logs(dir);
@@ -169,8 +170,8 @@ fn start_log(dir: &Path, name: &str) -> io::Result<(Pump, PathBuf, PipeWriter)> 
     Ok((pump, path, end))
 }
 
-/// Where logs go when the directory of sessions cannot have them: into one that is made, or checked, by us, since anybody can
-/// write to the one that it lies in.
+/// Where logs go if the directory of sessions cannot have them: into one that we make, or check, because anyone can
+/// write to its parent.
 fn elsewhere() -> PathBuf {
     std::env::temp_dir().join(format!("gnntop-{}-logs", trusted::user_id()))
 }

@@ -1,6 +1,6 @@
-//! `gnntop keep`, which `gnntop run` starts: the process that owns the program. It is in a session of its own, so that no
-//! terminal that closes and no view that ends reaches it; it writes the program's log and its recording, waits for its end
-//! and writes down how it ended.
+//! `gnntop keep`, which `gnntop run` starts: the process that owns the program. It leads its own session, so that
+//! closing a terminal or a view does not affect it. It writes the program's log and its recording, waits for its end
+//! and stores how it ended.
 
 use std::ffi::OsString;
 use std::io;
@@ -27,18 +27,18 @@ use super::recording::{Finished, Following, NOTHING_RECORDED, Recording, Unpubli
 use super::register::Registered;
 use crate::death::{Death, Ended};
 
-/// The same signal on two ways comes within this time.
+/// A signal that arrives on two ways does so within this time.
 const SAME_WITHIN: Duration = Duration::from_millis(200);
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop keep --name pna -- gnntop train pna      what `gnntop run pna` starts; of no use by hand";
+  gnntop keep --name pna -- gnntop train pna      started by `gnntop run pna`; not for use by hand";
 
 /// Own a program for `gnntop run`
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in super::super) struct KeepArguments {
-    /// How the program is called
+    /// Name of the program
     #[arg(long)]
     name: String,
     /// Record its session into this file
@@ -47,10 +47,10 @@ pub(in super::super) struct KeepArguments {
     /// Overwrite an existing file
     #[arg(long)]
     force: bool,
-    /// Keep the recording below so many bytes
+    /// Keep the recording below this many bytes
     #[arg(long, value_name = "BYTES")]
     keep: Option<u64>,
-    /// Keep so many of its slowest steps in full
+    /// Keep this many of its slowest steps in full
     #[arg(long, value_name = "N")]
     slow: Option<u32>,
     /// Have the Pythons in it show what they do
@@ -61,7 +61,7 @@ pub(in super::super) struct KeepArguments {
     command: Vec<OsString>,
 }
 
-/// What a keeper is to record.
+/// What a keeper shall record.
 pub(super) struct ToRecord {
     pub(super) path: PathBuf,
     pub(super) force: bool,
@@ -91,11 +91,11 @@ impl KeepArguments {
     }
 }
 
-/// Does `gnntop keep`: standard output is a socket to who asked for it.
+/// Does `gnntop keep`: standard output is a socket to the process that started it.
 pub(in super::super) fn keep(arguments: &KeepArguments) -> anyhow::Result<u8> {
     let starter = UnixStream::from(io::stdout().as_fd().try_clone_to_owned().context("no socket to `gnntop run`")?);
     starter.peer_addr().context("`gnntop keep` is started by `gnntop run`")?;
-    // It fails where this leads a session already, which is as good.
+    // It fails if this process already leads a session, which is just as good.
     let _ = rustix::process::setsid();
     match start(arguments, &starter) {
         Ok(kept) => {
@@ -115,16 +115,17 @@ struct Kept {
     signals: Signals,
     recording: Option<Following>,
     registered: Registered,
-    /// The signal that was passed on last, and when.
+    /// The last signal that was passed on, and when.
     passed_on: Option<(i32, Instant)>,
     started: SystemTime,
-    /// The folder in which its Pythons answer goes with this.
+    /// Removes the folder in which its Pythons answer when dropped.
     python: Prepared,
 }
 
-/// Starts the program and all that belongs to it.
+/// Starts the program and everything that belongs to it.
 fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept> {
-    // Who writes a file past its limit gets this signal. A handler makes an error of it, and ends where the program begins.
+    // Writing past a file's size limit raises this signal. A handler turns it into an error, and is not inherited by
+    // the program.
     signal_hook::flag::register(SIGXFSZ, Arc::<AtomicBool>::default())?;
     let signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
     let KeepArguments { name, record, force, keep, slow, python, command } = arguments;
@@ -175,7 +176,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Passes a signal on, once where it came on two ways: Slurm sends to each process of a step.
+    /// Passes a signal on, only once if it arrived on two ways: Slurm sends to each process of a step.
     fn pass_on(&mut self, signal: i32) {
         let now = Instant::now();
         let is_same = |(last, at): (i32, Instant)| last == signal && now.duration_since(at) < SAME_WITHIN;
@@ -193,7 +194,7 @@ impl Kept {
         (is_to_end || self.child.ended() == Some(Ended::Signal(signal))).then_some(signal)
     }
 
-    /// What the program has started and left behind may go on writing to the log, for as long as nobody ends this.
+    /// Processes that the program has left behind may keep writing to the log, until this process is ended.
     fn outlast_the_output(mut self) {
         drop(self.registered);
         let ends = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
@@ -204,7 +205,7 @@ impl Kept {
         }
     }
 
-    /// Ends the recording, and says what became of it.
+    /// Ends the recording, and reports its outcome.
     fn finish_recording(&mut self, starter: &UnixStream, death: Option<&Death>) -> Option<String> {
         match self.recording.take()?.finish(death) {
             Finished::Recorded(summary) => Some(format!("recorded {summary}")),

@@ -1,5 +1,4 @@
-//! The program from the view of the command that has started its keeper: where it is, how it ended, and how to signal
-//! it.
+//! The program as seen by the command that started its keeper: where it is, how it ended, and how to signal it.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -35,7 +34,7 @@ struct Inbox {
     socket: UnixStream,
     incoming: Incoming,
     warnings: Vec<String>,
-    /// Lines that nobody was shown yet.
+    /// Lines that were not printed yet.
     unsaid: Vec<String>,
     /// How the program ended, once it has.
     ended: Option<u8>,
@@ -54,7 +53,7 @@ impl Kept {
     ) -> anyhow::Result<Self> {
         let own = std::env::current_exe().context("cannot find the gnntop program itself")?;
         let (socket, theirs) = UnixStream::pair().context("cannot open a socket to the keeper")?;
-        // The keyboard belongs to the view; what is piped in is the program's.
+        // The keyboard belongs to the view; piped input belongs to the program.
         let stdin = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
         let mut keeper = Command::new(own);
         keeper.args(words).envs(variables).stdin(stdin).stdout(OwnedFd::from(theirs)).stderr(Stdio::null());
@@ -106,7 +105,7 @@ impl Kept {
         &self.voice
     }
 
-    /// The exit code, if it has ended within `wait`. What its keeper says meanwhile is printed.
+    /// The exit code, if it has ended within `wait`. Prints what its keeper says meanwhile.
     pub(super) fn ended_within(&self, wait: Duration) -> Option<u8> {
         let mut inbox = lock(&self.inbox);
         inbox.listen(wait);
@@ -114,14 +113,14 @@ impl Kept {
         inbox.ended
     }
 
-    /// The source, which says what the keeper warns of, too.
+    /// The source, which also reports the keeper's warnings.
     pub(super) fn warn_in(&self, source: Box<dyn Source>) -> Box<dyn Source> {
         Box::new(Warned { source, inbox: Arc::clone(&self.inbox) })
     }
 }
 
 impl Inbox {
-    /// Takes in what has come, or comes within `wait`.
+    /// Takes in what has arrived, or arrives within `wait`.
     fn listen(&mut self, wait: Duration) {
         if self.ended.is_some() {
             return;
@@ -169,7 +168,7 @@ impl Source for Warned {
             inbox.died.take()
         };
         let mut progress = self.source.poll(sink, budget);
-        // Also of a program that has published nothing, to whose session it could be added.
+        // Also for a program that has published nothing, so that it has no session to add this to.
         if let Some((text, cause)) = died {
             sink.apply(Item::Definitions(afterword::facts(&text, &cause).to_vec()));
             progress.changed = true;
@@ -193,7 +192,7 @@ impl Source for Warned {
 }
 
 impl fmt::Display for Kept {
-    /// Where it is, and how to return to it.
+    /// How to return to it, how to stop it, and where its output is.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pid = self.pid;
         write!(
@@ -207,7 +206,7 @@ impl fmt::Display for Kept {
     }
 }
 
-/// Sends signals to a program by its keeper.
+/// Sends signals to a program through its keeper.
 pub(super) struct Voice(UnixStream);
 
 impl Voice {

@@ -1,4 +1,4 @@
-//! What the keeper of a program and the command that started it say to each other: a line of JSON each, over a socket.
+//! The messages between the keeper of a program and the command that started it: one line of JSON each, over a socket.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What the keeper says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Told {
-    /// Something that does not work, and the program goes on without.
+    /// Something that does not work and that the program does without.
     Warning(String),
     /// The program was not started, for this reason.
     Refused(String),
@@ -23,7 +23,7 @@ pub(super) enum Told {
     Ended {
         /// Its exit code, 128 + N where signal N ended it.
         code: u8,
-        /// What else there is to say.
+        /// Further lines to print.
         lines: Vec<String>,
         /// Why it died, if it did: in a paragraph, and the cause in a word.
         died: Option<(String, String)>,
@@ -37,7 +37,7 @@ pub(super) enum Asked {
     Signal(i32),
 }
 
-/// Says something. Where nobody listens any more, nothing happens.
+/// Sends a message. If the other side is gone, nothing happens.
 pub(super) fn say(mut socket: &UnixStream, message: &impl Serialize) {
     if let Ok(mut line) = serde_json::to_vec(message) {
         line.push(b'\n');
@@ -45,7 +45,7 @@ pub(super) fn say(mut socket: &UnixStream, message: &impl Serialize) {
     }
 }
 
-/// What comes through a socket.
+/// The messages that arrive through a socket.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     bytes: Vec<u8>,

@@ -1,18 +1,18 @@
-//! `gnntop run`: starts a training and opens the live view on it.
+//! `gnntop run`: starts a training run and opens the live view of it.
 //!
 //! ```text
-//! keeper.rs    a process of its own owns the program: starts it, records it, waits for it (`gnntop keep`)
-//! kept.rs      the program as who started the keeper sees it; messages.rs: what the two say to each other
+//! keeper.rs    the process that owns the program: starts it, records it, waits for it (`gnntop keep`)
+//! kept.rs      the program as seen by the command that started the keeper; messages.rs: messages between the two
 //! relay.rs     signals that are sent to us and meant for the program
-//! register.rs  what is written down of each program, for `gnntop stop` and `gnntop attach`
+//! register.rs  an entry for each program, for `gnntop stop` and `gnntop attach`
 //! post_mortem.rs  why it died
 //! child.rs     the program itself, its log, its exit code; python.rs: its Pythons; recording.rs: its recording
-//! words.rs     options of our own after a training's name
+//! words.rs     our own options after the name of a built-in training
 //! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
 //! ```
 //!
-//! The view only looks: whoever closes it, by key, by closing the terminal or by `kill -9`, leaves the program and its
-//! recording as they are (docs/run.md).
+//! The view only looks: closing it, by key, with the terminal or by `kill -9`, leaves the program and its recording as
+//! they are (docs/run.md).
 
 mod child;
 mod keeper;
@@ -68,10 +68,11 @@ Examples:
   gnntop run -- python train.py --lr 0.1    any PyTorch training, unchanged; shows the hardware of other programs
   gnntop run --stacks 20 -- python train.py    and sample 20 Python stacks a second
 
-`q` leaves the view; the program and its recording go on. `gnntop attach` shows it again, `gnntop stop` stops it. `Q`, or `q`
-with --wait, leaves the view and waits for the exit code, as always happens without a terminal or with --plain.
+`q` leaves the view; the program and its recording continue. `gnntop attach` shows it again, `gnntop stop` stops it.
+`Q`, or `q` with --wait, leaves the view and waits for the exit code. It always waits without a terminal or with
+--plain.
 `gnntop run` passes SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 on to the program.
-Exit codes: the program's own; 128 + N if signal N ended it; 130 interrupted; 0 if it goes on without the view.";
+Exit codes: the program's own; 128 + N if signal N ended it; 130 interrupted; 0 if it keeps running without the view.";
 
 /// After the program's end the end of its session is waited for this long.
 const GRACE: Duration = Duration::from_secs(2);
@@ -125,7 +126,7 @@ pub(super) struct RunArguments {
 }
 
 impl RunArguments {
-    /// `--record`, `--keep`, `--force` and `--wait` behind a training's name mean what they mean before it. To the training
+    /// `--record`, `--keep`, `--force` and `--wait` mean the same after a training's name as before it. To the training
     /// itself `--record` would say to write that file instead of publishing, and there would be nothing to watch.
     fn take_own_from_words(&mut self) -> anyhow::Result<()> {
         self.force |= take_flag(&mut self.words, "--force");
@@ -187,7 +188,7 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let run = Run { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
     if screen::is_wanted(&settings) {
         let goes_on =
-            |_: &_| output::note(&format!("{} goes on as process {}.\n{}", run.name, run.kept.pid(), run.kept));
+            |_: &_| output::note(&format!("{} keeps running as process {}.\n{}", run.name, run.kept.pid(), run.kept));
         let outcome = run.show_screen(&settings).inspect_err(goes_on)?;
         if let Some(code) = run.leave(outcome, arguments.wait || leaving_would_end_it()) {
             return Ok(code);
@@ -199,23 +200,23 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
 /// An id that a person gives a run.
 fn run_id(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("an id is not empty".to_owned()),
-        "none" => Err("torchrun calls a run without an id none".to_owned()),
-        id if id.len() > LONGEST_RUN_ID => Err(format!("an id has at most {LONGEST_RUN_ID} bytes")),
-        id if id.contains(char::is_control) => Err("an id is one line of text".to_owned()),
+        "" => Err("the id must not be empty".to_owned()),
+        "none" => Err("the id must not be \"none\": torchrun uses that for runs without an id".to_owned()),
+        id if id.len() > LONGEST_RUN_ID => Err(format!("the id must have at most {LONGEST_RUN_ID} bytes")),
+        id if id.contains(char::is_control) => Err("the id must be one line of text".to_owned()),
         id => Ok(id.to_owned()),
     }
 }
 
-/// Variables with the run that the program is a start of.
+/// Variables that name the run of which the program is a start.
 fn run_variables(id: Option<&str>, started: SystemTime) -> Vec<(&'static str, OsString)> {
     let started_ms = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
     let both = |id: &str| vec![(RUN, id.into()), (RUN_STARTED_MS, started_ms.to_string().into())];
     id.map(both).unwrap_or_default()
 }
 
-/// Whether the program would be ended by the system as soon as we are gone: in a container whose only command this is, and
-/// under Slurm, where a step is over with its task.
+/// Whether the system would end the program as soon as we are gone: in a container whose only command this is, and
+/// under Slurm, where a step ends with its task.
 fn leaving_would_end_it() -> bool {
     let is_step =
         || fs::read_to_string(format!("/proc/{}/comm", parent_id())).is_ok_and(|comm| comm.trim() == "slurmstepd");
@@ -232,7 +233,7 @@ fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> 
     Ok((own_command(&arguments.words)?, name))
 }
 
-/// A program that was started and is looked at.
+/// A program that was started and is watched.
 struct Run {
     kept: Kept,
     name: String,
@@ -265,12 +266,12 @@ impl Run {
         if outcome == Outcome::Signal(SIGHUP) {
             return self.hang_up();
         }
-        // Of a program that has ended the exit code is waited for.
+        // If the program has ended, its exit code is waited for.
         self.kept.process()?;
         let (name, pid) = (&self.name, self.kept.pid());
         match outcome {
             Outcome::Quit if !stays => {
-                output::note(&format!("{name} goes on as process {pid}.\n{}", self.kept));
+                output::note(&format!("{name} keeps running as process {pid}.\n{}", self.kept));
                 return Some(SUCCESS);
             }
             Outcome::Stop => {
@@ -279,18 +280,18 @@ impl Run {
             }
             Outcome::Signal(_) => (),
             Outcome::Quit | Outcome::Wait => {
-                output::note(&format!("{name} goes on as process {pid}; Ctrl-C ends it.\n{}", self.kept));
+                output::note(&format!("{name} keeps running as process {pid}; Ctrl-C ends it.\n{}", self.kept));
             }
         }
         None
     }
 
-    /// The terminal is gone. Gives the exit code, where the program is to go on.
+    /// The terminal is gone. Returns the exit code, if the program shall keep running.
     fn hang_up(&self) -> Option<u8> {
         if self.on_hangup == OnHangup::Keep {
             return Some(signals::exit_code(SIGHUP));
         }
-        // Without a signal for it, the program gets one all the same.
+        // If we got no signal to pass on, the program gets one anyway.
         std::thread::sleep(LOOK_INTERVAL * 4);
         if self.interrupted.by() != Some(SIGHUP) {
             self.kept.voice().signal(SIGHUP);
@@ -298,7 +299,7 @@ impl Run {
         None
     }
 
-    /// Waits for the program's end with a line now and then. Gives the exit code.
+    /// Waits for the program's end, and prints a line from time to time. Returns the exit code.
     fn wait(&self, interval: Duration) -> anyhow::Result<u8> {
         let mut view = self.watch()?.map(|source| PlainView::new(source, interval));
         let mut give_up_at = None;
@@ -306,7 +307,7 @@ impl Run {
             if self.interrupted.by() == Some(SIGHUP) && self.on_hangup == OnHangup::Keep {
                 return Ok(signals::exit_code(SIGHUP));
             }
-            // Where nobody reads the lines any more, the program is waited for all the same.
+            // If no one reads the lines any more, the program is still waited for.
             if view.as_mut().is_some_and(|lines| lines.poll().unwrap_or(true)) {
                 view = None;
             }

@@ -1,4 +1,4 @@
-//! Why a program that was owned died: its last output, the kernel's figures and what it has published, put together and added to
+//! Why an owned program died: put together from its last output, the kernel's figures and its sessions, and added to
 //! its sessions.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::{State, afterword, follow};
 use gnntop_analysis::store::{SessionState, Store};
 
-/// Reading what the program has published may take this long.
+/// Longest time to read what the program has published.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 /// Memory of this time before the end is reported.
 const MEMORY_NS: u64 = 60_000_000_000;
@@ -48,7 +48,7 @@ pub(super) fn examine(child: &Child, python: &Prepared, started: SystemTime, pas
 
 /// The sessions of the program and of the Pythons that it started, all of which have ended.
 fn sessions_of(pid: u32, python: &Prepared, started: SystemTime) -> Vec<Session> {
-    // Clocks are read one after the other; a second of doubt does no harm.
+    // Clocks are read one after the other; a tolerance of a second does no harm.
     let since = started.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
     let mut pids: BTreeSet<u32> = python.pids().collect();
     pids.insert(pid);
@@ -59,7 +59,7 @@ fn sessions_of(pid: u32, python: &Prepared, started: SystemTime) -> Vec<Session>
     listing.sessions.into_iter().filter(|session| !session.alive && is_of_it(session)).collect()
 }
 
-/// What the program was doing at its end, on this rank where one is meant.
+/// What the program was doing at its end, on this rank if one is given.
 fn moment(session: &Session, rank: Option<u32>) -> Option<Moment> {
     let (mut source, mut run) = (follow(session), Run::default());
     let give_up_at = Instant::now() + READ_WITHIN;
@@ -79,10 +79,10 @@ fn moment(session: &Session, rank: Option<u32>) -> Option<Moment> {
     })
 }
 
-/// The phase that was open, where no later span says that it had ended.
+/// The phase that was open, if no later span says that it had ended.
 fn phase(store: &Store) -> Option<(String, Option<u64>)> {
     let training = store.training_track()?;
-    // Who says goodbye has left its phases.
+    // A program that ended its session has left its phases.
     let has_left = matches!(store.session().state(), SessionState::Ended(_));
     let (track, open) = store.open_spans().find(|(track, _)| track.id == training.id && !has_left)?;
     let is_newest = track.lane().and_then(|lane| lane.last_end_ns()).is_none_or(|end_ns| end_ns <= open.t_ns);

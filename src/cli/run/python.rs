@@ -1,5 +1,5 @@
-//! Watches the Python programs in what `gnntop run` starts: prepares their environment, and says of those that show no
-//! steps why.
+//! Watches the Python programs that `gnntop run` starts: prepares their environment, and says why if they show no
+//! steps.
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,12 +22,12 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares nothing: for a program of ours, or where a person has turned everything off.
+    /// Prepares nothing: for our own programs, or if everything is turned off.
     pub(super) fn nothing() -> Self {
         Self { answers: None, variables: Vec::new(), _package: None }
     }
 
-    /// Unpacks what Pythons are watched with. If that fails, a message says so, and their hardware is still seen.
+    /// Unpacks the Python package. If that fails, a message says so, and the hardware of Pythons is still seen.
     pub(super) fn new(command: &[OsString], warn: impl Fn(&str)) -> Self {
         if environment::is_off() {
             return Self::nothing();
@@ -43,7 +43,7 @@ impl Prepared {
         })
     }
 
-    /// What more is in the program's environment.
+    /// The additional variables in the program's environment.
     pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, &OsString)> {
         self.variables.iter().map(|(name, value)| (*name, value))
     }
@@ -64,7 +64,7 @@ impl Prepared {
     }
 }
 
-/// The Pythons of a program that runs.
+/// The Pythons of a running program.
 pub(super) struct Watched(Option<Arc<Mutex<Reach>>>);
 
 impl Watched {
@@ -73,7 +73,7 @@ impl Watched {
         Self(answers.map(|dir| Arc::new(Mutex::new(Reach::follow(pid, Answers::of(dir))))))
     }
 
-    /// The source, which says of a program without steps what is known of its Pythons.
+    /// The source, which explains for a program without steps why its Pythons show none.
     pub(super) fn explain(&self, source: Box<dyn Source>) -> Box<dyn Source> {
         match &self.0 {
             Some(reach) => Box::new(Explained { source, reach: Arc::clone(reach) }),
@@ -108,8 +108,8 @@ impl Source for Explained {
     }
 }
 
-/// An id that all ranks of what is started now have in common, and no other run of this user; in a job of Slurm the same again
-/// when the job is requeued.
+/// An id that all ranks of this start share, and no other run of this user; in a Slurm job, the same again when the job
+/// is requeued.
 fn launch_id(command: &[OsString]) -> String {
     // Programs of a sweep are many of one job, and alike.
     let job = std::env::var("SLURM_JOB_ID").ok().filter(|job| !job.is_empty() && !command.is_empty());

@@ -1,4 +1,4 @@
-//! `gnntop run --record`: follows the session of the program beside the view, on a thread of its own.
+//! `gnntop run --record`: follows the session of the program beside the view, on its own thread.
 
 use std::fs::File;
 use std::io::Seek;
@@ -21,7 +21,7 @@ use gnntop_wire::Definition;
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// After the program's end its session is waited for this long.
+/// After the program's end, its session is waited for this long.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The file that will be the recording.
@@ -31,7 +31,7 @@ pub(super) struct Recording {
     bound: Option<Bound>,
 }
 
-/// What is recorded of a program while it publishes nothing.
+/// What is recorded while the program publishes nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unpublished {
     /// Its hardware, seen from outside.
@@ -59,17 +59,17 @@ impl ProgramEnd {
     }
 }
 
-/// What became of a recording.
+/// How a recording ended.
 pub(super) enum Finished {
-    /// It is there; this says what is in it.
+    /// It is complete; this says what is in it.
     Recorded(String),
     /// The program published nothing, and there is no file.
     Nothing,
-    /// It could not be written to its end, which was said when it happened. What was written before is there.
+    /// It could not be written to its end, which was reported when it happened. What was written before is kept.
     Failed,
 }
 
-/// What there is to say of [`Finished::Nothing`].
+/// The message for [`Finished::Nothing`].
 pub(super) const NOTHING_RECORDED: &str = "the program published nothing, so nothing was recorded";
 
 impl Recording {
@@ -77,13 +77,13 @@ impl Recording {
     pub(super) fn create(path: &Path, force: bool, limits: Option<Limits>) -> anyhow::Result<Self> {
         let (file, name) = (NewFile::create(path, force, &[])?, path.display().to_string());
         if limits.is_some() && file.path().is_none() {
-            bail!("--keep and --slow need a file, and {name} is none");
+            bail!("--keep and --slow need a regular file: {name} is a device or a pipe");
         }
         Ok(Self { file, name, bound: limits.map(Bound::new) })
     }
 
-    /// Starts recording the session of process `pid`, which has started at `since`. `warn` is told of what cannot be
-    /// recorded, when it happens.
+    /// Starts recording the session of process `pid`, which has started at `since`. `warn` is called when something
+    /// cannot be recorded.
     pub(super) fn follow(
         mut self,
         pid: u32,
@@ -108,7 +108,7 @@ impl Recording {
             Err(error) => {
                 // What was written stays, and so does an older file that it should have replaced.
                 let kept = self.file.keep_apart();
-                warn(&format!("{} ends here: {error:#}; the program goes on", kept.display()));
+                warn(&format!("{} ends here: {error:#}; the program keeps running", kept.display()));
                 Finished::Failed
             }
         };
@@ -146,8 +146,9 @@ impl Recording {
         };
         // The session has the hardware from its own beginning.
         drop(outside);
-        let mut file = self.file.file().try_clone().context("cannot write the recording")?;
-        file.set_len(0).and_then(|()| file.rewind()).context("cannot write the recording")?;
+        let failed = || format!("cannot write {}", self.name);
+        let mut file = self.file.file().try_clone().with_context(failed)?;
+        file.set_len(0).and_then(|()| file.rewind()).with_context(failed)?;
         let options = RecorderOptions::default();
         let options = self.bound.as_ref().map_or(options.clone(), |bound| bound.options(options));
         let mut recorded = Recorded::new(follow(&session), file, options);
@@ -160,12 +161,12 @@ impl Recording {
         Ok(Some(recorded.summary(&self.name)))
     }
 
-    /// Records until the program and its session have ended: why the program died is added to the session, and heard there. A
-    /// program that ended before its session is waited for a little.
+    /// Records until the program and its session have ended: why the program died is added to the session, and read
+    /// there. If the program ends first, its session is waited for a little.
     fn follow_to_the_end(&mut self, recorded: &mut Recorded<File>, program: &ProgramEnd) -> anyhow::Result<()> {
         let mut give_up_at = None;
         loop {
-            // Asked before the look, so that what was added before is heard.
+            // Asked before the look, so that what was added before is read.
             let is_over = program.has_come();
             let progress = recorded.poll()?;
             if let Some(bound) = &mut self.bound {
@@ -185,7 +186,7 @@ impl Recording {
 }
 
 impl Following {
-    /// Ends the recording after the program has ended, and of this if it died.
+    /// Ends the recording after the program has ended, with the cause if it died.
     pub(super) fn finish(self, death: Option<&Death>) -> Finished {
         if let Some(death) = death {
             let _ = self.ended.facts.set(afterword::facts(&death.text, death.cause.id()).to_vec());
@@ -195,7 +196,7 @@ impl Following {
     }
 }
 
-/// The recording of a program's hardware; `None` where it has ended already.
+/// The recording of a program's hardware; `None` if it has ended already.
 fn from_outside(pid: u32, file: &File) -> anyhow::Result<Option<Recorded<File>>> {
     let Some(process) = Process::find(pid) else { return Ok(None) };
     let hardware = Hardware::observe(process).context("cannot read the sensors")?;

@@ -1,5 +1,5 @@
-//! What is stored of each program that `gnntop run` has started, beside its log: who keeps it, and how it ended.
-//! `gnntop stop` and `gnntop attach` find it there.
+//! An entry for each program that `gnntop run` has started, beside its log: its keeper, and how it ended. `gnntop stop`
+//! and `gnntop attach` find the program there.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -20,14 +20,14 @@ pub(super) const EXTENSION: &str = "run";
 /// Longest file that is read.
 const MAX_LEN: u64 = 64 * 1024;
 
-/// What is written down of a program.
+/// The entry of a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct Entry {
-    /// What it is called.
+    /// Its name.
     pub(in super::super) name: String,
     /// Its process.
     pub(in super::super) program: u32,
-    /// Who keeps it.
+    /// The process of its keeper.
     keeper: u32,
     pub(in super::super) command: String,
     /// Seconds since 1970.
@@ -39,10 +39,10 @@ pub(in super::super) struct Entry {
     pub(in super::super) code: Option<u8>,
 }
 
-/// A program that is being kept: written down, and locked as long as its keeper lives.
+/// The entry of a program that is being kept, locked as long as its keeper lives.
 pub(super) struct Registered {
     entry: Entry,
-    /// Where nothing can be written, nothing is, and the program goes on.
+    /// If the entry cannot be written, the program runs without one.
     file: Option<(File, PathBuf)>,
 }
 
@@ -82,7 +82,7 @@ impl Registered {
         let Ok(text) = serde_json::to_vec(&self.entry) else { return };
         let len = text.len() as u64;
         if file.rewind().and_then(|()| file.write_all(&text)).and_then(|()| file.set_len(len)).is_err() {
-            // Half of it would say nothing.
+            // Half an entry would be useless.
             let _ = fs::remove_file(path);
         }
     }
@@ -143,10 +143,10 @@ impl Entry {
     /// Sends a signal to its keeper, which passes it on.
     ///
     /// # Errors
-    /// When nobody keeps it any more, or the system refuses.
+    /// If it is no longer kept, or the system refuses.
     pub(in super::super) fn signal(&self, signal: Signal) -> io::Result<()> {
         let keeper = i32::try_from(self.keeper).ok().and_then(Pid::from_raw);
-        // The lock that is held says that this process still is the keeper, and no later one with its number.
+        // The held lock proves that this process is still the keeper, and not a later one with its id.
         let keeper = keeper.filter(|_| self.is_kept()).ok_or(rustix::io::Errno::SRCH)?;
         Ok(kill_process(keeper, signal)?)
     }

@@ -11,16 +11,16 @@ use signal_hook::iterator::Signals;
 use super::super::signals::heeded;
 use super::kept::Voice;
 
-/// What becomes of the program where the terminal is closed.
+/// What happens to the program when the terminal closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(in super::super) enum OnHangup {
-    /// It goes on.
+    /// It keeps running
     Keep,
-    /// It gets SIGHUP.
+    /// It gets SIGHUP
     Stop,
 }
 
-/// The signals that were caught so far wait in it until there is a program to pass them on to.
+/// Holds caught signals until there is a program to pass them on to.
 pub(super) struct Relay {
     signals: Signals,
     on_hangup: OnHangup,

@@ -1,4 +1,4 @@
-//! A program that nobody watches: started, recorded, ended when its time is over; for sweeps of many.
+//! A program without a view: started, recorded, ended when its time is over; for sweeps of many.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::post_mortem::examine;
 use super::python::Prepared;
 use super::recording::{Finished, NOTHING_RECORDED, Recording, Unpublished};
 
-/// A program that was asked to end is killed after this long.
+/// A program that was asked to end and has not is killed after this long.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// How it ended.
@@ -24,7 +24,7 @@ pub(in super::super) enum Ended {
     Code(u8),
     /// It was ended, because its time was over.
     TimeOver,
-    /// It was ended by this signal to us.
+    /// It was ended because we received this signal.
     Interrupted(i32),
 }
 
@@ -43,11 +43,11 @@ impl Ended {
 pub(in super::super) struct Unattended<'a> {
     /// The program and its arguments, or a workload's name and its settings.
     pub words: &'a [String],
-    /// Whether these are a workload's.
+    /// Whether these are those of a workload.
     pub is_workload: bool,
     /// How its log is called.
     pub name: &'a str,
-    /// The recording; written over.
+    /// The recording; overwritten.
     pub recording: &'a Path,
     /// The longest it may take.
     pub time_limit: Option<Duration>,
@@ -85,7 +85,7 @@ impl Unattended<'_> {
         Ok(ended)
     }
 
-    /// Waits for the end, or brings it about. Gives the exit code and how it came.
+    /// Waits for the end, or brings it about. Returns the exit code and how the program ended.
     fn wait(
         &self,
         child: &mut Child,

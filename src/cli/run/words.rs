@@ -1,4 +1,4 @@
-//! Options of `gnntop run` after a training's name, among the training's own.
+//! Options of `gnntop run` after the name of a built-in training, among the training's own.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

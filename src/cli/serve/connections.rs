@@ -1,5 +1,5 @@
-//! Talks to all clients at once, on one thread: nobody who is slow or silent keeps another one waiting, each has only so
-//! much time, and there are only so many.
+//! Talks to all clients at once, on one thread: a slow or silent client does not keep others waiting. The time of each
+//! and their number are limited.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,28 +10,28 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::http::{self, Answer, Head, Request, TEXT};
 
-/// A client that has not said by then what it wants is left alone.
+/// A client whose request is not complete by then is dropped.
 const ASKING: Duration = Duration::from_secs(1);
-/// All that one client gets.
+/// The time that one client gets.
 const WHOLE: Duration = Duration::from_secs(10);
-/// Clients at a time. For one more, the one that has been silent for longest has to go.
+/// Clients at a time. For one more, the one that has been silent for longest is dropped.
 const MAX_CLIENTS: usize = 256;
-/// Time between two looks at what ends the server.
+/// Time between two looks at whether the server shall end.
 const TURN: Duration = Duration::from_millis(100);
-/// The same while the figures for an answer are being put together.
+/// The same while the figures for an answer are being prepared.
 const SHORT_TURN: Duration = Duration::from_millis(5);
 /// Bytes read at a time.
 const CHUNK: usize = 1024;
 
-/// What becomes of a request.
+/// How a request is answered.
 pub(super) enum Reply {
     /// This is the answer.
     Now(Answer),
-    /// It will come.
+    /// The answer follows.
     Later(Receiver<Answer>),
 }
 
-/// Those who have come, the oldest first.
+/// The connected clients, the oldest first.
 pub(super) struct Connections {
     listener: TcpListener,
     clients: Vec<Client>,
@@ -46,7 +46,7 @@ struct Client {
 }
 
 enum State {
-    /// Of what it asks for this has come.
+    /// The part of its request that has arrived.
     Asking(Vec<u8>),
     Waiting {
         answer: Receiver<Answer>,
@@ -70,7 +70,7 @@ impl Connections {
     /// Waits a little for something to do, and does it.
     ///
     /// # Errors
-    /// When nobody can be heard any more.
+    /// If no more clients can be accepted.
     pub(super) fn turn(&mut self, reply: &mut dyn FnMut(&Request) -> Reply) -> io::Result<()> {
         self.wait()?;
         self.accept()?;
@@ -97,7 +97,7 @@ impl Connections {
         }
     }
 
-    /// Takes in all who wait.
+    /// Accepts all clients that wait.
     fn accept(&mut self) -> io::Result<()> {
         loop {
             match self.listener.accept() {
@@ -188,7 +188,7 @@ fn answered(answer: &Answer, head_only: bool) -> State {
     State::Answered { bytes: answer.bytes(head_only), at: 0 }
 }
 
-/// Takes in what has come.
+/// Takes in what has arrived.
 fn hear(stream: &mut TcpStream, head: &mut Vec<u8>) -> io::Result<Head> {
     let mut chunk = [0; CHUNK];
     loop {

@@ -1,5 +1,4 @@
-//! Follows the session on a thread of its own, so that it is heard however many ask, and whoever asks is answered however
-//! much there is to be heard.
+//! Follows the session on its own thread, so that requests do not delay reading, and reading does not delay answers.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -15,12 +14,12 @@ use gnntop_analysis::source::{Source, State};
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long one look may take, and so how long who asks meanwhile has to wait.
+/// How long one look may take, and so how long a request may have to wait.
 const POLL_BUDGET: Duration = Duration::from_millis(50);
 
 /// A session that is being followed, and can be asked for its figures.
 pub(super) struct Following {
-    /// Who asks sends where to the answer is to be sent. The thread ends with this.
+    /// A request is the sender for its answer. The thread ends when this is dropped.
     asked: Sender<Sender<Answer>>,
 }
 
@@ -28,7 +27,7 @@ impl Following {
     /// Starts to follow.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system cannot start a thread.
     pub(super) fn start(source: Box<dyn Source>) -> io::Result<Self> {
         let (asked, asking) = mpsc::channel();
         let session = Session {
@@ -42,16 +41,16 @@ impl Following {
         Ok(Self { asked })
     }
 
-    /// The figures as they are in a moment.
+    /// The figures, as soon as the thread answers.
     pub(super) fn figures(&self) -> Receiver<Answer> {
         let (answer, answered) = mpsc::channel();
-        // Where the thread is gone, the one that waits for it learns so.
+        // If the thread is gone, the receiver notices.
         let _ = self.asked.send(answer);
         answered
     }
 }
 
-/// A session and what is known of it.
+/// A session and its history.
 struct Session {
     source: Box<dyn Source>,
     run: Run,
@@ -68,7 +67,7 @@ impl Session {
                 Ok(first) => {
                     let body = self.figures();
                     for answer in std::iter::once(first).chain(asking.try_iter()) {
-                        // Who asked may have left.
+                        // The client may have left.
                         let _ = answer.send(Answer { status: "200 OK", content_type: OPENMETRICS, body: body.clone() });
                     }
                 }
@@ -78,7 +77,7 @@ impl Session {
         }
     }
 
-    /// Takes what has come; whether there is more.
+    /// Takes what has arrived; returns whether there is more.
     fn take_in(&mut self) -> bool {
         let progress = self.source.poll(&mut self.run, POLL_BUDGET);
         if let State::Ended(why) = self.source.status().state

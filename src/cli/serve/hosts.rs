@@ -1,7 +1,7 @@
-//! Under which names the server may be asked.
+//! The host names under which the server answers.
 //!
-//! A web page can have its own name lead to this machine once it is loaded (DNS rebinding), and then read here what is
-//! meant for the user alone. Its requests still say the page's name, in `Host`; so only names that no stranger can
+//! A web page can make its own name point to this machine once it is loaded (DNS rebinding), and then read figures that
+//! are meant for the user alone. Its requests still have the page's name in `Host`; so only names that no stranger can
 //! own are answered: addresses, `localhost`, and those that the user allows.
 
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -2,7 +2,7 @@
 
 /// The type of the figures.
 pub(super) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// The type of a few words.
+/// The type of plain text.
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Bytes of a request's head.
@@ -18,7 +18,7 @@ pub(super) struct Request {
     pub host: Option<String>,
 }
 
-/// What has come of a request so far.
+/// The part of a request that has arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Head {
     /// More is needed.
@@ -77,7 +77,7 @@ fn parse(head: &[u8]) -> Result<Request, &'static str> {
     let mut hosts =
         fields.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, host)| host.trim().to_owned());
     let host = hosts.next();
-    // Of two names one could be checked and the other one meant.
+    // With two names, one could be checked and the other one used.
     if hosts.next().is_some() || host.is_none() && version != "HTTP/1.0" {
         return Err(BAD);
     }

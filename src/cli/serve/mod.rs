@@ -1,10 +1,10 @@
-//! `gnntop serve`: a session's figures for Prometheus and what else scrapes OpenMetrics.
+//! `gnntop serve`: a session's figures for Prometheus and others that scrape OpenMetrics.
 //!
 //! ```text
-//! connections.rs  all clients at once: who came, how far each is, how much time it has
+//! connections.rs  all clients at once, with the progress and the deadline of each
 //! http.rs         the head of a request, and an answer
-//! hosts.rs        under which names the server may be asked
-//! following.rs    the session, on a thread of its own
+//! hosts.rs        the host names under which the server answers
+//! following.rs    the session, on its own thread
 //! ```
 
 mod connections;
@@ -31,9 +31,9 @@ Examples:
   gnntop serve --metrics 0.0.0.0:9464 --allow-remote --allow-host node7
                                                  for a Prometheus on another machine that calls this one node7
 
-docs/export.md lists the metrics. After the session has ended, its last figures stay until Ctrl-C.";
+docs/export.md lists the metrics. After the session ends, its last figures stay until Ctrl-C.";
 
-/// Offer a session's figures to Prometheus while it runs
+/// Serve a session's figures to Prometheus while it runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ServeArguments {
@@ -46,8 +46,8 @@ pub(super) struct ServeArguments {
     /// Allow an address that other machines can reach; anyone who reaches it can read the session's names and figures
     #[arg(long)]
     allow_remote: bool,
-    /// Also answer requests for this host name; may be given several times. Otherwise only requests for an address or
-    /// localhost are answered, so that a web page cannot read the figures through a name of its own
+    /// Also answer requests for this host name; can be given several times. Otherwise only requests for an address or
+    /// localhost are answered, so that a web page cannot read the figures through its own name
     #[arg(long = "allow-host", value_name = "NAME", value_parser = hosts::name)]
     allowed_hosts: Vec<String>,
 }

@@ -10,7 +10,7 @@ use crate::app::{Palette, View};
 use crate::cli::assumptions::EnergyArguments;
 use crate::cli::quantities;
 
-/// Shortest time between two lines: nobody reads faster.
+/// Shortest time between two lines: no one reads faster.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Flags of every command that shows a screen.
@@ -35,7 +35,7 @@ pub(in crate::cli) struct ScreenArguments {
     /// Leave the mouse to the terminal
     #[arg(long)]
     pub(super) no_mouse: bool,
-    /// Print lines instead of a screen, one an interval
+    /// Print lines instead of a screen, one per interval
     #[arg(long)]
     pub(super) plain: bool,
     /// Time between two lines, such as 500ms or 1m

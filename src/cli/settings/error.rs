@@ -21,12 +21,12 @@ pub(in crate::cli) enum SettingsError {
     Line {
         /// The file.
         path: PathBuf,
-        /// Where, from 1 on.
+        /// Where, counted from 1.
         line: usize,
         /// What.
         what: String,
     },
-    /// A variable has a value that means nothing.
+    /// A variable has a value that is not known.
     #[error("{name}={value}: give one of {expected}")]
     Variable {
         /// The variable.
@@ -36,10 +36,10 @@ pub(in crate::cli) enum SettingsError {
         /// What it may be.
         expected: String,
     },
-    /// What is assumed about power and electricity cannot be.
+    /// The assumptions about power and electricity are invalid.
     #[error("{0}")]
     Energy(String),
-    /// The keys in the file cannot be.
+    /// The keys in the file are invalid.
     #[error("{}: {why}", path.display())]
     Keys {
         /// The file.

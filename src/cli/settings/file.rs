@@ -49,7 +49,7 @@ pub(super) struct FileSettings {
     pub energy: EnergyArguments,
 }
 
-/// Reads the file; if there is none, nothing is set, unless it must exist.
+/// Reads the file; without one, nothing is set, unless it must exist.
 pub(super) fn read(path: &Path, must_exist: bool) -> Result<FileSettings, SettingsError> {
     let mut text = String::new();
     let opened = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
@@ -71,7 +71,7 @@ pub fn settings_mistake(text: &str) -> Option<String> {
     keys.err().map(|why| SettingsError::Keys { path: path.to_owned(), why }.to_string())
 }
 
-/// Understands the text of the file at `path`, or says which line is wrong.
+/// Parses the text of the file at `path`, or says which line is wrong.
 fn understand_lines(text: &str, path: &Path) -> Result<FileSettings, SettingsError> {
     understand(text).map_err(|Mistake { at, what }| {
         let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
@@ -79,7 +79,7 @@ fn understand_lines(text: &str, path: &Path) -> Result<FileSettings, SettingsErr
     })
 }
 
-/// Something wrong at this byte.
+/// A mistake at this byte.
 struct Mistake {
     at: usize,
     what: String,
@@ -119,7 +119,7 @@ fn one_of<T>(
     by_name(value.get_ref()).map(Some).ok_or_else(refused)
 }
 
-/// The keys of an action, each checked by itself so that a mistake has its line.
+/// The keys of an action, each checked separately so that a mistake has its line.
 fn keys_of(action: &Spanned<String>, names: Names) -> Result<Override, Mistake> {
     let mistake = |what| Mistake { at: action.span().start, what };
     let names = match names {

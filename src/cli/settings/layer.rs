@@ -1,11 +1,11 @@
-//! What one place says of the settings: the file, the environment or the command line.
+//! The settings from one place: the file, the environment or the command line.
 
 use super::arguments::ScreenArguments;
 use super::error::SettingsError;
 use super::values::{BACKGROUNDS, Behind, DEPTHS, Depth, palettes, views};
 use crate::app::{Palette, View};
 
-/// What one place says: the file, the environment or the command line.
+/// The settings from one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layer {
     pub theme: Option<Palette>,

@@ -1,4 +1,4 @@
-//! How a person wants the screen to be: flag, else environment, else settings file, else default.
+//! Settings of the screen: from a flag, else the environment, else the settings file, else the default.
 //!
 //! ```toml
 //! theme = "colour-blind"

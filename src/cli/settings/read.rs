@@ -14,12 +14,12 @@ use crate::cli::assumptions::EnergyArguments;
 use crate::viewer::ScreenOptions;
 use gnntop_analysis::energy::Assumptions;
 
-/// Time between two lines, where none is given.
+/// Time between two lines, if none is given.
 const LINE_INTERVAL: Duration = Duration::from_secs(2);
 /// Where a setting comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Origin {
-    /// Nobody has set it.
+    /// It is not set.
     Default,
     /// The settings file.
     File,
@@ -51,7 +51,7 @@ pub(in crate::cli) struct Settings {
     pub plain: bool,
     /// Time between two lines.
     pub interval: Duration,
-    /// What the flags and the file say of power and electricity...
+    /// Power and electricity according to the flags and the file...
     pub energy: EnergyArguments,
     /// ...and the assumptions for energy and carbon.
     pub assumptions: Assumptions,
@@ -60,18 +60,18 @@ pub(in crate::cli) struct Settings {
 }
 
 impl Settings {
-    /// What these flags, this process's environment and the settings file say together.
+    /// The settings from these flags, this process's environment and the settings file.
     ///
     /// # Errors
-    /// When the file or a variable cannot be understood.
+    /// If the file or a variable is invalid.
     pub(in crate::cli) fn of(arguments: &ScreenArguments) -> Result<Self, SettingsError> {
         Self::read(arguments, variable_that_is_set)
     }
 
-    /// What these flags of a command without a screen say of power and electricity, with the settings file beside them.
+    /// The assumptions of a command without a screen, from these flags and the settings file.
     ///
     /// # Errors
-    /// When the file or a variable cannot be understood, or what is assumed cannot be.
+    /// If the file, a variable or an assumption is invalid.
     pub(in crate::cli) fn assumptions(energy: &EnergyArguments) -> Result<Assumptions, SettingsError> {
         let arguments = ScreenArguments { energy: energy.clone(), ..ScreenArguments::default() };
         Ok(Self::of(&arguments)?.assumptions)
@@ -152,7 +152,7 @@ fn named_path(arguments: &ScreenArguments, env: impl Fn(&str) -> Option<String>)
 
 /// `$XDG_CONFIG_HOME/gnntop/config.toml`, else below `~/.config`.
 fn usual_path(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    // The XDG base directory specification: a relative path is not to be used.
+    // The XDG base directory specification: a relative path must be ignored.
     let own = env("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let dir = own.or_else(|| Some(PathBuf::from(env("HOME")?).join(".config")))?;
     Some(dir.join("gnntop").join("config.toml"))
@@ -241,7 +241,7 @@ mod tests {
         let told = |text: &str| Home::with(text).refusal();
         assert_eq!(
             told("mouse = true\n[energy]\npue = 0.3"),
-            "~/gnntop/config.toml:2: pue: give a number from 1 to 10, such as 1.1 of a large data centre"
+            "~/gnntop/config.toml:2: pue: give a number from 1 to 10, such as 1.1 for a large data centre"
         );
         assert!(told("[energy]\nregion = 'Atlantis'").contains("toml:1: no carbon intensity is known for `Atlantis`"));
         assert!(told("[energy]\nregoin = 'DEU'").contains("unknown field `regoin`"));

@@ -1,10 +1,10 @@
-//! What a setting may be, by its names.
+//! The values of settings, by name.
 
 use std::fmt;
 
 use crate::app::{Background, ColorDepth, Palette, View};
 
-/// Word for what the environment decides.
+/// Word for "as the environment says".
 pub(super) const AUTO: &str = "auto";
 /// Names of colour depths.
 pub(super) const DEPTHS: [&str; 5] = [AUTO, "truecolor", "256", "16", "none"];

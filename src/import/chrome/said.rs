@@ -14,7 +14,7 @@ pub struct Said {
     pub step: Option<String>,
     /// The rank's place in its run; by default the trace's.
     pub place: Option<Place>,
-    /// What the run is called, the same for all its ranks.
+    /// The run's id, the same for all its ranks.
     pub run: String,
 }
 

@@ -22,7 +22,7 @@ const PUBLISHER: &str = "gnntop import chrome";
 /// Times from 2001 on, in nanoseconds since 1970.
 const WALL_NS: f64 = 1e18;
 
-/// Imports the trace at `path`, which may be packed with gzip.
+/// Imports the trace at `path`, which may be compressed with gzip.
 ///
 /// # Errors
 /// When the file cannot be read, is not a trace or holds no complete event, or the recording cannot be written.
@@ -32,7 +32,7 @@ pub fn trace(path: &Path, said: &Said, out: impl Write) -> Result<Imported, Impo
     // In place: what keeps the order of equals takes half as much memory again.
     trace.events.sort_unstable_by(|a, b| a.start_us.total_cmp(&b.start_us).then(b.end_us.total_cmp(&a.end_us)));
     let Some(first_us) = trace.events.first().map(|event| event.start_us) else {
-        return Err(input.useless("no complete event (\"ph\": \"X\") is in it"));
+        return Err(input.useless("has no complete event (\"ph\": \"X\")"));
     };
     let steps = Steps::of(&trace, said);
     end_phases_with_their_step(&mut trace, &steps, said);
@@ -82,7 +82,7 @@ fn place(trace: &Trace, said: &Said, account: &mut Account) -> Option<Place> {
         }
         (Some(rank), None) => {
             account.warnings.push(format!(
-                "distributedInfo says rank {rank}, but not of how many: say --rank {rank}/N, so that the ranks' files become one run"
+                "distributedInfo says rank {rank}, but not of how many: give --rank {rank}/N, so that the ranks' files become one run"
             ));
             None
         }
@@ -101,7 +101,7 @@ fn tell(trace: &Trace, steps: &Steps, busy: &Busy, said: &Said, account: &mut Ac
         account.warnings.push(match &said.step {
             Some(name) => format!("no annotation is called {name}: there are no steps"),
             None => format!(
-                "no annotation {STEP}N: call profiler.step() in the loop to get steps, or name an annotation of yours with --step NAME"
+                "no annotation {STEP}N: call profiler.step() in the loop to get steps, or name your own annotation with --step NAME"
             ),
         });
     }

@@ -19,7 +19,7 @@ pub(in crate::report) enum Block {
     Findings(Vec<Card>),
     /// Steps that findings point to.
     Steps(Vec<StepNote>),
-    /// Folded behind a line that opens it.
+    /// Folded under a line that opens it.
     Folded(String, Vec<Block>),
     /// Side by side if there is room.
     Columns(Vec<Vec<Block>>),

@@ -164,7 +164,7 @@ fn where_in_code(blocks: &mut Vec<Block>, report: &Report) {
         blocks.push(heading("Where it took too long"));
         blocks.push(Block::Table(places_table(&stacks.places, stacks.taken, PLACES)));
         let taken = counted(stacks.taken, "stack", "stacks");
-        blocks.push(Block::Paragraph(format!("{taken} taken while a phase took twice its p99, and 50 ms at least.")));
+        blocks.push(Block::Paragraph(format!("{taken} taken while a phase took twice its p99, and at least 50 ms.")));
     }
 }
 

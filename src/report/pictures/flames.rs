@@ -17,7 +17,7 @@ const MOST_FRAMES: usize = 800;
 /// From this share on there is room for a name.
 const NAMED_SHARE: f64 = 0.03;
 
-/// A frame, with the stacks that have it and those that go on below it.
+/// A frame, with the stacks that have it and those that continue below it.
 #[derive(Debug, Default)]
 struct Frame<'r> {
     count: u64,

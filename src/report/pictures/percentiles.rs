@@ -11,7 +11,7 @@ const WIDE: f64 = 8.0;
 /// Class and sign of each curve.
 const CURVES: [(&str, &str); 2] = [("p5", "line"), ("p3", "dash")];
 
-/// The curves of one run or of two, each with a name; empty where one has none.
+/// The curves of one run or of two, each with a name; empty if one has none.
 pub(in crate::report) fn of_curves(curves: &[(&str, &PercentileCurve)]) -> String {
     let all = || curves.iter().flat_map(|(_, curve)| &curve.ns).copied();
     let (Some(least), Some(most), Some((_, first))) = (all().min(), all().max(), curves.first()) else {
@@ -60,7 +60,7 @@ fn value(curves: &[(&str, &PercentileCurve)], at: usize, quantile: f64) -> Strin
     format!("p{}: {}", percentage(quantile), all.join(", "))
 }
 
-/// A quantile in percent, with as many digits as tell it from 100.
+/// A quantile in percent, with as many digits as distinguish it from 100.
 fn percentage(quantile: f64) -> String {
     let digits = (-(1.0 - quantile).max(1e-9).log10() - 1.0).ceil().clamp(0.0, 6.0) as usize;
     let text = format!("{:.digits$}", quantile * 100.0);

@@ -10,7 +10,7 @@ pub(super) struct PhaseKey {
     pub class: String,
 }
 
-/// Of the phases with these names, in the report's order, which is the screen's.
+/// The keys of the phases with these names, in the report's order, which is the screen's.
 pub(super) fn phase_keys<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<PhaseKey> {
     let looks = looks::of(names.into_iter().map(|name| (name != GAP).then_some(name)));
     let key = |(letter, hue): (char, Hue)| PhaseKey {

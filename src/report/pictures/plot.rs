@@ -15,7 +15,7 @@ pub(super) struct Plot {
     pub title: String,
     /// What its scale says, from top to bottom.
     pub scale: Vec<String>,
-    /// What lies under the drawing: a text and how far to the right its middle is (0 to 1), or at the ends.
+    /// The line under the drawing: a text and how far to the right its middle is (0 to 1), or at the ends.
     pub below: Vec<(Option<f64>, String)>,
     /// What the readout says under the pointer, for columns of equal width.
     pub values: Vec<String>,
@@ -87,7 +87,8 @@ pub(super) fn grid(heights: &[f64]) -> String {
     heights.iter().map(line).collect()
 }
 
-/// A line through heights (0 to 1) of columns of equal width, as the data of a path; it breaks where there is none.
+/// A line through heights (0 to 1) of columns of equal width, as the data of a path; it breaks where a height is
+/// missing.
 pub(super) fn line(heights: impl ExactSizeIterator<Item = Option<f64>>) -> String {
     let width = WIDTH / heights.len().max(1) as f64;
     let mut pen = 'M';

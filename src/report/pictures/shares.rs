@@ -77,7 +77,7 @@ pub(in crate::report) fn of_mean_steps(runs: &[(&str, &Report)]) -> String {
     out + &format!("<div class=\"legend\">{names}</div></figure>")
 }
 
-/// The phases of a report that have a share; the whole step and its period are none.
+/// The phases of a report that have a share; the whole step and its period have none.
 fn pieces(report: &Report) -> Vec<Piece<'_>> {
     let lines = || report.phases.iter().filter(|line| !matches!(line.name.as_str(), "period" | "step"));
     let keys = phase_keys(lines().map(|line| line.name.as_str()));

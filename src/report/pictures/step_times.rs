@@ -64,7 +64,7 @@ pub(in crate::report) fn top_of(trace: &[TracePoint]) -> f64 {
     (worst.last().copied().unwrap_or(1) as f64).min(usual * HEADROOM).max(1.0)
 }
 
-/// The same without a frame, the steps of one finding clear; empty where it has no place.
+/// The same without a frame, the steps of one finding clear; empty if it has no place.
 pub(super) fn of_finding(report: &Report, finding: &Finding) -> String {
     let trace = &report.trace;
     let places = columns_of(report, &|other| std::ptr::eq(other, finding));
@@ -85,7 +85,7 @@ pub(super) fn of_finding(report: &Report, finding: &Finding) -> String {
     Plot { drawing, below, ..Plot::default() }.to_html()
 }
 
-/// The columns in which findings of one sort lie, each once.
+/// The columns with findings of one sort, each once.
 fn columns_of(report: &Report, is_meant: &dyn Fn(&Finding) -> bool) -> Vec<usize> {
     let trace = &report.trace;
     let mut all: Vec<usize> = Vec::new();

@@ -21,7 +21,7 @@ pub struct StepParts {
 pub struct Breakdown {
     /// The phases.
     pub phases: Vec<String>,
-    /// What sizes count: `edges` where the program tells them, else nodes, graphs or seeds.
+    /// What sizes count: `edges` if the program reports them, else nodes, graphs or seeds.
     pub size_unit: &'static str,
     /// The steps, oldest first.
     pub steps: Vec<StepParts>,
@@ -46,7 +46,7 @@ impl Breakdown {
 
 type Size = fn(&StepRow<'_>) -> Option<u64>;
 
-/// The first of these sizes that any step tells.
+/// The first of these sizes that any step reports.
 fn unit(rows: &[StepRow<'_>]) -> (&'static str, Size) {
     let sizes: [(&'static str, Size); 4] = [
         ("edges", |row| row.batch().edges),

@@ -1,4 +1,4 @@
-//! Steps apart by what they are: those that warm up, full batches, partial batches, with time per sample and edge.
+//! Steps by class: warm-up, full batches, partial batches, with time per sample and edge.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use gnntop_analysis::store::{BatchTotals, Distribution, StepRow, Store, Total};
 /// Steps of one kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassLine {
-    /// `warm-up`, `full batch` or `partial batch`; `step` where batches are not told apart.
+    /// `warm-up`, `full batch` or `partial batch`; `step` if batches are not distinguished.
     pub name: &'static str,
     /// How long they take, with the time since the step before.
     #[serde(flatten)]

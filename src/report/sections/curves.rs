@@ -17,13 +17,13 @@ pub struct Curve {
     pub most_text: String,
     /// The largest value.
     pub most: f64,
-    /// Means by column of time; `None` where nothing was read.
+    /// Means by column of time; `None` if nothing was read.
     pub values: Vec<Option<f64>>,
     /// How a value is written.
     pub text: Text,
 }
 
-/// What was read while the steps from `skip` on ran. What was never read is not there.
+/// Readings taken while the steps from `skip` on ran. Signals without readings are left out.
 pub(in crate::report) fn curves(store: &Store, skip: u64) -> Vec<Curve> {
     let (Some(first), Some(last)) = (store.steps().known_row(skip), store.steps().last()) else { return Vec::new() };
     let columns = TimeColumns::equal(first.period_start_ns()..last.end_ns(), COLUMNS);

@@ -15,7 +15,8 @@ pub struct Device {
     pub name: String,
     /// `device`: the clock of the durations below.
     pub clock: &'static str,
-    /// How far the device's clock may be off on the host's, either way, as last told. Durations do not depend on it.
+    /// How far the device's clock may be off on the host's, either way, as last reported. Durations do not depend on
+    /// it.
     pub error_ns: Option<u64>,
     /// The most that this was.
     pub largest_error_ns: u64,
@@ -32,7 +33,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// `None` where the program has no device timed.
+    /// `None` if the program has no device timed.
     pub(in crate::report) fn of(store: &Store, options: &Options) -> Option<Self> {
         let device = store.device()?;
         let skipped = skipped(store, device, options.skip_steps);
@@ -55,7 +56,7 @@ impl Device {
     pub(in crate::report) fn clocks(&self) -> String {
         let error = |ns: Option<u64>| ns.map_or_else(|| "unknown".to_owned(), duration);
         let mut text = format!(
-            "{}: {} by the device clock ± {} (± {} at most); above, {}",
+            "{}: {} by the device clock ± {} (at most ± {}); above, {}",
             self.name,
             counted(self.steps, "step", "steps"),
             error(self.error_ns),
@@ -69,7 +70,7 @@ impl Device {
     }
 }
 
-/// Figures without the first `skip` steps of the host; `None` where nothing is to be skipped.
+/// Figures without the first `skip` steps of the host; `None` if nothing is to be skipped.
 fn skipped(store: &Store, device: &DeviceTime, skip: u64) -> Option<StepStatistics> {
     if skip == 0 {
         return None;
@@ -111,7 +112,7 @@ mod tests {
             "stream of cuda:0: 39 steps by the device clock ± 12.3 µs",
             "when work was handed over; 4 spans untimed",
             "device memory of",
-            "in tensors       1.50 GiB at most, 300 MiB after a step",
+            "in tensors       at most 1.50 GiB, 300 MiB after a step",
             "85 % of it unused",
             "allocations      not counted by its pool",
         ] {

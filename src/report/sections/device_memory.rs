@@ -6,7 +6,7 @@ use crate::report::document::plain;
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{CounterSeries, Store};
 
-/// A device's memory, in bytes. What the program does not tell is `null`.
+/// A device's memory, in bytes. What the program does not report is `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceMemory {
     /// In tensors, the most in the whole session.
@@ -58,7 +58,7 @@ pub struct MemoryKind {
 }
 
 impl DeviceMemory {
-    /// `None` where the program does not publish it.
+    /// `None` if the program does not publish it.
     pub(in crate::report) fn of(store: &Store) -> Option<Self> {
         let memory = store.device_memory()?;
         let last = |counter: Option<&CounterSeries>| whole(counter?.last()?);
@@ -96,12 +96,12 @@ impl DeviceMemory {
         let share = self.fragmentation.map(|share| format!(", {} of it unused", percent(share))).unwrap_or_default();
         let count = |count: f64| quantity(count);
         vec![
-            ("in tensors", format!("{} at most, {} after a step", size(self.peak_bytes), size(self.used_bytes))),
+            ("in tensors", format!("at most {}, {} after a step", size(self.peak_bytes), size(self.used_bytes))),
             (
                 "reserved",
-                format!("{} at most, {} now{share}", size(self.reserved_peak_bytes), size(self.reserved_bytes)),
+                format!("at most {}, {} now{share}", size(self.reserved_peak_bytes), size(self.reserved_bytes)),
             ),
-            ("free", format!("{} at least{of_total}", size(self.least_free_bytes))),
+            ("free", format!("at least {}{of_total}", size(self.least_free_bytes))),
             ("allocations", self.allocations_per_step.map_or_else(|| "not counted by its pool".to_owned(), count)),
         ]
     }
@@ -129,7 +129,7 @@ impl DeviceMemory {
     }
 }
 
-/// A counter's value as a number of bytes; `None` for what is none.
+/// A counter's value as a number of bytes; `None` if it is not one.
 fn whole(value: f64) -> Option<u64> {
     (value.is_finite() && value >= 0.0).then_some(value as u64)
 }

@@ -19,14 +19,14 @@ pub struct Durations {
     pub mean_ns: Option<f64>,
     /// Standard deviation; `null` for fewer than two.
     pub sd_ns: Option<f64>,
-    /// Half the width of the mean's 95 % confidence interval, if one duration tells nothing about the next.
+    /// Half the width of the mean's 95 % confidence interval, if durations are independent.
     pub mean_ci_ns: Option<f64>,
     /// Shortest.
     pub min_ns: Option<u64>,
     /// Percentiles as asked for, such as `p99_ns`.
     #[serde(flatten)]
     pub percentiles: Percentiles,
-    /// Between which durations each percentile lies with 95 % confidence, as `p99_ci_ns`; `null` for too few.
+    /// 95 % confidence interval of each percentile, as `p99_ci_ns`; `null` for too few.
     #[serde(flatten)]
     pub intervals: Intervals,
     /// Longest.

@@ -36,8 +36,8 @@ impl Figure {
             unit => format!("{} {unit}", quantity(value)),
         };
         match (self.mean, self.max) {
-            (Some(mean), Some(max)) => format!("{} mean, {} at most", written(mean), written(max)),
-            (Some(mean), None) => format!("{} mean", written(mean)),
+            (Some(mean), Some(max)) => format!("mean {}, at most {}", written(mean), written(max)),
+            (Some(mean), None) => format!("mean {}", written(mean)),
             (None, _) => format!("absent: {}", self.reason.as_deref().unwrap_or("no reason known")),
         }
     }
@@ -143,7 +143,7 @@ fn figure(store: &Store, name: &str, unit: &'static str, scale: f64) -> Figure {
     }
 }
 
-/// Why a signal has no value at the end; `None` where it has one.
+/// Why a signal has no value at the end; `None` if it has one.
 fn absence(store: &Store, signal: &Signal) -> Option<String> {
     match signal.series.last() {
         None => Some(Absence::NotReadYet.to_string()),

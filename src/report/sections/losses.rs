@@ -18,7 +18,7 @@ pub(in crate::report) fn in_words(losses: &Losses) -> Vec<String> {
         (losses.repeated_blocks, "duplicate blocks"),
         (losses.backward_times, "events out of order in time"),
         (losses.implausible_times, "events with times far in the future"),
-        (losses.steps_elsewhere, "steps on tracks other than the training's"),
+        (losses.steps_elsewhere, "steps on tracks other than the training track"),
         (losses.names_not_kept, "names dropped because the table is full"),
         (losses.tracks_not_kept, "tracks dropped because the table is full"),
         (losses.signals_not_kept, "signals dropped because the table is full"),

@@ -1,4 +1,4 @@
-//! Marks in a report: how many of each text, where they lie, and what ended at them took.
+//! Marks in a report: how many of each text, where they are, and how long what ended at them took.
 
 use serde::Serialize;
 
@@ -13,9 +13,9 @@ pub struct MarkLine {
     pub text: String,
     /// How many.
     pub count: u64,
-    /// How many of them lie inside a step, by its own timer.
+    /// How many of them are inside a step, by its own timer.
     pub in_steps: u64,
-    /// How many of them lie between two steps.
+    /// How many of them are between two steps.
     pub between_steps: u64,
     /// How long what ended at them took, where the marks say so.
     pub total_ns: Option<u64>,
@@ -24,7 +24,7 @@ pub struct MarkLine {
 }
 
 impl MarkLine {
-    /// The marks that are kept and lie in or between steps, those that took longest first.
+    /// The kept marks in or between steps, those that took longest first.
     pub(in crate::report) fn all(store: &Store) -> Vec<Self> {
         let lines = store.marks_by_text().into_iter().filter(|(_, marks)| marks.inside + marks.between > 0);
         let line = |(text, marks): (&str, gnntop_analysis::store::MarksOfText)| Self {

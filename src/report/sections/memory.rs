@@ -1,11 +1,11 @@
-//! Memory in a report: totals by phase, as the program's allocator told them.
+//! Memory in a report: totals by phase, as the program's allocator reports them.
 
 use serde::Serialize;
 
 use super::device_memory::DeviceMemory;
 use gnntop_analysis::store::Store;
 
-/// Memory, as the program's allocator told it, empty where it does not count; and that of its device.
+/// Memory, as the program's allocator reports it, empty if it does not count; and that of its device.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Memory {
     /// The most bytes that were live in the whole process.
@@ -16,7 +16,7 @@ pub struct Memory {
     pub large_allocations: u64,
     /// Totals by phase, the largest first.
     pub phases: Vec<PhaseMemory>,
-    /// The memory of the program's device; `null` where it is not published.
+    /// The memory of the program's device; `null` if it is not published.
     pub device: Option<DeviceMemory>,
 }
 

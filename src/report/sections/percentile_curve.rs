@@ -4,7 +4,7 @@ use gnntop_analysis::store::Distribution;
 
 /// Points of the curve.
 const POINTS: usize = 150;
-/// Durations that a curve takes at least.
+/// Fewest durations for a curve.
 const FEWEST: u64 = 10;
 
 /// Durations by percentile, from the shortest towards the longest. The quantile of a point is `1 - 10^-(decades * x)`, x

@@ -1,4 +1,4 @@
-//! The section on a run of several ranks: each rank in a line, and what the run as a whole gets through.
+//! The section on a run of several ranks: each rank in a line, and the throughput of the whole run.
 
 use serde::Serialize;
 
@@ -20,13 +20,13 @@ pub struct RunReport {
     pub ranks_expected: u32,
     /// The rank that the rest of the report is about.
     pub rank_reported: u32,
-    /// What carries data between the ranks; empty where nothing is said.
+    /// What carries data between the ranks; empty if the run does not say.
     pub engine: String,
     /// Work per second of the whole run: its copies of the model together, steps of the slowest rank.
     pub throughput: Throughput,
-    /// What one rank alone gets through in a second, graphs or seeds, where a run of one tells or the program does.
+    /// Throughput of one rank alone, in graphs or seeds per second, from a run of one rank or the program.
     pub one_rank_per_s: Option<f64>,
-    /// The run's graphs or seeds a second over as many times one rank alone; `None` where that is not known.
+    /// The run's graphs or seeds a second over as many times one rank alone; `None` if that is not known.
     pub efficiency: Option<f64>,
     /// Steps that skew, own times and waits are over: the newest that all ranks have and that are held.
     pub common_steps: u64,
@@ -36,7 +36,7 @@ pub struct RunReport {
     pub skew_p90_ns: Option<u64>,
     /// The same, the largest.
     pub skew_max_ns: Option<u64>,
-    /// What is not as it should be: ranks that are missing, gone, claimed twice, more than the cores.
+    /// Problems: ranks that are missing, gone, claimed twice, more than the cores.
     pub notes: Vec<String>,
     /// Each rank, by its number.
     pub ranks: Vec<RankLine>,
@@ -55,7 +55,7 @@ pub struct RankLine {
     pub host: String,
     /// Its process.
     pub pid: u32,
-    /// Where it computes; empty where nothing is said.
+    /// Where it computes; empty if the rank does not say.
     pub device: String,
     /// `here`, `silent`, `ended` or `gone`.
     pub state: &'static str,
@@ -65,10 +65,10 @@ pub struct RankLine {
     pub period_p50_ns: Option<u64>,
     /// Median of its own time in a step, without waiting for others in the all-reduce, in nanoseconds.
     pub own_p50_ns: Option<u64>,
-    /// Share of its time in which it waited for others in the all-reduce, told by the program or inferred from how long
-    /// the last one to come is in it; `None` where neither can be.
+    /// Share of its time in which it waited for others in the all-reduce, reported by the program or inferred from how
+    /// long the last rank to arrive is in it; `None` if neither is possible.
     pub wait_share: Option<f64>,
-    /// Share of its time in the all-reduce itself, told or inferred in the same way.
+    /// Share of its time in the all-reduce itself, reported or inferred in the same way.
     pub reduce_share: Option<f64>,
     /// Share of the common steps in which it was the slowest.
     pub slowest_share: Option<f64>,
@@ -76,15 +76,15 @@ pub struct RankLine {
     pub phases: Vec<(String, f64)>,
     /// What was added to its times, in nanoseconds.
     pub clock_offset_ns: i64,
-    /// How far that may be off; `None` where it is not known.
+    /// How far that may be off; `None` if it is not known.
     pub clock_error_ns: Option<u64>,
     /// What the offset rests on: `same clock`, `measured`, `wall clock` or `imported`.
     pub clock_evidence: &'static str,
 }
 
 impl RunReport {
-    /// The section on this run; `None` where it is one session alone. `alone_per_s` is what one rank alone gets through in a
-    /// second, where that was measured in another run; else what the program says counts.
+    /// The section on this run; `None` if it is one session alone. `alone_per_s` is what one rank alone gets through in
+    /// a second, where that was measured in another run; else what the program says counts.
     pub fn of(run: &Run, alone_per_s: Option<f64>) -> Option<Self> {
         if !run.is_parallel() {
             return None;
@@ -156,7 +156,7 @@ fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64)
     }
 }
 
-/// What the run gets through and how far its ranks are apart, a sentence each.
+/// The run's throughput and how far its ranks are apart, a sentence each.
 pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
     let mut lines = vec![format!("run {}: {} of {} ranks", run.id, run.ranks.len(), run.ranks_expected)];
     if !run.engine.is_empty() {

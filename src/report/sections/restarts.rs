@@ -1,4 +1,4 @@
-//! The starts of a run in a report: when each went on, and what the time between cost.
+//! The starts of a run in a report: when each continued, and what the time between cost.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Restarts {
     pub count: u64,
     /// From the last step before each outage to the first new one after it, as far as that is known.
     pub lost_ns: u64,
-    /// Steps that were done twice; `null` where the program does not say where it resumed.
+    /// Steps that were done twice; `null` if the program does not say where it resumed.
     pub repeated_steps: Option<u64>,
     /// Each start, oldest first.
     pub starts: Vec<Start>,
@@ -30,16 +30,16 @@ pub struct Start {
     pub start_unix_ns: Option<u64>,
     /// Steps that it did.
     pub steps: u64,
-    /// Steps of the run that were done when its checkpoint was written; `null` where it does not say.
+    /// Steps of the run that were done when its checkpoint was written; `null` if it does not say.
     pub resumed: Option<u64>,
-    /// Time without steps before its first one; `null` for the first start and for one that came to no step.
+    /// Time without steps before its first one; `null` for the first start and for one without steps.
     pub outage_ns: Option<u64>,
     /// Steps that it did again.
     pub repeated_steps: Option<u64>,
 }
 
 impl Restarts {
-    /// Of a run that was started more than once.
+    /// The starts of a run that was restarted.
     pub(in crate::report) fn of(store: &Store) -> Option<Self> {
         let restarts = store.restarts()?;
         let attempts = store.attempts().all();

@@ -1,4 +1,4 @@
-//! Where in the program its time goes, by phase: stacks that were taken so many a second over the whole run.
+//! Where in the program its time goes, by phase: stacks taken at a fixed rate over the whole run.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 use gnntop_analysis::figures::{count, percent};
 use gnntop_analysis::store::{StackTree, Store};
 
-/// Places and stacks that are told one by one, at most: the most frequent.
+/// Most places and stacks that are listed, the most frequent first.
 const MOST: usize = 500;
 /// Frames with a smaller share are left out of the tree for people...
 const LEAST_SHARE: f64 = 0.02;
 /// ...and so are lines beyond these.
 const LINES_MOST: usize = 60;
 
-/// Stacks taken so many a second. A count is an estimate of time: a share of the run's wall time.
+/// Stacks taken at a fixed rate. A count estimates time: a share of the run's wall time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sampled {
     /// How many were taken.

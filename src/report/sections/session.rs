@@ -21,12 +21,12 @@ pub struct Session {
     pub command: String,
     /// What published.
     pub publisher: String,
-    /// What the program tells of itself, such as `framework`; a key `inferred NAME` says how this phase was inferred.
+    /// What the program says about itself, such as `framework`; a key `inferred NAME` says how this phase was inferred.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
-    /// `running`, `ended` (in good order), `gone` (killed or crashed) or `unknown` (as in a recording that was cut).
+    /// `running`, `ended` (normally), `gone` (killed or crashed) or `unknown` (as in a recording that was cut).
     pub state: &'static str,
-    /// Why the program died, in a paragraph; `null` where it did not, or nobody said.
+    /// Why the program died, in a paragraph; `null` if it did not, or the reason is unknown.
     pub died: Option<String>,
     /// The same in a word, such as `out-of-memory` or `exception`.
     pub died_of: Option<String>,

@@ -14,7 +14,7 @@ pub struct Steps {
     pub skipped: u64,
     /// Steps that the numbers are about.
     pub reported: u64,
-    /// Steps, the first of all, that only summaries tell of: of a session that dropped them, or a long recording that was not
+    /// The first steps, if only summaries have them: those that a session dropped, or of a long recording that was not
     /// read event by event. Findings, classes and stacks are about the others.
     pub from_summaries: u64,
     /// When these ended, in nanoseconds since 1970-01-01 UTC; `null` without any.
@@ -25,7 +25,7 @@ pub struct Steps {
     pub epochs: u64,
     /// Wall time of the reported steps: what the shares of phases and gap refer to.
     pub tiled_ns: u64,
-    /// Time before the period of the first step that was read; `null` where rows are no longer held.
+    /// Time before the period of the first step that was read; `null` if rows are no longer held.
     pub before_first_step_ns: Option<u64>,
     /// Time after the last step.
     pub after_last_step_ns: Option<u64>,
@@ -33,7 +33,7 @@ pub struct Steps {
     pub first_loss: Option<f64>,
     /// The last one. `null` also where it is not a number.
     pub last_loss: Option<f64>,
-    /// Minor page faults of the training thread during these steps; `null` where the system does not tell.
+    /// Minor page faults of the training thread during these steps; `null` if the system does not report them.
     pub minor_faults: Option<u64>,
     /// Major page faults.
     pub major_faults: Option<u64>,
@@ -71,7 +71,7 @@ impl Steps {
 }
 
 impl Steps {
-    /// What only summaries tell of, in words.
+    /// The steps that only summaries have, in words.
     pub(in crate::report) fn summed(&self) -> Option<String> {
         let until = self.summaries_until_unix_ns.map(|ns| format!(", until {},", utc(ns))).unwrap_or_default();
         let steps = count(self.from_summaries);

@@ -29,5 +29,5 @@ impl Mistake {
 
 pub(super) fn unknown_setting(name: &str, known: &BTreeSet<&str>) -> String {
     let known: Vec<&str> = known.iter().copied().collect();
-    format!("there is no setting {name}; there is: {}", known.join("; "))
+    format!("there is no setting {name}; settings are: {}", known.join("; "))
 }

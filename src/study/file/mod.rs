@@ -1,4 +1,4 @@
-//! A study's file: TOML, in which every mistake is told with its line.
+//! A study's file: TOML, in which every mistake is reported with its line.
 
 mod mistake;
 mod reader;

@@ -47,7 +47,7 @@ struct Written {
 type Options = BTreeMap<Spanned<String>, Scalar>;
 type Vary = BTreeMap<Spanned<String>, Spanned<Vec<Scalar>>>;
 
-/// What the quick size replaces; its options have the last word over everybody's.
+/// What the quick size replaces; its options override all others.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Quick {
@@ -68,7 +68,7 @@ struct WrittenSetting {
     name: Spanned<String>,
     /// Name under which values were published.
     like: Option<Spanned<String>>,
-    /// A built-in training of its own.
+    /// Its own built-in training.
     workload: Option<Spanned<String>>,
     #[serde(default)]
     options: Options,
@@ -85,7 +85,7 @@ enum Scalar {
     Text(String),
 }
 
-/// Reads a study; `is_quick` takes what its `[quick]` replaces. Workloads are held against `check_workload`, which
+/// Reads a study; `is_quick` takes what its `[quick]` replaces. Workloads are checked by `check_workload`, which
 /// says what is wrong with a name.
 ///
 /// # Errors
@@ -107,7 +107,7 @@ fn understand(text: &str, is_quick: bool, check: impl Fn(&str) -> Result<(), Str
         what: error.message().replace('\n', "; "),
     })?;
     let program = program(&written, check)?;
-    // What was published is about the settings in full, whichever size is asked for.
+    // Published values are about the full settings, whichever size is requested.
     let full = settings(&written, &Options::new())?;
     let known: BTreeSet<&str> = full.iter().map(|setting| setting.like.as_str()).collect();
     let values = std::mem::take(&mut written.published);
@@ -139,7 +139,7 @@ fn understand(text: &str, is_quick: bool, check: impl Fn(&str) -> Result<(), Str
 }
 
 impl Written {
-    /// Replaces what `[quick]` replaces, and gives the options that have the last word.
+    /// Replaces what `[quick]` replaces, and returns the options that override all others.
     fn make_quick(&mut self) -> Options {
         let quick = std::mem::take(&mut self.quick);
         if let Some(setting) = quick.setting {
@@ -465,9 +465,9 @@ warm-up-steps = 2
         assert_eq!((study.claims[0].expected, study.claims[0].second.measure.as_str()), (Expected::More, "step p90"));
         assert_eq!(study.figures[0].settings.as_deref(), Some(&["b=2".to_owned()][..]));
         for (from, to, line, what) in [
-            ("'b=1'", "'b=3'", 7, "there is no setting b=3; there is: b=1; b=2"),
+            ("'b=1'", "'b=3'", 7, "there is no setting b=3; settings are: b=1; b=2"),
             ("'step p90'", "'epochs'", 8, "step p50 and epochs cannot be compared"),
-            ("'step p90'", "'step p91'", 8, "nothing called step p91 is measured"),
+            ("'step p90'", "'step p91'", 8, "there is no measure step p91"),
             ("'more'", "'much'", 9, "unknown variant"),
         ] {
             let error = shown(claim.replace(from, to)).unwrap_err();
@@ -482,7 +482,7 @@ warm-up-steps = 2
             assert!(error.starts_with(&format!("line {line}: ")) && error.contains(what), "{error}");
         }
         let wrong = WHOLE.replace("step p50", "step p51");
-        assert!(checked(&wrong, false).unwrap_err().contains("nothing called step p51 is measured"));
+        assert!(checked(&wrong, false).unwrap_err().contains("there is no measure step p51"));
         let wrong = WHOLE.replace(r#""width=16,batch=a" = 2.5"#, "x = 2.5");
         assert!(checked(&wrong, false).unwrap_err().contains("line 23: there is no setting x"));
     }
@@ -498,7 +498,7 @@ warm-up-steps = 2
             let read = |is_quick| read(text, is_quick, |_| Ok(())).unwrap();
             assert_eq!((read(false).settings.len(), read(true).settings.len()), (settings, quick));
             assert!(!read(true).published.is_empty());
-            // Whatever is said of a setting is said of one that the quick size has as well.
+            // Claims and publications name only settings that the quick size has, too.
             let likes: Vec<String> = read(true).settings.into_iter().map(|setting| setting.like).collect();
             let of_claims = read(true).claims.into_iter().flat_map(|claim| [claim.first.setting, claim.second.setting]);
             let of_figures = read(true).figures.into_iter().filter_map(|figure| figure.settings).flatten();

@@ -23,7 +23,7 @@ pub(super) struct WrittenPublished {
     values: BTreeMap<Spanned<String>, Spanned<f64>>,
 }
 
-/// A conclusion that somebody published.
+/// A published conclusion.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct WrittenClaim {
@@ -117,7 +117,7 @@ fn check_measure<T>(place: &Spanned<T>, measure: &str) -> Result<(), Mistake> {
     }
     let known = MEASURES.map(|(name, _)| name).join(", ");
     let families = "share PHASE, work share PHASE, energy share COMPONENT, last COUNTER";
-    Err(Mistake::at(place, format!("nothing called {measure} is measured; there is: {known}, {families}")))
+    Err(Mistake::at(place, format!("there is no measure {measure}; measures are: {known}, {families}")))
 }
 
 fn check_setting<T>(place: &Spanned<T>, setting: &str, known: &BTreeSet<&str>) -> Result<(), Mistake> {

@@ -7,7 +7,7 @@ pub enum Cell {
     Empty,
     /// One phase fills it, or nearly.
     Full(usize),
-    /// One phase up to so many eighths (1 to 7), and above it another one or nothing.
+    /// One phase up to this many eighths (1 to 7), and above it another one or nothing.
     Split {
         /// The phase below.
         lower: usize,
@@ -30,8 +30,8 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// The cells of a bar of `rows` rows whose top stands for `top_ns`; `parts` from the bottom up. What reaches beyond the top
-    /// is cut off. A part that is not zero shows at the bottom of an otherwise empty bar.
+    /// The cells of a bar of `rows` rows whose top is at `top_ns`; `parts` from the bottom up. What reaches beyond the
+    /// top is cut off. A part that is not zero shows at the bottom of an otherwise empty bar.
     pub fn cut(&mut self, parts: impl Iterator<Item = u64>, top_ns: u64, rows: u16) -> &[Cell] {
         let whole = u128::from(rows) * u128::from(EIGHTHS);
         let mut sum = 0u64;

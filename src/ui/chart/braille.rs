@@ -1,5 +1,6 @@
-//! A series as braille dots, two across and four up in a cell: filled up to the mean of each half column, with a dot of its
-//! own at the largest value where that stands out. Nothing is drawn where nothing is known; zero is the lowest dot.
+//! A series as braille dots, two across and four up in a cell: filled up to the mean of each half column, with a
+//! separate dot at the largest value if that stands out. Nothing is drawn where nothing is known; zero is the lowest
+//! dot.
 
 use ratatui::style::Style;
 
@@ -28,7 +29,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Dots of this row below and at a value: 1 to 4, 0 where the value lies in a row below.
+    /// Dots of this row below and at a value: 1 to 4, 0 if the value is in a row below.
     fn dots(&self, value: f64) -> u16 {
         let all = (self.of * DOTS).max(1);
         let share = if self.full > 0.0 { (value / self.full).clamp(0.0, 1.0) } else { 0.0 };

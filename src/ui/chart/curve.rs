@@ -77,12 +77,12 @@ fn draw_curve(
     draw_labels(sheet, scene, all, marked);
 }
 
-/// The first column at or beyond a quantile, where it lies on the screen.
+/// The first column at or beyond a quantile, if it is on the screen.
 fn column_of(wanted: f64, columns: u16, count: u64) -> Option<u16> {
     (0..columns).find(|x| quantile(*x, columns, count) >= wanted - 1e-12)
 }
 
-/// Writes each quantile below the curve and its value above, where it lies on the screen; first the one that is marked.
+/// Writes each quantile that is on the screen below the curve and its value above; first the one that is marked.
 fn draw_labels(sheet: &mut Sheet<'_>, scene: &Scene<'_>, all: &Distribution, marked: Option<u16>) {
     let (width, below) = (sheet.width(), sheet.height() - 1);
     let columns = width - AXIS_WIDTH;
@@ -109,7 +109,7 @@ fn quantile(x: u16, columns: u16, count: u64) -> f64 {
     1.0 - 10f64.powf(-decades * f64::from(x + 1) / f64::from(columns))
 }
 
-/// How far the tail lies from the median.
+/// How far the tail is from the median.
 pub fn spread(all: &Distribution) -> String {
     let longest = all.max_ns().map(|ns| format!("max {}", duration(ns))).unwrap_or_default();
     match (all.percentile(0.5), all.percentile(0.99)) {

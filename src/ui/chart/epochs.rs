@@ -1,4 +1,4 @@
-//! Where epochs begin on the axis of the bars: each of them, or every tenth where they would stand too close.
+//! Where epochs begin on the axis of the bars: each of them, or every tenth where they would be too close.
 
 /// Columns that an epoch must have on average for each to have a line...
 const COLUMNS_A_LINE: u64 = 8;
@@ -14,7 +14,7 @@ pub struct Boundaries {
 }
 
 impl Boundaries {
-    /// The boundaries among columns with their epochs, oldest first, in a chart of so many columns.
+    /// The boundaries among columns with their epochs, oldest first, in a chart of this many columns.
     pub fn of(columns: impl Iterator<Item = (u16, u64)>, width: usize) -> Self {
         let mut before = None;
         let mut begun: Vec<(u16, u64, u64)> = Vec::new();

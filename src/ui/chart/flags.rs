@@ -1,4 +1,4 @@
-//! What is worth a look among the steps of a chart, a sign above each bar: what was found there, and marks.
+//! Findings and marks among the steps of a chart, as a sign above each bar.
 
 use ratatui::style::Style;
 
@@ -12,7 +12,7 @@ use gnntop_analysis::store::StepColumn;
 
 /// Longest name of a mark, in columns.
 const NAME_MOST: u16 = 20;
-/// A mark that stands in more than one column out of this many says nothing about any of them...
+/// A mark in more than one column out of this many says nothing about any of them...
 const OFTEN: usize = 6;
 /// ...but for those columns in which what ended at it took this share of the time.
 const WORTH_A_SIGN: f64 = 0.05;
@@ -63,9 +63,9 @@ pub fn sign(kind: Kind, theme: &Theme) -> (char, &'static str) {
 pub struct Flags<'a> {
     /// Columns of the screen, from left to right, with their signs; of several in a column the weightiest comes first.
     all: Vec<(u16, Flag<'a>)>,
-    /// A mark that is left out where it stands nearly everywhere, by its name, with how many there are and what they took.
+    /// A mark that is left out because it is nearly everywhere: its name, how many there are and what they took.
     left_out: Option<(&'a str, u64, Option<u64>)>,
-    /// The steps that were looked at for findings, where the chart has older ones too.
+    /// The number of steps that findings cover, if the chart has older ones, too.
     looked_at: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Flags<'a> {
         parts.join("; ")
     }
 
-    /// Writes the names of marks where there is room, each as often as it comes but for one that is nearly everywhere.
+    /// Writes the names of marks where there is room, each as often as it occurs, except one that is nearly everywhere.
     pub fn draw_names(&self, sheet: &mut Sheet<'_>, labels: &mut Labels, scene: &Scene<'_>) {
         for (x, flag) in &self.all {
             let is_everywhere = |name: &str| self.left_out.is_some_and(|(left_out, ..)| left_out == name);

@@ -1,4 +1,4 @@
-//! Labels in one row that never overlap: who comes first gets the place.
+//! Labels in one row that never overlap: the first one gets the place.
 
 use ratatui::style::Style;
 

@@ -1,6 +1,6 @@
 //! One track over time: its spans as boxes, nested ones below those around them. A phase is filled with its look, another
-//! span stands between brackets. A column that several boxes share shows what takes most of it and, where they are no phases,
-//! how full it is.
+//! span is between brackets. A column that several boxes share shows what takes most of it and, where they are no
+//! phases, how full it is.
 //!
 //! ```text
 //! F forward░░░░░░░░░░░░░░░B backward██████████████████████O▚▚
@@ -31,7 +31,7 @@ pub struct LaneCells {
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The same in ASCII.
 const ASCII_HEIGHTS: [char; 8] = ['_', '_', '.', '-', '=', '+', '*', '#'];
-/// Names that are told apart in a cell.
+/// Names that are distinguished in a cell.
 const NAMES: usize = 4;
 
 /// What takes a cell.
@@ -42,7 +42,7 @@ struct Taken {
     /// The share that anything takes.
     share: f64,
     boxes: u32,
-    /// Columns of the box that came last.
+    /// Columns of the last box.
     from: usize,
     to: usize,
 }
@@ -75,7 +75,7 @@ impl Taken {
         self.names.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(NameId::NONE, |most| most.0)
     }
 
-    /// Whether it stands for so many boxes that none can be seen.
+    /// Whether it represents too many boxes to see any.
     fn is_crowd(&self) -> bool {
         self.boxes > 2 || (self.boxes == 2 && self.from == self.to)
     }
@@ -88,7 +88,7 @@ impl Taken {
 }
 
 impl LaneCells {
-    /// The cells of a lane over a time in so many columns, with at most `depth` rows.
+    /// The cells of a lane over a time in this many columns, with at most `depth` rows.
     pub fn new(lane: &Lane, range: Range<u64>, columns: usize, depth: usize) -> Self {
         let mut cells = Self { rows: Vec::new(), range: range.clone(), columns };
         if range.is_empty() || columns == 0 {

@@ -14,7 +14,7 @@ const STOPS: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0];
 /// Eighths in a row.
 const EIGHTHS: f64 = 8.0;
 
-/// What the rows of a chart stand for.
+/// What the rows of a chart represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// Where the axis ends, in nanoseconds. At least 1.
@@ -42,7 +42,7 @@ impl Scale {
         self.top_ns
     }
 
-    /// Which share of the axis lies below `ns`: 1 and more where it is the end or beyond.
+    /// The share of the axis below `ns`: 1 or more at the end or beyond.
     fn share(&self, ns: u64) -> f64 {
         match self.low_ns {
             None => ns as f64 / self.top_ns as f64,
@@ -66,7 +66,7 @@ impl Scale {
         if ns > 0 { reach.max(1).min(rows) } else { 0 }
     }
 
-    /// Rows with a tick, counted from the bottom, and the time that each tick stands for: it lies within the row, or at
+    /// Rows with a tick, counted from the bottom, and the time of each tick: it is within the row, or at
     /// its upper edge.
     pub fn ticks(&self, rows: u16) -> Vec<(u16, u64)> {
         match self.low_ns {

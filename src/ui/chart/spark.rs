@@ -1,4 +1,4 @@
-//! A series as one row of small bars, a column a second, the newest at the right. Where there was no reading there is no
+//! A series as one row of small bars, 1 second a column, the newest at the right. Where there was no reading there is no
 //! bar, which is not the lowest bar.
 
 use gnntop_wire::SignalKind;
@@ -33,7 +33,7 @@ pub fn of_counter(counter: &CounterSeries, now_ns: u64, columns: u16) -> Columns
     means(counter.series.points().rev().map(|point| (point.t_ns(), point.value())), now_ns, columns, true)
 }
 
-/// Mean values of anything that was told at some times, newest first.
+/// Mean values of anything that was reported at some times, newest first.
 pub fn of_values(values: impl Iterator<Item = (u64, f64)>, now_ns: u64, columns: u16) -> Columns {
     means(values.map(|(t_ns, value)| (t_ns, Some(value))), now_ns, columns, true)
 }
@@ -47,15 +47,15 @@ struct Bin {
     newest: Option<Option<f64>>,
 }
 
-/// Means by column of values that come newest first. With `holds` a value stands until the next one or a break, as that
-/// of a gauge does that is read now and then.
+/// Means by column of values that come newest first. With `holds`, a value holds until the next one or a break, as that
+/// of a gauge that is read from time to time.
 fn means(values: impl Iterator<Item = (u64, Option<f64>)>, now_ns: u64, columns: u16, holds: bool) -> Columns {
     let newest = now_ns / COLUMN_NS;
     let mut bins = vec![Bin::default(); usize::from(columns)];
     let mut held = None;
     for (t_ns, value) in values {
         let value = value.filter(|value| value.is_finite());
-        // What lies beyond the newest time comes from a clock that went back.
+        // A time beyond the newest comes from a clock that went back.
         let age = newest.saturating_sub(t_ns / COLUMN_NS);
         let Some(at) = (bins.len() as u64).checked_sub(age + 1) else {
             held = value;

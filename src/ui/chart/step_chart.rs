@@ -1,4 +1,4 @@
-//! Bars over steps: a column a step, or several, stacked by phase, the newest at the right.
+//! Bars over steps: 1 step a column, or several, stacked by phase, the newest at the right.
 //!
 //! ```text
 //!                                  312 ms               checkpoint                  what was cut off, names of marks
@@ -42,7 +42,7 @@ pub struct Chart<'a> {
     /// Whether there is a row for what was cut off, and one for step numbers.
     has_labels: bool,
     has_numbers: bool,
-    /// What stands in the row above the bars; `None` where there is none.
+    /// The row above the bars, if there is one.
     flags: Option<Flags<'a>>,
     /// Rows of the bars.
     rows: u16,
@@ -64,7 +64,7 @@ impl<'a> Bar<'a> {
     fn of(column: StepColumn<'a>, scene: &Scene<'a>) -> Self {
         let (phases, measure) = (scene.app.phases(), scene.app.window().measure());
         let median = phases.by_clock(column.median);
-        // A device knows nothing of batches: what it is measured by comes from the host's row.
+        // A device has no batches: the unit of work is from the host's row.
         let median_ns = median.and_then(|row| measure.part(&column.median, row.period_ns()));
         let is_same = column.worst.ordinal() == column.median.ordinal();
         let worst_ns = if is_same { median_ns } else { phases.step_ns(column.worst) };
@@ -102,7 +102,7 @@ impl<'a> Chart<'a> {
         chart
     }
 
-    /// What the signs above the bars mean; `None` where there is no room for them.
+    /// What the signs above the bars mean; `None` if there is no room for them.
     pub fn legend(&self, theme: &Theme) -> Option<String> {
         self.flags.as_ref().map(|flags| flags.legend(theme))
     }

@@ -1,4 +1,4 @@
-//! The columns that a view's charts share: those of the step bars, so that what stands above each other happened at the
+//! The columns that a view's charts share: those of the step bars, so that everything in one column happened at the
 //! same time. Without steps each column is a second.
 
 use std::ops::Range;
@@ -11,13 +11,13 @@ use gnntop_analysis::store::TimeColumns;
 /// Time in a column where there are no steps.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Which time each column of the screen stands for.
+/// The time of each column of the screen.
 pub struct TimeAxis {
     /// Whether the columns are those of the step bars.
     pub has_steps: bool,
-    /// The time of a column; `None` where columns are equally many steps.
+    /// The time of a column; `None` if columns are equally many steps.
     ns_per_column: Option<u64>,
-    /// The time behind the columns.
+    /// The time that the columns cover.
     pub columns: TimeColumns,
     /// The first column on the screen.
     pub left: u16,
@@ -39,7 +39,7 @@ impl TimeAxis {
         let since_ns = scene.store.now_ns().saturating_sub(end_ns);
         let parts = (1..=open).map(|at| end_ns.saturating_add(since_ns / u64::from(open) * u64::from(at)));
         let columns = TimeColumns::between(edges.iter().copied().chain(parts).collect());
-        // The bar of a step stands where the step ended.
+        // The bar of a step is where the step ended.
         let ended_ns = window.cursor().and_then(|cursor| steps.known_row(cursor)).map(|row| row.end_ns());
         let cursor = ended_ns.and_then(|end_ns| columns.column(end_ns.saturating_sub(1)));
         Self {
@@ -73,10 +73,10 @@ impl TimeAxis {
         let all = duration(range.end - range.start);
         let window = scene.app.window();
         match (self.has_steps, self.ns_per_column) {
-            (false, _) => format!("a column a second, {all}"),
+            (false, _) => format!("1 second a column, {all}"),
             (true, Some(ns)) => format!("{} a column, {all}", duration(ns)),
             (true, None) => match window.per_column(scene.store.steps(), self.columns.count() as u64) {
-                1 => format!("a column a step, {all}"),
+                1 => format!("1 step a column, {all}"),
                 steps => format!("{} steps a column, {all}", count(steps)),
             },
         }

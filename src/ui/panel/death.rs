@@ -10,10 +10,10 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
 use crate::wrap::wrapped;
 
-/// The paragraph takes this part of the screen at most.
+/// The paragraph takes at most this part of the screen.
 const SHARE: u16 = 3;
 
-/// The paragraph in lines for a screen of this size; none where nobody said that the program died.
+/// The paragraph in lines for a screen of this size; none if the program is not known to have died.
 pub fn lines(scene: &Scene<'_>, width: u16, height: u16) -> Vec<String> {
     let is_about_it = !matches!(scene.app.view(), View::Sessions | View::Help);
     let Some(died) = scene.store.session().died().filter(|_| is_about_it) else { return Vec::new() };

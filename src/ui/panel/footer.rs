@@ -82,7 +82,7 @@ impl Keys {
         Self(shown)
     }
 
-    /// Has the letters stand for the arrow keys, which are words where only ASCII is drawn.
+    /// Shows the letters instead of the arrow keys, which are words if only ASCII is drawn.
     fn shorten(&mut self) {
         for key in self.0.iter_mut().filter(|key| key.name == keys::ASCII_ARROWS) {
             key.name = keys::ARROW_LETTERS.to_owned();

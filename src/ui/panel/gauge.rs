@@ -13,7 +13,7 @@ const SPARK: std::ops::RangeInclusive<u16> = 4..=60;
 
 /// One quantity.
 pub struct Gauge {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its last seconds.
     pub series: Columns,
@@ -43,7 +43,7 @@ impl Gauge {
     }
 }
 
-/// Columns of the series in a cell of this width; none where there is no room for it.
+/// Columns of the series in a cell of this width; none if there is no room for it.
 pub fn series_width(cell: u16) -> u16 {
     let room = cell.saturating_sub(name_width(cell) + VALUE + 2).min(*SPARK.end());
     if room < *SPARK.start() { 0 } else { room }

@@ -1,4 +1,4 @@
-//! The two rows at the top: which run this is and how it stands, and what it is doing, in words.
+//! The two rows at the top: which run this is, its state, and what it is doing, in words.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// What the run is doing, in words; what to do where nothing is known of it.
+/// What the run is doing, in words; what to do if nothing is known about it.
 pub fn verdict(scene: &Scene<'_>) -> String {
     let verdict = scene.app.verdict();
     match &scene.app.status().state {
@@ -49,7 +49,7 @@ fn fitting(verdict: &str, room: u16) -> String {
     (1..=parts.len()).rev().find(fits).map_or_else(|| verdict.to_owned(), shown)
 }
 
-/// How the run stands, in a word or a few, and how loud to say it.
+/// The run's state in a few words, and how to highlight it.
 pub fn state(scene: &Scene<'_>) -> (String, Style) {
     let (app, theme) = (scene.app, scene.theme);
     let status = app.status();
@@ -102,7 +102,7 @@ fn draw_facts(sheet: &mut Sheet<'_>, scene: &Scene<'_>, state: &str, style: Styl
     }
     facts.push((elapsed(scene.store.elapsed_ns()), theme.plain()));
     let total = |facts: &[(String, Style)]| facts.iter().map(|(text, _)| width(text) + width(separator)).sum::<u16>();
-    // Who it is needs room too.
+    // The run's name needs room, too.
     let room = sheet.width().saturating_sub(sheet.width() / 3);
     while facts.len() > 1 && total(&facts) > room {
         facts.pop();

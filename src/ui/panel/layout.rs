@@ -5,7 +5,7 @@ use crate::ui::panel::phases;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 
-/// From this width on, phases and hardware stand side by side.
+/// From this width on, phases and hardware are side by side.
 const WIDE: u16 = 112;
 /// The share of a wide screen that goes to the phases.
 const PHASES_WIDTH: u16 = 76;
@@ -78,7 +78,7 @@ struct Below {
     hardware: u16,
 }
 
-/// Rows for what stands below the bars, and whether it stands side by side.
+/// Rows for the panels below the bars, and whether they are side by side.
 fn rows_below(width: u16, body: u16, scene: &Scene<'_>) -> (Below, bool) {
     let spare = body.saturating_sub(STEPS_LEAST);
     let table = phases::rows(scene) + rows_of_spans(body, scene);

@@ -1,4 +1,4 @@
-//! The parts that views are made of, and what stands around them: header, row of views, footer.
+//! The parts that views are made of, and what is around them: header, row of views, footer.
 
 pub mod death;
 pub mod footer;

@@ -81,7 +81,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// Durations behind a line of the table; `None` where there are none.
+/// The durations of a line of the table, if any.
 pub fn distribution<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> Option<&'a Distribution> {
     line.durations(scene.app.latency_figures())
 }
@@ -130,7 +130,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &LatencyLine<'_>, is_selected: bool, l
     }
 }
 
-/// A percentile, where there are enough durations to tell it from the longest.
+/// A percentile, if there are enough durations to distinguish it from the longest.
 fn figure(all: &Distribution, column: usize) -> Option<String> {
     match QUANTILES.get(column) {
         Some(quantile) if *quantile < 1.0 => all.percentile(*quantile).filter(|_| all.tells(*quantile)).map(duration),

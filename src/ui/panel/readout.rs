@@ -1,5 +1,5 @@
 //! One step read out in a few rows, below the bars: what is selected, else the newest. The phases' fills and letters
-//! stand with their names, so that this is the legend of the bars too.
+//! are beside their names, so that this is also the legend of the bars.
 //!
 //! ```text
 //! ─step 70  epoch 2 ───────────────────────── 85.0 ms, x 2.12 against the median ─

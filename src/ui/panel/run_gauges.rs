@@ -6,12 +6,12 @@ use crate::ui::scene::Scene;
 use gnntop_analysis::energy::Scope;
 use gnntop_analysis::figures::{bytes, quantity};
 
-/// Time in a column, and that power is told over.
+/// Time of a column, and time over which power is averaged.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Newest steps whose losses are looked at.
+/// Newest steps whose losses are shown.
 const LOSSES_MOST: usize = 4096;
 
-/// Power of the last second of all components that are known, whose it is, where it comes from, and the energy of a mean step.
+/// Power of all known components over the last second, its scope and origin, and the energy of a mean step.
 pub fn power(scene: &Scene<'_>, columns: u16) -> Gauge {
     let gauge = |series, value| Gauge { name: "power".to_owned(), series, full: None, value };
     let Some(told) = scene.app.energy() else { return gauge(Vec::new(), Err("not known yet".to_owned())) };
@@ -30,7 +30,7 @@ pub fn power(scene: &Scene<'_>, columns: u16) -> Gauge {
     gauge(series, Ok(format!("{} W {whose} {}{step}", quantity(watts), all.label.as_str())))
 }
 
-/// Bytes that the program's allocator holds; `None` where it does not tell.
+/// Bytes that the program's allocator holds; `None` if it does not report them.
 pub fn live_memory(scene: &Scene<'_>, columns: u16) -> Option<Gauge> {
     let memory = scene.store.memory();
     let live = memory.live_bytes().last()?.value()?;
@@ -40,7 +40,7 @@ pub fn live_memory(scene: &Scene<'_>, columns: u16) -> Option<Gauge> {
     Some(Gauge { name: "heap".to_owned(), series, full: None, value: Ok(format!("{}{peak}", bytes(live))) })
 }
 
-/// The loss that the program last read; `None` where it never did.
+/// The loss that the program last read; `None` if it never did.
 pub fn loss(scene: &Scene<'_>, columns: u16) -> Option<Gauge> {
     let last = scene.store.statistics().last_loss()?;
     let rows = scene.store.steps().all().rev().take(LOSSES_MOST);

@@ -39,7 +39,7 @@ const CLOCK_FACTS: usize = 2;
 /// Findings that a step's detail names; a step seldom has more than two.
 const FINDINGS_MOST: usize = 4;
 
-/// Stacks that a step's detail tells.
+/// Most stacks in a step's detail.
 const STACKS_MOST: usize = 3;
 
 /// Rows that the step bars above the detail need to say something.
@@ -100,7 +100,7 @@ fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// Draws a rule with the step's number, epoch and length, and how that lies to the median.
+/// Draws a rule with the step's number, epoch and length, and how that compares with the median.
 pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
     let theme = scene.theme;
     sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
@@ -232,7 +232,7 @@ pub fn found(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
     found.map(|(finding, place)| format!("{}: {}", finding.kind.title(), place.sentence)).collect()
 }
 
-/// Energy of the step, of whom, and where it comes from.
+/// Energy of the step, its scope and origin.
 pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
     let dash = scene.theme.text("—", "-");
     let Some(told) = scene.app.energy() else { return format!("{dash} not known yet") };

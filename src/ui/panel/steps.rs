@@ -1,7 +1,7 @@
 //! The step bars with their title: what a column is, and how fast the run goes.
 //!
 //! ```text
-//! ▌steps  a column a step ──────────────────────── 23.4 steps/s · 3.0 k graphs/s    title
+//! ▌steps  1 step a column ──────────────────────── 23.4 steps/s · 3.0 k graphs/s    title
 //!  60 ms┤                             ▲                 ┊                           step_chart.rs
 //!  30 ms┤▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 //! ```
@@ -19,7 +19,7 @@ const THROUGHPUT_WINDOW_NS: u64 = 2_000_000_000;
 /// Rows that the percentiles need: title, values, a row of curve, names.
 const LEAST_FOR_CURVE: u16 = 4;
 
-/// From so many rows on, a row of signs takes nothing from the bars that would be missed.
+/// From this many rows on, the bars can spare a row for signs.
 const SIGNS_FROM: u16 = 10;
 /// A note longer than this needs the room that the rates would take.
 const LONG_NOTE: usize = 24;
@@ -42,7 +42,7 @@ pub fn draw_with_legend(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     sheet.text(1, y, &clip(&legend.unwrap_or_default(), room, scene.theme), scene.theme.dim());
 }
 
-/// Draws percentiles in the place of bars where they are asked for and there is room; says whether it did.
+/// Draws percentiles instead of bars if requested and there is room; returns whether it did.
 fn draw_percentiles(sheet: &mut Sheet<'_>, scene: &Scene<'_>) -> bool {
     let is_shown =
         scene.app.shows_percentiles() && !scene.store.steps().is_empty() && sheet.height() >= LEAST_FOR_CURVE;
@@ -96,7 +96,7 @@ fn note(chart: &Chart<'_>, scene: &Scene<'_>) -> String {
     let mut note = match (chart.ns_per_column(), most) {
         (Some(ns), 0..=1) => format!("{} a column", duration(ns)),
         (Some(ns), _) => format!("{} a column, line up to the worst", duration(ns)),
-        (None, 1) => "a column a step".to_owned(),
+        (None, 1) => "1 step a column".to_owned(),
         (None, steps) => format!("{} steps a column, line up to the worst", count(steps)),
     };
     if window.is_log() {
@@ -124,7 +124,7 @@ fn selected(scene: &Scene<'_>) -> Option<String> {
     })
 }
 
-/// What the run gets done, in short only in steps; nothing while it hangs.
+/// The run's throughput, in short only in steps; nothing while it hangs.
 fn throughput(in_short: bool, scene: &Scene<'_>) -> String {
     if scene.open_phase().is_some() {
         let last_ns = scene.store.steps().last().map(|row| row.end_ns());

@@ -2,7 +2,7 @@
 //! of. A view lists its lines; only those on the screen are drawn and only their series read.
 //!
 //! ```text
-//! ▌steps  a column a step ────────────────────────── 23.4 steps/s    the bars
+//! ▌steps  1 step a column ────────────────────────── 23.4 steps/s    the bars
 //!         1,105                          ▲                 1,234
 //! ─cpu  /proc/stat ───────────────────────────────────────────────   heading
 //!  machine  1.97 of 2 cores, steal 2.0 %                     0.1 s   fact
@@ -26,7 +26,7 @@ use gnntop_analysis::store::{Bin, CounterSeries, Series, Signal, TimeColumns};
 const ABOUT: u16 = 16;
 /// Columns between a fact and what is at its right.
 const RIGHT_SPACE: u16 = 2;
-/// Rows that a fact takes at most.
+/// Most rows of a fact.
 const MOST_ROWS: usize = 4;
 /// Rows of the bars: title, labels, bars and numbers.
 const BARS: std::ops::RangeInclusive<u16> = 4..=9;
@@ -119,7 +119,7 @@ pub enum StripRow<'a> {
         /// Whether it is a value, and no reason for the lack of one.
         is_known: bool,
     },
-    /// How to read what stands above.
+    /// How to read the lines above.
     Note(String),
     /// Free text.
     Text(String),

@@ -1,5 +1,5 @@
 //! The row of views: which key shows which, and which one this is. With less room names get shorter, then only that of
-//! the view in hand is left.
+//! the current view is left.
 //!
 //! ```text
 //!  1 overview ▌2 steps  3 latency  4 memory  5 hardware  6 energy  7 tracks  8 findings  9 compare  R ranks

@@ -38,7 +38,7 @@ fn rgb(color: Color) -> Rgb {
     }
 }
 
-/// Every palette with colours of its own, on each background, in each depth that has them.
+/// Every palette with its own colours, on each background, in each depth that has them.
 fn themes() -> impl Iterator<Item = Theme> {
     let palettes = Palette::ALL.into_iter().filter(|palette| *palette != Palette::Terminal);
     palettes.flat_map(|palette| {
@@ -128,7 +128,7 @@ fn fills_of_high_contrast_have_ink_that_shows() {
     }
 }
 
-/// What the three kinds of people who lack one kind of cone see: G. M. Machado, M. M. Oliveira and L. A. F.
+/// What people without one of the three kinds of cones see: G. M. Machado, M. M. Oliveira and L. A. F.
 /// Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009), severity 1, on
 /// linear colours.
 const DICHROMATS: [[[f64; 3]; 3]; 3] = [

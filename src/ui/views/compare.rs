@@ -63,7 +63,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 fn draw_alone(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     rule(body, 0, "compare", "", scene);
     let lines = [
-        "only one run is open; add another one to compare them:",
+        "only one run is open; add another to compare:",
         "",
         "  gnntop replay A.gnntop --against B.gnntop",
         "  gnntop attach 4711 --against before.gnntop",

@@ -1,13 +1,13 @@
 //! Energy of the run, its epochs and its steps, with its bounds and where it comes from; then power over time; then each
-//! component, the whole device apart from what the job used of it. What nobody measures is modelled and says so; what is
-//! not known is a dash with the reason.
+//! component, the whole device apart from what the job used of it. What is not measured is modelled and says so; what
+//! is not known is a dash with the reason.
 //!
 //! ```text
 //! ─energy of the job  7.90 s ───────────────────────────────────────────
 //!  the run         45.1 J (14.2 to 144) modelled (0 % from counters)
 //!  a step          0.28 J (0.09 to 0.90) modelled    mean of 160 steps
 //!  carbon          — give the electricity's region with --region
-//! ─power of the job  a column a step, 3.60 s ───────────────────────────
+//! ─power of the job  1 step a column, 3.60 s ───────────────────────────
 //!  cpu             2.63 W                           modelled, 0.1 s old
 //!  8 W    ⣤⣤⣤⣤⣴⣶⣿⣿⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣤⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤
 //! ─cpu  model: TDP guessed at 4 W a thread, 2.0 of 2 threads ───────────
@@ -33,7 +33,7 @@ use gnntop_analysis::store::StepRow;
 const TALL: u16 = 30;
 /// Power is averaged over this time.
 const SECOND_NS: u64 = 1_000_000_000;
-/// What was read so recently is of now.
+/// A reading this recent counts as current.
 const NOW_NS: u64 = 100_000_000;
 
 /// Draws the view.
@@ -80,7 +80,7 @@ impl<'a> Telling<'_, 'a> {
         let total = &figures.total;
         let missing = if self.scope == Scope::Job { &total.without_job } else { &total.without_device };
         if !missing.is_empty() && figures.in_scope().is_some() {
-            lines.push(StripRow::fact("not in it", Ok(missing.join(", "))));
+            lines.push(StripRow::fact("not included", Ok(missing.join(", "))));
         }
         lines.extend(self.epoch());
         let steps = self.scene.store.statistics().steps();
@@ -94,11 +94,11 @@ impl<'a> Telling<'_, 'a> {
         lines
     }
 
-    /// The newest whole epoch, else what there is of the newest.
+    /// The newest whole epoch, else the part of the newest so far.
     fn epoch(&self) -> Option<StripRow<'a>> {
         let epochs = &self.told.figures.epochs;
         let epoch = epochs.iter().rev().find(|epoch| epoch.is_whole).or(epochs.last())?;
-        let part = if epoch.is_whole { "" } else { ", a part of it" };
+        let part = if epoch.is_whole { "" } else { ", incomplete" };
         Some(told("an epoch", &epoch.energy, format!("epoch {}{part}", count(epoch.epoch))))
     }
 

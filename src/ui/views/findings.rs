@@ -62,7 +62,7 @@ fn nothing_found(scene: &Scene<'_>) -> Option<String> {
         return None;
     }
     Some(match judgement.steps() {
-        0 => "no steps yet, so that nothing can be said about them".to_owned(),
+        0 => "no steps yet".to_owned(),
         1 => "nothing stands out in the only step so far".to_owned(),
         steps => format!("nothing stands out in the last {} steps", count(steps)),
     })
@@ -131,7 +131,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, s
         FindingLine::Over(over) => {
             sheet.cell(2, 0, theme.glyph('✓', 'v'), theme.dim());
             sheet.text(SIGN, 0, &name(over.finding.kind), theme.dim());
-            let text = format!("over since step {}: {}", count(over.last_step), over.finding.summary);
+            let text = format!("gone since step {}: {}", count(over.last_step), over.finding.summary);
             let room = sheet.width().saturating_sub(end + 2);
             sheet.text(end + 1, 0, &clip(&text, room, theme), theme.dim());
         }
@@ -171,7 +171,7 @@ fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let (title, note, facts) = match line {
         FindingLine::Found(finding) => (finding.kind.title(), in_short(finding), facts(finding)),
         FindingLine::Over(over) => {
-            (over.finding.kind.title(), format!("over since step {}", count(over.last_step)), facts(&over.finding))
+            (over.finding.kind.title(), format!("gone since step {}", count(over.last_step)), facts(&over.finding))
         }
         FindingLine::NotEnough(it) => {
             (it.kind.title(), "not enough evidence".to_owned(), vec![("", it.reason.as_str())])
@@ -201,7 +201,7 @@ fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// What is known of a finding as a whole.
+/// Confidence and cost of a finding.
 fn in_short(finding: &Finding) -> String {
     let cost = finding.share.map(|share| format!(", {} of the time", percent(share))).unwrap_or_default();
     format!("{}{cost}", finding.confidence.word())

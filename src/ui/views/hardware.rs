@@ -2,8 +2,8 @@
 //! pressure, input and output, and the program's own counters. What cannot be read says why.
 //!
 //! ```text
-//! ▌steps  a column a step ──────────────────────────────── 24.9 steps/s
-//! ─processor  a column a step, 3.27 s ──────────────────────────────────
+//! ▌steps  1 step a column ──────────────────────────────── 24.9 steps/s
+//! ─processor  1 step a column, 3.27 s ──────────────────────────────────
 //!  machine         1.60 of 2 cores, steal 2.0 %     /proc/stat, 0.1 s old
 //!  2 cores⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿
 //!   0  87%⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣶⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶
@@ -23,7 +23,7 @@ use gnntop_analysis::store::Absence;
 const CORE_NS: f64 = 1e9;
 /// All of a share, in thousandths of a percent.
 const ALL: f64 = 100_000.0;
-/// Smaller shares get no row of their own.
+/// Smaller shares get no separate row.
 const WORTH_A_ROW: f64 = 0.01;
 /// Bodies with this many rows have charts of two.
 const TALL: u16 = 30;

@@ -9,18 +9,18 @@ use crate::wrap::wrapped;
 /// Columns of the keys' names.
 const NAMES: u16 = 14;
 
-/// What every reader of the screen should know, whatever the keys.
+/// Notes for every view.
 const NOTES: [&str; 2] = [
-    "Percentiles and shares are over all steps since the start, where nothing else is said.",
-    "A dash is a value that is not there, with the reason. It is never a zero.",
+    "Percentiles and shares are over all steps since the start, unless a view says otherwise.",
+    "A dash means not available, with the reason. It never means zero.",
 ];
 
-/// What keys do to the run, where it was started elsewhere...
-const READER: &str = "The viewer only reads. No key touches the run: quit, freeze or suspend, and it goes on.";
-/// ...and where it was started for this view.
-const OWNER: &str = "The run goes on if you quit, freeze or suspend. Ctrl-C asks first; only its s stops the run.";
+/// What keys do to a run that was started elsewhere...
+const READER: &str = "The viewer only reads. No key touches the run: if you quit, freeze or suspend, it continues.";
+/// ...and to one that was started for this view.
+const OWNER: &str = "The run continues if you quit, freeze or suspend. Ctrl-C asks first; only its s stops the run.";
 
-/// What the reader of a view should know.
+/// Notes for a view.
 fn notes(view: View) -> &'static [&'static str] {
     match view {
         View::Overview => &[
@@ -40,16 +40,16 @@ fn notes(view: View) -> &'static [&'static str] {
             "A dash means too few steps to distinguish the percentile from the longest step.",
         ],
         View::Memory => &[
-            "A leak is live memory at the ends of steps that rises in both halves, with a 95 % interval above 0.",
+            "A leak: live memory at the ends of steps rises in both halves of the run, with a 95 % interval above 0.",
             "Behind the peak are the large allocations that were live then; releases are matched by size.",
         ],
         View::Hardware => &[
-            "Charts share the columns of the bars: filled to the mean, a dot at the largest. Blank means no reading.",
+            "Charts share the columns of the bars: filled to the mean, a dot at the maximum. Blank means no reading.",
             "Steal is time that the host gave to other guests; pressure is time in which tasks waited for a resource.",
         ],
         View::Energy => &[
             "measured: a counter; measured~: interpolated, or power added up; fitted: by phase; modelled: a formula of load.",
-            "+- is the 95 % interval; a model has its band in brackets. Device is all of it, job is what the process used.",
+            "+- is the 95 % interval; a model has its band in brackets. Device is the whole device, job the process's part.",
         ],
         View::Tracks => &[
             "A phase is filled, another span is in brackets; nested spans are below.",
@@ -57,18 +57,19 @@ fn notes(view: View) -> &'static [&'static str] {
             "Idle is the share of the visible time that no span of the track covers.",
         ],
         View::Findings => &[
-            "Findings cover the newest 8,192 steps; those with the largest share of the time come first.",
+            "Findings cover the newest 8,192 steps; for slowdowns, slow rhythms and memory growth, the whole run.",
+            "Those with the largest share of the time come first.",
             "certain: measured directly; likely: the evidence points to it; possible: other causes fit as well.",
         ],
         View::Ranks => &[
-            "A lane is a rank's training, on the clock of the lowest rank. Dots are waiting for others in the all-reduce.",
+            "A lane is a rank's training track, on the clock of the lowest rank. Dots are waits in the all-reduce.",
             "Own is a step without that wait: the median of the newest 100 steps that all ranks have. Skew is its spread.",
             "A rank is silent if the others have published for 2 s since its last event.",
         ],
         View::Pipeline => &[
-            "F and B are a micro-batch's forward and backward pass, with its number; dots are time in which a stage is idle.",
+            "F and B are a micro-batch's forward and backward pass, with its number; dots mean that the stage is idle.",
             "Live is how many micro-batches a stage holds, and the most that its schedule needs.",
-            "The recurrence has the stages' own times and no communication; the rest is communication.",
+            "The recurrence uses the stages' own times without communication; the rest is communication.",
         ],
         View::Compare => &[
             "Start with --against: gnntop replay A --against B, or gnntop attach A --against B.",
@@ -105,7 +106,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 
 /// A row of the screen.
 enum HelpRow<'a> {
-    /// What a key does; the rows after its first one are without the key.
+    /// What a key does; only its first row has the key.
     Key(Option<&'a Bound>, String),
     Note(String),
 }

@@ -1,4 +1,4 @@
-//! The marks of the run by their text: how many, what they took and where they lie, where they say so, how far apart, and how
+//! The marks of the run by their text: how many, what they took and where they are, if known, how far apart, and how
 //! long steps with one take compared with the others.
 //!
 //! ```text
@@ -17,7 +17,7 @@ use gnntop_analysis::store::MarksOfText;
 
 /// Columns of a figure with the space before it.
 const FIGURE: u16 = 14;
-/// Columns that a mark's text has at least.
+/// Fewest columns of a mark's text.
 const TEXT_LEAST: u16 = 16;
 
 /// A figure of a row. If there is no room for all, the last ones are left out.

@@ -2,8 +2,8 @@
 //! page faults, and whether it leaks.
 //!
 //! ```text
-//! ▌steps  a column a step ──────────────────────────────── 24.9 steps/s
-//! ─memory  a column a step, 3.27 s ─────────────────────────────────────
+//! ▌steps  1 step a column ──────────────────────────────── 24.9 steps/s
+//! ─memory  1 step a column, 3.27 s ─────────────────────────────────────
 //!  leak            +1.20 MiB a step (95 %: 1.15 to 1.26), 230 steps
 //!  live            212 MiB, at its peak 512 MiB
 //!  512 MiB⣀⣀⣤⣤⣶⣶⣿⣿⣀⣀⣤⣤⣶⣶⣿⣿⣀⣀⣤⣤⣶⣶⣿⣿⣀⣀⣤⣤⣶⣶⣿⣿
@@ -146,7 +146,7 @@ fn peak<'a>(scene: &Scene<'a>) -> Vec<StripRow<'a>> {
     let more = live.len().saturating_sub(PEAK_LINES);
     let others = if more > 0 { format!("{} in {more} more large ones, ", bytes(rest)) } else { String::new() };
     lines.push(StripRow::Note(format!(
-        "{others}{} in what is smaller or older; releases are matched by size",
+        "{others}{} in smaller or older ones; releases are matched by size",
         bytes(smaller)
     )));
     lines
@@ -214,7 +214,7 @@ fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let selected = read.scene.app.window().cursor().filter(|cursor| store.steps().row(*cursor).is_some());
     let of_selected = |(usage, sharing): (_, Range<u64>)| match sharing.end - sharing.start {
         1 => (usage, "in the selected step", 1),
-        steps => (usage, "a step around the selected one", steps),
+        steps => (usage, "per step around the selected one", steps),
     };
     let of_steps = match selected {
         Some(cursor) => store.steps().usage_around(cursor).map(of_selected),

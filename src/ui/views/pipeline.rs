@@ -84,7 +84,7 @@ fn draw_title(sheet: &mut Sheet<'_>, step: Option<&PipelineStep>, scene: &Scene<
     let copies = scene.app.run.member().place().map_or(1, |place| place.copies);
     let copy = if copies > 1 { format!(", copy {}", step.copy) } else { String::new() };
     rule(sheet, 0, "pipeline", &format!("step {}{newest}{copy}", count(step.step.0)), scene);
-    let said = if step.says_schedule { "" } else { " by its looks" };
+    let said = if step.says_schedule { "" } else { " (inferred)" };
     let shape = format!(
         " {}{said}, {} stages x {} micro-batches ",
         step.schedule.title(),
@@ -105,7 +105,7 @@ fn draw_head(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-/// A stage's number, its rank, how busy it is and how many micro-batches it holds of those it should at most.
+/// A stage's number, its rank, how busy it is and how many micro-batches it holds, of the most that it should.
 fn draw_facts(sheet: &mut Sheet<'_>, step: &PipelineStep, at: usize, stage: &Stage, scene: &Scene<'_>) {
     let theme = scene.theme;
     let is_slowest = step.slowest().is_some_and(|(slowest, ratio)| slowest == at && ratio > 1.1);
@@ -182,7 +182,7 @@ fn lines(step: &PipelineStep) -> Vec<String> {
         duration(step.plan.makespan_ns as u64)
     );
     let idle = format!(
-        "idle    {} waiting for a neighbour's work, {} handing over",
+        "idle    {} waiting for a neighbour's work, {} with input ready",
         percent(step.share(|stage| stage.waiting_ns)),
         percent(step.share(|stage| stage.late_ns))
     );
@@ -202,7 +202,7 @@ fn lines(step: &PipelineStep) -> Vec<String> {
     vec![balanced(step), bubble, takes, idle + &communication]
 }
 
-/// What stages take in a phase, on average of those that have it; `None` where none has.
+/// What stages take in a phase, on average of those that have it; `None` if none has.
 fn mean(name: &str, step: &PipelineStep, of: fn(&Stage) -> Option<u64>) -> Option<String> {
     let times: Vec<u64> = step.stages.iter().filter_map(of).collect();
     let sum_ns = times.iter().copied().fold(0u64, u64::saturating_add);

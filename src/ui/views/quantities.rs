@@ -20,7 +20,7 @@ pub struct Readings<'s, 'a> {
 /// A quantity to be read off a signal.
 #[derive(Clone)]
 pub struct Quantity<'q> {
-    /// What it is called.
+    /// Its name.
     pub about: &'q str,
     /// The signal's name.
     pub signal: &'q str,
@@ -79,7 +79,7 @@ impl<'a> Readings<'_, 'a> {
         lines
     }
 
-    /// The chart alone; nothing where the signal was never read.
+    /// The chart alone; nothing if the signal was never read.
     pub fn chart(&self, quantity: &Quantity<'_>) -> Vec<StripRow<'a>> {
         let signal = self.signal(quantity.signal).filter(|signal| signal.series.summary().count > 0);
         let chart = |signal| {

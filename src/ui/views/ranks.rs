@@ -1,4 +1,5 @@
-//! The ranks: a lane for each in time, waiting for others told from reducing; who is slowest, and by how much.
+//! The ranks: a lane for each over time, with waiting and reducing distinguished; which one is slowest, and by how
+//! much.
 //!
 //! ```text
 //! ─ranks ─own ───── wait ─ 120 ms, 1.67 ms a column ───────────────────────
@@ -74,7 +75,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// A look for each phase of any rank, those of the rank that is looked at as in the other views.
+/// A look for each phase of any rank, those of the selected rank as in the other views.
 fn looks<'a>(ranks: &Ranks<'a>, scene: &Scene<'a>) -> Vec<(&'a str, PhaseLook)> {
     let mut names: Vec<&str> = Vec::new();
     let stores = std::iter::once(scene.store).chain(ranks.all().iter().map(|rank| rank.store));
@@ -123,7 +124,7 @@ fn draw_title(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) {
     sheet.text(picture.left + 1, 0, &note, theme.dim());
 }
 
-/// Draws as many lanes as there is room for, the rank that is looked at among them, and returns how many.
+/// Draws as many lanes as there is room for, including the selected rank's, and returns how many.
 fn draw_lanes(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) -> u16 {
     let all = picture.ranks.all();
     let selected = scene.app.run.rank();
@@ -141,7 +142,7 @@ fn draw_lanes(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) -
     rows
 }
 
-/// A rank's number, whether it is the slowest, and its figures; in their place a word where it does not go on.
+/// A rank's number, whether it is the slowest, and its figures; instead of them, a word if it has stopped.
 fn draw_name(sheet: &mut Sheet<'_>, picture: &Picture<'_>, rank: &Rank<'_>, is_selected: bool, scene: &Scene<'_>) {
     let theme = scene.theme;
     if is_selected {
@@ -225,7 +226,7 @@ fn draw_part(sheet: &mut Sheet<'_>, columns: &[Option<StripColumn<'_>>], picture
     }
 }
 
-/// The numbers of the steps where they end on the rank that is looked at, and the cursor.
+/// The numbers of the steps where they end on the selected rank, and the cursor.
 fn draw_steps(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) {
     let (theme, store) = (scene.theme, scene.store);
     let selected = scene.app.run.rank().and_then(|rank| picture.ranks.get(rank));

@@ -65,7 +65,7 @@ fn skew(going: &Ranks<'_>, work: &Work) -> Option<String> {
     Some(format!("skew in {steps} steps: p50 {median}, p90 {high}{}", slowest.unwrap_or_default()))
 }
 
-/// What the run gets through, and how that compares with one rank alone.
+/// The run's throughput, and how that compares with one rank alone.
 fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
     let whole = going.throughput(|rank| rank.store.recent_throughput(RATE_NS));
     let engine = ranks.all().iter().map(|rank| rank.place.engine.as_str()).find(|engine| !engine.is_empty());

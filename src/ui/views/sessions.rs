@@ -19,7 +19,7 @@ const KIND: u16 = 11;
 const FIGURE: u16 = 12;
 /// Columns of a process id.
 const PID: u16 = 12;
-/// Columns of a name, at most.
+/// Most columns of a name.
 const NAME_MOST: u16 = 36;
 /// From this width on there is room for process id and command line.
 const WIDE: u16 = 70;

@@ -62,7 +62,7 @@ pub fn draw(sheet: &mut Sheet<'_>, range: &Range<u64>, tracks: &[&Track], scene:
     }
 }
 
-/// Sums by index of the track and name, the largest first; `None` where there are too many spans.
+/// Sums by index of the track and name, the largest first; `None` if there are too many spans.
 fn sums(range: &Range<u64>, tracks: &[&Track]) -> Option<Vec<(usize, NameId, Sum)>> {
     let mut sums: HashMap<(usize, NameId), Sum> = HashMap::new();
     let mut seen = 0;

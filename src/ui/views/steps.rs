@@ -1,7 +1,7 @@
 //! Where the time of each step goes: the bars, large, and the step under the cursor read out below.
 //!
 //! ```text
-//!  steps  a column a step ──────────────────────── 23.4 steps/s    steps.rs, step_chart.rs
+//!  steps  1 step a column ──────────────────────── 23.4 steps/s    steps.rs, step_chart.rs
 //!  60 ms┤              ▲
 //!       │▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 //!  ! spike  ◔ partial batch  ◆ mark                                flags.rs
@@ -14,7 +14,7 @@ use crate::ui::panel::steps;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 
-/// Fewest rows with which the bars get a view of their own.
+/// Fewest rows with which the bars get their own view.
 const BARS_LEAST: u16 = 9;
 
 /// Draws the view.

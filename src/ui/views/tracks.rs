@@ -31,7 +31,7 @@ const NAME: [u16; 2] = [9, 22];
 const ROOMY: u16 = 64;
 /// Columns of the idle share.
 const IDLE: u16 = 6;
-/// Rows of a lane at most.
+/// Most rows of a lane.
 const DEPTH: usize = 8;
 /// Counters that are shown.
 const COUNTERS: usize = 6;
@@ -69,7 +69,7 @@ impl<'a> Area<'a> {
     }
 }
 
-/// The steps that reach into a time, oldest first; none where there are more than `most`.
+/// The steps that reach into a time, oldest first; none if there are more than `most`.
 fn steps_within<'a>(store: &'a Store, range: &Range<u64>, most: usize) -> Vec<StepRow<'a>> {
     let newest = store.steps().at_time(range.end).map_or(0, |row| row.ordinal() + 1);
     let rows = store.steps().rows(newest.saturating_sub(most as u64 + 1)..newest);

@@ -1,4 +1,4 @@
-//! Energy and carbon in a report (`told.rs`), in words for people (`words.rs`), and again and again of a running session
+//! Energy and carbon in a report (`told.rs`), in words for people (`words.rs`), and repeatedly for a running session
 //! (`watch.rs`).
 
 mod told;

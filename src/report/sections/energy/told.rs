@@ -36,7 +36,7 @@ pub struct Energy {
     pub not_counted: [&'static str; 4],
 }
 
-/// Energy with what is known of it.
+/// Energy with its bounds and origin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Joules {
     /// The energy.
@@ -84,7 +84,7 @@ pub struct Component {
     pub gaps: Vec<Gap>,
     /// Where its counter and its power disagree.
     pub doubt: Option<Doubt>,
-    /// Energy of the device in the steps by phase, where a counter tells.
+    /// Energy of the device in the steps by phase, if there is a counter.
     pub phases: Vec<PhaseEnergy>,
 }
 
@@ -124,7 +124,7 @@ pub struct PhaseEnergy {
     pub name: String,
     /// Its energy.
     pub joules: f64,
-    /// Its fitted power, where it has one of its own.
+    /// Its fitted power, if it has its own.
     pub watts: Option<f64>,
     /// `fitted`, or `duration` where energy is shared by time alone.
     pub by: &'static str,
@@ -157,7 +157,7 @@ pub struct Epoch {
 /// Carbon of the total.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Carbon {
-    /// Kilograms of CO2-equivalent: value, at least, at most.
+    /// Kilograms of CO2-equivalent: value, lower and upper bound.
     pub kilograms: Option<[f64; 3]>,
     /// The intensity it is computed with.
     pub intensity: Option<Intensity>,

@@ -1,4 +1,4 @@
-//! Energy of a running session, told again and again at a bounded cost.
+//! Energy of a running session, computed again and again at a bounded cost.
 
 use std::time::{Duration, Instant};
 
@@ -30,24 +30,24 @@ impl EnergyTold {
         Self { figures: Energy::of_book(&book, store, assumptions, 0), book, ranks: None }
     }
 
-    /// Energy of the session of a run that is looked at, and of all its ranks together.
+    /// Energy of the selected session of a run, and of all its ranks together.
     pub fn of_run(run: &Run, assumptions: &Assumptions) -> Self {
         let ranks = run.is_parallel().then(|| RunEnergy::of(&run.ranks(), assumptions));
         Self { ranks, ..Self::of(run.store(), assumptions) }
     }
 }
 
-/// Keeps what is told of a session's energy about a second old, for at most 1 % of a core.
+/// Keeps a session's energy figures about a second old, for at most 1 % of a core.
 #[derive(Debug, Default)]
 pub struct EnergyWatch {
     assumptions: Assumptions,
-    /// The run's, when it was looked at.
+    /// The run's revision at the last look.
     revision: Option<(Option<u32>, u64)>,
     next: Option<Instant>,
 }
 
 impl EnergyWatch {
-    /// One that has told nothing yet.
+    /// One without figures yet.
     pub fn new(assumptions: Assumptions) -> Self {
         Self { assumptions, revision: None, next: None }
     }

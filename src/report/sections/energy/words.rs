@@ -5,7 +5,7 @@ use crate::report::document::plain;
 use gnntop_analysis::energy::{Label, Scope, kilowatt_hours, watt_hours};
 use gnntop_analysis::figures::{percent, quantity};
 
-/// Time for which nothing is known is said from this share on: sensors begin a little after the program.
+/// Time without known energy is reported from this share on: sensors begin a little after the program.
 const WORTH_SAYING: f64 = 0.02;
 /// Newest epochs in the text; JSON has more.
 const EPOCHS_WRITTEN: usize = 8;
@@ -24,7 +24,7 @@ pub fn title(energy: &Energy) -> &'static str {
     if energy.scope == Scope::Job { "energy of the job" } else { "energy of the devices" }
 }
 
-/// What there is to say, each with what it is about; phases, which follow their component, begin with spaces.
+/// The lines, each with its label; labels of phases, which follow their component, begin with spaces.
 pub(in crate::report) fn rows(energy: &Energy) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for component in &energy.components {
@@ -42,7 +42,7 @@ pub(in crate::report) fn rows(energy: &Energy) -> Vec<(String, String)> {
     rows.push(("in all".to_owned(), all));
     rows.extend(energy.step.iter().map(|step| ("a step".to_owned(), in_words(step))));
     for epoch in &energy.epochs[energy.epochs.len().saturating_sub(EPOCHS_WRITTEN)..] {
-        let part = if epoch.is_whole { "" } else { "; a part of it" };
+        let part = if epoch.is_whole { "" } else { "; incomplete" };
         rows.push((format!("epoch {}", epoch.epoch), format!("{}{part}", in_words(&epoch.energy))));
     }
     let carbon = carbon_in_words(&energy.carbon).unwrap_or_else(|reason| format!("- {reason}"));
@@ -108,7 +108,7 @@ pub fn doubt_in_words(doubt: &Doubt) -> String {
     let Doubt { compared, apart, counted_joules, integrated_joules } = *doubt;
     let (counted, added_up) = (unit(counted_joules, "J"), unit(integrated_joules, "J"));
     format!(
-        "its counter and its power are over 25 % apart in {apart} of {compared} half minutes, at worst {counted} and {added_up}"
+        "its counter and its power are over 25 % apart in {apart} of {compared} half-minutes, at worst {counted} and {added_up}"
     )
 }
 
@@ -146,6 +146,6 @@ mod tests {
         assert_eq!(mass(12.0, [6.0, 24.0]), "12 kg CO2e (6 to 24)");
         assert_eq!(mass(0.0, [0.0, 0.0]), "0 ug CO2e (0 to 0)");
         let doubt = Doubt { compared: 4, apart: 1, counted_joules: 187.0, integrated_joules: 327.0 };
-        assert!(doubt_in_words(&doubt).ends_with("in 1 of 4 half minutes, at worst 187 J and 327 J"));
+        assert!(doubt_in_words(&doubt).ends_with("in 1 of 4 half-minutes, at worst 187 J and 327 J"));
     }
 }

@@ -1,11 +1,11 @@
-//! The device's memory: in tensors and reserved over time, at its peak by phase, and what it is for.
+//! The device's memory: in tensors and reserved over time, at its peak by phase, and by use.
 
 use super::super::quantities::Readings;
 use crate::ui::panel::strips::{ChartSource, Label, StripRow};
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{CounterSeries, DeviceMemory};
 
-/// Lines of the device's memory; none where the program does not publish it.
+/// Lines of the device's memory; none if the program does not publish it.
 pub fn lines<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let Some(memory) = read.scene.store.device_memory() else { return Vec::new() };
     let mut lines = vec![StripRow::heading("device memory", "read at the edges of phases, in some steps")];
@@ -39,7 +39,7 @@ fn whole<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow
         lines.extend(StripRow::chart(ChartSource::Counter(peak.unwrap_or(counter)), Label::Top(bytes), total, 1));
     }
     if let Some(share) = memory.fragmentation() {
-        let unused = format!("{} of what is reserved is in no tensor: kept for the next, or in holes", percent(share));
+        let unused = format!("{} of the reserved memory is in no tensor: kept for reuse, or in holes", percent(share));
         lines.push(StripRow::fact("fragmentation", Ok(unused)));
     }
     if let Some(free) = memory.free {
@@ -50,7 +50,7 @@ fn whole<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow
         ));
     }
     let allocations = memory.allocations.map_or(Err("not counted by the device's pool".to_owned()), |counter| {
-        value(read, counter).map(|count| format!("{} in a step", quantity(count)))
+        value(read, counter).map(|count| format!("{} per step", quantity(count)))
     });
     lines.push(StripRow::fact("allocations", allocations));
     lines
@@ -74,12 +74,12 @@ fn by_phase<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<Strip
     lines
 }
 
-/// What memory is for, and how each figure comes about.
+/// Memory by use, and where each figure comes from.
 fn by_kind<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<StripRow<'a>> {
     if memory.kinds.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![StripRow::heading("what device memory is for", "in the last measured step")];
+    let mut lines = vec![StripRow::heading("device memory by use", "in the last measured step")];
     for (kind, how, counter) in &memory.kinds {
         let value = value(read, counter).map(bytes);
         lines.push(StripRow::Fact { about: (*kind).to_owned(), value, right: (*how).to_owned() });
