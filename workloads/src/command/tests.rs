@@ -95,7 +95,7 @@ fn every_listed_workload_can_be_parsed() {
 #[test]
 fn an_unknown_name_is_answered_with_the_known_ones() {
     let error = Workload::parse("pan", &[]).unwrap_err().to_string();
-    assert_eq!(error, "no workload is called pan; there is: gat, gcn, gin, pna, sage, vig");
+    assert_eq!(error, "there is no workload pan; use one of gat, gcn, gin, pna, sage, vig");
 }
 
 #[test]

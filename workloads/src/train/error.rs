@@ -19,7 +19,7 @@ use crate::sampling::NodeBatchError;
 #[non_exhaustive]
 pub enum TrainError {
     /// No workload has this name.
-    #[error("no workload is called {name}; there is: {known}")]
+    #[error("there is no workload {name}; use one of {known}")]
     Unknown {
         /// The name asked for.
         name: String,
@@ -39,7 +39,7 @@ pub enum TrainError {
         path: PathBuf,
     },
     /// The molecules kept apart do not make batches.
-    #[error("the molecules to validate with do not fit together")]
+    #[error("cannot batch the validation molecules")]
     Validation(#[from] GraphError),
     /// The graph cannot be read.
     #[error(transparent)]
@@ -86,7 +86,7 @@ pub enum TrainError {
         message: String,
     },
     /// The memory that a cause needs is not there.
-    #[error("the system does not give the {bytes} bytes to inject; ask for less")]
+    #[error("cannot allocate {bytes} bytes to inject; use a smaller size")]
     Inject {
         /// How much was asked for.
         bytes: usize,
@@ -94,7 +94,7 @@ pub enum TrainError {
         source: std::io::Error,
     },
     /// What is to go wrong is meant for a rank that there is not.
-    #[error("--inject {words} names a rank that is not there: {}", ranks_in_words(*.ranks))]
+    #[error("--inject {words} names a rank that does not exist: {}", ranks_in_words(*.ranks))]
     InjectRank {
         /// What was asked for.
         words: String,

@@ -177,9 +177,9 @@ mod tests {
         drop((track, session));
         assert_eq!(
             error.to_string(),
-            "the device ran out of memory in backward of step 3: 900 MiB asked for; 248 MiB in tensors at most, 48 MiB now, \
-             248 MiB reserved; 264 MiB of 512 MiB are free; largest in the last measured step: workspace 184 MiB, \
-             optimizer state 32 MiB, parameters 16 MiB; take a smaller batch or model"
+            "the device ran out of memory in backward of step 3: 900 MiB asked for; tensors: peak 248 MiB, \
+             now 48 MiB; 248 MiB reserved; 264 MiB of 512 MiB free; largest in the last measured step: workspace \
+             184 MiB, optimizer state 32 MiB, parameters 16 MiB; take a smaller batch or model"
         );
         let mut reader = StreamReader::new();
         reader.fill(&std::fs::read(&file).unwrap());
