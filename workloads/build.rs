@@ -42,7 +42,7 @@ fn compile(nvcc: &str, file: &Path, out: &Path) {
     match Command::new(nvcc).args(options).arg(file).arg("-o").arg(target).status() {
         Ok(status) if status.success() => {}
         Ok(status) => fail(&format!("{nvcc} could not compile {}: {status}", file.display())),
-        Err(error) => fail(&format!("{nvcc} cannot be run ({error}); docs/cuda.md says how to get CUDA's compiler")),
+        Err(error) => fail(&format!("cannot run {nvcc} ({error}); see docs/cuda.md for CUDA's compiler")),
     }
 }
 

@@ -86,7 +86,7 @@ fn what_is_missing_is_said_in_one_line() {
     }
     assert!(compile(&sources.join("fake_nccl.c"), "libnccl.so.2").unwrap().success());
     let text = said("3");
-    assert!(text.contains("told: 3 ranks need 3 GPUs, and the driver finds 1 from cuda:0 on: "), "{text}");
+    assert!(text.contains("told: 3 ranks need 3 GPUs, but the driver finds 1 from cuda:0: "), "{text}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub enum MoleculeError {
     },
     /// Not one usable row.
     #[error(
-        "{} has no molecule to train on: {skipped} rows are no molecules, {without_gap} have no gap",
+        "{} has no molecule to train on: {skipped} rows are not molecules, {without_gap} have no gap",
         path.display()
     )]
     Empty {
@@ -383,9 +383,9 @@ mod tests {
             (format!("{header}0,C,1\n1,C\n"), "FILE, line 3: expected 3 fields (idx,smiles,homolumogap), found 2"),
             (
                 format!("{header}0,C,\n1,Q,2\n"),
-                "FILE has no molecule to train on: 1 rows are no molecules, 1 have no gap",
+                "FILE has no molecule to train on: 1 rows are not molecules, 1 have no gap",
             ),
-            (header.into(), "FILE has no molecule to train on: 0 rows are no molecules, 0 have no gap"),
+            (header.into(), "FILE has no molecule to train on: 0 rows are not molecules, 0 have no gap"),
         ];
         for (content, message) in wrong {
             assert_eq!(failure(content), message);

@@ -32,7 +32,7 @@ pub enum SmilesError {
     #[error("the SMILES is empty")]
     Empty,
     /// Longer than [`LONGEST_SMILES_BYTES`].
-    #[error("the SMILES has {bytes} bytes, more than the {LONGEST_SMILES_BYTES} that are read")]
+    #[error("the SMILES has {bytes} bytes; at most {LONGEST_SMILES_BYTES} are read")]
     TooLong {
         /// Length found.
         bytes: usize,

@@ -29,17 +29,17 @@ pub enum CollectiveError {
         other_call: String,
     },
     /// A rank was started in another way than the others.
-    #[error("rank {rank} was started with other settings than rank 0: here {what}; start all ranks alike")]
+    #[error("rank {rank} was started with different settings than rank 0: here {what}; start all ranks alike")]
     OtherSettings {
         /// The rank.
         rank: usize,
         /// The settings, its own first.
         what: String,
     },
-    /// Every rank needs a GPU of its own, and there are fewer.
+    /// There are fewer GPUs than ranks, and each rank needs its own.
     #[error(
-        "{ranks} ranks need {ranks} GPUs, and the driver finds {gpus} from cuda:{first} on: start fewer ranks, or leave --engine \
-         nccl out, without which ranks share a GPU"
+        "{ranks} ranks need {ranks} GPUs, but the driver finds {gpus} from cuda:{first}: start fewer ranks, or remove \
+         --engine nccl so that ranks share a GPU"
     )]
     TooFewGpus {
         /// Ranks on this machine.

@@ -41,7 +41,7 @@ pub fn join() -> Result<MpiRank, CollectiveError> {
     let (mut universe, threading) =
         initialize_with_threading(Threading::Multiple).ok_or_else(|| failed("it was started twice"))?;
     if threading < Threading::Multiple {
-        return Err(failed("this installation does not let several threads call it (MPI_THREAD_MULTIPLE)"));
+        return Err(failed("this installation does not support calls from several threads (MPI_THREAD_MULTIPLE)"));
     }
     universe.set_buffer_size(SEND_BUFFER_BYTES);
     let group = universe.world();
@@ -110,7 +110,10 @@ impl Collective for MpiRank {
 
     fn split(&self, color: usize) -> Result<Box<dyn Collective>, CollectiveError> {
         let part = self.group.split_by_color(Color::with_value(Self::number(color)));
-        let none = || CollectiveError::Engine { engine: "MPI", message: "it made no group of these ranks".to_owned() };
+        let none = || CollectiveError::Engine {
+            engine: "MPI",
+            message: "it could not form a group of these ranks".to_owned(),
+        };
         Ok(Box::new(Self { group: part.ok_or_else(none)?, sums: Mutex::default() }))
     }
 

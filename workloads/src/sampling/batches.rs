@@ -29,7 +29,7 @@ pub enum NodeBatchError {
     #[error(transparent)]
     Features(#[from] FeatureError),
     /// Not one label for each node.
-    #[error("the graph has {nodes} nodes, but there are labels of {labels}")]
+    #[error("the graph has {nodes} nodes, but {labels} labels")]
     Labels {
         /// Number of labels.
         labels: usize,
@@ -37,7 +37,7 @@ pub enum NodeBatchError {
         nodes: usize,
     },
     /// A node to learn from has a class that there is not.
-    #[error("node {node} is of class {class}, but there are only {classes} classes (numbered from 0)")]
+    #[error("node {node} has class {class}, but there are only {classes} classes (numbered from 0)")]
     Class {
         /// The node.
         node: u32,
@@ -47,10 +47,10 @@ pub enum NodeBatchError {
         classes: usize,
     },
     /// The sampled features were refused.
-    #[error("the sampled features make no matrix: {0}")]
+    #[error("the sampled features do not form a matrix: {0}")]
     Entries(candle_core::Error),
     /// The sampled edges were refused.
-    #[error("the sampled edges make no adjacency: {0}")]
+    #[error("the sampled edges do not form an adjacency: {0}")]
     Adjacency(candle_core::Error),
 }
 
@@ -121,7 +121,7 @@ impl InplaceOp1 for TakeMemory<'_> {
 
     fn cpu_fwd(&self, storage: &mut CpuStorage, _: &Layout) -> candle_core::Result<()> {
         let CpuStorage::F32(values) = storage else {
-            candle_core::bail!("the features of a batch are f32; this tensor is of another type");
+            candle_core::bail!("the features of a batch are f32; this tensor has another type");
         };
         if let Ok(mut memory) = self.0.lock() {
             *memory = std::mem::take(values);

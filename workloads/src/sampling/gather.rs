@@ -49,7 +49,7 @@ pub fn gather_without_zeros(features: &Features, nodes: &[u32]) -> candle_core::
 #[non_exhaustive]
 pub enum FeatureError {
     /// Not one row for each node.
-    #[error("the graph has {nodes} nodes, but there are features of {rows}")]
+    #[error("the graph has {nodes} nodes, but features for {rows}")]
     Rows {
         /// Rows of features.
         rows: usize,

@@ -51,16 +51,16 @@ impl Default for SamplerSettings {
 #[non_exhaustive]
 pub enum SampleError {
     /// No hops at all.
-    #[error("no fan-outs were given; give one for each layer, such as 10,10,10")]
+    #[error("no fan-outs given; give one per layer, such as 10,10,10")]
     NoFanouts,
     /// A hop that keeps no neighbours.
-    #[error("the fan-out of hop {hop} is 0, so that no node would have neighbours; give at least 1, or fewer hops")]
+    #[error("the fan-out of hop {hop} is 0, so no node would have neighbours; use at least 1, or fewer hops")]
     ZeroFanout {
         /// The hop, from 1.
         hop: usize,
     },
     /// A seed is no node.
-    #[error("node {node} is to be sampled for, but there are only {nodes} nodes (numbered from 0)")]
+    #[error("node {node} is a seed, but there are only {nodes} nodes (numbered from 0)")]
     SeedOutOfRange {
         /// The seed.
         node: u32,
@@ -68,7 +68,7 @@ pub enum SampleError {
         nodes: usize,
     },
     /// A seed is given twice.
-    #[error("node {node} is twice among the nodes to sample for; name each once")]
+    #[error("node {node} is listed twice as a seed; list each seed once")]
     DuplicateSeed {
         /// The seed.
         node: u32,

@@ -17,7 +17,7 @@ unsafe impl<A: NoUninit> DeviceRepr for Plain<A> {}
 /// Launches a kernel on the device's stream.
 ///
 /// # Safety
-/// As that of [`launch`](crate::cuda::machine::launch).
+/// That of [`launch`](crate::cuda::machine::launch).
 pub(crate) unsafe fn launch<A: NoUninit>(
     device: &CudaDevice,
     kernel: &Kernel,

@@ -64,7 +64,7 @@ pub enum ReadError {
         looked_for: String,
     },
     /// One file of a layout is there, but not another.
-    #[error("{} is there, but {} is not; both are needed", path.display(), missing.display())]
+    #[error("{} exists, but {} does not; both are needed", path.display(), missing.display())]
     Incomplete {
         /// The file that is there.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum ReadError {
         missing: PathBuf,
     },
     /// More than one graph lies there.
-    #[error("{} has more than one graph: {candidates}; name one of these files instead", path.display())]
+    #[error("{} has more than one graph: {candidates}; give one of these files instead", path.display())]
     Ambiguous {
         /// The directory.
         path: PathBuf,

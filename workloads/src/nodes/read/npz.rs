@@ -142,7 +142,7 @@ fn read_npy<T: Element>(reader: &mut impl Read, size: u64) -> Result<Array<T>, S
     let expected = count.and_then(|count| count.checked_mul(item)).map(|bytes| bytes as u64);
     let found = size.saturating_sub(header_bytes);
     if expected != Some(found) {
-        return Err(format!("the shape {:?} does not fit the {found} bytes that are there", header.shape));
+        return Err(format!("the shape {:?} does not fit the file's {found} bytes", header.shape));
     }
     Ok(Array { values: read_numbers(reader, count.unwrap_or(0), item, convert)?, shape: header.shape })
 }
@@ -153,7 +153,7 @@ fn read_numbers<T>(reader: &mut impl Read, count: usize, item: usize, convert: C
     let mut buffer = vec![0; AT_ONCE.min(count) * item];
     while values.len() < count {
         let part = &mut buffer[..AT_ONCE.min(count - values.len()) * item];
-        reader.read_exact(part).map_err(|error| format!("cannot be read to its end: {error}"))?;
+        reader.read_exact(part).map_err(|error| format!("cannot be read to the end: {error}"))?;
         for number in part.chunks_exact(item) {
             let place = values.len();
             values.push(convert(number).ok_or_else(|| format!("number {place} is negative or above {}", u32::MAX))?);
@@ -163,7 +163,7 @@ fn read_numbers<T>(reader: &mut impl Read, count: usize, item: usize, convert: C
     match reader.read(&mut [0]) {
         Ok(0) => Ok(values),
         Ok(_) => Err("has more bytes than its shape needs".into()),
-        Err(error) => Err(format!("cannot be read to its end: {error}")),
+        Err(error) => Err(format!("cannot be read to the end: {error}")),
     }
 }
 
@@ -181,7 +181,7 @@ fn read_header(reader: &mut impl Read) -> Result<(String, u64), String> {
     reader.read_exact(&mut length[..length_bytes]).map_err(problem)?;
     let length = u32::from_le_bytes(length) as usize;
     if !(1..=3).contains(&version) || length > LONGEST_HEADER {
-        return Err(format!("not an npy file that is known: version {version}, header of {length} bytes"));
+        return Err(format!("not a supported npy file: version {version}, header of {length} bytes"));
     }
     let mut header = vec![0; length];
     reader.read_exact(&mut header).map_err(problem)?;

@@ -65,7 +65,8 @@ impl Nodes {
             labels.push(label(&lines, &fields)?);
             assign(&lines, &mut split, fields[2], node)?;
             append_words(&lines, &mut column, fields[3], declared)?;
-            row_start.push(u32::try_from(column.len()).map_err(|_| lines.problem("more words than 32 bits count"))?);
+            row_start
+                .push(u32::try_from(column.len()).map_err(|_| lines.problem("more words than 32 bits can count"))?);
         }
         if labels.is_empty() {
             return Err(ReadError::file(path, "expected lines of nodes, found none"));
@@ -89,7 +90,8 @@ fn fields<'a>(lines: &Lines, text: &'a str) -> Result<[&'a str; 4], ReadError> {
         [node, label, split] => Ok([node, label, split, ""]),
         [node, label, split, words] => Ok([node, label, split, words]),
         _ => {
-            let problem = format!("expected 4 fields apart by tabs (node, label, split, words), found {}", found.len());
+            let problem =
+                format!("expected 4 fields separated by tabs (node, label, split, words), found {}", found.len());
             Err(lines.problem(problem))
         }
     }
@@ -98,7 +100,7 @@ fn fields<'a>(lines: &Lines, text: &'a str) -> Result<[&'a str; 4], ReadError> {
 fn label(lines: &Lines, fields: &[&str; 4]) -> Result<u32, ReadError> {
     match lines.number::<i64>(fields[1], "a class number as label, or -1")? {
         -1 if matches!(fields[2].trim(), "-" | "") => Ok(0),
-        -1 => Err(lines.problem(format!("a node without a label is in the split as {:?}", shortened(fields[2])))),
+        -1 => Err(lines.problem(format!("a node without a label is {:?} in the split", shortened(fields[2])))),
         label => u32::try_from(label)
             .map_err(|_| lines.problem(format!("expected a class number from 0 as label, or -1, found {label}"))),
     }

@@ -26,7 +26,7 @@ pub(super) fn edges_of(
         }
         let (from, to) = pair(lines, text)?;
         let known = |name: &str| {
-            let problem = || format!("{:?} is none of the {nodes} nodes of the graph", shortened(name));
+            let problem = || format!("{:?} is not one of the graph's {nodes} nodes", shortened(name));
             node_of(name).ok_or_else(|| lines.problem(problem()))
         };
         edges.push((known(from)?, known(to)?));

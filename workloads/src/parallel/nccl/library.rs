@@ -141,8 +141,8 @@ fn load(names: &[&str]) -> Result<Library, CollectiveError> {
     let reason = reason.as_ref().and_then(std::error::Error::source);
     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     Err(failed(format!(
-        "it cannot be loaded{reason}: install NCCL 2.14 or newer (libnccl2, or Python's nvidia-nccl-cu13), or name its \
-         folder in LD_LIBRARY_PATH"
+        "it cannot be loaded{reason}: install NCCL 2.14 or newer (libnccl2, or Python's nvidia-nccl-cu13), or add its \
+         folder to LD_LIBRARY_PATH"
     )))
 }
 

@@ -17,7 +17,7 @@ pub enum PartitionError {
         blocks: usize,
     },
     /// The parts given are not the whole.
-    #[error("a split into {} is of {} blocks, but the model has {blocks}", list(counts), counts.iter().sum::<usize>())]
+    #[error("a split into {} has {} blocks, but the model has {blocks}", list(counts), counts.iter().sum::<usize>())]
     OtherSum {
         /// Blocks of each stage.
         counts: Vec<usize>,
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(error, "4 stages need at least as many blocks, but the model has 3; use fewer stages");
         assert!(balanced_parts(&[1.0], 0).is_err());
         let error = given_parts(&[3, 2], 8).unwrap_err().to_string();
-        assert_eq!(error, "a split into 3,2 is of 5 blocks, but the model has 8");
+        assert_eq!(error, "a split into 3,2 has 5 blocks, but the model has 8");
         assert!(given_parts(&[8, 0], 8).is_err());
         assert_eq!(given_parts(&[3, 1, 4], 8).unwrap(), [0..3, 3..4, 4..8]);
     }

@@ -39,15 +39,15 @@ impl Mode {
     #[must_use]
     pub fn trade(self) -> &'static str {
         match self {
-            Self::Full => "nothing traded: the whole graph in every step, normalised anew as PyTorch Geometric does",
+            Self::Full => "nothing traded: the whole graph in every step, normalised again as PyTorch Geometric does",
             Self::Sampled => {
-                "less memory a step for degrees of the sample instead of the graph's, and two steps an epoch"
+                "less memory per step, for the sample's degrees instead of the graph's, and two steps per epoch"
             }
-            Self::SampledBf16 => "half the memory of the activations for 8 bits of mantissa; no loss scaling needed",
+            Self::SampledBf16 => "half the activation memory for 8 bits of mantissa; no loss scaling needed",
             Self::SampledFp16 => {
-                "half the memory of the activations for 11 bits of mantissa, a small range, and steps lost to overflow"
+                "half the activation memory for 11 bits of mantissa, a small range, and steps lost to overflow"
             }
-            Self::Compiled => "memory for the normalised adjacency, which is kept; exact",
+            Self::Compiled => "memory for keeping the normalised adjacency; exact",
         }
     }
 

@@ -117,10 +117,10 @@ impl Repeated {
         match &self.how {
             Handover::Rehearsing(_) => None,
             Handover::Captured(_) => {
-                Some(format!("a step is one launch of a CUDA graph, after {REHEARSALS} kernel by kernel"))
+                Some(format!("each step is one CUDA graph launch, after {REHEARSALS} steps kernel by kernel"))
             }
             Handover::Refused(reason) => {
-                Some(format!("not captured in a CUDA graph, steps go on kernel by kernel: {reason}"))
+                Some(format!("not captured in a CUDA graph, so steps stay kernel by kernel: {reason}"))
             }
         }
     }
@@ -267,7 +267,7 @@ mod tests {
             let device = open(0).unwrap();
             for dropout in [0.0, 0.5] {
                 let (losses, scores, told) = repeated(&device, dropout);
-                assert!(told.starts_with("a step is one launch"), "{told}");
+                assert!(told.starts_with("each step is one CUDA graph launch"), "{told}");
                 assert_same((losses, scores), &expected(dropout));
             }
         }

@@ -115,7 +115,7 @@ fn outcome(mode: Mode, learning: &Learning, begin: Instant) -> String {
     let times = learning.epoch_times();
     let skipped = match learning.skipped_steps() {
         0 => String::new(),
-        steps => format!("; {steps} steps left out for overflow"),
+        steps => format!("; {steps} steps skipped because of overflow"),
     };
     let handed_over = learning.handed_over().map_or_else(String::new, |how| format!("; {how}"));
     format!(

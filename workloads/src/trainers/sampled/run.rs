@@ -90,7 +90,7 @@ impl SampledRun<'_> {
                     0 => String::new(),
                     padding => format!(", {padding} of them twice so that the parts are equal"),
                 };
-                format!("an epoch is {nodes} seeds shared out among {ranks} ranks{again}")
+                format!("an epoch is {nodes} seeds, split between {ranks} ranks{again}")
             }
             Shard::None => format!("every rank trains on all {nodes} seeds: an epoch is {ranks} times the work"),
         }

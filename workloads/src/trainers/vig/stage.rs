@@ -59,7 +59,7 @@ impl VigStage {
         let parameters = Parameters::new(seed);
         let whole = Vig::new(config, form, parameters.var_builder(DType::F32, device))?;
         let Some(own) = whole.blocks().get(blocks.clone()) else {
-            bail!("vig: there are no blocks {blocks:?}, only {}", config.blocks);
+            bail!("vig: no blocks {blocks:?}; there are {}", config.blocks);
         };
         let is_own = |name: &str| match name.strip_prefix("blocks.").and_then(|rest| rest.split('.').next()) {
             Some(block) => block.parse().is_ok_and(|block| blocks.contains(&block)),

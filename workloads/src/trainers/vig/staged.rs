@@ -61,7 +61,7 @@ impl<'a> StagedRun<'a> {
         if ranks.is_multiple_of(stages) {
             return Ok(ranks / stages);
         }
-        let message = format!("{ranks} ranks were started, which are not whole copies of {stages} stages");
+        let message = format!("{ranks} ranks were started, which is not a multiple of {stages} stages");
         Err(candle_core::Error::Msg(message).into())
     }
 

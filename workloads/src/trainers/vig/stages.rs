@@ -29,7 +29,7 @@ impl Stages {
     pub(crate) fn describe(&self, copies: usize) -> String {
         let count = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let order = if self.count == 1 { String::new() } else { format!(" ({})", self.schedule.name()) };
-        let recompute = if self.recompute { ", activations computed again" } else { "" };
+        let recompute = if self.recompute { ", activations recomputed" } else { "" };
         format!(
             "{} of {}, {}{order}{recompute}",
             count(copies, "copy", "copies"),
