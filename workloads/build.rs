@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The oldest GPUs that the kernels run on (A100); the driver compiles them for the one that is there.
+/// The oldest GPUs that the kernels run on (A100); the driver compiles them for the installed one.
 const ARCHITECTURE: &str = "-arch=compute_80";
 
 fn main() {

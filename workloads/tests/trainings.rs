@@ -1,4 +1,5 @@
-//! Every training as the command line starts it: it learns, its forms and loaders agree, and what cannot be done is said.
+//! Every training as the command line starts it: it learns, its forms and loaders agree, and impossible requests are
+//! errors.
 
 use std::ffi::OsString;
 

@@ -26,7 +26,7 @@ fn command(workload: &str) -> Command {
 /// Values of which every option takes one that is not its usual one.
 const VALUES: [&str; 7] = ["7", "cuda:1", "stall:1ms", "threads", "none", "study", "scatter"];
 
-/// The settings with this option as nobody has it who does not ask for it.
+/// The settings with a value of this option that is not its default.
 fn with_another(workload: &str, option: &clap::Arg) -> Settings {
     let name = format!("--{}", option.get_long().unwrap());
     let usual = settings(workload, &[]).unwrap();

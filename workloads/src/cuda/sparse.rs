@@ -44,7 +44,7 @@ impl SparseOnDevice {
     /// Copies a matrix.
     ///
     /// # Errors
-    /// The device has not enough memory.
+    /// The device has too little memory.
     pub(crate) fn new(by_row: &Entries<'_>, by_column: &Entries<'_>, device: &Device) -> Result<Self> {
         let columns = by_column.start.len() - 1;
         let rows = by_row.start.len() - 1;

@@ -21,7 +21,7 @@ use crate::train::{LabelledRows, cross_entropy};
 /// The number types of all kernels.
 pub(crate) const TYPES: [DType; 4] = [DType::F32, DType::F64, DType::BF16, DType::F16];
 
-/// How far results may be apart for the order of sums over so many edges and one rounding more.
+/// How far results may differ, given the order of sums over this many edges and one more rounding.
 pub(crate) fn tolerance(dtype: DType, edges: usize) -> f64 {
     match dtype {
         DType::F64 => 1e-11,

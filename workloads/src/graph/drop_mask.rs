@@ -1,5 +1,5 @@
 //! Dropout without a stored mask: whether a value is dropped follows from a seed and its position alone, so that a GPU
-//! drops the very positions that the processor does.
+//! drops the same positions as the processor.
 
 use std::ops::Range;
 

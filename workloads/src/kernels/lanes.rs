@@ -1,5 +1,5 @@
-//! Vectors of the kernels' numbers with a fused multiply-add, which the compiler does not make of `a * b + c` by itself.
-//! A face of pulp's `Simd` that is the same for f32 and f64.
+//! Vectors of the kernels' numbers with a fused multiply-add, which the compiler does not make of `a * b + c` by
+//! itself. An interface to pulp's `Simd` that is the same for f32 and f64.
 
 use pulp::Simd;
 

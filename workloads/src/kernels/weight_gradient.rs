@@ -1,10 +1,10 @@
 //! Gradients of weights from gradients that are mostly zeros.
 //!
-//! Behind ReLU and dropout of one half about three quarters of a gradient are zeros, and rows without any influence on
-//! the loss are zeros altogether. `G^T X` adds up `g x_i` over the entries `g` of `G`, so the zeros are left out: the
-//! rows are taken in blocks, the entries of each column of a block are listed, and for each column the product walks
-//! its list with a strip of the result in registers. The strip of the rows of `X` that the lists point to is copied to
-//! aligned memory first, where it stays in the nearest cache.
+//! After ReLU and dropout of one half, about three quarters of a gradient are zeros, and rows without influence on the
+//! loss are all zeros. `G^T X` adds up `g x_i` over the entries `g` of `G`, so the zeros are left out: the rows are
+//! taken in blocks, the entries of each column of a block are listed, and for each column the product walks its list
+//! with a strip of the result in registers. The strip of the rows of `X` that the lists point to is copied to aligned
+//! memory first, where it stays in the nearest cache.
 
 use pulp::{Simd, WithSimd};
 

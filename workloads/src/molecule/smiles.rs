@@ -24,7 +24,7 @@ use crate::graph::Graph;
 /// bound keeps a damaged file from costing minutes in ring perception.
 pub const LONGEST_SMILES_BYTES: usize = 4096;
 
-/// Why a SMILES text is no molecule.
+/// Why a SMILES text is not a molecule.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SmilesError {
@@ -137,8 +137,8 @@ fn order_of(bond: ParsedBond) -> u8 {
     }
 }
 
-/// Index of the mark in RDKit's chirality list; 0 where the atom is no stereo centre after all, as RDKit removes such
-/// marks.
+/// Index of the mark in RDKit's chirality list; 0 where the atom is not a stereo centre after all, as RDKit removes
+/// such marks.
 fn chirality_of(parsed: &Smiles, index: usize, mark: Chirality) -> u8 {
     match mark {
         Chirality::At | Chirality::AtAt | Chirality::TH(_) => {

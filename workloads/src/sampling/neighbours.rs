@@ -16,9 +16,9 @@ use crate::nodes::Csr;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, ValueEnum)]
 pub enum SampleForm {
     /// One graph of all nodes reached, on which every layer runs (PyG's `NeighborLoader`): a hop samples for the nodes
-    /// that the hop before reached first.
+    /// that the previous hop reached first.
     Subgraph,
-    /// One block a layer (DGL's `NeighborSampler`): a hop samples anew for all nodes reached so far, and a layer
+    /// One block per layer (DGL's `NeighborSampler`): a hop samples again for all nodes reached so far, and a layer
     /// computes only what the layer after it reads.
     #[default]
     Blocks,
@@ -59,7 +59,7 @@ pub enum SampleError {
         /// The hop, from 1.
         hop: usize,
     },
-    /// A seed is no node.
+    /// A seed is not a node.
     #[error("node {node} is a seed, but there are only {nodes} nodes (numbered from 0)")]
     SeedOutOfRange {
         /// The seed.
@@ -129,7 +129,7 @@ impl Sample {
 /// Samples in-neighbours uniformly and without replacement. What is drawn depends on the settings, the batch and its
 /// seeds alone. A duplicate edge is two edges, each of which can be chosen.
 ///
-/// Clones share the graph; each has 8 bytes a node of its own to work in.
+/// Clones share the graph; each has its own 8 bytes per node to work in.
 #[derive(Debug, Clone)]
 pub struct NeighbourSampler {
     graph: Arc<Csr>,
@@ -166,10 +166,10 @@ impl NeighbourSampler {
         &self.settings
     }
 
-    /// Samples for `seeds`, into `out`, whose memory is used again.
+    /// Samples for `seeds`, into `out`, whose memory is reused.
     ///
     /// # Errors
-    /// A seed is no node or given twice, or there are more than `u32::MAX` edges; `out` then holds anything.
+    /// A seed is not a node or given twice, or there are more than `u32::MAX` edges; `out` then holds anything.
     pub fn sample(&mut self, seeds: &[u32], batch: BatchId, out: &mut Sample) -> Result<(), SampleError> {
         self.check_seeds(seeds)?;
         match self.settings.form {
@@ -253,7 +253,7 @@ fn append_rows(choice: &Choice<'_>, targets: &[u32], edges: &mut SampledEdges) -
     edges.row_start.reserve(targets.len());
     for &node in targets {
         end += choice.chosen(node);
-        // Truncated starts are never seen: the sum is checked before anyone looks.
+        // Truncated starts are never seen: the sum is checked before they are read.
         edges.row_start.push(end as u32);
     }
     if end > u32::MAX as usize {

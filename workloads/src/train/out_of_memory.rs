@@ -1,11 +1,11 @@
-//! What is said when a GPU's memory does not suffice: in one line where, how much, and who holds it.
+//! The error when a GPU runs out of memory: in one line where, how much, and what holds it.
 
 use std::fmt;
 
 use gnntop_probe::device::MemoryReport;
 
 const MIB: u64 = 1 << 20;
-/// Holders that are named.
+/// How many holders are named.
 const HOLDERS: usize = 3;
 
 /// A GPU's memory when it ran out.
@@ -13,9 +13,9 @@ const HOLDERS: usize = 3;
 pub struct OutOfMemory {
     /// The device, such as `cuda:0`.
     pub device: String,
-    /// What was in use and by whom.
+    /// The memory in use, by holder.
     pub memory: MemoryReport,
-    /// What was asked for; `None` where the library that asked does not say.
+    /// The request in bytes; `None` if the library that asked does not report it.
     pub asked_bytes: Option<u64>,
 }
 

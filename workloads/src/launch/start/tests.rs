@@ -17,7 +17,7 @@ fn line(words: &[&str]) -> Arguments {
     Arguments::try_parse_from(std::iter::once(&"test").chain(words)).unwrap()
 }
 
-/// Notes what it is told; asks to stop after some number of steps.
+/// Notes what it receives; asks to stop after some number of steps.
 #[derive(Default)]
 struct Ear {
     lines: Vec<String>,

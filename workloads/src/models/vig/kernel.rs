@@ -67,8 +67,8 @@ fn forward_vector<L: Lanes, const COLUMNS: usize>(
     sums
 }
 
-/// The gradients: adds to `of_inputs`, `[groups, COLUMNS, GROUP]`, in the first `MOVING` columns, and to
-/// `of_weights`. `of_out`, `[groups, 3, GROUP]`, is 0 where there is no node.
+/// The gradients: adds to `of_inputs`, `[groups, COLUMNS, GROUP]`, in the first `MOVING` columns, and to `of_weights`.
+/// `of_out`, `[groups, 3, GROUP]`, is 0 where there is no node.
 pub(super) struct Backward<'a, T, const COLUMNS: usize, const MOVING: usize> {
     pub(super) inputs: &'a [T],
     pub(super) weights: &'a [T],

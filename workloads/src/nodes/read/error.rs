@@ -1,4 +1,4 @@
-//! What can be wrong with files of a graph.
+//! Errors in the files of a graph.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub enum ReadError {
         /// What was expected and found.
         problem: String,
     },
-    /// An array of an npz file that is not what it should be.
+    /// An array of an npz file is wrong.
     #[error("{}, array {array}: {problem}", path.display())]
     Array {
         /// The file.
@@ -55,7 +55,7 @@ pub enum ReadError {
         /// What was expected and found.
         problem: String,
     },
-    /// Nothing that is known lies there.
+    /// There is no file of a known layout.
     #[error("no graph found at {}; looked for {looked_for}", path.display())]
     NotFound {
         /// The file or directory.
@@ -63,15 +63,15 @@ pub enum ReadError {
         /// The files of every known layout.
         looked_for: String,
     },
-    /// One file of a layout is there, but not another.
+    /// One file of a layout exists, but not the other.
     #[error("{} exists, but {} does not; both are needed", path.display(), missing.display())]
     Incomplete {
-        /// The file that is there.
+        /// The existing file.
         path: PathBuf,
         /// The one that is not.
         missing: PathBuf,
     },
-    /// More than one graph lies there.
+    /// There is more than one graph.
     #[error("{} has more than one graph: {candidates}; give one of these files instead", path.display())]
     Ambiguous {
         /// The directory.

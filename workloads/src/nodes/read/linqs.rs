@@ -2,8 +2,8 @@
 //! tabs or blanks, each word 0 or 1) and `NAME.cites` with a line `cited paper, citing paper` per citation.
 //!
 //! Papers have names of any form and are numbered in the order of the lines; classes are numbered in the order of their
-//! names. Citations to papers without content, which LINQS's Citeseer has, are left out and counted in the origin.
-//! There is no published split: 20 nodes per class train, 500 validate, 1,000 test, by a fixed seed.
+//! names. Citations to papers without content, which LINQS's Citeseer has, are skipped and counted in the origin. There
+//! is no published split: 20 nodes per class train, 500 validate, 1,000 test, by a fixed seed.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -81,7 +81,7 @@ fn append_words(lines: &Lines, column: &mut Vec<u32>, words: &[&str]) -> Result<
     Ok(())
 }
 
-/// The citations between known papers, and how many others there are.
+/// The citations between known papers, and the number of others.
 fn citations(path: &Path, numbers: &HashMap<String, u32>) -> Result<(Vec<(u32, u32)>, usize), ReadError> {
     let mut lines = Lines::open(path)?;
     let (mut edges, mut unknown) = (Vec::new(), 0);

@@ -1,7 +1,7 @@
 //! Arrays of NumPy's npz files: a zip archive of npy files, packed or not.
 //!
 //! candle reads npz files as well, but neither packed ones nor eight-bit integers, and it allocates whatever size a
-//! header claims. Here sizes are checked against the bytes that are there before anything is allocated, and contents
+//! header claims. Here sizes are checked against the bytes in the file before anything is allocated, and contents
 //! against their checksums.
 
 use std::fs::File;
@@ -32,7 +32,7 @@ type Convert<T> = fn(&[u8]) -> Option<T>;
 
 /// A type that arrays are converted to.
 pub(super) trait Element: Sized {
-    /// What arrays can be converted, in words.
+    /// Describes the arrays that can be converted.
     const ACCEPTED: &str;
 
     /// The conversion from numbers of a type, named as NumPy does without the byte order (`f4`, `i8`).

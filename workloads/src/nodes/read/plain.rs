@@ -1,9 +1,9 @@
-//! Two plain text files: `NAME.nodes.tsv` with a line `node, label, split, word indices` per node (fields apart by
+//! Two plain text files: `NAME.nodes.tsv` with a line `node, label, split, word indices` per node (fields separated by
 //! tabs, indices by blanks) and `NAME.edges.tsv` with a line `node, node` per undirected edge.
 //!
-//! Nodes are numbered from 0 in the order of the lines. The split is `train`, `val`, `test` or `-`. A label of -1 says
-//! that nothing is known of the node: it gets class 0, as in PyTorch Geometric, and must not be in the split. A first
-//! line such as `# ... (of 1433)` gives the number of words; without it, the highest index does.
+//! Nodes are numbered from 0 in the order of the lines. The split is `train`, `val`, `test` or `-`. A label of -1 means
+//! that nothing is known about the node: it gets class 0, as in PyTorch Geometric, and must not be in the split. A
+//! first line such as `# ... (of 1433)` gives the number of words; without it, the highest index does.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::error::ReadError;
 use super::lines::{Lines, shortened};
 use super::table::{checked_classes, edges_of};
 
-/// Most words that are supported: an index far off must not make a matrix that no memory holds.
+/// Most words that are supported: a wildly wrong index must not create a matrix that no memory holds.
 const MOST_WORDS: usize = 1 << 24;
 
 pub(super) fn read(nodes: &Path, edges: &Path) -> Result<NodeDataset, ReadError> {

@@ -11,7 +11,7 @@ use super::super::dataset::Split;
 use super::error::ReadError;
 use super::lines::{Lines, shortened};
 
-/// The edges of the lines that follow, two nodes on each, apart by a tab, a comma or blanks. `node_of` knows a node by
+/// The edges of the lines that follow, two nodes on each, apart by a tab, a comma or blanks. `node_of` finds a node by
 /// its name. Lines that begin with `#` are comments.
 pub(super) fn edges_of(
     lines: &mut Lines,
@@ -54,7 +54,8 @@ pub(super) fn check_count(lines: &Lines, edges: usize) -> Result<(), ReadError> 
     Ok(())
 }
 
-/// The number of classes: they are numbered from 0 and each has a node. That also finds a column which is not the label.
+/// The number of classes: they are numbered from 0 and each has a node. That also detects a column that is not the
+/// label.
 pub(super) fn checked_classes(path: &Path, labels: &[u32]) -> Result<usize, ReadError> {
     let classes = labels.iter().max().map_or(0, |&highest| highest as usize + 1);
     let mut present = vec![false; classes.min(labels.len())];

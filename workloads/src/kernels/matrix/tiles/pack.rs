@@ -145,7 +145,7 @@ fn split(value: __m512) -> [__m512i; 3] {
     [first, second, rounded(rest)]
 }
 
-/// The nearest bf16. What is no number stays none: the addition would make a 0 of some.
+/// The nearest bf16. NaN stays NaN: the addition would turn some into 0.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn rounded(value: __m512) -> __m512i {

@@ -11,7 +11,7 @@ const COLUMNS: usize = 96;
 /// Numbers along the inner dimension from which on.
 const INNER: usize = 64;
 
-/// Whether products with this inner dimension and so many columns are faster on tiles, and there are tiles.
+/// Whether products with this inner dimension and number of columns are faster on tiles, and there are tiles.
 pub(in crate::kernels::matrix) fn pays(inner: usize, columns: usize) -> bool {
     columns >= COLUMNS && inner >= INNER && is_available()
 }

@@ -1,4 +1,4 @@
-//! Backward pass of a layer: what concerns a target, then what comes back to a source along its outgoing edges.
+//! Backward pass of a layer: gradients of a target, then those of a source along its outgoing edges.
 
 use std::ops::Range;
 
@@ -194,7 +194,7 @@ impl<T: Lanes> Saved<'_, T> {
     }
 }
 
-/// What the targets' half of the backward pass leaves to that of the sources.
+/// What the targets' half of the backward pass leaves to the sources' half.
 #[derive(Clone, Copy)]
 struct FromTargets<'a, T> {
     /// `[targets, columns]`

@@ -1,4 +1,4 @@
-//! The accuracy that nothing but knowledge of how the graph was made could reach.
+//! The accuracy of a classifier that knows how the graph was made.
 
 use rayon::prelude::*;
 
