@@ -21,7 +21,7 @@ fn train(steps: u64) {
     }
 }
 
-/// What a program does: a hundred steps, whatever becomes of the publishing.
+/// What a program does: a hundred steps, whatever happens to the publishing.
 #[test]
 #[ignore = "run by other tests, as a program of its own"]
 fn child_trains() {
