@@ -14,11 +14,11 @@ pub trait Pool: Send {
 pub struct PoolUse {
     /// Held by tensors now.
     pub used: u64,
-    /// Held by tensors, at most, since the peaks were reset.
+    /// Peak held by tensors since the peaks were reset.
     pub used_peak: u64,
     /// Taken from the device, whether held by tensors or cached.
     pub reserved: u64,
-    /// Taken from the device, at most, since the peaks were reset.
+    /// Peak taken from the device since the peaks were reset.
     pub reserved_peak: u64,
     /// Not taken by any program.
     pub free: u64,
