@@ -47,7 +47,7 @@ from typing import IO, Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 TRAININGS = REPOSITORY / "python/benches/trainings.py"
-# Steps of a turn, and turns that warm up.
+# Steps per turn, and warm-up turns.
 STEPS = {"mlp": 250, "pna": 1, "gcn": 20, "gcn-compiled": 20, "span": 5}
 WARM_UP = 3
 PHASES = ("data wait", "zero_grad", "forward", "loss", "backward", "optimizer")
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
     parser.add_argument("--stacks", type=int, default=0, metavar="N")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that child processes end, too
     for loop in arguments.loops:
         if loop == "profiled":
             compare_with_profiler(arguments.gnntop)
@@ -251,7 +251,7 @@ def launch(
     for runner in runners.values():
         for _ in range(WARM_UP):
             runner.turn(STEPS[loop])
-    # Few steps have a stack taken, and a median would not notice them.
+    # Few steps have a stack taken, and a median would not show them.
     usual = statistics.fmean if "with stacks" in started else statistics.median
     order, last = list(runners), {}
     for _ in range(rounds):

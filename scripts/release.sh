@@ -22,6 +22,6 @@ TARGET=aarch64-unknown-linux-gnu scripts/wheel.sh "$out"
 rm "$out/SHA256SUMS"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
 [ "${2:-}" = --no-draft ] && exit
-# The changelog's part on this version.
+# The changelog's section for this version.
 notes=$(sed -n "/^## \[$version\]/,/^## \[/p" CHANGELOG.md | grep -v '^## \[')
 gh release create "$tag" --draft --title "gnntop $version" --notes "$notes" "$out"/*
