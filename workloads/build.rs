@@ -1,4 +1,4 @@
-//! Compiles `kernels/*.cu` for GPUs, where the feature `cuda` asks for it, and tells the tests which files lie beside the
+//! Compiles `kernels/*.cu` for GPUs if the feature `cuda` is on, and lets the tests know which files are beside the
 //! repository.
 
 use std::path::{Path, PathBuf};

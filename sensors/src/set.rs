@@ -122,7 +122,7 @@ impl SensorSet {
         &self.gpus
     }
 
-    /// What the set was opened with.
+    /// The options that the set was opened with.
     pub fn options(&self) -> &SensorOptions {
         &self.options
     }

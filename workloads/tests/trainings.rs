@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use gnntop_workloads::command::Workload;
 use gnntop_workloads::train::{Observer, StepReport, Summary, TrainError};
 
-/// What a training told.
+/// The output of a training run.
 #[derive(Default)]
 struct Watch {
     lines: Vec<String>,
@@ -23,7 +23,7 @@ impl Observer for Watch {
     }
 }
 
-/// Runs a training into a recording that is thrown away.
+/// Trains into a recording that is thrown away.
 fn attempt(name: &str, options: &str) -> Result<(Watch, Summary), TrainError> {
     let folder = tempfile::tempdir().unwrap();
     let mut words: Vec<OsString> = options.split_whitespace().map(OsString::from).collect();

@@ -28,7 +28,7 @@ pub struct PoolUse {
     pub allocations: Option<u64>,
 }
 
-/// What a training holds on its device, in bytes.
+/// What a training run holds on its device, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
     /// Trainable tensors.

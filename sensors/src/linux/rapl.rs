@@ -158,7 +158,7 @@ impl Zone {
 struct Found {
     /// `cpu.N` for a package and `dram.N` for its memory.
     name: String,
-    /// What the zone is called, such as `intel-rapl:0 package-0`.
+    /// The zone's name, such as `intel-rapl:0 package-0`.
     device: String,
     energy_uj: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! The names that trainings are started by, and what of a command line ranks are compared by.
+//! The names of the trainings, and the part of a command line that ranks compare.
 
 use clap::{Command, CommandFactory};
 
@@ -8,7 +8,7 @@ use super::vig::VigCommand;
 use super::{WORKLOADS, Workload};
 use crate::launch::{MAY_DIFFER, Settings, difference, written};
 
-/// The trainings on several ranks, with these words behind the name.
+/// The trainings on several ranks, with these words after the name.
 fn settings(workload: &str, words: &[&str]) -> Option<Settings> {
     let words: Vec<_> = words.iter().map(Into::into).collect();
     let mut workload = Workload::parse(workload, &words).ok()?;

@@ -11,7 +11,7 @@ use super::machine::{Memory, View, launch};
 use super::work::{HubListArguments, WorkArguments, grid_of, hub_list, pack_for, work};
 use crate::graph::{Columns, DropMask};
 
-/// What a layer is, besides its edges.
+/// The parts of a layer besides its edges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attending<'a> {
     pub(crate) columns: Columns,

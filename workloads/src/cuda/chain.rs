@@ -89,7 +89,7 @@ impl<L: ChainLayer> Chain<L> {
         self.below.is_some() || self.x.track_op()
     }
 
-    /// What the last layer gave.
+    /// The result of the last layer.
     pub(crate) fn finish(self) -> Tensor {
         self.x
     }

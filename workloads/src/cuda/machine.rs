@@ -136,7 +136,7 @@ impl Memory {
         self.address
     }
 
-    /// What a kernel has written here, for one that reads it.
+    /// The memory's content, for a kernel that reads it.
     pub(super) fn view(&self) -> View<'_> {
         let dtype = match &self.storage {
             Storage::Cpu(storage) => storage.dtype(),

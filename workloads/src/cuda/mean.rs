@@ -143,8 +143,8 @@ pub(crate) fn gradient_of_mean_rows(edges: &Edges, gradient: View<'_>, width: us
     Ok(out)
 }
 
-/// The gradient before ReLU and dropout, `[rows, columns]`, from what both left and the gradient behind them; and the
-/// sums of its columns. `factor` is that of the dropout.
+/// The gradient before ReLU and dropout, `[rows, columns]`, from their result and the gradient after them; and the sums
+/// of its columns. `factor` is that of the dropout.
 pub(crate) fn behind_relu(
     device: &Device,
     result: View<'_>,

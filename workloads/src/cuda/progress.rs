@@ -14,7 +14,7 @@ thread_local! {
     static SHIFT: Cell<Address> = const { Cell::new(Address::NONE) };
 }
 
-/// What a step changes.
+/// The values that change with a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Advance {
     /// How much the seed of a mask differs from the seed of the same mask in the previous step.
@@ -24,7 +24,7 @@ pub(crate) struct Advance {
     pub(crate) learning_rate: f64,
 }
 
-/// Where a training is.
+/// The position in a training run.
 #[derive(Debug)]
 pub(crate) struct Progress {
     advance: Advance,

@@ -97,7 +97,7 @@ pub(crate) struct SparseProduct {
 }
 
 impl SparseProduct {
-    /// The product of what is on the device.
+    /// The product of the tensors on the device.
     pub(crate) fn forward(&self, dense: View<'_>, width: usize) -> Result<Memory> {
         self.matrix.times(self.mask, dense, width)
     }

@@ -213,7 +213,7 @@ impl Adjacency {
         self.hub_edges
     }
 
-    /// What a device keeps of these edges.
+    /// A device's copy of these edges.
     pub(crate) fn on_device(&self) -> &DeviceSlot {
         &self.on_device
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{Device, DeviceLocation, Result};
 
-/// The copy on one device, and what it can be made of.
+/// The copy on one device, and the material for it.
 #[derive(Default)]
 pub(crate) struct DeviceSlot {
     copy: Mutex<Option<(DeviceLocation, Arc<dyn Any + Send + Sync>)>>,

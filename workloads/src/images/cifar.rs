@@ -23,7 +23,7 @@ pub enum ReadImagesError {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// There are no files of images.

@@ -35,7 +35,7 @@ pub fn generate(count: usize, seed: u64) -> ImageSet {
 
 type Colour = [f32; CHANNELS];
 
-/// What is drawn in an image, chosen before any pixel.
+/// The content of an image, chosen before any pixel.
 struct Scene {
     /// Colours of the background at its first and last row.
     background: [Colour; 2],

@@ -1,4 +1,4 @@
-//! Injections around the steps of a training.
+//! Injections around the steps of a training run.
 
 use std::time::{Duration, Instant};
 

@@ -10,7 +10,7 @@ pub(crate) trait Lanes: Wide {
     /// A vector on the CPU that `S` stands for.
     type Vector<S: Simd>: Copy + Send + Sync;
 
-    /// The slice in whole vectors; what is left of it is left out.
+    /// The slice in whole vectors, without the remainder.
     fn vectors<S: Simd>(slice: &[Self]) -> &[Self::Vector<S>];
 
     /// As [`vectors`](Self::vectors).

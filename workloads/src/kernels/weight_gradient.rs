@@ -32,7 +32,7 @@ pub(crate) struct CompressedRows<T> {
 }
 
 impl<T: Lanes> CompressedRows<T> {
-    /// Of `gradient`, `[any, columns]`. `relu` is the result of ReLU and dropout, and the factor of what was kept: the
+    /// Of `gradient`, `[any, columns]`. `relu` is the result of ReLU and dropout, and the factor of kept values: the
     /// gradient becomes the one before both, which passes where the result is more than 0.
     pub(crate) fn behind(gradient: &mut [T], columns: usize, relu: Option<(&[T], T)>, workspaces: &Workspaces) -> Self {
         let rows = gradient.len() / columns;
@@ -99,7 +99,7 @@ impl<T: Lanes> pulp::NullaryFnOnce for CompressBlock<'_, T> {
 }
 
 impl<T: Lanes> CompressBlock<'_, T> {
-    /// First a word for each column that tells its entries, by whole rows, which vectorises; then one step an entry.
+    /// First a bit mask of each column's entries, by whole rows, which vectorises; then one step per entry.
     #[inline(always)]
     fn list(&mut self) {
         /// Columns at once: their words stay in registers.
@@ -262,7 +262,7 @@ fn add_entries<T: Lanes, S: Simd, const N: usize>(
     *sums = sum;
 }
 
-/// What of a slice begins at a multiple of a vector's size, so that no vector lies across two cache lines.
+/// The part of a slice that begins at a multiple of a vector's size, so that no vector crosses cache lines.
 fn aligned<T: Lanes, S: Simd>(slice: &mut [T]) -> &mut [T] {
     let skip = slice.as_ptr().align_offset(size_of::<T::Vector<S>>());
     slice.get_mut(skip..).unwrap_or_default()

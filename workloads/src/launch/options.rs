@@ -16,7 +16,7 @@ use crate::inject::{self, Injection, Injector};
 use crate::loading::{Delay, UsualStep};
 use crate::train::{Observer, Subnormals, Summary, TrainError, Training, keep_freed_memory, set_subnormals, train};
 
-/// How long and how a training runs, whatever it trains.
+/// How long and how a training runs, whatever the model.
 #[derive(Clone, Debug, Args)]
 pub struct RunOptions {
     /// Epochs to train.

@@ -29,7 +29,7 @@ const ASK_INTERVAL: Duration = Duration::from_millis(50);
 /// A training on several ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
-    /// What the sessions are called.
+    /// The sessions' name.
     pub name: &'a str,
     /// How many ranks, with how many threads.
     pub ranks: &'a RankOptions,

@@ -57,8 +57,8 @@ pub enum Stage {
 /// Watches the work of a loader, to time it without the loader knowing how. All hooks run on the working thread, so
 /// that they can hold guards that must not change threads.
 pub trait LoaderObserver: Send + Sync + 'static {
-    /// Runs a worker from start to end: must call `work` once. What is held around the call lives exactly as long as
-    /// the worker. Not called where the consumer makes its batches itself.
+    /// Runs a worker from start to end: must call `work` once. Guards held around the call live exactly as long as the
+    /// worker. Not called where the consumer makes its batches itself.
     fn worker(&self, worker: usize, work: &mut dyn FnMut()) {
         let _ = worker;
         work();

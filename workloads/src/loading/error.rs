@@ -13,7 +13,7 @@ pub enum LoaderError {
     /// There is nothing to load.
     #[error("there are no {items} to load")]
     Empty {
-        /// What is missing.
+        /// The missing items.
         items: &'static str,
     },
     /// More items than 32-bit numbers count.
@@ -43,7 +43,7 @@ pub enum LoaderError {
     Spawn {
         /// The worker, from 0.
         worker: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The items of a batch do not fit together. Later batches still come.

@@ -78,7 +78,7 @@ impl<T: Lanes, L: ChainLayer<T>> Chain<T, L> {
         Ok(Self { x, below: Some(link), workspaces })
     }
 
-    /// What the last layer gave.
+    /// The result of the last layer.
     pub(super) fn finish(self) -> Tensor {
         self.x
     }

@@ -7,7 +7,7 @@ use candle_nn::VarBuilder;
 
 use crate::graph::Adjacency;
 
-/// What a forward pass is for.
+/// The purpose of a forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
     /// To judge: no dropout.

@@ -61,7 +61,7 @@ pub enum MoleculeError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is damaged, or reading failed, for example on a truncated archive.
@@ -89,7 +89,7 @@ pub enum MoleculeError {
         path: PathBuf,
         /// Line in the file, from 1.
         line: u64,
-        /// What was expected and found.
+        /// What was expected, and what was found.
         problem: String,
     },
     /// Not one usable row.

@@ -106,8 +106,8 @@ fn localised(parsed: &Smiles) -> Result<Structure, SmilesError> {
     Ok(Structure::new(atoms, bonds))
 }
 
-/// Single and double bonds in place of aromatic ones. `None` where the molecule stands as written: no atom of it can
-/// take a double bond within the ring (isocyanuric acid as `c1(=O)[nH]c(=O)[nH]c(=O)[nH]1`), so all are single.
+/// Single and double bonds in place of aromatic ones. `None` if the molecule stays as written: no atom of it can take a
+/// double bond within the ring (isocyanuric acid as `c1(=O)[nH]c(=O)[nH]c(=O)[nH]1`), so all are single.
 fn kekule_form(parsed: &Smiles) -> Result<Option<Smiles>, SmilesError> {
     match parsed.kekulize() {
         Ok(kekulised) => Ok(Some(kekulised)),

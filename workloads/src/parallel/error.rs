@@ -54,7 +54,7 @@ pub enum CollectiveError {
     Engine {
         /// What carries the data.
         engine: &'static str,
-        /// What it said.
+        /// Its message.
         message: String,
     },
 }

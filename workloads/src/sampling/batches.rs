@@ -59,7 +59,7 @@ pub enum NodeBatchError {
 pub struct NodeBatch {
     /// The nodes, as numbered in the graph, the seeds first.
     pub nodes: Vec<u32>,
-    /// Number of seeds: the first rows of what the last layer computes are theirs.
+    /// Number of seeds: the first rows of the last layer's result are theirs.
     pub seeds: usize,
     /// The sampled edges, the outermost hop first; see [`Sample::layers`]. A model takes them by
     /// [`adjacency`](Self::adjacency).

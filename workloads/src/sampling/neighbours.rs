@@ -126,8 +126,8 @@ impl Sample {
     }
 }
 
-/// Samples in-neighbours uniformly and without replacement. What is drawn depends on the settings, the batch and its
-/// seeds alone. A duplicate edge is two edges, each of which can be chosen.
+/// Samples in-neighbours uniformly and without replacement. The sample depends only on the settings, the batch and its
+/// seeds. A duplicate edge is two edges, each of which can be chosen.
 ///
 /// Clones share the graph; each has its own 8 bytes per node to work in.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use crate::cuda::{PinnedCopies, Ring};
 /// Buffers on the way to a device: one in use, one being filled.
 const BUFFERS: usize = 2;
 
-/// Sends a training's batches to a GPU.
+/// Sends a run's batches to a GPU.
 pub(crate) struct CopiesAhead(Box<Ring<PinnedCopies>>);
 
 impl CopiesAhead {

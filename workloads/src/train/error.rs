@@ -82,7 +82,7 @@ pub enum TrainError {
     Threads {
         /// The rank.
         rank: u32,
-        /// What the system said.
+        /// The system's error.
         message: String,
     },
     /// There is too little memory for an injected cause.

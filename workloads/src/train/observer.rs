@@ -45,7 +45,7 @@ pub struct StepReport {
     pub batches: u64,
     /// Loss of this step.
     pub loss: f64,
-    /// What was in its batch.
+    /// The contents of its batch.
     pub shape: BatchShape,
     /// From the request for the batch to the end of the optimizer.
     pub time: Duration,

@@ -26,12 +26,12 @@ pub(crate) struct Position {
     pub(crate) batches: u64,
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepOutcome {
     /// Loss of the batch.
     pub(crate) loss: f64,
-    /// What was in the batch.
+    /// The contents of the batch.
     pub(crate) shape: BatchShape,
 }
 

@@ -8,7 +8,7 @@ use crate::graph::{Adjacency, EdgeOp};
 use crate::kernels::Stored;
 use crate::kernels::ranges::{run_tasks, split_rows};
 
-/// What the forward pass found and what came back.
+/// The result of the forward pass, and its gradient.
 #[derive(Clone, Copy)]
 pub(in crate::kernels) struct ExtremeGradient<'a, T: Stored> {
     pub adjacency: &'a Adjacency,

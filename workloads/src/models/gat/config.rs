@@ -19,7 +19,7 @@ pub enum SelfLoops {
 pub struct GatDropout {
     /// Of the features that the first layer reads.
     pub input: f64,
-    /// Of what the other layers read, after ELU.
+    /// Of the input of the other layers, after ELU.
     pub hidden: f64,
     /// Of the attention weights in all layers but the last.
     pub attention: f64,
@@ -45,7 +45,7 @@ pub struct GatConfig {
     pub layers: usize,
     /// Slope of the leaky ReLU for negative scores.
     pub negative_slope: f64,
-    /// What is dropped in training.
+    /// Dropout in training.
     pub dropout: GatDropout,
     /// What becomes of self-loops.
     pub self_loops: SelfLoops,

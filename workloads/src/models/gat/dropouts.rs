@@ -1,4 +1,4 @@
-//! What a layer of the fused form drops.
+//! The dropouts of a layer of the fused form.
 
 use candle_core::Result;
 

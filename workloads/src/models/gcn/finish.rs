@@ -18,9 +18,9 @@ pub struct Dropout {
 /// What to do with a layer's sums.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Finish {
-    /// Set what is negative to 0.
+    /// Set negative values to 0.
     pub relu: bool,
-    /// Drop some of what is left.
+    /// Drop some of the rest.
     pub dropout: Option<Dropout>,
 }
 

@@ -18,7 +18,7 @@ pub struct GcnConfig {
     pub in_features: usize,
     /// Width of the layers between.
     pub hidden: usize,
-    /// Classes to tell apart.
+    /// The number of classes.
     pub classes: usize,
     /// Layers, at least 1.
     pub layers: usize,

@@ -1,7 +1,7 @@
 //! The arithmetic of [`fused_mlp`](super::fused::fused_mlp) on a run of nodes, for the vectors of any instruction set.
 //!
-//! Nodes come in groups of [`GROUP`], `[groups, columns, GROUP]`: what belongs to a few nodes lies together, and each
-//! column of it is one vector or a few. `weights` are `[hidden, COLUMNS + 4]`: of each hidden unit its row of M, its
+//! Nodes come in groups of [`GROUP`], `[groups, columns, GROUP]`: the values of a few nodes are adjacent, and each
+//! column of them is one vector or a few. `weights` are `[hidden, COLUMNS + 4]`: of each hidden unit its row of M, its
 //! c, and its column of W.
 
 #![expect(

@@ -14,7 +14,7 @@ pub enum ReadError {
     Open {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Reading a file failed: it is cut off or damaged.
@@ -34,7 +34,7 @@ pub enum ReadError {
         path: PathBuf,
         /// Line in the file, from 1.
         line: u64,
-        /// What was expected and found.
+        /// What was expected, and what was found.
         problem: String,
     },
     /// A file that is wrong as a whole.
@@ -42,7 +42,7 @@ pub enum ReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was expected and found.
+        /// What was expected, and what was found.
         problem: String,
     },
     /// An array of an npz file is wrong.
@@ -52,7 +52,7 @@ pub enum ReadError {
         path: PathBuf,
         /// Name of the array, without `.npy`.
         array: String,
-        /// What was expected and found.
+        /// What was expected, and what was found.
         problem: String,
     },
     /// There is no file of a known layout.

@@ -30,7 +30,7 @@ pub(super) fn read(content: &Path, cites: &Path) -> Result<NodeDataset, ReadErro
     })
 }
 
-/// What the file of contents says.
+/// The content of the file of papers.
 struct Papers {
     numbers: HashMap<String, u32>,
     classes: Vec<String>,

@@ -119,7 +119,7 @@ impl Npz {
     }
 }
 
-/// No packed content is smaller than a thousandth of what it unpacks to, so that a size can be believed.
+/// Packed content is at least a thousandth of its unpacked size, so a size is plausible.
 fn check_size(size: u64, packed: u64) -> Result<(), String> {
     const MOST_PACKED: u64 = 1_032;
     if size > packed.saturating_mul(MOST_PACKED) {
@@ -189,7 +189,7 @@ fn read_header(reader: &mut impl Read) -> Result<(String, u64), String> {
     Ok((header, (start.len() + length_bytes + length) as u64))
 }
 
-/// What the header of an npy file says.
+/// The header of an npy file.
 #[derive(Debug, PartialEq, Eq)]
 struct Header {
     /// Type of the numbers without the byte order.

@@ -34,7 +34,7 @@ pub(super) fn read(nodes: &Path, edges: &Path) -> Result<NodeDataset, ReadError>
     })
 }
 
-/// What the file of nodes says.
+/// The content of the file of nodes.
 struct Nodes {
     labels: Vec<u32>,
     split: Split,

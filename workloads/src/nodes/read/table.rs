@@ -1,4 +1,4 @@
-//! What the text layouts share: edges as pairs of names, classes, and a split where none is given.
+//! The common part of the text layouts: edges as pairs of names, classes, and a split if none is given.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -23,7 +23,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// How often NCCL is asked whether it has noticed an error.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Where a rank stands.
+/// A rank's place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupRank {
     /// The rank's number in the run, for messages.

@@ -1,4 +1,4 @@
-//! NCCL's functions, looked up in its library when a training first asks for them.
+//! NCCL's functions, looked up in its library when they are first needed.
 //!
 //! cudarc has them too, but looks for `libnccl.so`, which only NCCL's development package installs; that of the run
 //! time and PyTorch's wheels have `libnccl.so.2`. If it finds none it ends the program, and it needs one to link with.
@@ -49,7 +49,7 @@ impl Config {
 
 macro_rules! functions {
     ($($field:ident = $name:literal ($($argument:ty),*) -> $result:ty;)*) => {
-        /// What is used of NCCL.
+        /// The functions of NCCL that are used.
         #[derive(Debug)]
         pub(crate) struct Functions {
             $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
@@ -127,7 +127,7 @@ unsafe fn text(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// The first of these libraries that can be loaded. It stays loaded: what is looked up in it is kept without it.
+/// The first of these libraries that can be loaded. It stays loaded, since its functions are kept.
 fn load(names: &[&str]) -> Result<Library, CollectiveError> {
     let mut reason = None;
     for name in names {
@@ -137,7 +137,7 @@ fn load(names: &[&str]) -> Result<Library, CollectiveError> {
             Err(error) => reason = reason.or(Some(error)),
         }
     }
-    // What the loader said is the cause; the error itself only names the call that failed.
+    // The loader's message is the cause; the error itself only names the call that failed.
     let reason = reason.as_ref().and_then(std::error::Error::source);
     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     Err(failed(format!(

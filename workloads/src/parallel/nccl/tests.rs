@@ -67,7 +67,7 @@ impl Fake {
         }
     }
 
-    /// What a rank has called, in order. While no other thread uses the library.
+    /// A rank's calls, in order, while no other thread uses the library.
     fn calls(&self, rank: c_int) -> Vec<String> {
         // SAFETY: the text ends with a zero byte and is not being written.
         let log = unsafe { CStr::from_ptr((self.log)(rank)) }.to_str().unwrap().to_owned();
@@ -224,7 +224,7 @@ fn parts_of_a_group_have_groups_of_their_own() {
     assert_eq!(seen, [(2, 1.0), (2, 2.0), (2, 1.0), (2, 2.0)]);
 }
 
-/// What ranks end with where each leaves when it fails, as those of a training do.
+/// The errors of ranks that leave when they fail, like those of a training run.
 fn ends(nccl: &Fake, ranks: usize, body: impl Fn(&dyn Collective) -> Result<(), SyncError> + Sync) -> Vec<String> {
     nccl.on_ranks(ranks, |rank| {
         let error = body(rank).unwrap_err().to_string();

@@ -158,7 +158,7 @@ mod tests {
                 for stage in 0..stages {
                     let order = schedule.order(stage, stages, micro_batches);
                     let all: Vec<usize> = (0..micro_batches).collect();
-                    // What a stage sends comes in the order in which its neighbour, of the same rule, takes it.
+                    // A stage sends in the order in which its neighbour, with the same rule, receives.
                     prop_assert_eq!(&of_kind(&order, true), &all);
                     prop_assert_eq!(&of_kind(&order, false), &all);
                     for micro in 0..micro_batches {

@@ -55,7 +55,7 @@ pub struct PipelineSettings {
     pub device: Device,
 }
 
-/// What a batch gave.
+/// The results of a batch.
 #[derive(Debug)]
 pub struct BatchOutcome {
     /// Gradients of the stage's parameters, summed over the micro-batches.

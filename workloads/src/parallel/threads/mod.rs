@@ -26,7 +26,7 @@ pub struct ThreadRank {
     group: Arc<ThreadGroup>,
 }
 
-/// What the threads share.
+/// The threads' shared state.
 #[derive(Debug)]
 struct ThreadGroup {
     meeting: Meeting,
@@ -49,7 +49,7 @@ struct Call {
     count: AtomicU64,
 }
 
-/// What a rank is calling.
+/// A rank's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Kind {

@@ -1,4 +1,4 @@
-//! Judging a network on the whole graph, and the numbers of finished trainings.
+//! Judging a network on the whole graph, and the results of finished runs.
 
 use candle_core::{DType, Device, Result, Tensor};
 use gnntop_probe::{Name, counter, phase, span};

@@ -130,7 +130,7 @@ fn load(values: &[f32], start: usize) -> __m512 {
     let values = values.get(start..).unwrap_or_default();
     let lanes = values.len().min(16);
     let mask = ((1u32 << lanes) - 1) as u16;
-    // SAFETY: lanes that the mask leaves out are not read; the others lie in the slice.
+    // SAFETY: lanes that the mask leaves out are not read; the others are in the slice.
     unsafe { _mm512_maskz_loadu_ps(mask, values.as_ptr()) }
 }
 

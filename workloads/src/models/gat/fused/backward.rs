@@ -165,7 +165,7 @@ impl<T: Lanes> TargetRange<'_, T> {
     }
 }
 
-/// What the gradients of one target's scores are made of. Methods and not closures, which are compiled apart.
+/// The terms of the gradients of one target's scores. Methods and not closures, which are compiled separately.
 #[derive(Clone, Copy)]
 struct Saved<'a, T> {
     layer: &'a Layer<T>,
