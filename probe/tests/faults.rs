@@ -63,7 +63,7 @@ fn a_directory_that_cannot_be_used_is_one_warning() {
     // Nobody, not even root, makes directories here: stands for any read-only place.
     assert_trains_on_with_one_warning(
         &mut program("faults::child_trains", Path::new("/proc/1/gnntop")),
-        "cannot write",
+        "cannot publish: writing",
     );
 }
 
@@ -96,7 +96,7 @@ fn a_limit_that_leaves_no_room_is_one_warning() {
         });
     }
     // The harness writes to a pipe, which the limit does not concern.
-    assert_trains_on_with_one_warning(&mut command, "cannot write");
+    assert_trains_on_with_one_warning(&mut command, "cannot publish: writing");
 }
 
 /// Trains for a while with more output than a file may be large.

@@ -168,7 +168,7 @@ fn what_cannot_be_done_is_said() {
     assert!(refused("gcn", "--mode sampled --fanouts 0").contains("fan-out"));
     assert!(refused("vig", "--batch-size 0").contains("at least 1"));
     assert!(refused("vig", "--stages 9").contains("use fewer stages"));
-    assert!(refused("vig", "--stages 2 --preset patches").contains("in one piece"));
+    assert!(refused("vig", "--stages 2 --preset patches").contains("without stages"));
     assert!(refused("vig", "--micro-batches 5 --batch-size 4").contains("a batch of 4 images cannot be cut into"));
 }
 
