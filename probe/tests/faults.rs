@@ -60,7 +60,7 @@ fn a_directory_that_cannot_be_used_is_one_warning() {
     std::os::unix::fs::symlink(temp.path(), &link).unwrap();
     assert_trains_on_with_one_warning(&mut program("faults::child_trains", &file), "is not a directory");
     assert_trains_on_with_one_warning(&mut program("faults::child_trains", &link), "is a symbolic link");
-    // Nobody, not even root, makes directories here: stands for any read-only place.
+    // No one, not even root, can make directories here: stands for any read-only place.
     assert_trains_on_with_one_warning(
         &mut program("faults::child_trains", Path::new("/proc/1/gnntop")),
         "cannot publish: writing",

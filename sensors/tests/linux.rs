@@ -331,7 +331,11 @@ fn a_reused_pid_is_not_taken_for_the_process() {
         assert_eq!(pass.reason(name), Some("process 4242 has ended (its PID now belongs to another process)"));
     }
     fake.end_process();
-    assert_eq!(Pass::of(&mut set).reason("process.cpu_time"), Some("process 4242 has ended"), "a new reason is reported");
+    assert_eq!(
+        Pass::of(&mut set).reason("process.cpu_time"),
+        Some("process 4242 has ended"),
+        "a new reason is reported"
+    );
 }
 
 /// A child that is killed and collected when the test is over, however it ends.
