@@ -1,12 +1,12 @@
-//! Puts what Python programs are watched with into the binary: the package `gnntop`, and in a release build the native part
-//! that it calls. So `gnntop run -- python train.py` needs nothing in the program's environment.
+//! Embeds what it takes to watch Python programs: the package `gnntop`, and in a release build the native part that it
+//! calls. So `gnntop run -- python train.py` needs nothing in the program's environment.
 //!
-//! The native part is a crate of its own and a library of C, which Cargo cannot yet make a binary depend on; it is built by a second
-//! Cargo with a target folder of its own. A development build leaves that out: `run` then takes the library beside the
+//! The native part is a crate of its own and a library of C, which Cargo cannot yet make a binary depend on; a second
+//! Cargo builds it, with its own target folder. A development build skips that: `run` then takes the library beside the
 //! program, which `cargo build -p gnntop-python` puts there.
 //!
-//! `GNNTOP_NATIVE_LIBRARY` names a library to carry in the place of one built here. Where the sources are not beside this
-//! crate, nothing is carried, and `run` says how to get it.
+//! `GNNTOP_NATIVE_LIBRARY` names a library to embed instead of one built here. If the sources are not beside this
+//! crate, nothing is embedded, and `run` says how to get it.
 #![allow(clippy::print_stdout, reason = "this is how a build script talks to Cargo")]
 
 use std::env;
@@ -27,7 +27,7 @@ fn main() -> Result<()> {
         files.sort();
     }
     println!("cargo::rerun-if-changed=build.rs");
-    // Not the folder: what Python compiles into it would have everything built anew.
+    // Not the folder: Python's compiled files in it would trigger a full rebuild.
     for file in &files {
         println!("cargo::rerun-if-changed={}", file.display());
     }
@@ -52,7 +52,7 @@ fn find_python(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// The native part, built or given; `None` where there is none to carry.
+/// The native part, built or given; `None` if there is none to embed.
 fn native_part(root: &Path) -> Result<Option<PathBuf>> {
     if let Some(library) = env::var_os("GNNTOP_NATIVE_LIBRARY").filter(|library| !library.is_empty()) {
         return Ok(Some(fs::canonicalize(library)?));
@@ -73,14 +73,14 @@ fn native_part(root: &Path) -> Result<Option<PathBuf>> {
     ] {
         println!("cargo::rerun-if-changed={sources}");
     }
-    // Python is linked with glibc nearly everywhere, and cannot load what is linked statically with musl.
+    // Python is nearly always linked with glibc, and cannot load a library that is linked statically with musl.
     let target = env::var("TARGET")?.replace("-musl", "-gnu");
     let out = PathBuf::from(env::var("OUT_DIR")?).join("python");
     let mut build = Command::new(env::var("CARGO")?);
     build.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--release", "--target", &target]);
     build.arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(&out);
     build.args(["--", "-C", "strip=symbols"]);
-    // What is set for this crate is not meant for the other.
+    // Settings for this crate are not meant for the other.
     for (name, _) in
         env::vars().filter(|(name, _)| name.starts_with("CARGO_FEATURE_") || name.starts_with("CARGO_CFG_"))
     {
@@ -92,12 +92,12 @@ fn native_part(root: &Path) -> Result<Option<PathBuf>> {
         return Ok(Some(library));
     }
     println!(
-        "cargo::warning=the native part for Python was not built: of Python programs only the hardware will be seen"
+        "cargo::warning=the native part for Python was not built: Python programs will show only hardware readings"
     );
     Ok(None)
 }
 
-/// What the binary is compiled with: each file's path and bytes, and the library's.
+/// The file compiled into the binary: each file's path and bytes, and the library's.
 fn carried(python: &Path, files: &[PathBuf], native: Option<&Path>) -> Result<String> {
     let mut text = String::from("static FILES: &[(&str, &[u8])] = &[\n");
     for file in files {

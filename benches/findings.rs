@@ -1,7 +1,7 @@
-//! What looking for findings costs: `cargo bench --bench findings [-- thousands of steps]`.
+//! The cost of looking for findings: `cargo bench --bench findings [-- thousands of steps]`.
 //!
-//! Makes a store of so many steps (1,000,000 if not said) with four phases, varying batches, spikes and marks, and
-//! prints the median time of five looks at all of it, and at the newest 8,192 steps as a running session's.
+//! Makes a store of this many steps (default 1,000,000) with four phases, varying batches, spikes and marks, and prints
+//! the median time of five searches in all of it, and in the newest 8,192 steps as in a running session.
 #![allow(missing_docs, clippy::print_stdout)]
 
 use std::hint::black_box;

@@ -1,9 +1,9 @@
 //! How fast recordings open, are read and are written: `cargo bench --bench recordings [-- millions of spans]`.
 //!
-//! Writes a recording of so many spans (default 10 million) into a temporary file, in blocks of 20 ms as a session
-//! has them, then merges it with the recorder, with chunks and without, opens it as the screen does, reports on it with the
-//! binary, from summaries and exactly, and exports it where it has less than 20 million.
-//! Prints medians of five passes, of wall time; the report's memory is its peak over the whole process.
+//! Writes a recording of this many spans (default 10 million) into a temporary file, in blocks of 20 ms like a
+//! session's, then merges it with the recorder, with chunks and without, opens it as the screen does, reports on it
+//! with the binary, from summaries and exactly, and exports it if it has less than 20 million. Prints medians of five
+//! passes, of wall time; the report's memory is its peak over the whole process.
 #![allow(missing_docs, clippy::print_stdout, clippy::expect_used)]
 
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ use gnntop_wire::{
 
 const PASSES: usize = 5;
 const SPANS_A_STEP: u64 = 20;
-/// What the screen gives a source at a time.
+/// The time that the screen gives a source at once.
 const BUDGET: Duration = Duration::from_millis(15);
 
 fn main() {
@@ -100,7 +100,7 @@ fn go_to_end(path: &Path) {
     assert!(store.steps().total() > 0);
 }
 
-/// Runs the binary and gives its peak memory, 0 where the system does not tell.
+/// Runs the binary and returns its peak memory; 0 if the system does not report it.
 fn report(path: &Path, options: &[&str]) -> u64 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gnntop"));
     let child = command

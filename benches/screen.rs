@@ -1,8 +1,8 @@
-//! What a key costs: `cargo bench --bench screen [-- steps]`, with 1,000,000 steps.
+//! The cost of a key: `cargo bench --bench screen [-- steps]`, with 1,000,000 steps.
 //!
-//! Fills a store with so many steps of four phases and 40 signals ten times a second, then presses a key and draws the whole screen, for every view and
-//! for the whole run in view, at 120x40 and at 300x100. Prints the median and the worst of 50 such frames, and the memory
-//! that the store took.
+//! Fills a store with this many steps of four phases and 40 signals ten times a second, then presses a key and draws
+//! the whole screen, for every view and for the whole run in view, at 120x40 and at 300x100. Prints the median and the
+//! worst of 50 such frames, and the memory that the store took.
 #![allow(missing_docs, clippy::print_stdout, clippy::expect_used)]
 
 use std::time::Instant;
@@ -74,7 +74,7 @@ fn press(app: &mut App, keys: &[Key]) {
     });
 }
 
-/// Presses the keys and draws, so many times.
+/// Presses the keys and draws, this many times.
 fn frames(what: &str, app: &mut App, keys: &[Key], (width, height): (u16, u16)) {
     let theme = Theme::new(ColorDepth::True, false);
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
@@ -143,7 +143,7 @@ fn fill(app: &mut App, steps: u64) {
     }
 }
 
-/// Signals of every core, as they are on a machine of 40.
+/// Signals of every core, as on a machine with 40.
 fn signal(id: u32) -> Definition {
     Definition::Signal {
         id: SignalId(id),
@@ -162,7 +162,7 @@ fn push(block: &mut BlockEncoder, out: &mut Vec<u8>, event: Event) {
     }
 }
 
-/// Memory of this process, where the system tells.
+/// Memory of this process, if the system reports it.
 fn rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,9 +1,9 @@
 //! How fast a stream becomes a store: `cargo bench --bench store [-- millions of spans]`.
 //!
-//! Encodes a training run in memory (steps of 20 spans: 4 phases, 16 spans inside them; a loader thread with one
-//! span a step), then reads it three times: decoding alone, into a store, and into a store with its report.
-//! Prints the median of five passes as nanoseconds of CPU time a span (of wall time where the system does not tell),
-//! and the memory that the store took.
+//! Encodes a training run in memory (steps of 20 spans: 4 phases, 16 spans inside them; a loader thread with one span a
+//! step), then reads it three times: decoding alone, into a store, and into a store with its report. Prints the median
+//! of five passes as nanoseconds of CPU time per span (wall time if the system does not report it), and the memory that
+//! the store took.
 #![allow(missing_docs, clippy::print_stdout, clippy::expect_used)]
 
 use std::hint::black_box;
@@ -130,18 +130,18 @@ fn push(encoder: &mut BlockEncoder, out: &mut Vec<u8>, event: Event) {
     }
 }
 
-/// CPU time of this thread, where the system tells.
+/// CPU time of this thread, if the system reports it.
 fn cpu_ns() -> Option<u64> {
     std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
 
-/// Makes the peak start anew from the memory held now, and gives that.
+/// Resets the peak to the memory held now, and returns that.
 fn reset_peak_rss() -> Option<u64> {
     std::fs::write("/proc/self/clear_refs", "5").ok()?;
     peak_rss_bytes()
 }
 
-/// Most memory this process held since the last reset, where the system tells.
+/// Peak memory of this process since the last reset, if the system reports it.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,9 +1,9 @@
-//! What watching costs: `cargo bench --bench viewer`.
+//! The cost of watching: `cargo bench --bench viewer`.
 //!
 //! 1. CPU of a viewer in a terminal of 120x40 that follows 100,000 spans a second, and of one that follows a program
 //!    at rest, in percent of a core.
-//! 2. Throughput of a training of 5 ms steps with 20 spans each while a viewer follows it, against the same training
-//!    with none: slices alternate in the order ABBA, the figure is the median over pairs.
+//! 2. Throughput of a run with 5 ms steps of 20 spans each while a viewer follows it, against the same run without:
+//!    slices alternate in the order ABBA, the figure is the median over pairs.
 //! 3. CPU and memory of a viewer of a run of 64 ranks with 1,000 spans a second each, in the overview and in the view of the
 //!    ranks. `cargo bench --bench viewer -- ranks` does only this.
 #![allow(missing_docs, clippy::print_stdout, clippy::expect_used)]
@@ -53,12 +53,12 @@ fn many_ranks() {
 
 /// Ranks of the simulated run.
 const RANKS: u32 = 64;
-/// Time between two writes of a rank, as the drain thread of a program has it.
+/// Time between two writes of a rank, as in a program's drain thread.
 const DRAIN: Duration = Duration::from_millis(20);
 /// Spans of a rank between two writes.
 const SPANS: u64 = 20;
 
-/// The sessions of a run, all written by this thread: what 64 processes would do would take the machine that is measured.
+/// The sessions of a run, all written by this thread: 64 processes would take up the measured machine.
 struct ManyRanks {
     ranks: Vec<(File, BlockEncoder)>,
     _locks: Vec<File>,
@@ -83,7 +83,7 @@ impl ManyRanks {
         Self { ranks, _locks: locks, start: Instant::now(), next: Duration::ZERO, step: 0 }
     }
 
-    /// Writes what the ranks would in this time.
+    /// Writes what the ranks would write in this time.
     fn publish(&mut self, time: Duration) {
         let end = self.start.elapsed() + time;
         while self.next < end {
@@ -207,7 +207,7 @@ fn watched_from_now(dir: &Path) -> (Viewer, (Instant, f64)) {
     (viewer, before)
 }
 
-/// The program in a terminal of its own.
+/// The program in its own terminal.
 struct Viewer {
     child: Box<dyn Child + Send + Sync>,
     keyboard: Box<dyn Write + Send>,
@@ -265,7 +265,7 @@ impl Drop for Viewer {
     }
 }
 
-/// Publishes so many spans a second, in steps of [`SPANS_A_STEP`].
+/// Publishes this many spans per second, in steps of [`SPANS_A_STEP`].
 fn busy(time: Duration, spans_per_s: u64) {
     let step_time = Duration::from_nanos(1_000_000_000 * SPANS_A_STEP / spans_per_s);
     let (start, mut next) = (Instant::now(), Instant::now());

@@ -4,9 +4,10 @@ and has CodeCarbon's own reader and pandas read gnntop's emissions.csv back.
 
 usage: beside-codecarbon.py [--venv DIR] [--region CAN] [--steps 60] [TRAINING...]
 
-gnntop is target/release/gnntop, or what the variable GNNTOP names; TRAINING is what it trains, `pna` if nothing is named.
-CodeCarbon comes from PyPI into --venv (about 250 MB), once; where that cannot be, the script says why and ends with 0. It
-reads the machine every second, offline, in machine mode: it knows no other that follows another process.
+gnntop is target/release/gnntop, or the program named by the variable GNNTOP; TRAINING is what it trains, by default
+`pna`. CodeCarbon is installed from PyPI into --venv (about 250 MB), once; if that is impossible, the script says why
+and ends with 0. It reads the machine every second, offline, in machine mode, its only mode that follows another
+process.
 """
 import argparse, json, os, subprocess, sys, tempfile, venv
 
@@ -24,7 +25,7 @@ def options():
 
 
 def python_with_codecarbon(folder):
-    """The interpreter of an environment that has it; None, with a word on why, where there can be none."""
+    """The interpreter of an environment that has it; None, with the reason printed, if that is impossible."""
     python = os.path.join(folder, "bin", "python")
     check = [python, "-c", f"import codecarbon; assert codecarbon.__version__ == '{VERSION}'"]
     if os.path.exists(python) and subprocess.run(check, capture_output=True).returncode == 0:
@@ -95,7 +96,7 @@ def table(theirs, energy):
 
 
 def reasons(theirs, energy):
-    """Why the two differ, from what each of them says it does."""
+    """Why the two differ, from their own descriptions."""
     print("\nwhy they differ")
     for what, mode in zip(theirs["hardware"], theirs["modes"]):
         print(f"  CodeCarbon: {what}{', by ' + mode if mode else ''}")

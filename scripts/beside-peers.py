@@ -3,10 +3,10 @@
 
 usage: beside-peers.py --peers DIR --pyg PYTHON --dgl PYTHON --graph DIR --images FILE --cora DIR [--repeats 3] [ROW...]
 
---peers holds the scripts pna.py, gcn_cora.py, sampled.py and vig.py, which print one JSON line each; --pyg and --dgl are
-Python interpreters that have the libraries. Rows: pna gcn sage gat vig (all of them if none is named). Each row runs ours,
-theirs, ours, theirs, ... and shows medians of the step time and the largest resident memory of either. gnntop is
-target/release/gnntop, or what the variable GNNTOP names.
+--peers holds the scripts pna.py, gcn_cora.py, sampled.py and vig.py, which print one JSON line each; --pyg and --dgl
+are Python interpreters that have the libraries. Rows: pna gcn sage gat vig (all of them if none is named). Each row
+runs ours, theirs, ours, theirs, ... and shows medians of the step time and the largest resident memory of either.
+gnntop is target/release/gnntop, or the program named by the variable GNNTOP.
 """
 import argparse, json, os, resource, statistics, subprocess, sys, tempfile
 
@@ -38,7 +38,7 @@ def rows(a):
 
 
 def run(command, environment):
-    """Runs it, and returns what it printed and its peak resident memory in MiB."""
+    """Runs it, and returns its output and its peak resident memory in MiB."""
     done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment})
     printed = done.stdout.read()
     _, status, usage = os.wait4(done.pid, 0)

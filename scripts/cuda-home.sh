@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A CUDA 13.0 compiler without a CUDA installation, a GPU, a driver or root: about 100 MB from PyPI, 300 MB on disk.
 #
-#   scripts/cuda-home.sh DIR                    make DIR a CUDA home, if it is none yet
+#   scripts/cuda-home.sh DIR                    make DIR a CUDA home, unless it is one
 #   scripts/cuda-home.sh DIR COMMAND [ARG...]   then run COMMAND with everything set for a build with `--features cuda`
 #
 # Needs Python 3 with venv, and gcc. Later versions of the compiler write kernels that older drivers refuse.
@@ -25,7 +25,7 @@ if [ ! -e "$home/complete" ]; then
     wheels=$(realpath "$home"/venv/lib/python3*/site-packages/nvidia/cu13)
     for part in bin include nvvm; do ln -sfn "$wheels/$part" "$home/$part"; done
     mkdir -p "$home/lib64"
-    # Names for the linker to find. Nothing is taken from them: the libraries are opened at run time.
+    # Names for the linker to find. They are not used: the libraries are opened at run time.
     for library in cuda nvrtc curand cublas cublasLt; do
         gcc -shared -o "$home/lib64/lib$library.so" -x c /dev/null
     done
@@ -44,6 +44,6 @@ export CUDARC_CUDA_VERSION=13000 NVCC_APPEND_FLAGS=--compress-mode=size
 # The GPU the kernels are compiled for: 90 is Hopper (H100, H200), 80 is A100, 89 is RTX 40.
 export CUDA_COMPUTE_CAP=${CUDA_COMPUTE_CAP:-90}
 export RUSTC_WRAPPER=$here/cuda-rustc.sh
-# What is built here differs from what is built without: it must not share files.
+# These builds differ from builds without CUDA: they must not share files.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/../target/cuda}
 exec "$@"

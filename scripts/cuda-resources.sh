@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Compiles every kernel of workloads/kernels for one GPU and prints what it takes of a multiprocessor: registers a
-# thread, the share of the multiprocessor's threads that can then be there at once (blocks of 256, 65,536 registers and
-# 2048 threads, as sm_80 and sm_90 have them), shared memory of a block, and bytes of local memory a thread, which is
-# slow (spilled registers, arrays). Fails where there is any.
+# Compiles every kernel of workloads/kernels for one GPU and prints what it takes of a multiprocessor: registers per
+# thread, the share of the multiprocessor's threads that can then be resident (blocks of 256, 65,536 registers and 2048
+# threads, as sm_80 and sm_90 have them), shared memory of a block, and bytes of local memory a thread, which is slow
+# (spilled registers, arrays). Fails where there is any.
 #
 #   scripts/cuda-home.sh DIR scripts/cuda-resources.sh [sm_90]
 set -euo pipefail

@@ -15,7 +15,7 @@ def text(name):
 
 
 def ours(name):
-    """Step time (p50) in ms, items a second, and the peak of the device's memory in MiB, as far as the report has them."""
+    """Step time (p50) in ms, items per second, and the device's peak memory in MiB, as far as the report has them."""
     file = results / f"{name}.json"
     try:
         report = json.loads(file.read_text())
@@ -67,7 +67,7 @@ def kernels():
 
 
 def publishing():
-    """The median epochs that GCN tells, with publishing and without."""
+    """The median epochs that GCN reports, with and without publishing."""
     epochs = {}
     for file in sorted(results.glob("publish-*-*.log")):
         told = re.search(r"epoch ([\d.]+) ms \(p95", file.read_text(errors="replace"))

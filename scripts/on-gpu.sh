@@ -24,7 +24,7 @@ usage() {
 geometric="torch_geometric==2.8.1 aiohttp aiosignal aiohappyeyeballs attrs frozenlist multidict propcache yarl idna fsspec jinja2
     markupsafe psutil pyparsing requests urllib3 certifi charset-normalizer tqdm xxhash typing_extensions"
 
-# What is built, and carried compressed: much of it is kernels of candle's that are not used.
+# The builds, carried compressed: much of their size is candle's kernels that are not used.
 programs="gnntop cuda-test nccl-test device-bench"
 
 # The path of the newest program that cargo built for a test or benchmark.
@@ -43,7 +43,8 @@ pack() {
     for program in $programs; do strip "$target/$program" && gzip -9 --force "$target/$program"; done
     cp "$here/on-gpu.sh" "$here/on-gpu.py" "$here/peer-on-gpu.py" "$target/"
     if [ -n "$cora" ]; then mkdir -p "$target/cora" && cp "$cora"/cora.*.tsv "$target/cora/"; fi
-    # PyTorch Geometric is Python alone, some of what it needs is not: for each Python that may be there. PyTorch is there already.
+    # PyTorch Geometric is pure Python, but some of its requirements are not: for each Python that may be there. PyTorch
+    # is already installed.
     for python in 3.10 3.11 3.12 3.13; do
         python3 -m pip download --quiet --disable-pip-version-check --dest "$target/wheels" --no-deps --only-binary=:all: \
             --python-version "$python" --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 --platform manylinux2010_x86_64 \
@@ -62,7 +63,7 @@ one() {
     if [ "$status" != 0 ]; then echo "   status $status after $((SECONDS - begin)) s: $(tail -n 1 "$results/$name.log")"; fi
 }
 
-# A training of ours, recorded, with its report.
+# One of our training runs, recorded, with its report.
 ours() {
     local name=$1 seconds=$2
     shift 2
@@ -88,7 +89,7 @@ prepare() {
     local wheels
     wheels=$(python3 -c 'import nvidia; print(":".join(p + "/" + d + "/lib" for p in nvidia.__path__ for d in ("cu13", "cublas", "curand", "cuda_nvrtc", "nccl")))' 2>/dev/null || true)
     export LD_LIBRARY_PATH="$wheels:/usr/local/cuda/lib64:/usr/local/nvidia/lib64:${LD_LIBRARY_PATH:-}"
-    # What the driver compiles of the kernels is kept, so that only the first run waits for it.
+    # The driver's compiled kernels are kept, so that only the first run waits for them.
     export CUDA_CACHE_PATH="$results/cache" CUDA_CACHE_MAXSIZE=4294967296
     python=python3
     if [ -x "$results/venv/bin/python" ]; then python="$results/venv/bin/python"
@@ -99,7 +100,7 @@ prepare() {
     fi
 }
 
-# The parts, in the order of what is missed most if the time runs out.
+# The parts, the most important first in case the time runs out.
 parts="tests kernels pna gcn sage gat vig ranks publish sanitize"
 
 tests() { one device-test "$long" "$here/cuda-test" --nocapture; }
@@ -145,8 +146,8 @@ ranks() {
     done
 }
 
-# Publishing on and off, in the order ABBA, by the median epoch that GCN tells of itself: its steps are the shortest. And
-# what a step costs where the device is waited for after every span, if this gnntop has the option.
+# Publishing on and off, in the order ABBA, by the median epoch that GCN reports: its steps are the shortest. And the
+# cost of a step if it waits for the device after every span, if this gnntop has the option.
 publish() {
     local turn=0 options="gcn --mode compiled --recipe study --runs 1 --epochs $overhead_steps"
     for state in on off off on on off off on; do
@@ -159,7 +160,7 @@ publish() {
     fi
 }
 
-# Accesses out of bounds and races, where CUDA's tool is there.
+# Accesses out of bounds and races, if CUDA's tool is installed.
 sanitize() {
     if ! command -v compute-sanitizer >/dev/null; then echo "sanitizer: compute-sanitizer is not here" >"$results/sanitizer.log"; return; fi
     for tool in memcheck racecheck; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is to build on systems other than Linux, by the system this runs on: the stream everywhere, the viewer on Unix.
+# What must build on systems other than Linux, by the system this runs on: the stream everywhere, the viewer on Unix.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo check -p gnntop-wire --all-targets

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what a release consists of, into one folder: a tarball with program, completions and manual pages, for each of the full
-# program and the viewer alone; a Debian package and an SBOM if their tools are installed; and checksums of all.
+# Builds the parts of a release into one folder: a tarball with program, completions and manual pages, for each of the
+# full program and the viewer alone; a Debian package and an SBOM if their tools are installed; and checksums of all.
 #
 #   scripts/package.sh [FOLDER]        default target/packages
 #   scripts/package.sh --test [FOLDER] and unpacks each tarball and runs its program

@@ -3,10 +3,10 @@
 
 usage: perfetto-read-back.py [--trace-processor PATH] [--schema-only] RECORDING...
 
-Needs the Python package perfetto. First every packet is read by Perfetto's schema, which is part of it: no unknown field, and
-the recording's slices, instants and values in number and time. Then trace_processor_shell counts and adds them up by SQL; the
-package downloads it unless --trace-processor names one, and --schema-only does without. gnntop is target/release/gnntop, or
-what the variable GNNTOP names. Ends with 1 at the first difference.
+Needs the Python package perfetto. First every packet is read by Perfetto's schema, which is part of it: no unknown
+field, and the recording's slices, instants and values in number and time. Then trace_processor_shell counts and adds
+them up by SQL; the package downloads it unless --trace-processor names one, and --schema-only does without. gnntop is
+target/release/gnntop, or the program named by the variable GNNTOP. Ends with 1 at the first difference.
 """
 import argparse, collections, json, os, subprocess, sys, tempfile
 
@@ -18,7 +18,7 @@ def export(recording, form, path):
 
 
 def expected(path):
-    """What is in the recording: number and time in ns of slices by name, instants, values by name."""
+    """The recording's content: number and time in ns of slices by name, instants, values by name."""
     slices, instants, values = collections.defaultdict(lambda: [0, 0]), 0, collections.Counter()
     for line in open(path, encoding="utf-8"):
         event = json.loads(line)

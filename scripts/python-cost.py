@@ -47,7 +47,7 @@ from typing import IO, Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 TRAININGS = REPOSITORY / "python/benches/trainings.py"
-# Steps of a turn, and turns that warm up.
+# Steps per turn, and warm-up turns.
 STEPS = {"mlp": 250, "pna": 1, "gcn": 20, "gcn-compiled": 20, "span": 5}
 WARM_UP = 3
 PHASES = ("data wait", "zero_grad", "forward", "loss", "backward", "optimizer")
@@ -56,7 +56,7 @@ MARK = f"GNNTOP_COST={uuid.uuid4()}"
 
 
 def main() -> None:
-    """Measures the loops that are asked for."""
+    """Measures the requested loops."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument(
         "loops", nargs="*", metavar="LOOP", default=[*STEPS, "toggled", "traced", "stalled", "profiled"]
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
     parser.add_argument("--stacks", type=int, default=0, metavar="N")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that child processes end, too
     for loop in arguments.loops:
         if loop == "profiled":
             compare_with_profiler(arguments.gnntop)
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 class Runner:
-    """A training that waits for its turns."""
+    """A training program that waits for its turns."""
 
     def __init__(self, command: list[str], folder: Path) -> None:
         self.turns = folder / "turns"
@@ -96,7 +96,7 @@ class Runner:
         self.done: IO[str]
 
     def connect(self) -> None:
-        """Waits until the training is there: it opens the first pipe, then the second."""
+        """Waits for the training program, which opens the first pipe, then the second."""
         while True:
             try:
                 self.go = os.fdopen(os.open(f"{self.turns}.go", os.O_WRONLY | os.O_NONBLOCK), "w")
@@ -112,7 +112,7 @@ class Runner:
             sys.exit(f"{self.process.args!r} ended:\n{(self.turns.parent / 'said').read_text()[-2000:]}")
 
     def turn(self, steps: int) -> dict[str, Any]:
-        """Has it take so many steps."""
+        """Makes it take this many steps."""
         print(steps, file=self.go, flush=True)
         answer = self.done.readline()
         if not answer:
@@ -121,7 +121,7 @@ class Runner:
         return dict(json.loads(answer))
 
     def end(self) -> None:
-        """Lets it end by itself, as its loop does when nothing more is asked for."""
+        """Lets it end by itself, as its loop does without further requests."""
         self.go.close()
         self.done.close()
         try:
@@ -132,7 +132,7 @@ class Runner:
 
 
 def start(command: list[str], folder: Path, said: IO[bytes], **extra: str) -> subprocess.Popen[bytes]:
-    """Starts a command whose processes can be told by their environment."""
+    """Starts a command whose processes can be recognised by their environment."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GNNTOP")}
     name, _, value = MARK.partition("=")
     environment.update(
@@ -150,7 +150,7 @@ def start(command: list[str], folder: Path, said: IO[bytes], **extra: str) -> su
 
 
 def end_leftovers() -> None:
-    """Ends what those that were started have left running, such as TraceML's aggregator, and nothing else."""
+    """Ends the processes that started commands have left running, such as TraceML's aggregator, and nothing else."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             is_ours = MARK.encode() in (entry / "environ").read_bytes().split(b"\0")
@@ -161,7 +161,7 @@ def end_leftovers() -> None:
 
 
 def ways(loop: str, gnntop: Path, stacks: int) -> dict[str, list[str]]:
-    """The ways to start a loop, by what they are called; with stacks as many a second, if any."""
+    """The ways to start a loop, by name; with this many stacks per second, if any."""
     command = [sys.executable, str(TRAININGS), loop]
     found = {
         "alone": command,
@@ -225,7 +225,7 @@ def print_added(taken: dict[str, list[float]]) -> None:
 
 
 def more_than(values: list[float], others: list[float]) -> str:
-    """By how much these are longer than the others of the same rounds."""
+    """How much longer these are than the others of the same rounds."""
     added = [value - without for value, without in zip(values, others, strict=True)]
     shares = [100 * more / without for more, without in zip(added, others, strict=True)]
     line = f"   {statistics.median(added):+.1f} us ({quartiles(added)}; median within {interval(added)})"
@@ -251,7 +251,7 @@ def launch(
     for runner in runners.values():
         for _ in range(WARM_UP):
             runner.turn(STEPS[loop])
-    # Few steps have a stack taken, and a median would not notice them.
+    # Few steps have a stack taken, and a median would not show them.
     usual = statistics.fmean if "with stacks" in started else statistics.median
     order, last = list(runners), {}
     for _ in range(rounds):
@@ -312,7 +312,7 @@ def quartiles(values: list[float]) -> str:
 
 
 def interval(values: list[float]) -> str:
-    """Where the median lies with 95 %: between two of the values, as the binomial distribution has it."""
+    """The 95 % interval of the median: between two of the values, by the binomial distribution."""
     half = 0.98 * math.sqrt(len(values))
     low, high = math.floor(len(values) / 2 - half), math.ceil(len(values) / 2 + half)
     ordered = sorted(values)
@@ -323,7 +323,7 @@ def interval(values: list[float]) -> str:
 
 
 def compare_with_profiler(gnntop: Path) -> None:
-    """Prints how far gnntop's phases lie from torch.profiler's of the same steps; within 3 % or 20 us is the target."""
+    """Prints how far gnntop's phases are from torch.profiler's of the same steps; the target is 3 % or 20 us."""
     program = str(gnntop.resolve())
     with tempfile.TemporaryDirectory() as folder:
         watched, rows = recorded("profiled", Path(folder), program)
@@ -336,7 +336,7 @@ def compare_with_profiler(gnntop: Path) -> None:
 
 
 def recorded(training: str, folder: Path, program: str) -> tuple[Any, list[dict[str, str]]]:
-    """Runs a training that writes its result itself under gnntop; gives that, and the rows that gnntop has recorded."""
+    """Runs a loop that writes its own result under gnntop; returns that, and the rows that gnntop recorded."""
     found = profile(training, folder, [program, "run", "--plain", "--record", "run.gnntop", "--"])
     command = [program, "export", "--to", "csv", "run.gnntop"]
     table = subprocess.run(command, cwd=folder, capture_output=True, check=True)
@@ -344,7 +344,7 @@ def recorded(training: str, folder: Path, program: str) -> tuple[Any, list[dict[
 
 
 def profile(training: str, folder: Path, prefix: list[str], **extra: str) -> Any:
-    """Runs a training that writes its result itself; gives its times, by what they were measured with and by phase."""
+    """Runs a loop that writes its own result; returns its times, by the tool that measured them and by phase."""
     result = folder / training
     with (folder / "said").open("wb") as said:
         start(
@@ -370,12 +370,12 @@ def seen_by_gnntop(rows: list[dict[str, str]], phase: str) -> list[float]:
 
 
 def differences(ours: list[float], theirs: list[float]) -> list[float]:
-    """By how much ours are longer."""
+    """How much longer ours are."""
     return [own - there for own, there in zip(ours, theirs, strict=True)]
 
 
 def print_difference(phase: str, off: list[float], theirs: list[float], without: list[float]) -> None:
-    """By how much gnntop's times are longer, by how much they are without gnntop, and how many are close."""
+    """Prints how much longer gnntop's times are, how much without gnntop, and how many are close."""
 
     def close(cost: float) -> int:
         return sum(1 for more, time in zip(off, theirs, strict=True) if abs(more - cost) <= max(20, 0.03 * time))

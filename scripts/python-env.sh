@@ -3,16 +3,16 @@
 # torch from PyPI for x86-64 is linked against CUDA's libraries and does not load without them.
 #
 #   scripts/python-env.sh            makes it if need be, and prints its path
-#   scripts/python-env.sh --path     only prints its path; fails where it is not complete
+#   scripts/python-env.sh --path     only prints its path; fails if it is not complete
 #
-# GNNTOP_PYTHON_ENV  where it lies (default ~/.cache/gnntop/python-env)
+# GNNTOP_PYTHON_ENV  where it is (default ~/.cache/gnntop/python-env)
 # PYTHON             the Python to make it with (default python3)
-# TORCH              another release of torch, such as 2.3.1 (with a GNNTOP_PYTHON_ENV of its own)
+# TORCH              another release of torch, such as 2.3.1 (with its own GNNTOP_PYTHON_ENV)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 home=${GNNTOP_PYTHON_ENV:-$HOME/.cache/gnntop/python-env}
 list=python/tests/requirements.txt
-# Complete is an environment made from the list as it is now.
+# An environment is complete if it was made from the current list.
 wanted=$(cat "$list" - <<<"torch ${TORCH:-newest}" | cksum)
 
 is_complete() { [ "$(cat "$home/complete" 2>/dev/null)" = "$wanted" ]; }
@@ -27,7 +27,7 @@ if ! is_complete; then
     mkdir -p "$(dirname "$home")"
     [ -x "$home/bin/python" ] || "${PYTHON:-python3}" -m venv "$home"
     "$home/bin/pip" install --quiet --no-cache-dir ${TORCH:+"torch==$TORCH"} --requirement "$list" >&2
-    # DGL stands on PyPI in releases older than most of torch's: without its dependencies, and only where it can be had.
+    # DGL's releases on PyPI are older than most of torch's: without its dependencies, and only if available.
     "$home/bin/pip" install --quiet --no-cache-dir --no-deps dgl==1.1.3 >&2 || echo "DGL: no wheel for this Python" >&2
     echo "$wanted" >"$home/complete"
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a Python program that never imports torch pays for starting under `gnntop run`: the environment of such a program, with
-# and without, in turn. Prints the median of each and the difference, in milliseconds. The target is 15.
+# The startup cost under `gnntop run` of a Python program that never imports torch: the environment of such a program,
+# with and without, in turn. Prints the median of each and the difference, in milliseconds. The target is 15.
 #
 #   scripts/python-startup.sh [ROUNDS]
 #

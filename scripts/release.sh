@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything for a tagged release, tries it, and makes a draft release of it; a person looks at the draft and publishes it.
-# Nothing is uploaded to crates.io or PyPI. scripts/release-tools.sh installs what it needs.
+# Builds everything for a tagged release, tests it, and makes a draft release of it; a person reviews the draft and
+# publishes it. Nothing is uploaded to crates.io or PyPI. scripts/release-tools.sh installs what it needs.
 #
 #   scripts/release.sh v0.2.0            as CI runs it; needs GitHub's `gh` with a token
 #   scripts/release.sh v0.2.0 --no-draft only builds and tries
@@ -22,6 +22,6 @@ TARGET=aarch64-unknown-linux-gnu scripts/wheel.sh "$out"
 rm "$out/SHA256SUMS"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
 [ "${2:-}" = --no-draft ] && exit
-# The changelog's part on this version.
+# The changelog's section for this version.
 notes=$(sed -n "/^## \[$version\]/,/^## \[/p" CHANGELOG.md | grep -v '^## \[')
 gh release create "$tag" --draft --title "gnntop $version" --notes "$notes" "$out"/*

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Draws every picture in docs/screens from one recording of a training.
+# Draws every picture in docs/screens from one recording of a training run.
 #
 #     cargo build --release --example screenshot
 #     gnntop train pna --steps 300 --inject stall:130ms@every=40,mark=gc --inject faults:64MiB@every=37 --record tour.gnntop

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A long run with somebody watching: `gcn` at full rate with a viewer in a terminal, for an hour by default. Every minute says
-# what the training, the viewer and the session take; at the end, what a viewer that comes late sees, and how soon.
-# Needs Linux, `script` (util-linux) and a built gnntop. The figures are in docs/performance.md.
+# A long run with a viewer: `gcn` at full rate with a viewer in a terminal, for an hour by default. Reports every minute
+# what the run, the viewer and the session take; at the end, what a late viewer sees, and how soon. Needs Linux,
+# `script` (util-linux) and a built gnntop. The figures are in docs/performance.md.
 #
 #   scripts/soak.sh                     an hour
 #   scripts/soak.sh --minutes 10 --gnntop target/release/gnntop -- train pna
@@ -30,7 +30,7 @@ until [ -n "$(ls "$GNNTOP_DIR" 2>/dev/null)" ]; do
     kill -0 $training 2>/dev/null || { echo "soak.sh: the training ended:" >&2; tail -5 "$home/output" >&2; exit 1; }
     sleep 0.2
 done
-# A keyboard that nobody presses.
+# A keyboard that no one presses.
 mkfifo "$home/keys"
 sleep 1000000 >"$home/keys" &
 keys=$!

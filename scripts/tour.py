@@ -5,8 +5,8 @@
     gnntop train pna --steps 300 --inject stall:130ms@every=40,mark=gc --record tour.gnntop
     scripts/tour.py tour.gnntop -o docs/screens/tour.svg
 
-Each frame is a screen as `screenshot` draws it: the recording played up to a share of its time, then some keys. What several
-frames have in common is in the file once. A reader who prefers reduced motion sees the first frame.
+Each frame is a screen as `screenshot` draws it: the recording played up to a share of its time, then some keys. Parts
+that several frames share are in the file once. A reader who prefers reduced motion sees the first frame.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def runs(frames: frozenset[int]) -> list[tuple[int, int]]:
 
 
 def keyframes(name: str, frames: frozenset[int], starts: list[float]) -> str:
-    """A CSS animation that shows something in these frames alone. `starts` are percents, with 100 at the end."""
+    """A CSS animation that shows something only in these frames. `starts` are percents, with 100 at the end."""
     shown = [(starts[begin], starts[end]) for begin, end in runs(frames)]
     stops = [] if shown[0][0] == 0 else [(0.0, "hidden")]
     for begin, end in shown:

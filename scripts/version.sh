@@ -12,7 +12,7 @@ dotted=${old//./\\.}
 sed -i "/^\[workspace.package\]/,/^\[/s/^version = \"$dotted\"/version = \"$new\"/; /^gnntop-.*path = /s/version = \"$dotted\"/version = \"$new\"/" Cargo.toml
 sed -i "s/^__version__ = \"$dotted\"/__version__ = \"$new\"/" python/gnntop/__init__.py
 cargo update --workspace --offline --quiet
-# What is unreleased becomes this version.
+# The unreleased section becomes this version.
 sed -i "s/^## \[[^]]*\] - unreleased$/## [$new] - $(date --utc +%F)/; s/^## \[Unreleased\]$/## [$new] - $(date --utc +%F)/" CHANGELOG.md
 
 left=$(git grep --line-number --fixed-strings "version = \"$old\"" -- Cargo.toml '*/Cargo.toml' python/gnntop | grep gnntop || true)

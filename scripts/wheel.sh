@@ -4,11 +4,11 @@
 #   scripts/wheel.sh [FOLDER]              builds what is missing and writes the wheel into FOLDER (default target/wheels)
 #   scripts/wheel.sh --test [FOLDER]       and installs it into a fresh environment, where it must work
 #
-# GNNTOP_PROGRAM   a program that is built already, instead of target/release/gnntop
+# GNNTOP_PROGRAM   a program that is already built, instead of target/release/gnntop
 # TARGET           another target, such as aarch64-unknown-linux-gnu (default: this machine's); needs cargo-zigbuild
 #
-# Where cargo-zigbuild is installed (pip install cargo-zigbuild ziglang) the wheel runs from glibc 2.17 on. Otherwise it is
-# tagged with the glibc that its files ask for.
+# With cargo-zigbuild (pip install cargo-zigbuild ziglang) the wheel runs from glibc 2.17 on. Otherwise it is tagged
+# with the glibc that its files need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 GNNTOP_COMMIT=$(git rev-parse --short HEAD 2>/dev/null || true) && export GNNTOP_COMMIT

@@ -132,7 +132,7 @@ fn ranks_that_leave_out_a_meeting_or_are_not_there_end_the_training_with_one_lin
     }
     let said = train("stall:1ms@rank=2", "b.gnntop");
     assert!(
-        said.contains("--inject stall:1ms@rank=2 names a rank that is not there: there are ranks 0 to 1"),
+        said.contains("--inject stall:1ms@rank=2 names a rank that does not exist: there are ranks 0 to 1"),
         "{said}"
     );
 }
@@ -159,7 +159,7 @@ fn a_rank_out_of_memory_is_named_in_one_line_and_what_was_published_is_whole() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("gnntop: ")).collect();
     assert_eq!(told.len(), 1, "{ran:?}");
-    assert!(told[0].starts_with("gnntop: rank 1: it is out of memory: the system refuses "), "{ran:?}");
+    assert!(told[0].starts_with("gnntop: rank 1 is out of memory: the system refuses "), "{ran:?}");
     let report = sessions.run(["report", "sage"]);
     assert!(report.code == Some(0) && !report.err.contains("damaged"), "{report:?}");
     assert!(ranks().iter().zip(before).all(|(rank, before)| rank["steps"].as_u64() >= Some(before)), "{report:?}");
@@ -211,7 +211,7 @@ fn a_wrong_cause_is_told_with_the_right_ones() {
     let sessions = Sessions::new();
     let ran = sessions.run(["train", "pna", "--inject", "stal:1ms"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.err.contains("no cause is called \"stal\"; there is: stall, faults"), "{ran:?}");
+    assert!(ran.err.contains("there is no cause \"stal\"; use one of stall, faults"), "{ran:?}");
     let help = sessions.run(["train", "pna", "--help"]);
     assert!(help.out.contains("stall:130ms@every=40") && help.out.contains("slow-loader:6x"), "{help:?}");
 }

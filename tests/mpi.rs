@@ -1,5 +1,5 @@
 //! Ranks that are processes of MPI, and what becomes of a run when one of them is killed, stopped, slow, out of memory,
-//! started with other settings, on a machine whose clock is off, or on one that is gone. Where MPI or the rights are missing, tests say so and are skipped.
+//! started with different settings, on a machine whose clock is off, or on one that is gone. Where MPI or the rights are missing, tests say so and are skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 mod hosts;
@@ -177,7 +177,7 @@ fn a_rank_that_is_out_of_memory_ends_the_run_with_one_line_that_names_it_and_the
     assert_ne!(ran.code, Some(0), "{ran:?}");
     let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("gnntop: ")).collect();
     assert_eq!(told.len(), 1, "{ran:?}");
-    assert!(told[0].contains("gnntop: rank 1: it is out of memory: the system refuses "), "{ran:?}");
+    assert!(told[0].contains("gnntop: rank 1 is out of memory: the system refuses "), "{ran:?}");
     assert!(!ran.err.contains("Process received signal"), "no page of addresses: {ran:?}");
     is_whole(&sessions, &before);
 }
@@ -243,9 +243,9 @@ fn a_rank_that_is_started_with_other_settings_ends_the_run_with_both_of_them() {
         command.args(words).env("GNNTOP_DIR", sessions.path()).env_remove("GNNTOP").current_dir(sessions.path());
         let ran = Ran::of(&permissive(&mut command).output().unwrap());
         assert_ne!(ran.code, Some(0), "{ran:?}");
-        let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("other settings")).collect();
+        let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("different settings")).collect();
         assert_eq!(told.len(), 1, "{ran:?}");
-        let words = format!("rank 1 was started with other settings than rank 0: here {here}, there {there}");
+        let words = format!("rank 1 was started with different settings than rank 0: here {here}, there {there}");
         assert!(told[0].contains(&words), "{ran:?}");
     }
 }

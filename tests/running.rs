@@ -216,7 +216,7 @@ mod workloads {
         let small = ["--nodes", "600", "--edges", "6000", "--batch-size", "64", "--fanouts", "4,4", "--hidden", "8"];
         let ran = sessions.run([&["train", "sage", "--epochs", "1", "--ranks", "2"][..], &small].concat());
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert!(ran.err.contains("2 ranks of ") && ran.err.contains("seeds shared out among 2 ranks"), "{ran:?}");
+        assert!(ran.err.contains("2 ranks of ") && ran.err.contains("seeds, split between 2 ranks"), "{ran:?}");
         // Everything that the run's ranks published, by the run's name.
         assert_eq!(sessions.run(["record", "sage", "--last", "5m", "-o", "run.gnntop"]).code, Some(0));
         let report = sessions.run(["report", "run.gnntop"]);

@@ -1,10 +1,10 @@
-//! Compiles `kernels/*.cu` for GPUs, where the feature `cuda` asks for it, and tells the tests which files lie beside the
+//! Compiles `kernels/*.cu` for GPUs if the feature `cuda` is on, and lets the tests know which files are beside the
 //! repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The oldest GPUs that the kernels run on (A100); the driver compiles them for the one that is there.
+/// The oldest GPUs that the kernels run on (A100); the driver compiles them for the installed one.
 const ARCHITECTURE: &str = "-arch=compute_80";
 
 fn main() {
@@ -42,7 +42,7 @@ fn compile(nvcc: &str, file: &Path, out: &Path) {
     match Command::new(nvcc).args(options).arg(file).arg("-o").arg(target).status() {
         Ok(status) if status.success() => {}
         Ok(status) => fail(&format!("{nvcc} could not compile {}: {status}", file.display())),
-        Err(error) => fail(&format!("{nvcc} cannot be run ({error}); docs/cuda.md says how to get CUDA's compiler")),
+        Err(error) => fail(&format!("cannot run {nvcc} ({error}); see docs/cuda.md for CUDA's compiler")),
     }
 }
 

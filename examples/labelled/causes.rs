@@ -1,4 +1,4 @@
-//! The causes: for each what is done, what must be found, and what may be found beside because it is true as well.
+//! The causes: for each, what is done, what must be found, and what may also be found because it is true, too.
 
 use std::cell::RefCell;
 use std::fs;
@@ -25,9 +25,9 @@ static DENORMALS: Name = Name::counter("denormals");
 /// A run whose cause is known.
 pub struct Cause {
     pub name: &'static str,
-    /// Ids of the findings that must be there.
+    /// Ids of the findings that must be reported.
     pub expect: &'static [&'static str],
-    /// Ids of findings that are true too, and are neither asked for nor held against it.
+    /// Ids of findings that are also true, and are neither required nor counted as wrong.
     pub also: &'static [&'static str],
     /// Writes the recording.
     pub make: fn(&Path),
@@ -147,7 +147,7 @@ fn sized(i: u64, by: f64) -> Turn {
     Turn { backward_ms: 20.0 * size, batch, ..Turn::default() }
 }
 
-/// Epochs of so many steps, the last of which has this share of a batch.
+/// Epochs of this many steps, the last of which has this share of a batch.
 fn epochs_of(i: u64, steps: u64, share: f64) -> Turn {
     let share = if i % steps == steps - 1 { share } else { 1.0 };
     let part = |n: f64| Some((n * share) as u64);
@@ -159,7 +159,7 @@ fn busy(ms: f64) -> Turn {
     Turn { forward: Some(Box::new(move || spin(ms))), forward_ms: 9.0, ..Turn::default() }
 }
 
-/// Takes and gives back some memory in every step, too little for the system to notice.
+/// Allocates and frees some memory in every step, too little for the system to notice.
 fn buffers(i: u64) -> Turn {
     let bytes = 1000 * (1 + i % 7) as usize;
     Turn { forward: Some(Box::new(move || drop(black_box(vec![1u8; bytes])))), ..Turn::default() }
@@ -172,7 +172,7 @@ fn pause(name: &'static Name, ms: f64) -> Box<dyn FnOnce()> {
     })
 }
 
-/// Takes fresh pages from the system, writes to each, and gives them back.
+/// Takes fresh pages from the system, writes to each, and frees them.
 fn touch(bytes: usize) -> Box<dyn FnOnce()> {
     Box::new(move || drop(black_box(vec![1u8; bytes])))
 }
@@ -190,7 +190,7 @@ fn multiply(size: f32) {
     counter(&DENORMALS, if size < f32::MIN_POSITIVE { 400_000.0 } else { 0.0 });
 }
 
-/// A loader thread of its own that needs this long for a batch.
+/// A separate loader thread that needs this long for a batch.
 fn loader(path: &Path, ms: f64) {
     let session = session(path);
     let (sender, receiver) = sync_channel::<u64>(4);
@@ -214,7 +214,7 @@ fn loader(path: &Path, ms: f64) {
             let mut step = gnntop_probe::step(0);
             {
                 let _wait = span(&phase::DATA_WAIT);
-                // Looks without waiting first: whether one was ready is the depth of the queue.
+                // Polls without waiting first: whether one was ready is the depth of the queue.
                 ready = if receiver.try_recv().is_ok() { ready.max(1) } else { u64::from(receiver.recv().is_err()) };
                 counter(&QUEUE, ready as f64);
             }
@@ -232,7 +232,7 @@ fn loader(path: &Path, ms: f64) {
     });
 }
 
-/// Computes on every core while the training wants one.
+/// Computes on every core while the training loop wants one.
 fn contention(path: &Path) {
     let session = session(path);
     let done = Arc::new(AtomicBool::new(false));
@@ -278,7 +278,7 @@ fn step_ms(i: u64) -> f64 {
     10.0 * (0.98 + 0.04 * chance(i * 3))
 }
 
-/// Imports a table of steps with these columns beside their times.
+/// Imports a table of steps with these columns besides their times.
 fn table(path: &Path, head: &str, columns: &[&str], row: impl Fn(u64) -> String) {
     let mut text = format!("step_ms,forward_ms,{head}\n");
     for i in 0..TURNS {

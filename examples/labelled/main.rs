@@ -1,4 +1,5 @@
-//! Records programs whose causes of slowness are known. How well the findings name them, a test says (docs/findings.md).
+//! Records programs whose causes of slowness are known. A test measures how well the findings name them
+//! (docs/findings.md).
 //!
 //! ```sh
 //! cargo run --no-default-features --example labelled -- record recordings/labelled          # all, two minutes
@@ -6,9 +7,9 @@
 //! cargo run --no-default-features --example labelled -- record recordings/labelled ranks    # those of several ranks
 //! ```
 //!
-//! `record` runs a small training loop for each cause, which really does what it is named after: it sleeps, faults
-//! pages in, leaks, fights for the CPU. What a machine without GPU cannot do is imported from a made-up table, and what
-//! goes on between ranks is made up as well (`ranks.rs`): the same bytes every time.
+//! `record` runs a small training loop for each cause, which really does what its name says: it sleeps, faults pages
+//! in, leaks, fights for the CPU. What a machine without a GPU cannot do is imported from a generated table, and events
+//! between ranks are generated, too (`ranks.rs`): the same bytes every time.
 #![allow(missing_docs, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
 
 mod causes;
@@ -73,7 +74,7 @@ fn label(path: &Path, expect: &[&str], also: &[&str], against: Option<&str>) {
     println!("{}", path.display());
 }
 
-/// Copies a recording without what it says about the machine it was made on.
+/// Copies a recording without the facts about its machine.
 fn anonymous(name: &str, from: &Path, to: &Path) {
     struct Anonymous<S>(S, String);
     impl<S: Sink> Sink for Anonymous<S> {

@@ -1,4 +1,4 @@
-//! The causes that lie between ranks. Their runs are made up, event by event: what ranks do to each other is known to the
+//! The causes between ranks. Their runs are generated, event by event: what ranks do to each other is known to the
 //! nanosecond, and does not depend on what else the machine did.
 
 use gnntop_wire::{Place, TrackRole};
@@ -10,9 +10,9 @@ use gnntop_fixtures::{MS, SECOND};
 /// A run of several ranks whose cause is known.
 pub struct RunCause {
     pub name: &'static str,
-    /// Ids of the findings that must be there.
+    /// Ids of the findings that must be reported.
     pub expect: &'static [&'static str],
-    /// Ids of findings that are true too.
+    /// Ids of findings that are also true.
     pub also: &'static [&'static str],
     /// The recording that it is compared with, by name.
     pub against: Option<&'static str>,
@@ -89,7 +89,7 @@ pub static ALL: [RunCause; 18] = [
 
 type Own = fn(u32, u64) -> OwnStep;
 
-/// Ranks that all do the same, and together each epoch the whole set.
+/// Ranks that all do the same work, and together the whole set in each epoch.
 fn ranks(ranks: u32) -> UnevenRun {
     let reduce_ns = if ranks == 1 { 0 } else { 2 * MS };
     UnevenRun { ranks, reduce_ns, training_set: Some(u64::from(ranks) * 512 * 20), ..UnevenRun::default() }
@@ -100,8 +100,8 @@ fn stages() -> PipelineRun {
     PipelineRun { hears_the_end: true, ..PipelineRun::default() }
 }
 
-/// Four ranks that stand still after their last step and are killed four seconds later: what stays open on each, and
-/// whether the loader of rank 1 is in the middle of a batch.
+/// Four ranks that stop after their last step and are killed four seconds later: what stays open on each, and whether
+/// the loader of rank 1 is in the middle of a batch.
 fn standing(left: fn(u32) -> &'static str, has_loader: bool) -> Vec<Vec<u8>> {
     let planned = ranks(4);
     let streams = planned.builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {

@@ -1,4 +1,4 @@
-//! A training loop with nothing to learn, whose every turn takes as long as it is told.
+//! A training loop with nothing to learn, in which every turn takes a set time.
 
 use std::path::Path;
 use std::thread;
@@ -17,9 +17,9 @@ pub struct Turn {
     pub backward_ms: f64,
     pub between_ms: f64,
     pub batch: BatchShape,
-    /// What is done in the forward phase beside.
+    /// Extra work in the forward phase.
     pub forward: Option<Box<dyn FnOnce()>>,
-    /// What is done between this step and the next, outside every phase.
+    /// Work between this step and the next, outside every phase.
     pub between: Option<Box<dyn FnOnce()>>,
 }
 
@@ -84,12 +84,12 @@ pub fn turns(mut plan: impl FnMut(u64) -> Turn) {
     }
 }
 
-/// Sleeps for so long, 2 % more or less.
+/// Sleeps for this long, within 2 %.
 pub fn sleep(ms: f64, seed: u64) {
     thread::sleep(Duration::from_secs_f64(ms * (0.98 + 0.04 * chance(seed)) / 1e3));
 }
 
-/// Keeps the CPU busy for so long.
+/// Keeps the CPU busy for this long.
 pub fn spin(ms: f64) {
     let end = Instant::now() + Duration::from_secs_f64(ms / 1e3);
     while Instant::now() < end {

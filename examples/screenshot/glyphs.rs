@@ -12,7 +12,7 @@ pub const HEIGHT: f64 = 16.0;
 const DOTS: [(f64, f64); 8] =
     [(0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (1.0, 0.0), (1.0, 1.0), (1.0, 2.0), (0.0, 3.0), (1.0, 3.0)];
 
-/// Appends the shape of `c` in the cell with this upper left corner to an SVG path; false where it is a letter.
+/// Appends the shape of `c` in the cell with this upper left corner to an SVG path; false if it is a letter.
 pub fn trace(c: char, x: f64, y: f64, path: &mut String) -> bool {
     let mut rect = |left: f64, top: f64, width: f64, height: f64| {
         // Writing to a string cannot fail.

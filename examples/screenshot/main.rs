@@ -1,5 +1,5 @@
-//! Pictures of the screen for the documentation and for looking at a change: reads a recording, presses keys, and writes
-//! what the screen then shows as SVG.
+//! Draws the screen for the documentation and for reviewing a change: reads a recording, presses keys, and writes the
+//! resulting screen as SVG.
 //!
 //! ```sh
 //! cargo run --example screenshot -- a.gnntop -o overview.svg --size 120x40 --keys 'Left Left Enter'
@@ -85,7 +85,7 @@ fn play(app: &mut App, arguments: &Arguments) -> anyhow::Result<()> {
             take_in(&mut source, app);
         }
     }
-    // What keys had to say is over.
+    // Messages of keys are over.
     update(app, Action::Tick { now: Duration::from_secs(60) });
     Ok(())
 }

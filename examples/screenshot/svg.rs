@@ -12,7 +12,7 @@ use super::glyphs::{self, HEIGHT, WIDTH};
 
 /// Room around the screen.
 const MARGIN: f64 = 8.0;
-/// Where letters stand in a cell.
+/// Where letters are in a cell.
 const BASELINE: f64 = 12.5;
 /// The sixteen as xterm has them, from black to white.
 const SIXTEEN: [u32; 16] = [
@@ -39,7 +39,7 @@ struct Picture {
     /// Colour of the background and of text without a colour.
     paper: &'static str,
     ink: &'static str,
-    /// Paths by what lies over what, and by colour.
+    /// Paths by layer and colour.
     shapes: BTreeMap<(u8, String), String>,
     text: String,
 }

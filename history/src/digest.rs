@@ -24,7 +24,7 @@ const MOST_DEFINITIONS: usize = 1 << 17;
 const MOST_ACCOUNTS: usize = 256;
 /// Longest plausible span: a day.
 const BELIEVED_NS: u64 = 86_400_000_000_000;
-/// How the names of stacks' tracks begin; the marks on them are frames.
+/// Prefix of the names of stacks' tracks; the marks on them are frames.
 const STACKS: &str = "stacks of ";
 
 /// The subject of a definition.
@@ -82,8 +82,8 @@ impl Digest {
         Self::keeping_slowest(0)
     }
 
-    /// Of nothing yet. Keeps so many of the slowest steps of the whole run with all their spans, besides those of each hour
-    /// with their longest.
+    /// An empty digest. Keeps this many of the slowest steps of the whole run with all their spans, besides those of
+    /// each hour with their longest.
     pub fn keeping_slowest(steps: usize) -> Self {
         Self {
             info: None,
@@ -296,7 +296,7 @@ impl Digest {
             gap_ns,
             phases: spent.map(|(name, ns)| (*name, *ns)).collect(),
         };
-        // Steps that are looked at in time, and their number, include those that a deep trace has slowed down.
+        // Steps by time, and their number, include those that a deep trace has slowed down.
         if !std::mem::take(&mut track.is_traced) {
             self.durations.step(&figures);
             self.slowest.step(&figures);

@@ -9,7 +9,7 @@ use crate::slices::read;
 /// Most signals, and most of the program's counters, that are kept apart.
 const MOST: usize = 2048;
 
-/// What a counter counted, and in how many nanoseconds.
+/// The increase of a counter, and in how many nanoseconds.
 pub(crate) type Increase = Option<(f64, u64)>;
 
 /// One quantity.

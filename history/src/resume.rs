@@ -1,4 +1,4 @@
-//! Resumes a digest from what is left of an earlier time.
+//! Resumes a digest from the past of an earlier time.
 
 use gnntop_wire::past::{Past, Slice, Unfinished, Whole};
 
@@ -10,7 +10,7 @@ use crate::tiling::Waiting;
 const MOST: u64 = 1 << 56;
 
 impl Digest {
-    /// Takes what is left of the time before the first event; ignored once a step was seen.
+    /// Takes the past before the first event; ignored once a step was seen.
     pub(crate) fn resume(&mut self, past: Past) {
         match past {
             Past::Whole(whole) if self.steps_before.is_none() && self.whole.steps == 0 => self.begin_after(*whole),

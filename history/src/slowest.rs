@@ -12,7 +12,7 @@ const MOST_SPANS: usize = 32;
 /// Most spans remembered of the current step.
 const MOST_REMEMBERED: usize = 4096;
 
-/// The slowest steps of the hour that goes on, and those of the hours that are over.
+/// The slowest steps of the current hour, and those of finished hours.
 #[derive(Debug)]
 pub(crate) struct Slowest {
     /// Steps to keep of each hour.
@@ -46,7 +46,7 @@ impl WholeRun {
 }
 
 impl Slowest {
-    /// Keeps so many steps of the whole run with all their spans.
+    /// Keeps this many steps of the whole run with all their spans.
     pub(crate) fn keeping(most: usize) -> Self {
         Self {
             // Each of them is among the slowest of its hour, too.
@@ -82,12 +82,12 @@ impl Slowest {
         self.spans.clear();
     }
 
-    /// A step ended that is not to be kept.
+    /// A step ended that is not kept.
     pub(crate) fn pass_over(&mut self) {
         self.spans.clear();
     }
 
-    /// Takes a slow step of an earlier time. The current hour may so have more of them than others.
+    /// Takes a slow step of an earlier time. So the current hour may have more of them than others.
     pub(crate) fn resume(&mut self, slow: SlowStep) {
         if slow.spans.len() > MOST_SPANS && self.whole_run.most > 0 {
             // The longest of its spans are among those of its hour.
@@ -96,12 +96,12 @@ impl Slowest {
         self.over.push(slow);
     }
 
-    /// The slowest of the whole run that have more spans than are kept of those of an hour.
+    /// The slowest of the whole run that have more spans than are kept for an hour's.
     pub(crate) fn in_full(&self) -> impl Iterator<Item = &SlowStep> {
         self.whole_run.kept.iter().filter(|slow| slow.spans.len() > MOST_SPANS)
     }
 
-    /// Those of the hours that are over, each once.
+    /// Those of finished hours, each once.
     pub(crate) fn take_closed(&mut self) -> Vec<SlowStep> {
         std::mem::take(&mut self.over)
     }
@@ -112,13 +112,13 @@ impl Slowest {
     }
 }
 
-/// Where a step belongs among those that are kept.
+/// Where a step belongs among the kept ones.
 fn place_of(kept: &[SlowStep], figures: &StepFigures) -> usize {
     let period_ns = figures.period_ns();
     kept.partition_point(|slow| slow.figures.period_ns() >= period_ns)
 }
 
-/// The longest spans, in the order in which they came.
+/// The longest spans, in the order of arrival.
 fn longest(spans: &[Span]) -> Vec<Span> {
     let length = |span: &Span| span.end_ns.saturating_sub(span.start_ns);
     let mut lengths: Vec<u64> = spans.iter().map(length).collect();

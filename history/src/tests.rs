@@ -45,7 +45,7 @@ fn sum(slices: &[Slice]) -> Slice {
     all
 }
 
-/// What adding up must not change.
+/// Figures that adding up must not change.
 fn figures(slice: &Slice) -> impl PartialEq + std::fmt::Debug + use<> {
     let exact = |durations: &gnntop_wire::past::Durations| {
         let bins: Vec<_> = durations.bins().collect();
@@ -154,13 +154,13 @@ fn the_slowest_steps_of_the_run_are_kept_with_all_their_spans() {
     assert_eq!(in_full(&digest(&stream)).len(), 0, "only where it is asked for");
 }
 
-/// Everything of a digest but what single events or slices say.
+/// Everything in a digest except single events or slices.
 fn standing(digest: &Digest) -> String {
     let is_slice = |past: &Past| matches!(past, Past::Slice(_) | Past::Slow(_));
     format!("{:?}", digest.whole(Vec::new()).into_iter().filter(|past| !is_slice(past)).collect::<Vec<_>>())
 }
 
-/// What goes on from the past of another digest.
+/// A digest resumed from the past of another.
 fn resumed(mut next: Digest, from: &mut Digest) -> Digest {
     from.info().into_iter().for_each(|info| next.apply(Item::Segment(info.clone())));
     next.apply(Item::Definitions(from.definitions().cloned().collect()));

@@ -111,7 +111,7 @@ impl Drain {
         }
     }
 
-    /// Discards what arrives meanwhile; returns whether the session goes on.
+    /// Discards what arrives meanwhile; returns whether the session continues.
     fn outwait(&mut self, pause: Duration) -> bool {
         let (mut over, mut anchor) = (Timer::new(pause), Timer::new(ANCHOR_INTERVAL));
         while !over.is_due() {
@@ -139,7 +139,8 @@ impl Drain {
         self.begin_segment(output, now)?;
         output.say(None);
         switch::resume_recording();
-        // Nobody waits for a recording, and longer blocks are smaller: there, all blocks are written with the anchors.
+        // No viewer waits for a recording, and longer blocks are smaller: there, all blocks are written with the
+        // anchors.
         let is_live = self.settings.recording.is_none();
         let [mut flush, mut slow, mut anchor] = [FLUSH_INTERVAL, SLOW_FLUSH_INTERVAL, ANCHOR_INTERVAL].map(Timer::new);
         loop {

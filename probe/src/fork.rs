@@ -24,7 +24,7 @@ pub(crate) fn leave_sessions_to_the_parent() {
     });
 }
 
-/// Takes the locks: one that another thread held during the fork would stay locked in the child for ever.
+/// Takes the locks: one that another thread held during the fork would stay locked in the child forever.
 extern "C" fn before() {
     // A thread that is ending may have lost its thread-locals: it then forks without the locks.
     let _ = HELD.try_with(|held| *held.borrow_mut() = Some((names::hold(), publisher::hold_latest())));

@@ -20,7 +20,8 @@
 //! - It never waits. Each thread writes into its own ring; a full ring drops the newest event and counts it.
 //! - It never grows. A ring takes 512 KiB, reserved when its track opens; the drain thread keeps under 2 MiB, and up to 8
 //!   more in a run of weeks, for the figures of dropped segments.
-//! - It never fails. If nothing can be published, the program gets one warning ([`SessionBuilder::on_warning`]) and goes on.
+//! - It never fails. If nothing can be published, the program gets one warning ([`SessionBuilder::on_warning`]) and
+//!   continues.
 //! - It never notices viewers. They follow files that are written whether or not anyone looks.
 //! - It does not wait for a GPU either: [`device`] times one by its own clock, and measures its memory by phase.
 //! - `GNNTOP=0` in the environment turns everything off; a span then costs one relaxed load.

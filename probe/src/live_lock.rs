@@ -24,7 +24,7 @@ pub(crate) struct LiveLock {
 }
 
 impl LiveLock {
-    /// Locks a file that nobody else has locked, and reserves room for its text.
+    /// Locks a file that no one else has locked, and reserves room for its text.
     pub(crate) fn new(file: File) -> io::Result<Self> {
         file.lock()?;
         file.write_all_at(&Stopped::lock_file(None), 0)?;

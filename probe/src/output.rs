@@ -52,7 +52,7 @@ pub(crate) struct Segments {
     next: u64,
     /// Most bytes that the segments may take together.
     max_bytes: u64,
-    /// What is left of the dropped segments.
+    /// The remains of the dropped segments.
     past: Box<Past>,
     /// A segment of this size is closed and the next one begun.
     segment_bytes: u64,

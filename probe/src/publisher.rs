@@ -21,7 +21,7 @@ static LATEST: Mutex<Weak<Publisher>> = Mutex::new(Weak::new());
 pub(crate) struct Publisher {
     pub(crate) id: u128,
     pub(crate) clock: Clock,
-    /// The publishing process. A forked child has a copy of this that nobody drains.
+    /// The publishing process. A forked child has a copy of this that is never drained.
     pid: u32,
     next_track: AtomicU32,
     /// Whether it publishes into a recording, whose blocks are packed.

@@ -24,7 +24,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 const COST: u32 = 1000;
 /// An unchanged mark is repeated this often.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(60);
-/// Most texts of these marks; names are kept for ever, and the program needs room for its own.
+/// Most texts of these marks; names are kept forever, and the program needs room for its own.
 const MAX_TEXTS: usize = 256;
 
 /// Watches how much CPU others use.

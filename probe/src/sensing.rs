@@ -136,8 +136,8 @@ fn is_energy(signal: &SignalInfo) -> bool {
     signal.kind == SignalKind::Counter && matches!(signal.unit, Unit::Millijoules | Unit::Microjoules)
 }
 
-/// Before a change of an energy counter, writes when its old value was last read. Only changes are written, so this tells
-/// between which two reads the change happened.
+/// Before a change of an energy counter, writes when its old value was last read. Only changes are written, so this
+/// shows between which two reads the change happened.
 fn write_before(last: &[Last], unchanged_ns: &mut [u64], is_energy: &[bool], reading: &Reading) {
     let slot = reading.signal().0 as usize;
     let (Some(true), Some(unchanged_ns)) = (is_energy.get(slot), unchanged_ns.get_mut(slot)) else { return };

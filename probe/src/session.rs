@@ -23,7 +23,7 @@ use crate::{accounts, directory, fork, sensing, switch};
 const END_WITHIN: Duration = Duration::from_secs(2);
 /// Longest wait for [`Session::flush`].
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
-/// Time between two looks whether a thread has ended.
+/// Time between two checks whether a thread has ended.
 const JOIN_INTERVAL: Duration = Duration::from_micros(200);
 
 /// The settings of a session; made by [`Session::builder`].
@@ -320,7 +320,7 @@ mod tests {
     fn a_drain_thread_that_does_not_start_is_said() {
         let (session, told, temp) = told_when_a_thread_fails(|_, _| Err(no_thread()));
         assert_eq!(told.len(), 1);
-        assert!(told[0].starts_with("gnntop does not publish: cannot start a thread: "), "{told:?}");
+        assert!(told[0].starts_with("gnntop cannot publish: starting a thread failed: "), "{told:?}");
         assert_eq!(session.dir(), None);
         assert!(!session.track("train", TrackRole::Training).is_recording());
         assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);
@@ -335,7 +335,7 @@ mod tests {
         drop(builder.start());
         assert_eq!(
             told.recv().unwrap(),
-            "gnntop leaves its stream unfinished: the file system did not take it within 2s"
+            "gnntop did not finish its stream: the file system did not accept it within 2s"
         );
     }
 

@@ -18,6 +18,6 @@ pub(crate) struct Settings {
     pub(crate) drain_interval: Duration,
     pub(crate) place: Option<Place>,
     pub(crate) on_warning: Listener,
-    /// Without it, nobody looks for requests.
+    /// Without it, nothing looks for requests.
     pub(crate) on_request: Option<OnRequest>,
 }

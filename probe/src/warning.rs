@@ -12,7 +12,7 @@ use gnntop_wire::text;
 #[non_exhaustive]
 pub enum Warning {
     /// The directory for sessions cannot be used.
-    #[error("gnntop does not publish: {path} {problem}; set GNNTOP_DIR to a directory of your own", path = path.display())]
+    #[error("gnntop cannot publish: {path} {problem}; set GNNTOP_DIR to a directory of your own", path = path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -20,7 +20,7 @@ pub enum Warning {
         problem: &'static str,
     },
     /// A file or directory cannot be created or written.
-    #[error("gnntop does not publish: cannot write {path}: {error}; it tries again now and then", path = path.display())]
+    #[error("gnntop cannot publish: writing {path} failed: {error}. It will retry", path = path.display())]
     Write {
         /// The file or directory.
         path: PathBuf,
@@ -34,19 +34,19 @@ pub enum Warning {
         path: PathBuf,
     },
     /// The file system did not accept the end of the stream in time.
-    #[error("gnntop leaves its stream unfinished: the file system did not take it within {waited:?}")]
+    #[error("gnntop did not finish its stream: the file system did not accept it within {waited:?}")]
     Unfinished {
         /// How long the program waited.
         waited: Duration,
     },
     /// The thread that publishes could not be started.
-    #[error("gnntop does not publish: cannot start a thread: {error}")]
+    #[error("gnntop cannot publish: starting a thread failed: {error}")]
     Thread {
         /// The system's error.
         error: io::Error,
     },
     /// The thread that samples hardware could not be started. Everything else is published.
-    #[error("gnntop publishes without hardware readings: cannot start a thread: {error}")]
+    #[error("gnntop publishes without hardware readings: starting a thread failed: {error}")]
     SensorThread {
         /// The system's error.
         error: io::Error,

@@ -21,7 +21,7 @@ fn train(steps: u64) {
     }
 }
 
-/// What a program does: a hundred steps, whatever becomes of the publishing.
+/// What a program does: a hundred steps, whatever happens to the publishing.
 #[test]
 #[ignore = "run by other tests, as a program of its own"]
 fn child_trains() {
@@ -60,10 +60,10 @@ fn a_directory_that_cannot_be_used_is_one_warning() {
     std::os::unix::fs::symlink(temp.path(), &link).unwrap();
     assert_trains_on_with_one_warning(&mut program("faults::child_trains", &file), "is not a directory");
     assert_trains_on_with_one_warning(&mut program("faults::child_trains", &link), "is a symbolic link");
-    // Nobody, not even root, makes directories here: stands for any read-only place.
+    // No one, not even root, can make directories here: stands for any read-only place.
     assert_trains_on_with_one_warning(
         &mut program("faults::child_trains", Path::new("/proc/1/gnntop")),
-        "cannot write",
+        "cannot publish: writing",
     );
 }
 
@@ -96,7 +96,7 @@ fn a_limit_that_leaves_no_room_is_one_warning() {
         });
     }
     // The harness writes to a pipe, which the limit does not concern.
-    assert_trains_on_with_one_warning(&mut command, "cannot write");
+    assert_trains_on_with_one_warning(&mut command, "cannot publish: writing");
 }
 
 /// Trains for a while with more output than a file may be large.

@@ -1,7 +1,7 @@
-"""gnntop from inside a Python program: spans, phases, steps, counters and marks of one's own, and a report.
+"""gnntop from inside a Python program: your own spans, phases, steps, counters and marks, and a report.
 
-A training under ``gnntop run -- python train.py`` is seen without any of this. Import it to add what only the program
-knows, or to be seen from a notebook::
+A training run under ``gnntop run -- python train.py`` needs none of this. Import gnntop to add what only the program
+knows, or to publish from a notebook::
 
     import gnntop
 
@@ -16,9 +16,9 @@ knows, or to be seen from a notebook::
     gnntop.mark("warm restart")
     wandb.log(gnntop.report()["phases"])
 
-Importing does nothing but define these functions. The session opens at the first backward pass where gnntop's hooks are
-in place, at the first ``step()``, or by ``start()``; both put the hooks in place. What was recorded before, the newest
-512 spans, counters and marks of a thread, is in it.
+Importing does nothing but define these functions. The session opens at the first backward pass if gnntop's hooks are
+installed, at the first ``step()``, or with ``start()``; both install the hooks. It includes the newest 512 spans,
+counters and marks that each thread recorded before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __version__ = "0.1.0"
 
 
 class Span:
-    """A named interval of the calling thread, from ``with`` to the end of its block. Made by `span` and `phase`."""
+    """A named interval of the calling thread, for the length of a ``with`` block. Made by `span` and `phase`."""
 
     __slots__ = ("_begin", "_end", "_name")
 
@@ -45,13 +45,13 @@ class Span:
         self._end = _native.end
 
     def __enter__(self) -> None:
-        """Begins it."""
+        """Begins the interval."""
         self._begin(self._name)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends it; an exception goes on."""
+        """Ends the interval; an exception propagates."""
         self._end()
 
 
@@ -61,7 +61,7 @@ _counters: dict[str, tuple[Callable[[int, float], None], int]] = {}
 
 
 def span(name: str) -> Span:
-    """Records what is done in the block: ``with gnntop.span("collate"):``. About 0.3 us."""
+    """Records the block: ``with gnntop.span("collate"):``. Takes about 0.3 us."""
     try:
         return _spans[name]
     except KeyError:
@@ -74,7 +74,7 @@ def span(name: str) -> Span:
 def phase(name: str) -> Span:
     """Records the block as a phase of the step: ``with gnntop.phase("forward"):``.
 
-    Phases and the gap between them add up to the time of a step. Name them as gnntop does where one fits: "data wait",
+    Phases and the gap between them add up to the time of a step. Use gnntop's names where they fit: "data wait",
     "sample", "gather", "transfer", "forward", "loss", "backward", "all-reduce", "optimizer", "validation" or
     "checkpoint".
     """
@@ -88,7 +88,7 @@ def phase(name: str) -> Span:
 
 
 def _new_span(number: int) -> Span:
-    """A span whose ``with`` calls the native part alone: built-in functions, bound to the name, in its own class."""
+    """A span whose ``with`` only calls the native part: built-in functions, bound to the name, in its own class."""
     from gnntop import _native
 
     enter = _native.enter(number)
@@ -99,7 +99,7 @@ def _new_span(number: int) -> Span:
 
 
 def counter(name: str, value: float) -> None:
-    """Records the value that something has now, such as a reward or the length of a queue."""
+    """Records a current value, such as a reward or the length of a queue."""
     found = _counters.get(name)
     if found is None:
         from gnntop import _native
@@ -109,7 +109,7 @@ def counter(name: str, value: float) -> None:
 
 
 def mark(name: str, value: float | None = None) -> None:
-    """Records that something has happened now, with a number where there is one."""
+    """Records that something has happened now, with an optional number."""
     from gnntop import _native
 
     if value is None:
@@ -119,10 +119,10 @@ def mark(name: str, value: float | None = None) -> None:
 
 
 def step(epoch: int | None = None) -> int:
-    """Ends a step here; the next one begins. Returns how many there were.
+    """Ends a step here and begins the next. Returns the number of steps so far.
 
-    From the first call on the program says where steps end, and gnntop no longer finds out by itself. The first call
-    opens the session and makes the calling thread the one that trains.
+    From the first call on, the program says where steps end, and gnntop no longer detects it. The first call opens the
+    session and makes the calling thread the training thread.
     """
     from gnntop import _native
 
@@ -141,9 +141,9 @@ def step(epoch: int | None = None) -> int:
 
 
 def resumed(steps: int) -> None:
-    """Says that the program goes on from a checkpoint that was written when ``steps`` steps of the run were done.
+    """Reports that the program resumes from a checkpoint taken after ``steps`` steps of the run.
 
-    Call it before the first step. A run that was started again then shows how many steps were done twice.
+    Call it before the first step. A restarted run then shows how many steps were repeated.
     """
     from gnntop import _native
 
@@ -151,10 +151,10 @@ def resumed(steps: int) -> None:
 
 
 def start(name: str | None = None) -> bool:
-    """Opens the session now, called ``name`` or as the program is, and makes the calling thread the one that trains.
+    """Opens the session now and makes the calling thread the training thread. ``name`` defaults to the program's.
 
-    PyTorch is hooked from here on, as under ``gnntop run``: in a notebook this is the one line that is needed.
-    Returns whether something is published: not with ``GNNTOP=0``, and not in a child of a program that is.
+    PyTorch is hooked from here on, as under ``gnntop run``: a notebook needs only this line. Returns whether anything
+    is published: not with ``GNNTOP=0``, and not in a child of a published program.
     """
     from gnntop import _joining, _native, _program
 
@@ -169,10 +169,10 @@ def start(name: str | None = None) -> bool:
 
 
 def report() -> dict[str, Any]:
-    """What the session shows so far, as ``gnntop report --json`` does: phases, percentiles, findings.
+    """The session so far, as ``gnntop report --json`` shows it: phases, percentiles, findings.
 
-    Takes a moment, as a program of its own reads the session. Raises ``RuntimeError`` where there is no session, or
-    ``gnntop`` itself is not to be found.
+    Takes a moment, since a separate program reads the session. Raises ``RuntimeError`` if there is no session, or if
+    the program ``gnntop`` cannot be found.
     """
     from gnntop import _program
 
@@ -183,7 +183,7 @@ _is_split_by_hand = False
 
 
 def _split_by_hand() -> None:
-    """Has the hooks leave steps to the program."""
+    """Makes the hooks leave steps to the program."""
     global _is_split_by_hand
     _is_split_by_hand = True
     loop = sys.modules.get("gnntop.hooks.loop")

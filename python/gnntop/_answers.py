@@ -1,7 +1,7 @@
-"""Tells ``gnntop run`` which Python programs it has reached, and what became of them.
+"""Reports to ``gnntop run`` which Python programs it has reached, and their outcome.
 
-``GNNTOP_ANSWERS`` is a directory that ``gnntop run`` has made. Each process has a file there, called by its id, with
-a line for each thing it has to say. Nothing of it is ever shown in the program's own output.
+``GNNTOP_ANSWERS`` is a directory made by ``gnntop run``. Each process has a file there, named after its id, with a line
+per message. The program's own output never shows any of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What runs at the start of every Python program under ``gnntop run``: waits for torch, and hooks it when it comes.
+"""Runs at the start of every Python program under ``gnntop run``: waits for torch, and hooks it when imported.
 
-Called by ``bootstrap/sitecustomize.py``. A program that never imports torch pays for this file and nothing else.
+Called by ``bootstrap/sitecustomize.py``. A program that never imports torch pays only for this file.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from gnntop import _answers
 
 
 class _TorchFinder:
-    """First in ``sys.meta_path``: at the first look for torch it has the hooks installed, and is gone."""
+    """First in ``sys.meta_path``: at the first search for torch it installs the hooks and removes itself."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Finds what the finders behind it find."""
+        """Finds what the finders after it find."""
         if name != "torch":
             return None
         try:
@@ -27,7 +27,7 @@ class _TorchFinder:
         except ValueError:
             return None  # another thread was faster
         install()
-        # The import goes on with the finder behind this one, and would miss one that was put in front.
+        # The import continues with the finder after this one, and would miss one that was put in front.
         for finder in list(sys.meta_path):
             spec = finder.find_spec(name, path, target)
             if spec is not None:
@@ -52,7 +52,7 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Waits for torch no longer; `start` may be called again."""
+    """Stops waiting for torch; `start` may be called again."""
     global _has_started
     _has_started = False
     for finder in list(sys.meta_path):
@@ -61,7 +61,7 @@ def stop() -> None:
 
 
 def install() -> None:
-    """Installs the hooks. Whatever goes wrong is told to ``gnntop run`` and stays away from the program."""
+    """Installs the hooks. Errors are reported to ``gnntop run`` and never reach the program."""
     try:
         from gnntop import _native, _program, hooks
 

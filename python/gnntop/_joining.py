@@ -1,4 +1,4 @@
-"""What ``gnntop attach`` and `gnntop.start` have a running Python do: install the hooks, and take them away again."""
+"""Installs the hooks in a running Python, and removes them, for ``gnntop attach`` and `gnntop.start`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import sys
 
 
 def join() -> None:
-    """Hooks torch, if this program has imported it, else when it does."""
+    """Hooks torch, now if this program has imported it, else when it does."""
     from gnntop import _bootstrap
 
     _bootstrap.start()
     roots = sys.modules.get("gnntop.hooks.roots")
     if roots is not None:
-        roots.look_soon()  # the optimizers are there already
+        roots.look_soon()  # the optimizers already exist
 
 
 def leave() -> None:
-    """Ends the session and takes the hooks away. What was hooked is as it was before."""
+    """Ends the session and removes the hooks. What was hooked is as before."""
     from gnntop import _bootstrap
 
     _bootstrap.stop()

@@ -1,4 +1,4 @@
-"""The program that is watched: what it is called, which rank it is, what to do at its end."""
+"""The watched program: its name, its rank, and what to do at its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import Any
 
-# What launchers set: rank, number of ranks, ranks on this machine.
+# Variables that launchers set: rank, number of ranks, ranks on this machine.
 _LAUNCHERS = (
     ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE"),
@@ -19,7 +19,7 @@ _LAUNCHERS = (
 
 
 def name() -> str:
-    """What was started: the script, or the module of ``python -m``."""
+    """The script, or the module of ``python -m``."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name:
@@ -33,7 +33,7 @@ def python() -> str:
 
 
 def place() -> dict[str, str]:
-    """Where this process stands among the ranks of its run, as its launcher has set it; empty for a run by itself."""
+    """This process's place among the ranks of its run, as set by its launcher; empty for a run of one process."""
     for rank, ranks, host_ranks in _LAUNCHERS:
         if os.environ.get(rank, "").isdigit() and os.environ.get(ranks, "").isdigit():
             found = {"rank": os.environ[rank], "ranks": os.environ[ranks]}
@@ -48,7 +48,7 @@ _closes_at_exit = False
 
 
 def close_at_exit() -> None:
-    """Has the session end in good order when the interpreter does."""
+    """Ends the session normally when the interpreter ends."""
     global _closes_at_exit
     if not _closes_at_exit:
         from gnntop import _native
@@ -66,7 +66,7 @@ def report() -> dict[str, Any]:
         raise RuntimeError(_native.warning() or _native.problem or "no session is open yet: see gnntop.start()")
     program = os.environ.get("GNNTOP_PROGRAM") or _beside_python() or shutil.which("gnntop")
     if not program:
-        raise RuntimeError("the program gnntop is not on PATH; set GNNTOP_PROGRAM to where it is")
+        raise RuntimeError("the program gnntop is not on PATH; set GNNTOP_PROGRAM to its path")
     _native.flush()
     done = subprocess.run([program, "report", "--json", directory], capture_output=True, check=False)
     if done.returncode != 0:

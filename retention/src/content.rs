@@ -1,4 +1,4 @@
-//! What lies in the directory of one session, and whether that proves it to be a dead one of this user.
+//! The content of one session's directory, and whether it proves to be a dead session of this user.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -15,12 +15,12 @@ use crate::place::{is_file, is_local, is_this_boot, open_dir, open_file, ours};
 
 /// Bytes of a segment that are searched for its first frame.
 const HEAD_LEN: u64 = 64 * 1024;
-/// Bytes at the end of the last segment in which the end of the stream is looked for; it takes some tens.
+/// Bytes at the end of the last segment that are searched for the end of the stream, which takes a few dozen.
 const TAIL_LEN: u64 = 4096;
-/// A session without a segment that was made less long ago may be about to be locked.
+/// A younger session without a segment may be about to be locked.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// A directory with nothing but a session's files in it, whose lock is held by this process.
+/// A directory with only a session's files in it, whose lock this process holds.
 pub(crate) struct Content {
     dir: OwnedFd,
     files: Vec<Known>,
@@ -36,7 +36,7 @@ struct Known {
 }
 
 impl Content {
-    /// Looks into the directory of this name.
+    /// Reads the directory of this name.
     pub(crate) fn open(sessions: &OwnedFd, name: &str) -> Result<Self, Doubt> {
         let dir = open_dir(sessions.as_fd(), name)?;
         ours(&rustix::fs::fstat(&dir)?)?;
@@ -44,7 +44,7 @@ impl Content {
             Doubt::System(error) if error.kind() == std::io::ErrorKind::NotFound => Doubt::NoLock,
             other => other,
         })?;
-        // Shared, so that viewers that look at the same time do not take this for a living publisher.
+        // Shared, so that viewers that look at the same time do not mistake this for a live publisher.
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared) {
             Err(Errno::WOULDBLOCK) => Err(Doubt::Live),
             locked => Ok(locked?),
@@ -59,18 +59,18 @@ impl Content {
         Ok(Self { dir, files, lock })
     }
 
-    /// Bytes of all its files.
+    /// Total bytes of its files.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
     }
 
-    /// When something was last written to it.
+    /// Time of the last write to it.
     pub(crate) fn last_written(&self) -> SystemTime {
         self.files.iter().map(|file| file.written).max().unwrap_or(UNIX_EPOCH)
     }
 
-    /// Whether its publisher has said that this is all. It has not where it was killed, and who owned a program that failed
-    /// adds after it why.
+    /// Whether its publisher ended the stream and nothing follows. A killed publisher did not, and after a failed
+    /// program the parent adds the reason.
     pub(crate) fn ended_well(&self) -> bool {
         let Some(last) = self.segments().max_by_key(|segment| segment.0) else { return false };
         let tail = self.read(&last.1.name, last.1.bytes.saturating_sub(TAIL_LEN), TAIL_LEN);
@@ -84,7 +84,7 @@ impl Content {
         is_last
     }
 
-    /// Whether all that lies in it proves it to be the dead session of this name.
+    /// Whether its whole content proves it to be the dead session of this name.
     pub(crate) fn prove(&self, name: &str, now: SystemTime) -> Result<(), Doubt> {
         let publisher = self.publisher()?;
         match &publisher {
@@ -106,7 +106,7 @@ impl Content {
         Ok(rustix::fs::unlinkat(sessions, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Who published it, by its first segment; `None` where it died before there was one.
+    /// Its publisher, by its first segment; `None` if it died before there was one.
     fn publisher(&self) -> Result<Option<SessionInfo>, Doubt> {
         let Some((_, first)) = self.segments().min_by_key(|segment| segment.0) else { return Ok(None) };
         let mut reader = StreamReader::new();
@@ -117,7 +117,7 @@ impl Content {
         }
     }
 
-    /// The segments in which something is, with their numbers.
+    /// The segments that are not empty, with their numbers.
     fn segments(&self) -> impl Iterator<Item = (u64, &Known)> {
         let filled = self.files.iter().filter(|file| file.bytes > 0);
         filled.filter_map(|file| Some((layout::segment_number(&file.name)?, file)))

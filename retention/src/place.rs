@@ -1,4 +1,4 @@
-//! Directories and files, opened without being led elsewhere or kept waiting, and only if they are this user's.
+//! Opens directories and files without following links or blocking, and only if they are this user's.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -7,13 +7,13 @@ use rustix::io::Errno;
 
 use crate::doubt::Doubt;
 
-/// Opens a directory that is no link.
+/// Opens a directory that is not a link.
 pub(crate) fn open_dir(inside: BorrowedFd<'_>, name: impl rustix::path::Arg) -> Result<OwnedFd, Doubt> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(inside, name, flags, Mode::empty())?)
 }
 
-/// Opens a regular file of this user. A link or a pipe in its place is refused, and cannot make the call wait.
+/// Opens a regular file of this user. A link or a pipe instead is refused, and cannot make the call wait.
 pub(crate) fn open_file(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Doubt> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let no_file = || Doubt::NoFile(name.to_owned());
@@ -32,13 +32,13 @@ pub(crate) fn ours(found: &Stat) -> Result<(), Doubt> {
     if found.st_uid == rustix::process::geteuid().as_raw() { Ok(()) } else { Err(Doubt::Theirs) }
 }
 
-/// Whether this machine, since it was started, is the one of this boot id.
+/// Whether this machine's current boot has this boot id.
 pub(crate) fn is_this_boot(boot_id: &str) -> bool {
     let this = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     !boot_id.is_empty() && this.trim() == boot_id
 }
 
-/// Whether the file lies on a file system that no other machine writes to, so that every lock on it is seen here.
+/// Whether the file is on a file system that no other machine writes to, so that every lock on it is seen here.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_local(file: &OwnedFd) -> bool {
     /// From `linux/magic.h`, and ZFS's own: ext2 to ext4, xfs, btrfs, tmpfs, ramfs, overlayfs, f2fs, zfs.

@@ -1,4 +1,4 @@
-//! The directory of all sessions, and what in it has ended.
+//! The directory of all sessions, and the ended sessions in it.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
@@ -19,43 +19,43 @@ pub struct Sessions {
     now: SystemTime,
 }
 
-/// A session that nobody was seen to publish.
+/// A session without a visible publisher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idle {
     /// The name of its directory.
     pub name: String,
-    /// Bytes of all files in it.
+    /// Total bytes of its files.
     pub bytes: u64,
-    /// When it was last written to, to the second.
+    /// Time of the last write, to the second.
     pub last_written: SystemTime,
-    /// Whether its publisher wrote the end of its stream, and nobody added why its program died.
+    /// Whether its publisher wrote the end of its stream, and no reason of death was added.
     pub ended_well: bool,
 }
 
-/// What lies in the directory of all sessions under the name of a session.
+/// The entries of the directory of all sessions that have a session's name.
 #[derive(Debug, Default)]
 pub struct Look {
     /// Sessions that seem to have ended, in no order.
     pub idle: Vec<Idle>,
-    /// Directories that are something else, or a live session, with why.
+    /// Directories that are something else, or a live session, with the reason.
     pub others: Vec<(String, Doubt)>,
 }
 
 impl Sessions {
-    /// Opens the directory; `now` is what ages are counted to.
+    /// Opens the directory; ages are counted up to `now`.
     ///
     /// # Errors
-    /// When it is a link, is no directory of this user's, or cannot be opened.
+    /// It is a link, is not a directory of this user, or cannot be opened.
     pub fn open(dir: &Path, now: SystemTime) -> Result<Self, Doubt> {
         let dir = open_dir(CWD, dir)?;
         ours(&rustix::fs::fstat(&dir)?)?;
         Ok(Self { dir, now })
     }
 
-    /// What is there. That a session has ended is not yet proved: see [`prove`](Self::prove).
+    /// The entries. That a session has ended is not yet proved: see [`prove`](Self::prove).
     ///
     /// # Errors
-    /// When the directory cannot be listed.
+    /// The directory cannot be listed.
     pub fn look(&self) -> Result<Look, Doubt> {
         let mut look = Look::default();
         for entry in Dir::read_from(&self.dir)? {
@@ -90,7 +90,7 @@ impl Sessions {
         content.remove(&self.dir, &session.name)
     }
 
-    /// Bytes that fit on its file system, used or not, where that is known.
+    /// The size of its file system in bytes, if known.
     pub fn capacity_bytes(&self) -> Option<u64> {
         let found = rustix::fs::fstatvfs(&self.dir).ok()?;
         found.f_blocks.checked_mul(found.f_frsize).filter(|bytes| *bytes > 0)
@@ -135,7 +135,7 @@ mod tests {
         dir
     }
 
-    /// Removes all that can be removed, and says by name why the rest cannot.
+    /// Removes all that can be removed, and returns by name why the rest cannot.
     fn remove_all(sessions: &Path) -> Vec<(String, String)> {
         let sessions = Sessions::open(sessions, SystemTime::now() + Duration::from_secs(3600)).unwrap();
         let look = sessions.look().unwrap();
@@ -210,7 +210,7 @@ mod tests {
         fs::write(&precious, "").unwrap();
         symlink(&precious, link.join(layout::LOCK_FILE)).unwrap();
         symlink(temp.path(), temp.path().join("pna-3-00000000")).unwrap();
-        // Opened as any file is, the pipe would keep this waiting for ever.
+        // Opened like any file, the pipe would block this forever.
         let why: Vec<_> = remove_all(temp.path()).into_iter().map(|(_, why)| why).collect();
         assert_eq!(why, ["its live is not a file", "its live is not a file", "it is a symbolic link, or no directory"]);
         assert!(pipe.exists() && link.exists() && precious.exists());

@@ -37,7 +37,7 @@ QUICK = 0.06
 
 
 def main() -> int:
-    """Runs the attacks that are asked for. 1 where one of them succeeded."""
+    """Runs the requested attacks. Returns 1 if one of them succeeded."""
     parser = argparse.ArgumentParser(prog="scripts/torture.sh", description=(__doc__ or "").strip())
     parser.add_argument("--quick", action="store_true", help="a small part, always the same")
     parser.add_argument(
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def run(name: str, gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
-    """One attack. What is left of it is ended before the next."""
+    """Runs one attack, and ends what is left of it before the next."""
     began = time.monotonic()
     try:
         tallies = ATTACKS[name](gnntop, chance, share)

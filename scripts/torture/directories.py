@@ -1,4 +1,4 @@
-"""Sessions' directories that another program, or somebody who means harm, has made."""
+"""Sessions' directories made by another program, or with bad intent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMANDS = (
 
 
 def attack(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
-    """Every command that looks for sessions, among what is none."""
+    """Every command that looks for sessions, among directories that are none."""
     tally = Tally(
         "hostile directories of sessions", "no hang on a pipe, no link followed, no panic, clean text, nothing removed"
     )

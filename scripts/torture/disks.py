@@ -1,4 +1,4 @@
-"""Disks that fill, and limits that are too small: the program goes on and ends as it would alone."""
+"""Disks that fill, and limits that are too small: the program continues and ends as it would alone."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def attack_limits(gnntop: Gnntop, chance: random.Random, share: float) -> list[T
 
 
 def _train(gnntop: Gnntop, options: list[str], limits: Limits | None, env: dict[str, str]) -> Ran:
-    """A training under `gnntop run`, which writes its own exit code down; limits are of the training and of gnntop."""
+    """A training loop under `gnntop run`, which writes down its own exit code; limits apply to it and to gnntop."""
     (gnntop.home / "code").unlink(missing_ok=True)
     script = f"{gnntop.path} {TRAINING}; code=$?; echo $code > {gnntop.home}/code; exit $code"
     return gnntop.run("run", "--plain", *options, "--", "sh", "-c", script, limits=limits, env=env, timeout_s=60)

@@ -1,4 +1,4 @@
-"""Trainings that are killed at any moment: what was published until then opens."""
+"""Training runs killed at any moment: what was published until then opens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KILLS = 60
 
 
 def attack(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
-    """SIGKILL of a training, and of the keeper that records one."""
+    """SIGKILL of a training run, and of the keeper that records one."""
     killed = Tally("SIGKILL of a training", "its session opens, undamaged, to the last moments")
     keepers = Tally("SIGKILL of `gnntop run` and its keeper", "what was recorded opens")
     lost = []

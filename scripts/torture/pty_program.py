@@ -17,7 +17,7 @@ from under_test import Gnntop
 
 
 class PtyProgram:
-    """gnntop in a terminal of its own. What it draws is read and thrown away."""
+    """gnntop in its own terminal. What it draws is read and thrown away."""
 
     def __init__(self, gnntop: Gnntop, *words: str | Path, rows: int = 24, columns: int = 80) -> None:
         self.pid, self.terminal = pty.fork()
@@ -47,12 +47,12 @@ class PtyProgram:
                 return  # it has ended
 
     def close(self) -> None:
-        """Closes the terminal, as a window that is closed."""
+        """Closes the terminal, like a window that is closed."""
         os.close(self.terminal)
         self.terminal = -1
 
     def end(self, timeout_s: float) -> int | None:
-        """Waits for its end: its exit code, minus the signal that ended it, None where it goes on."""
+        """Waits for its end: its exit code, minus the signal that ended it, or None if it keeps running."""
         give_up_at = time.monotonic() + timeout_s
         while time.monotonic() < give_up_at:
             done, status = os.waitpid(self.pid, os.WNOHANG)

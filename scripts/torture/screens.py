@@ -64,5 +64,5 @@ def _left(screen: PtyProgram) -> str | None:
         screen.type(keys)
         screen.watch(0.15)
     code = screen.end(timeout_s=10)
-    # Code 1: what is no recording any more was refused. 130: Ctrl-C.
+    # Code 1: a file that is no longer a recording was refused. 130: Ctrl-C.
     return None if code in (0, 1, 130) else f"left with code {code}"

@@ -1,4 +1,4 @@
-"""A training with a viewer for hours: memory that grows until the tables are full, and no more."""
+"""A training run with a viewer for hours: memory grows until the tables are full, and no more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_GROWTH = 8 * MIB
 
 
 def attack(gnntop: Gnntop, hours: float) -> Tally:
-    """Watches a training at full rate: the viewer's memory until its tables are full, and after that."""
+    """Watches a run at full rate: the viewer's memory until its tables are full, and after that."""
     expected = f"a viewer grows by {TABLES // MIB} MiB until its tables are full, and {MOST_GROWTH // MIB} MiB more"
     tally = Tally("a training with a viewer", expected)
     training = gnntop.start("train", "gcn", "--epochs", "1000000000")
@@ -40,7 +40,7 @@ def attack(gnntop: Gnntop, hours: float) -> Tally:
 
 
 def _growth(seen: list[tuple[float, int]], after_s: float, at_most: int) -> str | None:
-    """Says by how much memory grew after this time, where that is too much."""
+    """Returns how much memory grew after this time, if that is too much."""
     later = [resident for at_s, resident in seen if at_s >= after_s]
     grown = max(later) - later[0] if later else 0
     return f"after {after_s:.0f} s it grew by {grown / MIB:.1f} MiB" if grown > at_most else None

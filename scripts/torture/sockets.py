@@ -57,7 +57,7 @@ def _client(port: int, chance: random.Random) -> socket.socket:
 
 
 def _scrape(port: int) -> bytes:
-    """As Prometheus does: again, where it was turned away, until its time is over."""
+    """Like Prometheus: retries if it was turned away, until its time is over."""
     give_up_at = time.monotonic() + SCRAPE_S
     answer = b""
     while time.monotonic() < give_up_at and b"# EOF" not in answer:

@@ -1,5 +1,5 @@
-"""The stream's frames, as the documentation of the crate `gnntop-wire` has them: taken apart, changed, and put together
-with right checksums, so that what is changed is looked at."""
+"""The stream's frames, as the documentation of the crate `gnntop-wire` describes them: taken apart, changed, and put
+together with right checksums, so that readers see the changes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def frames(stream: bytes) -> list[Frame]:
 
 
 def mutant(streams: list[bytes], chance: random.Random) -> bytes:
-    """One of these streams with some changes: of its frames, of what is in them, and sometimes of bytes at random."""
+    """One of these streams with some changes: to its frames, to their content, and sometimes to random bytes."""
     changed = frames(chance.choice(streams))
     for _ in range(chance.randint(1, 6)):
         chance.choice(CHANGES)(changed, streams, chance)
@@ -144,7 +144,7 @@ NUMBERS = (0, 1, 127, 128, 2**31 - 1, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 
 
 
 def scribble(data: bytes, chance: random.Random) -> bytes:
-    """Some bytes flipped, taken out, put in, or made the largest numbers there are."""
+    """Some bytes flipped, removed, inserted, or set to the largest numbers."""
     changed = bytearray(data)
     for _ in range(chance.randint(1, 8)):
         at = chance.randrange(len(changed) + 1)
@@ -187,7 +187,7 @@ def _open_block(frame: Frame) -> tuple[list[int], bytes]:
 
 
 def _decompressed(block: bytes) -> bytes:
-    """An LZ4 block; of one that is damaged what comes before."""
+    """An LZ4 block; of a damaged one, the part before the damage."""
     out, at = bytearray(), 0
     try:
         while at < len(block):

@@ -23,7 +23,7 @@ class Tally:
     note: str = ""
 
     def count(self, wrong: str | None, *inputs: Path) -> None:
-        """Counts a try; `wrong` says what failed, and the inputs are kept for whoever looks into it."""
+        """Counts a try; `wrong` says what failed, and the inputs are kept for debugging."""
         self.tries += 1
         if wrong:
             kept = [str(self._keep(path)) for path in inputs]

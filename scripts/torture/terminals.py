@@ -13,7 +13,7 @@ from under_test import Gnntop, wait_until
 
 TERMINALS = 60
 SIGNALLED = 60
-# Says each twentieth of a second that it lives, and at the end that it came to its end.
+# Reports every twentieth of a second that it lives, and at the end that it ended.
 LIVES = "for i in $(seq {turns}); do echo $i; sleep 0.05; done; echo whole > {end}"
 PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -24,7 +24,7 @@ def attack_closing(gnntop: Gnntop, chance: random.Random, share: float) -> list[
     for number in range(max(2, int(TERMINALS * share))):
         end = gnntop.home / f"end-{number}"
         screen = PtyProgram(gnntop, "run", "--", "sh", "-c", LIVES.format(turns=40, end=end))
-        # Before the keeper has started the program, a terminal that closes is one in which nothing was run.
+        # If a terminal closes before the keeper has started the program, nothing ran in it.
         screen.watch(0.4 + chance.random() * 2)
         screen.close()
         code = screen.end(timeout_s=20)

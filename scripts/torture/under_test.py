@@ -1,4 +1,4 @@
-"""The program that is attacked: how it is run, under which limits, and what it must never do."""
+"""The attacked program: how it is run, under which limits, and what it must never do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Limits:
     open_files: int | None = None
 
     def apply(self) -> None:
-        """Limits the calling process and what it starts."""
+        """Limits the calling process and its children."""
         kinds = ((resource.RLIMIT_AS, self.address_space), (resource.RLIMIT_FSIZE, self.file_size))
         for kind, most in (*kinds, (resource.RLIMIT_NOFILE, self.open_files)):
             if most is not None:
@@ -66,7 +66,7 @@ def drives_a_terminal(text: bytes) -> bool:
 
 
 class Gnntop:
-    """The program, with directories of its own."""
+    """The program, with its own directories."""
 
     def __init__(self, path: Path, home: Path, recordings: Path) -> None:
         self.path = path
@@ -108,7 +108,7 @@ class Gnntop:
         stdin: int = subprocess.DEVNULL,
         stdout: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
-        """Starts it as the leader of a session of its own, without a terminal."""
+        """Starts it as the leader of its own session, without a terminal."""
         apply = limits.apply if limits else None
         return subprocess.Popen(
             [self.path, *words],
@@ -122,7 +122,7 @@ class Gnntop:
         )
 
     def end_all(self) -> None:
-        """Kills everything that was started from here, keepers and their programs too."""
+        """Kills everything that was started from here, including keepers and their programs."""
         mark = f"GNNTOP_TORTURE={self.home}".encode()
         for process in Path("/proc").glob("[0-9]*"):
             try:
@@ -133,7 +133,7 @@ class Gnntop:
 
 
 def wait_until(is_so: Callable[[], bool], timeout_s: float) -> bool:
-    """Waits for something; whether it came."""
+    """Waits for something; returns whether it came."""
     give_up_at = time.monotonic() + timeout_s
     while not is_so():
         if time.monotonic() > give_up_at:

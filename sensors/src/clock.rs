@@ -1,8 +1,7 @@
 //! The clock every reading is stamped with.
 //!
-//! One clock for all sensors and for the spans of the observed program, so that a reading can be laid beside
-//! the step it fell into. On Linux and macOS that is `CLOCK_MONOTONIC`, which is also what `Instant` and
-//! Python's `time.monotonic_ns` read.
+//! One clock for all sensors and for the spans of the observed program, so that a reading can be matched with its step.
+//! On Linux and macOS that is `CLOCK_MONOTONIC`, which `Instant` and Python's `time.monotonic_ns` also read.
 
 /// Nanoseconds of `CLOCK_MONOTONIC` (since boot, suspend not counted on Linux).
 #[cfg(unix)]
@@ -22,8 +21,8 @@ pub fn monotonic_ns() -> u64 {
     u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Runs `read` and returns its result with the time halfway through it, which is the stamp that is wrong by
-/// the least whatever moment inside the call the value was taken at.
+/// Runs `read` and returns its result with the time halfway through the call: the stamp with the smallest possible
+/// error, whenever inside the call the value was taken.
 pub(crate) fn stamped<T>(read: impl FnOnce() -> T) -> (u64, T) {
     let before_ns = monotonic_ns();
     let result = read();

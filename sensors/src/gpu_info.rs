@@ -1,9 +1,9 @@
-//! What a GPU is.
+//! Facts about a GPU.
 
 /// One GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuInfo {
-    /// NVML's number of it, which the names of its signals carry. Not the CUDA number: join by `uuid`.
+    /// Its NVML number, which its signals' names contain. Not the CUDA number: join by `uuid`.
     pub index: u32,
     /// The name that stays the same across restarts, or `None` if the GPU could not be opened.
     pub uuid: Option<String>,

@@ -1,9 +1,9 @@
 //! Hardware and process sensors: what the machine was doing while a step was slow.
 //!
-//! [`SensorSet::open`] opens every sensor the system may have, [`SensorSet::read`] takes one sample of all of them.
-//! The crate starts no thread and prints nothing: the run itself, or a viewer, calls `read` some ten times a second.
-//! [`Rivals`] says which other process takes the processor. [`MachineInfo`] describes the machine for headers, [`diagnose()`] says what can be read, what cannot, and what
-//! would open it.
+//! [`SensorSet::open`] opens every sensor the system may have, [`SensorSet::read`] takes one sample of all of them. The
+//! crate starts no thread and prints nothing: the run itself, or a viewer, calls `read` about ten times a second.
+//! [`Rivals`] finds other processes that use the processor. [`MachineInfo`] describes the machine for headers,
+//! [`diagnose()`] reports what can be read, what cannot, and what would open it.
 //!
 //! ```
 //! use gnntop_sensors::{Reading, SensorOptions, SensorSet};
@@ -21,12 +21,13 @@
 //! ```
 //!
 //! # Rules
-//! - A counter is recorded raw, in the smallest unit its source gives. One that goes back or starts again is passed
-//!   on as it is: what that means is for the reader to say.
+//! - A counter is recorded raw, in the smallest unit its source gives. One that decreases or starts again is passed on
+//!   as it is: its meaning is for the reader to decide.
 //! - A value is stamped with `CLOCK_MONOTONIC` halfway through the call that read it, not with the time of the pass.
-//! - A signal that cannot be read is [absent](Reading::Absent), with a reason for a person, told once when it begins.
-//!   It is never zero. Each signal is absent alone, and reports values again when it comes back.
-//! - Signals are registered when the set is opened, also those that cannot be read then, so that a missing sensor shows.
+//! - A signal that cannot be read is [absent](Reading::Absent), with a reason for people, reported once when it begins.
+//!   It is never zero. Signals become absent independently, and report values again when they come back.
+//! - Signals are registered when the set is opened, including those that cannot be read then, so that a missing sensor
+//!   shows.
 //!
 //! # Signals
 //! The names are stable. C is a counter, G a gauge; `N` is a number. "Pass" means in every pass.
@@ -76,12 +77,12 @@
 //! | `gpu.N.process.memory` | G | B | NVML memory of the observed process | 1 s |
 //! | `gpu.N.pcie.tx`, `.rx` | G | B/s | NVML PCIe throughput over 20 ms | 1 s |
 //!
-//! `pcie` may block for 20 ms, so at most one of those calls is made in a pass, of each GPU and direction in turn: with
-//! many GPUs each comes less often than once a second. `N` is NVML's number, not CUDA's; [`SignalInfo::device`] has the
-//! UUID. Failed GPU calls are tried again every 5 s.
+//! `pcie` may block for 20 ms, so at most one of those calls is made per pass, for each GPU and direction in turn: with
+//! many GPUs, each is made less than once a second. `N` is NVML's number, not CUDA's; [`SignalInfo::device`] has the
+//! UUID. Failed GPU calls are retried every 5 s.
 //!
 //! Other systems than Linux have `process.cpu_time`, `.rss`, `.io.read_bytes`, `.io.write_bytes`, the memory and swap
-//! signals, and `machine.cpu.N.load` (gauge, m%, the mean since the read before), through sysinfo.
+//! signals, and `machine.cpu.N.load` (gauge, m%, the mean since the previous read), through sysinfo.
 
 mod clock;
 mod doctor;
@@ -92,7 +93,7 @@ mod linux;
 mod machine_info;
 mod nvidia;
 mod options;
-// Also built for tests, so that it is tried on Linux too.
+// Also built for tests, so that it is tested on Linux, too.
 #[cfg(any(test, not(target_os = "linux")))]
 mod portable;
 mod rivals;

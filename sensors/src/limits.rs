@@ -1,6 +1,6 @@
 //! What share of the machine a process may use.
 
-/// What share of the machine a process may use. `None` is "no limit, or none that can be read".
+/// The share of the machine that a process may use. `None` means "no limit, or none that can be read".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessLimits {
     /// How many hardware threads its CPU mask allows.

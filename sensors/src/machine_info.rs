@@ -1,4 +1,4 @@
-//! What machine this is, for headers and the doctor: read once, through sysinfo and the opened sensors.
+//! Describes this machine, for headers and the doctor: read once, through sysinfo and the opened sensors.
 
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
@@ -9,21 +9,21 @@ use crate::set::SensorSet;
 /// The machine a set of sensors was opened on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineInfo {
-    /// The host's name, or `None` if the system does not tell.
+    /// The host's name, or `None` if the system does not report it.
     pub host_name: Option<String>,
     /// The operating system and its version, such as `Linux (Debian GNU/Linux 13) 6.12.0`.
     pub os: String,
     /// The processor architecture, such as `x86_64`.
     pub architecture: String,
-    /// The processor's brand, such as `AMD EPYC 9474F 48-Core Processor`, or `None` if the system does not tell.
+    /// The processor's brand, such as `AMD EPYC 9474F 48-Core Processor`, or `None` if the system does not report it.
     pub cpu_model: Option<String>,
-    /// Physical cores of all sockets, or `None` if the system does not tell.
+    /// Physical cores of all sockets, or `None` if the system does not report it.
     pub physical_cores: Option<u32>,
     /// Hardware threads that are switched on.
     pub logical_cores: u32,
-    /// Installed memory in bytes, or `None` if the system does not tell.
+    /// Installed memory in bytes, or `None` if the system does not report it.
     pub memory_bytes: Option<u64>,
-    /// What share of the machine the observed process may use.
+    /// The share of the machine that the observed process may use.
     pub limits: ProcessLimits,
     /// The GPUs found when the sensors were opened.
     pub gpus: Vec<GpuInfo>,

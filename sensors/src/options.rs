@@ -11,18 +11,17 @@ use std::time::Duration;
 pub struct SensorOptions {
     /// The process whose CPU time, memory and faults are read.
     pub pid: u32,
-    /// Whether the CPU time, memory, faults and threads of what the process has started count as its own. Costs a look at all
+    /// Whether the CPU time, memory, faults and threads of processes that it has started count as its own. Reads all
     /// processes once a second.
     pub descendants: bool,
     /// Where the process file system is mounted, `/proc` by default.
     pub proc_root: PathBuf,
     /// Where the kernel's device tree is mounted, `/sys` by default.
     pub sys_root: PathBuf,
-    /// Where the processor's energy counters lie, in the place of `class/powercap` under `sys_root`: for a container that has
-    /// them mounted elsewhere. By default as [`look_for_powercap_in`] or [`POWERCAP_ROOT`]
-    /// says.
+    /// Where the processor's energy counters are, instead of `class/powercap` under `sys_root`: for a container that
+    /// has them mounted elsewhere. The default is that of [`look_for_powercap_in`] or [`POWERCAP_ROOT`].
     pub powercap_root: Option<PathBuf>,
-    /// Whether every core gets signals of its own. On machines of hundreds of cores this is most of the volume.
+    /// Whether every core gets its own signals. On machines with hundreds of cores these are most of the volume.
     pub per_core: bool,
     /// Whether to look for GPUs.
     pub gpu: bool,
@@ -36,7 +35,7 @@ pub struct SensorOptions {
 }
 
 impl SensorOptions {
-    /// Where the processor's energy counters lie.
+    /// Where the processor's energy counters are.
     pub(crate) fn powercap(&self) -> PathBuf {
         self.powercap_root.clone().unwrap_or_else(|| self.sys_root.join("class/powercap"))
     }
@@ -59,16 +58,16 @@ impl Default for SensorOptions {
     }
 }
 
-/// The variable that says where the processor's energy counters lie.
+/// The environment variable with the folder of the processor's energy counters.
 pub const POWERCAP_ROOT: &str = "GNNTOP_POWERCAP_ROOT";
 
-/// Where they lie by a command's flag.
+/// The folder given by a command's flag.
 static POWERCAP_ROOT_SAID: OnceLock<PathBuf> = OnceLock::new();
 
-/// Has all [`SensorOptions`] that are made by default from now on in this process look for the processor's energy counters in
-/// `dir`, whatever [`POWERCAP_ROOT`] says. The first call counts.
+/// Makes all default [`SensorOptions`] from now on in this process look for the processor's energy counters in `dir`,
+/// whatever [`POWERCAP_ROOT`] says. The first call counts.
 pub fn look_for_powercap_in(dir: PathBuf) {
-    // Whoever said it first was the command line.
+    // The first call was the command line's.
     let _ = POWERCAP_ROOT_SAID.set(dir);
 }
 

@@ -1,7 +1,7 @@
 //! The process and the machine on systems other than Linux, through sysinfo.
 //!
-//! Fewer signals than on Linux, and some are gauges where Linux has counters: what sysinfo gives is recorded as
-//! what it is. Its CPU load is an average since the read before, and it asks for 200 ms between two of those.
+//! Fewer signals than on Linux, and some are gauges where Linux has counters: sysinfo's values are recorded as they
+//! are. Its CPU load is an average since the previous read, and it asks for 200 ms between two reads.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl Portable {
     pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
         let wanted = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing().with_usage());
         let system =
-            System::new_with_specifics(wanted).map_err(|error| format!("the system gives no figures: {error}"));
+            System::new_with_specifics(wanted).map_err(|error| format!("the system reports no figures: {error}"));
         let mut plain = |name, unit, kind| registry.plain(name, unit, kind, "sysinfo");
         let process = ProcessSignals {
             cpu_time: plain("process.cpu_time", Unit::Nanoseconds, SignalKind::Counter),
@@ -145,7 +145,7 @@ fn interval_ns(interval: Duration) -> u64 {
     u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A size or time as a raw value. None that fits in this world exceeds an `i64`.
+/// A size or time as a raw value. No realistic one exceeds an `i64`.
 fn raw(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

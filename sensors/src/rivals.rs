@@ -1,7 +1,8 @@
-//! Which other processes take the processor: what each took between two looks through the process file system.
+//! Other processes that use the processor: what each took between two scans of the process file system.
 //!
-//! A look reads a small file of every process, so it is for when something else is known to take the processor, and seldom.
-//! What began and ended between two looks is not seen, nor what another user's processes are where the system hides them.
+//! A scan reads a small file of every process, so use it rarely, and only when something else is known to use the
+//! processor. It does not see processes that began and ended between two scans, nor another user's processes if the
+//! system hides them.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -16,12 +17,12 @@ use crate::clock::monotonic_ns;
 use crate::linux::parse::ProcessStat;
 use crate::options::SensorOptions;
 
-/// Processes that are looked at; where there are more, the rest is left out, so that a look stays cheap.
+/// The largest number of processes read, so that a scan stays cheap; others are left out.
 const MAX_PROCESSES: usize = 4096;
 /// The line of a process takes some 300 bytes.
 const MAX_LINE_BYTES: usize = 1024;
 
-/// Looks for processes that take the processor, other than one process and what it has started.
+/// Finds processes that use the processor, other than one process and those it has started.
 #[derive(Debug)]
 pub struct Rivals {
     root: u32,
@@ -30,20 +31,20 @@ pub struct Rivals {
     before: Option<Look>,
 }
 
-/// The other processes of one command that took the processor most.
+/// The command whose processes used the processor most.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rival {
-    /// What the command is called: at most 15 characters.
+    /// The command's name: at most 15 characters.
     pub command: String,
-    /// How many processes of it took some of the processor.
+    /// How many of its processes used the processor.
     pub processes: usize,
-    /// The one of them that took most.
+    /// The one of them that used it most.
     pub pid: u32,
-    /// How many cores they took together.
+    /// How many cores they used in total.
     pub cores: f64,
 }
 
-/// What every process had taken at some time.
+/// The CPU time of every process at some time.
 #[derive(Debug)]
 struct Look {
     t_ns: u64,
@@ -60,20 +61,20 @@ struct Process {
 }
 
 impl Rivals {
-    /// Looks for others than the process of `options`.
+    /// Finds processes other than that of `options`.
     pub fn new(options: &SensorOptions) -> Self {
         let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         Self { root: options.pid, proc_root: options.proc_root.clone(), ns_per_tick, before: None }
     }
 
-    /// Who took the processor most since the look before; `None` at the first look, and where nobody is seen.
+    /// The command that used the processor most since the previous scan; `None` at the first scan, or if there is none.
     pub fn look(&mut self) -> Option<Rival> {
         let now = Look { t_ns: monotonic_ns(), processes: processes(&self.proc_root) };
         let before = self.before.replace(now)?;
         self.before.as_ref()?.most_since(&before, self.root, self.ns_per_tick)
     }
 
-    /// Has the next look be the first of a new pair.
+    /// Makes the next scan the first of a new pair.
     pub fn forget(&mut self) {
         self.before = None;
     }
@@ -87,7 +88,7 @@ impl Look {
         for (pid, process) in self.processes.iter().filter(|(pid, _)| !own.contains(pid)) {
             let earlier = before.processes.get(pid).filter(|earlier| earlier.start_ticks == process.start_ticks);
             let ticks = process.cpu_ticks.saturating_sub(earlier.map_or(0, |earlier| earlier.cpu_ticks));
-            // One that is new took all of it since, unless it was not seen for another reason.
+            // A new one took all of it since then, unless it was missed for another reason.
             if ticks > 0 && (earlier.is_some() || process.start_ticks >= newest_then) {
                 let all = by_command.entry(&process.command).or_default();
                 *all = (all.0.saturating_add(ticks), all.1 + 1, all.2.max((ticks, *pid)));
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_of_the_system_that_works_is_seen() {
-        // Of another root than this test's own, so that its child is a rival.
+        // With another root than this test, so that its child is a rival.
         let options = SensorOptions { pid: u32::MAX, ..SensorOptions::default() };
         let mut busy = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let mut rivals = Rivals::new(&options);

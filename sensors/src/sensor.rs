@@ -1,4 +1,4 @@
-//! What a sensor is: it registers its signals when it is opened, and offers values or absences to a [`Sink`] in every pass.
+//! A sensor registers its signals when it is opened, and offers values or absences to a [`Sink`] in every pass.
 
 use gnntop_wire::{SignalKind, Unit};
 
@@ -10,12 +10,12 @@ pub trait Sensor: Send {
     /// A short name for logs and the doctor, such as `cpu` or `nvidia`.
     fn name(&self) -> &'static str;
 
-    /// Reads every signal once and tells `sink` the value or why there is none.
+    /// Reads every signal once and gives `sink` the value or the reason of its absence.
     ///
-    /// A sensor may leave a signal out of a pass, when it is slow to read or is waiting to try again.
+    /// A sensor may skip a signal in a pass, if it is slow to read or waits to retry.
     fn read(&mut self, sink: &mut Sink<'_>);
 
-    /// Reads counters of energy alone, which deserve more reads than the rest. Nothing where there are none.
+    /// Reads only counters of energy, which deserve more reads than the rest. Does nothing if there are none.
     fn read_energy(&mut self, _sink: &mut Sink<'_>) {}
 }
 

@@ -15,8 +15,8 @@ use crate::sink::Absences;
 
 /// Opened sensors side by side.
 ///
-/// It starts no thread: whoever holds it calls [`read`](Self::read) as often as it wants a sample, on a thread of
-/// its own, since a read of the GPUs may block for some 20 ms.
+/// It starts no thread: the owner calls [`read`](Self::read) as often as it wants a sample, on a dedicated thread,
+/// since a read of the GPUs may block for about 20 ms.
 pub struct SensorSet {
     registry: Registry,
     sensors: Vec<Box<dyn Sensor>>,
@@ -37,8 +37,8 @@ impl SensorSet {
         }
     }
 
-    /// Opens every sensor this system may have. It never fails: what is missing has its signals all the same,
-    /// and the first pass says why they are absent.
+    /// Opens every sensor this system may have. It never fails: missing sensors still have their signals, and the first
+    /// pass reports why they are absent.
     ///
     /// Opening takes about a millisecond, with a GPU up to seconds (the driver may have to wake it), so open the
     /// set on the thread that reads it.
@@ -65,7 +65,7 @@ impl SensorSet {
         self.add(|registry| Box::new(portable::Portable::open(&options, registry)));
     }
 
-    /// Opens one more sensor. Its signals come after those already there.
+    /// Opens one more sensor. Its signals come after the existing ones.
     pub fn add(&mut self, open: impl FnOnce(&mut Registry) -> Box<dyn Sensor>) {
         let sensor = open(&mut self.registry);
         self.push(sensor);
@@ -89,8 +89,8 @@ impl SensorSet {
 
     /// One sampling pass over every sensor.
     ///
-    /// A value is passed on in each pass, an absence once when it begins. A pass over an unchanged system
-    /// allocates nothing, GPUs apart.
+    /// A value is passed on in each pass, an absence once when it begins. A pass over an unchanged system allocates
+    /// nothing, except for GPUs.
     pub fn read(&mut self, out: &mut dyn FnMut(Reading)) {
         let mut sink = self.absences.sink(out);
         for sensor in &mut self.sensors {
@@ -98,7 +98,8 @@ impl SensorSet {
         }
     }
 
-    /// Reads the counters of energy alone, between two passes: a knot of energy over time is as sharp as they are read often.
+    /// Reads only the counters of energy, between two passes: the more often they are read, the finer the curve of
+    /// energy over time.
     pub fn read_energy(&mut self, out: &mut dyn FnMut(Reading)) {
         let mut sink = self.absences.sink(out);
         for sensor in &mut self.sensors {
@@ -121,7 +122,7 @@ impl SensorSet {
         &self.gpus
     }
 
-    /// What the set was opened with.
+    /// The options that the set was opened with.
     pub fn options(&self) -> &SensorOptions {
         &self.options
     }
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
     use crate::sink::Sink;
 
-    /// A sensor of one signal that plays back a script: a value, or a reason for having none.
+    /// A sensor of one signal that plays back a script: a value, or the reason of its absence.
     struct Scripted {
         signal: SignalIndex,
         script: Vec<Result<i64, &'static str>>,

@@ -1,8 +1,8 @@
-//! What a signal is, and what one reading of it says.
+//! Signals and their readings.
 
 use gnntop_wire::{SignalKind, Unit};
 
-/// What a signal is. There is one per source, device and quantity.
+/// The description of a signal. There is one per source, device and quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignalInfo {
     /// The stable name, such as `process.cpu_time`, `machine.cpu.0.busy` or `gpu.0.power`. The table at the top
@@ -10,7 +10,7 @@ pub struct SignalInfo {
     pub name: String,
     /// The unit of the raw value.
     pub unit: Unit,
-    /// Whether the value stands for itself or only for the difference between two readings.
+    /// Whether the value itself counts, or only the difference between two readings.
     pub kind: SignalKind,
     /// Where the value comes from, such as `/proc/PID/stat` or `NVML power_usage`.
     pub source: &'static str,
@@ -28,7 +28,7 @@ impl SignalIndex {
     }
 }
 
-/// One thing a sampling pass found out.
+/// One result of a sampling pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// The signal had this value.
@@ -37,16 +37,16 @@ pub enum Reading {
         signal: SignalIndex,
         /// `CLOCK_MONOTONIC`, in nanoseconds, halfway through the call that read it.
         t_ns: u64,
-        /// The raw value, in the signal's unit. A counter that went back is passed on as it is.
+        /// The raw value, in the signal's unit. A counter that decreased is passed on as it is.
         value: i64,
     },
-    /// The signal could not be read. Told once when it begins, and again if the reason changes.
+    /// The signal could not be read. Reported once when it begins, and again if the reason changes.
     Absent {
         /// Which signal.
         signal: SignalIndex,
         /// `CLOCK_MONOTONIC`, in nanoseconds, of the attempt.
         t_ns: u64,
-        /// Why, in words for a person.
+        /// The reason, for people.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Where readings go, and how an absence is told once.
+//! Where readings go, and how an absence is reported once.
 //!
 //! The sink remembers which signals are absent and why, so that no sensor has to, and so that a pass in which nothing changed
 //! allocates nothing.
@@ -7,7 +7,7 @@ use std::fmt::{self, Write as _};
 
 use crate::signal::{Reading, SignalIndex};
 
-/// Where a sensor puts what it read in one pass.
+/// Where a sensor puts its readings of one pass.
 pub struct Sink<'a> {
     out: &'a mut dyn FnMut(Reading),
     absences: &'a mut Absences,
@@ -22,7 +22,7 @@ impl Sink<'_> {
         (self.out)(Reading::Value { signal, t_ns, value });
     }
 
-    /// The signal could not be read. Passed on only where that, or the reason, is new.
+    /// The signal could not be read. Passed on only if that, or the reason, is new.
     pub fn absent(&mut self, signal: SignalIndex, t_ns: u64, reason: &dyn fmt::Display) {
         if let Some(reason) = self.absences.begin(signal, reason) {
             (self.out)(Reading::Absent { signal, t_ns, reason });
@@ -45,7 +45,7 @@ struct Absence {
 }
 
 impl Absences {
-    /// Makes room for so many signals, none of them absent so far.
+    /// Makes room for this many signals, none of them absent so far.
     pub(crate) fn grow(&mut self, signals: usize) {
         self.by_signal.resize_with(signals, Absence::default);
     }
@@ -61,7 +61,7 @@ impl Absences {
         absence.lasting.then_some(absence.reason.as_str())
     }
 
-    /// A signal is absent: the reason, where that is new.
+    /// Notes that a signal is absent; returns the reason if it is new.
     fn begin(&mut self, signal: SignalIndex, reason: &dyn fmt::Display) -> Option<String> {
         let absence = self.by_signal.get_mut(signal.slot())?;
         self.scratch.clear();

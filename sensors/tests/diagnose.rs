@@ -68,7 +68,7 @@ fn energy_is_told_by_component_with_what_stands_in_for_a_counter() {
     let found = diagnose(&fake.options());
     let energy = find(&found, "energy");
     assert_eq!(energy.state, DiagnosisState::Missing);
-    for part in ["GPU: not known (", "CPU: modelled by load", "no RAPL counters", "memory: modelled by modules"] {
+    for part in ["GPU: unknown (", "CPU: estimated from load", "no RAPL counters", "memory: estimated from modules"] {
         assert!(energy.detail.contains(part), "{part:?} in {}", energy.detail);
     }
     assert!(energy.remedy.as_ref().unwrap().contains("--tdp"));
@@ -76,7 +76,7 @@ fn energy_is_told_by_component_with_what_stands_in_for_a_counter() {
     let found = diagnose(&fake.options());
     let energy = find(&found, "energy");
     assert_eq!(energy.state, DiagnosisState::Partial);
-    assert!(energy.detail.contains("CPU: RAPL powercap, 1 of them; memory: RAPL powercap"), "{}", energy.detail);
+    assert!(energy.detail.contains("CPU: RAPL powercap, 1 counter; memory: RAPL powercap"), "{}", energy.detail);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn limits_of_the_process_are_said() {
     fake.write("sys/fs/cgroup/job/memory.max", "4294967296\n");
     let diagnoses = diagnose(&fake.options());
     let limits = find(&diagnoses, "limits of the process");
-    assert_eq!(limits.detail, "2 CPUs by its mask, 1.50 cores by its control group, 4096 MiB of memory");
+    assert_eq!(limits.detail, "2 CPUs (mask), 1.50 cores (control group), 4096 MiB of memory");
     let machine = MachineInfo::of(&fake.open());
     assert_eq!(machine.limits.cpu_millicores, Some(1500));
 }

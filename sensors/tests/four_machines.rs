@@ -27,7 +27,7 @@ fn with_perf(fake: &FakeProc, capabilities: &str) {
     fake.write("proc/self/status", capabilities);
 }
 
-/// What the doctor says, a paragraph for each component, without the place of the made-up machine.
+/// The doctor's output, a paragraph for each component, without the path of the simulated machine.
 fn said(fake: &FakeProc) -> String {
     let root = fake.path("").display().to_string();
     let paragraph = |found: gnntop_sensors::Diagnosis| {

@@ -94,7 +94,7 @@ fn a_kernel_without_scheduler_statistics_says_so() {
     fake.write("proc/4242/schedstat", "0 0 0\n");
     assert_eq!(Pass::of(&mut fake.open()).reason(wait), Some("this kernel keeps no scheduler statistics"));
     fake.write("proc/4242/schedstat", "17 none\n");
-    assert_eq!(Pass::of(&mut fake.open()).reason(wait), Some("cannot understand /proc/PID/schedstat"));
+    assert_eq!(Pass::of(&mut fake.open()).reason(wait), Some("cannot parse /proc/PID/schedstat"));
     fake.remove("proc/4242/schedstat");
     assert!(Pass::of(&mut fake.open()).reason(wait).is_some());
 }
@@ -190,19 +190,19 @@ fn a_root_with_nothing_in_it_has_every_signal_absent() {
     }
     assert_eq!(pass.reason("process.rss"), Some("there is no process 4242, or it is hidden from this user"));
     assert_eq!(pass.reason("gpu.count"), Some("GPU sensors are turned off"));
-    assert!(Pass::of(&mut set).readings().is_empty(), "an absence is told once");
+    assert!(Pass::of(&mut set).readings().is_empty(), "an absence is reported once");
 }
 
 #[test]
 fn garbage_makes_a_signal_absent_and_never_a_guess() {
     let cases: [(&str, &[u8], &str, &str); 8] = [
-        ("proc/4242/stat", b"4242 (python", "process.cpu_time", "cannot understand"),
-        ("proc/4242/stat", b"\xff\xfe\x00\n", "process.swap", "cannot understand"),
+        ("proc/4242/stat", b"4242 (python", "process.cpu_time", "cannot parse"),
+        ("proc/4242/stat", b"\xff\xfe\x00\n", "process.swap", "cannot parse"),
         ("proc/4242/status", b"VmHWM:\t lots kB\n", "process.rss.peak", "no VmHWM in"),
         ("proc/4242/io", b"rchar: 99999999999999999999\n", "process.io.rchar", "no rchar in"),
         ("proc/stat", b"cpu  1 2 3\ncpu0 1 2 3\n", "machine.cpu.busy", "no cpu line in /proc/stat"),
         ("proc/meminfo", b"MemTotal: 1000 kB\n", "machine.memory.used", "missing from /proc/meminfo"),
-        ("proc/pressure/cpu", b"some avg10=1\n", "machine.pressure.cpu.some", "this kernel gives no \"some\" total"),
+        ("proc/pressure/cpu", b"some avg10=1\n", "machine.pressure.cpu.some", "this kernel reports no \"some\" total"),
         ("proc/loadavg", b"x y z\n", "machine.load.1m", "missing from /proc/loadavg"),
     ];
     for (file, content, signal, reason) in cases {
@@ -223,7 +223,7 @@ fn one_missing_line_costs_only_its_own_signal() {
     assert_eq!(pass.value("machine.swap.used"), Some(30 * 1024));
     assert!(pass.reason("machine.memory.available").is_some());
     assert_eq!(pass.value("machine.pressure.cpu.some"), Some(700_000));
-    assert_eq!(pass.reason("machine.pressure.cpu.full"), Some("this kernel gives no \"full\" total"));
+    assert_eq!(pass.reason("machine.pressure.cpu.full"), Some("this kernel reports no \"full\" total"));
 }
 
 #[test]
@@ -328,10 +328,14 @@ fn a_reused_pid_is_not_taken_for_the_process() {
     fake.process_stat(&ProcessStat { start: 99999, user: 1, ..ProcessStat::default() });
     let pass = Pass::of(&mut set);
     for name in ["process.cpu_time", "process.swap", "process.io.rchar", "process.main_thread.cpu_wait"] {
-        assert_eq!(pass.reason(name), Some("process 4242 has ended (another process has its number now)"));
+        assert_eq!(pass.reason(name), Some("process 4242 has ended (its PID now belongs to another process)"));
     }
     fake.end_process();
-    assert_eq!(Pass::of(&mut set).reason("process.cpu_time"), Some("process 4242 has ended"), "a new reason is told");
+    assert_eq!(
+        Pass::of(&mut set).reason("process.cpu_time"),
+        Some("process 4242 has ended"),
+        "a new reason is reported"
+    );
 }
 
 /// A child that is killed and collected when the test is over, however it ends.
@@ -385,7 +389,7 @@ fn a_burst_of_work_shows_in_this_process() {
             assert!(now.value("process.rss").unwrap() > 0);
             break;
         }
-        assert!(worked < 1 << 30, "CPU time stands still");
+        assert!(worked < 1 << 30, "CPU time does not change");
     }
 }
 
@@ -442,8 +446,8 @@ fn disks_and_network_say_why_they_are_absent() {
     fake.write("proc/diskstats", " 7 0 loop0 9 0 7 9 9 9 7 9 0 9 9\n");
     fake.write("proc/4242/net/dev", "Inter-| x\n face |y\n  lo: 5 0 0 0 0 0 0 0 5 0 0 0 0 0 0 0\n");
     let pass = Pass::of(&mut fake.open());
-    assert_eq!(pass.reason("machine.disk.read_bytes"), Some("no disk of its own is visible here"));
-    assert_eq!(pass.reason("machine.network.sent_bytes"), Some("no network interface but the loopback"));
+    assert_eq!(pass.reason("machine.disk.read_bytes"), Some("no physical disk is visible here"));
+    assert_eq!(pass.reason("machine.network.sent_bytes"), Some("no network interface except the loopback"));
     fake.remove("proc/diskstats");
     fake.end_process();
     let pass = Pass::of(&mut fake.open());
@@ -463,7 +467,7 @@ fn energy_counters_say_why_they_are_absent() {
     let pass = Pass::of(&mut set);
     assert_eq!(
         (pass.reason("dram.0.energy"), pass.value("cpu.0.energy")),
-        (Some("the counter holds no number"), Some(123_456_789))
+        (Some("the counter is not a number"), Some(123_456_789))
     );
 }
 
@@ -474,7 +478,7 @@ fn a_counter_tells_its_range_where_that_can_be_read() {
     fake.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
     let pass = Pass::of(&mut fake.open());
     assert_eq!(pass.value("cpu.0.energy.range"), Some(262_143_328_850));
-    assert!(pass.reason("dram.0.energy.range").unwrap().contains("max_energy_range_uj cannot be read"));
+    assert!(pass.reason("dram.0.energy.range").unwrap().contains("max_energy_range_uj is unreadable"));
 }
 
 #[test]

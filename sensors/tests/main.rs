@@ -1,4 +1,4 @@
-//! The sensors on made-up machines, in one binary.
+//! The sensors on simulated machines, in one binary.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 

@@ -5,11 +5,11 @@
 
 /// Held by tensors when a measured step ended.
 pub const USED: &str = "device memory used";
-/// Held by tensors, at most, since the last measured step, including the steps between.
+/// Peak held by tensors since the last measured step, including the steps between.
 pub const PEAK: &str = "device memory peak";
 /// Taken from the device, whether held by tensors or cached, when a measured step ended.
 pub const RESERVED: &str = "device memory reserved";
-/// Taken from the device, at most, since the last measured step.
+/// Peak taken from the device since the last measured step.
 pub const RESERVED_PEAK: &str = "device memory reserved peak";
 /// Not taken by any program.
 pub const FREE: &str = "device memory free";
@@ -18,9 +18,9 @@ pub const TOTAL: &str = "device memory total";
 /// Number of allocations in a measured step, if the pool counts them.
 pub const ALLOCATIONS: &str = "device memory allocations";
 
-/// Prefix of a phase's name: held by tensors, at most, while the phase ran in a measured step.
+/// Prefix of a phase's name: peak held by tensors while the phase ran in a measured step.
 pub const PEAK_IN: &str = "device memory peak in ";
-/// Prefix of a phase's name: reserved, at most, while the phase ran.
+/// Prefix of a phase's name: peak reserved while the phase ran.
 pub const RESERVED_PEAK_IN: &str = "device memory reserved peak in ";
 /// Prefix of the name of a [`KINDS`] entry: memory used for this.
 pub const KIND: &str = "device memory of ";

@@ -113,7 +113,7 @@ pub struct ThreadUsage {
 /// A counter's value at an instant, such as the depth of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counter {
-    /// What is counted.
+    /// The counted quantity.
     pub name: NameId,
     /// When.
     pub t_ns: u64,

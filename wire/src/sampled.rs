@@ -3,7 +3,7 @@
 //! ```text
 //! track   its text ends in ", sampled"; its marks are the samples
 //! name    of kind text: the id of the caller's path in 16 hexadecimal digits, ">", the frame. The id of a path is a hash of that
-//!         text, so a name says the whole stack, from the phase at the root down to its innermost frame
+//!         text, so a name gives the whole stack, from the phase at the root down to its innermost frame
 //! mark    a path's name, and as its number how many samples ended there since the session began, this one included; below zero
 //!         if there was no sample and the number, apart from its sign, is only repeated
 //! ```

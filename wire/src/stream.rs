@@ -18,7 +18,7 @@ pub enum Item<'a> {
     Anchor(Anchor),
     /// Events of one track.
     Block(BlockInfo, Events<'a>),
-    /// What is left of the segments before the next ones.
+    /// The remains of the segments before the next ones.
     Past(Vec<Past>),
     /// The session ended normally.
     End(End),

@@ -11,7 +11,7 @@ pub(crate) struct Malformed;
 const MAX_LEN: usize = 10;
 /// Values below this take at most eight bytes.
 const EIGHT_BYTES: u64 = 1 << 56;
-/// The bits in each of eight bytes that say that more bytes follow.
+/// The bits in each of eight bytes that mean that more bytes follow.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
 /// Appends `value` in LEB128, 1 to 10 bytes.

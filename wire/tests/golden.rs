@@ -1,4 +1,4 @@
-//! Recordings of every released format version are read for ever.
+//! Recordings of every released format version stay readable.
 //!
 //! `format-1` is version 1.0; a minor version that adds something has a pair of its own, such as `format-1.2`.
 

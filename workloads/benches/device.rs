@@ -5,7 +5,7 @@
 //! cargo bench -p gnntop-workloads --features cuda --bench device -- cuda:1     # on another one
 //! ```
 //!
-//! Says so and does nothing where there is no GPU. What counts as moved says `gnntop_workloads::device_rates`.
+//! Without a GPU, says so and does nothing. `gnntop_workloads::device_rates` defines what counts as moved.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::sync::Arc;

@@ -100,7 +100,7 @@ fn main() {
     cora(&table, &mut rng);
 }
 
-/// What the memory does without any graph.
+/// The memory's speed without any graph.
 fn memory(table: &mut Table, values: &[f32], out: &mut [f32], sources: &[u32]) {
     let bytes = size_of_val(values);
     let rate = |bytes: usize, mut run: Box<dyn FnMut() + '_>| bytes as f64 / median(&mut run) / 1e9;
@@ -181,7 +181,7 @@ fn half_kernels(table: &Table, adjacency: &Adjacency, values: &[f32]) {
     }
 }
 
-/// What a graph attention layer adds: tensors in and out, fresh memory included.
+/// The operations of a graph attention layer: tensors in and out, including fresh memory.
 fn attention(table: &Table, adjacency: &Arc<Adjacency>) {
     let (nodes, edges) = (adjacency.nodes(), adjacency.edges());
     for heads in [1, 8] {

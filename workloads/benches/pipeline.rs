@@ -33,7 +33,7 @@ fn number(name: &str, default: usize) -> usize {
     text.parse().unwrap_or_else(|_| panic!("{name}: not a number: {text}"))
 }
 
-/// What is run.
+/// The settings of a run.
 struct Setting {
     parts: Vec<Range<usize>>,
     schedule: Schedule,

@@ -153,7 +153,7 @@ fn loading(dataset: &NodeDataset) {
             let batches = NodeBatches::new(dataset, &dataset.split.train, settings(form)).unwrap();
             let settings = LoaderSettings { batch_size, workers, ..LoaderSettings::default() };
             let mut loader = NodeLoader::new(batches, settings).unwrap();
-            // As many as every queue and hand holds, so that what was made ahead is not counted.
+            // As many as all queues and workers hold, so that batches made ahead do not count.
             (0..3 * workers.max(1)).for_each(|_| drop(loader.next_batch().unwrap()));
             let begin = Instant::now();
             let edges: usize = (0..LOADED).map(|_| loader.next_batch().unwrap().edges()).sum();

@@ -1,16 +1,16 @@
-//! What cannot be done with a GPU, and how an allocation that failed says how much it wanted: the words that what opens
-//! and fills GPUs shares with what explains their errors.
+//! Errors of GPUs, and how a failed allocation states its size: shared by the code that opens and fills GPUs and the
+//! code that explains their errors.
 
 /// Why a GPU cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
     /// The program was compiled without the feature `cuda`.
-    #[error("this program was built without CUDA; docs/cuda.md says how to build it with it")]
+    #[error("this program was built without CUDA; see docs/cuda.md for a build with CUDA")]
     NotBuilt,
     /// A library is missing.
-    #[error("{library} cannot be loaded: {}", if *.driver { "there is no NVIDIA driver here" } else {
-        "install CUDA's libraries, or name their folder in LD_LIBRARY_PATH"
+    #[error("{library} cannot be loaded: {}", if *.driver { "no NVIDIA driver found" } else {
+        "install the CUDA libraries, or add their folder to LD_LIBRARY_PATH"
     })]
     NoLibrary {
         /// Its name.
@@ -18,7 +18,7 @@ pub enum DeviceError {
         /// Whether it is the driver's.
         driver: bool,
     },
-    /// There are not so many GPUs.
+    /// There are fewer GPUs.
     #[error("there is no cuda:{ordinal}: the driver finds {count} GPUs")]
     NoSuchDevice {
         /// The number asked for.
@@ -26,7 +26,7 @@ pub enum DeviceError {
         /// How many there are.
         count: usize,
     },
-    /// The driver refuses.
+    /// The driver refuses to open the GPU.
     #[error("cuda:{ordinal} cannot be used: {reason}")]
     Refused {
         /// The number asked for.
@@ -39,7 +39,7 @@ pub enum DeviceError {
     Unsupported(&'static str),
 }
 
-/// What an allocation that failed had asked for, where it was one of ours: [`asked_for`] is in its error.
+/// How many bytes a failed allocation asked for, if it was one of ours: its error contains [`asked_for`].
 pub(crate) fn asked_bytes(error: &str) -> Option<u64> {
     let (_, after) = error.split_once(ASKED)?;
     after.split_whitespace().next()?.parse().ok()
@@ -47,7 +47,7 @@ pub(crate) fn asked_bytes(error: &str) -> Option<u64> {
 
 const ASKED: &str = "asked for ";
 
-/// The words by which an allocation's error says how much it was.
+/// The phrase by which an allocation's error states its size.
 pub(crate) fn asked_for(bytes: usize) -> String {
     format!("{ASKED}{bytes} bytes")
 }

@@ -5,10 +5,10 @@
 //! ```text
 //! graph          graphs, batches of them, edges sorted by where they go, and the words for messages along them
 //! loading        batches made ahead on threads, whatever a batch is
-//! device         what cannot be done with a GPU
+//! device         errors of GPUs
 //! cuda           operations on NVIDIA GPUs, or what stands in for them
 //! kernels        the operations of the models, on either device
-//! molecule, nodes, images    data that is read or made up; sampling draws neighbourhoods
+//! molecule, nodes, images    data that is read or generated; sampling draws neighbourhoods
 //! models         pna, gcn, gin, sage, gat, vig: layers and networks
 //! parallel       what ranks do together: collectives, gradients, the stages of a pipeline
 //! train          the loop, its observer and errors; loss, Adam, metrics

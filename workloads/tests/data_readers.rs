@@ -139,12 +139,12 @@ fn what_is_wrong_with_plain_text_is_said_with_its_line() {
         |nodes: &str, edges: &str| failure(&[("a.nodes.tsv", nodes.as_bytes()), ("a.edges.tsv", edges.as_bytes())]);
     let nodes = [
         ("", "a.nodes.tsv: expected lines of nodes, found none"),
-        ("0\t0\n", "a.nodes.tsv, line 1: expected 4 fields apart by tabs (node, label, split, words), found 2"),
+        ("0\t0\n", "a.nodes.tsv, line 1: expected 4 fields separated by tabs (node, label, split, words), found 2"),
         ("#\nx\t0\t-\t\n", "a.nodes.tsv, line 2: expected a node number, found \"x\""),
         ("0\t0\t-\t\n2\t0\t-\t\n", "a.nodes.tsv, line 2: expected node 1, found \"2\""),
         ("0\tred\t-\t\n", "a.nodes.tsv, line 1: expected a class number as label, or -1, found \"red\""),
         ("0\t-2\t-\t\n", "a.nodes.tsv, line 1: expected a class number from 0 as label, or -1, found -2"),
-        ("0\t-1\ttest\t\n", "a.nodes.tsv, line 1: a node without a label is in the split as \"test\""),
+        ("0\t-1\ttest\t\n", "a.nodes.tsv, line 1: a node without a label is \"test\" in the split"),
         ("0\t0\ttraining\t\n", "a.nodes.tsv, line 1: expected train, val, test or - as split, found \"training\""),
         ("0\t0\t-\t1 x\n", "a.nodes.tsv, line 1: expected the index of a word, found \"x\""),
         ("0\t0\t-\t1 1\n", "a.nodes.tsv, line 1: the word 1 is listed twice"),
@@ -169,8 +169,8 @@ fn what_is_wrong_with_plain_text_is_said_with_its_line() {
     let edges = [
         ("0\t1\n0\n", "a.edges.tsv, line 2: expected two nodes, found \"0\""),
         ("0\t1\t1\n", "a.edges.tsv, line 1: expected two nodes, found \"0\\t1\\t1\""),
-        ("0\t1\n#\n\n0\t4\n", "a.edges.tsv, line 4: \"4\" is none of the 4 nodes of the graph"),
-        ("0\t-1\n", "a.edges.tsv, line 1: \"-1\" is none of the 4 nodes of the graph"),
+        ("0\t1\n#\n\n0\t4\n", "a.edges.tsv, line 4: \"4\" is not one of the graph's 4 nodes"),
+        ("0\t-1\n", "a.edges.tsv, line 1: \"-1\" is not one of the graph's 4 nodes"),
     ];
     for (content, expected) in edges {
         assert_eq!(with(NODES, content), expected);
@@ -197,7 +197,7 @@ fn linqs_files_are_read() {
     assert_eq!((small.graph.nodes(), small.graph.edges(), small.classes), (3, 4, 2));
     assert_eq!(*small.labels, [1, 0, 1]);
     assert_eq!(small.features.to_dense(), [1.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
-    assert!(small.origin.ends_with("s.content (1 citations of unknown papers left out)"), "{}", small.origin);
+    assert!(small.origin.ends_with("s.content (1 citations of unknown papers skipped)"), "{}", small.origin);
     assert_eq!(split_sizes(&small).iter().sum::<usize>(), 3);
 }
 
@@ -215,7 +215,7 @@ fn what_is_wrong_with_linqs_files_is_said() {
     }
     let cites = |cites: &[u8]| failure(&[("s.content", CONTENT.as_bytes()), ("s.cites", cites)]);
     assert_eq!(cites(b"p7\n"), "s.cites, line 1: expected two nodes, found \"p7\"");
-    let strangers = "s.cites: none of the 1 citations is between papers of the content file; do they belong together?";
+    let strangers = "s.cites: none of the 1 citations joins papers of the content file; do the files belong together?";
     assert_eq!(cites(b"1 2\n"), strangers);
 }
 
@@ -260,7 +260,7 @@ fn what_is_wrong_with_a_table_is_said_with_its_line() {
     assert_eq!(edges(b""), "edges.csv: expected a header of two columns, found an empty file");
     let headless = "edges.csv, line 1: expected a header of two columns (source,target), found an edge";
     assert_eq!(edges(b"a,b\n"), headless);
-    assert_eq!(edges(b"from,to\na,c\n"), "edges.csv, line 2: \"c\" is none of the 2 nodes of the graph");
+    assert_eq!(edges(b"from,to\na,c\n"), "edges.csv, line 2: \"c\" is not one of the graph's 2 nodes");
 }
 
 #[test]
@@ -269,11 +269,11 @@ fn where_nothing_or_too_much_lies_it_is_said() {
     assert!(nothing.starts_with("no graph found at DIR; looked for NAME.nodes.tsv with NAME.edges.tsv;"), "{nothing}");
     assert!(nothing.contains("reddit_data.npz with reddit_graph.npz"), "{nothing}");
     let half = failure(&[("s.cites", b"")]);
-    assert_eq!(half, "s.cites is there, but s.content is not; both are needed");
+    assert_eq!(half, "s.cites exists, but s.content does not; both are needed");
     let whole: &[(&str, &[u8])] = &[("a.nodes.tsv", NODES.as_bytes()), ("a.edges.tsv", b""), ("s.cites", b"")];
     assert_eq!(load(whole).graph.nodes(), 4);
     let two = [whole, &[("s.content", CONTENT.as_bytes())]].concat();
-    assert_eq!(failure(&two), "DIR has more than one graph: a.nodes.tsv, s.content; name one of these files instead");
+    assert_eq!(failure(&two), "DIR has more than one graph: a.nodes.tsv, s.content; give one of these files instead");
     let directory = directory(&two);
     assert_eq!(read(&directory.path().join("s.cites")).unwrap().graph.nodes(), 3);
     assert!(read(&directory.path().join("absent")).err().unwrap().to_string().starts_with("cannot open"));
@@ -451,13 +451,10 @@ fn arrays_that_are_not_as_expected_are_named() {
             with("feature.npy", npy("<i4", "(3, 2)", &nan)),
             "feature: expected floating-point numbers of 4 or 8 bytes, found numbers of type i4",
         ),
-        (
-            with("feature.npy", npy("<f4", "(4, 2)", &nan)),
-            "feature: the shape [4, 2] does not fit the 24 bytes that are there",
-        ),
+        (with("feature.npy", npy("<f4", "(4, 2)", &nan)), "feature: the shape [4, 2] does not fit the file's 24 bytes"),
         (
             with("feature.npy", npy("<f4", "(4611686018427387904, 4611686018427387904)", &nan)),
-            "feature: the shape [4611686018427387904, 4611686018427387904] does not fit the 24 bytes that are there",
+            "feature: the shape [4611686018427387904, 4611686018427387904] does not fit the file's 24 bytes",
         ),
         (with("feature.npy", b"no".to_vec()), "feature: not an npy file: failed to fill whole buffer"),
         (with("label.npy", npy("<f4", "(3,)", &f4(&[0.0; 3]))), "label: expected integers, found numbers of type f4"),

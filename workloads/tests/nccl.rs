@@ -1,5 +1,5 @@
-//! Ranks with a GPU each, joined by NCCL. Beside ranks that are threads where there are GPUs, skipped with the reason where
-//! there are none; and what a training says where something is missing, with a driver of one GPU that is none.
+//! Ranks with a GPU each, joined by NCCL. Beside ranks that are threads where there are GPUs, skipped with the reason
+//! where there are none; and the errors of a training run if something is missing, with a fake driver of one GPU.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 use std::ffi::OsString;
@@ -86,11 +86,11 @@ fn what_is_missing_is_said_in_one_line() {
     }
     assert!(compile(&sources.join("fake_nccl.c"), "libnccl.so.2").unwrap().success());
     let text = said("3");
-    assert!(text.contains("told: 3 ranks need 3 GPUs, and the driver finds 1 from cuda:0 on: "), "{text}");
+    assert!(text.contains("told: 3 ranks need 3 GPUs, but the driver finds 1 from cuda:0: "), "{text}");
 }
 
 #[test]
-#[ignore = "run by the test above, in a process of its own"]
+#[ignore = "run by the test above, in its own process"]
 fn on_a_driver_that_is_none() {
     let ranks = std::env::var("RANKS").unwrap().parse().unwrap();
     println!("told: {}", train(ranks, &["--engine", "nccl"]).unwrap_err());

@@ -166,23 +166,17 @@ fn data_that_does_not_fit_is_refused() {
     let good = dataset();
     assert_eq!(
         refused(&good, &[1], &[3, 0]),
-        "the fan-out of hop 2 is 0, so that no node would have neighbours; give at least 1, or fewer hops"
+        "the fan-out of hop 2 is 0, so no node would have neighbours; use at least 1, or fewer hops"
     );
-    assert_eq!(
-        refused(&good, &[1, 300], &[3]),
-        "node 300 is to be sampled for, but there are only 300 nodes (numbered from 0)"
-    );
-    assert_eq!(refused(&good, &[1, 1], &[3]), "node 1 is twice among the nodes to sample for; name each once");
+    assert_eq!(refused(&good, &[1, 300], &[3]), "node 300 is a seed, but there are only 300 nodes (numbered from 0)");
+    assert_eq!(refused(&good, &[1, 1], &[3]), "node 1 is listed twice as a seed; list each seed once");
     let labels = NodeDataset { labels: Arc::new(vec![0; 299]), ..good.clone() };
-    assert_eq!(refused(&labels, &[1], &[3]), "the graph has 300 nodes, but there are labels of 299");
+    assert_eq!(refused(&labels, &[1], &[3]), "the graph has 300 nodes, but 299 labels");
     let classes = NodeDataset { classes: 6, ..good.clone() };
-    assert_eq!(
-        refused(&classes, &[5, 6], &[3]),
-        "node 6 is of class 6, but there are only 6 classes (numbered from 0)"
-    );
+    assert_eq!(refused(&classes, &[5, 6], &[3]), "node 6 has class 6, but there are only 6 classes (numbered from 0)");
     let features = Features::Dense { values: vec![0.0; 299 * WIDTH], width: WIDTH };
     let features = NodeDataset { features: Arc::new(features), ..good.clone() };
-    assert_eq!(refused(&features, &[1], &[3]), "the graph has 300 nodes, but there are features of 299");
+    assert_eq!(refused(&features, &[1], &[3]), "the graph has 300 nodes, but features for 299");
     let none = NodeBatches::new(&good, &[], sampler(SampleForm::Blocks)).unwrap();
     let error = NodeLoader::new(none, settings(2)).unwrap_err().to_string();
     assert_eq!(error, "there are no training nodes to load");

@@ -1,5 +1,5 @@
-//! Data sets, and reference vectors beyond the small ones: too large for the repository, they lie in `../shared` beside it or
-//! where `GNNTOP_SHARED` says. `build.rs` looks whether they are there; where they are not, the tests that need them are ignored.
+//! Data sets, and reference vectors beyond the small ones: too large for the repository, they are in `../shared` beside
+//! it or in `GNNTOP_SHARED`. `build.rs` checks whether they exist; if not, the tests that need them are ignored.
 
 use std::path::PathBuf;
 

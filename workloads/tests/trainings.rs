@@ -1,11 +1,12 @@
-//! Every training as the command line starts it: it learns, its forms and loaders agree, and what cannot be done is said.
+//! Every training as the command line starts it: it learns, its forms and loaders agree, and impossible requests are
+//! errors.
 
 use std::ffi::OsString;
 
 use gnntop_workloads::command::Workload;
 use gnntop_workloads::train::{Observer, StepReport, Summary, TrainError};
 
-/// What a training told.
+/// The output of a training run.
 #[derive(Default)]
 struct Watch {
     lines: Vec<String>,
@@ -22,7 +23,7 @@ impl Observer for Watch {
     }
 }
 
-/// Runs a training into a recording that is thrown away.
+/// Trains into a recording that is thrown away.
 fn attempt(name: &str, options: &str) -> Result<(Watch, Summary), TrainError> {
     let folder = tempfile::tempdir().unwrap();
     let mut words: Vec<OsString> = options.split_whitespace().map(OsString::from).collect();
@@ -167,8 +168,8 @@ fn what_cannot_be_done_is_said() {
     assert!(refused("gcn", "--mode sampled --fanouts 0").contains("fan-out"));
     assert!(refused("vig", "--batch-size 0").contains("at least 1"));
     assert!(refused("vig", "--stages 9").contains("use fewer stages"));
-    assert!(refused("vig", "--stages 2 --preset patches").contains("in one piece"));
-    assert!(refused("vig", "--micro-batches 5 --batch-size 4").contains("cannot be made of a batch of 4 images"));
+    assert!(refused("vig", "--stages 2 --preset patches").contains("without stages"));
+    assert!(refused("vig", "--micro-batches 5 --batch-size 4").contains("a batch of 4 images cannot be cut into"));
 }
 
 #[test]

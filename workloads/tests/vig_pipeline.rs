@@ -247,7 +247,7 @@ fn the_study_is_divided_without_loss() {
     assert!(VigStage::new(&config, Form::Fused, Mode::Train, (7..9, true), (SEED, &Device::Cpu)).is_err());
 }
 
-/// Fails where it is told to.
+/// Fails where it should.
 struct Failing {
     inner: VigStage,
     at: Option<usize>,

@@ -171,7 +171,7 @@ impl MemoryWatch {
 fn kinds(holdings: Option<Holdings>, step: &Step) -> [Option<u64>; names_of::KINDS.len()] {
     let Some(Holdings { parameters, gradients, optimizer }) = holdings else { return Default::default() };
     let [before, after] = step.forward;
-    // The previous step's gradients are gone when forward begins: trainings drop them at the end of a step.
+    // The previous step's gradients are gone when forward begins: training loops drop them at the end of a step.
     let batch = before.map(|before| before.saturating_sub(parameters + optimizer));
     let activations = before.zip(after).map(|(before, after)| after.saturating_sub(before));
     let told = parameters + gradients + optimizer;

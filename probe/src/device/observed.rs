@@ -44,8 +44,8 @@ impl Observed {
         (!self.is_busy.replace(true)).then(|| Busy(&self.is_busy))
     }
 
-    /// Calls `f` with the memory watch if there is a pool. Only after [`begin_call`](Self::begin_call), while its result
-    /// lives, so that nobody else borrows the watch.
+    /// Calls `f` with the memory watch if there is a pool. Only after [`begin_call`](Self::begin_call), while its
+    /// result lives, so that nothing else borrows the watch.
     fn watch(&self, f: impl FnOnce(&mut MemoryWatch)) {
         if let Some(memory) = &self.memory {
             f(&mut memory.borrow_mut());

@@ -14,11 +14,11 @@ pub trait Pool: Send {
 pub struct PoolUse {
     /// Held by tensors now.
     pub used: u64,
-    /// Held by tensors, at most, since the peaks were reset.
+    /// Peak held by tensors since the peaks were reset.
     pub used_peak: u64,
     /// Taken from the device, whether held by tensors or cached.
     pub reserved: u64,
-    /// Taken from the device, at most, since the peaks were reset.
+    /// Peak taken from the device since the peaks were reset.
     pub reserved_peak: u64,
     /// Not taken by any program.
     pub free: u64,
@@ -28,7 +28,7 @@ pub struct PoolUse {
     pub allocations: Option<u64>,
 }
 
-/// What a training holds on its device, in bytes.
+/// What a training run holds on its device, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
     /// Trainable tensors.

@@ -156,7 +156,7 @@ impl ForeignTrack {
         self.dropped_before.saturating_add(ring.shared().dropped.load(Ordering::Relaxed))
     }
 
-    /// Whether the worker died without closing its ring; checked now and then.
+    /// Whether the worker died without closing its ring; checked from time to time.
     fn is_dead(&mut self, ring: &Ring) -> bool {
         if self.looked.elapsed() < LOOK_AFTER {
             return false;

@@ -1,4 +1,4 @@
-//! The files of slices: of seconds for a few hours, of minutes for ever.
+//! The files of slices: of seconds for a few hours, of minutes forever.
 //!
 //! A file is only appended to, and closed when it reaches its size. If the files of seconds take too much room, the oldest
 //! is removed. If those of minutes do, the oldest of the least often halved files is halved: two of its slices become one.

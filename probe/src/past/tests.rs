@@ -1,4 +1,4 @@
-//! Sessions of which most was dropped, looked at by who comes late, beside all that was ever published.
+//! Sessions of which most was dropped, as a late viewer sees them, compared with everything ever published.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use gnntop_wire::{
 
 use crate::output::Output;
 
-/// A training that is published in a clock of its own, as fast as it can be written.
+/// A training run published with its own clock, as fast as it can be written.
 struct LongRun {
     stream: StreamBuilder,
     definitions: Vec<Definition>,
@@ -27,7 +27,7 @@ struct LongRun {
     signals: Vec<SignalId>,
     now_ns: u64,
     step: u64,
-    /// Everything, where it is to be compared.
+    /// Everything, if it is to be compared.
     all: Option<Vec<u8>>,
 }
 
@@ -258,7 +258,7 @@ fn a_run_that_is_killed_anywhere_is_whole_up_to_there() {
     let (mut run, mut output) = (LongRun::new(2, true), small(temp.path(), 4));
     for _ in 0..50 {
         (0..3).for_each(|_| run.publish(&mut output));
-        // What is on disk is all there is of a program that is killed now.
+        // What is on disk is all that remains of a program killed now.
         let (late, lost) = looked_at(&temp.path().join("long-1-0"));
         let all = of_all(&run);
         assert_eq!((lost, late.losses().missed_events), (0, 0));
@@ -280,7 +280,7 @@ fn killed_between_two_files_nothing_is_told_twice_and_nothing_lost() {
     };
     copy(&dir, before.path());
     let figures_before = figures(&looked_at(&dir).0)[1].clone();
-    // The segment that the past has already is still there, and slices were appended of which the past knows nothing.
+    // The segment that the past already has still exists, and slices were appended that the past does not know.
     while output.oldest_segment() == oldest(before.path()) {
         run.publish(&mut output);
     }

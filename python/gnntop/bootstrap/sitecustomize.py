@@ -1,11 +1,11 @@
-# Run by every Python that `gnntop run` starts: by way of PYTHONPATH, before the program, and by Pythons of any age. So
-# this file is written for all of them; what it calls needs 3.10.
+# Run by every Python that `gnntop run` starts: through PYTHONPATH, before the program, and by Pythons of any version.
+# So this file works on all of them; what it calls needs 3.10.
 import os
 import sys
 
 
 def _leave_the_path_as_it_was():
-    # The package can be imported from the end of the path, after whatever the program has of its own.
+    # The package can be imported from the end of the path, after the program's own packages.
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != own]
     sys.path.append(os.path.dirname(os.path.dirname(own)))
@@ -19,7 +19,7 @@ def _start():
 
 
 def _run_the_next_sitecustomize():
-    # The one that would have run without us. What it raises is raised here, so that Python says of it what it always says.
+    # The one that would have run without us. Its exceptions are raised here, so that Python reports them as always.
     own = sys.modules.pop("sitecustomize", None)
     try:
         import sitecustomize  # noqa: F401

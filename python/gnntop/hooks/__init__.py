@@ -1,6 +1,6 @@
-"""Hooks into PyTorch and what people train with on top of it: one file a library.
+"""Hooks into PyTorch and the libraries on top of it: one file per library.
 
-``install()`` imports none of these libraries. Each is hooked when the program has imported it.
+``install()`` imports none of these libraries. Each is hooked after the program has imported it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import ModuleType
 
 from gnntop.hooks.importing import when_imported
 
-# The module whose import is waited for, and the file and function that hook it.
+# The module to wait for, and the file and function that hook it.
 _HOOKS = {
     "torch": "pytorch.install",
     "torch.utils.data.dataloader": "dataloader.install",
@@ -35,7 +35,7 @@ _hooked: list[str] = []
 
 
 def install() -> None:
-    """Hooks what is imported already, and the rest when it is."""
+    """Hooks the imported libraries now, and the others when they are imported."""
     from gnntop.hooks import tracebacks
 
     tracebacks.install()
@@ -44,7 +44,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Takes the hooks away: what was hooked is as it was, but for what the program has made of it since."""
+    """Removes the hooks: what was hooked is as before, except for the program's own changes since."""
     from gnntop.hooks import importing, patching
 
     importing.forget()
@@ -60,7 +60,7 @@ def uninstall() -> None:
 
 
 def _tell(library: str) -> None:
-    """Adds a library to the fact that says what is hooked."""
+    """Adds a library to the fact that lists what is hooked."""
     from gnntop import _native
 
     if library not in _hooked:
@@ -69,7 +69,7 @@ def _tell(library: str) -> None:
 
 
 class _Installer:
-    """Installs one file of hooks; that it cannot is told like any hook that raises."""
+    """Installs one file of hooks; a failure is reported like a hook that raises."""
 
     def __init__(self, hooks: str) -> None:
         self.hooks = hooks

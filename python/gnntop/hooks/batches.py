@@ -1,4 +1,4 @@
-"""How large a batch is, read from shapes alone: nothing is computed, and no device is waited for."""
+"""The size of a batch, read only from shapes: nothing is computed, and no device is waited for."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 Shape = tuple[int, ...]
-"""Nodes, edges, graphs, seeds, samples, as `gnntop_batch` takes them; -1 for what is not known. Empty: nothing is."""
+"""Nodes, edges, graphs, seeds, samples, as `gnntop_batch` takes them; -1 if unknown. Empty: all unknown."""
 
 _readers: dict[type, Callable[[Any], Shape]] = {}
 
 
 def shape_of(batch: object) -> Shape:
-    """The size of a batch, as far as it can be told."""
+    """The size of a batch, as far as known."""
     read = _readers.get(type(batch))
     if read is None:
         read = _readers[type(batch)] = _reader_for(type(batch))
@@ -20,7 +20,7 @@ def shape_of(batch: object) -> Shape:
 
 
 def read_with(batches: type, read: Callable[[Any], Shape]) -> None:
-    """Has batches of this type, and of types derived from it, read by `read`."""
+    """Makes `read` read batches of this type and of types derived from it."""
     _by_base.insert(0, (batches, read))
     _readers.clear()
 
@@ -43,12 +43,12 @@ def _of_tensor(batch: Any) -> Shape:
 
 
 def _of_sequence(batch: Any) -> Shape:
-    """Of a list of tensors, or of lists, what is known of the first."""
+    """For a list of tensors, or of lists, the size of the first."""
     return shape_of(batch[0]) if batch else ()
 
 
 def _of_mapping(batch: Any) -> Shape:
-    """Of a dictionary of tensors, what is known of the first value of which anything is."""
+    """For a dictionary of tensors, the size of the first value whose size is known."""
     for value in batch.values():
         shape = shape_of(value)
         if shape:

@@ -8,13 +8,13 @@ from gnntop import _native
 from gnntop.hooks.loop import loop
 from gnntop.hooks.patching import guarded, on_uninstall
 
-# Most collections are of the young generation, and short: only those are recorded that one would notice.
+# Most collections are of the young generation, and short: only noticeable ones are recorded.
 _SHORT_NS = 100_000
 _began = 0
 
 
 def install() -> None:
-    """Has the collector call us."""
+    """Makes the collector call us."""
     callback = guarded("gc", _collecting)
     gc.callbacks.append(callback)
     on_uninstall.append(lambda: gc.callbacks.remove(callback))

@@ -14,15 +14,15 @@ _depths: list[int] = []
 
 
 def install(callback: ModuleType) -> None:
-    """Registers with ``torch._dynamo.callback``; compilations that nest are told as one."""
+    """Registers with ``torch._dynamo.callback``; nested compilations are reported as one."""
     callback.callback_handler.register_start_callback(guarded("compile", _begin))
     callback.callback_handler.register_end_callback(guarded("compile", _end))
 
 
 def install_skips(eval_frame: ModuleType) -> None:
-    """Has Dynamo compile none of our functions by themselves, where it runs into them between two graphs.
+    """Keeps Dynamo from compiling our functions by themselves when it meets them between two graphs.
 
-    What it compiled would be a hook that does nothing: see `patching.is_compiling`.
+    The compiled function would be a hook that does nothing: see `patching.is_compiling`.
     """
     skip: Callable[[CodeType], None] = eval_frame.skip_code
     for name, module in list(sys.modules.items()):

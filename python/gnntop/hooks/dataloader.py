@@ -1,4 +1,4 @@
-"""``torch.utils.data``: the wait for a batch, and how many batches lie ready."""
+"""``torch.utils.data``: the wait for a batch, and the number of batches ready."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def install(dataloader: ModuleType) -> None:
 
 
 def _asked(args: tuple[Any, ...]) -> Any:
-    """The iterator, where the training loop asks it."""
+    """The iterator, when the training loop asks it."""
     return args[0] if loop.is_here() else None
 
 
@@ -30,7 +30,7 @@ def _count(iterator: Any, _: object) -> None:
 
 
 def _ready(iterator: Any) -> int:
-    """Batches that workers have finished and the loop has not taken: in the queue, or out of their order."""
+    """Batches that workers have finished and the loop has not taken: in the queue, or out of order."""
     waiting = sum(1 for task in iterator._task_info.values() if len(task) == 2)
     try:
         return int(iterator._data_queue.qsize()) + waiting

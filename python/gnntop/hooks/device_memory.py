@@ -1,8 +1,8 @@
 """The GPU's memory by phase, as PyTorch's allocator counts it.
 
-Some steps are measured, ten a second at most: the allocator is asked at the ends of their phases. Nothing is reset, as
-the peaks are the program's. So the most in a phase is at least what was in use at its ends, and exact where the
-allocator's peak rose in it.
+Some steps are measured, at most ten a second: the allocator is read at the ends of their phases. Nothing is reset,
+since the peaks belong to the program. So a phase's peak is at least the use at its ends, and exact if the allocator's
+peak rose in the phase.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from gnntop.hooks.patching import guarded, on_uninstall
 Stats = dict[str, dict[str, dict[str, int]]]
 
 _MEASURE_EVERY_S = 0.1
-_HOW_PEAKS = "at least: read at the ends of phases; that of the program is the most so far"
+_HOW_PEAKS = "lower bounds: read at the ends of phases; the program's peak is the highest so far"
 
 
 def install(torch: ModuleType, device: int) -> None:
-    """Has the memory of this device watched from here on."""
+    """Watches the memory of this device from here on."""
     read = torch._C._cuda_memoryStats
     memory = DeviceMemory(lambda: read(device))
     total = torch.cuda.get_device_properties(device).total_memory
@@ -44,13 +44,13 @@ class DeviceMemory:
         self._stats = stats
         self._clock = clock
         self._names: dict[str, int] = {}
-        # The step in which the session opens is measured from there on.
+        # The step in which the session opens is measured from that point on.
         self._is_measuring = True
         self._measured = clock()
         self._begin()
 
     def _begin(self) -> None:
-        """From here on a step is measured."""
+        """Starts to measure a step."""
         self._used, self._peak, _, self._allocations = _read(self._stats())
         self._before_forward: int | None = None
         self._peaks: dict[str, int] = {}
@@ -103,7 +103,7 @@ class DeviceMemory:
 
 
 def _read(stats: Stats) -> tuple[int, int, int, int]:
-    """Bytes in tensors now and at the most, bytes taken from the device, and allocations so far."""
+    """Bytes in tensors, now and at the peak, bytes taken from the device, and allocations so far."""
 
     def of(what: str, which: str) -> Any:
         return stats[what]["all"][which]

@@ -25,7 +25,7 @@ def install_graph(graph: ModuleType) -> None:
 
 
 def _after_fetch(depth: int, batch: object) -> None:
-    # Sampled blocks come as input nodes, output nodes and blocks: the first block holds all there is to gather.
+    # Sampled blocks come as input nodes, output nodes and blocks: the first block holds everything to gather.
     is_sampled = isinstance(batch, tuple) and len(batch) == 3 and isinstance(batch[2], list)
     loop.fetch_end(depth, batch[2] if is_sampled else batch)  # type: ignore[index]
 

@@ -1,4 +1,4 @@
-"""Calls a function once a module has been imported, whoever imports it."""
+"""Calls a function after a module has been imported, by any importer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 
 class _Finder:
-    """First in ``sys.meta_path``: lets the finders behind it find a module, and adds to its loader what to call."""
+    """First in ``sys.meta_path``: lets the finders after it find a module, and adds the call to its loader."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, list[Callable[[ModuleType], None]]] = {}
-        # Modules being looked for, so that the finders behind are asked and not this one again.
+        # Modules being searched for, so that the finders after this one are asked and not this one again.
         self._busy: set[str] = set()
 
     def find_spec(
@@ -27,7 +27,7 @@ class _Finder:
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, AttributeError, ValueError):
-            return None  # the import itself says what is wrong
+            return None  # the import itself reports the error
         finally:
             self._busy.discard(name)
         if spec is not None and hasattr(spec.loader, "exec_module"):
@@ -41,12 +41,12 @@ class _Finder:
 
 
 def _call_after(spec: ModuleSpec, finder: _Finder) -> None:
-    """Has the finder told when the module of this spec has been executed."""
+    """Notifies the finder when the module of this spec has been executed."""
     loader: Any = spec.loader
     execute = loader.exec_module
 
     def exec_module(module: ModuleType) -> None:
-        # Modules look at their loader: it is as it was before they run.
+        # Modules may look at their loader, so it is restored before they run.
         try:
             del loader.exec_module
         except AttributeError:
@@ -57,14 +57,14 @@ def _call_after(spec: ModuleSpec, finder: _Finder) -> None:
     try:
         loader.exec_module = exec_module
     except AttributeError:
-        return  # a loader without attributes of its own: such modules are not hooked
+        return  # a loader without its own attributes: such modules are not hooked
 
 
 _finder = _Finder()
 
 
 def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
-    """Calls ``call`` with the module of this name: now if it is there already, else right after its import.
+    """Calls ``call`` with the module of this name: now if it is already imported, else right after its import.
 
     ``call`` must not raise.
     """
@@ -79,7 +79,7 @@ def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
 
 
 def forget() -> None:
-    """Waits for no module any more."""
+    """Stops waiting for modules."""
     _finder.waiting.clear()
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)

@@ -1,6 +1,6 @@
 """Lightning: its steps as forward and validation, and the batch's way to the device.
 
-Lightning calls ``training_step`` of its module, not ``forward``; what is seen as forward has the loss in it.
+Lightning calls its module's ``training_step``, not ``forward``, so the forward phase includes the loss.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def install(strategy: ModuleType) -> None:
 
 
 def _before_training(args: tuple[Any, ...]) -> int | None:
-    # With manual optimization backward and optimizer lie inside: then the modules' own calls are what is seen.
+    # With manual optimization, backward and optimizer are inside: then the modules' own calls are recorded.
     if not args[0].lightning_module.automatic_optimization:
         return None
     return loop.forward_begin(has_gradients=True, is_training=True)

@@ -1,7 +1,7 @@
-"""What the training thread is doing, as the hooks tell it, and what is recorded of that: phases, steps, batches.
+"""Turns what the hooks report about the training thread into phases, steps and batches.
 
-Each pair of methods is one kind of thing that a loop does. A method ``..._begin`` returns None where nothing is to be
-recorded, as inside of another phase or on another thread; then its ``..._end`` is not called.
+Each pair of methods is one kind of work of a loop. A method ``..._begin`` returns None if nothing is to be recorded, as
+inside another phase or on another thread; its ``..._end`` is then not called.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gnntop.hooks.steps import StepRule
 
 # Stamps of the training thread.
 _RESTED, _COMPUTED, _DIFFERENTIATED, _STEPPED, _SAVING, _BACKWARD_BEGAN, _REDUCING = range(7)
-# What the training thread is inside of.
+# What the training thread is inside.
 _NOTHING, _FETCH, _FORWARD, _EVALUATION, _BACKWARD, _OPTIMIZER, _TRANSFER = range(7)
 _UNKNOWN = (-1, -1, -1, -1, -1)
 # Where an inferred forward begins.
@@ -24,7 +24,7 @@ _FROM_ARRIVAL = "from the batch's arrival to backward: no module was called that
 
 
 class Names:
-    """The numbers of the names that are recorded. Made when the first thing is, not at import: see `gnntop_name`."""
+    """The numbers of the recorded names. Made with the first record, not at import: see `gnntop_name`."""
 
     def __init__(self) -> None:
         phase, span = _native.phase, _native.span_name
@@ -52,7 +52,7 @@ class Names:
 
 
 class Loop:
-    """The training loop of this process; there is one, `loop`."""
+    """The training loop of this process; the only instance is `loop`."""
 
     def __init__(self) -> None:
         self.rule = StepRule()
@@ -60,7 +60,7 @@ class Loop:
         self.thread = 0
         """The training thread; 0 before anything has happened, -1 in a process that does not train."""
         self.is_open = False
-        """Whether a session has been asked for."""
+        """Whether a session has been requested."""
         self.steps = 0
         self.is_automatic = True
         """Whether the rule ends steps; not once the program has called `gnntop.step`."""
@@ -71,9 +71,9 @@ class Loop:
         self.look_for_roots: Callable[[], None] | None = None
         """Called before the next fetch, or before gradients are set to zero, once."""
         self.on_edge: Callable[[str], None] | None = None
-        """Called where a phase has ended, with its name; with "begin" before forward, with "step" at a step's end."""
+        """Called when a phase has ended, with its name; with "begin" before forward, with "step" at a step's end."""
         self.has_peers = False
-        """Whether backward passes send gradients to other ranks, and `reducing` tells when."""
+        """Whether backward passes send gradients to other ranks, and `reducing` is called then."""
         self._is_reducing = False
         self._state = _NOTHING
         # How deep in optimizers' closures the thread is.
@@ -81,13 +81,13 @@ class Loop:
         # Whether a root module was called since the last backward pass, and whether a batch came.
         self._has_forward = False
         self._has_batch = False
-        # Whether what has passed since the stamp `_RESTED` is forward, if a backward pass comes before a root's call.
+        # Whether the time since the stamp `_RESTED` is forward, if a backward pass comes before a root's call.
         self._may_infer = False
         self._inferred = 0
-        # What has been seen of this loop: what it does not do is not stamped.
+        # What this loop has done so far: what it does not do is not stamped.
         self._sees_forward = False
         self._accumulates = False
-        # Backward passes since an optimizer stepped, and in the closure that runs.
+        # Backward passes since an optimizer stepped, and in the running closure.
         self._micro_batches = 0
         self._in_closure = 0
         # Ticks; 0 for none.
@@ -96,7 +96,7 @@ class Loop:
         self._evaluated = 0
         # The phases of loading that the thread is in, the innermost last.
         self._loading: list[int] = []
-        # Epochs that are over, by the ends of the data that a loader gave; whether one ended and no batch came since.
+        # Finished epochs, by the ends of a loader's data; whether one ended and no batch came since.
         self._epoch = 0
         self._is_over = False
         self._shape: Shape = ()
@@ -106,7 +106,7 @@ class Loop:
     # ---- threads and processes ------------------------------------------------------------------------------------
 
     def _is_elsewhere(self) -> bool:
-        """Whether this thread is not the one that trains; the first thing that happens decides for the main thread."""
+        """Whether this thread is not the training thread; the first event decides for the main thread."""
         if self.thread == 0 and get_ident() == main_thread().ident:
             self._start_on_this_thread()
         return self.thread != get_ident()
@@ -118,11 +118,11 @@ class Loop:
         self._state = _NOTHING
 
     def is_here(self) -> bool:
-        """Whether the calling thread is the one that trains."""
+        """Whether the calling thread is the training thread."""
         return get_ident() == self.thread
 
     def forked(self) -> None:
-        """This process is a child of one that trains, or that may: only what has not begun may begin here."""
+        """This process is a child of one that trains, or may train: only what has not begun may begin here."""
         self._state = _NOTHING
         if self.thread:
             self.thread = -1
@@ -144,7 +144,7 @@ class Loop:
         if self._state:
             if self._state != _OPTIMIZER:
                 return None
-            _native.end_to(0)  # an optimizer raised, and the program went on
+            _native.end_to(0)  # an optimizer raised, and the program continued
         if self.look_for_roots is not None:
             self.look_for_roots()
         self._state = _FETCH
@@ -167,13 +167,13 @@ class Loop:
             self._is_over = self.steps > 0
 
     def _begin_epoch(self) -> None:
-        """The data was over and a batch came again. It may be an evaluation's: that counts as the new epoch, too."""
+        """The data had ended and a batch came again. One of an evaluation counts as the new epoch, too."""
         self._is_over = False
         self._epoch += 1
         _native.epoch(self._epoch)
 
     def loading_begin(self, phase: str) -> int | None:
-        """A loader samples or gathers. On the training thread it takes the place of the wait that it lies in."""
+        """A loader samples or gathers. On the training thread this replaces the wait that contains it."""
         if self.thread < 0:  # a worker
             return _native.begin(_native.phase(phase))
         if self._state not in (_NOTHING, _FETCH) or get_ident() != self.thread:
@@ -203,12 +203,12 @@ class Loop:
         return _native.begin(self.names.transfer)
 
     def transfer_end(self, depth: int) -> None:
-        """The batch is there, or on its way."""
+        """The batch has arrived, or is on its way."""
         _native.end_to(depth)
         self._rest()
 
     def _rest(self) -> None:
-        """Nothing that is seen goes on: what comes now may be a forward pass that is not."""
+        """No recorded work is running: what follows may be an unrecorded forward pass."""
         self._state = _NOTHING
         if not self._sees_forward:
             self._may_infer = True
@@ -228,7 +228,7 @@ class Loop:
             self._end_validation()
         if self._closures:
             self._begin_in_closure()
-        if self._has_forward:  # the loss of a forward pass before, or what leads from one network to the next
+        if self._has_forward:  # the loss of an earlier forward pass, or the work between one network and the next
             _native.span_between(self.names.loss, _COMPUTED, _native.NOW)
         self._state = _FORWARD
         self._has_forward = has_gradients or self._has_forward
@@ -240,7 +240,7 @@ class Loop:
     def _evaluation_begin(self) -> int:
         self._state = _EVALUATION
         if not self._validation_began:
-            # The fetch before belongs to it, where it was not followed by a backward pass.
+            # The fetch before belongs to it, unless a backward pass followed that.
             self._validation_began = self._fetch_began if self._has_batch else _native.now()
         return _native.begin(self.names.validation)
 
@@ -258,7 +258,7 @@ class Loop:
                 self.on_edge("forward")
 
     def _end_validation(self) -> None:
-        """The loop trains again: validation lasted until the fetch of this batch, or to its last forward pass."""
+        """The loop trains again: validation lasted until the fetch of this batch, or until its last forward pass."""
         end = self._fetch_began or self._evaluated
         _native.span_at(self.names.validation, self._validation_began, end)
         _native.mark_value(self.names.validated, _native.ns(end - self._validation_began) / 1e6)
@@ -271,7 +271,7 @@ class Loop:
         if get_ident() != self.thread and self._is_elsewhere():
             if self.is_open or self.thread < 0:
                 return None
-            self._start_on_this_thread()  # who differentiates first is the one who trains
+            self._start_on_this_thread()  # the first thread that differentiates is the training thread
         if self._state:
             return None
         if not self.is_open:
@@ -290,13 +290,13 @@ class Loop:
         self._state = _BACKWARD
         if not self.has_peers:
             return _native.begin(self.names.backward)
-        # Where it ends and the wait for others begins is known at its end.
+        # Its end and the begin of the wait for others are known only at the end.
         self._is_reducing = False
         _native.stamp(_BACKWARD_BEGAN)
         return _native.begin(self.names.backward_of_ranks)
 
     def reducing(self) -> None:
-        """Gradients are sent to other ranks, by the training thread in its backward pass."""
+        """The training thread sends gradients to other ranks, in its backward pass."""
         if self._state == _BACKWARD and get_ident() == self.thread:
             self._is_reducing = True
             _native.stamp(_REDUCING)
@@ -315,10 +315,10 @@ class Loop:
             if self._inferred == 2:  # the first step is seen before its modules are known
                 _native.inferred(self.names.forward, _FROM_ARRIVAL)
         elif self._has_batch:
-            self._sees_forward = False  # no root was called for this batch: from the next on it is inferred
+            self._sees_forward = False  # no root was called for this batch: from the next one on, forward is inferred
 
     def backward_end(self, depth: int, _result: object = None, is_micro_batch: bool = True) -> None:
-        """Gradients are there, or it raised."""
+        """Gradients are ready, or the backward pass raised."""
         _native.end_to(depth)
         if self.has_peers:
             self._split_backward()
@@ -348,7 +348,7 @@ class Loop:
     # ---- optimizer ------------------------------------------------------------------------------------------------
 
     def optimizer_begin(self, has_closure: bool) -> int | None:
-        """An optimizer begins its step; with a closure forward and backward lie inside."""
+        """An optimizer begins its step; with a closure, forward and backward are inside."""
         if get_ident() != self.thread and self._is_elsewhere():
             return None
         if self._state:
@@ -363,7 +363,7 @@ class Loop:
         return _native.begin(self.names.optimizer)
 
     def optimizer_end(self, depth: int, optimizer: int) -> None:
-        """An optimizer has stepped, or a scaler has kept it from that."""
+        """An optimizer has stepped, or a scaler has skipped its step."""
         if depth < 0:
             self._closures -= 1
             _native.span_between(self.names.optimizer, _DIFFERENTIATED, _native.NOW)
@@ -381,12 +381,12 @@ class Loop:
             _native.stamp(_STEPPED)
 
     def _begin_in_closure(self) -> None:
-        """In a closure that is called again, what the optimizer did since the backward pass before."""
+        """In a closure that is called again, what the optimizer did since the previous backward pass."""
         if self._closures and self._in_closure:
             _native.span_between(self.names.optimizer, _DIFFERENTIATED, _native.NOW)
 
     def zero_begin(self, _args: object = ()) -> int | None:
-        """Gradients are set to zero, which frees memory: the optimizer's phase, too."""
+        """Gradients are set to zero, which frees memory: also the optimizer's phase."""
         if self.look_for_roots is not None:
             self.look_for_roots()
         if get_ident() != self.thread and self._is_elsewhere():
@@ -394,7 +394,7 @@ class Loop:
         return None if self._state else _native.begin(self.names.optimizer)
 
     def part_begin(self, name: int) -> int | None:
-        """Gradients are unscaled or clipped: a part of the optimizer's phase, also outside of its step."""
+        """Gradients are unscaled or clipped: part of the optimizer's phase, even outside its step."""
         if get_ident() != self.thread or self._state not in (_NOTHING, _OPTIMIZER):
             return None
         depth = _native.begin(self.names.optimizer)
@@ -402,7 +402,7 @@ class Loop:
         return depth
 
     def part_end(self, depth: int, _result: object = None) -> None:
-        """The part is done."""
+        """The unscaling or clipping is done."""
         _native.end_to(depth)
 
     def _end_step(self) -> None:
@@ -422,19 +422,19 @@ class Loop:
     # ---- anything else that takes the training thread's time --------------------------------------------------------
 
     def collective_begin(self) -> int | None:
-        """The program itself exchanges something with other ranks."""
+        """The program itself communicates with other ranks."""
         if self._state or get_ident() != self.thread:
             return None
         return _native.begin(self.names.all_reduce)
 
     def pause_begin(self, name: int) -> int | None:
-        """The training thread does something that is a phase of its own, such as to save a checkpoint."""
+        """The training thread starts work with its own phase, such as saving a checkpoint."""
         if get_ident() != self.thread:
             return None
         return _native.begin(name)
 
     def pause_end(self, depth: int) -> None:
-        """That is over."""
+        """That work is done."""
         _native.end_to(depth)
         if self._state == _NOTHING:
             self._rest()
@@ -449,7 +449,7 @@ class Loop:
         return _native.begin(self.names.checkpoint)
 
     def save_end(self, depth: int) -> None:
-        """It is written: a phase, and a mark with its time."""
+        """The checkpoint is written: a phase, and a mark with its time."""
         self.pause_end(depth)
         if depth == 0:
             _native.mark_since(self.names.saved, _SAVING)

@@ -1,6 +1,7 @@
-"""How a function of another library is hooked: called as before, with ours before and after it.
+"""Hooks functions of other libraries: called as before, with ours before and after them.
 
-A hook of ours that raises is switched off for good, and told once as a fact of the session. The program never notices.
+A hook of ours that raises is switched off for good, and reported once as a fact of the session. The program never
+notices.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from typing import Any
 from gnntop import _native
 
 Before = Callable[[tuple[Any, ...]], Any]
-"""Takes the positional arguments of the call. What it returns goes to `After`; None if that is not to be called."""
+"""Takes the positional arguments of the call. Its result goes to `After`, which is not called if that is None."""
 After = Callable[[Any, Any], None]
-"""Takes what `Before` returned, and the call's result (None where it raised)."""
+"""Takes the result of `Before`, and the call's result (None if it raised)."""
 
 broken: dict[str, str] = {}
 """The hooks that raised, by name, with what they raised."""
 
 on_uninstall: list[Callable[[], Any]] = []
-"""What takes the hooks away again, to be called from the newest to the oldest."""
+"""Functions that remove the hooks, to be called from the newest to the oldest."""
 
 _MISSING = object()
 
@@ -30,7 +31,7 @@ def _never() -> bool:
 
 
 is_compiling: Callable[[], bool] = _never
-"""Whether torch.compile is tracing the caller: then hooks are not there, and leave no trace in what is compiled."""
+"""Whether torch.compile is tracing the caller: hooks then do nothing, and leave no trace in the compiled code."""
 
 
 class Hook:
@@ -44,11 +45,11 @@ class Hook:
         on_uninstall.append(self.switch_off)
 
     def switch_off(self) -> None:
-        """What it is called for from now on is left to the library alone."""
+        """From now on, calls go only to the library."""
         self.is_on = False
 
     def failed(self, error: BaseException) -> None:
-        """Switches the hook off and tells it, once."""
+        """Switches the hook off and reports it, once."""
         if self.is_on:
             self.is_on = False
             broken[self.name] = f"{type(error).__name__}: {error}"
@@ -56,7 +57,7 @@ class Hook:
 
 
 def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
-    """Wraps a callback that a library is given: it returns None, and does nothing more once it has raised."""
+    """Wraps a callback for a library: it returns None, and does nothing more after it has raised."""
     hook = Hook(name)
 
     def callback(*args: Any) -> None:
@@ -70,7 +71,7 @@ def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
 
 
 def around(real: Callable[..., Any], name: str, before: Before, after: After) -> Callable[..., Any]:
-    """Gives a function that does what `real` does, with `before` and `after` called around it."""
+    """Returns a function that does what `real` does, with `before` and `after` called around it."""
     hook = Hook(name)
 
     @functools.wraps(real)
@@ -97,7 +98,7 @@ def around(real: Callable[..., Any], name: str, before: Before, after: After) ->
 
 
 def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
-    """Hooks an attribute of a class or module. Nothing happens where there is no such attribute."""
+    """Hooks an attribute of a class or module. Does nothing if there is no such attribute."""
     real = getattr(owner, attribute, None)
     if real is not None:
         name = f"{getattr(owner, '__module__', '')}.{owner.__name__}.{attribute}".lstrip(".")
@@ -108,7 +109,7 @@ def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
 
 
 def _restore(owner: Any, attribute: str, hooked: Any, was: Any) -> None:
-    """Gives an attribute back, unless somebody has hooked it after us."""
+    """Restores an attribute, unless it has been hooked again after us."""
     if vars(owner).get(attribute) is not hooked:
         return
     if was is _MISSING:

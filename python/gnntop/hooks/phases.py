@@ -1,4 +1,4 @@
-"""Phases that several libraries have: what `patch` is to call before and after the function that does it.
+"""Phases that several libraries have: what `patch` calls before and after the function that does the work.
 
 Used as ``patch(Data, "to", *TRANSFER)``.
 """
@@ -42,7 +42,7 @@ def _after_save(depth: int, _: object) -> None:
 SAMPLE: tuple[Before, After] = (_before_sample, _after_loading)
 """A neighbourhood is drawn."""
 GATHER: tuple[Before, After] = (_before_gather, _after_loading)
-"""The features of what was drawn are collected."""
+"""The features of the drawn nodes are collected."""
 TRANSFER: tuple[Before, After] = (_before_transfer, _after_transfer)
 """A batch is moved to a device."""
 CHECKPOINT: tuple[Before, After] = (_before_save, _after_save)

@@ -11,7 +11,7 @@ from gnntop.hooks.phases import GATHER, SAMPLE, TRANSFER
 
 
 def install_loader(loader: ModuleType) -> None:
-    """Hooks ``torch_geometric.loader``: `collate_fn` samples, `filter_fn` gathers what was sampled."""
+    """Hooks ``torch_geometric.loader``: `collate_fn` samples, `filter_fn` gathers the sampled features."""
     for name in ("NodeLoader", "LinkLoader"):
         kind = getattr(loader, name, None)
         if kind is not None:
@@ -28,7 +28,7 @@ def install_data(data: ModuleType) -> None:
 
 
 def _shape(batch: Any) -> Shape:
-    """Nodes, edges, graphs and seeds of a batch, by the shapes of what it holds; all types of a heterogeneous one."""
+    """Nodes, edges, graphs and seeds of a batch, by the shapes of its tensors; all types of a heterogeneous one."""
     stores = _stores(vars(batch))
     nodes = edges = seeds = graphs = 0
     for store in stores:
@@ -47,7 +47,7 @@ def _stores(known: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _length(store: dict[str, Any], names: tuple[str, ...], dimension: int) -> int:
-    """The size of the first of these that is there; -1 is the last dimension of an edge index, else the first."""
+    """The size of the first of these that exists; -1 is the last dimension of an edge index, else the first."""
     for name in names:
         shape = getattr(store.get(name), "shape", None)
         if shape:

@@ -14,20 +14,20 @@ from gnntop.hooks.patching import Hook, on_uninstall, patch
 from gnntop.hooks.phases import CHECKPOINT
 
 OLDEST = (2, 3)
-"""The oldest torch whose optimizers call hooks also beside torch.compile."""
+"""The oldest torch whose optimizers also call hooks with torch.compile."""
 
-# Tokens of optimizers' steps that have begun; they nest where an optimizer calls another.
+# Tokens of optimizers' steps that have begun; they nest if an optimizer calls another.
 _stepping: list[tuple[int | None, int]] = []
 _steps_begun = 0
 
 
 def install(torch: ModuleType) -> None:
-    """Hooks torch, unless it is too old: then ``gnntop run`` is told."""
+    """Hooks torch, unless it is too old: that is reported to ``gnntop run``."""
     if _is_too_old(torch):
         oldest = ".".join(map(str, OLDEST))
         _answers.tell(f"problem torch {torch.__version__} is older than {oldest}, the oldest that can be watched")
         return
-    # Dynamo answers it with True while it traces; the cheapest of the functions of this kind.
+    # Dynamo makes it return True while it traces; the cheapest function of this kind.
     patching.is_compiling = torch.compiler.is_dynamo_compiling
     patch(torch.autograd, "backward", loop.backward_begin, loop.backward_end)
     patch(torch.autograd, "grad", loop.backward_begin, _after_grad)
@@ -71,7 +71,7 @@ def _hook_optimizers(torch: ModuleType) -> None:
 
     hook, is_compiling = Hook("optimizer"), patching.is_compiling
 
-    # As `patching.guarded` has it, without a call in between: every step pays for these two.
+    # Like `patching.guarded`, without a call in between: every step pays for these two.
     def before(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         global _steps_begun
         if hook.is_on and not is_compiling():
@@ -103,7 +103,7 @@ def _hook_optimizers(torch: ModuleType) -> None:
 
 
 def _before_scaler(args: tuple[Any, ...]) -> tuple[int, int, int] | None:
-    """The scaler may wait for the device, and may skip the step: the whole of it is the optimizer's."""
+    """The scaler may wait for the device, and may skip the step: all of it is the optimizer's."""
     scaler, optimizer = args[0], args[1]
     depth = loop.optimizer_begin(has_closure=False) if scaler._enabled else None
     return None if depth is None else (depth, id(optimizer), _steps_begun)
@@ -128,7 +128,7 @@ def _after_part(depth: int, _: object) -> None:
     loop.part_end(depth)
 
 
-# ---- what the session is called, and what it runs on ---------------------------------------------------------------
+# ---- the session's name, and what it runs on ---------------------------------------------------------------
 
 
 def describe(torch: ModuleType) -> tuple[str, dict[str, str]]:
@@ -145,7 +145,7 @@ def describe(torch: ModuleType) -> tuple[str, dict[str, str]]:
 
 
 def _rank(torch: ModuleType) -> dict[str, str]:
-    """Which rank this is: as the launcher has set it, and where none has, as torch.distributed knows."""
+    """Which rank this is: as set by the launcher, else as torch.distributed knows it."""
     place = _program.place()
     distributed = torch.distributed
     if not place and distributed.is_available() and distributed.is_initialized():
@@ -156,7 +156,7 @@ def _rank(torch: ModuleType) -> dict[str, str]:
 
 
 def _observe_device(torch: ModuleType) -> None:
-    """Has the GPU's time measured by its own clock, on the stream that the training thread works on, and its memory."""
+    """Measures the GPU's time by its own clock, on the training thread's stream, and its memory."""
     if torch.cuda.is_initialized():
         device = torch.cuda.current_device()
         _native.cuda(device, torch._C._cuda_getCurrentRawStream(device))

@@ -1,9 +1,9 @@
-"""The root modules of a training: the outermost that hold what an optimizer updates. Their calls are forward passes.
+"""The root modules of a run: the outermost that hold what an optimizer updates. Their calls are forward passes.
 
-They are looked for once an optimizer has been made, right before the next batch is fetched or the gradients are set to
-zero: by then a model has been compiled or wrapped for its ranks. Roots are hooked by themselves, through the attribute
-in which ``Module.compile`` keeps what is to be called; it is part of no copy and of no saved module. What is hooked for
-all modules would be paid for by each of them, and shows in what torch compiles.
+They are searched for after an optimizer has been made, right before the next batch is fetched or the gradients are set
+to zero: by then a model has been compiled or wrapped for its ranks. Only roots are hooked, through the attribute in
+which ``Module.compile`` keeps the function to call; copies and saved modules do not include it. A hook for all modules
+would cost each of them, and would show in what torch compiles.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _roots: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def install(torch: ModuleType) -> None:
-    """Has roots looked for whenever an optimizer has been made or a module compiled."""
+    """Searches for roots whenever an optimizer has been made or a module compiled."""
     global _hook, _torch
-    # Anew each time: an earlier one was switched off when the hooks were taken away.
+    # A new one each time: an earlier one was switched off when the hooks were removed.
     _hook, _torch = Hook("forward"), torch
     patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, look_soon)
     patch(torch.nn.Module, "compile", lambda _: 0, look_soon)
 
 
 def model() -> Any:
-    """The root with the most parameters, None before any was found."""
+    """The root with the most parameters; None before any was found."""
     return max(_roots, key=_size, default=None)
 
 
@@ -43,7 +43,7 @@ def _size(module: Any) -> int:
 
 
 def look_soon(_token: object = None, _result: object = None) -> None:
-    """Has roots looked for at the next fetch, or `zero_grad` where there is no loader: there may be new ones."""
+    """Searches for roots at the next fetch, or `zero_grad` without a loader: there may be new ones."""
     if loop.thread >= 0 and loop.look_for_roots is None:
         loop.look_for_roots = _look
 
@@ -62,7 +62,7 @@ def _look() -> None:
 
 
 def _alive() -> tuple[list[Any], list[Any]]:
-    """All modules and all optimizers of this process. Wrappers of optimizers, which hold no parameters, are none."""
+    """All modules and optimizers of this process. Wrappers of optimizers, which hold no parameters, do not count."""
     module, optimizer = _torch.nn.Module, _torch.optim.Optimizer
     modules, optimizers = [], []
     for candidate in gc.get_objects():
@@ -79,7 +79,7 @@ def _parameters(optimizers: Iterable[Any]) -> set[int]:
 
 
 def find(modules: list[Any], updated: set[int]) -> list[Any]:
-    """The outermost of these modules that hold parameters with these ids, containers that cannot be called left out."""
+    """The outermost of these modules that hold parameters with these ids, without containers that cannot be called."""
     parents: dict[int, list[Any]] = {}
     for module in modules:
         for child in _children(module):
@@ -101,7 +101,7 @@ def find(modules: list[Any], updated: set[int]) -> list[Any]:
 
 
 def _callers(module: Any, parents: dict[int, list[Any]]) -> list[Any]:
-    """The modules that can be called and have this one below them, with nothing but lists and dictionaries between."""
+    """The callable modules above this one, with only lists and dictionaries between."""
     found, above, seen = [], list(parents.get(id(module), ())), set()
     while above:
         parent = above.pop()
@@ -118,12 +118,12 @@ def _children(module: Any) -> list[Any]:
 
 
 def _can_be_called(module: Any) -> bool:
-    # A compiled module has its `forward` as an attribute of its own.
+    # A compiled module has its `forward` as its own attribute.
     return "forward" in vars(module) or getattr(type(module).forward, "__name__", "") != "_forward_unimplemented"
 
 
 def hook_root(root: Any) -> None:
-    """Has each call of this module told to the loop."""
+    """Reports each call of this module to the loop."""
     if root in _roots or not _can_be_called(root):
         return
     _roots.add(root)

@@ -1,22 +1,22 @@
-"""What ends a step: the rule, without torch.
+"""The rule for what ends a step, without torch.
 
-A training loop is a sequence of events: fetches of a batch, backward passes (K) and optimizer steps (O). The rule is
-told K and O and says which of them ends a step. A fetch never does, so that loaders that look ahead do no harm, and
+A training loop is a sequence of events: fetches of a batch, backward passes (K) and optimizer steps (O). The rule
+receives K and O and decides which of them ends a step. A fetch never does, so loaders that look ahead do no harm, and
 several backward passes before one optimizer step are micro-batches of one step.
 """
 
 from __future__ import annotations
 
 LONE_BACKWARDS = 50
-"""Backward passes without an optimizer step after which each backward pass is a step of its own."""
+"""After this many backward passes without an optimizer step, each backward pass is its own step."""
 LEARNED_WITHIN = 8
-"""Steps of one optimizer after which others that have not stepped are no longer waited for."""
+"""After this many steps of one optimizer, others that have not stepped are no longer waited for."""
 FORGOTTEN_AFTER = 64
-"""Steps of several optimizers in no order after which the search for one begins anew."""
+"""After this many unordered steps of several optimizers, the search for an order starts again."""
 
 
 class StepRule:
-    """Says whether a backward pass or an optimizer step ends a step of the training."""
+    """Decides whether a backward pass or an optimizer step ends a training step."""
 
     __slots__ = ("_backwards", "_cycle", "_limit", "_lone", "_seen")
 
@@ -30,21 +30,21 @@ class StepRule:
         self._cycle = Cycle()
 
     def expect(self, optimizers: set[int]) -> None:
-        """Says which optimizers there are, before the first of them steps."""
+        """Sets the optimizers, before the first of them steps."""
         self._cycle.expect(optimizers)
 
     def backward(self) -> bool:
-        """A backward pass is over; whether it ends a step by itself."""
+        """Notes the end of a backward pass; returns whether it ends a step by itself."""
         self._backwards += 1
         self._lone += 1
         return self._lone > self._limit
 
     def optimizer(self, optimizer: int) -> bool:
-        """An optimizer has stepped, or a scaler skipped its step; whether that ends a step."""
+        """Notes that an optimizer has stepped, or a scaler skipped its step; returns whether that ends a step."""
         if self._seen.get(optimizer, 0) == self._backwards:
             return False  # nothing was computed for it
         self._seen[optimizer] = self._backwards
-        # Whoever accumulates more micro-batches than the limit has shown it now.
+        # A loop that accumulates more micro-batches than the limit is recognised here.
         if 2 * self._lone > self._limit:
             self._limit = 2 * self._lone
         self._lone = 0
@@ -58,7 +58,7 @@ class Cycle:
 
     def __init__(self) -> None:
         self.alone = 0
-        """The one optimizer that is known to step; 0 where there are several, or it is not known yet."""
+        """The only optimizer that steps; 0 if there are several, or it is not known yet."""
         self._expected: set[int] = set()
         self._history: list[int] = []
         # Those that have not stepped since the last step's end, while the order is being learned.
@@ -67,12 +67,12 @@ class Cycle:
         self._period: list[int] = []
 
     def expect(self, optimizers: set[int]) -> None:
-        """Says which optimizers there are. Begins to learn anew where that changes anything."""
+        """Sets the optimizers. Starts to learn again if that changes anything."""
         if optimizers != self._expected:
             self._learn(optimizers)
 
     def ends(self, optimizer: int) -> bool:
-        """An optimizer has stepped; whether it is the last of its turn."""
+        """Notes that an optimizer has stepped; returns whether it is the last of its turn."""
         if self._period:
             place = len(self._history) % len(self._period)
             if self._period[place] == optimizer:
@@ -114,7 +114,7 @@ class Cycle:
 
 
 def shortest_period(history: list[int]) -> int:
-    """The length of the shortest part that the history consists of, repeated at least twice in full; 0 without one."""
+    """The length of the shortest pattern that the history fully repeats at least twice; 0 if there is none."""
     for period in range(1, len(history) // 2 + 1):
         if len(history) % period == 0 and history[period:] == history[:-period]:
             return period

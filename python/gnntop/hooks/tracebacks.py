@@ -1,4 +1,4 @@
-"""Tracebacks of the program without our frames: what it prints when it fails is what it prints without gnntop."""
+"""Tracebacks of the program without our frames: a failing program prints the same as without gnntop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OURS = os.path.dirname(__file__)
 
 
 def install() -> None:
-    """Cleans what nobody catches before it is printed, by whoever prints it."""
+    """Cleans uncaught exceptions before anything prints them."""
     printing = sys.excepthook
 
     def excepthook(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
@@ -21,7 +21,7 @@ def install() -> None:
             clean(value)
             traceback = value.__traceback__
         except Exception:
-            pass  # then our frames are seen
+            pass  # then our frames show
         printing(kind, value, traceback)
 
     sys.excepthook = excepthook
@@ -34,7 +34,7 @@ def _give_back(ours: Any, theirs: Any) -> None:
 
 
 def clean(error: BaseException) -> None:
-    """Takes our frames out of the tracebacks of an exception and of those that led to it."""
+    """Removes our frames from the tracebacks of an exception and of those that led to it."""
     seen: set[int] = set()
     errors: list[BaseException | None] = [error]
     while errors:
@@ -59,7 +59,7 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
             is_below_ours = True
             continue
         if is_below_ours and code.co_filename.startswith("<frozen importlib"):
-            continue  # Python leaves these out where nobody stands between them and the module
+            continue  # Python leaves these out if no frame is between them and the module
         place, line = one.tb_lasti, one.tb_lineno
         if is_below_ours and code.co_name == "_wrapped_call_impl":
             place, line = _last_call(code, place, line)

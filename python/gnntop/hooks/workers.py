@@ -1,4 +1,4 @@
-"""Loader workers, as tracks of the training's session: what each fetches, and how many batches lie ready.
+"""Loader workers, as tracks of the training session: what each fetches, and the number of batches ready.
 
 Before a worker starts, its parent makes a ring for it. The ring's address travels in the ``worker_init_fn``, which
 reaches workers by fork, spawn and forkserver alike; the program's own is called from it.
@@ -53,7 +53,7 @@ def _close(handles: list[int]) -> None:
 
 
 def start(addresses: list[str], original: Callable[[int], None] | None, worker: int) -> None:
-    """In the worker: has its fetches recorded, then does what the program wants done at a worker's start."""
+    """In the worker: records its fetches, then runs the program's own ``worker_init_fn``."""
     try:
         loop.thread = -1
         if addresses[worker] and _native.worker_attach(addresses[worker]):

@@ -1,8 +1,8 @@
-//! The doctor: for each component what can be read here, what cannot and why, and what would open it.
+//! The doctor: for each component, what can be read here, what cannot and why, and what would open it.
 //!
-//! The sensors are asked themselves: a set is opened and read once, and the signals are grouped by component, so the
-//! doctor cannot say other than what a recording would hold. Limits, which no sensor reads, and energy counters, whose zones
-//! may be open in part, are looked at as files. Nothing is changed.
+//! The sensors themselves answer: a set is opened and read once, and the signals are grouped by component, so the
+//! doctor always agrees with a recording. Limits, which no sensor reads, and energy counters, whose zones may be partly
+//! open, are checked as files. Nothing is changed.
 
 use super::diagnosis::{Diagnosis, DiagnosisState};
 use super::energy;
@@ -11,17 +11,17 @@ use crate::machine_info::MachineInfo;
 use crate::options::SensorOptions;
 use crate::set::SensorSet;
 
-/// A component, and which signals are of it.
+/// A component and its signals.
 struct Component {
     name: &'static str,
-    /// How the names of its signals begin.
+    /// Prefixes of its signals' names.
     prefixes: &'static [&'static str],
     remedy: &'static str,
 }
 
 impl Component {
-    /// Whether the signal counts. A process' own share of a GPU does not: most processes compute on none. Nor do facts that
-    /// only a model of energy goes by.
+    /// Whether the signal counts. A process's own share of a GPU does not: most processes use none. Nor do facts that
+    /// only the energy model uses.
     fn has(&self, name: &str) -> bool {
         let is_own_share = name.ends_with(".process.memory");
         let is_fact = matches!(name, "machine.cpu.threads" | "machine.cpu.sockets" | "machine.memory.modules");
@@ -80,7 +80,7 @@ const COMPONENTS: [Component; 7] = [
     Component {
         name: "machine CPU",
         prefixes: &["machine.cpu."],
-        remedy: "mount /proc in the container without masking /proc/stat; offline cores are switched on by root under \
+        remedy: "mount /proc in the container without masking /proc/stat; root can switch on offline cores under \
                  /sys/devices/system/cpu",
     },
     Component {
@@ -102,7 +102,7 @@ const COMPONENTS: [Component; 7] = [
         name: "NVIDIA GPU",
         prefixes: &["gpu."],
         remedy: if cfg!(target_feature = "crt-static") {
-            "use the program that is built for glibc"
+            "use the glibc build of gnntop"
         } else {
             "install the NVIDIA driver; in a container start it with the NVIDIA runtime (--gpus all) and the `utility` \
              capability"
@@ -110,10 +110,10 @@ const COMPONENTS: [Component; 7] = [
     },
 ];
 
-/// Says for each component what can be read, why not, and what would open it.
+/// Diagnoses each component: what can be read, what cannot and why, and what would open it.
 pub fn diagnose(options: &SensorOptions) -> Vec<Diagnosis> {
     let mut set = SensorSet::open(options);
-    // The GPUs' blocking calls are made one a pass, two of each GPU.
+    // Each pass makes one blocking call per GPU; there are two for each.
     for _ in 0..(2 * set.gpus().len()).max(1) {
         set.read(&mut |_| ());
     }
@@ -134,7 +134,7 @@ fn describe_gpus(set: &SensorSet, detail: &mut String) {
     }
 }
 
-/// Each reason once, with the first signal it holds for and how many more there are.
+/// Each reason once, with the first signal it applies to and the number of others.
 fn describe_absent(absent: &[(&str, &str)], detail: &mut String) {
     let mut told: Vec<&str> = Vec::new();
     for (name, reason) in absent {
@@ -150,11 +150,11 @@ fn describe_absent(absent: &[(&str, &str)], detail: &mut String) {
     }
 }
 
-/// What share of the machine the process may use: not a fault, but it explains figures.
+/// The share of the machine that the process may use: not a fault, but it explains figures.
 fn diagnose_limits(limits: &ProcessLimits) -> Diagnosis {
-    let cpus = limits.allowed_cpus.map_or_else(|| "any CPU".to_owned(), |count| format!("{count} CPUs by its mask"));
+    let cpus = limits.allowed_cpus.map_or_else(|| "any CPU".to_owned(), |count| format!("{count} CPUs (mask)"));
     let quota = match limits.cpu_millicores {
-        Some(millicores) => format!("{}.{:02} cores by its control group", millicores / 1000, millicores % 1000 / 10),
+        Some(millicores) => format!("{}.{:02} cores (control group)", millicores / 1000, millicores % 1000 / 10),
         None => "no CPU quota".to_owned(),
     };
     let memory = match limits.memory_bytes {

@@ -1,4 +1,4 @@
-//! What the doctor says of a component.
+//! The doctor's diagnosis of a component.
 
 /// What the doctor found about one component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,9 +7,9 @@ pub struct Diagnosis {
     pub component: &'static str,
     /// How much of it can be read.
     pub state: DiagnosisState,
-    /// What was found, in words.
+    /// The findings, as text.
     pub detail: String,
-    /// What a person can do about it, where there is something to do.
+    /// What a person can do about it, if anything.
     pub remedy: Option<String>,
 }
 
@@ -20,7 +20,7 @@ pub enum DiagnosisState {
     Readable,
     /// Some of its signals.
     Partial,
-    /// It is there, but this user or container may not read it.
+    /// It exists, but this user or container may not read it.
     Refused,
     /// The machine does not have it.
     Missing,

@@ -1,5 +1,5 @@
-//! The doctor's part about energy: what is measured of each component, what is only modelled and why, and the command that
-//! would open its counter.
+//! The doctor's part about energy: what is measured for each component, what is only estimated and why, and the command
+//! that would open its counter.
 
 use std::fs;
 use std::path::Path;
@@ -8,31 +8,31 @@ use super::diagnosis::{Diagnosis, DiagnosisState};
 use crate::options::SensorOptions;
 use crate::set::SensorSet;
 
-/// What opens RAPL through powercap: at once, and at each boot.
+/// Commands that open RAPL through powercap: now, and at each boot.
 const OPEN_RAPL: &str = "as root: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; at each boot: printf 'z \
 /sys/devices/virtual/powercap/intel-rapl/intel-rapl:*/energy_uj 0444 - - -\\nz \
 /sys/devices/virtual/powercap/intel-rapl/intel-rapl:*/intel-rapl:*/energy_uj 0444 - - -\\n' > /etc/tmpfiles.d/rapl.conf. \
 This opens a side channel to every user of the machine (CVE-2020-8694)";
-/// What opens RAPL through perf.
+/// Commands that open RAPL through perf.
 const OPEN_PERF: &str = "as root: setcap cap_perfmon+ep PROGRAM (the program that publishes, such as the interpreter), or sysctl \
 kernel.perf_event_paranoid=0; the second opens side channels to every user of the machine";
 
-/// Every finding about energy.
+/// All diagnoses about energy.
 pub(super) fn diagnose(options: &SensorOptions, set: &SensorSet) -> Vec<Diagnosis> {
     let pmu = options.sys_root.join("bus/event_source/devices/power");
     vec![diagnose_components(set), diagnose_rapl(&options.powercap()), diagnose_perf(&options.proc_root, &pmu)]
 }
 
-/// Of each component where its energy comes from, with the reason where that is no counter.
+/// The source of each component's energy, with the reason if it is not a counter.
 fn diagnose_components(set: &SensorSet) -> Diagnosis {
     let gpu = source(set, "gpu.").or_else(|reason| match measured(set, "gpu.", ".power") {
         Some(_) => Ok("power added up over time".to_owned()),
         None => Err(reason),
     });
     let parts = [
-        ("GPU", gpu, "not known"),
-        ("CPU", source(set, "cpu."), "modelled by load, true within a factor of 2 to 3"),
-        ("memory", source(set, "dram."), "modelled by modules, true within a factor of 3"),
+        ("GPU", gpu, "unknown"),
+        ("CPU", source(set, "cpu."), "estimated from load, to within a factor of 2 to 3"),
+        ("memory", source(set, "dram."), "estimated from modules, to within a factor of 3"),
     ];
     let measured = parts.iter().filter(|(_, source, _)| source.is_ok()).count();
     let state = match measured {
@@ -46,8 +46,8 @@ fn diagnose_components(set: &SensorSet) -> Diagnosis {
     });
     let detail = told.collect::<Vec<_>>().join("; ");
     let remedy = (state != DiagnosisState::Readable).then(|| {
-        "see the lines on RAPL, perf and GPUs for what opens a counter; without one give gnntop report --tdp, --cpu-watts or \
-         --ram-watts what you know of the machine"
+        "see the lines on RAPL, perf and GPUs for how to open a counter; without one, describe the machine to gnntop \
+         report with --tdp, --cpu-watts or --ram-watts"
             .to_owned()
     });
     Diagnosis { component: "energy", state, detail, remedy }
@@ -56,16 +56,16 @@ fn diagnose_components(set: &SensorSet) -> Diagnosis {
 /// The counters of a component, or why there is none.
 fn source(set: &SensorSet, prefix: &str) -> Result<String, String> {
     if let Some((count, source)) = measured(set, prefix, ".energy") {
-        return Ok(format!("{source}, {count} of them"));
+        return Ok(format!("{source}, {count} counter{}", if count == 1 { "" } else { "s" }));
     }
     let absent =
         set.signals().iter().find(|signal| signal.name.starts_with(prefix) && signal.name.ends_with(".energy"));
     let absent = absent.or_else(|| set.signals().iter().find(|signal| signal.name == "gpu.count" && prefix == "gpu."));
     let reason = absent.and_then(|signal| set.absence(set.find(&signal.name)?));
-    Err(reason.unwrap_or("it has no counter here").to_owned())
+    Err(reason.unwrap_or("no counter on this machine").to_owned())
 }
 
-/// How many signals of a component have a value, and where that comes from.
+/// How many signals of a component have a value, and its source.
 fn measured(set: &SensorSet, prefix: &str, suffix: &str) -> Option<(usize, &'static str)> {
     let is_one = |name: &str| name.starts_with(prefix) && name.ends_with(suffix);
     let has_value = |name: &str| set.find(name).is_some_and(|index| set.absence(index).is_none());
@@ -98,7 +98,7 @@ fn diagnose_rapl(powercap: &Path) -> Diagnosis {
     let detail = match state {
         DiagnosisState::Readable => format!("zones {open}"),
         DiagnosisState::Partial => format!("zones {open}; root only: {closed}"),
-        _ => format!("zones {closed}, for root only"),
+        _ => format!("zones {closed}: root only"),
     };
     let remedy = (state != DiagnosisState::Readable).then(|| OPEN_RAPL.to_owned());
     Diagnosis { component, state, detail, remedy }
@@ -116,7 +116,7 @@ fn zone(entry: fs::DirEntry) -> Option<(String, bool)> {
     Some((format!("{zone} ({})", name.trim()), opens))
 }
 
-/// Whether perf counters of the whole machine, another way to the CPU's energy, are open to this user.
+/// Whether this user may open perf counters of the whole machine, another source of the CPU's energy.
 fn diagnose_perf(proc_root: &Path, pmu: &Path) -> Diagnosis {
     let component = "perf events";
     let paranoid = proc_root.join("sys/kernel/perf_event_paranoid");
@@ -134,7 +134,7 @@ fn diagnose_perf(proc_root: &Path, pmu: &Path) -> Diagnosis {
     };
     let energy = if pmu.is_dir() { "energy can be counted through perf" } else { "no PMU of energy (power)" };
     let detail = format!("{detail}; {energy}");
-    // Opening side channels is no remedy where nothing would be gained.
+    // Opening side channels is not a remedy if nothing would be gained.
     let remedy = (state == DiagnosisState::Refused && pmu.is_dir()).then(|| OPEN_PERF.to_owned());
     Diagnosis { component, state, detail, remedy }
 }

@@ -1,7 +1,7 @@
-//! What share of the machine a process may use: its control group's CPU and memory limits, and its CPU mask.
+//! The share of the machine that a process may use: its control group's CPU and memory limits, and its CPU mask.
 //!
-//! Read once for headers and the doctor, not in a sampling pass. Both versions of control groups are understood,
-//! also side by side. A limit holds for everything below it, so the tightest one on the way to the root counts.
+//! Read once for headers and the doctor, not in a sampling pass. Both versions of control groups are supported, also
+//! side by side. A limit applies to everything below it, so the tightest one on the way to the root counts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::options::SensorOptions;
 /// Version 1 writes "no limit" as the largest page-aligned number, which no machine's memory comes near.
 const NO_MEMORY_LIMIT_BYTES: i64 = 1 << 60;
 
-/// The limits of the observed process. What cannot be read is `None`, like what is not limited.
+/// The limits of the observed process. An unreadable limit is `None`, like no limit.
 pub(crate) fn limits(options: &SensorOptions) -> ProcessLimits {
     let folder = options.proc_root.join(options.pid.to_string());
     let groups = fs::read(folder.join("cgroup")).unwrap_or_default();
@@ -60,7 +60,7 @@ fn cpu_max(group: &Path) -> Option<i64> {
     millicores(fields.next()??, fields.next()??)
 }
 
-/// Version 1: quota and period in files of their own, with -1 for no quota.
+/// Version 1: quota and period in separate files, with -1 for no quota.
 fn cpu_quota(group: &Path) -> Option<i64> {
     millicores(number(group.join("cpu.cfs_quota_us"))?, number(group.join("cpu.cfs_period_us"))?)
 }
@@ -77,7 +77,7 @@ fn number(path: PathBuf) -> Option<i64> {
     decimal(fs::read(path).ok()?.trim_ascii())
 }
 
-/// How many CPUs the process' mask lets it run on.
+/// How many CPUs the process's mask lets it run on.
 fn allowed_cpus(process_folder: &Path) -> Option<u32> {
     let status = fs::read(process_folder.join("status")).ok()?;
     let list = lines(&status).find_map(|line| line.strip_prefix(b"Cpus_allowed_list:"))?;

@@ -20,7 +20,7 @@ pub(super) struct Cpu {
     stat: HotFile,
     ns_per_tick: i64,
     total: CpuSignals,
-    /// By core number, with `None` where the machine has no core of that number.
+    /// By core number; `None` if the machine has no core with that number.
     cores: Vec<Option<CpuSignals>>,
 }
 
@@ -29,7 +29,7 @@ struct CpuSignals {
     busy: SignalIndex,
     iowait: SignalIndex,
     steal: SignalIndex,
-    /// Whether this pass found a line of it.
+    /// Whether this pass found its line.
     seen: bool,
 }
 
@@ -51,7 +51,7 @@ impl Cpu {
     }
 }
 
-/// The cores of the machine: those switched on, and those that the kernel knows are there but off.
+/// The cores of the machine: those switched on, and those that the kernel lists as present but off.
 fn core_numbers(options: &SensorOptions, stat: &mut HotFile) -> Vec<u32> {
     let mut numbers = match stat.read() {
         Ok(snapshot) => lines(snapshot.bytes).filter_map(CpuLine::parse).filter_map(|line| line.core).collect(),
@@ -84,7 +84,7 @@ impl CpuSignals {
         [self.busy, self.iowait, self.steal]
     }
 
-    /// Tells the values of a line, unless a line of the same core was there before.
+    /// Reports the values of a line, unless there was already a line of the same core.
     fn tell(&mut self, line: &CpuLine, t_ns: u64, ns_per_tick: i64, sink: &mut Sink<'_>) {
         if std::mem::replace(&mut self.seen, true) {
             return;
@@ -110,7 +110,7 @@ impl Sensor for Cpu {
                 return every.flat_map(CpuSignals::all).for_each(|signal| sink.absent(signal, t_ns, &reason));
             }
         };
-        // The `cpu` lines come first; behind them are long lines of interrupt counts, not worth looking at.
+        // The `cpu` lines come first; after them are long lines of interrupt counts, not worth reading.
         for line in lines(snapshot.bytes).take_while(|line| line.starts_with(b"cpu")).filter_map(CpuLine::parse) {
             let signals = match line.core {
                 None => Some(&mut *total),

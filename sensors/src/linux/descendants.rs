@@ -1,7 +1,7 @@
-//! What the processes below one take together: for a launcher, whose own share is next to nothing.
+//! What all processes below one take in total: for a launcher, whose own share is next to nothing.
 //!
-//! Who they are is looked up once a second, from what every process says of its parent. What one had taken when it was last
-//! read counts on after its end, so that sums of counters never fall.
+//! They are looked up once a second, from the parent of every process. What a process had taken when it was last read
+//! still counts after its end, so that sums of counters never fall.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use super::hot_file::HotFile;
 use super::parse::ProcessStat;
 
-/// Time between two looks for new ones.
+/// Time between two searches for new ones.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Processes that are followed, a file descriptor each.
+/// The largest number of followed processes, with one file descriptor each.
 const MAX_MEMBERS: usize = 512;
 
 /// The processes below one.
@@ -23,7 +23,7 @@ pub(super) struct Descendants {
     proc_root: PathBuf,
     next_look: Instant,
     members: HashMap<u32, Member>,
-    /// What those took that have ended.
+    /// What ended ones had taken.
     ended: Counters,
 }
 
@@ -34,7 +34,7 @@ struct Member {
     last: Counters,
 }
 
-/// What only ever grows.
+/// Counters that only grow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     user_ticks: i64,
@@ -68,7 +68,7 @@ impl Descendants {
         }
     }
 
-    /// Adds what they take to what the process above them takes.
+    /// Adds what they take to the process above them.
     pub(super) fn add_to(&mut self, stat: &mut ProcessStat) {
         if Instant::now() >= self.next_look {
             self.next_look = Instant::now() + LOOK_INTERVAL;
@@ -122,7 +122,7 @@ impl Descendants {
 }
 
 impl Member {
-    /// What it takes now; `None` once it has ended.
+    /// Its current use; `None` once it has ended.
     fn read(&mut self) -> Option<ProcessStat> {
         let stat = ProcessStat::parse(self.file.read().ok()?.bytes)?;
         if stat.has_ended() || stat.start_ticks != *self.start_ticks.get_or_insert(stat.start_ticks) {
@@ -137,11 +137,11 @@ impl Member {
 mod tests {
     use super::*;
 
-    /// A process file system of the test's own.
+    /// The test's own process file system.
     struct Proc(tempfile::TempDir);
 
     impl Proc {
-        /// A process with so many user ticks, twice as many pages, and one thread.
+        /// A process with `ticks` user ticks, twice as many pages, and one thread.
         fn put(&self, pid: u32, parent: u32, ticks: u32) {
             self.write(pid, 'S', parent, ticks);
         }

@@ -1,7 +1,7 @@
 //! What the machine's disks read and write.
 //!
-//! Only whole devices that stand for hardware are added up: a partition's bytes are already in its disk, and those of a loop
-//! device, a RAID or an encrypted volume in the disks below it. `/sys/block/NAME/device` tells them apart.
+//! Only whole devices that are hardware are added up: a partition's bytes are already in its disk, and those of a loop
+//! device, a RAID or an encrypted volume in the disks below it. `/sys/block/NAME/device` distinguishes them.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ use crate::sensor::{Registry, Sensor};
 use crate::signal::SignalIndex;
 use crate::sink::Sink;
 
-/// The kernel counts in sectors of this size, whatever the device's own.
+/// The kernel counts in sectors of this size, whatever the device's sector size.
 const SECTOR_BYTES: i64 = 512;
-/// Devices that are added up at most.
+/// The largest number of devices added up.
 const MOST_DEVICES: usize = 1024;
 
 /// Reads `/proc/diskstats`.
@@ -42,7 +42,7 @@ impl Disk {
     }
 }
 
-/// The block devices that stand for hardware.
+/// The block devices that are hardware.
 fn devices(folder: &Path) -> Vec<Box<[u8]>> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let hardware = entries.filter(|entry| entry.path().join("device").exists());
@@ -77,7 +77,7 @@ impl Sensor for Disk {
         let all = lines(snapshot.bytes).filter_map(|line| sectors(line, &self.devices));
         let sum = all.reduce(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)));
         let Some((read, written)) = sum else {
-            return absent(snapshot.t_ns, &"no disk of its own is visible here");
+            return absent(snapshot.t_ns, &"no physical disk is visible here");
         };
         sink.value(self.read_bytes, snapshot.t_ns, read.saturating_mul(SECTOR_BYTES));
         sink.value(self.write_bytes, snapshot.t_ns, written.saturating_mul(SECTOR_BYTES));

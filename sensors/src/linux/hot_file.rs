@@ -1,8 +1,8 @@
-//! A small kernel file that is read again and again.
+//! A small kernel file that is read repeatedly.
 //!
-//! The descriptor stays open and the buffer is kept, so a read is one `pread`. The kernel makes such a file whole
-//! in one read if the buffer is large enough. When a read fails, because the process ended or the file went
-//! away, the path is opened afresh once before the failure is reported.
+//! The descriptor stays open and the buffer is kept, so a read is one `pread`. The kernel returns such a file in one
+//! read if the buffer is large enough. When a read fails, because the process ended or the file disappeared, the path
+//! is reopened once before the failure is reported.
 
 use std::fmt;
 use std::fs::File;
@@ -26,7 +26,7 @@ pub(crate) struct HotFile {
     buffer: Vec<u8>,
 }
 
-/// The file's bytes at a time.
+/// The file's bytes at some time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Snapshot<'a> {
     pub(crate) bytes: &'a [u8],
@@ -47,7 +47,7 @@ pub(crate) enum FileError {
 impl From<io::Error> for FileError {
     fn from(error: io::Error) -> Self {
         match (Errno::from_io_error(&error), error.kind()) {
-            // ESRCH is what reading a kept descriptor of an ended process gives.
+            // Reading an open descriptor of an ended process gives ESRCH.
             (Some(Errno::SRCH | Errno::NODEV), _) | (_, io::ErrorKind::NotFound) => Self::Missing,
             (_, io::ErrorKind::PermissionDenied) => Self::Denied,
             (Some(Errno::OPNOTSUPP), _) => Self::TurnedOff,
@@ -86,7 +86,7 @@ impl HotFile {
         &self.path
     }
 
-    /// The whole file as it is now, and when that was.
+    /// The whole file as it is now, with the time.
     pub(crate) fn read(&mut self) -> Result<Snapshot<'_>, FileError> {
         let was_open = self.file.is_some();
         let (t_ns, length) = match self.read_once() {
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(file.read().unwrap_err(), FileError::Missing);
         fs::write(&path, b"one").unwrap();
         assert_eq!(file.read().unwrap().bytes, b"one");
-        // The open descriptor of a removed regular file stays readable, unlike the kernel's, so empty it first.
+        // The open descriptor of a removed regular file stays readable, unlike one of a kernel file, so empty it first.
         fs::write(&path, b"").unwrap();
         fs::remove_file(&path).unwrap();
         assert_eq!(file.read().unwrap_err(), FileError::Missing);

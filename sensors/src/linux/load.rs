@@ -42,7 +42,7 @@ impl Sensor for Load {
         };
         let mut fields = words(snapshot.bytes.trim_ascii_end());
         for signal in self.signals {
-            // One task is one whole core's worth, 100 %; a thousandth of a task is 100 thousandths of a percent.
+            // One task is one whole core, 100 %; a thousandth of a task is 100 thousandths of a percent.
             match fields.next().and_then(thousandths).and_then(|load| load.checked_mul(100)) {
                 Some(load) => sink.value(signal, snapshot.t_ns, load),
                 None => sink.absent(signal, snapshot.t_ns, &"this figure is missing from /proc/loadavg"),

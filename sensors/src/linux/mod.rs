@@ -1,4 +1,4 @@
-//! Linux: the process and the machine through `/proc`, read by kept-open descriptors and parsed by hand.
+//! Linux: the process and the machine through `/proc`, read through descriptors that stay open and parsed by hand.
 //!
 //! | sensor | files |
 //! |---|---|

@@ -1,7 +1,7 @@
-//! What goes over the network of the observed process.
+//! Traffic on the network of the observed process.
 //!
-//! `/proc/PID/net/dev` is that of the process's own network namespace, which in a container is not the machine's. The loopback
-//! is left out; where an interface stands for hardware, so are those that do not, since bridges and tunnels carry the
+//! `/proc/PID/net/dev` belongs to the process's own network namespace, which in a container is not the machine's. The
+//! loopback is left out; if some interface is hardware, so are those that are not, since bridges and tunnels carry the
 //! same bytes again.
 
 use gnntop_wire::{SignalKind, Unit};
@@ -14,14 +14,14 @@ use crate::sensor::{Registry, Sensor};
 use crate::signal::SignalIndex;
 use crate::sink::Sink;
 
-/// Interfaces of hardware that are remembered at most.
+/// The largest number of hardware interfaces remembered.
 const MOST_INTERFACES: usize = 1024;
 
 /// Reads `/proc/PID/net/dev`.
 #[derive(Debug)]
 pub(super) struct Network {
     dev: HotFile,
-    /// Names of the interfaces that stand for hardware.
+    /// Names of the hardware interfaces.
     hardware: Vec<Box<[u8]>>,
     received_bytes: SignalIndex,
     sent_bytes: SignalIndex,
@@ -42,7 +42,7 @@ impl Network {
     }
 }
 
-/// Name, bytes received and bytes sent of an interface's line (`proc_pid_net(5)`); the two lines of heads have none.
+/// Name, bytes received and bytes sent of an interface's line (`proc_pid_net(5)`); the two header lines have none.
 fn traffic(line: &[u8]) -> Option<(&[u8], i64, i64)> {
     let colon = line.iter().position(|byte| *byte == b':')?;
     let name = line[..colon].trim_ascii();
@@ -76,7 +76,7 @@ impl Sensor for Network {
             Err(error) => return absent(monotonic_ns(), &FileTrouble { path: self.dev.path(), error }),
         };
         let Some((received, sent)) = total(snapshot.bytes, &self.hardware) else {
-            return absent(snapshot.t_ns, &"no network interface but the loopback");
+            return absent(snapshot.t_ns, &"no network interface except the loopback");
         };
         sink.value(self.received_bytes, snapshot.t_ns, received);
         sink.value(self.sent_bytes, snapshot.t_ns, sent);

@@ -1,7 +1,7 @@
 //! Parsing what the kernel writes in `/proc`, by hand: no allocation, and no input makes it panic.
 //!
-//! Numbers are taken only if they are whole words of decimal digits that fit an `i64`, the type of a raw value.
-//! Anything else is "no value here", never a guess.
+//! Numbers count only if they are whole words of decimal digits that fit an `i64`, the type of a raw value. Anything
+//! else is "no value here", never a guess.
 
 /// The words of a line, split at spaces and tabs.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -74,22 +74,22 @@ pub(crate) struct ProcessStat {
     pub(crate) system_ticks: i64,
     /// Field 20.
     pub(crate) threads: i64,
-    /// Field 22, in clock ticks after boot. With the PID it names a process for ever.
+    /// Field 22, in clock ticks after boot. With the PID it identifies a process for good.
     pub(crate) start_ticks: i64,
     /// Field 24, in pages.
     pub(crate) resident_pages: i64,
 }
 
 impl ProcessStat {
-    /// Parses the line, or `None` if any field read is missing or no number.
+    /// Parses the line, or `None` if any field read is missing or not a number.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         // A cut number is still a number, so the line must be whole.
         let line = lines(bytes).next()?;
-        // The second field is the program's name in brackets, which may itself hold spaces and brackets.
+        // The second field is the program's name in brackets, which may itself contain spaces and brackets.
         let name_end = line.iter().rposition(|byte| *byte == b')')?;
         let mut fields = words(&line[name_end + 1..]);
         let state = *fields.next()?.first()?;
-        // `nth` counts from what was taken last, so each comment gives the field's number in the manual.
+        // `nth` counts from the last field taken, so each comment gives the field's number in the manual.
         Some(Self {
             state,
             parent: decimal(fields.next()?)?,         // 4

@@ -1,7 +1,7 @@
-//! Energy of the processor packages and their memory through perf, where powercap is closed: the PMU `power`.
+//! Energy of the processor packages and their memory through perf, if powercap is closed: the PMU `power`.
 //!
-//! It needs CAP_PERFMON or `perf_event_paranoid` of 0 or less, and no file that only root may read. The kernel keeps 64-bit
-//! counts, so these never begin again. One event is opened for each package, on the CPU that `cpumask` names for it.
+//! It needs CAP_PERFMON or a `perf_event_paranoid` of at most 0, and no file that only root may read. The kernel keeps
+//! 64-bit counts, so these never wrap. One event is opened for each package, on the CPU that `cpumask` names for it.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::parse::number_list;
 
-/// Packages that are counted at most.
+/// The largest number of packages counted.
 const MOST_PACKAGES: usize = 64;
 /// `struct perf_event_attr` in its first published size: type, size and config, then what may stay zero.
 const ATTRIBUTE_BYTES: usize = 64;
@@ -35,7 +35,7 @@ struct Event {
 }
 
 impl PerfCounter {
-    /// Every counter that opens; empty where there is no such PMU, or it may not be used.
+    /// Every counter that opens; empty if there is no such PMU, or this user may not use it.
     pub(super) fn open_all(sys_root: &Path) -> Vec<Self> {
         let pmu = sys_root.join("bus/event_source/devices/power");
         let cpus = number_list(&fs::read(pmu.join("cpumask")).unwrap_or_default(), MOST_PACKAGES);
@@ -92,7 +92,7 @@ impl Event {
             )
         };
         let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)?;
-        // SAFETY: the descriptor was just opened and nobody else has it.
+        // SAFETY: the descriptor was just opened and has no other owner.
         Ok(unsafe { File::from_raw_fd(fd) })
     }
 }

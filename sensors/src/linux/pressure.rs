@@ -1,4 +1,4 @@
-//! Pressure stall information (PSI): how long tasks of the machine stood still for want of CPU, memory or disk.
+//! Pressure stall information (PSI): how long tasks of the machine were stalled by a lack of CPU, memory or disk.
 //!
 //! `some` counts time in which at least one task waited, `full` time in which all did. The kernel's totals are in
 //! microseconds.
@@ -63,7 +63,7 @@ impl Resource {
         for (signal, label) in self.signals.into_iter().zip(LABELS) {
             match pressure_total(snapshot.bytes, label.as_bytes()).and_then(|us| us.checked_mul(1000)) {
                 Some(total_ns) => sink.value(signal, snapshot.t_ns, total_ns),
-                None => sink.absent(signal, snapshot.t_ns, &format_args!("this kernel gives no \"{label}\" total")),
+                None => sink.absent(signal, snapshot.t_ns, &format_args!("this kernel reports no \"{label}\" total")),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The observed process: CPU time, memory, page faults, threads, context switches, input and output.
 //!
-//! `/proc/PID/stat` is read first, since it says whether the PID still means the same process: the start time
-//! must be the one first seen. If it does not, every signal is absent, and no number of a stranger is recorded.
+//! `/proc/PID/stat` is read first, since it shows whether the PID still means the same process: the start time must be
+//! the one first seen. If it does not, every signal is absent, and no other process's numbers are recorded.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub(super) struct Process {
     run_queue: RunQueue,
     /// Start time of the process first seen under this PID.
     start_ticks: Option<i64>,
-    /// What it has started, where that counts as its own.
+    /// The processes it has started, if they count as its own.
     descendants: Option<Descendants>,
     ns_per_tick: i64,
     page_bytes: i64,
@@ -79,7 +79,7 @@ impl Process {
         }
     }
 
-    /// Reads `stat` and makes sure that it is of the process first seen.
+    /// Reads `stat` and checks that it belongs to the process first seen.
     fn read_stat(&mut self) -> Result<(u64, ProcessStat), Gone> {
         let snapshot = self.stat.read().map_err(|error| match error {
             FileError::Missing if self.start_ticks.is_none() => Gone::Never,
@@ -165,7 +165,7 @@ impl Sensor for Process {
     }
 }
 
-/// Reads a file of `key: number` lines and tells each signal its number times its scale, or its own absence.
+/// Reads a file of `key: number` lines and gives each signal its number times its scale, or its absence.
 pub(super) fn tell_keyed<const N: usize>(
     file: &mut HotFile,
     keys: &[&[u8]; N],
@@ -200,7 +200,7 @@ impl fmt::Display for MissingKey<'_> {
     }
 }
 
-/// Why nothing can be said about the process.
+/// Why nothing is known about the process.
 #[derive(Clone, Copy)]
 enum Gone {
     Never,
@@ -221,8 +221,8 @@ impl fmt::Display for GoneReason<'_> {
         match self.gone {
             Gone::Never => write!(f, "there is no process {pid}, or it is hidden from this user"),
             Gone::Ended => write!(f, "process {pid} has ended"),
-            Gone::Reused => write!(f, "process {pid} has ended (another process has its number now)"),
-            Gone::Garbled => write!(f, "cannot understand {}", path.display()),
+            Gone::Reused => write!(f, "process {pid} has ended (its PID now belongs to another process)"),
+            Gone::Garbled => write!(f, "cannot parse {}", path.display()),
             Gone::Unreadable(error) => write!(f, "{}", FileTrouble { path, error }),
         }
     }

@@ -1,9 +1,9 @@
 //! Energy of the processor packages and of their memory, by RAPL counters under `/sys/class/powercap`.
 //!
-//! The counters are passed on raw, in microjoules. They begin again at `max_energy_range_uj`; a reader sees that as a counter
-//! that went back, and loses what lies between two readings. Most systems let only root read them (CVE-2020-8694): the
-//! reason then says what would open them. Energy of cores and graphics is inside that of the package and not read, nor
-//! are the copies of zones that belong to other interfaces (`intel-rapl-mmio`).
+//! The counters are passed on raw, in microjoules. They wrap at `max_energy_range_uj`; a reader sees that as a counter
+//! that decreased, and loses the energy between two readings. Most systems let only root read them (CVE-2020-8694): the
+//! reason then says how to open them. Energy of cores and graphics is inside that of the package and not read, nor are
+//! the copies of zones that belong to other interfaces (`intel-rapl-mmio`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ use crate::sensor::{Registry, Sensor};
 use crate::signal::{SignalIndex, SignalInfo};
 use crate::sink::Sink;
 
-/// Zones that are read at most.
+/// The largest number of zones read.
 const MOST_ZONES: usize = 64;
 
-/// Why the largest value of a counter is not told.
-const NO_RANGE: &str = "max_energy_range_uj cannot be read: what goes back is taken as a new beginning";
+/// Why the largest value of a counter is absent.
+const NO_RANGE: &str = "max_energy_range_uj is unreadable: a decrease counts as a reset";
 
 /// Reads the energy counters of packages and memory.
 #[derive(Debug)]
 pub(super) struct Rapl {
     zones: Vec<Zone>,
-    /// The signal that says why there are none.
+    /// The signal whose reason says why there are none.
     missing: Option<SignalIndex>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Rapl {
 struct Zone {
     counter: Reader,
     signal: SignalIndex,
-    /// The signal of the largest value, and that value; none for a counter that never begins again.
+    /// The signal of the largest value, and that value; `None` for a counter that never wraps.
     range: Option<(SignalIndex, Option<i64>)>,
     last_uj: Option<i64>,
     mirrors: Mirrors,
@@ -50,11 +50,11 @@ enum Reader {
     Perf(PerfCounter),
 }
 
-/// Whether a counter shows what the zone before it shows: some processors of several dies have one counter for all.
+/// Whether a counter equals the previous zone's: some processors with several dies have one counter for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mirrors {
     No,
-    /// It did so once, with this value.
+    /// It was equal once, with this value.
     Once(i64),
     Yes,
 }
@@ -74,7 +74,7 @@ impl Rapl {
         Self { zones, missing }
     }
 
-    /// Leaves out a zone that twice showed just what another one showed.
+    /// Leaves out a zone that twice had the same value as another one.
     fn find_mirrors(&mut self) {
         for index in 1..self.zones.len() {
             let (before, rest) = self.zones.split_at_mut(index);
@@ -128,7 +128,7 @@ impl Zone {
 
     fn read(&mut self, sink: &mut Sink<'_>) {
         if self.mirrors == Mirrors::Yes {
-            let reason = "it shows what another package shows: one counter for all dies, counted once";
+            let reason = "another package has the same counter: shared by all dies, counted once";
             return sink.absent(self.signal, monotonic_ns(), &reason);
         }
         self.last_uj = None;
@@ -148,22 +148,22 @@ impl Zone {
         self.last_uj = value.filter(|uj| *uj >= 0);
         match self.last_uj {
             Some(energy_uj) => sink.value(self.signal, t_ns, energy_uj),
-            None => sink.absent(self.signal, t_ns, &"the counter holds no number"),
+            None => sink.absent(self.signal, t_ns, &"the counter is not a number"),
         }
     }
 }
 
-/// A zone that counts energy of its own.
+/// A zone with its own energy counter.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     /// `cpu.N` for a package and `dram.N` for its memory.
     name: String,
-    /// What the zone is called, such as `intel-rapl:0 package-0`.
+    /// The zone's name, such as `intel-rapl:0 package-0`.
     device: String,
     energy_uj: PathBuf,
 }
 
-/// Packages and their memory, by zone name. Those of `intel-rapl` alone: the same counters come through others again.
+/// Packages and their memory, by zone name. Only those of `intel-rapl`: other interfaces repeat the same counters.
 fn zones(powercap: &Path) -> Vec<Found> {
     let entries = std::fs::read_dir(powercap).into_iter().flatten().flatten();
     let mut folders: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -212,7 +212,7 @@ impl Sensor for Rapl {
     }
 }
 
-/// Why a counter cannot be read, and what would open it.
+/// Why a counter cannot be read, and how to open it.
 struct NoEnergy<'a> {
     path: &'a Path,
     error: FileError,
@@ -222,7 +222,7 @@ impl fmt::Display for NoEnergy<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.error {
             FileError::Denied => {
-                write!(f, "only root may read {}: chmod o+r opens it, and a side channel", self.path.display())
+                write!(f, "only root may read {}: chmod o+r opens it, but also a side channel", self.path.display())
             }
             error => write!(f, "{}", FileTrouble { path: self.path, error }),
         }

@@ -44,10 +44,10 @@ impl RunQueue {
         };
         let mut fields = words(snapshot.bytes.trim_ascii_end()).map(decimal);
         match (fields.next().flatten(), fields.next().flatten()) {
-            // A thread that was never on a CPU could not have been asked about: this kernel does not count.
+            // A thread that was never on a CPU could not have run this code: this kernel does not count.
             (Some(0), _) => sink.absent(self.wait, snapshot.t_ns, &"this kernel keeps no scheduler statistics"),
             (Some(_), Some(wait_ns)) => sink.value(self.wait, snapshot.t_ns, wait_ns),
-            _ => sink.absent(self.wait, snapshot.t_ns, &"cannot understand /proc/PID/schedstat"),
+            _ => sink.absent(self.wait, snapshot.t_ns, &"cannot parse /proc/PID/schedstat"),
         }
     }
 }

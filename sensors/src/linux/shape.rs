@@ -1,6 +1,7 @@
-//! What the machine has, and what share of it the process may use: what a model of power goes by where there is no counter.
+//! What the machine has, and the share of it that the process may use: the basis of the power model if there is no
+//! counter.
 //!
-//! Read once when the set is opened and told in every pass, so that each piece of a recording has it.
+//! Read once when the set is opened and reported in every pass, so that each piece of a recording has it.
 
 use std::path::Path;
 
@@ -13,10 +14,10 @@ use crate::sensor::{Registry, Sensor};
 use crate::signal::{SignalIndex, SignalInfo};
 use crate::sink::Sink;
 
-/// Memory controllers that are looked at, and modules of each.
+/// Limits on the memory controllers that are read, and the modules of each.
 const MOST_MODULES: usize = 1024;
 
-/// Tells constants: what there is none of, such as a quota, has no signal.
+/// Reports constants: what does not exist, such as a quota, has no signal.
 #[derive(Debug)]
 pub(super) struct Shape {
     constants: Vec<(SignalIndex, i64)>,
@@ -63,7 +64,7 @@ impl Sensor for Shape {
     }
 }
 
-/// What `/proc/cpuinfo` says.
+/// The contents of `/proc/cpuinfo`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Processors {
     model: Option<String>,
@@ -90,7 +91,7 @@ impl Processors {
     }
 }
 
-/// Memory modules that hold something; `None` where no controller tells.
+/// Occupied memory modules; `None` if no controller reports them.
 fn modules(controllers: &Path) -> Option<i64> {
     let folders = |path: &Path, prefix: &'static str| {
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
-/// Where the library lies when the loader's own search does not find it: WSL, NixOS, and GKE in turn.
+/// Where to look for the library if the loader does not find it: WSL, NixOS, and GKE in turn.
 #[cfg(target_os = "linux")]
 const OTHER_PLACES: [&str; 3] = [
     "/usr/lib/wsl/lib/libnvidia-ml.so.1",
@@ -47,7 +47,7 @@ impl Driver {
         self.nvml.device_count()
     }
 
-    /// Opens a device, or opens it again: by UUID where that is known, since numbers may have moved.
+    /// Opens a device, or reopens it: by UUID if known, since numbers may have changed.
     pub(super) fn open_device(&mut self, index: u32, uuid: Option<&str>) -> Result<&Device<'_>, NvmlError> {
         // SAFETY: the reference is good for as long as the `Nvml` is, which the `Arc` in `self.nvml` keeps at one
         // address. It is given only to the devices in `self.devices`, which are private, are lent out for no longer
@@ -91,7 +91,7 @@ impl fmt::Display for NoDriver<'_> {
         let default_name = Path::new(if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" });
         let name = self.library.unwrap_or(default_name).display();
         match &self.error {
-            NvmlError::LibloadingError(_) if IS_STATIC => write!(f, "a static program cannot load {name}"),
+            NvmlError::LibloadingError(_) if IS_STATIC => write!(f, "a statically linked program cannot load {name}"),
             NvmlError::LibloadingError(error) => {
                 let text = error.to_string();
                 if text.contains("No such file") || text.contains("cannot find") {
@@ -106,7 +106,7 @@ impl fmt::Display for NoDriver<'_> {
     }
 }
 
-/// An NVML error in words for a person.
+/// Describes an NVML error for people.
 pub(super) struct Words<'a>(pub(super) &'a NvmlError);
 
 impl fmt::Display for Words<'_> {

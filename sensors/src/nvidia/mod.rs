@@ -1,9 +1,9 @@
 //! NVIDIA GPUs through NVML, which is loaded at run time: one binary works with and without a driver.
 //!
-//! Every signal degrades alone: a call that fails makes its own signals absent and is tried again after the retry
-//! interval. A GPU that is lost takes all of its signals with it; it is opened afresh, by UUID, after the same
-//! interval, and if NVML itself went away it is loaded again. Which GPUs there are is settled when the sensor is
-//! opened: a driver that was not there then is not looked for again.
+//! Signals degrade independently: a call that fails makes its own signals absent and is retried after the retry
+//! interval. A lost GPU takes all of its signals with it; it is reopened, by UUID, after the same interval, and if NVML
+//! itself went away it is reloaded. The set of GPUs is fixed when the sensor is opened: a driver that was missing then
+//! is not looked for again.
 
 mod driver;
 mod query;
@@ -33,16 +33,16 @@ pub(crate) struct Nvidia {
     library: Option<PathBuf>,
     /// When a driver that went away is loaded again; `None` while it works.
     reload_at_ns: Option<u64>,
-    /// Whose turn it is to be asked a blocking query.
+    /// The GPU whose turn it is for a blocking query.
     turn: usize,
 }
 
-/// What every question is asked with.
+/// What every query needs.
 #[derive(Clone, Copy)]
 struct Settings {
     /// The observed process.
     pid: u32,
-    /// Whether NVML may know that process by another number.
+    /// Whether NVML may list that process under another number.
     in_container: bool,
     slow_ns: u64,
     retry_ns: u64,
@@ -63,7 +63,7 @@ struct Call {
     due_at_ns: u64,
 }
 
-/// Opens the sensor and says which GPUs there are. Without a driver its one signal is `gpu.count`, absent.
+/// Opens the sensor and returns the GPUs. Without a driver its only signal is `gpu.count`, absent.
 pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> (Nvidia, Vec<GpuInfo>) {
     let count = registry.plain("gpu.count", Unit::Count, SignalKind::Gauge, "NVML nvmlDeviceGetCount_v2");
     let driver = if options.gpu {
@@ -93,8 +93,8 @@ fn nanoseconds(interval: Duration) -> u64 {
     u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Whether this process lives in a PID namespace of its own, where NVML's numbers, which are the host's, mean
-/// nothing. The first namespace has had this inode number since Linux 3.8 (`PROC_PID_INIT_INO`).
+/// Whether this process has its own PID namespace, in which NVML's numbers, which are the host's, mean nothing. The
+/// first namespace has had this inode number since Linux 3.8 (`PROC_PID_INIT_INO`).
 fn in_container(options: &SensorOptions) -> bool {
     std::fs::read_link(options.proc_root.join("self/ns/pid")).is_ok_and(|link| link.as_os_str() != "pid:[4026531836]")
 }
@@ -112,19 +112,19 @@ impl Nvidia {
         infos
     }
 
-    /// Loads the driver again if it went away and the time has come.
+    /// Reloads the driver if it went away and it is time to.
     fn revive_driver(&mut self) {
         if self.gpus.is_empty() || self.reload_at_ns.is_none_or(|at_ns| monotonic_ns() < at_ns) {
             return;
         }
-        // The old library is let go of first, so that the new one is read from disk.
+        // The old library is unloaded first, so that the new one is read from disk.
         self.driver = Err(String::new());
         self.driver = Driver::load(self.library.as_deref());
         self.reload_at_ns = self.driver.is_err().then(|| monotonic_ns().saturating_add(self.settings.retry_ns));
         self.gpus.iter_mut().for_each(|gpu| gpu.reopen_at_ns = Some(0));
     }
 
-    /// Asks at most one blocking query, of each GPU in turn.
+    /// Makes at most one blocking query, for each GPU in turn.
     fn read_one_blocking(&mut self, sink: &mut Sink<'_>) {
         let Ok(driver) = &mut self.driver else { return };
         let per_gpu = QUERIES.iter().filter(|spec| spec.rate == Rate::Blocking).count();
@@ -146,7 +146,7 @@ impl Nvidia {
     }
 }
 
-/// What the driver tells of one GPU; where it does not even open, only its number.
+/// What the driver reports about one GPU; only its number if it does not open.
 fn describe(driver: &mut Driver, index: u32, version: Option<String>) -> GpuInfo {
     let device = driver.open_device(index, None).ok();
     GpuInfo {
@@ -207,7 +207,7 @@ impl Gpu {
         let identity: Vec<&str> = [&info.uuid, &info.name].into_iter().flatten().map(String::as_str).collect();
         let device = (!identity.is_empty()).then(|| identity.join(" "));
         let calls = QUERIES.iter().map(|spec| Call::register(spec, info.index, device.as_deref(), registry)).collect();
-        // A GPU that did not open is opened by the first pass, which then says why not.
+        // The first pass tries again to open a GPU that did not open, and reports why not.
         let reopen_at_ns = info.uuid.is_none().then_some(0);
         Self { index: info.index, uuid: info.uuid.clone(), calls, reopen_at_ns }
     }
@@ -216,7 +216,7 @@ impl Gpu {
         self.calls.iter().flat_map(|call| call.signals.iter().copied())
     }
 
-    /// Asks whatever is due, except blocking queries.
+    /// Makes all queries that are due, except blocking ones.
     fn read(&mut self, driver: &mut Driver, settings: Settings, sink: &mut Sink<'_>) {
         if let Err(loss) = self.reopen(driver) {
             return self.lose(&loss, settings.retry_ns, sink);
@@ -235,7 +235,7 @@ impl Gpu {
         }
     }
 
-    /// Opens a lost GPU again, if it is time to. Does nothing to one that works.
+    /// Reopens a lost GPU, if it is time to. Does nothing to one that works.
     fn reopen(&mut self, driver: &mut Driver) -> Result<(), NvmlError> {
         if self.reopen_at_ns.is_some_and(|at_ns| monotonic_ns() >= at_ns) {
             driver.open_device(self.index, self.uuid.as_deref())?;
@@ -267,7 +267,7 @@ impl Call {
         Self { spec, signals: spec.quantities.iter().map(register).collect(), due_at_ns: 0 }
     }
 
-    /// Asks the query and tells its signals. An error is returned only if it means that the whole GPU is lost.
+    /// Makes the query and reports its signals. Returns an error only if the whole GPU is lost.
     fn ask(&mut self, driver: &Driver, index: u32, settings: Settings, sink: &mut Sink<'_>) -> Result<(), NvmlError> {
         let device = driver.device(index).ok_or(NvmlError::NotFound)?;
         let (t_ns, answer) = stamped(|| ask(device, self.spec.query, settings.pid));
@@ -293,23 +293,23 @@ impl Call {
             match value {
                 Some(value) => sink.value(*signal, t_ns, value),
                 None if self.spec.query == Query::Processes => sink.absent(*signal, t_ns, &NotOnGpu(settings)),
-                None => sink.absent(*signal, t_ns, &"the driver gave no usable number"),
+                None => sink.absent(*signal, t_ns, &"the driver returned no usable number"),
             }
         }
     }
 }
 
-/// Whether the error speaks of the GPU, not of the call.
+/// Whether the error is about the GPU, not the call.
 fn gpu_is_gone(error: &NvmlError) -> bool {
     matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::NotFound) || library_is_gone(error)
 }
 
-/// Whether NVML must be loaded again before anything works.
+/// Whether NVML must be reloaded before anything works.
 fn library_is_gone(error: &NvmlError) -> bool {
     matches!(error, NvmlError::Uninitialized | NvmlError::DriverNotLoaded | NvmlError::LibRmVersionMismatch)
 }
 
-/// Why one call has no answer.
+/// Why one call failed.
 struct CallFailed<'a> {
     spec: &'static QuerySpec,
     error: &'a NvmlError,
@@ -334,7 +334,7 @@ impl fmt::Display for NotOnGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pid = self.0.pid;
         if self.0.in_container {
-            write!(f, "NVML does not list process {pid}: it knows processes by the host's numbers, not the container's")
+            write!(f, "NVML does not list process {pid}: it lists the host's PIDs, not the container's")
         } else {
             write!(f, "process {pid} does not compute on this GPU")
         }

@@ -1,4 +1,4 @@
-//! The questions put to each NVIDIA GPU: which signals they give, how often they are asked, and the answer's units.
+//! The queries of each NVIDIA GPU: their signals, how often they are made, and the units of the answers.
 
 use gnntop_wire::{SignalKind, Unit};
 use nvml_wrapper::Device;
@@ -8,7 +8,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::structs::device::FieldId;
 use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_POWER_INSTANT;
 
-/// One NVML call, which gives one signal or two.
+/// One NVML call, which yields one or two signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Query {
     Energy,
@@ -26,12 +26,12 @@ pub(super) enum Query {
     PcieRx,
 }
 
-/// How often a query is asked.
+/// How often a query is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rate {
     /// In every pass.
     Pass,
-    /// Once every slow interval: dear, or hardly changing.
+    /// Once every slow interval: expensive, or hardly changing.
     Slow,
     /// Once every slow interval, and never two in one pass: NVML may measure for 20 ms before it answers.
     Blocking,
@@ -42,12 +42,12 @@ pub(super) enum Rate {
 pub(super) struct QuerySpec {
     pub(super) query: Query,
     pub(super) rate: Rate,
-    /// NVML's own name of the call.
+    /// NVML's name of the call.
     pub(super) source: &'static str,
     pub(super) quantities: &'static [Quantity],
 }
 
-/// A signal a query gives.
+/// A signal of a query.
 #[derive(Debug)]
 pub(super) struct Quantity {
     /// What follows `gpu.N.` in the signal's name.
@@ -64,7 +64,7 @@ const fn spec(query: Query, rate: Rate, source: &'static str, quantities: &'stat
     QuerySpec { query, rate, source, quantities }
 }
 
-/// Every query, in the order in which a pass asks them: energy and power first, so that their stamps lie close.
+/// Every query, in the order in which a pass makes them: energy and power first, so that their stamps are close.
 pub(super) static QUERIES: [QuerySpec; 13] = [
     spec(
         Query::Energy,
@@ -116,10 +116,10 @@ pub(super) static QUERIES: [QuerySpec; 13] = [
     spec(Query::PcieRx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[gauge("pcie.rx", Unit::BytesPerSecond)]),
 ];
 
-/// Values in the order of the spec's quantities, in their units. `None`: the call worked, but this one it did not tell.
+/// Values in the order of the spec's quantities, in their units. `None`: the call worked, but did not return this one.
 pub(super) type Answer = [Option<i64>; 2];
 
-/// Asks one query of one GPU. `pid` is the observed process.
+/// Makes one query of one GPU. `pid` is the observed process.
 pub(super) fn ask(device: &Device<'_>, query: Query, pid: u32) -> Result<Answer, NvmlError> {
     Ok(match query {
         Query::Energy => one(i64::try_from(device.total_energy_consumption()?).ok()),

@@ -40,8 +40,8 @@ struct Rows {
 }
 
 impl BlockEncoder {
-    /// An empty block for `track` of a live session, which readers of every version understand. Its memory grows with the
-    /// longest block, to 150 KiB at most, and is reused for later blocks.
+    /// An empty block for `track` of a live session, which readers of every version understand. Its memory grows with
+    /// the longest block, to at most 150 KiB, and is reused for later blocks.
     pub fn new(track: TrackId) -> Self {
         let rows = Rows {
             context: Context::default(),

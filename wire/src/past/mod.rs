@@ -1,4 +1,4 @@
-//! What is left of the segments that a session dropped: figures over the whole time before, and over slices of it.
+//! The remains of the segments that a session dropped: figures over the whole time before, and over slices of it.
 //!
 //! A publisher that drops its oldest segment first adds it to these, so that they and the segments that follow cover the
 //! whole run, and nothing twice. Only the data is here; `gnntop-history` computes it.

@@ -15,7 +15,7 @@ pub struct Readings {
     pub last: f64,
     /// When the last was read, in nanoseconds.
     pub last_ns: u64,
-    /// Sum of the increases between neighbours: what a cumulative counter counted.
+    /// Sum of the increases between neighbours: the total increase of a cumulative counter.
     pub increase: f64,
     /// Time between the neighbours that `increase` was summed over, in nanoseconds.
     pub increase_ns: u64,
@@ -34,7 +34,7 @@ impl Readings {
         (self.last, self.last_ns) = (value, t_ns);
     }
 
-    /// Adds what a counter counted since the reading before the last one added, which may be in the time before.
+    /// Adds the increase of a counter since the reading before the last one added, which may be in the time before.
     pub fn add_increase(&mut self, increase: f64, ns: u64) {
         if increase.is_finite() {
             self.increase += increase;

@@ -19,7 +19,7 @@ pub enum Piece {
     },
     End(End),
     Unknown,
-    /// As it is printed, so that a number that is none is equal to itself.
+    /// As it is printed, so that NaN is equal to itself.
     Past(String),
     Newer(u64),
     Damage {

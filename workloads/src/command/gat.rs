@@ -8,7 +8,7 @@ use crate::launch::{RunOptions, at_least_one};
 use crate::models::gat::{Gat, GatConfig, SelfLoops};
 use crate::train::{Observer, Summary, TrainError};
 
-/// Trains GAT (graph attention network) on sampled neighbourhoods to tell the communities of a large graph.
+/// Trains GAT (graph attention network) on sampled neighbourhoods to predict the communities of a large graph.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "gat",
@@ -17,13 +17,13 @@ use crate::train::{Observer, Summary, TrainError};
                   gnntop run gat --ranks 2"
 )]
 pub(super) struct GatCommand {
-    /// Whose network: they drop different things and treat self-loops differently.
+    /// Which library's network: they differ in dropout and self-loops.
     #[arg(long, value_enum, default_value_t)]
     variant: Variant,
     /// Attention heads.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     heads: usize,
-    /// Width of a head in the layers between.
+    /// Width of a head in the hidden layers.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = at_least_one)]
     hidden: usize,
     #[command(flatten)]
@@ -33,9 +33,9 @@ pub(super) struct GatCommand {
 /// Study 2's two networks of this name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Variant {
-    /// PyTorch Geometric's: a loop for every node in every layer, dropout of attention and activations.
+    /// PyTorch Geometric's: a self-loop for every node in every layer, dropout of attention and activations.
     Pyg,
-    /// DGL's: loops are sampled like any edge, dropout of features and attention in all layers.
+    /// DGL's: self-loops are sampled like other edges, dropout of features and attention in all layers.
     #[default]
     Dgl,
 }

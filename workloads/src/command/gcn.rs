@@ -13,7 +13,7 @@ use crate::sampling::{SampleForm, SamplerSettings};
 use crate::train::{Observer, Summary, TrainError};
 use crate::trainers::gcn::{GcnRun, Mode, Recipe};
 
-/// Trains a GCN (graph convolutional network) to tell the topics of papers from their words and citations.
+/// Trains a GCN (graph convolutional network) to predict the topics of papers from their words and citations.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "gcn",
@@ -22,16 +22,17 @@ use crate::trainers::gcn::{GcnRun, Mode, Recipe};
                   gnntop train gcn --recipe study --plain"
 )]
 pub(super) struct GcnCommand {
-    /// How to train: a row of the study's table, or all of them one after the other.
+    /// How to train: one row of the study's table, or all of them in turn.
     #[arg(long, value_enum, default_value_t)]
     mode: ModeChoice,
-    /// `reference` is the published recipe with dropout, chosen by validation; `study` is the study's, without.
+    /// `reference` is the published recipe with dropout and selection by validation; `study` is the study's, without
+    /// them.
     #[arg(long, value_enum, default_value_t)]
     recipe: RecipeChoice,
     /// A graph with features, classes and a split in a layout that docs/workloads.md lists [default: a generated one like Cora]
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
-    /// Trainings of each mode, each from other initial parameters.
+    /// Runs of each mode, each with different initial parameters.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     runs: usize,
     /// Seed nodes in a sampled batch.
@@ -43,10 +44,10 @@ pub(super) struct GcnCommand {
     /// Loader threads of the sampled modes; 0 samples in the training loop.
     #[arg(long, value_name = "N", default_value_t = 1)]
     workers: usize,
-    /// How to sum over neighbours: with a message for every edge in memory, or without.
+    /// How to sum over neighbours: with or without a message per edge in memory.
     #[arg(long, value_enum, default_value_t = KernelFamily::Spmm)]
     kernels: KernelFamily,
-    /// Multiply the features with all their zeros, as a control; the results are the same.
+    /// Multiply the features with all their zeros, as a control; results are the same.
     #[arg(long)]
     plain: bool,
     #[command(flatten)]
@@ -95,7 +96,7 @@ impl GcnCommand {
         self.options.epochs.unwrap_or(published)
     }
 
-    /// Cora or what stands in for it; the published recipe scales every node's features to a sum of 1.
+    /// Cora or its stand-in; the published recipe scales every node's features to a sum of 1.
     fn dataset(&self) -> Result<NodeDataset, TrainError> {
         let mut dataset = match &self.data {
             Some(path) => nodes::read(path)?,

@@ -8,7 +8,7 @@ use crate::launch::{RunOptions, at_least_one};
 use crate::models::gin::{Gin, GinConfig};
 use crate::train::{Observer, Summary, TrainError};
 
-/// Trains GIN (graph isomorphism network) on sampled neighbourhoods to tell the communities of a large graph.
+/// Trains GIN (graph isomorphism network) on sampled neighbourhoods to predict the communities of a large graph.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "gin",
@@ -17,7 +17,7 @@ use crate::train::{Observer, Summary, TrainError};
                   gnntop run gin --ranks 2"
 )]
 pub(super) struct GinCommand {
-    /// Width of the layers between, and inside every layer's MLP.
+    /// Width of the hidden layers, and inside every layer's MLP.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     hidden: usize,
     #[command(flatten)]

@@ -1,5 +1,6 @@
-//! The command lines of the trainings, one a file: options and presets, from which they make what a trainer takes. This file
-//! alone knows them all, by the names that `gnntop train NAME` and `gnntop run NAME` take. A new one is two lines here.
+//! The command lines of the trainings, one per file: they turn options and presets into what a trainer takes. Only this
+//! file knows them all, by the names that `gnntop train NAME` and `gnntop run NAME` take. A new one adds two lines
+//! here.
 
 mod gat;
 mod gcn;
@@ -27,7 +28,7 @@ use self::vig::VigCommand;
 use crate::launch::{given, training_begins};
 use crate::train::{Observer, Summary, TrainError};
 
-/// The trainings that there are.
+/// All trainings.
 pub const WORKLOADS: [Registered; 6] = [
     Registered { name: "gat", parse: parse::<GatCommand> },
     Registered { name: "gcn", parse: parse::<GcnCommand> },
@@ -53,7 +54,7 @@ impl Workload {
     /// The workload `name` with these command-line options.
     ///
     /// # Errors
-    /// There is no such workload, or its options are wrong; asking for `--help` is [`TrainError::Usage`] too.
+    /// There is no such workload, or its options are wrong; `--help` gives [`TrainError::Usage`], too.
     pub fn parse(name: &str, options: &[OsString]) -> Result<Self, TrainError> {
         let Some(found) = WORKLOADS.iter().find(|known| known.name == name) else {
             let known = WORKLOADS.map(|known| known.name).join(", ");
@@ -64,11 +65,11 @@ impl Workload {
         Ok((found.parse)(std::iter::once(program).chain(options.iter().cloned()).collect())?)
     }
 
-    /// How many processes a launcher of MPI has to start for this training; `None` where this process is one of them already,
+    /// How many processes an MPI launcher must start for this training; `None` if this process is already one of them,
     /// or needs no others.
     ///
     /// # Errors
-    /// MPI is asked for, and this program was built without it.
+    /// MPI is requested, but this program was built without it.
     pub fn processes_to_launch(&self) -> Result<Option<usize>, TrainError> {
         self.0.processes_to_launch()
     }
@@ -83,7 +84,7 @@ impl Workload {
     }
 }
 
-/// What a command line says, and what of it all ranks of a training must have in common.
+/// A parsed command line, and which part of it all ranks of a run must have in common.
 fn parse<C: Parser + TrainingCommand + 'static>(arguments: Vec<OsString>) -> Result<Workload, clap::Error> {
     let mut command = C::command();
     let mut matches = command.try_get_matches_from_mut(arguments)?;

@@ -1,4 +1,4 @@
-//! The options of training in stages, and what they come to.
+//! The options of training in stages, and the stages that follow from them.
 
 use std::ops::Range;
 
@@ -8,25 +8,25 @@ use crate::launch::{RankOptions, at_least_one};
 use crate::parallel::pipeline::{PartitionError, Schedule, given_parts, published_parts};
 use crate::trainers::vig::Stages;
 
-/// Micro-batches of a pipeline where none are asked for: those of the study's faster runs.
+/// Default number of a pipeline's micro-batches: that of the study's faster runs.
 const MICRO_BATCHES: usize = 5;
 
 /// How the model is cut into stages, and the batches into micro-batches.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Pipeline")]
 pub struct PipelineOptions {
-    /// Cut the model into this many stages, one a rank, through which micro-batches go one after the other.
+    /// Cut the model into this many stages, one per rank, through which micro-batches pass in turn.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     stages: Option<usize>,
-    /// Micro-batches in a batch, 5 by default in a pipeline. With `--stages 1` nothing overlaps and their gradients are only
-    /// added up: the control that tells what smaller batches do from what a pipeline does.
+    /// Micro-batches per batch, 5 by default in a pipeline. With `--stages 1` nothing overlaps and their gradients are
+    /// only added up: a control that separates the effect of smaller batches from that of a pipeline.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     micro_batches: Option<usize>,
-    /// Order of the passes: all forward passes first (`gpipe`), or as soon as possible one backward pass for one forward
-    /// pass, which keeps fewer activations (`1f1b`).
+    /// Order of the passes: all forward passes first (`gpipe`), or forward and backward passes in turn as soon as
+    /// possible, which keeps fewer activations (`1f1b`).
     #[arg(long, value_enum, default_value_t)]
     schedule: Schedule,
-    /// Keep no activations of a micro-batch but compute them again for its backward pass: less memory, more time.
+    /// Recompute a micro-batch's activations for its backward pass instead of keeping them: less memory, more time.
     #[arg(long)]
     recompute: bool,
     /// Copies of the pipeline that train together, each on its part of every batch; `--copies 2 --stages 2` is 4 ranks.
@@ -35,34 +35,34 @@ pub struct PipelineOptions {
     /// Blocks of each stage, such as `2,2,2,2` [default: balanced by measured time]
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = at_least_one)]
     split: Vec<usize>,
-    /// The study's four stages as they were run: 6, 2, 2 and 2 blocks of a model of 8.
+    /// The study's four stages as published: 6, 2, 2 and 2 blocks of a model of 8.
     #[arg(long, conflicts_with = "split")]
     as_published: bool,
 }
 
 impl PipelineOptions {
-    /// Whether the training is one for ranks, or at least for micro-batches.
+    /// Whether the training uses ranks, or at least micro-batches.
     pub(super) fn is_asked(&self, ranks: &RankOptions) -> bool {
         let is_cut =
             [self.stages, self.micro_batches, self.copies].iter().any(Option::is_some) || !self.split.is_empty();
         is_cut || self.as_published || self.recompute || !ranks.is_alone()
     }
 
-    /// What they come to for a model of so many blocks and a batch of so many images, or why they cannot be.
+    /// The stages for a model of `blocks` blocks and a batch of `images` images, or why they are impossible.
     pub(super) fn stages(&self, ranks: &RankOptions, blocks: usize, images: usize) -> Result<Stages, String> {
         let parts = self.parts(blocks).map_err(|error| error.to_string())?;
         let stages = self.stages.or(parts.as_ref().map(Vec::len)).unwrap_or(1);
         if let Some(parts) = &parts
             && parts.len() != stages
         {
-            return Err(format!("--stages {stages} does not fit a split into {} stages", parts.len()));
+            return Err(format!("--stages {stages} contradicts a split into {} stages", parts.len()));
         }
         if stages > blocks {
             return Err(PartitionError::TooManyStages { stages, blocks }.to_string());
         }
         let micro_batches = self.micro_batches.unwrap_or(if stages == 1 { 1 } else { MICRO_BATCHES.min(images) });
         if micro_batches > images {
-            return Err(format!("{micro_batches} micro-batches cannot be made of a batch of {images} images"));
+            return Err(format!("a batch of {images} images cannot be cut into {micro_batches} micro-batches"));
         }
         // With one stage each backward pass follows its forward pass: there is nothing to wait for.
         let schedule = if stages == 1 { Schedule::OneForwardOneBackward } else { self.schedule };
@@ -84,8 +84,8 @@ impl PipelineOptions {
         let asked = ranks.ranks;
         if asked > 1 && asked != copies * stages {
             return Err(match self.copies {
-                Some(copies) => format!("--ranks {asked} is not {copies} copies of {stages} stages; leave it out"),
-                None => format!("--ranks {asked} are not whole copies of {stages} stages"),
+                Some(copies) => format!("--ranks {asked} is not {copies} copies of {stages} stages; remove --ranks"),
+                None => format!("--ranks {asked} is not a multiple of {stages} stages"),
             });
         }
         Ok(copies)
@@ -130,19 +130,19 @@ mod tests {
             "1 copy of 2 stages, 5 micro-batches (1f1b)"
         );
         let control = stages("--stages 1 --micro-batches 1 --recompute").unwrap().describe(2);
-        assert_eq!(control, "2 copies of 1 stage, 1 micro-batch, activations computed again");
+        assert_eq!(control, "2 copies of 1 stage, 1 micro-batch, activations recomputed");
     }
 
     #[test]
     fn what_cannot_be_is_one_clear_line() {
         for (words, expected) in [
             ("--stages 9", "the model has 8; use fewer stages"),
-            ("--stages 2 --micro-batches 21", "21 micro-batches cannot be made of a batch of 20 images"),
-            ("--split 4,5", "a split into 4,5 is of 9 blocks, but the model has 8"),
-            ("--stages 3 --split 4,4", "--stages 3 does not fit a split into 2 stages"),
-            ("--stages 2 --as-published", "--stages 2 does not fit a split into 4 stages"),
-            ("--stages 2 --ranks 3", "--ranks 3 are not whole copies of 2 stages"),
-            ("--stages 2 --copies 2 --ranks 2", "--ranks 2 is not 2 copies of 2 stages; leave it out"),
+            ("--stages 2 --micro-batches 21", "a batch of 20 images cannot be cut into 21 micro-batches"),
+            ("--split 4,5", "a split into 4,5 has 9 blocks, but the model has 8"),
+            ("--stages 3 --split 4,4", "--stages 3 contradicts a split into 2 stages"),
+            ("--stages 2 --as-published", "--stages 2 contradicts a split into 4 stages"),
+            ("--stages 2 --ranks 3", "--ranks 3 is not a multiple of 2 stages"),
+            ("--stages 2 --copies 2 --ranks 2", "--ranks 2 is not 2 copies of 2 stages; remove --ranks"),
         ] {
             let error = stages(words).unwrap_err();
             assert!(error.contains(expected) && !error.contains('\n'), "{words}: {error}");

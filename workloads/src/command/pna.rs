@@ -29,10 +29,10 @@ pub(super) struct PnaCommand {
     /// Molecules to train on.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = at_least_one)]
     graphs: usize,
-    /// Share of the molecules to validate with after each epoch; the study does not validate.
+    /// Share of the molecules for validation after each epoch; the study does not validate.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     validation: Option<f64>,
-    /// Molecules in a batch; the last batch of an epoch has what is left.
+    /// Molecules per batch; the last batch of an epoch has the rest.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     batch_size: Option<usize>,
     /// Layers of the model.
@@ -44,7 +44,7 @@ pub(super) struct PnaCommand {
     /// Loader threads; 0 assembles each batch in the training loop.
     #[arg(long, value_name = "N", default_value_t = 2)]
     workers: usize,
-    /// Compute every layer edge by edge, as PyTorch Geometric does: the control; the results are the same.
+    /// Compute every layer edge by edge, as PyTorch Geometric does, as a control; results are the same.
     #[arg(long)]
     plain: bool,
     #[command(flatten)]
@@ -68,7 +68,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl PnaCommand {
-    /// The preset's sizes with what the command line changes.
+    /// The preset's sizes with the command line's changes.
     fn sizes(&self) -> (PnaConfig, PnaTraining) {
         let (mut model, mut training) = match self.preset {
             Preset::Default => (PnaConfig::default(), PnaTraining::default()),
@@ -98,7 +98,7 @@ impl PnaCommand {
         Ok(molecules)
     }
 
-    /// Takes the last molecules away, to validate with them.
+    /// Splits off the last molecules for validation.
     fn set_apart(&self, molecules: &mut MoleculeSet) -> Vec<Graph> {
         let by_preset = if self.preset == Preset::Study { 0.0 } else { 0.1 };
         let share = self.validation.unwrap_or(by_preset);

@@ -8,7 +8,7 @@ use crate::launch::{RunOptions, at_least_one};
 use crate::models::sage::{Sage, SageConfig};
 use crate::train::{Observer, Summary, TrainError};
 
-/// Trains GraphSAGE on sampled neighbourhoods to tell the communities of a large graph.
+/// Trains GraphSAGE on sampled neighbourhoods to predict the communities of a large graph.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "sage",
@@ -17,7 +17,7 @@ use crate::train::{Observer, Summary, TrainError};
                   gnntop run sage --ranks 2"
 )]
 pub(super) struct SageCommand {
-    /// Width of the layers between.
+    /// Width of the hidden layers.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
     hidden: usize,
     #[command(flatten)]

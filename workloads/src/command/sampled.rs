@@ -13,7 +13,7 @@ use crate::sampling::{SampleForm, SamplerSettings};
 use crate::train::{AdamSettings, NodeTrainer, Observer, Summary, TrainError};
 use crate::trainers::sampled::SampledRun;
 
-/// What GraphSAGE and GAT share on the command line.
+/// The options that GraphSAGE and GAT share.
 #[derive(Clone, Debug, Args)]
 pub struct SampledOptions {
     /// Size of the generated graph and of the batches: `default` suits a two-core CPU, `study` is Reddit's size.
@@ -28,26 +28,26 @@ pub struct SampledOptions {
     /// Directed edges of the generated graph.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     edges: Option<usize>,
-    /// Seed nodes in a batch; the last batch of an epoch has what is left.
+    /// Seed nodes per batch; the last batch of an epoch has the rest.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = at_least_one)]
     batch_size: usize,
-    /// Neighbours to sample at each hop, first hop first: one hop a layer.
+    /// Neighbours to sample at each hop, first hop first: one hop per layer.
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', default_value = "10,10,10")]
     pub(super) fanouts: Vec<usize>,
-    /// One subgraph of all hops on which every layer runs (`subgraph`, as PyTorch Geometric), or one block a layer with
-    /// only what it needs (`blocks`, as DGL).
+    /// One subgraph of all hops on which every layer runs (`subgraph`, as PyTorch Geometric), or one block per layer
+    /// with only what it needs (`blocks`, as DGL).
     #[arg(long, value_enum, default_value_t = SampleForm::Blocks)]
     form: SampleForm,
-    /// How to sum over neighbours: with a message for every edge in memory, or without.
+    /// How to sum over neighbours: with or without a message per edge in memory.
     #[arg(long, value_enum, default_value_t = KernelFamily::Spmm)]
     pub(super) kernels: KernelFamily,
-    /// Compute operation by operation instead of fused, as a control; the results are the same.
+    /// Compute operation by operation instead of fused, as a control; results are the same.
     #[arg(long)]
     pub(super) plain: bool,
     /// Loader threads; 0 samples in the training loop.
     #[arg(long, value_name = "N", default_value_t = 1)]
     workers: usize,
-    /// Keep the features of all nodes on the device and gather them there: for a GPU whose memory holds them.
+    /// Keep the features of all nodes on the device and gather them there, if the GPU's memory is large enough.
     #[arg(long)]
     features_on_device: bool,
     #[command(flatten)]
@@ -96,8 +96,8 @@ impl SampledOptions {
         })?)
     }
 
-    /// Trains a model of these sizes to the end; `header` says what it is. Self-loops are added to the graph before it is
-    /// sampled where `self_loops`.
+    /// Trains a model of these sizes to the end; `header` describes it. With `self_loops`, self-loops are added to the
+    /// graph before it is sampled.
     pub(super) fn train<M>(
         &self,
         name: &str,
@@ -136,7 +136,7 @@ impl SampledOptions {
         }
     }
 
-    /// The header's words on data, batches and loading.
+    /// The header's part about data, batches and loading.
     fn describe(&self, dataset: &NodeDataset) -> String {
         format!(
             "{} nodes, {} edges, {}; batches of {}, fan-out {:?}, {} loader threads",

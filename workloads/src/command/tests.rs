@@ -1,4 +1,4 @@
-//! The names that trainings are started by, and what of a command line ranks are compared by.
+//! The names of the trainings, and the part of a command line that ranks compare.
 
 use clap::{Command, CommandFactory};
 
@@ -8,7 +8,7 @@ use super::vig::VigCommand;
 use super::{WORKLOADS, Workload};
 use crate::launch::{MAY_DIFFER, Settings, difference, written};
 
-/// The trainings on several ranks, with these words behind the name.
+/// The trainings on several ranks, with these words after the name.
 fn settings(workload: &str, words: &[&str]) -> Option<Settings> {
     let words: Vec<_> = words.iter().map(Into::into).collect();
     let mut workload = Workload::parse(workload, &words).ok()?;
@@ -26,7 +26,7 @@ fn command(workload: &str) -> Command {
 /// Values of which every option takes one that is not its usual one.
 const VALUES: [&str; 7] = ["7", "cuda:1", "stall:1ms", "threads", "none", "study", "scatter"];
 
-/// The settings with this option as nobody has it who does not ask for it.
+/// The settings with a value of this option that is not its default.
 fn with_another(workload: &str, option: &clap::Arg) -> Settings {
     let name = format!("--{}", option.get_long().unwrap());
     let usual = settings(workload, &[]).unwrap();
@@ -95,7 +95,7 @@ fn every_listed_workload_can_be_parsed() {
 #[test]
 fn an_unknown_name_is_answered_with_the_known_ones() {
     let error = Workload::parse("pan", &[]).unwrap_err().to_string();
-    assert_eq!(error, "no workload is called pan; there is: gat, gcn, gin, pna, sage, vig");
+    assert_eq!(error, "there is no workload pan; use one of gat, gcn, gin, pna, sage, vig");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the command line of every training can do.
+//! What every training's command line can do.
 
 use std::fmt::Debug;
 
@@ -10,11 +10,11 @@ pub(super) trait TrainingCommand: Debug {
     /// The options that every training has.
     fn run_options(&mut self) -> &mut RunOptions;
 
-    /// How many processes a launcher of MPI has to start; `None` where this process is one of them already, or where none
-    /// are needed.
+    /// How many processes an MPI launcher must start; `None` if this process is already one of them, or none are
+    /// needed.
     ///
     /// # Errors
-    /// MPI is asked for, and this program was built without it.
+    /// MPI is requested, but this program was built without it.
     fn processes_to_launch(&self) -> Result<Option<usize>, TrainError> {
         Ok(None)
     }

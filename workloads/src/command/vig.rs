@@ -15,7 +15,7 @@ use crate::models::vig::{Form, VigConfig};
 use crate::train::{Observer, Summary, TrainError};
 use crate::trainers::vig::{NetworkConfig, StagedRun, Stages, VigRun, VigTraining};
 
-/// Trains ViG (vision graph network) to classify images: the study's model with pixels as nodes, or that of the paper.
+/// Trains ViG (vision graph network) to classify images: the study's model with pixels as nodes, or the paper's.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "vig",
@@ -28,7 +28,7 @@ use crate::trainers::vig::{NetworkConfig, StagedRun, Stages, VigRun, VigTraining
 )]
 pub(super) struct VigCommand {
     /// Model and sizes: `default` is the study's model with a batch for a two-core CPU, `study` its published setting,
-    /// `patches` the paper's model, which joins patches to those like them and learns far more.
+    /// `patches` the paper's model, which joins similar patches and learns far more.
     #[arg(long, value_enum, default_value_t)]
     preset: Preset,
     /// CIFAR-10 in its binary form, a directory or one file [default: generated images]
@@ -37,7 +37,7 @@ pub(super) struct VigCommand {
     /// Images to generate.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     images: Option<usize>,
-    /// Images in a batch; the last batch of an epoch has what is left.
+    /// Images per batch; the last batch of an epoch has the rest.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     batch_size: Option<usize>,
     /// Blocks of the model.
@@ -46,7 +46,7 @@ pub(super) struct VigCommand {
     /// Loader threads; 0 assembles each batch in the training loop.
     #[arg(long, value_name = "N", default_value_t = 1)]
     workers: usize,
-    /// Compute layer by layer, every hidden value in memory: the control; the results are the same.
+    /// Compute layer by layer with every hidden value in memory, as a control; results are the same.
     #[arg(long)]
     plain: bool,
     #[command(flatten)]
@@ -75,22 +75,21 @@ impl VigCommand {
     ) -> Result<(Stages, &'a VigConfig, Form), TrainError> {
         let impossible = |message: String| Self::command().error(ErrorKind::ArgumentConflict, message);
         let NetworkConfig::Pixels(config, form) = model else {
-            let message =
-                "--preset patches trains in one piece on one rank; leave --ranks and the pipeline's options out";
+            let message = "--preset patches trains on one rank without stages; remove --ranks and the pipeline options";
             return Err(impossible(message.to_owned()).into());
         };
         let stages = self.pipeline.stages(&self.ranks, config.blocks, training.batch_images).map_err(impossible)?;
         Ok((stages, config, *form))
     }
 
-    /// The preset's sizes with what the command line changes.
+    /// The preset's sizes with the command line's changes.
     fn sizes(&self) -> Result<(NetworkConfig, VigTraining), TrainError> {
         let form = if self.plain || self.options.device.is_cuda() { Form::Plain } else { Form::Fused };
         let (mut model, mut training) = match self.preset {
             Preset::Default => (NetworkConfig::Pixels(VigConfig::default(), form), VigTraining::default()),
             Preset::Study => (NetworkConfig::Pixels(VigConfig::study(), form), VigTraining::study()),
             Preset::Patches if self.plain => {
-                let message = "--plain is the control of the study's model; --preset patches has no second form";
+                let message = "--plain is a control for the study's model; --preset patches has only one form";
                 return Err(Self::command().error(ErrorKind::ArgumentConflict, message).into());
             }
             Preset::Patches => (NetworkConfig::Patches(PatchVigConfig::tiny()), VigTraining::patches()),

@@ -1,5 +1,5 @@
-//! Stands in for the [driver](super::driver) in a build without CUDA: the same names, and types without a value where the
-//! driver has something to give. No tensor lies on a GPU then, so most of this is compiled and never reached.
+//! Stands in for the [driver](super::driver) in a build without CUDA: the same names, with types that have no values
+//! where the driver returns something. No tensor is on a GPU then, so most of this is compiled but never reached.
 
 use std::convert::Infallible;
 use std::result::Result as StdResult;
@@ -20,7 +20,7 @@ pub(super) fn allocate(_: &CudaDevice, _: DType, _: usize) -> Result<CudaStorage
 }
 
 /// # Safety
-/// None is needed: nothing is launched.
+/// No conditions: nothing is launched.
 pub(super) unsafe fn launch<A: NoUninit>(_: &CudaDevice, kernel: &Kernel, _: Grid, _: &A) -> Result<()> {
     bail!("{} of {:?} cannot be launched: this program was built without CUDA", kernel.name, kernel.module)
 }
@@ -47,7 +47,7 @@ pub(crate) fn capture(_: &Device, _: impl FnOnce() -> Result<()>) -> Result<Capt
     bail!("only work for a GPU can be captured")
 }
 
-/// Work that is handed over by one launch: there is none.
+/// Work that is submitted by one launch: there is none.
 pub(crate) enum Captured {}
 
 impl Captured {

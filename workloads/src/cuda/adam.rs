@@ -52,7 +52,7 @@ struct AdamArguments {
 /// 64-bit words of a `Slot` of adam.cu.
 const WORDS: usize = 6;
 
-/// The slots on a device, and which block takes which run of which.
+/// The slots on a device, and which block takes which run of which slot.
 #[derive(Debug)]
 struct Table {
     slots: Tensor,
@@ -94,7 +94,8 @@ impl Table {
             rates,
         };
         let kernel = Kernel { module: Module::Adam, name: name.to_owned() };
-        // SAFETY: every slot has four tensors of the length beside them, the blocks cover it, and the other addresses are none or of the numbers that `adam.cu` names.
+        // SAFETY: every slot has four tensors of its length, the blocks cover it, and the other addresses are null or
+        // those of the numbers that `adam.cu` names.
         unsafe { launch(self.lists.device(), &kernel, Grid { blocks: [blocks, 1], threads: [THREADS, 1] }, &arguments) }
     }
 }
@@ -134,7 +135,7 @@ pub(crate) struct Repeated {
 }
 
 impl Repeated {
-    /// Of these parameters, at least one. What `rates` says of step size and correction is not used.
+    /// For these parameters, at least one. The step size and correction of `rates` are not used.
     ///
     /// # Errors
     /// As [`update`].
@@ -149,7 +150,7 @@ impl Repeated {
         &self.slots
     }
 
-    /// Goes on to the next step and updates.
+    /// Advances to the next step and updates.
     ///
     /// # Errors
     /// The device refuses.

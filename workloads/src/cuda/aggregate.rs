@@ -112,11 +112,12 @@ pub(crate) fn aggregate(
 }
 
 fn run<A: NoUninit>(device: &Device, name: &str, dtype: DType, count: usize, arguments: &A) -> Result<()> {
-    // SAFETY: the callers, in this file, checked that what they pass has a row for each node of the edges, and made the results for them.
+    // SAFETY: the callers, in this file, checked that their arguments have a row for each node of the edges, and made
+    // the results for them.
     unsafe { launch(device, &Module::Aggregate.kernel(name, dtype)?, Grid::over(count as u64), arguments) }
 }
 
-/// What the backward kernel reads besides what was [`SavedAggregates`].
+/// What the backward kernel reads besides [`SavedAggregates`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Returned<'a> {
     pub(crate) messages: View<'a>,

@@ -11,7 +11,7 @@ use super::machine::{Memory, View, launch};
 use super::work::{HubListArguments, WorkArguments, grid_of, hub_list, pack_for, work};
 use crate::graph::{Columns, DropMask};
 
-/// What a layer is, besides its edges.
+/// The parts of a layer besides its edges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attending<'a> {
     pub(crate) columns: Columns,
@@ -79,10 +79,10 @@ struct AttendArguments {
     unused: u32,
 }
 
-/// A row of threads for each head of so many nodes.
+/// A row of threads for each head of `nodes` nodes.
 ///
 /// # Safety
-/// As that of [`launch`].
+/// As for [`launch`].
 pub(super) unsafe fn launch_by_head<A: NoUninit>(
     device: &Device,
     module: Module,
@@ -99,7 +99,7 @@ pub(super) unsafe fn launch_by_head<A: NoUninit>(
 /// The kernel over all nodes of a walk and the parts of its hubs.
 ///
 /// # Safety
-/// As that of [`launch`].
+/// As for [`launch`].
 pub(super) unsafe fn launch_rows<A: NoUninit>(
     edges: &Edges,
     walk: &Walk,

@@ -1,5 +1,5 @@
-//! The way back through a graph attention layer on a device: around its targets, in one pass over the edges out of its
-//! sources, and around those.
+//! The backward pass of a graph attention layer on a device: over its targets, in one pass over the edges out of its
+//! sources, and over those.
 
 use bytemuck::NoUninit;
 use candle_core::{Device, Result, Tensor};
@@ -95,7 +95,7 @@ pub(crate) struct AttendedBack {
 }
 
 impl Attended {
-    /// Everything back, from the gradient of the result.
+    /// All gradients, from that of the result.
     pub(crate) fn back(
         &self,
         edges: &Edges,
@@ -167,7 +167,7 @@ impl Attended {
         Ok(BeforeActivation { gradient: out.into_tensor((targets, total)), products, of_scores })
     }
 
-    /// What comes back to the sources: both sums of rows, and of products.
+    /// Gradients of the sources: both sums of rows, and of products.
     fn along_edges(&self, edges: &Edges, layer: &Attending<'_>, before: &BeforeActivation) -> Result<[Memory; 2]> {
         let (walk, device) = (&edges.outgoing, &edges.device);
         let rows = View::of(&before.gradient)?;

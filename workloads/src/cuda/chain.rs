@@ -1,9 +1,10 @@
-//! Layers in a chain on a device. candle's gradient store allocates, clears and adds up every gradient anew, which for
-//! activations is more traffic than the layers themselves. So between layers only one-element tokens pass through it: the
-//! activations and their gradients go from layer to layer directly, and only the parameters' gradients are candle's.
+//! Layers in a chain on a device. candle's gradient store allocates, clears and adds up every gradient again, which for
+//! activations is more traffic than the layers themselves. So between layers only one-element tokens pass through it:
+//! the activations and their gradients go from layer to layer directly, and only the parameters' gradients are
+//! candle's.
 //!
 //! A layer is two candle operations, because candle's take three tensors: [`Weights`] stands for all parameters but the
-//! bias, [`Output`] for the bias and what lies below. Backward, candle comes to the output first.
+//! bias, [`Output`] for the bias and the layers below. In the backward pass, candle reaches the output first.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +12,7 @@ use candle_core::{CpuStorage, CudaStorage, CustomOp2, CustomOp3, DType, Device, 
 
 use super::machine::{Memory, device_of};
 
-/// Gradients that a layer gives.
+/// Gradients that a layer returns.
 pub(crate) struct Gradients {
     /// Of its input, where it was asked for.
     pub(crate) input: Option<Tensor>,
@@ -48,7 +49,7 @@ pub(crate) struct Chain<L> {
 
 impl<L: ChainLayer> Chain<L> {
     /// # Errors
-    /// The device has not enough memory.
+    /// The device has too little memory.
     pub(crate) fn start(features: &Tensor) -> Result<Self> {
         let x = features.contiguous()?;
         Ok(Self { features: x.detach(), x, below: None })
@@ -88,13 +89,13 @@ impl<L: ChainLayer> Chain<L> {
         self.below.is_some() || self.x.track_op()
     }
 
-    /// What the last layer gave.
+    /// The result of the last layer.
     pub(crate) fn finish(self) -> Tensor {
         self.x
     }
 }
 
-/// A layer and what passes by candle.
+/// A layer and what bypasses candle.
 struct Link<L> {
     layer: L,
     input: Tensor,
@@ -121,7 +122,7 @@ fn out_of_order<T>() -> Result<T> {
 }
 
 impl<L: ChainLayer> Link<L> {
-    /// Locks even after a panic: what is missing then is reported.
+    /// Locks even after a panic: missing values are reported.
     fn slots(&self) -> std::sync::MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,7 +131,7 @@ impl<L: ChainLayer> Link<L> {
         self.slots().result.clone().map_or_else(out_of_order, Ok)
     }
 
-    /// What candle is given as the result.
+    /// The result that candle sees.
     fn output(&self, device: &Device, dtype: DType) -> Result<(Memory, Shape)> {
         if !self.is_last {
             return token(device, dtype);
@@ -161,7 +162,7 @@ impl<L: ChainLayer> Link<L> {
     }
 }
 
-/// Something for candle to hold where the real result goes another way. Nobody reads its value.
+/// A placeholder for candle where the real result bypasses it. Its value is never read.
 fn token(device: &Device, dtype: DType) -> Result<(Memory, Shape)> {
     Ok((Memory::new(device, dtype, 1)?, Shape::from(1)))
 }

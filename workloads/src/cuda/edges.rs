@@ -9,7 +9,7 @@ use super::kernel::{Address, wide};
 use super::machine::{View, device_of};
 use crate::graph::Adjacency;
 
-/// Edges from which a node is computed in parts, and edges of a part.
+/// Number of edges from which a node is computed in parts, and edges per part.
 const HUB_EDGES: usize = 1024;
 
 /// Lists of numbers in one piece of memory, so that a single copy brings them to a device.
@@ -114,10 +114,10 @@ impl Walk {
     }
 }
 
-/// Copies edges to a GPU ahead of the first kernel that needs them; nothing to do for host memory.
+/// Copies edges to a GPU before the first kernel needs them; does nothing for host memory.
 ///
 /// # Errors
-/// The device has not enough memory.
+/// The device has too little memory.
 pub(crate) fn copy_edges(adjacency: &Adjacency, device: &Device) -> Result<()> {
     if device.is_cuda() {
         Edges::of(adjacency, device)?;
@@ -125,12 +125,12 @@ pub(crate) fn copy_edges(adjacency: &Adjacency, device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Puts together in host memory what [`copy_edges`] copies: the longer part of its work, which another thread can do.
+/// Prepares in host memory what [`copy_edges`] copies: the longer part of its work, which another thread can do.
 pub(crate) fn stage_edges(adjacency: &Adjacency) {
     adjacency.on_device().stage(Staged::of(adjacency));
 }
 
-/// An adjacency put together for a device, in host memory: all of the work but the copy.
+/// An adjacency prepared for a device, in host memory: everything but the copy.
 #[derive(Debug)]
 pub(super) struct Staged {
     lists: Lists,
@@ -183,7 +183,7 @@ impl Edges {
     /// The adjacency's copy on this device.
     ///
     /// # Errors
-    /// The device has not enough memory.
+    /// The device has too little memory.
     pub(crate) fn of(adjacency: &Adjacency, device: &Device) -> Result<Arc<Self>> {
         let slot = adjacency.on_device();
         slot.get(device, || slot.take_staged().unwrap_or_else(|| Staged::of(adjacency)).copy_to(device))
@@ -197,7 +197,7 @@ impl Edges {
         Self::of(adjacency, &device_of(storage))
     }
 
-    /// The shape of so many columns for every target.
+    /// The shape of this many columns for every target.
     pub(crate) fn targets_times(&self, columns: usize) -> (usize, usize) {
         (self.incoming.nodes, columns)
     }

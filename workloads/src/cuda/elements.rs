@@ -9,9 +9,9 @@ use super::progress::seed_shift;
 use super::work::pack_for;
 use crate::graph::DropMask;
 
-/// Rows of which the columns are summed by one thread, at least.
+/// Least number of rows whose columns one thread sums.
 const MIN_ROWS_OF_PART: usize = 32;
-/// Parts into which rows are divided, at most.
+/// Largest number of parts of the rows.
 const MAX_PARTS: usize = 512;
 
 #[derive(Debug, Clone, Copy, NoUninit)]
@@ -25,7 +25,7 @@ pub(super) struct MaskArguments {
 
 impl MaskArguments {
     /// # Errors
-    /// The mask is to be shifted, which the kernels that take these cannot.
+    /// The mask is shifted, which the kernels that take these do not support.
     pub(super) fn of(mask: Option<DropMask>) -> Result<Self> {
         if mask.is_some() && seed_shift() != Address::NONE {
             bail!("the dropout of this layer cannot be repeated: its seed is an argument");

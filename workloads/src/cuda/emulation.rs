@@ -22,7 +22,7 @@ struct Kernels {
     turn: Mutex<()>,
 }
 
-/// Whether the kernels can be run on the host. Where there is no C++ compiler it says so and a test is to be skipped.
+/// Whether the kernels can run on the host. Without a C++ compiler it says so, and the test must be skipped.
 pub(crate) fn is_possible() -> bool {
     match library() {
         Ok(_) => true,
@@ -48,7 +48,7 @@ fn build() -> std::result::Result<Kernels, String> {
     Ok(Kernels { library, turn: Mutex::new(()) })
 }
 
-/// Compiles all kernels into one library, or says why that cannot be done here.
+/// Compiles all kernels into one library, or says why that is impossible here.
 pub(super) fn compile(file: &Path) -> std::result::Result<(), String> {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
@@ -56,7 +56,7 @@ pub(super) fn compile(file: &Path) -> std::result::Result<(), String> {
     command.args(["-O1", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror", "-include"]);
     command.arg(kernels.join("emulate.h")).args(["-x", "c++"]).args(sources(&kernels)?).arg("-o").arg(file);
     let output = command.output().map_err(|error| format!("{compiler}: {error}"))?;
-    assert!(output.status.success(), "the kernels are no C++: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "the kernels do not compile as C++: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
 
@@ -71,7 +71,7 @@ fn sources(kernels: &Path) -> std::result::Result<Vec<PathBuf>, String> {
 /// Runs a kernel over a grid to its end.
 ///
 /// # Safety
-/// As that of [`launch`](super::machine::launch).
+/// As for [`launch`](super::machine::launch).
 pub(super) unsafe fn launch<A: NoUninit>(name: &str, grid: Grid, arguments: &A) -> Result<()> {
     let kernels = match library() {
         Ok(kernels) => kernels,

@@ -1,13 +1,13 @@
-//! Tests with a driver that is none (`tests/fake-cuda`): candle, cudarc and our own calls are the real ones, and what they ask
-//! for is done on the host. cudarc opens the driver once in a process, and other tests want the real one, so such a test is
-//! ignored, and run in a process of its own by another.
+//! Tests with a fake driver (`tests/fake-cuda`): candle, cudarc and our own calls are the real ones, and their work is
+//! done on the host. cudarc opens the driver once per process, and other tests want the real one, so such a test is
+//! ignored, and another test runs it in its own process.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::emulation;
 
-/// Runs the ignored test of this name with the driver that is none, and these variables. Skips where there is no compiler.
+/// Runs the ignored test of this name with the fake driver and these variables. Skips without a compiler.
 pub(crate) fn run_alone(name: &str, variables: &[(&str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-cuda/fake_cuda.c");
@@ -16,10 +16,10 @@ pub(crate) fn run_alone(name: &str, variables: &[(&str, &str)]) {
     let mut compile = Command::new(&compiler);
     compile.args(["-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(source);
     match compile.status() {
-        Ok(status) => assert!(status.success(), "the driver that is none is no C"),
+        Ok(status) => assert!(status.success(), "the fake driver does not compile as C"),
         Err(reason) => return eprintln!("skipped: {compiler}: {reason}"),
     }
-    // One library under all names: what they do is in one order.
+    // One library under all names, so that all calls have one order.
     for other in ["libcuda.so.1", "libcublas.so", "libcurand.so"] {
         std::os::unix::fs::symlink("libcuda.so", folder.path().join(other)).unwrap();
     }

@@ -18,15 +18,15 @@ struct GatherArguments {
     rows: u64,
 }
 
-/// The rows of `table`, `[any, width]`, that `rows` names, `[count]` u32, in their order. A row that the table has not is
-/// not a number: which rows are named is known on the device only.
+/// The rows of `table`, `[any, width]`, that `rows` names, `[count]` u32, in their order. A row that does not exist
+/// becomes NaN: only the device knows which rows are named.
 ///
 /// # Errors
-/// A shape or number type is another, or the device has not enough memory.
+/// A shape or number type is wrong, or the device has too little memory.
 pub(crate) fn gather_rows(table: &Tensor, rows: &Tensor) -> Result<Tensor> {
     let ((held, width), count) = (table.dims2()?, rows.dims1()?);
     if held == 0 && count > 0 {
-        bail!("{count} rows were asked for of a table that has none");
+        bail!("cannot gather {count} rows from an empty table");
     }
     let dtype = table.dtype();
     let out = Memory::new(table.device(), dtype, count * width)?;

@@ -1,6 +1,6 @@
-//! Gradients of summed, of extreme and of stored messages on a device, as [`kernels`](crate::kernels) derives them: what
-//! comes back belongs to the target (g-SpMM) or to the edge (g-SDDMM), and each operand collects it over the edges at its
-//! own end. For an extremum only the edge that holds it collects.
+//! Gradients of summed, of extreme and of stored messages on a device, as [`kernels`](crate::kernels) derives them: the
+//! incoming gradient belongs to the target (g-SpMM) or to the edge (g-SDDMM), and each operand collects it over the
+//! edges at its own end. For an extremum only the edge that holds it collects.
 
 use candle_core::{Result, Shape, Tensor};
 
@@ -9,7 +9,7 @@ use super::machine::View;
 use super::messages::{Messages, Operand, collect, edge_rows};
 use crate::graph::{EdgeOp, Endpoint};
 
-/// Messages of which gradients are asked, and the gradient that came back.
+/// Messages whose gradients are requested, and the incoming gradient.
 #[derive(Clone, Copy)]
 pub(crate) struct Backward<'a> {
     pub(crate) edges: &'a Edges,

@@ -49,7 +49,7 @@ struct MaxRelativeArguments {
 /// The sum of the up to eight pixels around each of `[images * height * width, columns]`.
 ///
 /// # Errors
-/// There are no whole images, or the device has not enough memory.
+/// There are no whole images, or the device has too little memory.
 pub(crate) fn neighbour_sum(
     device: &Device,
     x: View<'_>,
@@ -92,7 +92,8 @@ pub(crate) fn nearest(x: &Tensor, nodes: usize, count: usize, dilation: usize) -
         dilation: dilation as u32,
         unused: 0,
     };
-    // SAFETY: the likeness has `nodes` numbers for each row, the result `count`; the caller checked that so many are to be found.
+    // SAFETY: the likeness has `nodes` numbers for each row, the result `count`; the caller checked that there are this
+    // many.
     unsafe {
         launch(x.device(), &Module::Images.kernel("nearest", x.dtype())?, Grid::of_rows(rows as u64, 32)?, &arguments)
     }?;

@@ -1,4 +1,4 @@
-//! What a launch is made of: a kernel by its file and name, a grid of threads, and addresses among its arguments.
+//! The parts of a launch: a kernel by its file and name, a grid of threads, and addresses among its arguments.
 //!
 //! A kernel takes one struct by value: `repr(C)` without padding, which `NoUninit` vouches for, with the fields of the
 //! struct of the same name in `workloads/kernels`, in their order.
@@ -9,10 +9,10 @@ use candle_core::{DType, Result, bail};
 /// Threads of a block.
 pub(super) const THREADS: u32 = 256;
 
-/// Blocks of a loop over elements, at most: several for each multiprocessor of the largest devices.
+/// Largest number of blocks of a loop over elements: several for each multiprocessor of the largest devices.
 const MAX_BLOCKS: u64 = 1 << 14;
 
-/// Where something lies on a device; 0 is nowhere.
+/// An address on a device; 0 is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, NoUninit)]
 #[repr(transparent)]
 pub(super) struct Address(pub(super) u64);
@@ -50,7 +50,7 @@ impl Module {
     /// A kernel of this file for a number type.
     ///
     /// # Errors
-    /// Kernels are not made for it.
+    /// There is no kernel for it.
     pub(super) fn kernel(self, name: &str, dtype: DType) -> Result<Kernel> {
         let suffix = match dtype {
             DType::F32 => "f32",
@@ -80,7 +80,7 @@ impl Grid {
     /// For `rows` rows of `lanes` threads each, a power of two of at most [`THREADS`].
     ///
     /// # Errors
-    /// A grid cannot have so many.
+    /// A grid cannot have that many.
     pub(super) fn of_rows(rows: u64, lanes: u32) -> Result<Self> {
         let rows_of_block = THREADS / lanes;
         match i32::try_from(rows.div_ceil(u64::from(rows_of_block))) {
@@ -100,7 +100,7 @@ pub(super) fn wide(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }
 
-/// Where the tensors of a call are on no device that kernels run on.
+/// Error of a call whose tensors are not on a device that kernels run on.
 pub(super) fn not_here<T>() -> Result<T> {
     bail!("this kernel runs on CUDA devices; move its arguments there")
 }

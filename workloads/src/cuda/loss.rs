@@ -25,7 +25,7 @@ impl LabelsOnDevice {
     /// Copies pairs of row and label.
     ///
     /// # Errors
-    /// The device has not enough memory.
+    /// The device has too little memory.
     pub(crate) fn new(pairs: &[(u32, u32)], device: &Device) -> Result<Self> {
         let mut sorted = pairs.to_vec();
         sorted.sort_by_key(|pair| pair.0);

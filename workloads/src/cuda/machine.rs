@@ -39,7 +39,7 @@ impl<'a> View<'a> {
         Self::within(address, tensor.dtype(), layout)
     }
 
-    /// Of what a custom operation received.
+    /// The same for an argument of a custom operation.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -47,7 +47,7 @@ impl<'a> View<'a> {
         Self::within(driver::address_of(storage)?, storage.dtype(), layout)
     }
 
-    /// Of what a custom operation received in host memory, where only tests run kernels.
+    /// The same for an argument in host memory, where only tests run kernels.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -98,7 +98,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The device of what a custom operation received.
+/// The device of a custom operation's argument.
 pub(crate) fn device_of(storage: &CudaStorage) -> Device {
     Device::Cuda(storage.device().clone())
 }
@@ -115,11 +115,11 @@ impl Memory {
     /// Room for `length` elements.
     ///
     /// # Errors
-    /// The device has not enough memory, or kernels do not run on it.
+    /// The device has too little memory, or kernels do not run on it.
     pub(super) fn new(device: &Device, dtype: DType, length: usize) -> Result<Self> {
         match device {
             Device::Cuda(device) => {
-                // Said where it fails, so that a want of memory can tell how much was wanted.
+                // Added to an error, so that it says how much memory was requested.
                 let asked = |error: Error| error.context(asked_for(length * dtype.size_in_bytes()));
                 let storage = driver::allocate(device, dtype, length).map_err(asked)?;
                 Ok(Self { address: driver::address_of(&storage)?, storage: Storage::Cuda(storage), length })
@@ -136,7 +136,7 @@ impl Memory {
         self.address
     }
 
-    /// What a kernel has written here, for one that reads it.
+    /// The memory's content, for a kernel that reads it.
     pub(super) fn view(&self) -> View<'_> {
         let dtype = match &self.storage {
             Storage::Cpu(storage) => storage.dtype(),
@@ -190,7 +190,7 @@ impl Memory {
 
     /// A tensor of more elements would be read beyond its memory.
     fn check(&self, shape: &Shape) {
-        assert!(shape.elem_count() == self.length, "{shape:?} is no shape for {} elements", self.length);
+        assert!(shape.elem_count() == self.length, "{shape:?} does not fit {} elements", self.length);
     }
 }
 
@@ -200,9 +200,9 @@ impl Memory {
 /// The device refuses, or kernels do not run on it.
 ///
 /// # Safety
-/// `arguments` is the struct that the kernel takes. Its addresses are of this device and alive, and the memory behind each
-/// is as long as the kernel needs it for the sizes beside them; what it writes nobody else reads or writes but work that is
-/// launched before or after it.
+/// `arguments` is the struct that the kernel takes. Its addresses are of this device and alive, and the memory behind
+/// each is as long as the kernel needs for the sizes in it; only work launched before or after it reads or writes what
+/// it writes.
 pub(super) unsafe fn launch<A: NoUninit>(device: &Device, kernel: &Kernel, grid: Grid, arguments: &A) -> Result<()> {
     if grid.blocks.contains(&0) {
         return Ok(());
@@ -241,7 +241,7 @@ fn host_address(storage: &CpuStorage) -> Result<Address> {
     address!(F32 F64 BF16 F16 U32 I64)
 }
 
-/// Filled with what no kernel computes, so that a test sees what was not written.
+/// Filled with a value that no kernel computes, so that a test sees what was not written.
 #[cfg(test)]
 fn host_memory(dtype: DType, length: usize) -> Result<CpuStorage> {
     Ok(match dtype {

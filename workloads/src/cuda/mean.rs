@@ -1,5 +1,5 @@
 //! GraphSAGE's layer around its products on a device: the mean over in-neighbours beside the node's own row, or after
-//! the product with all that follows it; and the ways back.
+//! the product with all that follows it; and the backward passes.
 
 use bytemuck::NoUninit;
 use candle_core::{DType, Device, Result, Tensor, bail};
@@ -125,8 +125,8 @@ pub(crate) fn mean_finish(
     Ok(out)
 }
 
-/// The gradient of the sources, `[sources, width]`, from that of their means, `[targets, width]`; or of what
-/// [`mean_beside`] gave, `[targets, 2 width]`, where it is `beside`.
+/// The gradient of the sources, `[sources, width]`, from that of their means, `[targets, width]`; or of the result of
+/// [`mean_beside`], `[targets, 2 width]`, if `beside`.
 pub(crate) fn gradient_of_mean_rows(edges: &Edges, gradient: View<'_>, width: usize, beside: bool) -> Result<Memory> {
     let (walk, dtype) = (&edges.outgoing, gradient.dtype());
     let out = Memory::new(&edges.device, dtype, walk.nodes * width)?;
@@ -143,8 +143,8 @@ pub(crate) fn gradient_of_mean_rows(edges: &Edges, gradient: View<'_>, width: us
     Ok(out)
 }
 
-/// The gradient before ReLU and dropout, `[rows, columns]`, from what both left and the gradient behind them; and the
-/// sums of its columns. `factor` is that of the dropout.
+/// The gradient before ReLU and dropout, `[rows, columns]`, from their result and the gradient after them; and the sums
+/// of its columns. `factor` is that of the dropout.
 pub(crate) fn behind_relu(
     device: &Device,
     result: View<'_>,
@@ -192,6 +192,6 @@ pub(crate) fn add_first(onto: &Tensor, rows: &Tensor) -> Result<()> {
         parts: 0,
         factor: 1.0,
     };
-    // SAFETY: both tensors have `count * columns` elements at least.
+    // SAFETY: both tensors have at least `count * columns` elements.
     unsafe { launch(rows.device(), &Module::Sage.kernel("add_first", dtype)?, Grid::over(length as u64), &arguments) }
 }

@@ -48,14 +48,14 @@ impl<'a> Messages<'a> {
     }
 }
 
-/// Edges in the order in which a kernel goes through them.
+/// Edges in the order in which a kernel visits them.
 #[derive(Clone, Copy)]
 pub(super) struct Directed<'a> {
     pub(super) device: &'a Device,
     pub(super) memory: &'a Tensor,
     pub(super) walk: &'a Walk,
     pub(super) direction: Direction,
-    /// Where edges are gone through one by one and not node by node, the target of each.
+    /// The target of each edge, if edges are visited one by one and not node by node.
     pub(super) targets: Option<&'a Range<usize>>,
 }
 
@@ -177,7 +177,7 @@ struct EdgeArguments {
 }
 
 impl Directed<'_> {
-    /// An operand for a kernel. That it has enough rows is checked.
+    /// An operand for a kernel, checked to have enough rows.
     fn rows(self, operand: Operand<'_>, dtype: DType, width: usize) -> Result<RowsArguments> {
         let (at, list) = self.found(operand.at)?;
         let data = operand.rows.address(dtype, self.count(operand.at) * width)?;
@@ -219,7 +219,7 @@ fn number_of(op: EdgeOp) -> u32 {
     }
 }
 
-/// How much a kernel is specialised: what its messages are, and how many columns a thread takes at once.
+/// How a kernel is specialised: its messages, and how many columns a thread takes at once.
 fn variant(messages: &Messages<'_>, packs: &[usize], scaled: bool, out: Address) -> (&'static str, usize) {
     let kind = match messages.op {
         _ if messages.holders.is_some() => return ("general", 1),

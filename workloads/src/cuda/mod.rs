@@ -5,18 +5,19 @@
 //! atomic additions, sums have a fixed order, and nodes with very many edges are computed in parts that are joined in their
 //! order. Number types are those of the CPU's kernels, with sums in f32 (f64 for f64).
 //!
-//! **A device that is not built in is a value.** All of this is compiled in every build: candle has its CUDA types in all of
-//! them, and no tensor is on a GPU where none can be opened. What cannot be compiled without CUDA is in [`driver`], for which
-//! [`absent`] stands in, with the same names, functions that say that there is no GPU, and types without a value. So nobody
-//! who calls an operation asks how the program was built, and what a build without CUDA pays is the test of a tensor's
-//! device, which it needs anyway to refuse what it cannot compute. The other way, a second body under a `cfg` at every
-//! operation, was here before: half of the lines were never compiled by half of the builds.
+//! **A device that is not built in is a value.** All of this is compiled in every build: candle has its CUDA types in
+//! all of them, and no tensor is on a GPU if none can be opened. Code that does not compile without CUDA is in
+//! [`driver`], for which [`absent`] stands in, with the same names, functions that report that there is no GPU, and
+//! types without values. So callers of an operation need not ask how the program was built, and a build without CUDA
+//! pays only for the test of a tensor's device, which it needs anyway to refuse what it cannot compute. The
+//! alternative, a second body under a `cfg` at every operation, was here before: half of the lines were never compiled
+//! by half of the builds.
 //!
 //! The same code runs in tests without CUDA, where the kernels run on the host ([`emulation`]): sizes, lists, grids and
 //! arguments are those of a GPU.
 //!
-//! Imports fall one way: operations stand on [`edges`] and [`machine`], [`machine`] on the [`driver`] and on what a launch is
-//! made of ([`kernel`]).
+//! Imports go one way: operations use [`edges`] and [`machine`], [`machine`] uses the [`driver`] and the parts of a
+//! launch ([`kernel`]).
 
 #[cfg(not(feature = "cuda"))]
 mod absent;

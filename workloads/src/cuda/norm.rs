@@ -1,5 +1,5 @@
-//! Batch normalisation of a training batch on a device, with GELU and a residual behind it. Mean and variance stay on
-//! the device, where they move the running statistics as well, so that the host waits for nothing.
+//! Batch normalisation of a training batch on a device, followed by GELU and a residual. Mean and variance stay on the
+//! device, where they also move the running statistics, so that the host does not wait.
 
 use bytemuck::NoUninit;
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, CustomOp3, DType, Device, Layout, Result, Shape, Tensor, bail};
@@ -42,7 +42,7 @@ pub(crate) struct BatchMoments {
     pub(crate) epsilon: f64,
     /// How far the batch moves the running statistics.
     pub(crate) momentum: f64,
-    /// What was left out of x because the mean takes it away, `[features]`: it moves the running mean.
+    /// The bias that was left out of x because the mean removes it, `[features]`: it moves the running mean.
     pub(crate) shift: Option<Tensor>,
     /// Whether GELU follows.
     pub(crate) gelu: bool,

@@ -1,5 +1,5 @@
-//! What changes from step to step, in memory of the device: the seeds of dropout and Adam's bias corrections. A step that
-//! reads them there can be handed over again as it was, which is what a captured graph does.
+//! What changes from step to step, in memory of the device: the seeds of dropout and Adam's bias corrections. A step
+//! that reads them there can be submitted again unchanged, which is what a captured graph does.
 
 use std::cell::Cell;
 
@@ -10,21 +10,21 @@ use super::kernel::{Address, Grid, Kernel, Module};
 use super::machine::{View, launch};
 
 thread_local! {
-    /// Where the seeds of masks that are handed over by this thread are shifted from.
+    /// The shift of the seeds of masks that this thread submits.
     static SHIFT: Cell<Address> = const { Cell::new(Address::NONE) };
 }
 
-/// What a step changes.
+/// The values that change with a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Advance {
-    /// By how much the seed of a mask differs from that of the same mask in the step before.
+    /// How much the seed of a mask differs from the seed of the same mask in the previous step.
     pub(crate) seeds: u64,
     pub(crate) beta1: f64,
     pub(crate) beta2: f64,
     pub(crate) learning_rate: f64,
 }
 
-/// Where a training is.
+/// The position in a training run.
 #[derive(Debug)]
 pub(crate) struct Progress {
     advance: Advance,
@@ -51,7 +51,7 @@ impl Progress {
     /// Before the first step.
     ///
     /// # Errors
-    /// The device has not enough memory.
+    /// The device has too little memory.
     pub(crate) fn new(advance: Advance, device: &Device) -> Result<Self> {
         Ok(Self {
             advance,
@@ -61,8 +61,8 @@ impl Progress {
         })
     }
 
-    /// Goes on to the next step: the constants of Adam are those of the step that is being done from then on, the seeds
-    /// those of the step after it.
+    /// Advances to the next step: from then on, Adam's constants are those of the current step, and the seeds those of
+    /// the step after it.
     ///
     /// # Errors
     /// The device refuses.
@@ -87,8 +87,8 @@ impl Progress {
         View::of(&self.rates)?.address(DType::F32, 2)
     }
 
-    /// Does `work`. Masks that it hands over are those of its first step, shifted to the step that is being done when they
-    /// are used; `self` must outlive that use.
+    /// Does `work`. The masks that it submits are those of its first step, shifted to the current step when they are
+    /// used; `self` must outlive that use.
     ///
     /// # Errors
     /// Those of `work`.
@@ -100,7 +100,7 @@ impl Progress {
     }
 }
 
-/// Sets back what was before, also where a panic passes.
+/// Restores the previous value, even during a panic.
 struct Before(Address);
 
 impl Drop for Before {
@@ -109,7 +109,7 @@ impl Drop for Before {
     }
 }
 
-/// Where the shift of a mask that is handed over now is read.
+/// Address of the shift for a mask submitted now.
 pub(super) fn seed_shift() -> Address {
     SHIFT.get()
 }

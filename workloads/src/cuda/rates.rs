@@ -1,8 +1,8 @@
-//! What the kernels move a second, beside a copy on the same device.
+//! Bytes that the kernels move per second, compared with a copy on the same device.
 //!
 //! Bytes of a kernel: every row that it reads for an edge, counted each time, the numbers of the edges, and every row
-//! that it reads or writes otherwise. Where rows are read again while they are in a cache, a kernel may be faster than
-//! the copy.
+//! that it reads or writes otherwise. If rows are read again while they are in a cache, a kernel may be faster than the
+//! copy.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::graph::{Adjacency, Columns, Direction, DropMask, Endpoint};
 
-/// What one kernel, or a few that belong together, moved.
+/// The bytes that one kernel, or a few related ones, moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rate {
     /// Its name, with number type and width.
@@ -41,7 +41,7 @@ impl Rate {
 /// each after a first one. `each` is called with every result.
 ///
 /// # Errors
-/// The device has not enough memory, or kernels do not run on it.
+/// The device has too little memory, or kernels do not run on it.
 pub fn measure(
     device: &Device,
     graph: &Arc<Adjacency>,
@@ -107,7 +107,7 @@ impl Bench<'_> {
         self.graph.nodes()
     }
 
-    /// Bytes of so many rows, stored.
+    /// Bytes of this many rows, as stored.
     fn rows(&self, rows: usize, width: usize) -> usize {
         rows * width * self.dtype.size_in_bytes()
     }
@@ -170,7 +170,7 @@ impl Bench<'_> {
         })
     }
 
-    /// What GAT does, forward with the scores and all of the way back.
+    /// What GAT does, forward with the scores and all of the backward pass.
     fn attention(&self, meter: &mut Meter<'_>, columns: Columns) -> Result<()> {
         let (nodes, edges, total, heads) = (self.nodes(), self.graph.edges(), columns.total(), columns.heads);
         let (x, vector) = (self.tensor(nodes, total)?, self.vector(total)?);
@@ -241,7 +241,7 @@ impl Bench<'_> {
         meter.run(self.name("dropout", width), bytes, || dropout(device, view, mask).map(drop))?;
         meter.run(self.name("GELU", width), bytes, || gelu(device, view, None).map(drop))?;
         meter.run(self.name("column sums", width), bytes / 2, || column_sums(device, view, width).map(drop))?;
-        // Whole rows of pixels; what does not fill one is left out.
+        // Whole rows of pixels; an incomplete one is left out.
         let rows = nodes / 8 * 8;
         let pixels = View::of(&x)?.part(0, rows * width)?;
         meter.run(self.name("neighbours on a grid", width), 2 * self.rows(rows, width), || {
@@ -250,7 +250,7 @@ impl Bench<'_> {
     }
 }
 
-/// One step over all parameters, which are seven numbers an element to read or write.
+/// One step over all parameters, with seven numbers per element to read or write.
 fn adam(meter: &mut Meter<'_>, count: usize) -> Result<()> {
     let new = || Tensor::zeros(count, DType::F32, &meter.device);
     let (value, gradient, moments) = (new()?, new()?, [new()?, new()?]);

@@ -1,9 +1,9 @@
-//! Copies to a device beside its computing: a ring of page-locked buffers, each with its place on the device. While the
-//! device computes with what is in one, the next is filled and on its way.
+//! Copies to a device while it computes: a ring of page-locked buffers, each with its place on the device. While the
+//! device computes with one, the next is filled and sent.
 //!
-//! Three things wait for each other. A buffer is written again only when what was in it has been copied; its place on
-//! the device is written again only when all that was computed from it has ended; and what is on its way is used only
-//! when it has arrived. The first and the last are the host's waits, the second is the copies'.
+//! Three things wait for each other. A buffer is written again only after its contents were copied; its place on the
+//! device is written again only after all computing with it has ended; and a copy is used only after it has arrived.
+//! The host waits for the first and the last, the copies wait for the second.
 
 use candle_core::{Result, bail};
 
@@ -16,19 +16,19 @@ pub(crate) trait CopyEngine {
     /// A point in the order of copies, or of computing.
     type Event;
 
-    /// Memory on both sides for so many values. It may be written by copies from then on.
+    /// Memory on both sides for this many values. Copies may write it from then on.
     fn allocate(&self, values: usize) -> Result<(Self::Host, Self::Device)>;
 
     /// The host's side, to be written.
     fn values<'a>(&self, host: &'a mut Self::Host) -> Result<&'a mut [f32]>;
 
-    /// Asks for a copy of the first `values`, after all copies before it; the event is its end.
+    /// Submits a copy of the first `values`, after all copies before it; the event marks its end.
     fn copy(&self, host: &Self::Host, device: &mut Self::Device, values: usize) -> Result<Self::Event>;
 
-    /// The end of all computing that was asked for so far.
+    /// The end of all computing submitted so far.
     fn computed(&self) -> Result<Self::Event>;
 
-    /// Makes copies that are asked for from now on wait.
+    /// Makes copies submitted from now on wait.
     fn copies_wait(&self, event: &Self::Event) -> Result<()>;
 
     /// Waits.
@@ -55,13 +55,13 @@ struct Slot<E: CopyEngine> {
 }
 
 impl<E: CopyEngine> Ring<E> {
-    /// Of so many buffers, at least 2, which take memory when they are first filled.
+    /// A ring of this many buffers, at least 2, which take memory when they are first filled.
     pub(crate) fn new(engine: E, buffers: usize) -> Self {
         let slot = || Slot { memory: None, capacity: 0, values: 0, copied: None, used: None };
         Self { engine, slots: (0..buffers.max(2)).map(|_| slot()).collect(), filled: 0, taken: 0 }
     }
 
-    /// Has `write` fill the next buffer with so many values, and asks for their copy.
+    /// Has `write` fill the next buffer with this many values, and submits their copy.
     ///
     /// # Errors
     /// All buffers are filled already, there is not enough memory, or the device refuses.
@@ -76,7 +76,7 @@ impl<E: CopyEngine> Ring<E> {
             self.engine.host_waits(&copied)?;
         }
         if slot.capacity < values || slot.memory.is_none() {
-            // Some room, so that batches that differ a little do not take new memory each.
+            // Some room, so that slightly different batches do not each take new memory.
             let capacity = values + values / 4;
             slot.memory = None;
             slot.memory = Some(self.engine.allocate(capacity)?);
@@ -98,8 +98,8 @@ impl<E: CopyEngine> Ring<E> {
         self.filled > self.taken
     }
 
-    /// Waits until the oldest filled buffer has arrived, and gives its place on the device and its number of values. The
-    /// one taken before is given back: computing with it must have been asked for.
+    /// Waits until the oldest filled buffer has arrived, and returns its place on the device and its number of values.
+    /// The one taken before is returned to the ring: computing with it must have been submitted.
     ///
     /// # Errors
     /// No buffer is filled, or the device refuses.
@@ -131,8 +131,8 @@ mod tests {
 
     use super::*;
 
-    /// Copies and computing as two queues, worked off only when somebody waits for them: the latest that a device may do
-    /// anything. Places on the device are numbered.
+    /// Copies and computing as two queues, worked off only when the host waits for them: the latest possible moment for
+    /// a device. Places on the device are numbered.
     #[derive(Clone, Default)]
     struct Simulated(Rc<RefCell<State>>);
 
@@ -179,7 +179,7 @@ mod tests {
 
     struct HostMemory {
         memory: Rc<RefCell<Vec<f32>>>,
-        /// What the ring writes; it is page-locked memory from the next copy on.
+        /// What the ring writes; page-locked memory from the next copy on.
         written: Vec<f32>,
     }
 
@@ -200,7 +200,7 @@ mod tests {
         }
 
         fn copy(&self, host: &HostMemory, device: &mut Self::Device, values: usize) -> Result<usize> {
-            // A copy that has not run yet reads what is there when it runs.
+            // A pending copy reads what is there when it runs.
             host.memory.borrow_mut().clone_from(&host.written);
             let mut state = self.0.borrow_mut();
             state.copies.push_back(Work::Copy { from: Rc::clone(&host.memory), to: Rc::clone(device), values });
@@ -275,7 +275,7 @@ mod tests {
         let waits = engine.0.borrow().host_waits;
         fill(&mut ring, 1).unwrap();
         let state = engine.0.borrow();
-        // Nobody waited, the device has not read the first yet, and the second is on its way.
+        // No one waited, the device has not read the first yet, and the second is being copied.
         assert_eq!((state.host_waits, state.read.len(), state.copies.len()), (waits, 0, 2));
     }
 
@@ -287,7 +287,7 @@ mod tests {
         fill(&mut ring, 1).unwrap();
         assert!(fill(&mut ring, 2).is_err());
         ring.take().unwrap();
-        // The one in use and the one that waits are all there are.
+        // One is in use and one waits; there are no others.
         assert!(fill(&mut ring, 2).is_err());
         ring.take().unwrap();
         fill(&mut ring, 2).unwrap();

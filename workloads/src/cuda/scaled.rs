@@ -1,5 +1,5 @@
-//! PNA's degree scalers on a device, applied after the linear map instead of before: what was mapped from the aggregates
-//! as they are, amplified and attenuated, is scaled by each node's degree and added up.
+//! PNA's degree scalers on a device, applied after the linear map instead of before: the three products of the
+//! aggregates (plain, amplified and attenuated) are scaled by each node's degree and added up.
 
 use std::sync::Arc;
 

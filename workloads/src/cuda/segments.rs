@@ -21,7 +21,7 @@ impl SegmentsOnDevice {
     /// Copies them. Every row must be in one segment.
     ///
     /// # Errors
-    /// The device has not enough memory.
+    /// The device has too little memory.
     pub(crate) fn new(starts: &[u32], members: &[u32], device: &Device) -> Result<Self> {
         let mut lists = Lists::default();
         let starts = lists.push(starts.iter().copied());

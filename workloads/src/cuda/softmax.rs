@@ -115,8 +115,8 @@ pub(crate) fn softmax_rows(edges: &Edges, heads: usize, logits: Logits<'_>) -> R
     Ok(out)
 }
 
-/// Gradients from a softmax and what came back for it: that of the logits, or of the sums of scores before the
-/// rectifier, `[edges, heads]`; and, for scores, its sum over the edges into each target, `[targets, heads]`.
+/// Gradients from a softmax and its gradient: that of the logits, or of the sums of scores before the rectifier,
+/// `[edges, heads]`; and, for scores, its sum over the edges into each target, `[targets, heads]`.
 pub(crate) fn gradient_of_logits(
     edges: &Edges,
     heads: usize,

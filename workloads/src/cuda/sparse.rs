@@ -44,7 +44,7 @@ impl SparseOnDevice {
     /// Copies a matrix.
     ///
     /// # Errors
-    /// The device has not enough memory.
+    /// The device has too little memory.
     pub(crate) fn new(by_row: &Entries<'_>, by_column: &Entries<'_>, device: &Device) -> Result<Self> {
         let columns = by_column.start.len() - 1;
         let rows = by_row.start.len() - 1;
@@ -97,7 +97,7 @@ pub(crate) struct SparseProduct {
 }
 
 impl SparseProduct {
-    /// The product of what is on the device.
+    /// The product of the tensors on the device.
     pub(crate) fn forward(&self, dense: View<'_>, width: usize) -> Result<Memory> {
         self.matrix.times(self.mask, dense, width)
     }

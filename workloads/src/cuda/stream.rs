@@ -1,4 +1,4 @@
-//! A device's stream and a tensor on it, as a library of NVIDIA's takes them.
+//! A device's stream and a tensor on it, as NVIDIA's libraries take them.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -18,8 +18,8 @@ pub(crate) struct OnStream<'a> {
 }
 
 impl<'a> OnStream<'a> {
-    /// Makes the tensor's device the calling thread's, too. The tensor's memory may be written by work on its stream: it is
-    /// the device's, which no reference of the host points to.
+    /// Also makes the tensor's device the calling thread's. Work on its stream may write the tensor's memory: it is the
+    /// device's, and no reference of the host points to it.
     ///
     /// # Errors
     /// The tensor is not f32, not contiguous or not on a device with streams.
@@ -29,7 +29,7 @@ impl<'a> OnStream<'a> {
         Ok(Self { address: address.0 as *mut c_void, count, stream, tensor: PhantomData })
     }
 
-    /// Where the values are: memory of the device, for as long as work on the stream uses it, since it is freed in the
+    /// Address of the values: device memory, valid for as long as work on the stream uses it, since it is freed in the
     /// stream's order.
     pub(crate) fn address(&self) -> *mut c_void {
         self.address
@@ -46,14 +46,14 @@ impl<'a> OnStream<'a> {
     }
 }
 
-/// Lets the GPUs of these numbers use the tensors of a device, where they can reach them.
+/// Lets the GPUs with these numbers use the tensors of a device, if they can reach them.
 ///
 /// # Errors
 /// The driver refuses.
 pub(crate) fn let_use(device: &Device, others: &[usize]) -> Result<()> {
     match device {
         Device::Cuda(device) => driver::let_use(device, others),
-        // The host's memory is everybody's.
+        // The host's memory is shared by all.
         _ => Ok(()),
     }
 }

@@ -21,7 +21,7 @@ use crate::train::{LabelledRows, cross_entropy};
 /// The number types of all kernels.
 pub(crate) const TYPES: [DType; 4] = [DType::F32, DType::F64, DType::BF16, DType::F16];
 
-/// How far results may be apart for the order of sums over so many edges and one rounding more.
+/// How far results may differ, given the order of sums over this many edges and one more rounding.
 pub(crate) fn tolerance(dtype: DType, edges: usize) -> f64 {
     match dtype {
         DType::F64 => 1e-11,
@@ -55,8 +55,8 @@ pub(crate) fn gradient_of(out: &Tensor, upstream: &Tensor, var: &Var) -> Tensor 
     }
 }
 
-/// Whether two tensors are the same but for a part of their length, which bounds what a cut at 0 may do to the rounded
-/// numbers of 16 bits.
+/// Whether two tensors are the same up to a part of their length, which bounds the effect of a cut at 0 on numbers
+/// rounded to 16 bits.
 pub(crate) fn assert_alike(found: &Tensor, expected: &Tensor, what: &str) {
     let (dtype, found, expected) =
         (found.dtype(), (found.dims(), numbers(found)), (expected.dims(), numbers(expected)));
@@ -73,7 +73,7 @@ pub(crate) fn assert_alike(found: &Tensor, expected: &Tensor, what: &str) {
     assert!(apart <= bound * (whole + 0.1), "{what} in {dtype:?}: {apart} apart, of {whole}");
 }
 
-/// What a model gives, and the gradients of its features and parameters of the sum of that times `upstream`.
+/// A model's result, and the gradients of its features and parameters for the sum of that times `upstream`.
 pub(crate) fn all_gradients(out: &Tensor, upstream: &Tensor, vars: &[Var]) -> Vec<Tensor> {
     let upstream = upstream.to_dtype(out.dtype()).unwrap();
     let gradients = (out * upstream).unwrap().sum_all().unwrap().backward().unwrap();

@@ -1,4 +1,4 @@
-//! The edges of a batch as kernels want them: CSR by destination, its reverse, and how to divide the work.
+//! The edges of a batch in the layout of the kernels: CSR by destination, its reverse, and how to divide the work.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use candle_core::{Result, bail};
 use super::device_slot::DeviceSlot;
 use super::ranges::balanced_ranges;
 
-/// Edges of one node from which it is computed by all threads together, column by column, so that a hub does not
-/// hold up a whole range.
+/// Number of edges from which all threads compute a node together, column by column, so that a hub does not hold up a
+/// whole range.
 const HUB_EDGES: usize = 4096;
 
 /// Work ranges per thread: a few, so that a thread that is held up loses some of its ranges to the others.
@@ -62,8 +62,8 @@ impl Adjacency {
     /// From the CSR by destination: the edges into node `i` come from `source[row_start[i]..row_start[i + 1]]`.
     ///
     /// # Errors
-    /// `row_start` is empty, does not begin at 0, decreases or does not end at the number of edges, or a source is
-    /// no node.
+    /// `row_start` is empty, does not begin at 0, decreases or does not end at the number of edges, or a source is not
+    /// a node.
     pub fn new(row_start: Vec<u32>, source: Vec<u32>) -> Result<Self> {
         Self::with_hub_edges(row_start, source, HUB_EDGES)
     }
@@ -213,7 +213,7 @@ impl Adjacency {
         self.hub_edges
     }
 
-    /// What a device keeps of these edges.
+    /// A device's copy of these edges.
     pub(crate) fn on_device(&self) -> &DeviceSlot {
         &self.on_device
     }

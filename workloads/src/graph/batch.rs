@@ -33,7 +33,7 @@ impl Graph {
 #[non_exhaustive]
 pub enum GraphError {
     /// A graph has no node, so that pooling over it has no value.
-    #[error("graph {graph} has no nodes; leave it out of the data set")]
+    #[error("graph {graph} has no nodes; remove it from the data set")]
     NoNodes {
         /// Position of the graph.
         graph: usize,

@@ -1,5 +1,5 @@
-//! What a device keeps of something that lies in host memory: a slot beside the original, filled when a kernel first needs
-//! the copy. The slot knows no device and no type, so that what has one need not know them either.
+//! A device's copy of something in host memory: a slot beside the original, filled when a kernel first needs the copy.
+//! The slot knows no device and no type, so that its owner need not know them either.
 
 use std::any::Any;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{Device, DeviceLocation, Result};
 
-/// The copy on one device, and what it can be made of.
+/// The copy on one device, and the material for it.
 #[derive(Default)]
 pub(crate) struct DeviceSlot {
     copy: Mutex<Option<(DeviceLocation, Arc<dyn Any + Send + Sync>)>>,
@@ -15,7 +15,7 @@ pub(crate) struct DeviceSlot {
 }
 
 impl DeviceSlot {
-    /// The copy on this device, made by `make` where there is none yet. Replaces that on another device.
+    /// The copy on this device, made by `make` if there is none yet. Replaces a copy on another device.
     ///
     /// # Errors
     /// Those of `make`.
@@ -36,12 +36,12 @@ impl DeviceSlot {
         Ok(made)
     }
 
-    /// Leaves what a copy is to be made of, put together ahead of its use.
+    /// Stores the material for a copy, prepared before its use.
     pub(crate) fn stage(&self, made: impl Any + Send) {
         *lock(&self.staged) = Some(Box::new(made));
     }
 
-    /// What was staged, for the first who asks.
+    /// What was staged, for the first caller.
     pub(crate) fn take_staged<T: Any>(&self) -> Option<T> {
         lock(&self.staged).take()?.downcast().ok().map(|staged| *staged)
     }
@@ -52,14 +52,14 @@ impl DeviceSlot {
     }
 }
 
-/// A copy of the original is copied to the device anew when that is needed.
+/// A clone of the original is copied to the device again when needed.
 impl Clone for DeviceSlot {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-/// What is on a device says nothing about the original.
+/// The copy on a device is not part of the original's value.
 impl fmt::Debug for DeviceSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("DeviceSlot")

@@ -1,5 +1,5 @@
 //! Dropout without a stored mask: whether a value is dropped follows from a seed and its position alone, so that a GPU
-//! drops the very positions that the processor does.
+//! drops the same positions as the processor.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) struct DropMask {
 impl DropMask {
     pub(crate) fn new(p: f64, seed: u64) -> Result<Self> {
         if !(0.0..=1.0).contains(&p) {
-            bail!("the probability of dropout must lie in 0..=1, not {p}");
+            bail!("the dropout probability must be in 0..=1, not {p}");
         }
         let factor = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
         Ok(Self { threshold: (p * 2f64.powi(32)).round() as u64, factor, seed })

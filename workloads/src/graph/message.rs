@@ -1,5 +1,5 @@
-//! The words for messages along edges: what a message is made of, whose rows its operands are, and what becomes of the
-//! messages into a node. The kernels of the processor and those of a GPU read them alike.
+//! The terms for messages along edges: what a message is made of, whose rows its operands are, and how the messages
+//! into a node are reduced. The kernels of the processor and of a GPU share them.
 
 use super::Adjacency;
 
@@ -25,7 +25,7 @@ pub enum EdgeOp {
     Dot,
 }
 
-/// What becomes of the messages into a node. A node without any gets 0.
+/// How the messages into a node are reduced. A node without any gets 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduce {
     /// Their sum.
@@ -93,7 +93,7 @@ impl Columns {
     }
 }
 
-/// Which edges of a node are gone through.
+/// Which edges of a node are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Those that enter it; a row for each target.
@@ -112,7 +112,7 @@ pub enum Extreme {
 }
 
 impl Extreme {
-    /// Whether `value` takes the place of `best`. NaN does and stays; of equal values the first stays.
+    /// Whether `value` replaces `best`. NaN does and stays; of equal values the first stays.
     #[inline(always)]
     pub(crate) fn replaces<W: PartialOrd + Copy>(self, value: W, best: W) -> bool {
         #[expect(clippy::eq_op, reason = "true for NaN only, in all number types, and vectorised")]

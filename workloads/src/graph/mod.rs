@@ -1,10 +1,10 @@
-//! The structure of graphs and the words for what goes along their edges. Everything that computes stands on it: the
-//! kernels of a GPU, those of the processor, the models.
+//! The structure of graphs and the terms for messages along their edges. The kernels of a GPU, those of the processor
+//! and the models build on it.
 //!
 //! A [`Graph`] is one sample and a [`Batch`] the disjoint union of several: plain data, as it is read or made. An
-//! [`Adjacency`] is what kernels walk along. A kernel's messages are said in [`EdgeOp`], [`Endpoint`], [`Columns`] and
-//! [`Reduce`], a dropout in `DropMask`. What a device keeps of a structure lies in a slot that knows neither what it is
-//! nor whose.
+//! [`Adjacency`] is what kernels walk along. [`EdgeOp`], [`Endpoint`], [`Columns`] and [`Reduce`] describe a kernel's
+//! messages, `DropMask` a dropout. A device's copy of a structure is in a slot that knows neither its content nor its
+//! owner.
 
 mod adjacency;
 mod batch;

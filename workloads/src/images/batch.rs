@@ -39,7 +39,7 @@ impl ImageBatch {
         self.labels.len()
     }
 
-    /// Becomes the images at `indices` of the set, in that order. The last batch of an epoch may be smaller than the
+    /// Takes the images at `indices` of the set, in that order. The last batch of an epoch may be smaller than the
     /// others, and an empty list gives an empty batch.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl ImageBatches {
         Self { set, labels_only: false }
     }
 
-    /// The same batches without features, for who needs only to know what they are.
+    /// The same batches without features, if only the classes are needed.
     #[must_use]
     pub fn labels_only(self) -> Self {
         Self { labels_only: true, ..self }

@@ -23,7 +23,7 @@ pub enum ReadImagesError {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// There are no files of images.
@@ -55,8 +55,8 @@ pub enum ReadImagesError {
     },
 }
 
-/// Reads the images at `path`: a directory with `data_batch_*.bin` to train on and, where it is there, `test_batch.bin`
-/// to judge by; or one such file, whose images all train (or, named `test_batch.bin`, all test).
+/// Reads the images at `path`: a directory with `data_batch_*.bin` for training and, if present, `test_batch.bin` for
+/// testing; or one such file, whose images all train (or, named `test_batch.bin`, all test).
 ///
 /// # Errors
 /// See [`ReadImagesError`].

@@ -1,4 +1,4 @@
-//! Images made up from a seed, in ten classes that differ by shape and lean to different colours.
+//! Images generated from a seed, in ten classes that differ by shape and lean to different colours.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -35,7 +35,7 @@ pub fn generate(count: usize, seed: u64) -> ImageSet {
 
 type Colour = [f32; CHANNELS];
 
-/// What is drawn in an image, chosen before any pixel.
+/// The content of an image, chosen before any pixel.
 struct Scene {
     /// Colours of the background at its first and last row.
     background: [Colour; 2],
@@ -58,7 +58,7 @@ impl Scene {
             std::array::from_fn(|channel| COLOUR_SHARE * leaning[channel] + (1.0 - COLOUR_SHARE) * chance[channel]);
         let brightness = |colour: &Colour| colour.iter().sum::<f32>() / CHANNELS as f32;
         let behind = (brightness(&background[0]) + brightness(&background[1])) / 2.0;
-        // A figure as bright as what is behind it could not be seen.
+        // A figure as bright as its background would be invisible.
         let shift = if brightness(&figure) < behind { -40.0 } else { 40.0 };
         figure.iter_mut().for_each(|value| *value += shift);
         let centre = [0; 2].map(|_: u8| random.random_range(radius * 0.9..side - radius * 0.9));

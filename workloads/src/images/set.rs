@@ -55,18 +55,18 @@ impl ImageSet {
     }
 }
 
-/// What is trained on and what is judged by.
+/// The training and test images.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImageData {
     /// Images to train on.
     pub train: ImageSet,
-    /// Images to judge by; may be empty.
+    /// Test images; may be empty.
     pub test: ImageSet,
 }
 
 /// A batch names an image that the set does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("image {index} was asked for, but there are only {images} images (numbered from 0)")]
+#[error("there is no image {index}; the set has {images} (numbered from 0)")]
 pub struct NoSuchImage {
     /// The image asked for.
     pub index: u32,

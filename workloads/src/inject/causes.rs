@@ -1,4 +1,4 @@
-//! What the causes do.
+//! The causes themselves.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use memmap2::MmapMut;
 
 use crate::train::keeping_subnormals;
 
-/// Threads a core where their number is not said: enough to have the training wait for a core most of the time.
+/// Default number of threads per core: enough that the training thread waits for a core most of the time.
 const THREADS_A_CORE: usize = 3;
 /// No page is smaller, so that every one is touched.
 const PAGE: usize = 4096;
@@ -24,17 +24,17 @@ pub(super) fn pause(time: Duration, name: Option<NameRef>) {
     }
 }
 
-/// Waits as for a lock that nobody gives back: without using the processor, and until the process ends.
+/// Waits until the process ends, without using the processor, like a lock that is never released.
 pub(super) fn wait_for_ever() {
     loop {
         thread::park();
     }
 }
 
-/// Takes fresh pages from the system past the allocator, which would have kept some; touches each and gives all back.
+/// Takes fresh pages directly from the system, since the allocator would keep some; touches each and frees all.
 pub(super) fn fault(bytes: usize) -> std::io::Result<()> {
     let mut pages = MmapMut::map_anon(bytes)?;
-    // With huge pages there would be five hundred times fewer faults. Where they cannot be refused there are fewer.
+    // With huge pages there would be five hundred times fewer faults. If they cannot be turned off, there are fewer.
     #[cfg(target_os = "linux")]
     let _ = pages.advise(memmap2::Advice::NoHugePage);
     touch(&mut pages);
@@ -53,7 +53,7 @@ fn touch(memory: &mut [u8]) {
     black_box(memory);
 }
 
-/// Multiplies so many times with a subnormal result, which this thread does not flush to zero meanwhile, and gives the
+/// Multiplies `count` times with a subnormal result, which this thread does not flush to zero in that time. Returns the
 /// number of results that were subnormal.
 pub(super) fn multiply_subnormals(count: u32) -> u64 {
     const START: f32 = 1e-40;
@@ -77,7 +77,7 @@ pub(super) struct Spinners {
 }
 
 impl Spinners {
-    /// Starts them; those that the system refuses are missing.
+    /// Starts the threads, without those that the system refuses.
     pub(super) fn start(threads: Option<usize>) -> Self {
         let count = threads
             .unwrap_or_else(|| THREADS_A_CORE * thread::available_parallelism().map_or(1, std::num::NonZero::get));
@@ -95,7 +95,7 @@ impl Spinners {
         Self { is_over, threads }
     }
 
-    /// How many there are.
+    /// How many threads run.
     pub(super) fn count(&self) -> usize {
         self.threads.len()
     }

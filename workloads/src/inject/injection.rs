@@ -1,38 +1,38 @@
-//! What is to go wrong, where and when.
+//! What goes wrong, where and when.
 
 use clap::ValueEnum;
 
 use crate::loading::{Delay, Pause, UsualStep};
 
-/// The one rank of a training that is not one of several: its number, and how many there are.
+/// The only rank of a run without ranks: its number, and how many there are.
 pub(crate) const ALONE: (u32, u32) = (0, 1);
 
 /// Help for `--inject`.
 pub(crate) const HELP: &str = "\
-Make something go wrong, to see whether it is found. May be given several times. CAUSE is one of:
+Make something go wrong, to see whether gnntop finds it. May be given several times. CAUSE is one of:
   stall:TIME             a pause, such as a garbage collection
-  faults:SIZE            fresh memory from the system, every page touched and given back
-  slow-loader:TIME       every batch takes so much longer to make
-  contention[:THREADS]   threads that compute and publish nothing; three a core if not said
-  leak:SIZE              memory that is never given back
-  denormals[:COUNT]      multiplications of subnormal numbers, counted; 400000 if not said
-  hang                   waits for ever, as for a lock that nobody gives back
-  skip-all-reduce        leaves out the exchange of gradients in which the other ranks wait
-All but slow-loader and contention befall every step, or those named behind an @:
+  faults:SIZE            takes fresh memory from the system, touches every page and frees it
+  slow-loader:TIME       each batch takes TIME longer to make
+  contention[:THREADS]   threads that compute and publish nothing; default: three per core
+  leak:SIZE              memory that is never freed
+  denormals[:COUNT]      multiplications of subnormal numbers, counted; default: 400000
+  hang                   waits forever, like a lock that is never released
+  skip-all-reduce        skips the exchange of gradients, in which the other ranks wait
+Slow-loader and contention last for the whole run. The others apply to every step, or to the steps given after @:
   every=N                steps N, 2N, ...
   at=N                   only step N, from 1
-  from=N                 none before step N
-and behind a comma:
-  in=PLACE               where a stall or hang is: forward (if not said), backward, optimizer, data-wait, step (no phase)
-                         or between
-  mark=NAME              the mark at a stall's end, \"injected stall\" if not said; none for no mark
+  from=N                 no step before N
+More keys after @, separated by commas:
+  in=PLACE               where to stall or hang: forward (default), backward, optimizer, data-wait, step (no phase)
+                         or between (two steps)
+  mark=NAME              the mark at a stall's end, by default \"injected stall\"; none for no mark
   rank=N                 only on this rank, from 0; for every cause
-A TIME is 130ms, or 6x: six times the training's usual step, measured over its first ten steps, after which it begins.
+TIME is 130ms, or 6x: six times the run's usual step. That is measured over the first ten steps; the cause starts then.
 Examples: stall:130ms@every=40   stall:20x@every=40   stall:80ms@every=50,in=between,mark=checkpoint   faults:256MiB@every=37
           slow-loader:6x   contention:6   leak:1MiB   denormals@every=3
           stall:2x@rank=1   slow-loader:6x@rank=1   hang@at=100,rank=1";
 
-/// Something that is to go wrong, as `--inject` describes it.
+/// Something that goes wrong on purpose, as `--inject` describes it.
 ///
 /// ```
 /// use gnntop_workloads::inject::{Cause, Injection};
@@ -40,7 +40,7 @@ Examples: stall:130ms@every=40   stall:20x@every=40   stall:80ms@every=50,in=bet
 /// let leak: Injection = "leak:1MiB@every=10".parse()?;
 /// assert_eq!(leak.cause, Cause::Leak { bytes: 1 << 20 });
 /// assert!(leak.when.is_due(10) && !leak.when.is_due(11));
-/// assert_eq!("leak:1".parse::<Injection>().unwrap_err(), "give a size with its unit, as 256MiB: 1");
+/// assert_eq!("leak:1".parse::<Injection>().unwrap_err(), "expected a size with a unit (256MiB), not 1");
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -49,14 +49,14 @@ pub struct Injection {
     pub words: String,
     /// What goes wrong.
     pub cause: Cause,
-    /// In which steps, where the cause is one of steps.
+    /// In which steps, for causes that act in steps.
     pub when: When,
-    /// On which rank; on all where `None`.
+    /// On which rank; `None` for all.
     pub rank: Option<u32>,
 }
 
 impl Injection {
-    /// Whether the rank with this number is meant.
+    /// Whether this applies to the rank with this number.
     #[must_use]
     pub fn is_for(&self, rank: u32) -> bool {
         self.rank.is_none_or(|meant| meant == rank)
@@ -70,24 +70,24 @@ pub enum Cause {
     Stall {
         /// For how long.
         pause: Pause,
-        /// To what the time is charged.
+        /// What the time is charged to.
         charged_to: ChargedTo,
-        /// The mark at its end; none for a pause that the program does not know of.
+        /// The mark at its end; `None` for a pause that the program does not know about.
         mark: Option<String>,
     },
-    /// Pages are taken from the system, touched and given back.
+    /// Pages are taken from the system, touched and freed.
     Faults {
         /// How much at once.
         bytes: usize,
     },
-    /// The loader sleeps for every batch.
+    /// The loader sleeps in every batch.
     SlowLoader {
         /// For how long.
         delay: Pause,
     },
-    /// Threads compute that have nothing to do with the training.
+    /// Threads compute that have nothing to do with the training loop.
     Contention {
-        /// How many; three a core if it is not said.
+        /// How many; three per core by default.
         threads: Option<usize>,
     },
     /// Memory is taken and kept.
@@ -100,21 +100,21 @@ pub enum Cause {
         /// How many.
         count: u32,
     },
-    /// The training thread waits for what never comes.
+    /// The training thread waits for something that never comes.
     Hang {
-        /// In what.
+        /// What the time is charged to.
         charged_to: ChargedTo,
     },
     /// The gradients of a step are not exchanged, while other ranks wait for that.
     SkipAllReduce,
 }
 
-/// Which steps are meant. Steps are counted from 1, through all epochs, as gnntop shows them.
+/// Which steps an injection applies to. Steps are counted from 1, through all epochs, as gnntop shows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct When {
     /// Multiples of this, at least 1.
     pub every: u64,
-    /// None before this one.
+    /// No step before this one.
     pub from: u64,
     /// Only this one.
     pub at: Option<u64>,
@@ -127,14 +127,14 @@ impl Default for When {
 }
 
 impl When {
-    /// Whether this step is meant.
+    /// Whether the injection applies to this step.
     #[must_use]
     pub fn is_due(&self, step: u64) -> bool {
         self.at.is_none_or(|at| at == step) && step >= self.from && step.is_multiple_of(self.every)
     }
 }
 
-/// To what the time of a stall or hang is charged.
+/// What the time of a stall or hang is charged to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ChargedTo {
     /// The phase of this name.
@@ -152,7 +152,7 @@ pub enum ChargedTo {
     Between,
 }
 
-/// By how much longer a batch takes on this rank with all of these: what its loader is told.
+/// How much longer a batch takes on this rank with all of these injections, for its loader.
 pub(crate) fn loader_delay(injections: &[Injection], rank: u32, usual_step: &UsualStep) -> Delay {
     let delay = |injection: &Injection| match injection.cause {
         Cause::SlowLoader { delay } => Some(delay),
@@ -162,7 +162,7 @@ pub(crate) fn loader_delay(injections: &[Injection], rank: u32, usual_step: &Usu
     Delay { pauses, usual_step: usual_step.clone() }
 }
 
-/// Whether something of this depends on how long the training's steps usually take.
+/// Whether the injection depends on the usual length of a step.
 pub(super) fn is_in_steps(injection: &Injection) -> bool {
     matches!(
         injection.cause,

@@ -1,4 +1,4 @@
-//! Injections around the steps of a training.
+//! Injections around the steps of a training run.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ static DENORMALS: Name = Name::counter("denormals");
 /// Steps whose median is the usual step.
 const MEASURED_STEPS: usize = 10;
 
-/// All that is injected into a run: what is kept from step to step. Threads end and memory is given back with it.
+/// Everything injected into a run, kept from step to step. Dropping it ends the threads and frees the memory.
 #[derive(Debug, Default)]
 pub(crate) struct Injector {
     acts: Vec<(When, Act)>,
@@ -25,12 +25,12 @@ pub(crate) struct Injector {
     leaked: Vec<Vec<u8>>,
     /// Held for their threads.
     spinners: Vec<Spinners>,
-    /// What the first steps took, until the usual step is known; `None` where nothing depends on it.
+    /// How long the first steps took, until the usual step is known; `None` if nothing depends on it.
     measured: Option<Vec<Duration>>,
     usual_step: UsualStep,
 }
 
-/// What is done around a step that is due.
+/// What to do around a step that is due.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Stall { pause: Pause, charged_to: ChargedTo, mark: Option<NameRef> },
@@ -42,10 +42,11 @@ enum Act {
 }
 
 impl Injector {
-    /// Prepares all that is asked for of one rank among so many, says all of it, and starts what lasts the whole run.
+    /// Prepares and reports all injections for one rank (its number and the number of ranks), and starts those that
+    /// last for the whole run.
     ///
     /// # Errors
-    /// There is no such rank.
+    /// An injection names a rank that does not exist.
     pub(crate) fn start(
         injections: &[Injection],
         (rank, ranks): (u32, u32),
@@ -75,7 +76,7 @@ impl Injector {
                 Cause::SkipAllReduce => Act::SkipAllReduce,
                 Cause::Contention { threads } => {
                     let spinners = Spinners::start(*threads);
-                    observer.tell(&format!("{} threads compute beside the training", spinners.count()));
+                    observer.tell(&format!("{} threads compete with the training run for the CPU", spinners.count()));
                     injector.spinners.push(spinners);
                     continue;
                 }
@@ -87,7 +88,7 @@ impl Injector {
         Ok(injector)
     }
 
-    /// The training with the injections around its steps.
+    /// The training run with the injections around its steps.
     pub(crate) fn around<'a>(&'a mut self, training: &'a mut dyn Training) -> Injected<'a> {
         Injected { training, injector: self }
     }
@@ -132,7 +133,7 @@ impl Injector {
         }
     }
 
-    /// Takes what one of the first steps took.
+    /// Records how long one of the first steps took.
     fn measure(&mut self, step: Duration) {
         let Some(measured) = &mut self.measured else { return };
         measured.push(step);
@@ -158,7 +159,7 @@ fn phase_of(charged_to: ChargedTo) -> Option<&'static Name> {
     }
 }
 
-/// A training around whose steps something is done.
+/// A training run with something done around each step.
 pub(crate) struct Injected<'a> {
     training: &'a mut dyn Training,
     injector: &'a mut Injector,
@@ -268,7 +269,7 @@ mod tests {
         train(&mut one.around(&mut skipped), 0..1, u64::MAX, &mut Silent).unwrap();
         assert_eq!(skipped.0, [false, true, false]);
         let error = start(0, 1).unwrap_err().to_string();
-        assert_eq!(error, "--inject leak:1KiB@rank=1 names a rank that is not there: there is only rank 0");
+        assert_eq!(error, "--inject leak:1KiB@rank=1 names a rank that does not exist: there is only rank 0");
     }
 
     /// Notes in which of its steps the exchange with other ranks is to be left out.
@@ -313,7 +314,7 @@ mod tests {
         let mut injector =
             Injector { acts: vec![(When::default(), Act::Faults { bytes: usize::MAX / 2 })], ..Injector::default() };
         let error = train(&mut injector.around(&mut Watched), 0..1, u64::MAX, &mut Silent).unwrap_err().to_string();
-        assert!(error.contains("ask for less"), "{error}");
+        assert!(error.contains("use a smaller size"), "{error}");
     }
 
     #[test]

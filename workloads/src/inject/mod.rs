@@ -1,12 +1,12 @@
-//! Causes of slowness on demand: what `--inject` makes a training do beside its work, so that it is known what a
-//! profiler ought to find in it.
+//! Causes of slowness on demand: `--inject` makes a training run do something besides its work, so that it is known
+//! what a profiler should find.
 //!
 //! ```text
 //! --inject stall:130ms@every=40 ─▶ parse.rs ─▶ Injection ─▶ injector.rs, around every step ─▶ causes.rs
 //! ```
 //!
 //! Every cause really happens: the thread sleeps, pages are touched, memory is kept, cores are kept busy. Without
-//! `--inject` there is nothing to do around a step.
+//! `--inject`, nothing is done around a step.
 
 mod causes;
 mod injection;

@@ -1,4 +1,4 @@
-//! The words behind `--inject`: `CAUSE:AMOUNT@KEY=VALUE,KEY=VALUE`.
+//! Parses the argument of `--inject`: `CAUSE:AMOUNT@KEY=VALUE,KEY=VALUE`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use clap::ValueEnum;
 use super::{Cause, ChargedTo, Injection, When};
 use crate::loading::Pause;
 
-/// A pause that is longer is a mistake.
+/// A longer pause is a mistake.
 const LONGEST: Duration = Duration::from_secs(600);
 /// So are more steps.
 const MOST_STEPS: f64 = 10_000.0;
-/// As much memory at once is a mistake.
+/// More memory at once is a mistake.
 const LARGEST: u64 = 64 << 30;
 /// More threads or multiplications are a mistake.
 const MOST_THREADS: u64 = 1024;
 const MOST_NUMBERS: u64 = 1_000_000_000;
-/// Multiplications where the number is not said: some milliseconds.
+/// Default number of multiplications: they take some milliseconds.
 const USUAL_NUMBERS: u32 = 400_000;
-/// What a stall is called where nothing is said.
+/// Default name of a stall's mark.
 const STALL_MARK: &str = "injected stall";
 /// The longest name of a mark.
 const LONGEST_MARK: usize = 64;
@@ -38,14 +38,14 @@ impl FromStr for Injection {
             injection.refine(name, detail)?;
         }
         if injection.when.at.is_some_and(|_| injection.when != When { at: injection.when.at, ..When::default() }) {
-            return Err("at= names one step: leave out every= and from=".to_owned());
+            return Err("at= selects a single step: remove every= and from=".to_owned());
         }
         Ok(injection)
     }
 }
 
 fn cause(name: &str, amount: Option<&str>) -> Result<Cause, String> {
-    let needed = |example: &str| amount.ok_or_else(|| format!("say how much, as {name}:{example}"));
+    let needed = |example: &str| amount.ok_or_else(|| format!("{name} needs an amount, such as {name}:{example}"));
     match name {
         "stall" => {
             let pause = pause(needed("130ms")?)?;
@@ -62,23 +62,22 @@ fn cause(name: &str, amount: Option<&str>) -> Result<Cause, String> {
             let count = amount.map(|amount| whole("a number of multiplications", amount, MOST_NUMBERS)).transpose()?;
             Ok(Cause::Denormals { count: count.map_or(USUAL_NUMBERS, |count| count as u32) })
         }
-        "hang" | "skip-all-reduce" if amount.is_some() => {
-            Err(format!("{name} has no amount: leave out what is behind the :"))
-        }
+        "hang" | "skip-all-reduce" if amount.is_some() => Err(format!("{name} takes no amount: remove `:...`")),
         "hang" => Ok(Cause::Hang { charged_to: ChargedTo::default() }),
         "skip-all-reduce" => Ok(Cause::SkipAllReduce),
-        _ => Err(format!("no cause is called {name:?}; there is: {CAUSES}")),
+        _ => Err(format!("there is no cause {name:?}; use one of {CAUSES}")),
     }
 }
 
 impl Injection {
-    /// Takes one of the words behind the @.
+    /// Applies one `KEY=VALUE` after the @.
     fn refine(&mut self, name: &str, detail: &str) -> Result<(), String> {
-        let (key, value) =
-            detail.split_once('=').ok_or_else(|| format!("behind the @ stands key=value, as every=40: {detail:?}"))?;
+        let (key, value) = detail
+            .split_once('=')
+            .ok_or_else(|| format!("expected key=value after @, such as every=40, not {detail:?}"))?;
         let lasts = matches!(self.cause, Cause::SlowLoader { .. } | Cause::Contention { .. });
         if lasts && key != "rank" {
-            return Err(format!("{name} lasts from the first step to the last one: only rank= may stand behind the @"));
+            return Err(format!("{name} lasts for the whole run: only rank= is allowed after @"));
         }
         let step = |value| whole("a step", value, u64::MAX);
         match (key, &mut self.cause) {
@@ -88,9 +87,9 @@ impl Injection {
             ("rank", _) => self.rank = Some(rank_of(value)?),
             ("in", Cause::Stall { charged_to, .. } | Cause::Hang { charged_to }) => *charged_to = place_of(value)?,
             ("mark", Cause::Stall { mark, .. }) => *mark = mark_of(value)?,
-            ("in" | "mark", _) => return Err(format!("{key}= is for a stall, not for {name}")),
+            ("in" | "mark", _) => return Err(format!("{key}= does not apply to {name}")),
             _ => {
-                return Err(format!("there is no {key}=; give every=, from=, at=, rank=, or in= and mark= of a stall"));
+                return Err(format!("there is no {key}=; use every=, from=, at=, rank=, or for a stall in= and mark="));
             }
         }
         Ok(())
@@ -101,7 +100,7 @@ fn place_of(text: &str) -> Result<ChargedTo, String> {
     ChargedTo::from_str(text, false).map_err(|_| {
         let known = ChargedTo::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let known: Vec<_> = known.map(|value| value.get_name().to_owned()).collect();
-        format!("in= is one of {}: {text:?}", known.join(", "))
+        format!("in= must be one of {}, not {text:?}", known.join(", "))
     })
 }
 
@@ -109,21 +108,21 @@ fn mark_of(text: &str) -> Result<Option<String>, String> {
     match text {
         "none" => Ok(None),
         "" => Err("mark= needs a name, or none".to_owned()),
-        long if long.len() > LONGEST_MARK => Err(format!("a mark's name has at most {LONGEST_MARK} bytes")),
+        long if long.len() > LONGEST_MARK => Err(format!("a mark's name can have at most {LONGEST_MARK} bytes")),
         name => Ok(Some(name.to_owned())),
     }
 }
 
 fn rank_of(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("rank= needs the number of a rank, from 0: {text:?}"))
+    text.parse().map_err(|_| format!("rank= must be a number from 0, not {text:?}"))
 }
 
-/// A whole number from 1 on.
+/// A whole number, at least 1.
 fn whole(what: &str, text: &str, most: u64) -> Result<u64, String> {
     let number = text.parse().ok().filter(|number| (1..=most).contains(number));
     number.ok_or_else(|| match most {
-        u64::MAX => format!("give {what} from 1 on: {text:?}"),
-        most => format!("give {what} from 1 to {most}: {text:?}"),
+        u64::MAX => format!("expected {what} of at least 1, not {text:?}"),
+        most => format!("expected {what} from 1 to {most}, not {text:?}"),
     })
 }
 
@@ -131,27 +130,29 @@ fn whole(what: &str, text: &str, most: u64) -> Result<u64, String> {
 fn pause(text: &str) -> Result<Pause, String> {
     let Some(steps) = measured(text, &[("x", 1.0)]) else { return time(text).map(Pause::Time) };
     let is_sound = steps > 0.0 && steps <= MOST_STEPS;
-    is_sound.then_some(Pause::Steps(steps)).ok_or_else(|| format!("give a number of steps up to {MOST_STEPS}: {text}"))
+    is_sound
+        .then_some(Pause::Steps(steps))
+        .ok_or_else(|| format!("expected more than 0 and at most {MOST_STEPS} steps, not {text}"))
 }
 
 fn time(text: &str) -> Result<Duration, String> {
     let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     let seconds = measured(text, &units)
-        .ok_or_else(|| format!("give a time with its unit, as 130ms, or in steps, as 6x: {text}"))?;
+        .ok_or_else(|| format!("expected a time with a unit (130ms) or in steps (6x), not {text}"))?;
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero() && *time <= LONGEST);
-    time.ok_or_else(|| format!("give a time above 0 and up to {} s: {text}", LONGEST.as_secs()))
+    time.ok_or_else(|| format!("expected a time of more than 0 and at most {} s, not {text}", LONGEST.as_secs()))
 }
 
 fn size(text: &str) -> Result<usize, String> {
     let units = [("KiB", 1024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0)];
-    let bytes = measured(text, &units).ok_or_else(|| format!("give a size with its unit, as 256MiB: {text}"))?;
+    let bytes = measured(text, &units).ok_or_else(|| format!("expected a size with a unit (256MiB), not {text}"))?;
     if !(1.0..=LARGEST as f64).contains(&bytes) {
-        return Err(format!("give a size above 0 and up to {} GiB: {text}", LARGEST >> 30));
+        return Err(format!("expected a size of at least 1 byte and at most {} GiB, not {text}", LARGEST >> 30));
     }
-    usize::try_from(bytes as u64).map_err(|_| format!("this is more than the machine can address: {text}"))
+    usize::try_from(bytes as u64).map_err(|_| format!("{text} is more than this machine can address"))
 }
 
-/// A number with one of these units, in the unit that is 1.
+/// A number with one of these units, converted to the unit whose factor is 1.
 fn measured(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let (number, factor) = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -237,36 +238,39 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_what_to_write_instead() {
         for (text, words) in [
-            ("", "no cause is called \"\"; there is: stall, faults"),
-            ("stal:1ms", "no cause is called \"stal\"; there is: stall, faults"),
-            ("stall", "say how much, as stall:130ms"),
-            ("leak", "say how much, as leak:1MiB"),
-            ("stall:130", "give a time with its unit, as 130ms, or in steps, as 6x: 130"),
-            ("stall:-1ms", "give a time with its unit, as 130ms, or in steps, as 6x: -1ms"),
-            ("stall:nans", "give a time with its unit"),
-            ("stall:0ms", "above 0 and up to 600 s: 0ms"),
-            ("stall:601s", "up to 600 s: 601s"),
-            ("stall:0x", "give a number of steps up to 10000: 0x"),
-            ("stall:20000x", "give a number of steps up to 10000: 20000x"),
-            ("faults:256", "give a size with its unit, as 256MiB: 256"),
-            ("faults:0MiB", "above 0 and up to 64 GiB: 0MiB"),
-            ("leak:100000GiB", "up to 64 GiB"),
-            ("contention:0", "a number of threads from 1 to 1024: \"0\""),
-            ("contention:", "a number of threads from 1 to 1024: \"\""),
+            ("", "there is no cause \"\"; use one of stall, faults"),
+            ("stal:1ms", "there is no cause \"stal\"; use one of stall, faults"),
+            ("stall", "stall needs an amount, such as stall:130ms"),
+            ("leak", "leak needs an amount, such as leak:1MiB"),
+            ("stall:130", "expected a time with a unit (130ms) or in steps (6x), not 130"),
+            ("stall:-1ms", "expected a time with a unit (130ms) or in steps (6x), not -1ms"),
+            ("stall:nans", "expected a time with a unit"),
+            ("stall:0ms", "more than 0 and at most 600 s, not 0ms"),
+            ("stall:601s", "at most 600 s, not 601s"),
+            ("stall:0x", "more than 0 and at most 10000 steps, not 0x"),
+            ("stall:20000x", "more than 0 and at most 10000 steps, not 20000x"),
+            ("faults:256", "expected a size with a unit (256MiB), not 256"),
+            ("faults:0MiB", "at least 1 byte and at most 64 GiB, not 0MiB"),
+            ("leak:100000GiB", "at most 64 GiB"),
+            ("contention:0", "a number of threads from 1 to 1024, not \"0\""),
+            ("contention:", "a number of threads from 1 to 1024, not \"\""),
             ("denormals:many", "a number of multiplications from 1 to"),
-            ("stall:1ms@", "key=value, as every=40: \"\""),
-            ("stall:1ms@every", "key=value, as every=40: \"every\""),
-            ("stall:1ms@every=0", "give a step from 1 on: \"0\""),
+            ("stall:1ms@", "key=value after @, such as every=40, not \"\""),
+            ("stall:1ms@every", "key=value after @, such as every=40, not \"every\""),
+            ("stall:1ms@every=0", "expected a step of at least 1, not \"0\""),
             ("stall:1ms@often=3", "there is no often="),
-            ("stall:1ms@in=loss", "in= is one of forward, backward, optimizer, data-wait, step, between: \"loss\""),
+            (
+                "stall:1ms@in=loss",
+                "in= must be one of forward, backward, optimizer, data-wait, step, between, not \"loss\"",
+            ),
             ("stall:1ms@mark=", "mark= needs a name, or none"),
-            ("stall:1ms@at=3,every=2", "at= names one step"),
-            ("leak:1MiB@in=forward", "in= is for a stall, not for leak"),
-            ("slow-loader:1ms@every=2", "slow-loader lasts from the first step to the last one"),
-            ("contention@from=2", "contention lasts from"),
-            ("stall:1ms@rank=-1", "rank= needs the number of a rank, from 0: \"-1\""),
-            ("hang:1s", "hang has no amount"),
-            ("hang@mark=x", "mark= is for a stall, not for hang"),
+            ("stall:1ms@at=3,every=2", "at= selects a single step"),
+            ("leak:1MiB@in=forward", "in= does not apply to leak"),
+            ("slow-loader:1ms@every=2", "slow-loader lasts for the whole run"),
+            ("contention@from=2", "contention lasts for"),
+            ("stall:1ms@rank=-1", "rank= must be a number from 0, not \"-1\""),
+            ("hang:1s", "hang takes no amount"),
+            ("hang@mark=x", "mark= does not apply to hang"),
         ] {
             let error = text.parse::<Injection>().unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

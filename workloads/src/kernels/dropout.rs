@@ -12,10 +12,10 @@ use crate::graph::DropMask;
 const CHUNK: usize = 1 << 14;
 
 /// Sets each value to 0 with probability `p` and multiplies the others by `1 / (1 - p)`, so that the expectation stays.
-/// The same seed drops the same positions, whatever the number type and the threads; take a new one for each call.
+/// The same seed drops the same positions, whatever the number type and the threads; use a new one for each call.
 ///
 /// # Errors
-/// `p` is not in `0..=1`, or `x` is no float or not in host memory.
+/// `p` is not in `0..=1`, or `x` is not a float or not in host memory.
 pub fn dropout(x: &Tensor, p: f64, seed: u64) -> Result<Tensor> {
     check_dtype(x.dtype())?;
     if p == 0.0 {

@@ -21,7 +21,7 @@ pub enum KernelFamily {
 /// Rows of the sources or targets for every edge, `[edges, ...]`, in the order of [`Adjacency::sources`].
 ///
 /// # Errors
-/// `x` does not have one row for each node there, is no float, or is not in host memory.
+/// `x` does not have one row for each node there, is not a float, or is not in host memory.
 pub fn gather(adjacency: &Arc<Adjacency>, x: &Tensor, at: Endpoint) -> Result<Tensor> {
     sddmm(adjacency, EdgeOp::CopyLhs, Operand { rows: x, at }, None)
 }
@@ -29,7 +29,7 @@ pub fn gather(adjacency: &Arc<Adjacency>, x: &Tensor, at: Endpoint) -> Result<Te
 /// Reduces `messages`, `[edges, ...]`, into the target of each edge, `[targets, ...]`. A target without edges gets 0.
 ///
 /// # Errors
-/// `messages` does not have one row for each edge, is no float, or is not in host memory.
+/// `messages` does not have one row for each edge, is not a float, or is not in host memory.
 pub fn scatter(adjacency: &Arc<Adjacency>, messages: &Tensor, reduce: Reduce) -> Result<Tensor> {
     reduce_copies(adjacency, reduce, messages, Endpoint::Edge)
 }
@@ -68,8 +68,8 @@ impl KernelFamily {
     /// `[targets, heads]`.
     ///
     /// # Errors
-    /// The scores do not have one row for each node, are not alike in heads and number type, are no floats, or are not in
-    /// host memory.
+    /// The scores do not have one row for each node, are not alike in heads and number type, are not floats, or are not
+    /// in host memory.
     pub fn attention(
         self,
         adjacency: &Arc<Adjacency>,

@@ -1,4 +1,4 @@
-//! Gradients of summed and of stored messages. Both kinds of kernel share them: what comes back belongs to the
+//! Gradients of summed and of stored messages. Both kinds of kernel share them: the incoming gradient belongs to the
 //! destination (g-SpMM) or to the edge (g-SDDMM), and each operand collects it over the edges at its own end.
 
 use candle_core::WithDType;
@@ -24,7 +24,7 @@ pub(super) fn inverse_degrees<T: Stored>(adjacency: &Adjacency) -> Vec<T::Wide> 
     (0..adjacency.nodes()).map(|node| T::Wide::from_f64(1.0 / adjacency.in_degree(node).max(1) as f64)).collect()
 }
 
-/// Messages of which gradients are asked, and the gradient that came back.
+/// Messages whose gradients are requested, and the incoming gradient.
 #[derive(Clone, Copy)]
 pub(super) struct Backward<'a, T: Stored> {
     pub adjacency: &'a Adjacency,

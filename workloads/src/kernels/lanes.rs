@@ -1,5 +1,5 @@
-//! Vectors of the kernels' numbers with a fused multiply-add, which the compiler does not make of `a * b + c` by itself.
-//! A face of pulp's `Simd` that is the same for f32 and f64.
+//! Vectors of the kernels' numbers with a fused multiply-add, which the compiler does not make of `a * b + c` by
+//! itself. An interface to pulp's `Simd` that is the same for f32 and f64.
 
 use pulp::Simd;
 
@@ -10,7 +10,7 @@ pub(crate) trait Lanes: Wide {
     /// A vector on the CPU that `S` stands for.
     type Vector<S: Simd>: Copy + Send + Sync;
 
-    /// The slice in whole vectors; what is left of it is left out.
+    /// The slice in whole vectors, without the remainder.
     fn vectors<S: Simd>(slice: &[Self]) -> &[Self::Vector<S>];
 
     /// As [`vectors`](Self::vectors).

@@ -1,4 +1,4 @@
-//! The mean over in-neighbours on plain slices, for models that keep their activations in buffers of their own.
+//! The mean over in-neighbours on plain slices, for models that keep their activations in their own buffers.
 
 use super::Wide;
 use super::gradient::inverse_degrees;

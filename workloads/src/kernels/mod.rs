@@ -8,7 +8,7 @@
 //! Ties: where several edges or nodes hold the same extremum, the first one, lowest edge or node position, gets
 //! the whole gradient.
 //!
-//! What needs a tensor on a GPU is in the same file as the operation: it calls `cuda`, on which this module stands.
+//! Code for tensors on a GPU is in the same file as the operation: it calls `cuda`, which this module builds on.
 
 mod aggregate;
 mod dropout;

@@ -36,7 +36,7 @@ where
     T: Send,
     F: Fn(T) + Sync + Send,
 {
-    // Each is taken once, so nobody waits for a lock.
+    // Each is taken once, so no thread waits for a lock.
     let tasks: Vec<Mutex<Option<T>>> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
     for_each_index(tasks.len(), &|index| {
         let task = tasks[index].lock().unwrap_or_else(PoisonError::into_inner).take();

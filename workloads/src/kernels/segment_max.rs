@@ -28,7 +28,7 @@ impl Segments {
     /// Segments over the rows `0..members.len()`, each of which belongs to one.
     ///
     /// # Errors
-    /// `start` does not ascend from 0 to the number of members, or `members` is no permutation of the rows.
+    /// `start` does not ascend from 0 to the number of members, or `members` is not a permutation of the rows.
     pub fn new(start: Vec<u32>, members: Vec<u32>) -> Result<Self> {
         let rows = members.len();
         let ascending = start.windows(2).all(|pair| pair[0] <= pair[1]);

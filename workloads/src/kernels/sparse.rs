@@ -59,7 +59,7 @@ impl SparseMatrix {
     /// The non-zeros of a matrix, `[rows, columns]`.
     ///
     /// # Errors
-    /// `dense` is no matrix, or does not convert to f32 in host memory.
+    /// `dense` is not a matrix, or does not convert to f32 in host memory.
     pub fn from_dense(dense: &Tensor) -> Result<Self> {
         let (rows, columns) = dense.dims2()?;
         let (mut row_start, mut column, mut value) = (vec![0], Vec::new(), Vec::new());

@@ -43,7 +43,7 @@ pub fn spmm(
         }
         (EdgeOp::Dot, ..) => bail!("spmm: Dot is an operator of sddmm; spmm takes the others"),
         _ => {
-            bail!("spmm: CopyLhs takes lhs alone, CopyRhs rhs alone, and {op:?} was given other operands than it takes")
+            bail!("spmm: {op:?} got other operands than it takes; CopyLhs takes only lhs, CopyRhs only rhs")
         }
     }
 }

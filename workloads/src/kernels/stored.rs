@@ -17,7 +17,7 @@ pub trait Wide: Element + Stored<Wide = Self> {
 
 /// A number type that a tensor of the graph kernels may hold: f32, f64, bf16 or f16.
 pub trait Stored: candle_core::FloatDType + Default {
-    /// What the kernels compute in.
+    /// The number type that the kernels compute in.
     type Wide: Wide;
 
     /// The same number, exactly.

@@ -61,17 +61,17 @@ pub(super) fn shape_of(rows: usize, trailing: &[usize]) -> Shape {
     Shape::from(dims)
 }
 
-/// The number type of what a custom operation received.
+/// The number type of a custom operation's argument.
 pub(super) fn number_type(storage: &CpuStorage) -> DType {
     storage.dtype()
 }
 
-/// What a custom operation returns.
+/// The result of a custom operation.
 pub(super) fn storage_of<T: Stored>(data: Vec<T>) -> CpuStorage {
     T::to_cpu_storage_owned(data)
 }
 
-/// The elements that a custom operation received.
+/// The elements of a custom operation's argument.
 pub(super) fn slice<'a, T: Stored>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
     super::cpu_slice(storage, layout)
 }

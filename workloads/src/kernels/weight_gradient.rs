@@ -1,10 +1,10 @@
 //! Gradients of weights from gradients that are mostly zeros.
 //!
-//! Behind ReLU and dropout of one half about three quarters of a gradient are zeros, and rows without any influence on
-//! the loss are zeros altogether. `G^T X` adds up `g x_i` over the entries `g` of `G`, so the zeros are left out: the
-//! rows are taken in blocks, the entries of each column of a block are listed, and for each column the product walks
-//! its list with a strip of the result in registers. The strip of the rows of `X` that the lists point to is copied to
-//! aligned memory first, where it stays in the nearest cache.
+//! After ReLU and dropout of one half, about three quarters of a gradient are zeros, and rows without influence on the
+//! loss are all zeros. `G^T X` adds up `g x_i` over the entries `g` of `G`, so the zeros are left out: the rows are
+//! taken in blocks, the entries of each column of a block are listed, and for each column the product walks its list
+//! with a strip of the result in registers. The strip of the rows of `X` that the lists point to is copied to aligned
+//! memory first, where it stays in the nearest cache.
 
 use pulp::{Simd, WithSimd};
 
@@ -32,7 +32,7 @@ pub(crate) struct CompressedRows<T> {
 }
 
 impl<T: Lanes> CompressedRows<T> {
-    /// Of `gradient`, `[any, columns]`. `relu` is the result of ReLU and dropout, and the factor of what was kept: the
+    /// Of `gradient`, `[any, columns]`. `relu` is the result of ReLU and dropout, and the factor of kept values: the
     /// gradient becomes the one before both, which passes where the result is more than 0.
     pub(crate) fn behind(gradient: &mut [T], columns: usize, relu: Option<(&[T], T)>, workspaces: &Workspaces) -> Self {
         let rows = gradient.len() / columns;
@@ -99,7 +99,7 @@ impl<T: Lanes> pulp::NullaryFnOnce for CompressBlock<'_, T> {
 }
 
 impl<T: Lanes> CompressBlock<'_, T> {
-    /// First a word for each column that tells its entries, by whole rows, which vectorises; then one step an entry.
+    /// First a bit mask of each column's entries, by whole rows, which vectorises; then one step per entry.
     #[inline(always)]
     fn list(&mut self) {
         /// Columns at once: their words stay in registers.
@@ -262,7 +262,7 @@ fn add_entries<T: Lanes, S: Simd, const N: usize>(
     *sums = sum;
 }
 
-/// What of a slice begins at a multiple of a vector's size, so that no vector lies across two cache lines.
+/// The part of a slice that begins at a multiple of a vector's size, so that no vector crosses cache lines.
 fn aligned<T: Lanes, S: Simd>(slice: &mut [T]) -> &mut [T] {
     let skip = slice.as_ptr().align_offset(size_of::<T::Vector<S>>());
     slice.get_mut(skip..).unwrap_or_default()

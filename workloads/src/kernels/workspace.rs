@@ -33,8 +33,8 @@ impl<T: Copy + Default> Workspace<T> {
         Buffer { data, home: Arc::clone(&self.free) }
     }
 
-    /// The smallest free vector that holds `length` elements without wasting half of itself. Where there is none,
-    /// one a little too small is given up: its successor is about to be made, and the pool must not keep both.
+    /// The smallest free vector that holds `length` elements without wasting half of itself. If there is none, one that
+    /// is a little too small is dropped: its successor is about to be made, and the pool must not keep both.
     fn reuse(&self, length: usize) -> Option<Vec<T>> {
         let mut free = lock(&self.free);
         let capacities = || free.iter().map(Vec::capacity).enumerate();
@@ -64,7 +64,7 @@ fn with_slack(length: usize) -> usize {
     length + length / 8
 }
 
-/// A buffer on loan from a [`Workspace`]; a slice of the length that was asked for.
+/// A buffer on loan from a [`Workspace`]; a slice of the requested length.
 #[derive(Debug)]
 pub struct Buffer<T> {
     data: Vec<T>,

@@ -1,34 +1,34 @@
-//! Whether all ranks were started with the same settings. Where they were not, they train different things, or do not make
-//! the same calls and wait for each other without an end.
+//! Whether all ranks were started with the same settings. If they were not, they train different things, or make
+//! different calls and wait for each other forever.
 //!
-//! Every option of a training counts, also one that is yet to be added; only those in [`MAY_DIFFER`] do not.
+//! Every option of a training counts, including future ones; only those in [`MAY_DIFFER`] do not.
 
 use clap::{ArgAction, ArgMatches, Command};
 
 use crate::parallel::{Collective, CollectiveError};
 
-/// What every rank of a training must be started with alike: names and values.
+/// Settings that must be the same on every rank: names and values.
 pub type Settings = Vec<(String, String)>;
 
-/// Options that may be another on each rank: they say where and how it works, not what is trained.
+/// Options that may differ between ranks: they say where and how a rank works, not what is trained.
 pub(crate) const MAY_DIFFER: [&str; 10] = [
-    // Each machine has its own places, cores and devices. What the data holds is compared apart.
+    // Each machine has its own paths, cores and devices. The data itself is compared separately.
     "data",
     "record",
     "threads-per-rank",
     "workers",
     "device",
     "features-on-device",
-    // How many ranks there are the launcher of MPI has decided, and what connects them where nothing is said: that is
-    // compared as it came out.
+    // The MPI launcher decides how many ranks there are and, by default, the engine that connects them: the outcome is
+    // compared.
     "ranks",
     "engine",
-    // What one rank alone is told to suffer, or to publish.
+    // Faults and publishing that apply to one rank only.
     "inject",
     "no-sensors",
 ];
 
-/// The settings that a command line comes to, usual values included; the version too, which decides about those.
+/// The settings that result from a command line, including defaults, and the version, which determines the defaults.
 pub(crate) fn given(command: &Command, matches: &ArgMatches) -> Settings {
     let version = ("gnntop".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     let asks = |action: &ArgAction| matches!(action, ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong);
@@ -44,7 +44,7 @@ pub(crate) fn given(command: &Command, matches: &ArgMatches) -> Settings {
 /// Compares this rank's settings with those of rank 0. A call that all ranks make.
 ///
 /// # Errors
-/// This rank has other settings, or a rank is gone. The others hear of it as of any rank that fails.
+/// This rank has other settings, or a rank is gone. The other ranks see this as they see any rank that fails.
 pub(super) fn check(ranks: &dyn Collective, settings: &Settings) -> Result<(), CollectiveError> {
     let own = written(settings);
     // Bytes are numbers that f32 holds exactly.
@@ -55,24 +55,24 @@ pub(super) fn check(ranks: &dyn Collective, settings: &Settings) -> Result<(), C
     let first: Vec<u8> = first.into_iter().map(|byte| byte as u8).collect();
     let first = String::from_utf8_lossy(&first);
     let differs = (own != first).then(|| difference(&first, &own));
-    // Nobody goes on before all have looked: else the calls of those that do would meet those of who does not.
+    // No rank continues before all have compared; otherwise calls of different kinds would meet.
     match differs {
         Some(what) => Err(CollectiveError::OtherSettings { rank: ranks.rank(), what }),
         None => ranks.barrier(),
     }
 }
 
-/// A line a setting.
+/// One line per setting.
 pub(crate) fn written(settings: &Settings) -> String {
     settings.iter().map(|(name, value)| format!("{name} {}\n", value.replace('\n', " "))).collect()
 }
 
-/// In words, the first line in which the two differ.
+/// Describes the first line in which the two differ.
 pub(crate) fn difference(first: &str, own: &str) -> String {
     let mut lines = first.lines().zip(own.lines());
     match lines.find(|(first, own)| first != own) {
         Some((first, own)) => format!("{own}, there {first}"),
-        None => "another number of settings: are they of the same version?".to_owned(),
+        None => "a different number of settings: are all ranks the same version?".to_owned(),
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::parallel::{ThreadRank, thread_ranks};
 
-    /// What ranks with these batch sizes are told.
+    /// The outcome for ranks with these batch sizes.
     fn told(batches: &[u32]) -> Vec<Result<(), CollectiveError>> {
         std::thread::scope(|scope| {
             let on_rank = |(rank, batch): (ThreadRank, u32)| {
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn a_rank_with_other_settings_is_named_with_them() {
-        // Of another length too: what rank 0 says counts.
+        // The length may differ, too: rank 0's counts.
         for (other, words) in [(32, "--batch-size 32, there --batch-size 512"), (513, "--batch-size 513, there")] {
             let told = told(&[512, 512, other]);
             let error = told[2].clone().unwrap_err().to_string();
-            assert!(error.starts_with("rank 2 was started with other settings than rank 0: here "), "{error}");
+            assert!(error.starts_with("rank 2 was started with different settings than rank 0: here "), "{error}");
             assert!(error.contains(words), "{error}");
             assert!(
                 told[..2].iter().all(|told| matches!(told, Err(CollectiveError::Gone { rank: 2, .. }))),

@@ -55,8 +55,8 @@ impl DeviceChoice {
         matches!(self, Self::Cuda(_))
     }
 
-    /// Opens the device: a GPU with one stream of its own, which all host threads share in order, and with its memory
-    /// kept from step to step.
+    /// Opens the device: a GPU with its own stream, which all host threads share in order, and with its memory kept
+    /// from step to step.
     ///
     /// # Errors
     /// The program has no CUDA, or the GPU, its driver or a library is missing.
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_missing_gpu_is_one_line() {
-        // Where there is a GPU this number does not exist either.
+        // On a machine with a GPU, this number does not exist either.
         let error = DeviceChoice::Cuda(999).open().unwrap_err().to_string();
         assert!(!error.contains('\n') && !error.is_empty(), "{error}");
         assert!(DeviceChoice::Cpu.open().unwrap().is_cpu());

@@ -1,4 +1,4 @@
-//! What carries data between ranks, and what a launcher of MPI says that it started.
+//! What carries data between ranks, and how to detect an MPI launcher.
 
 use clap::ValueEnum;
 
@@ -9,19 +9,20 @@ pub enum Engine {
     Threads,
     /// Ranks are processes that MPI starts, on this machine or several.
     Mpi,
-    /// Ranks have a GPU each and NCCL joins these; else they are threads of this process, or processes where MPI started them.
+    /// Each rank has its own GPU, and NCCL joins these; the ranks are threads of this process, or processes if MPI
+    /// started them.
     Nccl,
 }
 
-/// Whether this process is one of those that a launcher of MPI started: Open MPI's mpirun, those of MPICH and Intel, or
-/// Slurm's srun with one of its plugins for MPI.
+/// Whether an MPI launcher started this process: mpirun of Open MPI, MPICH or Intel, or Slurm's srun with one of its
+/// MPI plugins.
 #[must_use]
 pub fn launched_by_mpi() -> bool {
     const ALL: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID"];
     ALL.iter().any(|name| std::env::var_os(name).is_some())
 }
 
-/// Whether the launcher says that it started one process; `variable` reads the environment.
+/// Whether the launcher reports that it started one process; `variable` reads the environment.
 pub(super) fn is_launched_alone(variable: impl Fn(&str) -> Option<String>) -> bool {
     const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "MPI_LOCALNRANKS"];
     SIZES.into_iter().find_map(variable).is_some_and(|size| size.trim() == "1")

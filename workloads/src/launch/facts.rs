@@ -1,13 +1,13 @@
-//! What a viewer needs to know of a rank beside its spans: its schedule, its blocks, the size of the training set.
+//! What a viewer needs to know about a rank besides its spans: its schedule, its blocks, the size of the training set.
 //!
-//! A session that is long keeps only its newest part, so these are counters that are told again and again.
+//! A long session keeps only its newest part, so these are counters that are repeated.
 
 use gnntop_probe::{NameKind, NameRef, counter, intern};
 
-/// Steps between two times that all are told: nothing beside what the steps themselves tell.
+/// Steps between two repetitions: negligible beside what the steps themselves publish.
 const EVERY: u64 = 64;
 
-/// What a rank says about itself.
+/// What a rank reports about itself.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     all: Vec<(NameRef, f64)>,
@@ -22,7 +22,8 @@ impl Facts {
         self
     }
 
-    /// Called in every step, on a thread that has its track. Tells all in the first step and in every 64th after it.
+    /// Called in every step, on a thread that has its track. Publishes all in the first step and in every 64th after
+    /// it.
     pub fn tell(&mut self) {
         if self.steps.is_multiple_of(EVERY) {
             self.all.iter().for_each(|(name, value)| counter(*name, *value));

@@ -1,15 +1,15 @@
-//! Which GPU belongs to which rank, where each has its own.
+//! Which GPU belongs to which rank, if each has its own.
 
 use crate::parallel::CollectiveError;
 
-/// The GPUs that a process is shown.
+/// The GPUs that a process can see.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown {
-    /// The number of the first that ranks take.
+    /// The number of the first GPU that ranks take.
     pub(super) first: usize,
-    /// How many the driver finds, those before the first included.
+    /// How many the driver finds, including those before the first.
     pub(super) count: usize,
-    /// Whether ranks are processes, to each of which a launcher may show a GPU of its own and no other.
+    /// Whether ranks are processes: a launcher may show each of them only its own GPU.
     pub(super) to_each_its_own: bool,
 }
 
@@ -17,13 +17,13 @@ impl Shown {
     /// The number of the GPU for rank `number` of the `ranks` on this machine.
     ///
     /// # Errors
-    /// There are not so many.
+    /// There are too few GPUs.
     pub(super) fn of_rank(self, number: usize, ranks: usize) -> Result<usize, CollectiveError> {
         let gpus = self.count.saturating_sub(self.first);
         if ranks <= gpus {
             return Ok(self.first + number);
         }
-        // As `srun --gpus-per-task=1` does. Were it one and the same, NCCL would refuse it with its own words.
+        // As `srun --gpus-per-task=1` does. If it were the same GPU, NCCL would refuse it with its own message.
         if self.to_each_its_own && self.count == 1 && gpus == 1 {
             return Ok(self.first);
         }
@@ -48,7 +48,7 @@ mod tests {
         let shown = Shown { first: 0, count: 2, to_each_its_own: false };
         for number in 0..4 {
             let error = shown.of_rank(number, 4).unwrap_err().to_string();
-            assert!(error.starts_with("4 ranks need 4 GPUs, and the driver finds 2 from cuda:0 on: "), "{error}");
+            assert!(error.starts_with("4 ranks need 4 GPUs, but the driver finds 2 from cuda:0: "), "{error}");
         }
         for (first, count) in [(2, 4), (7, 4), (0, 0)] {
             assert!(Shown { first, count, to_each_its_own: true }.of_rank(0, 3).is_err());

@@ -1,4 +1,4 @@
-//! Which ranks share a host, and how the clocks of hosts lie to each other.
+//! Which ranks share a host, and the offsets between the hosts' clocks.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
@@ -7,7 +7,7 @@ use gnntop_probe::ClockOffset;
 
 use crate::parallel::{Collective, CollectiveError};
 
-/// Messages back and forth between two hosts: the quickest one counts.
+/// Round trips between two hosts: the fastest one counts.
 const ROUNDS: usize = 20;
 
 /// CPU cores that this process may use.
@@ -19,16 +19,16 @@ pub fn available_cores() -> usize {
 /// A host as one of its ranks sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Host {
-    /// Tells it from any other.
+    /// Identifies the host.
     pub(super) identity: String,
     /// The processors that this rank may use, as the system lists them.
     pub(super) processors: String,
-    /// How many these are.
+    /// The number of these processors.
     pub(super) cores: usize,
 }
 
 impl Host {
-    /// The one that this runs on.
+    /// The host that this runs on.
     pub(super) fn here() -> Self {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -40,18 +40,18 @@ impl Host {
     }
 }
 
-/// What a rank knows of the hosts of its run.
+/// What a rank knows about the hosts of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hosts {
     /// Ranks on this host.
     pub(super) ranks_here: usize,
-    /// Cores that the ranks on this host have together.
+    /// Cores that the ranks on this host have in total.
     pub(super) cores_here: usize,
     /// Threads that fit on this rank's processors, beside the ranks that share them: at least 1.
     pub(super) threads: usize,
     /// This rank among those on its host, from 0.
     pub(super) number_here: usize,
-    /// How this host's clock lies to that of rank 0; `None` where it is the same clock.
+    /// The offset of this host's clock from rank 0's; `None` if it is the same clock.
     pub(super) clock: Option<ClockOffset>,
 }
 
@@ -64,7 +64,7 @@ impl Hosts {
         let clock = compare_clocks(ranks, &hosts, now_ns)?;
         let own = ranks.rank();
         let here: Vec<usize> = (0..ranks.ranks()).filter(|rank| hosts[*rank] == hosts[own]).collect();
-        // Launchers of MPI give ranks processors of their own, or all of them the same.
+        // MPI launchers give ranks either separate processors or all the same.
         let mut sets: Vec<f64> = Vec::new();
         let mut cores_here = 0.0;
         for &rank in &here {
@@ -84,15 +84,15 @@ impl Hosts {
     }
 }
 
-/// The host's name as a number that a f64 holds exactly.
+/// The host's name as a number that an f64 holds exactly.
 fn fingerprint(host: &str) -> f64 {
     let mut hasher = DefaultHasher::new();
     host.hash(&mut hasher);
     (hasher.finish() >> 11) as f64
 }
 
-/// Rank 0 tells every rank on another host its time, again and again; the answer that came back soonest bounds the error
-/// (Cristian, Probabilistic clock synchronization, 1989).
+/// Rank 0 repeatedly sends its time to every rank on another host; the fastest answer bounds the error (Cristian,
+/// Probabilistic clock synchronization, 1989).
 fn compare_clocks(
     ranks: &dyn Collective,
     hosts: &[f64],
@@ -168,7 +168,7 @@ mod tests {
                 let away = rank.rank() >= 2;
                 let now = || start.elapsed().as_nanos() as u64 + if away { AHEAD_NS } else { 0 };
                 let identity = if away { "oak" } else { "elm" }.to_owned();
-                // On elm each rank has two processors of its own.
+                // On elm each rank has its own two processors.
                 let processors = format!("{}-{}", 2 * rank.rank(), 2 * rank.rank() + 1);
                 Hosts::of(&rank, &Host { identity, processors, cores: 2 }, now).unwrap()
             };

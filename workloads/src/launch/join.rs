@@ -1,4 +1,4 @@
-//! Joins the ranks that live in this process, by the engine that was asked for.
+//! Joins the ranks that live in this process, by the requested engine.
 
 use std::sync::Arc;
 
@@ -17,38 +17,38 @@ use crate::train::TrainError;
 const HAS_MPI: bool = cfg!(feature = "mpi");
 
 impl RankOptions {
-    /// What carries the data: as asked for, else MPI where a launcher of MPI started this process.
+    /// The engine: as requested, else MPI if an MPI launcher started this process.
     #[must_use]
     pub fn engine(&self) -> Engine {
         self.engine.unwrap_or(if launched_by_mpi() { Engine::Mpi } else { Engine::Threads })
     }
 
-    /// Whether the training needs no ranks: it is one, on as many threads as there are.
+    /// Whether the training needs no ranks: it is a single one, on all threads.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.ranks == 1 && self.threads_per_rank.is_none() && self.engine() == Engine::Threads
     }
 
-    /// Whether the ranks are processes of MPI, whatever carries their tensors.
+    /// Whether the ranks are MPI processes, whatever carries their tensors.
     pub(super) fn are_processes(&self) -> bool {
         match self.engine() {
             Engine::Threads => false,
             Engine::Mpi => true,
-            // A launcher that was asked for one process, as in a job of one task, is no launcher of ranks.
+            // A launcher that was asked for one process, as in a job of one task, does not launch ranks.
             Engine::Nccl => {
                 launched_by_mpi() && (self.ranks == 1 || !is_launched_alone(|name| std::env::var(name).ok()))
             }
         }
     }
 
-    /// The ranks that live in this process, to train on such a device.
+    /// The ranks that live in this process, to train on `device`.
     ///
     /// # Errors
-    /// The engine is not there, does not join such devices, or started another number of ranks than the options say.
+    /// The engine is missing, does not join such devices, or started a different number of ranks than the options say.
     pub(super) fn join(&self, device: DeviceChoice) -> Result<Vec<Arc<dyn Collective>>, TrainError> {
         if self.engine() == Engine::Nccl {
             if !device.is_cuda() {
-                const WORDS: &str = "--engine nccl joins GPUs; give --device cuda as well, or leave it out";
+                const WORDS: &str = "--engine nccl needs GPUs; add --device cuda, or remove --engine";
                 return Err(DeviceError::Unsupported(WORDS).into());
             }
             return self.join_nccl();
@@ -56,7 +56,7 @@ impl RankOptions {
         Ok(self.join_hosts()?)
     }
 
-    /// The ranks as threads or processes, which have the host's memory in common or nothing.
+    /// The ranks as threads, which share the host's memory, or as processes, which share nothing.
     fn join_hosts(&self) -> Result<Vec<Arc<dyn Collective>>, CollectiveError> {
         if self.are_processes() {
             return self.join_mpi();
@@ -69,7 +69,7 @@ impl RankOptions {
 
     #[cfg(feature = "nccl")]
     fn join_nccl(&self) -> Result<Vec<Arc<dyn Collective>>, TrainError> {
-        // Without a driver there is no use in asking for more.
+        // Without a driver, asking for more is useless.
         DeviceChoice::gpus()?;
         let library = nccl::installed()?;
         Ok(nccl::ranks(library, self.join_hosts()?))
@@ -80,7 +80,7 @@ impl RankOptions {
         Err(built_without("NCCL", "nccl").into())
     }
 
-    /// How many processes a launcher of MPI has to start; `None` where it has, or where none are needed.
+    /// How many processes an MPI launcher must start; `None` if it already has, or none are needed.
     pub(crate) fn processes_to_launch(&self) -> Result<Option<usize>, CollectiveError> {
         if self.engine() != Engine::Mpi || launched_by_mpi() {
             return Ok(None);
@@ -93,7 +93,7 @@ impl RankOptions {
         let rank = mpi::join()?;
         let started = rank.ranks();
         if self.ranks != 1 && self.ranks != started {
-            let message = format!("{started} processes were started, but --ranks {} asked for", self.ranks);
+            let message = format!("{started} processes were started, but --ranks asks for {}", self.ranks);
             return Err(CollectiveError::Engine { engine: "MPI", message });
         }
         Ok(vec![Arc::new(rank)])
@@ -107,6 +107,6 @@ impl RankOptions {
 
 fn built_without(engine: &'static str, feature: &str) -> CollectiveError {
     let message =
-        format!("this program was built without it; docs/cluster.md says how to build it with the feature `{feature}`");
+        format!("this program was built without it; see docs/cluster.md for a build with the feature `{feature}`");
     CollectiveError::Engine { engine, message }
 }

@@ -16,7 +16,7 @@ use crate::inject::{self, Injection, Injector};
 use crate::loading::{Delay, UsualStep};
 use crate::train::{Observer, Subnormals, Summary, TrainError, Training, keep_freed_memory, set_subnormals, train};
 
-/// How long and how a training runs, whatever it trains.
+/// How long and how a training runs, whatever the model.
 #[derive(Clone, Debug, Args)]
 pub struct RunOptions {
     /// Epochs to train.
@@ -34,7 +34,7 @@ pub struct RunOptions {
     /// Let a GPU multiply matrices with 10 bits of mantissa instead of 23 (TF32), which is faster.
     #[arg(long)]
     pub tf32: bool,
-    /// Wait for the GPU at both ends of every phase: the control, whose host times are the GPU's. It slows the training.
+    /// Wait for the GPU at both ends of every phase, so that host times are the GPU's. Slows training; a control.
     #[arg(long)]
     pub sync: bool,
     /// Seed of parameters, order and generated data.
@@ -43,25 +43,25 @@ pub struct RunOptions {
     /// Keep subnormal numbers instead of flushing them to zero: shows how slow they make deep stacks.
     #[arg(long)]
     pub keep_subnormals: bool,
-    /// Publish without hardware readings, to measure what they cost.
+    /// Publish without hardware readings, to measure their cost.
     #[arg(long)]
     pub no_sensors: bool,
     /// Make something go wrong, such as stall:130ms@every=40; --help lists the causes.
     #[arg(long, value_name = "CAUSE", long_help = inject::HELP)]
     pub inject: Vec<Injection>,
-    /// Write straight into a recording instead of publishing a live session.
+    /// Write to a recording instead of publishing a live session.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// The training's usual step, which times of `inject` may be multiples of.
+    /// The usual step, which times of `inject` may be multiples of.
     #[arg(skip)]
     pub(crate) usual_step: UsualStep,
-    /// What ranks that train together must have been started with alike, of all options of the training.
+    /// The options that ranks must share, of all options of the training.
     #[arg(skip)]
     pub(crate) given: Settings,
 }
 
 impl RunOptions {
-    /// Prepares threads and memory and begins to publish as `name`.
+    /// Prepares threads and memory and starts to publish as `name`.
     pub(crate) fn start(&self, name: &str, observer: &mut dyn Observer) -> Session {
         self.prepare();
         let builder = Session::builder(name).on_warning(observer.warning());
@@ -73,7 +73,7 @@ impl RunOptions {
         .start()
     }
 
-    /// The same for one rank of several, on a thread of its pool. One rank of a host samples its hardware.
+    /// The same for one of several ranks, on a thread of its pool. One rank per host samples the hardware.
     pub(crate) fn start_rank(
         &self,
         name: &str,
@@ -94,10 +94,10 @@ impl RunOptions {
         .start()
     }
 
-    /// Makes one recording of those of several ranks: a recording holds the sessions of a run one after the other.
+    /// Joins the recordings of several ranks: a recording holds the sessions of a run one after the other.
     ///
     /// # Errors
-    /// A file cannot be read or written; those of the ranks that are not yet part of the first one are left.
+    /// A file cannot be read or written; ranks' files that are not yet part of the first one stay.
     pub(crate) fn join_recordings(&self, ranks: usize) -> io::Result<()> {
         let Some(first) = &self.record else { return Ok(()) };
         let mut whole = File::options().append(true).open(first)?;
@@ -109,7 +109,7 @@ impl RunOptions {
         Ok(())
     }
 
-    /// Makes the threads of this pool and the allocator fit for training.
+    /// Prepares the threads of this pool and the allocator for training.
     fn prepare(&self) {
         keep_freed_memory();
         set_subnormals(if self.keep_subnormals { Subnormals::Keep } else { Subnormals::Flush });
@@ -118,17 +118,17 @@ impl RunOptions {
     /// Opens the device to train on.
     pub(crate) fn open_device(&self) -> Result<Device, DeviceError> {
         if self.tf32 && !self.device.is_cuda() {
-            return Err(DeviceError::Unsupported("--tf32 is for GPUs; give --device cuda as well, or leave it out"));
+            return Err(DeviceError::Unsupported("--tf32 needs a GPU; add --device cuda, or remove --tf32"));
         }
         if self.sync && !self.device.is_cuda() {
-            return Err(DeviceError::Unsupported("--sync is for GPUs; give --device cuda as well, or leave it out"));
+            return Err(DeviceError::Unsupported("--sync needs a GPU; add --device cuda, or remove --sync"));
         }
         let device = self.device.open()?;
         cuda::allow_tf32(self.tf32);
         Ok(device)
     }
 
-    /// Begins to publish the device's time and memory on the calling thread's track, where it is a GPU.
+    /// Starts to publish the device's time and memory on the calling thread's track, if it is a GPU.
     ///
     /// # Errors
     /// The driver refuses.
@@ -136,7 +136,7 @@ impl RunOptions {
         cuda::observe(device, &self.device.to_string(), self.sync)
     }
 
-    /// Publishes as `name`, the device too, while `train` trains on the calling thread.
+    /// Publishes as `name`, including the device, while `train` trains on the calling thread.
     ///
     /// # Errors
     /// The driver refuses, or `train` fails.
@@ -153,10 +153,11 @@ impl RunOptions {
         train(observer)
     }
 
-    /// Trains through these epochs on one rank among so many, with what is to go wrong around the steps.
+    /// Trains through these epochs on one rank (its number and the number of ranks), with the injections around the
+    /// steps.
     ///
     /// # Errors
-    /// Something is to go wrong on a rank that is not there, or a step fails.
+    /// An injection names a rank that does not exist, or a step fails.
     pub(crate) fn train(
         &self,
         training: &mut dyn Training,
@@ -168,26 +169,26 @@ impl RunOptions {
         train(&mut injector.around(training), epochs, self.max_steps(), observer)
     }
 
-    /// Starts what is to go wrong beside the training on one rank among so many.
+    /// Starts the injections of one rank (its number and the number of ranks).
     ///
     /// # Errors
-    /// Something is meant for a rank that is not there.
+    /// An injection names a rank that does not exist.
     pub(crate) fn injector(&self, rank: (u32, u32), observer: &mut dyn Observer) -> Result<Injector, TrainError> {
         Injector::start(&self.inject, rank, &self.usual_step, observer)
     }
 
-    /// By how much longer the loader of this rank is to take for a batch.
+    /// How much longer this rank's loader takes for a batch.
     pub(crate) fn loader_delay(&self, rank: u32) -> Delay {
         inject::loader_delay(&self.inject, rank, &self.usual_step)
     }
 
-    /// Most steps to do.
+    /// The largest number of steps to do.
     pub(crate) fn max_steps(&self) -> u64 {
         self.steps.unwrap_or(u64::MAX)
     }
 }
 
-/// Where a rank records, given where the first one does: `a.gnntop`, `a.rank1.gnntop`, ...
+/// Where a rank records, given the first rank's path: `a.gnntop`, `a.rank1.gnntop`, ...
 fn rank_file(first: &Path, rank: u32) -> PathBuf {
     if rank == 0 {
         return first.to_owned();
@@ -208,7 +209,7 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
 fn learning_rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
-        Ok(_) => Err("must be a number that is not negative".to_owned()),
+        Ok(_) => Err("must be a number of at least 0".to_owned()),
         Err(error) => Err(format!("{error}")),
     }
 }

@@ -1,33 +1,33 @@
-//! What becomes of a training that the system refuses memory: it ends with one line, which names the rank.
+//! Ends a training run that the system refuses memory with one line that names the rank.
 //!
-//! Rust's own answer is to abort: a line without a rank, a core dump, and under MPI a page of addresses. Nothing can be
-//! allocated here, nor may anything unwind.
+//! Rust itself would abort: a line without a rank, a core dump, and under MPI a page of addresses. Code here must
+//! neither allocate nor unwind.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Wraps a global allocator: once a training has begun, the process ends when memory is refused. Until then, and in programs
-/// that train nothing, the refusal is passed on.
+/// Wraps a global allocator: once training has started, the process ends when memory is refused. Before that, and in
+/// programs that train nothing, the refusal is passed on.
 #[derive(Debug)]
 pub struct EndsWhenRefused<A> {
     inner: A,
 }
 
-/// Whether a training has begun.
+/// Whether training has started.
 static TRAINS: AtomicBool = AtomicBool::new(false);
-/// The rank that this process is; `NO_RANK` where it is none, or several.
+/// The rank that this process is; `NO_RANK` if it is not one, or is several.
 static RANK: AtomicU32 = AtomicU32::new(NO_RANK);
 const NO_RANK: u32 = u32::MAX;
-/// Somebody is writing the line.
+/// A thread is writing the line.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// From now on this process ends when it is refused memory.
+/// From now on, this process ends when it is refused memory.
 pub(crate) fn training_begins() {
     TRAINS.store(true, Ordering::Relaxed);
 }
 
-/// This process is the rank of this number, and no other.
+/// This process is the rank with this number, and no other.
 pub(crate) fn this_process_is(rank: u32) {
     RANK.store(rank, Ordering::Relaxed);
 }
@@ -39,8 +39,8 @@ impl<A> EndsWhenRefused<A> {
     }
 }
 
-// SAFETY: every call goes to `inner` with the caller's arguments and gives back its answer; where that is a refusal the
-// process may end, without allocating or unwinding.
+// SAFETY: every call goes to `inner` with the caller's arguments and returns its answer; on a refusal the process may
+// end, without allocating or unwinding.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for EndsWhenRefused<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps `alloc`'s contract.
@@ -74,7 +74,7 @@ fn granted(memory: *mut u8, bytes: usize) -> *mut u8 {
 /// Writes the line and ends the process.
 #[cold]
 fn end(bytes: usize) -> ! {
-    // Whoever comes second waits for the end.
+    // A second thread waits for the end.
     while IS_ENDING.swap(true, Ordering::Relaxed) {
         // SAFETY: pause waits for a signal and touches no memory.
         unsafe { libc::pause() };
@@ -87,22 +87,22 @@ fn end(bytes: usize) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// Puts the line into `line`, as far as it has room, and gives its length.
+/// Writes the line to `line`, cut to its size, and returns the length.
 fn words(line: &mut [u8], rank: u32, thread: &str, bytes: usize) -> usize {
     let room = line.len();
     let mut rest = &mut line[..];
     // The threads that a rank computes with are named after it: `rank 1 thread 0`.
     let of_thread = thread.strip_prefix("rank ").and_then(|rest| rest.split(' ').next()?.parse().ok());
     let rank = Some(rank).filter(|rank| *rank != NO_RANK).or(of_thread);
-    // A line that is cut says enough.
+    // A cut line says enough.
     let _ = match rank {
-        Some(rank) => writeln!(rest, "gnntop: rank {rank}: it is out of memory: the system refuses {bytes} bytes more"),
-        None => writeln!(rest, "gnntop: out of memory: the system refuses {bytes} bytes more to thread \"{thread}\""),
+        Some(rank) => writeln!(rest, "gnntop: rank {rank} is out of memory: the system refuses {bytes} more bytes"),
+        None => writeln!(rest, "gnntop: out of memory: the system refuses {bytes} more bytes to thread \"{thread}\""),
     };
     room - rest.len()
 }
 
-/// The calling thread's name; empty where it cannot be told.
+/// The calling thread's name; empty if unknown.
 fn thread_name(name: &mut [u8; 16]) -> &str {
     #[cfg(target_os = "linux")]
     // SAFETY: PR_GET_NAME writes at most 16 bytes into a live buffer of 16, the last of them 0.
@@ -125,12 +125,12 @@ mod tests {
 
     #[test]
     fn the_line_names_the_rank() {
-        let one = "gnntop: rank 1: it is out of memory: the system refuses 33554432 bytes more\n";
+        let one = "gnntop: rank 1 is out of memory: the system refuses 33554432 more bytes\n";
         assert_eq!(said(1, "loader 0"), one);
         // Threads of one process are named after their rank; the system cuts the name at 15 bytes.
         assert_eq!([said(NO_RANK, "rank 1"), said(NO_RANK, "rank 1 thread 0")], [one, one]);
-        assert!(said(NO_RANK, "rank 12 thread ").contains("rank 12: it is out"));
-        let other = "gnntop: out of memory: the system refuses 33554432 bytes more to thread \"loader 0\"\n";
+        assert!(said(NO_RANK, "rank 12 thread ").contains("rank 12 is out of"));
+        let other = "gnntop: out of memory: the system refuses 33554432 more bytes to thread \"loader 0\"\n";
         assert_eq!(said(NO_RANK, "loader 0"), other);
     }
 
@@ -138,7 +138,7 @@ mod tests {
     fn a_line_that_is_too_long_is_cut() {
         let mut line = [0; 20];
         assert_eq!(words(&mut line, 7, "", 1), 20);
-        assert_eq!(&line, b"gnntop: rank 7: it i");
+        assert_eq!(&line, b"gnntop: rank 7 is ou");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Starts the ranks of a training, each on a thread with its own pool of threads and its own published session, and brings
-//! what they say to the one observer.
+//! Starts the ranks of a training, each on a thread with its own thread pool and its own session, and passes their news
+//! to the single observer.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -21,7 +21,7 @@ use crate::parallel::mpi;
 use crate::parallel::{Collective, CollectiveError};
 use crate::train::{Observer, StepReport, Summary, TrainError};
 
-/// The ranks agree whether to go on.
+/// The ranks agree on whether to continue.
 static BROADCAST: Name = Name::span("broadcast");
 /// How often the observer is asked whether to stop while no rank has news.
 const ASK_INTERVAL: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ const ASK_INTERVAL: Duration = Duration::from_millis(50);
 /// A training on several ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
-    /// What the sessions are called.
+    /// The sessions' name.
     pub name: &'a str,
     /// How many ranks, with how many threads.
     pub ranks: &'a RankOptions,
@@ -37,7 +37,7 @@ pub struct Launch<'a> {
     pub run: &'a RunOptions,
     /// Stages of a pipeline that the ranks form, 1 without one. Rank `r` computes stage `r % stages` of copy `r / stages`.
     pub stages: usize,
-    /// What every rank must find alike, beside the options that it was started with.
+    /// What must be the same on every rank, besides its options.
     pub settings: &'a Settings,
 }
 
@@ -46,7 +46,7 @@ pub struct Rank {
     group: Arc<dyn Collective>,
     place: Place,
     is_first_here: bool,
-    /// What every training has, with the device of this rank.
+    /// The common options, with the device of this rank.
     run: RunOptions,
     wants_stop: Arc<AtomicBool>,
 }
@@ -58,13 +58,13 @@ impl Rank {
         &*self.group
     }
 
-    /// Where it stands among them.
+    /// Its place among them.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Opens the device that this rank trains on: with NCCL a GPU of its own, else what was asked for.
+    /// Opens the device that this rank trains on: with NCCL its own GPU, else the requested one.
     ///
     /// # Errors
     /// It cannot be used.
@@ -72,7 +72,7 @@ impl Rank {
         self.run.open_device()
     }
 
-    /// Begins to publish the device's time and memory on the calling thread's track, where it is a GPU.
+    /// Starts to publish the device's time and memory on the calling thread's track, if it is a GPU.
     ///
     /// # Errors
     /// The driver refuses.
@@ -80,8 +80,8 @@ impl Rank {
         self.run.observe(device)
     }
 
-    /// Whether the observer wants the training to stop: asked by every rank at the same point of the same step, and
-    /// answered the same on all, so that none waits for one that has stopped.
+    /// Whether the observer wants the training to stop. Every rank asks at the same point of the same step and gets the
+    /// same answer, so that none waits for one that has stopped.
     ///
     /// # Errors
     /// A rank is gone.
@@ -93,7 +93,7 @@ impl Rank {
     }
 }
 
-/// What a rank has to say.
+/// News from a rank.
 enum News {
     Line(String),
     Step(StepReport),
@@ -103,7 +103,7 @@ impl Launch<'_> {
     /// Runs `body` on every rank, and returns what rank 0 returns.
     ///
     /// # Errors
-    /// That of the first rank which failed: the others end because of it.
+    /// That of the first rank that failed: the others end because of it.
     pub fn run<F>(&self, observer: &mut dyn Observer, body: F) -> Result<Summary, TrainError>
     where
         F: Fn(&Rank, &mut dyn Observer) -> Result<Summary, TrainError> + Sync,
@@ -131,7 +131,7 @@ impl Launch<'_> {
         if let Some(ranks) = Some(results.len()).filter(|ranks| *ranks > 1)
             && let Err(error) = self.run.join_recordings(ranks)
         {
-            observer.tell(&format!("the recordings of the ranks stay files of their own: {error}"));
+            observer.tell(&format!("the ranks' recordings stay separate files: {error}"));
         }
         let summary = first_failure(results)?;
         #[cfg(feature = "mpi")]
@@ -141,7 +141,7 @@ impl Launch<'_> {
         Ok(summary)
     }
 
-    /// All that ranks must have in common.
+    /// Everything that ranks must have in common.
     fn alike(&self) -> Settings {
         let workload = ("workload".to_owned(), self.name.to_owned());
         let engine = ("--engine".to_owned(), format!("{:?}", self.ranks.engine()).to_lowercase());
@@ -157,11 +157,11 @@ impl Launch<'_> {
         Ok(DeviceChoice::Cuda(shown.of_rank(hosts.number_here, hosts.ranks_here)?))
     }
 
-    /// Where a rank stands on which host, training on which device; asks the others.
+    /// The rank's host and device and its place on the host; asks the others.
     fn place(&self, group: &dyn Collective, hosts: &Hosts, device: DeviceChoice) -> Result<Place, CollectiveError> {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let (rank, ranks, stages) = (group.rank(), group.ranks(), self.stages.max(1));
-        // The same on all ranks: a number that rank 0 draws.
+        // A number that rank 0 draws, the same on all ranks.
         let run = group.gather(f64::from(random()))?[0] as u32;
         Ok(Place {
             run: format!("{}-{run:08x}", self.name),
@@ -181,7 +181,7 @@ impl Launch<'_> {
         })
     }
 
-    /// A rank's whole life. Where it fails the others are told, so that none waits for it.
+    /// A rank from start to end. If it fails, the others learn of it, so that none waits for it.
     fn on_rank<F>(
         &self,
         group: Arc<dyn Collective>,
@@ -233,13 +233,13 @@ impl Launch<'_> {
 
 type WarningHook = Box<dyn FnMut(&Warning) + Send>;
 
-/// What a panic says.
+/// A panic's message.
 fn words_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
 }
 
-/// The ranks publish into one folder: what is wrong with it needs to be said once.
+/// The ranks publish into one folder, so a problem with it is reported once.
 fn warning(group: &dyn Collective, observer: &mut dyn Observer) -> WarningHook {
     if group.rank() == 0 { observer.warning() } else { Box::new(|_| ()) }
 }
@@ -248,7 +248,7 @@ fn describe(place: &Place) -> String {
     let plural = |count: u32| if count == 1 { "" } else { "s" };
     let Place { ranks, threads, host_ranks, host_cores, .. } = *place;
     let here = if host_ranks == ranks { String::new() } else { format!(", {host_ranks} of them") };
-    let over = if host_ranks * threads > host_cores { ": oversubscribed, they take turns" } else { "" };
+    let over = if host_ranks * threads > host_cores { ": oversubscribed, ranks take turns" } else { "" };
     format!(
         "{ranks} ranks of {threads} thread{}{here} on {host_cores} core{}{over}; {}",
         plural(threads),
@@ -262,7 +262,7 @@ fn random() -> u32 {
     RandomState::new().hash_one(std::process::id()) as u32
 }
 
-/// Passes on what ranks say until the last is done.
+/// Passes on the ranks' news until the last rank is done.
 fn listen(heard: &Receiver<News>, observer: &mut dyn Observer, wants_stop: &AtomicBool) {
     loop {
         match heard.recv_timeout(ASK_INTERVAL) {
@@ -277,7 +277,7 @@ fn listen(heard: &Receiver<News>, observer: &mut dyn Observer, wants_stop: &Atom
     }
 }
 
-/// The observer that a rank's training has: rank 0 speaks for all. Whether to stop the ranks agree on among themselves.
+/// The observer of a rank's training: rank 0 speaks for all. The ranks agree among themselves on when to stop.
 struct Voice {
     news: Option<Sender<News>>,
 }
@@ -289,7 +289,7 @@ impl Voice {
 
     fn say(&self, news: News) {
         if let Some(sender) = &self.news {
-            // Nobody listens any more only when all is over.
+            // No one listens only once all is over.
             let _ = sender.send(news);
         }
     }
@@ -305,7 +305,7 @@ impl Observer for Voice {
     }
 }
 
-/// Rank 0's summary, or the failure from which the others follow.
+/// Rank 0's summary, or the failure that caused the others.
 fn first_failure(
     results: Vec<std::io::Result<thread::Result<Result<Summary, TrainError>>>>,
 ) -> Result<Summary, TrainError> {
@@ -317,9 +317,9 @@ fn first_failure(
             Ok(Err(panic)) => resume_unwind(panic),
             Ok(Ok(Ok(own))) if rank == 0 => summary = own,
             Ok(Ok(Ok(_))) => (),
-            // It only says that another rank is gone.
+            // It only reports that another rank is gone.
             Ok(Ok(Err(error @ TrainError::Ranks(CollectiveError::Gone { .. })))) => follows = follows.or(Some(error)),
-            // It says which ranks it is about.
+            // It names the ranks itself.
             Ok(Ok(Err(error @ TrainError::Ranks(_)))) => return Err(error),
             Ok(Ok(Err(error))) => return Err(TrainError::Rank { rank: rank as u32, error: Box::new(error) }),
         }

@@ -11,10 +11,10 @@ pub struct BatchId {
     pub index: u64,
 }
 
-/// Makes batches of the items of a set. Every worker works with a clone of its own: what is large and shared belongs
-/// into `Arc`s, memory to work in belongs to the clone.
+/// Makes batches of the items of a set. Every worker has its own clone: put what is large and shared into `Arc`s;
+/// memory to work in belongs to the clone.
 pub trait Assemble: Clone + Send + 'static {
-    /// What the items are, for messages: `graphs`, `training nodes`, `images`.
+    /// The items' name, for messages: `graphs`, `training nodes`, `images`.
     const ITEMS: &'static str;
     /// A batch. The default is an empty one.
     type Batch: Default + Send + 'static;
@@ -24,13 +24,13 @@ pub trait Assemble: Clone + Send + 'static {
     /// Number of items in the set.
     fn items(&self) -> usize;
 
-    /// Says that batches are made in the consumer's own thread, so that nothing else runs meanwhile and all threads of
-    /// the rayon pool are free to help.
+    /// Called when batches are made in the consumer's thread: nothing else runs in that time, and all threads of the
+    /// rayon pool are free to help.
     fn work_alone(&mut self) {}
 
-    /// Makes `out` the batch of these items, positions below [`items`](Self::items), in their order. `out` holds some
-    /// earlier batch (or none), so that its memory can be used again. The result must depend on `members` and `batch`
-    /// alone, not on what was made before. The parts of the work go through [`LoaderObserver::stage`].
+    /// Fills `out` with the batch of these items, positions below [`items`](Self::items), in their order. `out` holds
+    /// an earlier batch (or none), so that its memory can be reused. The result must depend only on `members` and
+    /// `batch`, not on earlier batches. The parts of the work go through [`LoaderObserver::stage`].
     ///
     /// # Errors
     /// The items do not make a batch; `out` may then hold anything.
@@ -54,11 +54,11 @@ pub enum Stage {
     Assemble,
 }
 
-/// Watches the work of a loader, to time it without the loader knowing how. All hooks run on the thread that works, so
-/// that guards which must not change threads can live in them.
+/// Watches the work of a loader, to time it without the loader knowing how. All hooks run on the working thread, so
+/// that they can hold guards that must not change threads.
 pub trait LoaderObserver: Send + Sync + 'static {
-    /// Runs a worker from its start to its end: must call `work` once. What is held around the call lives exactly as
-    /// long as the worker works. Not called where the consumer makes its batches itself.
+    /// Runs a worker from start to end: must call `work` once. Guards held around the call live exactly as long as the
+    /// worker. Not called where the consumer makes its batches itself.
     fn worker(&self, worker: usize, work: &mut dyn FnMut()) {
         let _ = worker;
         work();

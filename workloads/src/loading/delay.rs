@@ -1,14 +1,14 @@
-//! Time that a loader takes longer on purpose.
+//! Time that a loader loses on purpose.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long something is to last.
+/// How long a pause lasts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pause {
-    /// So long.
+    /// This long.
     Time(Duration),
-    /// So many times the training's usual step: as much on a fast machine as on a slow one.
+    /// A multiple of the run's usual step: the same share on fast and slow machines.
     Steps(f64),
 }
 
@@ -23,35 +23,35 @@ impl Pause {
     }
 }
 
-/// How long a step of this training usually takes, once it is known. Clones share it.
+/// How long a step of this run usually takes, once known. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct UsualStep(Arc<OnceLock<Duration>>);
 
 impl UsualStep {
-    /// Makes it known. What was known before stays.
+    /// Sets it, unless it is set already.
     pub fn set(&self, step: Duration) {
-        // Several ranks measure the same training: the first one's answer is for all.
+        // Several ranks measure the same run: the first one's answer is for all.
         let _ = self.0.set(step);
     }
 
-    /// The usual step, where it is known.
+    /// The usual step, if known.
     #[must_use]
     pub fn get(&self) -> Option<Duration> {
         self.0.get().copied()
     }
 }
 
-/// By how much longer every batch is to take, for trying out what a slow loader does; usually nothing.
+/// How much longer every batch takes, to try out a slow loader; usually zero.
 #[derive(Debug, Clone, Default)]
 pub struct Delay {
-    /// Added up.
+    /// The pauses, which add up.
     pub pauses: Vec<Pause>,
-    /// What pauses in steps are multiples of.
+    /// The step that pauses in steps are multiples of.
     pub usual_step: UsualStep,
 }
 
 impl Delay {
-    /// By how much longer the next batch is to take.
+    /// How much longer the next batch takes.
     #[must_use]
     pub fn time(&self) -> Duration {
         self.pauses.iter().filter_map(|pause| pause.time(&self.usual_step)).sum()

@@ -13,7 +13,7 @@ pub enum LoaderError {
     /// There is nothing to load.
     #[error("there are no {items} to load")]
     Empty {
-        /// What is missing.
+        /// The missing items.
         items: &'static str,
     },
     /// More items than 32-bit numbers count.
@@ -30,7 +30,7 @@ pub enum LoaderError {
         /// Its name in [`LoaderSettings`](super::LoaderSettings).
         setting: &'static str,
     },
-    /// There are not so many parts.
+    /// The part does not exist.
     #[error("there is no part {number} of {of}")]
     NoSuchPart {
         /// The part, from 0.
@@ -43,10 +43,10 @@ pub enum LoaderError {
     Spawn {
         /// The worker, from 0.
         worker: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The items of a batch do not fit together. The batches after it still come.
+    /// The items of a batch do not fit together. Later batches still come.
     #[error("batch {} of epoch {} cannot be assembled", batch.index, batch.epoch)]
     Assemble {
         /// The batch.
@@ -54,7 +54,7 @@ pub enum LoaderError {
         /// What is wrong; positions are those within the batch.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A worker ended before its time: it panicked, or a hook of the observer did not call its work.
+    /// A worker ended early: it panicked, or a hook of the observer did not call its work.
     #[error("loader thread {worker} has stopped")]
     WorkerStopped {
         /// The worker, from 0.

@@ -1,10 +1,10 @@
 //! The loader and its worker threads.
 //!
-//! Batches are numbered through all epochs. Worker `w` of `n` assembles batches `w`, `w + n`, `w + 2n`, … and hands
-//! them over in a bounded queue of its own, and the consumer takes from the queues in turn: the order and the content
-//! of the batches do not depend on the number of workers, and nobody waits for more than the next batch. Workers live
-//! as long as the loader, so that no thread is started between epochs. Used buffers go back to the worker they came
-//! from. With no workers the consumer assembles each batch itself.
+//! Batches are numbered through all epochs. Worker `w` of `n` assembles batches `w`, `w + n`, `w + 2n`, … and passes
+//! them on in its own bounded queue, and the consumer takes from the queues in turn: the order and the content of the
+//! batches do not depend on the number of workers, and no one waits for more than the next batch. Workers live as long
+//! as the loader, so that no thread is started between epochs. Used buffers go back to the worker they came from. With
+//! no workers the consumer assembles each batch itself.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -137,21 +137,20 @@ impl<A: Assemble> Loader<A> {
         &self.batches.settings
     }
 
-    /// Batches that are ready now, in all queues. With no workers, 0.
+    /// Batches that are ready now, in all queues; 0 without workers.
     #[must_use]
     pub fn queue_depth(&self) -> usize {
-        // A batch in the hand of a worker whose queue is full is counted already.
+        // A batch that a worker holds while its queue is full is already counted.
         self.ready.load(Ordering::Relaxed).min(self.queue_capacity())
     }
 
-    /// Most batches that can be ready: workers times prefetch.
+    /// The largest number of batches that can be ready: workers times prefetch.
     #[must_use]
     pub fn queue_capacity(&self) -> usize {
         self.batches.settings.workers * self.batches.settings.prefetch
     }
 
-    /// The next batch, waiting for it where it is not ready. After the last batch of an epoch comes the first of the
-    /// next.
+    /// Waits for the next batch. After the last batch of an epoch comes the first of the next.
     ///
     /// # Errors
     /// The items of this batch do not fit together, or its worker has stopped.
@@ -188,7 +187,7 @@ impl<A: Assemble> Loader<A> {
 }
 
 impl<A: Assemble> Drop for Loader<A> {
-    /// Closes the queues, which ends every worker at its next hand-over, and waits for them.
+    /// Closes the queues, which ends every worker at its next batch, and waits for them.
     fn drop(&mut self) {
         self.queues.clear();
         for thread in self.threads.drain(..) {
@@ -198,7 +197,7 @@ impl<A: Assemble> Drop for Loader<A> {
     }
 }
 
-/// Makes batches by number, in buffers that come back.
+/// Makes batches by number, in buffers that are reused.
 struct Maker<A: Assemble> {
     assembler: A,
     batches: Arc<BatchOrder>,
@@ -220,7 +219,7 @@ impl<A: Assemble> Maker<A> {
         let members = self.batches.members(&order, id.index);
         self.delay();
         let batch = self.returned.try_recv().unwrap_or_default();
-        // On loan from here on, so that the memory comes back from a batch that fails as well.
+        // On loan from here on, so that the memory also comes back from a batch that fails.
         let mut loaded = LoadedBatch { id, batch, home: self.home.clone() };
         match self.assembler.assemble(members, id, &mut loaded.batch, &*self.observer) {
             Ok(()) => Ok(loaded),
@@ -487,7 +486,7 @@ mod tests {
         let mut loader = Loader::observed(things(43), delayed, Arc::clone(&counting)).unwrap();
         let begin = std::time::Instant::now();
         let first = loader.next_batch().unwrap().clone();
-        // Asleep at least so long; how much longer is the machine's affair.
+        // Asleep at least this long; how much longer depends on the machine.
         assert!(begin.elapsed() >= pause);
         assert_eq!(counting.stages.load(Ordering::Relaxed), 2);
         assert_eq!(first, batches(settings(0), 1)[0].1);

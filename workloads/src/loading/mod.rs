@@ -1,8 +1,8 @@
 //! Batches made ahead by worker threads, the same whatever the number of workers.
 //!
-//! What a batch is and how it is made says an [`Assemble`]: graphs put together, nodes with their sampled
-//! neighbourhood, images. A [`Loader`] shuffles the items of a set, cuts their order into batches and has them made.
-//! A [`LoaderObserver`] sees who works on what; [`LoaderTracks`] is the one that publishes it.
+//! An [`Assemble`] defines a batch and how it is made: joined graphs, nodes with their sampled neighbourhood, images. A
+//! [`Loader`] shuffles the items of a set, cuts their order into batches and has them made. A [`LoaderObserver`] sees
+//! which worker works on what; [`LoaderTracks`] publishes it.
 
 mod assemble;
 mod delay;

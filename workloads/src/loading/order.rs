@@ -1,4 +1,4 @@
-//! Which batch has which number, and the order of each epoch: what every worker knows.
+//! Which batch has which number, and the order of each epoch, as every worker knows them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ pub(super) struct BatchOrder {
     pub settings: LoaderSettings,
     pub batches_per_epoch: u64,
     items: usize,
-    /// Orders of the epochs in work, newest last, computed by the first who asks.
+    /// Orders of the epochs in work, newest last, computed for the first worker that asks.
     orders: Mutex<Vec<(u64, Arc<[u32]>)>>,
 }
 
@@ -47,7 +47,7 @@ impl BatchOrder {
     /// The items of a batch, given the order of its epoch.
     pub fn members<'a>(&self, order: &'a [u32], index: u64) -> &'a [u32] {
         let Part { number, of } = self.settings.part;
-        // Of all parts together. The order ends with the padding, so that what is left divides.
+        // Of all parts together. The order ends with the padding, so that the rest divides.
         let whole = self.settings.batch_size.saturating_mul(of);
         let first = index as usize * whole;
         let size = (order.len() - first).min(whole) / of;
@@ -78,7 +78,7 @@ fn epoch_order(items: usize, settings: &LoaderSettings, epoch: u64) -> Arc<[u32]
         let seed = settings.seed ^ epoch.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         order.shuffle(&mut StdRng::seed_from_u64(seed));
     }
-    // More parts than items take the same ones round and round.
+    // With more parts than items, the same items are taken in turn.
     let padding: Vec<u32> = order.iter().copied().cycle().take(settings.part.padding(items)).collect();
     order.extend(padding);
     order.into()

@@ -5,25 +5,25 @@ use super::Delay;
 /// How batches are made.
 #[derive(Debug, Clone)]
 pub struct LoaderSettings {
-    /// Items in a batch (graphs, training nodes, images), at least 1. The last batch of an epoch has what is left.
+    /// Items in a batch (graphs, training nodes, images), at least 1. The last batch of an epoch has the rest.
     pub batch_size: usize,
     /// Worker threads; 0 assembles in the consumer.
     pub workers: usize,
     /// Finished batches each worker may keep ready, at least 1.
     pub prefetch: usize,
-    /// Seed of the order. An epoch's order depends on this and on the epoch alone.
+    /// Seed of the order. An epoch's order depends only on this and the epoch.
     pub seed: u64,
-    /// Whether each epoch has an order of its own; otherwise the items come as they are.
+    /// Whether each epoch has its own order; otherwise the items come as they are.
     pub shuffle: bool,
     /// Which part of every batch is loaded.
     pub part: Part,
-    /// By how much longer every batch is to take, for trying out what a slow loader does; usually nothing.
+    /// How much longer every batch takes, to try out a slow loader; usually zero.
     pub delay: Delay,
 }
 
-/// One of several equal parts of every batch: what one of several ranks trains on. All ranks have the same order, so that
-/// `of` ranks with batches of `n` load what one would with batches of `of * n`. In the last batch of an epoch the parts
-/// stay equal: where its items do not divide, the first items of the epoch's order come again.
+/// One of several equal parts of every batch: what one of several ranks trains on. All ranks have the same order, so
+/// that `of` ranks with batches of `n` load what one rank would load with batches of `of * n`. In the last batch of an
+/// epoch the parts stay equal: if its items do not divide, the first items of the epoch's order are repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// Which part, from 0.

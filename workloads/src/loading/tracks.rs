@@ -6,12 +6,12 @@ use super::{BatchId, LoaderObserver, Stage};
 
 static ASSEMBLE: Name = Name::phase("assemble");
 
-/// Gives every worker a track of its own, `loader N`, and the parts of every batch a phase in the step that will use
-/// it. Where the consumer makes its batches itself, they are phases of its own step.
+/// Gives every worker its own track, `loader N`, and the parts of every batch a phase in the step that will use it. If
+/// the consumer makes its batches itself, they are phases of its own step.
 #[derive(Debug, Clone)]
 pub struct LoaderTracks {
     batches_per_epoch: u64,
-    /// On the session of the thread that made this, or else on the one started last.
+    /// On the session of the thread that made this, else on the one started last.
     opener: Opener,
 }
 

@@ -6,8 +6,8 @@ use super::{Assemble, LoadedBatch, Loader, LoaderError};
 
 static QUEUE_DEPTH: Name = Name::counter("queue depth");
 
-/// The loader's next batch, with the wait for it published as the phase `data wait` and what was ready as the counter
-/// `queue depth`. Without workers there is no wait: the parts of the work are the phases then.
+/// The loader's next batch, with the wait for it published as the phase `data wait` and the number of ready batches as
+/// the counter `queue depth`. Without workers there is no wait: the parts of the work are the phases then.
 ///
 /// # Errors
 /// As [`Loader::next_batch`].

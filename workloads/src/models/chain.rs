@@ -1,11 +1,11 @@
-//! Layers as candle operations whose activations stay in buffers from a workspace: the fused form of GraphSAGE and GAT on
-//! the CPU. As tensors the activations would go through candle's gradient store, which allocates and adds each of them
-//! anew, so between layers only one-element tokens pass.
+//! Layers as candle operations whose activations stay in buffers from a workspace: the fused form of GraphSAGE and GAT
+//! on the CPU. As tensors the activations would go through candle's gradient store, which allocates and adds each of
+//! them again, so between layers only one-element tokens pass.
 //!
-//! candle's custom operations take three tensors, a layer has more: features, two or three weights and a bias. So a layer is
-//! two operations. [`Weights`] takes the weights and gives a token; [`Output`] takes what lies below, that token and the
-//! bias, and computes. Backward, candle comes to the output first: it computes everything and leaves the weights' gradients
-//! for the other to hand over.
+//! candle's custom operations take three tensors, a layer has more: features, two or three weights and a bias. So a
+//! layer is two operations. [`Weights`] takes the weights and gives a token; [`Output`] takes the features or token
+//! from below, the weights' token and the bias, and computes. In the backward pass, candle reaches the output first: it
+//! computes everything and leaves the weights' gradients for the other operation to return.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -37,7 +37,7 @@ pub(super) trait ChainLayer<T: Lanes>: Send + Sync + 'static {
     ) -> Result<LayerGradients<T>>;
 }
 
-/// Gradients that a layer gives.
+/// Gradients that a layer returns.
 pub(super) struct LayerGradients<T> {
     /// Of its input, where it was asked for.
     pub(super) input: Option<Buffer<T>>,
@@ -78,7 +78,7 @@ impl<T: Lanes, L: ChainLayer<T>> Chain<T, L> {
         Ok(Self { x, below: Some(link), workspaces })
     }
 
-    /// What the last layer gave.
+    /// The result of the last layer.
     pub(super) fn finish(self) -> Tensor {
         self.x
     }
@@ -109,12 +109,12 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T: Lanes, L: ChainLayer<T>> Link<T, L> {
-    /// Locks even after a panic: what it guards is then merely incomplete, which [`left`] reports.
+    /// Locks even after a panic: the content is then merely incomplete, which [`left`] reports.
     fn slots(&self) -> MutexGuard<'_, Slots<T>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gradient of the result: what the layer above has left, or for the last layer what candle gives.
+    /// Gradient of the result: left by the layer above, or from candle for the last layer.
     fn upstream(&self, gradient: &Tensor) -> Result<Buffer<T>> {
         if !self.is_last {
             return left(self.slots().result_gradient.take());
@@ -127,7 +127,7 @@ impl<T: Lanes, L: ChainLayer<T>> Link<T, L> {
         Ok(buffer)
     }
 
-    /// From the gradient of the result, leaves those of the weights and gives those of `x` and of the bias.
+    /// From the gradient of the result, leaves those of the weights and returns those of `x` and of the bias.
     fn backward(&self, x: &[T], gradient: Buffer<T>, with_input: bool) -> Result<(Option<Buffer<T>>, Vec<T>)> {
         let mut slots = self.slots();
         let LayerGradients { input, weights, bias } =

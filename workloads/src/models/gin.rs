@@ -49,13 +49,13 @@ impl GinConfig {
     }
 
     /// # Errors
-    /// A size is 0, or the dropout is no probability below 1.
+    /// A size is 0, or the dropout is not a probability below 1.
     fn check(&self) -> Result<()> {
         if [self.in_features, self.hidden, self.classes, self.layers].contains(&0) {
             bail!("gin: features, hidden width, classes and layers must be at least 1: {self:?}");
         }
         if !(0.0..1.0).contains(&self.dropout) {
-            bail!("gin: dropout must be at least 0 and below 1, it is {}", self.dropout);
+            bail!("gin: dropout must be at least 0 and below 1, not {}", self.dropout);
         }
         Ok(())
     }

@@ -25,14 +25,14 @@ pub(super) struct Stack<'a> {
 
 /// A model that is such a stack.
 pub(super) trait LayeredModel {
-    /// What it is called in errors.
+    /// Its name in errors.
     const NAME: &'static str;
     /// One evaluation of a layer of the fused form on the CPU.
     type Fused<T: Lanes>: ChainLayer<T>;
     /// The same on a GPU.
     type OnDevice: cuda::ChainLayer;
 
-    /// What it is made of.
+    /// Its settings.
     fn stack(&self) -> Stack<'_>;
 
     /// Layer `index` of the plain form.

@@ -7,12 +7,12 @@ use candle_nn::VarBuilder;
 
 use crate::graph::Adjacency;
 
-/// What a forward pass is for.
+/// The purpose of a forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
     /// To judge: no dropout.
     Evaluate,
-    /// To learn: dropout with masks that follow from `seed`. Take another seed for every step.
+    /// Training: dropout with masks that follow from `seed`. Use another seed for every step.
     Train {
         /// Where the masks of this step come from.
         seed: u64,
@@ -20,8 +20,8 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// Probability and seed of one of a model's dropouts in this pass, or nothing where it drops nothing. `stream` is
-    /// the number of the dropout, counted over the whole model.
+    /// Probability and seed of one of a model's dropouts in this pass, or `None` if it drops nothing. `stream` is the
+    /// number of the dropout, counted over the whole model.
     #[must_use]
     pub fn dropout(self, probability: f64, stream: usize) -> Option<(f64, u64)> {
         match self {
@@ -35,7 +35,7 @@ impl Pass {
     }
 }
 
-/// A model that gives every node of a graph, or of the last block of a sample, one number a class.
+/// A model that gives every node of a graph, or of the last block of a sample, one number per class.
 pub trait NodeModel: Sized {
     /// Its sizes, its variant, and the form in which it is computed.
     type Config;

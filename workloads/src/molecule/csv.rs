@@ -1,8 +1,8 @@
 //! The PCQM4Mv2 layout: `data.csv` or `data.csv.gz` with the header `idx,smiles,homolumogap`, the gap in eV.
 //!
 //! Rows are read in chunks and their SMILES parsed in parallel; the graphs keep the order of the file. A row whose
-//! SMILES is no molecule is skipped and listed; a row without a gap (the test rows of the original) is counted apart.
-//! Whatever else is wrong with the file ends the reading with the line and what was expected there.
+//! SMILES is not a molecule is skipped and listed; a row without a gap (the test rows of the original) is counted
+//! apart. Any other mistake in the file ends the reading with an error that names the line and what was expected there.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -19,7 +19,7 @@ use crate::graph::Graph;
 /// The columns, in order.
 const HEADER: [&str; 3] = ["idx", "smiles", "homolumogap"];
 
-/// Rows parsed at once: enough to share out, few enough for a smooth progress bar.
+/// Rows parsed at once: enough to parallelise, few enough for a smooth progress bar.
 const CHUNK_ROWS: usize = 1024;
 
 /// Longest line that is read. A file without line ends must not fill the memory.
@@ -33,13 +33,13 @@ const DESCRIBED_ROWS: usize = 100;
 pub struct MoleculeSet {
     /// One graph per molecule, in the order of the source, `y` in eV.
     pub graphs: Vec<Graph>,
-    /// The first rows whose SMILES is no molecule.
+    /// The first rows whose SMILES is not a molecule.
     pub skipped: Vec<SkippedRow>,
     /// All of them.
     pub skipped_rows: u64,
     /// Rows without a gap.
     pub rows_without_gap: u64,
-    /// Where the molecules come from, for people.
+    /// The origin of the molecules, for people.
     pub source: String,
 }
 
@@ -61,10 +61,10 @@ pub enum MoleculeError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is damaged, or reading failed: a cut or corrupt archive, for one.
+    /// The file is damaged, or reading failed, for example on a truncated archive.
     #[error("{}, after line {line}: the rest cannot be read (is the file complete?)", path.display())]
     Read {
         /// The file.
@@ -89,26 +89,26 @@ pub enum MoleculeError {
         path: PathBuf,
         /// Line in the file, from 1.
         line: u64,
-        /// What was expected and found.
+        /// What was expected, and what was found.
         problem: String,
     },
     /// Not one usable row.
     #[error(
-        "{} has no molecule to train on: {skipped} rows are no molecules, {without_gap} have no gap",
+        "{} has no molecule to train on: {skipped} rows are not molecules, {without_gap} have no gap",
         path.display()
     )]
     Empty {
         /// The file.
         path: PathBuf,
-        /// Rows whose SMILES is no molecule.
+        /// Rows whose SMILES is not a molecule.
         skipped: u64,
         /// Rows without a gap.
         without_gap: u64,
     },
 }
 
-/// Reads the molecules of `path`, at most the first `limit` that are usable, packed or not (found out from the content).
-/// `progress` is told now and then how many rows are done.
+/// Reads the molecules of `path`, at most the first `limit` that are usable, packed or not (detected from the content).
+/// `progress` is called from time to time with the number of rows done.
 ///
 /// # Errors
 /// See [`MoleculeError`].
@@ -134,7 +134,7 @@ pub fn read(path: &Path, limit: Option<usize>, progress: &mut dyn FnMut(u64)) ->
     Ok(set)
 }
 
-/// Parses a chunk on all cores and appends what came out, in order.
+/// Parses a chunk on all cores and appends the results, in order.
 fn parse_into(set: &mut MoleculeSet, chunk: &[Row]) {
     let parsed: Vec<_> = chunk.par_iter().map(|row| from_smiles(&row.smiles, row.gap_ev)).collect();
     for (row, graph) in chunk.iter().zip(parsed) {
@@ -191,7 +191,7 @@ impl Rows {
         Err(MoleculeError::Header { path: self.path.clone(), found })
     }
 
-    /// Up to `wanted` rows with a gap, and how many without one lay between them.
+    /// Up to `wanted` rows with a gap, and how many without one were between them.
     fn chunk(&mut self, wanted: usize) -> Result<(Vec<Row>, u64), MoleculeError> {
         let mut rows = Vec::with_capacity(wanted);
         let mut without_gap = 0;
@@ -275,7 +275,7 @@ impl<R: Read> Read for BoundedLines<R> {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, message));
                 }
             }
-            // Nothing but carriage returns is not the end of the file.
+            // A chunk of only carriage returns is not the end of the file.
             if kept > 0 || count == 0 {
                 return Ok(kept);
             }
@@ -383,9 +383,9 @@ mod tests {
             (format!("{header}0,C,1\n1,C\n"), "FILE, line 3: expected 3 fields (idx,smiles,homolumogap), found 2"),
             (
                 format!("{header}0,C,\n1,Q,2\n"),
-                "FILE has no molecule to train on: 1 rows are no molecules, 1 have no gap",
+                "FILE has no molecule to train on: 1 rows are not molecules, 1 have no gap",
             ),
-            (header.into(), "FILE has no molecule to train on: 0 rows are no molecules, 0 have no gap"),
+            (header.into(), "FILE has no molecule to train on: 0 rows are not molecules, 0 have no gap"),
         ];
         for (content, message) in wrong {
             assert_eq!(failure(content), message);

@@ -29,7 +29,7 @@ pub(super) fn graph_of(structure: &Structure, y: f32) -> Graph {
     Graph { nodes, features, edges, y }
 }
 
-/// What has to be found out about the whole molecule before its atoms can be described.
+/// Properties of the whole molecule that its atoms' descriptions need.
 struct Perceived {
     radicals: Vec<i32>,
     conjugated: Vec<bool>,

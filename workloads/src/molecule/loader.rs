@@ -8,7 +8,7 @@ use crate::loading::{self, Assemble, BatchId, LoaderObserver, Stage};
 /// A loader of graphs.
 pub type Loader = loading::Loader<GraphBatches>;
 
-/// Puts graphs together. Cheap to clone: the graphs are shared.
+/// Joins graphs. Cheap to clone: the graphs are shared.
 #[derive(Debug, Clone)]
 pub struct GraphBatches {
     graphs: Arc<[Graph]>,
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::loading::LoaderSettings;
 
-    /// Graphs that tell themselves apart by target and size.
+    /// Graphs that differ in target and size.
     fn graphs(count: usize) -> Vec<Graph> {
         let graph = |index: usize| {
             let nodes = 1 + index % 5;

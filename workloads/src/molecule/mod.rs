@@ -1,7 +1,7 @@
 //! Molecules as graphs: readers, a generator and a batch loader.
 //!
 //! [`from_smiles`] turns one SMILES text into a [`crate::graph::Graph`], [`read`] a whole file of them in PCQM4Mv2's
-//! layout; [`generate`] makes molecules up where there is no file. A [`Loader`] delivers graphs in shuffled batches.
+//! layout; [`generate`] makes up molecules if there is no file. A [`Loader`] delivers graphs in shuffled batches.
 
 mod cleanup;
 mod csv;

@@ -24,7 +24,7 @@ use crate::graph::Graph;
 /// bound keeps a damaged file from costing minutes in ring perception.
 pub const LONGEST_SMILES_BYTES: usize = 4096;
 
-/// Why a SMILES text is no molecule.
+/// Why a SMILES text is not a molecule.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SmilesError {
@@ -32,7 +32,7 @@ pub enum SmilesError {
     #[error("the SMILES is empty")]
     Empty,
     /// Longer than [`LONGEST_SMILES_BYTES`].
-    #[error("the SMILES has {bytes} bytes, more than the {LONGEST_SMILES_BYTES} that are read")]
+    #[error("the SMILES has {bytes} bytes; at most {LONGEST_SMILES_BYTES} are read")]
     TooLong {
         /// Length found.
         bytes: usize,
@@ -106,8 +106,8 @@ fn localised(parsed: &Smiles) -> Result<Structure, SmilesError> {
     Ok(Structure::new(atoms, bonds))
 }
 
-/// Single and double bonds in place of aromatic ones. `None` where the molecule stands as written: no atom of it can
-/// take a double bond within the ring (isocyanuric acid as `c1(=O)[nH]c(=O)[nH]c(=O)[nH]1`), so all are single.
+/// Single and double bonds in place of aromatic ones. `None` if the molecule stays as written: no atom of it can take a
+/// double bond within the ring (isocyanuric acid as `c1(=O)[nH]c(=O)[nH]c(=O)[nH]1`), so all are single.
 fn kekule_form(parsed: &Smiles) -> Result<Option<Smiles>, SmilesError> {
     match parsed.kekulize() {
         Ok(kekulised) => Ok(Some(kekulised)),
@@ -137,8 +137,8 @@ fn order_of(bond: ParsedBond) -> u8 {
     }
 }
 
-/// Index of the mark in RDKit's chirality list; 0 where the atom is no stereo centre after all, as RDKit removes such
-/// marks.
+/// Index of the mark in RDKit's chirality list; 0 where the atom is not a stereo centre after all, as RDKit removes
+/// such marks.
 fn chirality_of(parsed: &Smiles, index: usize, mark: Chirality) -> u8 {
     match mark {
         Chirality::At | Chirality::AtAt | Chirality::TH(_) => {

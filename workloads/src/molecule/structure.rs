@@ -107,8 +107,8 @@ impl Structure {
         self.bond_valence(atom) + i32::from(self.atoms[atom].hydrogens)
     }
 
-    /// Which bonds lie on a ring: those that are no bridge. One depth-first search (Tarjan's low links) with its
-    /// own stack, so that a long chain costs no call depth.
+    /// Which bonds are on a ring: those that are not bridges. One depth-first search (Tarjan's low links) with its own
+    /// stack, so that a long chain costs no call depth.
     pub(super) fn ring_bonds(&self) -> Vec<bool> {
         let mut search = BridgeSearch::new(self);
         for atom in 0..self.atoms.len() {

@@ -242,12 +242,12 @@ impl Features {
     }
 }
 
-/// Which nodes are trained on, chosen by and judged by; the rest only lends its features and edges.
+/// The training, validation and test nodes; the others only contribute features and edges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Split {
     /// Nodes with a training label.
     pub train: Vec<u32>,
-    /// Nodes to choose the best epoch by.
+    /// Nodes for choosing the best epoch.
     pub validation: Vec<u32>,
     /// Nodes to judge by.
     pub test: Vec<u32>,

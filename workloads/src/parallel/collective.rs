@@ -4,8 +4,8 @@ use candle_core::Tensor;
 
 use super::{CollectiveError, SyncError};
 
-/// A rank's way to the others of its group. Every rank makes the same calls in the same order; [`send`](Self::send) and
-/// [`receive`](Self::receive) are between two of them.
+/// A rank's connection to the others of its group. Every rank makes the same calls in the same order;
+/// [`send`](Self::send) and [`receive`](Self::receive) are between two of them.
 pub trait Collective: Send + Sync {
     /// This rank, from 0.
     fn rank(&self) -> usize;
@@ -16,7 +16,7 @@ pub trait Collective: Send + Sync {
     /// What carries the data, such as `threads`.
     fn engine(&self) -> &'static str;
 
-    /// Waits until every rank is here.
+    /// Waits until every rank has made this call.
     ///
     /// # Errors
     /// A rank is gone, or makes another call.
@@ -40,7 +40,7 @@ pub trait Collective: Send + Sync {
     /// As [`barrier`](Self::barrier).
     fn gather(&self, value: f64) -> Result<Vec<f64>, CollectiveError>;
 
-    /// Hands `values` to rank `to`. Does not wait until they are received.
+    /// Sends `values` to rank `to`. Does not wait until they are received.
     ///
     /// # Errors
     /// The rank is gone.
@@ -59,11 +59,11 @@ pub trait Collective: Send + Sync {
     /// As [`barrier`](Self::barrier).
     fn split(&self, color: usize) -> Result<Box<dyn Collective>, CollectiveError>;
 
-    /// This rank will make no further call, for this reason, such as `has failed`: whoever waits for anybody, in this group
-    /// or in those split from it, now or later, gets an error that says so, where the engine can tell them.
+    /// This rank will make no further call, for this reason, such as `has failed`: any rank that waits for another, in
+    /// this group or in those split from it, now or later, gets an error that says so, if the engine can deliver it.
     fn leave(&self, reason: &str);
 
-    /// The way past the host, for an engine that has one: tensors of the ranks' devices, joined where they lie.
+    /// The collective of an engine that joins devices directly: tensors of the ranks' devices, joined in place.
     fn on_device(&self) -> Option<&dyn OnDevice> {
         None
     }
@@ -72,10 +72,11 @@ pub trait Collective: Send + Sync {
 /// What ranks do with contiguous f32 tensors in the memory of their own devices. The work is put on the device's stream, and
 /// the host does not wait for it. As with [`Collective`], every rank makes the same calls in the same order.
 pub trait OnDevice: Send + Sync {
-    /// Replaces the values of a tensor by their mean over the ranks, in its own memory: whoever shares that sees the mean.
+    /// Replaces the values of a tensor by their mean over the ranks, in its own memory: every sharer of that memory
+    /// sees the mean.
     ///
     /// # Errors
-    /// A rank is gone, what carries the data fails, or the tensor is not such a one.
+    /// A rank is gone, the engine fails, or the tensor is of another kind.
     fn mean(&self, values: &Tensor) -> Result<(), SyncError>;
 
     /// Replaces the values of a tensor by those of rank `root`, in its own memory.

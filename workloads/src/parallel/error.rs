@@ -1,8 +1,8 @@
-//! What ends the work of several ranks.
+//! Errors that end the work of several ranks.
 
 use thiserror::Error;
 
-/// Why ranks cannot go on together.
+/// Why ranks cannot continue together.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CollectiveError {
@@ -14,7 +14,7 @@ pub enum CollectiveError {
         /// What became of it.
         reason: String,
     },
-    /// Two ranks do not do the same.
+    /// Two ranks make different calls.
     #[error(
         "the ranks are out of step: rank {rank} calls {call}, rank {other} {other_call}; do they run with the same settings?"
     )]
@@ -28,18 +28,18 @@ pub enum CollectiveError {
         /// Its call.
         other_call: String,
     },
-    /// A rank was started in another way than the others.
-    #[error("rank {rank} was started with other settings than rank 0: here {what}; start all ranks alike")]
+    /// A rank was started with different settings than the others.
+    #[error("rank {rank} was started with different settings than rank 0: here {what}; start all ranks alike")]
     OtherSettings {
         /// The rank.
         rank: usize,
         /// The settings, its own first.
         what: String,
     },
-    /// Every rank needs a GPU of its own, and there are fewer.
+    /// There are fewer GPUs than ranks, and each rank needs its own.
     #[error(
-        "{ranks} ranks need {ranks} GPUs, and the driver finds {gpus} from cuda:{first} on: start fewer ranks, or leave --engine \
-         nccl out, without which ranks share a GPU"
+        "{ranks} ranks need {ranks} GPUs, but the driver finds {gpus} from cuda:{first}: start fewer ranks, or remove \
+         --engine nccl so that ranks share a GPU"
     )]
     TooFewGpus {
         /// Ranks on this machine.
@@ -49,12 +49,12 @@ pub enum CollectiveError {
         /// The number of the first of these.
         first: usize,
     },
-    /// What carries the data failed.
+    /// The engine failed.
     #[error("{engine} failed: {message}")]
     Engine {
         /// What carries the data.
         engine: &'static str,
-        /// What it said.
+        /// Its message.
         message: String,
     },
 }
@@ -63,7 +63,7 @@ pub enum CollectiveError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SyncError {
-    /// The ranks cannot go on together.
+    /// The ranks cannot continue together.
     #[error(transparent)]
     Ranks(#[from] CollectiveError),
     /// A gradient cannot be read or written.

@@ -8,7 +8,7 @@ use super::{Collective, OnDevice, SyncError};
 use crate::kernels::host_slice;
 use crate::models::Parameter;
 
-/// Until the slowest rank is here.
+/// Until the slowest rank arrives.
 static WAIT: Name = Name::span("wait");
 /// Moving and adding up.
 static REDUCE: Name = Name::span("reduce");
@@ -50,9 +50,10 @@ impl GradientSync {
         Ok(())
     }
 
-    /// Replaces every gradient by its mean over the ranks, as the phase `all-reduce`, in which `wait` and `reduce` are
-    /// told apart. Where the engine joins devices, `wait` is until the slowest rank's host is here, and `reduce` is handing over:
-    /// the device waits and moves later, within its own time of the phase. A parameter without a gradient counts as one of zeros, on all ranks or none.
+    /// Replaces every gradient by its mean over the ranks, as the phase `all-reduce`, which is split into `wait` and
+    /// `reduce`. If the engine joins devices, `wait` lasts until the slowest rank's host arrives, and `reduce` is the
+    /// submission: the device waits and moves later, within its own time of the phase. A parameter without a gradient
+    /// counts as one of zeros, on all ranks or none.
     ///
     /// # Errors
     /// A rank is gone or has other parameters, or a gradient is not f32.
@@ -111,7 +112,7 @@ impl GradientSync {
     }
 }
 
-/// The means of a bucket's gradients, in memory of the device that is copied together once and is theirs from then on.
+/// The means of a bucket's gradients, in device memory that they are copied into once and then stay in.
 fn mean_of_bucket(members: &[Parameter], gradients: &mut GradStore, devices: &dyn OnDevice) -> Result<(), SyncError> {
     let bucket = joined(members, gradients)?;
     devices.mean(&bucket)?;
@@ -125,7 +126,7 @@ fn mean_of_bucket(members: &[Parameter], gradients: &mut GradStore, devices: &dy
     Ok(())
 }
 
-/// The gradients one after the other, in memory that nothing else has.
+/// The gradients one after the other, in memory that nothing else uses.
 fn joined(members: &[Parameter], gradients: &GradStore) -> candle_core::Result<Tensor> {
     let flat = |Parameter { var, .. }: &Parameter| match gradients.get(var) {
         Some(gradient) => gradient.detach().flatten_all(),
@@ -150,7 +151,7 @@ fn append(bucket: &mut Vec<f32>, parameter: &Parameter, gradients: &GradStore) -
     Ok(())
 }
 
-/// `sums * share` in the place of a gradient, in its own memory where it is on the host.
+/// `sums * share` in place of a gradient, in its own memory where it is on the host.
 fn write(gradient: Tensor, sums: &[f32], share: f32) -> candle_core::Result<Tensor> {
     if gradient.device().is_cpu() && gradient.is_contiguous() {
         gradient.inplace_op1(&Overwrite { sums, share })?;

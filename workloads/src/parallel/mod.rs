@@ -1,4 +1,4 @@
-//! What the ranks of a training do together: the calls they share ([`Collective`]), what carries these (threads, MPI or
+//! The common work of ranks: the calls they share ([`Collective`]), the engines that carry these (threads, MPI or
 //! NCCL), gradients that become one ([`GradientSync`]), and models cut into the stages of a [`pipeline`].
 
 mod collective;

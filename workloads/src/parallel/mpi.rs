@@ -1,7 +1,7 @@
 //! Ranks as processes that MPI starts and connects, on one machine or many.
 //!
-//! MPI's own error handler ends all processes where a call fails, and names the rank. A process that ends with an error does
-//! not say goodbye to MPI, whereupon the launcher ends the others.
+//! MPI's own error handler ends all processes if a call fails, and names the rank. A process that ends with an error
+//! does not finalize MPI, so the launcher ends the others.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use mpi::{Threading, initialize_with_threading};
 
 use super::{Collective, CollectiveError};
 
-/// What is sent waits here until it is received: a send must not wait.
+/// Sent values wait here until they are received: a send must not wait.
 const SEND_BUFFER_BYTES: usize = 256 << 20;
 
 /// The connection, from [`join`] until [`part`].
@@ -22,7 +22,7 @@ static UNIVERSE: Mutex<Option<Universe>> = Mutex::new(None);
 /// This process's membership in a group of processes.
 pub struct MpiRank {
     group: SimpleCommunicator,
-    /// Sums come here first: MPI reads and writes apart.
+    /// Sums go here first: MPI reads and writes separate memory.
     sums: Mutex<Vec<f32>>,
 }
 
@@ -35,13 +35,13 @@ unsafe impl Sync for MpiRank {}
 /// Connects this process with the others that the launcher started. Once in a process.
 ///
 /// # Errors
-/// MPI is running already, or does not let threads call it.
+/// MPI is already running, or does not support threads.
 pub fn join() -> Result<MpiRank, CollectiveError> {
     let failed = |message: &str| CollectiveError::Engine { engine: "MPI", message: message.to_owned() };
     let (mut universe, threading) =
         initialize_with_threading(Threading::Multiple).ok_or_else(|| failed("it was started twice"))?;
     if threading < Threading::Multiple {
-        return Err(failed("this installation does not let several threads call it (MPI_THREAD_MULTIPLE)"));
+        return Err(failed("this installation does not support calls from several threads (MPI_THREAD_MULTIPLE)"));
     }
     universe.set_buffer_size(SEND_BUFFER_BYTES);
     let group = universe.world();
@@ -49,7 +49,7 @@ pub fn join() -> Result<MpiRank, CollectiveError> {
     Ok(MpiRank { group, sums: Mutex::default() })
 }
 
-/// Says goodbye to the others, once all are done in good order. Waits for them.
+/// Finalizes MPI after all ranks have ended normally. Waits for them.
 pub fn part() {
     drop(UNIVERSE.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
@@ -110,10 +110,13 @@ impl Collective for MpiRank {
 
     fn split(&self, color: usize) -> Result<Box<dyn Collective>, CollectiveError> {
         let part = self.group.split_by_color(Color::with_value(Self::number(color)));
-        let none = || CollectiveError::Engine { engine: "MPI", message: "it made no group of these ranks".to_owned() };
+        let none = || CollectiveError::Engine {
+            engine: "MPI",
+            message: "it could not form a group of these ranks".to_owned(),
+        };
         Ok(Box::new(Self { group: part.ok_or_else(none)?, sums: Mutex::default() }))
     }
 
-    /// The launcher tells the others once this process has ended.
+    /// The launcher ends the others once this process has ended.
     fn leave(&self, _reason: &str) {}
 }

@@ -29,15 +29,15 @@ pub enum NodeBatchError {
     #[error(transparent)]
     Features(#[from] FeatureError),
     /// Not one label for each node.
-    #[error("the graph has {nodes} nodes, but there are labels of {labels}")]
+    #[error("the graph has {nodes} nodes, but {labels} labels")]
     Labels {
         /// Number of labels.
         labels: usize,
         /// Nodes of the graph.
         nodes: usize,
     },
-    /// A node to learn from has a class that there is not.
-    #[error("node {node} is of class {class}, but there are only {classes} classes (numbered from 0)")]
+    /// A training node has a class that does not exist.
+    #[error("node {node} has class {class}, but there are only {classes} classes (numbered from 0)")]
     Class {
         /// The node.
         node: u32,
@@ -47,26 +47,26 @@ pub enum NodeBatchError {
         classes: usize,
     },
     /// The sampled features were refused.
-    #[error("the sampled features make no matrix: {0}")]
+    #[error("the sampled features do not form a matrix: {0}")]
     Entries(candle_core::Error),
     /// The sampled edges were refused.
-    #[error("the sampled edges make no adjacency: {0}")]
+    #[error("the sampled edges do not form an adjacency: {0}")]
     Adjacency(candle_core::Error),
 }
 
-/// Seeds with all that a model needs to classify them.
+/// Seeds with everything a model needs to classify them.
 #[derive(Debug, Default)]
 pub struct NodeBatch {
     /// The nodes, as numbered in the graph, the seeds first.
     pub nodes: Vec<u32>,
-    /// Number of seeds: the first rows of what the last layer computes are theirs.
+    /// Number of seeds: the first rows of the last layer's result are theirs.
     pub seeds: usize,
     /// The sampled edges, the outermost hop first; see [`Sample::layers`]. A model takes them by
     /// [`adjacency`](Self::adjacency).
     pub layers: Vec<Arc<Adjacency>>,
     /// Node features, `[nodes, width]`, row-major.
     pub features: Vec<f32>,
-    /// The features in the place of [`features`](Self::features), see [`NodeBatches::without_zeros`].
+    /// The features instead of [`features`](Self::features), see [`NodeBatches::without_zeros`].
     pub sparse_features: Option<SparseMatrix>,
     /// Features per node.
     pub width: usize,
@@ -90,16 +90,16 @@ impl NodeBatch {
         self.layers.iter().map(|layer| layer.edges()).sum()
     }
 
-    /// The features as a tensor on the CPU, `[nodes, width]`, without a copy; the batch has none from then on.
+    /// The features as a tensor on the CPU, `[nodes, width]`, without a copy; the batch then has none.
     ///
     /// # Errors
-    /// They were taken already.
+    /// They were already taken.
     pub fn take_features(&mut self) -> candle_core::Result<Tensor> {
         Tensor::from_vec(std::mem::take(&mut self.features), (self.nodes.len(), self.width), &Device::Cpu)
     }
 
-    /// Gives the memory of [`take_features`](Self::take_features) back for a later batch, once the step is done. It is
-    /// no error not to: later batches then take fresh memory, which is slow.
+    /// Returns the memory of [`take_features`](Self::take_features) for a later batch, once the step is done. If it is
+    /// not returned, later batches take fresh memory, which is slow.
     ///
     /// # Errors
     /// The tensor is not one of f32 on the CPU. Clones of it are empty afterwards and must not be used.
@@ -121,7 +121,7 @@ impl InplaceOp1 for TakeMemory<'_> {
 
     fn cpu_fwd(&self, storage: &mut CpuStorage, _: &Layout) -> candle_core::Result<()> {
         let CpuStorage::F32(values) = storage else {
-            candle_core::bail!("the features of a batch are f32; this tensor is of another type");
+            candle_core::bail!("the features of a batch are f32; this tensor has another type");
         };
         if let Ok(mut memory) = self.0.lock() {
             *memory = std::mem::take(values);
@@ -130,7 +130,7 @@ impl InplaceOp1 for TakeMemory<'_> {
     }
 }
 
-/// Makes batches of the nodes to learn from or to judge by. Clones share the data.
+/// Makes batches of training or test nodes. Clones share the data.
 #[derive(Debug, Clone)]
 pub struct NodeBatches {
     targets: Arc<[u32]>,
@@ -149,8 +149,8 @@ impl NodeBatches {
     /// Batches of `targets`, nodes of `dataset` such as its training split.
     ///
     /// # Errors
-    /// A fan-out of 0 or none, a target that is no node, named twice or of no class, or features or labels that are not
-    /// one for each node.
+    /// A fan-out of 0 or none, a target that is not a node, is listed twice or has no class, or features or labels that
+    /// are not one per node.
     pub fn new(dataset: &NodeDataset, targets: &[u32], settings: SamplerSettings) -> Result<Self, NodeBatchError> {
         let nodes = dataset.graph.nodes();
         check_features(&dataset.features, nodes)?;
@@ -177,21 +177,21 @@ impl NodeBatches {
         })
     }
 
-    /// Where the features are held without their zeros, the batches have them without too.
+    /// If the features are held without their zeros, the batches have them without, too.
     #[must_use]
     pub fn without_zeros(mut self) -> Self {
         self.without_zeros = matches!(*self.features, Features::Sparse { .. });
         self
     }
 
-    /// The batches have no features: who takes them has those of all nodes.
+    /// The batches have no features: the consumer has those of all nodes.
     #[must_use]
     pub fn without_features(mut self) -> Self {
         self.without_features = true;
         self
     }
 
-    /// The edges are put together as a GPU takes them.
+    /// The edges are prepared as a GPU takes them.
     #[must_use]
     pub fn for_gpu(mut self) -> Self {
         self.for_gpu = true;

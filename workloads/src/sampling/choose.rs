@@ -10,8 +10,8 @@ use crate::nodes::Csr;
 /// Most edges a node that are checked against each other; beyond, they are marked in a set.
 const COMPARED: usize = 32;
 
-/// Nodes that are worked on together, so that what is checked for one is checked for all by vector instructions, and
-/// their edges are under way from memory while the next nodes are worked on: that is where the time goes.
+/// Nodes that are worked on together, so that vector instructions check all of them at once, and their edges are
+/// fetched from memory while the next nodes are worked on: that is where the time goes.
 const LANES: usize = 16;
 
 /// How the edges of a hop are chosen.
@@ -170,7 +170,7 @@ impl NodeLanes {
     }
 }
 
-/// Asks for a value ahead of time. A hint: where the CPU has none, or there is no such value, nothing happens.
+/// Prefetches a value. A hint: without CPU support, or if there is no such value, nothing happens.
 #[inline(always)]
 fn prefetch(values: &[u32], index: usize) {
     #[cfg(target_arch = "x86_64")]

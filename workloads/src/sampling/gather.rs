@@ -5,8 +5,8 @@ use thiserror::Error;
 use crate::kernels::{SparseMatrix, even_ranges, run_tasks, split_rows};
 use crate::nodes::Features;
 
-/// Makes `out` the features of `nodes`, `[nodes.len(), width]`, row after row, whatever the form the features are held
-/// in. The memory of `out` is used again. With `use_all_threads` the rows are divided among the threads of the current
+/// Fills `out` with the features of `nodes`, `[nodes.len(), width]`, row after row, whatever form the features are held
+/// in. The memory of `out` is reused. With `use_all_threads` the rows are divided among the threads of the current
 /// rayon pool.
 ///
 /// # Panics
@@ -17,7 +17,7 @@ pub fn gather_features(features: &Features, nodes: &[u32], out: &mut Vec<f32>, u
     if use_all_threads { gather_into(features, nodes, out) } else { gather_rows(features, nodes, out) }
 }
 
-/// The same into memory that is there, `[nodes.len(), width]`, with all threads of the current rayon pool.
+/// The same into existing memory, `[nodes.len(), width]`, with all threads of the current rayon pool.
 pub(crate) fn gather_into(features: &Features, nodes: &[u32], out: &mut [f32]) {
     let ranges = even_ranges(nodes.len());
     let parts = split_rows(out, &ranges, features.width());
@@ -49,7 +49,7 @@ pub fn gather_without_zeros(features: &Features, nodes: &[u32]) -> candle_core::
 #[non_exhaustive]
 pub enum FeatureError {
     /// Not one row for each node.
-    #[error("the graph has {nodes} nodes, but there are features of {rows}")]
+    #[error("the graph has {nodes} nodes, but features for {rows}")]
     Rows {
         /// Rows of features.
         rows: usize,
@@ -62,7 +62,7 @@ pub enum FeatureError {
         /// Entries of the features.
         entries: usize,
     },
-    /// An entry lies beside the row.
+    /// An entry is outside the row.
     #[error("node {node} has a feature in column {column}, but there are only {width} (numbered from 0)")]
     Column {
         /// The node.
@@ -109,7 +109,7 @@ fn check_sparse(row_start: &[u32], column: &[u32], value: &[f32], width: usize) 
     }
 }
 
-/// A little more room than is asked for, so that the next, slightly larger batch fits as well.
+/// A little more room than requested, so that the next, slightly larger batch also fits.
 fn resize(out: &mut Vec<f32>, length: usize) {
     if out.capacity() < length {
         *out = Vec::with_capacity(length + length / 8);
@@ -119,7 +119,7 @@ fn resize(out: &mut Vec<f32>, length: usize) {
 
 fn gather_rows(features: &Features, nodes: &[u32], out: &mut [f32]) {
     match features {
-        // A row of no values is no chunk.
+        // Rows without values have no chunks.
         Features::Dense { width: 0, .. } | Features::Sparse { width: 0, .. } => {}
         Features::Dense { values, width } => {
             for (row, &node) in out.chunks_exact_mut(*width).zip(nodes) {

@@ -1,10 +1,10 @@
 //! The numbering of a sample: which nodes of the graph it has reached, in the order in which it did.
 
-/// Numbers nodes in the order in which they appear. A direct map, so that looking up a node is one access; beginning
-/// anew forgets everything without touching the map.
+/// Numbers nodes in the order in which they appear. A direct map, so that looking up a node is one access; starting
+/// again forgets everything without touching the map.
 #[derive(Debug, Clone)]
 pub(super) struct LocalIds {
-    /// By node: `base` plus its number, or less than `base` where it has none.
+    /// By node: `base` plus its number, or less than `base` if it has none.
     entry: Vec<u32>,
     base: u32,
     /// The nodes by number, `count` of them; one place more than the graph has nodes.
@@ -18,7 +18,8 @@ impl LocalIds {
         Self { entry: vec![0; nodes], base: 1, nodes: vec![0; nodes + 1], count: 0 }
     }
 
-    /// Forgets all numbers and gives `seeds` the first ones. Fails with the first seed that is no node or came before.
+    /// Forgets all numbers and gives `seeds` the first ones. Fails with the first seed that is not a node or came
+    /// before.
     pub fn begin(&mut self, seeds: &[u32]) -> Result<(), BadSeed> {
         self.forget();
         for &node in seeds {
@@ -54,7 +55,7 @@ impl LocalIds {
     /// node is new: that is about as likely as not, and a wrong guess would cost more than all the rest.
     ///
     /// # Panics
-    /// If a node is none of the graph.
+    /// If a node is not in the graph.
     pub fn number(&mut self, nodes: &mut [u32]) {
         let (base, mut count) = (self.base, self.count);
         for slot in nodes {

@@ -1,4 +1,4 @@
-//! Neighbour sampling: what a mini-batch of seed nodes needs of a large graph, and the batches made of it.
+//! Neighbour sampling: the part of a large graph that a mini-batch of seed nodes needs, and the batches made of it.
 //!
 //! [`NeighbourSampler`] draws the neighbourhood, [`gather_features`] copies the features of the nodes reached, and
 //! [`NodeBatches`] does both and more for a [`crate::loading::Loader`].

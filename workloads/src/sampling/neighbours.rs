@@ -16,9 +16,9 @@ use crate::nodes::Csr;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, ValueEnum)]
 pub enum SampleForm {
     /// One graph of all nodes reached, on which every layer runs (PyG's `NeighborLoader`): a hop samples for the nodes
-    /// that the hop before reached first.
+    /// that the previous hop reached first.
     Subgraph,
-    /// One block a layer (DGL's `NeighborSampler`): a hop samples anew for all nodes reached so far, and a layer
+    /// One block per layer (DGL's `NeighborSampler`): a hop samples again for all nodes reached so far, and a layer
     /// computes only what the layer after it reads.
     #[default]
     Blocks,
@@ -51,16 +51,16 @@ impl Default for SamplerSettings {
 #[non_exhaustive]
 pub enum SampleError {
     /// No hops at all.
-    #[error("no fan-outs were given; give one for each layer, such as 10,10,10")]
+    #[error("no fan-outs given; give one per layer, such as 10,10,10")]
     NoFanouts,
     /// A hop that keeps no neighbours.
-    #[error("the fan-out of hop {hop} is 0, so that no node would have neighbours; give at least 1, or fewer hops")]
+    #[error("the fan-out of hop {hop} is 0, so no node would have neighbours; use at least 1, or fewer hops")]
     ZeroFanout {
         /// The hop, from 1.
         hop: usize,
     },
-    /// A seed is no node.
-    #[error("node {node} is to be sampled for, but there are only {nodes} nodes (numbered from 0)")]
+    /// A seed is not a node.
+    #[error("node {node} is a seed, but there are only {nodes} nodes (numbered from 0)")]
     SeedOutOfRange {
         /// The seed.
         node: u32,
@@ -68,7 +68,7 @@ pub enum SampleError {
         nodes: usize,
     },
     /// A seed is given twice.
-    #[error("node {node} is twice among the nodes to sample for; name each once")]
+    #[error("node {node} is listed twice as a seed; list each seed once")]
     DuplicateSeed {
         /// The seed.
         node: u32,
@@ -126,10 +126,10 @@ impl Sample {
     }
 }
 
-/// Samples in-neighbours uniformly and without replacement. What is drawn depends on the settings, the batch and its
-/// seeds alone. A duplicate edge is two edges, each of which can be chosen.
+/// Samples in-neighbours uniformly and without replacement. The sample depends only on the settings, the batch and its
+/// seeds. A duplicate edge is two edges, each of which can be chosen.
 ///
-/// Clones share the graph; each has 8 bytes a node of its own to work in.
+/// Clones share the graph; each has its own 8 bytes per node to work in.
 #[derive(Debug, Clone)]
 pub struct NeighbourSampler {
     graph: Arc<Csr>,
@@ -166,10 +166,10 @@ impl NeighbourSampler {
         &self.settings
     }
 
-    /// Samples for `seeds`, into `out`, whose memory is used again.
+    /// Samples for `seeds`, into `out`, whose memory is reused.
     ///
     /// # Errors
-    /// A seed is no node or given twice, or there are more than `u32::MAX` edges; `out` then holds anything.
+    /// A seed is not a node or given twice, or there are more than `u32::MAX` edges; `out` then holds anything.
     pub fn sample(&mut self, seeds: &[u32], batch: BatchId, out: &mut Sample) -> Result<(), SampleError> {
         self.check_seeds(seeds)?;
         match self.settings.form {
@@ -253,7 +253,7 @@ fn append_rows(choice: &Choice<'_>, targets: &[u32], edges: &mut SampledEdges) -
     edges.row_start.reserve(targets.len());
     for &node in targets {
         end += choice.chosen(node);
-        // Truncated starts are never seen: the sum is checked before anyone looks.
+        // Truncated starts are never seen: the sum is checked before they are read.
         edges.row_start.push(end as u32);
     }
     if end > u32::MAX as usize {

@@ -1,4 +1,4 @@
-//! Random numbers by position: number `i` of a sequence can be had without the ones before it, so that what is drawn
+//! Random numbers by position: number `i` of a sequence is available without the ones before it, so that what is drawn
 //! for an edge depends neither on the number of threads nor on the order in which they work.
 
 use crate::loading::BatchId;

@@ -1,19 +1,19 @@
-//! Values of a batch that go to a GPU ahead of their use: into page-locked memory when the batch is there, and from it on a
-//! stream of their own while the device computes with the batch before.
+//! Values of a batch that go to a GPU before they are used: into page-locked memory when the batch is ready, and from
+//! there on their own stream while the device computes with the previous batch.
 
 use candle_core::{Device, Result, Tensor};
 use gnntop_probe::{phase, span};
 
 use crate::cuda::{PinnedCopies, Ring};
 
-/// Buffers on the way to a device: one in use, one that is filled.
+/// Buffers on the way to a device: one in use, one being filled.
 const BUFFERS: usize = 2;
 
-/// The way of a training's batches to a GPU.
+/// Sends a run's batches to a GPU.
 pub(crate) struct CopiesAhead(Box<Ring<PinnedCopies>>);
 
 impl CopiesAhead {
-    /// The way to `device`, where it is a GPU.
+    /// Sends to `device`; `None` if it is not a GPU.
     ///
     /// # Errors
     /// The device refuses.
@@ -24,17 +24,16 @@ impl CopiesAhead {
         Ok(Some(Self(Box::new(Ring::new(PinnedCopies::new(device)?, BUFFERS)))))
     }
 
-    /// Has `write` put so many values of a batch on their way, as the phase gather.
+    /// Has `write` write `values` values of a batch and sends them, as the phase gather.
     ///
     /// # Errors
-    /// The batch before was not received, the device has not enough memory, or refuses.
+    /// The previous batch was not received, or the device has too little memory or refuses.
     pub(crate) fn send(&mut self, values: usize, write: impl FnOnce(&mut [f32])) -> Result<()> {
         let _gather = span(&phase::GATHER);
         self.0.fill(values, write)
     }
 
-    /// Waits for what was sent first and not yet received: one list on the device, which is there until the next one is
-    /// received.
+    /// Waits for the oldest values not yet received: one list on the device, valid until the next one is received.
     ///
     /// # Errors
     /// Nothing was sent, or the device refuses.

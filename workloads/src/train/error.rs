@@ -1,4 +1,4 @@
-//! Why a training cannot be done.
+//! Why a training run fails.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use crate::nodes::generate::GenerateError;
 use crate::parallel::{CollectiveError, SyncError};
 use crate::sampling::NodeBatchError;
 
-/// Why a training cannot be done.
+/// Why a training run fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
     /// No workload has this name.
-    #[error("no workload is called {name}; there is: {known}")]
+    #[error("there is no workload {name}; use one of {known}")]
     Unknown {
         /// The name asked for.
         name: String,
-        /// The names that there are.
+        /// All names.
         known: String,
     },
     /// The options are wrong, or help was asked for: clap's own message.
@@ -32,14 +32,14 @@ pub enum TrainError {
     /// The molecules cannot be read.
     #[error(transparent)]
     Molecules(#[from] MoleculeError),
-    /// The file has no row that can be trained on.
+    /// The file has no row to train on.
     #[error("{path} has no molecule with a gap to train on", path = path.display())]
     NoMolecules {
         /// The file.
         path: PathBuf,
     },
-    /// The molecules kept apart do not make batches.
-    #[error("the molecules to validate with do not fit together")]
+    /// The validation molecules do not form batches.
+    #[error("cannot batch the validation molecules")]
     Validation(#[from] GraphError),
     /// The graph cannot be read.
     #[error(transparent)]
@@ -62,7 +62,7 @@ pub enum TrainError {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A GPU's memory does not suffice.
+    /// A GPU has too little memory.
     #[error("{0}")]
     OutOfMemory(Box<OutOfMemory>),
     /// A rank failed, and the others with it.
@@ -74,7 +74,7 @@ pub enum TrainError {
         #[source]
         error: Box<TrainError>,
     },
-    /// The ranks cannot go on together.
+    /// The ranks cannot continue together.
     #[error(transparent)]
     Ranks(#[from] CollectiveError),
     /// The system refuses a rank its threads.
@@ -82,29 +82,29 @@ pub enum TrainError {
     Threads {
         /// The rank.
         rank: u32,
-        /// What the system said.
+        /// The system's error.
         message: String,
     },
-    /// The memory that a cause needs is not there.
-    #[error("the system does not give the {bytes} bytes to inject; ask for less")]
+    /// There is too little memory for an injected cause.
+    #[error("cannot allocate {bytes} bytes to inject; use a smaller size")]
     Inject {
         /// How much was asked for.
         bytes: usize,
         /// The system's words.
         source: std::io::Error,
     },
-    /// What is to go wrong is meant for a rank that there is not.
-    #[error("--inject {words} names a rank that is not there: {}", ranks_in_words(*.ranks))]
+    /// An injection names a rank that does not exist.
+    #[error("--inject {words} names a rank that does not exist: {}", ranks_in_words(*.ranks))]
     InjectRank {
-        /// What was asked for.
+        /// The injection.
         words: String,
-        /// Ranks that there are.
+        /// The number of ranks.
         ranks: u32,
     },
-    /// A rank ended in a way that nobody foresaw.
+    /// A rank panicked.
     #[error("it panicked: {message}")]
     Panicked {
-        /// What it said.
+        /// The panic's message.
         message: String,
     },
     /// The model cannot be computed.
@@ -116,7 +116,7 @@ impl TrainError {
     /// The error and its causes in one line, each once: `rank 1: cannot open reddit/: No such file or directory`.
     #[must_use]
     pub fn with_causes(&self) -> String {
-        // With a backtrace candle's errors would be pages.
+        // With a backtrace, candle's errors would take pages.
         let line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
         let (mut told, mut cause) = (line(self), self.source());
         while let Some(error) = cause {

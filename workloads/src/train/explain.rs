@@ -1,4 +1,4 @@
-//! Says more of an error than its text does: where a GPU ran out of memory, and who holds it.
+//! Adds to an error: where a GPU ran out of memory, and what holds it.
 
 use candle_core::{Device, DeviceLocation};
 use gnntop_probe::device::memory;
@@ -6,7 +6,7 @@ use gnntop_probe::device::memory;
 use super::{OutOfMemory, TrainError};
 use crate::device::asked_bytes;
 
-/// Says what is known of the memory where a step failed for want of it. Other errors stay what they are.
+/// Adds what is known about the memory if a step ran out of it. Other errors do not change.
 pub(super) fn explain(error: TrainError, device: &Device) -> TrainError {
     match error {
         TrainError::Model(reason) if is_out_of_memory(&reason) => match memory() {
@@ -27,7 +27,7 @@ fn name_of(device: &Device) -> String {
     }
 }
 
-/// The driver's and cuBLAS's words; candle hands them on as text only.
+/// The driver's and cuBLAS's messages; candle passes them on only as text.
 fn is_out_of_memory(error: &candle_core::Error) -> bool {
     let text = format!("{error} {error:?}");
     text.contains("CUDA_ERROR_OUT_OF_MEMORY") || text.contains("CUBLAS_STATUS_ALLOC_FAILED")

@@ -20,12 +20,12 @@ impl LabelledRows {
     /// Row `rows[i]` has label `labels[i]`.
     ///
     /// # Errors
-    /// There are more of the one than of the other, or none at all.
+    /// Their numbers differ, or there are none.
     pub fn new(rows: impl IntoIterator<Item = u32>, labels: &[u32]) -> Result<Self> {
         let rows: Vec<u32> = rows.into_iter().collect();
         if rows.len() != labels.len() || rows.is_empty() {
             bail!(
-                "cross-entropy: {} rows with {} labels; it takes one label a row, at least one",
+                "cross-entropy: {} rows with {} labels; it takes one label per row, and at least one row",
                 rows.len(),
                 labels.len()
             );
@@ -43,7 +43,7 @@ impl LabelledRows {
 /// scalar. `logits` is `[rows, classes]`; rows without a label get no gradient.
 ///
 /// # Errors
-/// `logits` is no f32 or f64 matrix in host memory, or a row or label is out of its range.
+/// `logits` is not an f32 or f64 matrix in host memory, or a row or label is out of range.
 pub fn cross_entropy(logits: &Tensor, labelled: &LabelledRows) -> Result<Tensor> {
     logits.contiguous()?.apply_op1(CrossEntropy(labelled.clone()))
 }
@@ -84,7 +84,7 @@ impl CrossEntropy {
     }
 }
 
-/// Stable for large values; not a number where a value is none.
+/// Stable for large values; NaN if a value is NaN.
 fn log_sum_exp<T: Element>(row: &[T]) -> f64 {
     let largest = row.iter().map(|value| value.to_f64()).fold(f64::NEG_INFINITY, f64::max);
     largest + row.iter().map(|value| (value.to_f64() - largest).exp()).sum::<f64>().ln()

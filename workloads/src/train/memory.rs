@@ -1,8 +1,8 @@
 //! Freed memory: whether the process keeps it for the next step.
 
-/// Asks the C library to keep what is freed instead of giving it back to the system. A training frees and takes the same
-/// large blocks at every step; given back, each costs its page faults anew, which on a small machine is a good part of
-/// the step. It is meant for a process that does nothing but train: its memory stays at its peak. Returns whether this
+/// Asks the C library to keep freed memory instead of returning it to the system. Training frees and takes the same
+/// large blocks in every step; if they are returned, each costs its page faults again, which on a small machine is a
+/// good part of the step. Meant for a process that only trains: its memory stays at its peak. Returns whether this
 /// platform has the switch (Linux with glibc has).
 pub fn keep_freed_memory() -> bool {
     keep()
@@ -10,7 +10,7 @@ pub fn keep_freed_memory() -> bool {
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn keep() -> bool {
-    /// Blocks up to this size come from the heap, not from mappings of their own: glibc's largest value.
+    /// Blocks up to this size come from the heap, not from their own mappings: glibc's largest value.
     const LARGEST_HEAP_BLOCK: libc::c_int = 32 << 20;
     /// Free memory at the heap's end is kept up to this size.
     const KEPT: libc::c_int = libc::c_int::MAX;

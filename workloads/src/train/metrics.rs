@@ -2,8 +2,8 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
-/// Right answers among many. With one label a node this is the micro-averaged F1 score too: every wrong answer is one
-/// false positive and one false negative.
+/// Right answers among many. With one label per node this is also the micro-averaged F1 score: every wrong answer is
+/// one false positive and one false negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Accuracy {
     /// Right answers.
@@ -17,7 +17,7 @@ impl Accuracy {
     /// counts; a row without any number counts as wrong.
     ///
     /// # Errors
-    /// `logits` is no matrix or has not one row a label.
+    /// `logits` is not a matrix, or does not have one row per label.
     pub fn of(logits: &Tensor, labels: &[u32]) -> Result<Self> {
         let (rows, classes) = logits.dims2()?;
         if rows != labels.len() {

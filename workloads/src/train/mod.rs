@@ -1,6 +1,6 @@
-//! What every training shares: the loop with the [`Observer`] it reports to and the errors that end it;
-//! cross-entropy, Adam, the learning-rate schedule, loss scaling for half precision and metrics; the way of batches to a
-//! GPU ahead of their use; and what is done about freed memory and subnormal numbers.
+//! What every training shares: the loop with the [`Observer`] it reports to and the errors that end it; cross-entropy,
+//! Adam, the learning-rate schedule, loss scaling for half precision and metrics; sending batches to a GPU ahead of
+//! their use; and the handling of freed memory and subnormal numbers.
 
 mod adam;
 mod ahead;

@@ -23,7 +23,7 @@ pub struct NodeInput<'a> {
     pub labelled: &'a LabelledRows,
 }
 
-/// What a forward pass gave.
+/// The result of a forward pass.
 #[derive(Debug, Clone)]
 pub struct NodeOutcome {
     /// Mean cross-entropy of the labelled rows, a scalar.
@@ -82,7 +82,7 @@ impl<M: NodeModel> NodeTrainer<M> {
         &self.parameters
     }
 
-    /// What parameters, gradients and optimizer take on the device.
+    /// The memory of parameters, gradients and optimizer on the device.
     #[must_use]
     pub fn holdings(&self) -> Holdings {
         self.adam.holdings()

@@ -1,15 +1,15 @@
-//! What a training says of itself while it runs. Nothing here prints: an [`Observer`] is told what happens.
+//! Reports of a training run in progress. Nothing here prints: an [`Observer`] receives the events.
 
 use std::time::Duration;
 
 use gnntop_probe::{BatchShape, Warning};
 
-/// Is told how a training goes. Every method has a default that does nothing.
+/// Follows a training run. Every method has a default that does nothing.
 pub trait Observer {
     /// Something worth a line.
     fn tell(&mut self, _line: &str) {}
 
-    /// How far reading or making the data is, such as `12000 molecules`. Called often.
+    /// How much data is read or generated so far, such as `12000 molecules`. Called often.
     fn loading(&mut self, _done: std::fmt::Arguments<'_>) {}
 
     /// A step is done.
@@ -20,13 +20,13 @@ pub trait Observer {
         false
     }
 
-    /// What to do when publishing turns out to be impossible; called from another thread, at most once.
+    /// What to do if publishing proves impossible; called from another thread, at most once.
     fn warning(&mut self) -> Box<dyn FnMut(&Warning) + Send> {
         Box::new(|_| ())
     }
 }
 
-/// An observer that looks away.
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -45,13 +45,13 @@ pub struct StepReport {
     pub batches: u64,
     /// Loss of this step.
     pub loss: f64,
-    /// What was in its batch.
+    /// The contents of its batch.
     pub shape: BatchShape,
-    /// From asking for the batch to the end of the optimizer.
+    /// From the request for the batch to the end of the optimizer.
     pub time: Duration,
 }
 
-/// How a training ended.
+/// How a training run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Steps done.

@@ -1,11 +1,11 @@
-//! What is said when a GPU's memory does not suffice: in one line where, how much, and who holds it.
+//! The error when a GPU runs out of memory: in one line where, how much, and what holds it.
 
 use std::fmt;
 
 use gnntop_probe::device::MemoryReport;
 
 const MIB: u64 = 1 << 20;
-/// Holders that are named.
+/// How many holders are named.
 const HOLDERS: usize = 3;
 
 /// A GPU's memory when it ran out.
@@ -13,9 +13,9 @@ const HOLDERS: usize = 3;
 pub struct OutOfMemory {
     /// The device, such as `cuda:0`.
     pub device: String,
-    /// What was in use and by whom.
+    /// The memory in use, by holder.
     pub memory: MemoryReport,
-    /// What was asked for; `None` where the library that asked does not say.
+    /// The request in bytes; `None` if the library that asked does not report it.
     pub asked_bytes: Option<u64>,
 }
 
@@ -26,14 +26,14 @@ impl fmt::Display for OutOfMemory {
         write!(f, "{} ran out of memory in {} of step {step}: ", self.device, phase.as_deref().unwrap_or("no phase"))?;
         match self.asked_bytes {
             Some(bytes) => write!(f, "{} asked for", mib(bytes))?,
-            None => write!(f, "more asked for than was left (candle does not say how much)")?,
+            None => write!(f, "more asked for than was left (candle does not report how much)")?,
         }
-        write!(f, "; {} in tensors at most, {} now, {} reserved", mib(*peak), mib(now.used), mib(now.reserved))?;
-        write!(f, "; {} of {} are free", mib(now.free), mib(now.total))?;
+        write!(f, "; tensors: peak {}, now {}; {} reserved", mib(*peak), mib(now.used), mib(now.reserved))?;
+        write!(f, "; {} of {} free", mib(now.free), mib(now.total))?;
         let largest: Vec<String> =
             holders.iter().take(HOLDERS).map(|(kind, bytes)| format!("{kind} {}", mib(*bytes))).collect();
         if largest.is_empty() {
-            f.write_str("; no step before was measured to say who holds it")?;
+            f.write_str("; no earlier step was measured, so the holders are unknown")?;
         } else {
             write!(f, "; largest in the last measured step: {}", largest.join(", "))?;
         }
@@ -69,9 +69,9 @@ mod tests {
         let text = OutOfMemory { device: "cuda:0".to_owned(), memory, asked_bytes: Some(1 << 30) }.to_string();
         assert_eq!(
             text,
-            "cuda:0 ran out of memory in backward of step 12: 1,024 MiB asked for; 38,000 MiB in tensors at most, 3 MiB now, \
-             39,000 MiB reserved; 1 MiB of 40,960 MiB are free; largest in the last measured step: activations 30,000 MiB, \
-             batch 1 MiB, parameters 16 MiB; take a smaller batch or model"
+            "cuda:0 ran out of memory in backward of step 12: 1,024 MiB asked for; tensors: peak 38,000 MiB, \
+             now 3 MiB; 39,000 MiB reserved; 1 MiB of 40,960 MiB free; largest in the last measured step: \
+             activations 30,000 MiB, batch 1 MiB, parameters 16 MiB; take a smaller batch or model"
         );
     }
 
@@ -80,6 +80,6 @@ mod tests {
         let text =
             OutOfMemory { device: String::new(), memory: MemoryReport::default(), asked_bytes: None }.to_string();
         assert!(text.contains("in no phase of step 0: more asked for than was left"), "{text}");
-        assert!(text.contains("no step before was measured"), "{text}");
+        assert!(text.contains("no earlier step was measured"), "{text}");
     }
 }

@@ -1,8 +1,8 @@
 //! Loss scaling: keeps small gradients of half-precision (f16) layers above the smallest number that f16 holds.
 //!
 //! The semantics are PyTorch's `GradScaler`: the loss is multiplied by a scale before the backward pass and the
-//! gradients are divided by it before the optimizer. A step with a gradient that is no finite number is left out and
-//! halves the scale; many good steps in a row double it.
+//! gradients are divided by it before the optimizer. A step with a gradient that is not finite is skipped and halves
+//! the scale; many good steps in a row double it.
 
 use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor};
@@ -14,9 +14,9 @@ use super::Adam;
 pub struct ScalerSettings {
     /// The first scale.
     pub initial_scale: f64,
-    /// What the scale is multiplied by after enough good steps.
+    /// Factor of the scale after enough good steps.
     pub growth: f64,
-    /// What it is multiplied by after a bad step.
+    /// Factor of the scale after a bad step.
     pub backoff: f64,
     /// Good steps in a row before it grows.
     pub growth_interval: u32,
@@ -28,7 +28,7 @@ impl Default for ScalerSettings {
     }
 }
 
-/// Scales losses, and leaves out the steps that overflow.
+/// Scales losses, and skips the steps that overflow.
 #[derive(Debug, Clone)]
 pub struct GradScaler {
     settings: ScalerSettings,
@@ -44,13 +44,13 @@ impl GradScaler {
         Self { settings, scale: settings.initial_scale, good_steps: 0, skipped: 0 }
     }
 
-    /// What losses are multiplied by now.
+    /// The current scale.
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// Steps left out so far.
+    /// Steps skipped so far.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.skipped

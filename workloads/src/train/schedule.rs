@@ -1,4 +1,4 @@
-//! Learning rate over a training.
+//! Learning rate over a training run.
 
 use std::f64::consts::PI;
 

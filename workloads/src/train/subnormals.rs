@@ -1,8 +1,8 @@
-//! Subnormal numbers: whether the threads that compute treat them as zero.
+//! Subnormal numbers: whether the computing threads treat them as zero.
 //!
-//! A stack of 64 layers without normalisation drives its gradients below 1e-38. Arithmetic on such subnormal
-//! numbers takes a slow path in many CPUs, which makes the whole step several times slower. Flushing them to zero
-//! loses nothing that a training could use. The switch is there so that the effect can be seen.
+//! A stack of 64 layers without normalisation drives its gradients below 1e-38. Arithmetic on such subnormal numbers
+//! takes a slow path in many CPUs, which makes the whole step several times slower. Flushing them to zero loses nothing
+//! that training could use. The switch exists so that the effect can be seen.
 
 /// What happens to numbers too small for the normal range (below 1.2e-38 in f32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Subnormals {
     Flush,
 }
 
-/// Does this with subnormal numbers kept on the calling thread, whatever its mode is before and after.
+/// Runs `work` with subnormal numbers kept on the calling thread, whatever its mode before and after.
 pub(crate) fn keeping_subnormals<T>(work: impl FnOnce() -> T) -> T {
     let was_flushing = flushes();
     set_on_this_thread(Subnormals::Keep);

@@ -13,7 +13,7 @@ use super::{Observer, StepReport, Summary, TrainError};
 
 static EPOCH: Name = Name::mark("epoch");
 
-/// Where in the training a step is.
+/// A step's position in the training run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Epoch, from 0.
@@ -26,16 +26,16 @@ pub(crate) struct Position {
     pub(crate) batches: u64,
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepOutcome {
     /// Loss of the batch.
     pub(crate) loss: f64,
-    /// What was in the batch.
+    /// The contents of the batch.
     pub(crate) shape: BatchShape,
 }
 
-/// A training, one step at a time.
+/// A training run, one step at a time.
 pub(crate) trait Training {
     /// Steps in an epoch.
     fn batches_per_epoch(&self) -> u64;
@@ -43,17 +43,17 @@ pub(crate) trait Training {
     /// One turn of the loop, data wait included: the caller has opened the step.
     fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError>;
 
-    /// What is to be done between this step and the next.
+    /// Work between this step and the next.
     fn after_step(&mut self) {}
 
-    /// The exchange of gradients with other ranks is to be left out of the next step: a fault on purpose. Nothing where a
-    /// training has no other ranks.
+    /// Skips the exchange of gradients with other ranks in the next step: a fault on purpose. Does nothing without
+    /// other ranks.
     fn skip_all_reduce(&mut self) {}
 
-    /// Where it computes.
+    /// The device it computes on.
     fn device(&self) -> &Device;
 
-    /// What it holds there all along, where that is known.
+    /// What it holds there permanently, if known.
     fn holdings(&self) -> Option<Holdings> {
         None
     }
@@ -63,7 +63,7 @@ pub(crate) trait Training {
         false
     }
 
-    /// What is to be done between this epoch and the next, outside of any step.
+    /// Work between this epoch and the next, outside any step.
     fn end_epoch(&mut self, _epoch: u64, _observer: &mut dyn Observer) -> Result<(), TrainError> {
         Ok(())
     }
@@ -177,9 +177,9 @@ mod tests {
         drop((track, session));
         assert_eq!(
             error.to_string(),
-            "the device ran out of memory in backward of step 3: 900 MiB asked for; 248 MiB in tensors at most, 48 MiB now, \
-             248 MiB reserved; 264 MiB of 512 MiB are free; largest in the last measured step: workspace 184 MiB, \
-             optimizer state 32 MiB, parameters 16 MiB; take a smaller batch or model"
+            "the device ran out of memory in backward of step 3: 900 MiB asked for; tensors: peak 248 MiB, \
+             now 48 MiB; 248 MiB reserved; 264 MiB of 512 MiB free; largest in the last measured step: workspace \
+             184 MiB, optimizer state 32 MiB, parameters 16 MiB; take a smaller batch or model"
         );
         let mut reader = StreamReader::new();
         reader.fill(&std::fs::read(&file).unwrap());
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!((steps, ended), (3, true), "the step that failed is there too");
     }
 
-    /// Notes where it was.
+    /// Notes the positions of its steps.
     #[derive(Default)]
     struct Notes {
         steps: Vec<(u64, u64)>,

@@ -1,5 +1,5 @@
-//! What trains each model: its batches, its loss, the phases of its step, and what it says after an epoch. A command line
-//! ([`command`](crate::command)) says what is trained on what and how.
+//! The trainer of each model: its batches, its loss, the phases of its step, and its report after an epoch. A command
+//! line ([`command`](crate::command)) chooses model, data and settings.
 
 pub mod gcn;
 pub mod pna;

@@ -1,5 +1,5 @@
-//! What holds for every model of nodes in samples of a graph, whatever its layers are: the samples that it is tried on, and the
-//! tests that are the same for all. Models have three layers, from [`IN_FEATURES`] features to [`CLASSES`] classes.
+//! Properties of every model of nodes in samples of a graph, whatever its layers: the samples that it is tested on, and
+//! the tests that are the same for all. Models have three layers, from [`IN_FEATURES`] features to [`CLASSES`] classes.
 
 use std::cell::RefCell;
 use std::sync::Arc;

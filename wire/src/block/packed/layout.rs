@@ -49,7 +49,7 @@ pub(super) const F64: u8 = 3;
 const MOST_SCORE: u64 = 1 << 58;
 /// Number of span starts kept; a span that encloses more is coded by its length.
 const STARTS: usize = 256;
-/// Comparisons with starts that each span adds to the allowance: the deepest nesting that can go on all the time.
+/// Comparisons with starts that each span adds to the allowance: the deepest nesting that can be sustained.
 const LOOKS_A_SPAN: u32 = 8;
 /// Most comparisons that may be saved up.
 const MOST_LOOKS: u32 = 1 << 12;

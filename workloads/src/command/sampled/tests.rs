@@ -102,6 +102,6 @@ fn shards_divide_the_steps_of_an_epoch_and_no_shards_do_not() {
     let (split, split_words) = steps(&["--ranks", "2"]);
     let (none, none_words) = steps(&["--ranks", "2", "--shard", "none"]);
     assert_eq!((alone.div_ceil(2), alone), (split, none));
-    assert!(split_words.contains("shared out among 2 ranks"), "{split_words}");
+    assert!(split_words.contains("split between 2 ranks"), "{split_words}");
     assert!(none_words.contains("an epoch is 2 times the work"), "{none_words}");
 }

@@ -1,20 +1,20 @@
-//! A CUDA graph: what a thread hands over is noted instead of done, and handed over as a whole, again and again, by one
-//! launch, which is a few microseconds for what took some for each kernel.
+//! A CUDA graph: a thread's work is recorded instead of done, and then submitted as a whole, as often as needed, by one
+//! launch. That takes a few microseconds instead of some for each kernel.
 //!
-//! A graph keeps addresses. Memory that is asked for while it is captured gets an address that is the graph's own for as
-//! long as the graph lives, and must be freed within: all tensors made by the captured work are gone when it returns, and
-//! what it leaves is copied into tensors from before. What was made before must not be freed within. Both are errors of
-//! the driver, which end the capture.
+//! A graph keeps addresses. Memory allocated during the capture gets an address that belongs to the graph for its
+//! lifetime, and must be freed within the capture: all tensors made by the captured work are gone when it returns, and
+//! its results are copied into older tensors. Older memory must not be freed within the capture. Both are driver
+//! errors, which end the capture.
 
 use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::{CudaGraph, sys};
 use candle_core::{Device, Result, bail};
 
-/// Work that is handed over by one launch.
+/// Work that is submitted by one launch.
 pub(crate) struct Captured(CudaGraph);
 
-/// Does what is to be captured later. Sizes and strides that candle would copy to the device for each of its kernels are
-/// kept there, because a graph would copy them from where they no longer are.
+/// Runs the work that is captured later. Sizes and strides that candle would copy to the device for each of its kernels
+/// are kept there, because a graph would copy them from freed memory.
 ///
 /// # Errors
 /// Those of `work`.
@@ -26,18 +26,18 @@ pub(crate) fn rehearse<R>(device: &Device, work: impl FnOnce() -> Result<R>) -> 
     work()
 }
 
-/// Captures `work`, which was rehearsed: everything it needs is on the device, and every kernel is loaded. Nothing is done
-/// yet. All that `work` reads and writes must be alive in every launch.
+/// Captures `work`, which was rehearsed: everything it needs is on the device, and every kernel is loaded. Nothing runs
+/// yet. Everything that `work` reads and writes must be alive in every launch.
 ///
 /// # Errors
 /// Something in `work` cannot be captured, or the driver refuses. The device is as it was.
 pub(crate) fn capture(device: &Device, work: impl FnOnce() -> Result<()>) -> Result<Captured> {
     let stream = device.as_cuda_device()?.cuda_stream();
-    // What other threads ask of the driver meanwhile is their own affair.
+    // Other threads may use the driver during the capture.
     let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     stream.begin_capture(mode).w()?;
     let done = rehearse(device, work);
-    // A tensor whose memory could not be freed leaves its error behind, which would keep the capture from being ended.
+    // A tensor whose memory could not be freed leaves its error behind, which would prevent the end of the capture.
     let freed = stream.context().check_err();
     let ended = stream.end_capture(sys::CUgraphInstantiate_flags_enum(0));
     let _ = stream.context().check_err();
@@ -50,7 +50,7 @@ pub(crate) fn capture(device: &Device, work: impl FnOnce() -> Result<()>) -> Res
 }
 
 impl Captured {
-    /// Hands all of it over.
+    /// Submits all of it.
     ///
     /// # Errors
     /// The driver refuses, and nothing is done.

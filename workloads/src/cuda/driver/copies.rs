@@ -1,4 +1,4 @@
-//! Copies to a GPU on a stream of their own, from page-locked memory.
+//! Copies to a GPU on their own stream, from page-locked memory.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ pub(crate) struct PinnedCopies {
 }
 
 impl PinnedCopies {
-    /// A stream for copies beside the one that computes.
+    /// A stream for copies besides the one that computes.
     ///
     /// # Errors
-    /// The device is no GPU, or its driver refuses.
+    /// The device is not a GPU, or its driver refuses.
     pub(crate) fn new(device: &Device) -> Result<Self> {
         let device = device.as_cuda_device()?.clone();
         let copies = device.cuda_stream().context().new_stream().w()?;
@@ -44,7 +44,7 @@ impl CopyEngine for PinnedCopies {
         // SAFETY: any bits are numbers; only what was written is copied.
         let host = unsafe { stream.context().alloc_pinned::<f32>(values.max(1)) }.w()?;
         let place = Tensor::zeros(values.max(1), DType::F32, &Device::Cuda(self.device.clone()))?;
-        // The memory is the computing stream's from here on, and only then the copies'.
+        // The memory belongs to the computing stream from here on, and only then to the copies'.
         self.copies_wait(&self.computed()?)?;
         Ok((host, place))
     }

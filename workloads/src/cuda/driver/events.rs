@@ -1,7 +1,7 @@
-//! When a GPU does the work that the training thread hands over: CUDA events on the one stream that everything runs on.
+//! When a GPU does the work that the training thread submits: CUDA events on the one stream that everything runs on.
 //!
-//! cudarc's own methods take an error that a freed tensor left behind in the context, to return it from whatever is called
-//! next. Observing must not be what is called next, so the driver's functions are called here.
+//! cudarc's own methods take an error that a freed tensor left behind in the context and return it from the next call.
+//! An observing call must not be that call, so the driver's functions are called here.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::{CudaEvent, CudaStream, DriverError, result, sys};
 use gnntop_probe::device::{Lost, Stream};
 
-/// Events that are made at the start: over a hundred steps of phases before the oldest must have been reached.
+/// Number of events made at the start: enough for over a hundred steps of phases before the oldest must be reached.
 const EVENTS: u32 = 1024;
 
 /// Events on a device's stream.
@@ -24,7 +24,7 @@ impl Events {
     /// # Errors
     /// The driver refuses.
     pub(super) fn new(stream: Arc<CudaStream>) -> Result<Self> {
-        // The default of cudarc is an event that keeps no time.
+        // cudarc's default is an event without a time.
         let timed = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
         let events = (0..EVENTS).map(|_| stream.context().new_event(timed));
         Ok(Self { events: events.collect::<std::result::Result<_, _>>().w()?, stream })
@@ -35,7 +35,7 @@ impl Events {
         Ok(event.cu_event())
     }
 
-    /// Makes the context this thread's, and this thread one whose questions do not end a capture of another.
+    /// Makes the context this thread's, and lets this thread query without ending another's capture.
     fn bind(&self) -> std::result::Result<(), Lost> {
         bind(&self.stream).map_err(lost)?;
         thread_local!(static IS_RELAXED: Cell<bool> = const { Cell::new(false) });
@@ -55,7 +55,7 @@ impl Events {
     }
 }
 
-/// Makes a stream's context the calling thread's, where it is not yet.
+/// Makes a stream's context the calling thread's, unless it is already.
 pub(super) fn bind(stream: &CudaStream) -> std::result::Result<(), DriverError> {
     let context = stream.context().cu_ctx();
     if result::ctx::get_current()? != Some(context) {
@@ -73,7 +73,7 @@ impl Stream for Events {
     fn record(&self, mark: u32) -> std::result::Result<bool, Lost> {
         let event = self.event(mark)?;
         bind(&self.stream).map_err(lost)?;
-        // An event that a graph is captured with is never reached by itself.
+        // An event captured into a graph is never reached by itself.
         if self.is_capturing().map_err(lost)? {
             return Ok(false);
         }
@@ -108,7 +108,7 @@ impl Stream for Events {
     }
 }
 
-/// The words of an error of the driver's, in one line.
+/// The message of a driver error, in one line.
 pub(super) fn one_line(error: &dyn std::fmt::Debug) -> String {
     format!("{error:?}").split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -135,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "run by the test above, in a process of its own"]
+    #[ignore = "run by the test above, in its own process"]
     fn on_a_driver_that_is_none() {
         let context = CudaContext::new(0).unwrap();
         let stream = context.new_stream().unwrap();
         let events = Events::new(Arc::clone(&stream)).unwrap();
         assert_eq!(events.marks(), EVENTS);
-        // The driver that is none takes a millisecond for what is recorded on a stream.
+        // The fake driver takes a millisecond for each recorded event.
         assert_eq!(events.record(0), Ok(true));
         assert_eq!(events.record(1), Ok(true));
         assert_eq!(events.is_reached(1), Ok(false), "asking does not wait");
@@ -166,7 +166,7 @@ mod tests {
         pool.reset_peaks();
         assert_eq!(pool.read().unwrap().used_peak, before.used);
         assert_eq!((after.free + after.reserved, after.allocations), (after.total, None));
-        // SAFETY: nothing is allocated where there is not so much.
+        // SAFETY: nothing is allocated if there is less memory.
         let refused = unsafe { stream.alloc::<u8>(1 << 40) }.unwrap_err();
         assert!(format!("{refused:?}").contains("CUDA_ERROR_OUT_OF_MEMORY"), "{refused:?}");
         assert!(pool.read().is_some());
@@ -178,7 +178,7 @@ mod tests {
         others_may_use_it(&stream);
     }
 
-    /// The driver that is none has two more devices behind its one, of which the second cannot reach it.
+    /// The fake driver has two more devices, of which the second cannot reach the first.
     fn others_may_use_it(stream: &CudaStream) {
         // SAFETY: the context is that of an open device and this thread's.
         let pool = unsafe { result::device::get_mem_pool(stream.context().cu_device()) }.unwrap();
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(may(), [3, 3, 0]);
     }
 
-    /// The whole way: a session that times a phase by events of the driver, read back.
+    /// End to end: a session that times a phase by the driver's events, read back.
     fn a_training_is_timed(stream: &Arc<CudaStream>) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("timed.gnntop");
@@ -229,8 +229,8 @@ mod tests {
         assert_eq!(spans.len(), 20);
         for span in &spans {
             let took = span.end_ns - span.start_ns;
-            assert!(took.abs_diff(1_000_000) < 3_000, "a phase is a millisecond of the driver that is none: {span:?}");
-            assert!(span.end_ns + span.error_ns >= span.issued_end_ns, "done after it was handed over: {span:?}");
+            assert!(took.abs_diff(1_000_000) < 3_000, "a phase is a millisecond of the fake driver: {span:?}");
+            assert!(span.end_ns + span.error_ns >= span.issued_end_ns, "done after it was submitted: {span:?}");
         }
         assert!(peaks > 0, "the pool's counters are there: it keeps what was taken before");
     }

@@ -17,7 +17,7 @@ unsafe impl<A: NoUninit> DeviceRepr for Plain<A> {}
 /// Launches a kernel on the device's stream.
 ///
 /// # Safety
-/// As that of [`launch`](crate::cuda::machine::launch).
+/// As for [`launch`](crate::cuda::machine::launch).
 pub(crate) unsafe fn launch<A: NoUninit>(
     device: &CudaDevice,
     kernel: &Kernel,
@@ -40,7 +40,7 @@ pub(crate) unsafe fn launch<A: NoUninit>(
     Ok(())
 }
 
-/// The name of a file of kernels as candle keeps it, and its code.
+/// The name of a file of kernels as candle stores it, and its code.
 fn name_and_code(module: Module) -> (&'static str, &'static str) {
     macro_rules! code {
         ($name:literal) => {

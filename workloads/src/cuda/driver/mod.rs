@@ -1,5 +1,5 @@
-//! The driver of NVIDIA's GPUs, through candle and cudarc: all that needs CUDA to be compiled. [`absent`](super::absent)
-//! has the same names for builds without.
+//! The driver of NVIDIA GPUs, through candle and cudarc: everything that needs CUDA to compile.
+//! [`absent`](super::absent) has the same names for builds without.
 
 mod capture;
 mod copies;

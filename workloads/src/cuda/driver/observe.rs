@@ -1,4 +1,4 @@
-//! What the calling thread's session is told of a GPU: its time by phase, its memory.
+//! Publishes a GPU's time by phase and its memory on the calling thread's session.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use gnntop_probe::device::Attach;
 use super::events::Events;
 use super::pool::DriverPool;
 
-/// Begins to publish a device's time and memory on the calling thread's track; nothing where the device is no GPU.
+/// Starts to publish a device's time and memory on the calling thread's track; does nothing if the device is not a GPU.
 ///
 /// # Errors
 /// The driver refuses to make events.

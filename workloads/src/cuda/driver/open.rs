@@ -8,8 +8,8 @@ use super::events::one_line;
 use super::pool;
 use crate::device::DeviceError;
 
-/// What candle needs of CUDA, each under the names that are tried. It ends the program where one is missing, so they are
-/// looked for first.
+/// The libraries that candle needs of CUDA, each with the names that are tried. candle ends the program if one is
+/// missing, so they are looked for first.
 const LIBRARIES: [(&str, &[&str]); 3] = [
     ("libcuda.so.1", &["libcuda.so", "libcuda.so.1"]),
     ("libcublas.so.13", &["libcublas.so", "libcublas.so.13", "libcublas.so.12"]),
@@ -48,16 +48,16 @@ pub(crate) fn open(ordinal: usize) -> std::result::Result<Device, DeviceError> {
     }
     let device = Device::new_cuda_with_stream(ordinal).map_err(|error| refused(&error))?;
     let cuda = device.as_cuda_device().map_err(|error| refused(&error))?;
-    // SAFETY: everything runs on the device's one stream, in the order in which it was asked for, so no event is needed
-    // to order a use after a copy or a free after a use.
+    // SAFETY: everything runs on the device's one stream, in the order of submission, so no event is needed to order a
+    // use after a copy or a free after a use.
     unsafe { cuda.disable_event_tracking() };
     pool::keep_freed_memory(&cuda.cuda_stream()).map_err(|error| refused(&error))?;
     Ok(device)
 }
 
-/// Whether the loader finds a library. It stays loaded, to be used.
+/// Whether the loader finds a library. It stays loaded for use.
 fn can_be_loaded(name: &str) -> bool {
-    // SAFETY: what CUDA's libraries do when they are loaded, they may do on any thread.
+    // SAFETY: CUDA's libraries may be loaded on any thread.
     unsafe { Library::new(name) }.map(std::mem::forget).is_ok()
 }
 

@@ -1,5 +1,5 @@
 //! The memory of a GPU: what the driver's pool, from which tensors come, and its pool of captured graphs hold for this
-//! program. The peaks of both are added, so where one grew as the other shrank the sum is too high.
+//! program. The peaks of both are added, so the sum is too high if one grew while the other shrank.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use sys::{CUgraphMem_attribute_enum as OfGraphs, CUmemPool_attribute_enum as Att
 
 use super::events::bind;
 
-/// Keeps memory that tensors give back for the next ones. The driver's pool would give it back to the system whenever
-/// the host waits for the device, which is once a step.
+/// Keeps the memory of freed tensors for the next ones. The driver's pool would return it to the system whenever the
+/// host waits for the device, which is once per step.
 pub(super) fn keep_freed_memory(stream: &CudaStream) -> Result<()> {
     set(stream, Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)
 }
 
-/// Where memory is and what may be done with it, as the driver takes it: `CUmemAccessDesc`, whose fields have other names in
-/// other versions of cudarc's.
+/// Where memory is and how it may be accessed, as the driver takes it: `CUmemAccessDesc`, whose fields have different
+/// names in different versions of cudarc.
 #[cfg(any(feature = "nccl", test))]
 #[repr(C)]
 struct Access {
@@ -27,8 +27,8 @@ struct Access {
     flags: u32,
 }
 
-/// Lets those of these GPUs that can reach the memory of a stream's device use its tensors. Memory of a pool is its own
-/// device's alone without, whatever other devices may reach besides.
+/// Lets those of these GPUs that can reach the memory of a stream's device use its tensors. Without this, only its own
+/// device can use a pool's memory, whatever else other devices can reach.
 #[cfg(any(feature = "nccl", test))]
 pub(super) fn let_others_use(stream: &CudaStream, others: &[usize]) -> Result<()> {
     let (pool, own) = (pool(stream)?, stream.context().ordinal());
@@ -41,7 +41,7 @@ pub(super) fn let_others_use(stream: &CudaStream, others: &[usize]) -> Result<()
         if can == 0 {
             continue;
         }
-        // A device, to be read and written.
+        // Read and write access of a device.
         let access = Access { kind: 1, device, flags: 3 };
         // SAFETY: the pool is the open device's. The driver reads one description during the call, which has the fields of
         // `CUmemAccessDesc`: an enumeration, a number that is the device's for this kind, and an enumeration.
@@ -50,7 +50,7 @@ pub(super) fn let_others_use(stream: &CudaStream, others: &[usize]) -> Result<()
     Ok(())
 }
 
-/// Lets the GPUs of these numbers use the tensors of a device, where they can reach them.
+/// Lets the GPUs with these numbers use the tensors of a device, if they can reach them.
 ///
 /// # Errors
 /// The driver refuses.
@@ -80,13 +80,13 @@ impl Pool for DriverPool {
             )?,
             free: free as u64,
             total: total as u64,
-            // The driver does not count them, and candle tells nobody of its own.
+            // The driver does not count them, and candle does not report its own.
             allocations: None,
         })
     }
 
     fn reset_peaks(&mut self) {
-        // Only 0 may be written, which means the present use. Where that is refused peaks stay those of the whole run.
+        // Only 0 may be written, which means the present use. If that is refused, peaks stay those of the whole run.
         for attribute in [Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH, Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH] {
             let _ = set(&self.0, attribute, 0);
         }
@@ -110,7 +110,7 @@ fn set(stream: &CudaStream, attribute: Attribute, mut value: u64) -> Result<()> 
     unsafe { result::mem_pool::set_attribute(pool, attribute, std::ptr::from_mut(&mut value).cast()).w() }
 }
 
-/// What captured graphs hold, which is no part of the pool.
+/// What captured graphs hold, which is not part of the pool.
 fn of_graphs(stream: &CudaStream, attribute: OfGraphs) -> Result<u64> {
     let mut value = 0u64;
     bind(stream).w()?;

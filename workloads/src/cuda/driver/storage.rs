@@ -1,4 +1,4 @@
-//! Where candle's tensors lie on a device, and memory for new ones.
+//! Where candle's tensors are on a device, and memory for new ones.
 
 use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::cudarc::driver::DevicePtr;
@@ -21,7 +21,7 @@ pub(crate) fn address_of(storage: &CudaStorage) -> Result<Address> {
     address!(F32 F64 BF16 F16 U32 I64)
 }
 
-/// Memory for so many elements, with unspecified contents.
+/// Memory for this many elements, with unspecified contents.
 pub(crate) fn allocate(device: &CudaDevice, dtype: DType, length: usize) -> Result<CudaStorage> {
     macro_rules! memory {
         ($($variant:ident $number:ty,)*) => {
@@ -29,7 +29,7 @@ pub(crate) fn allocate(device: &CudaDevice, dtype: DType, length: usize) -> Resu
                 // SAFETY: the contents are unspecified; the number types have no invalid bits, and the kernel
                 // that the memory is for writes all of it before anything reads it.
                 $(DType::$variant => CudaStorageSlice::$variant(unsafe { device.alloc::<$number>(length.max(1))? }),)*
-                other => bail!("graph kernels give f32, f64, bf16, f16 or u32, not {other:?}"),
+                other => bail!("graph kernels return f32, f64, bf16, f16 or u32, not {other:?}"),
             }
         };
     }

@@ -1,4 +1,4 @@
-//! The stream that all work of a device is on, as a library of NVIDIA's takes it.
+//! The stream that all work of a device is on, as NVIDIA's libraries take it.
 #![cfg(any(feature = "nccl", test))]
 
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! Gradients of the aggregates: first what concerns a target alone, then what goes back along the edges.
+//! Gradients of the aggregates: first those of a target alone, then those along the edges.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::kernels::Element;
 use crate::kernels::ranges::{run_tasks, split_rows};
 
 /// Backward, first half, for the targets `range`: the gradient of their own part `t`, and in `gradient` the weights
-/// with which the second half hands gradients on along the edges.
+/// with which the second half passes gradients along the edges.
 ///
 /// `values` and `gradient` are the rows of `range`, `[range, stride]`: the aggregates and their upstream gradient.
 /// On return the mean section of `gradient` is divided by the degree and its std section by degree times std (0
@@ -129,7 +129,7 @@ impl<T: Element> pulp::NullaryFnOnce for GatherRange<'_, T> {
     }
 }
 
-/// What comes back to the sources along their outgoing edges.
+/// Gradients of the sources along their outgoing edges.
 struct Outgoing<'a, T> {
     adjacency: &'a Adjacency,
     layout: SectionLayout,

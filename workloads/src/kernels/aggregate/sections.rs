@@ -1,12 +1,12 @@
-//! Where the four aggregates of a node lie, and columns of them in registers.
+//! Where a node's four aggregates are, and columns of them in registers.
 
 use crate::graph::AGGREGATORS;
 
 /// Columns that are computed at once, in registers, and that one thread takes of a hub: a cache line of f32.
 pub(super) const LANES: usize = 16;
 
-/// Where the four sections lie in a row of a wider matrix: `mean | min | max | std`, each `width` long, from
-/// column `offset` of rows `stride` long.
+/// Where the four sections are in a row of a wider matrix: `mean | min | max | std`, each `width` long, from column
+/// `offset` of rows `stride` long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionLayout {
     /// Width of a message and of each section.

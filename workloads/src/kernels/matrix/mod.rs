@@ -1,8 +1,8 @@
 //! Dense matrix products on borrowed slices.
 //!
-//! candle's `matmul` always makes a new tensor. The kernels need products that accumulate into a strided part of
-//! a buffer they own, so this is a bounds-checked face of the gemm crate, the one that candle itself uses. Many products
-//! by one large operand go through [`tiles`] where the processor has them.
+//! candle's `matmul` always makes a new tensor. The kernels need products that accumulate into a strided part of a
+//! buffer they own, so this is a bounds-checked interface to the gemm crate, the one that candle itself uses. Many
+//! products by one large operand go through [`tiles`] where the processor has them.
 
 mod products;
 mod tiles;

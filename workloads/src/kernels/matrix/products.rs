@@ -50,10 +50,10 @@ pub fn multiply<T: Element>(target: MatrixMut<'_, T>, accumulate: bool, left: Ma
         return;
     }
     let one = T::from_f64(1.0);
-    // SAFETY: the constructors checked that every element (row, column) of the three matrices lies inside its
-    // slice, transposing keeps that set, and the shapes were compared above, so gemm reads and writes in bounds.
-    // `target` is borrowed uniquely, so it overlaps neither operand. Strides of a slice fit isize. All elements of
-    // `target` are initialised, whether it is read or not.
+    // SAFETY: the constructors checked that every element (row, column) of the three matrices is inside its slice,
+    // transposing keeps that set, and the shapes were compared above, so gemm reads and writes in bounds. `target` is
+    // borrowed uniquely, so it overlaps neither operand. Strides of a slice fit isize. All elements of `target` are
+    // initialised, whether it is read or not.
     unsafe {
         gemm::gemm(
             target.rows,

@@ -44,7 +44,7 @@ fn edge_ranges(edges: usize, width: usize) -> Vec<Range<usize>> {
     (0..parts).map(|part| edges * part / parts..edges * (part + 1) / parts).collect()
 }
 
-/// What is found out about a few edges.
+/// The rows of a few edges.
 struct Buffers<T: Stored> {
     batch: Batch,
     left: Vec<u32>,

@@ -72,7 +72,7 @@ impl<'a, T: Stored> Best<'a, T> {
         Self { arch: pulp::Arch::new(), walk, messages, extreme, value, holder, rows, edges, written }
     }
 
-    /// A node with very many edges: parts of them on all threads, then the extremum of the parts in their order.
+    /// A node with very many edges: parts of them on all threads, then the extremum of the parts, in their order.
     fn take_hub(&mut self, node: usize, edges: Range<usize>) {
         let part = self.walk.adjacency.hub_edges();
         let parts = map_tasks(edges.len().div_ceil(part), |index| {

@@ -8,7 +8,7 @@ use crate::graph::{Adjacency, EdgeOp};
 use crate::kernels::Stored;
 use crate::kernels::ranges::{run_tasks, split_rows};
 
-/// What the forward pass found and what came back.
+/// The result of the forward pass, and its gradient.
 #[derive(Clone, Copy)]
 pub(in crate::kernels) struct ExtremeGradient<'a, T: Stored> {
     pub adjacency: &'a Adjacency,
@@ -114,8 +114,8 @@ struct SharedColumns<'a, W> {
     matrix: PhantomData<&'a mut [W]>,
 }
 
-// SAFETY: the only access is `add`, whose callers see to it that no two threads touch the same column; the matrix
-// stays borrowed for as long as this lives.
+// SAFETY: the only access is `add`, whose callers ensure that no two threads touch the same column; the matrix stays
+// borrowed for as long as this lives.
 unsafe impl<W: Send> Sync for SharedColumns<'_, W> {}
 
 impl<'a, W: Copy + std::ops::AddAssign> SharedColumns<'a, W> {

@@ -58,7 +58,7 @@ impl<T> Gathered<'_, T> {
 }
 
 /// Calls `$run` with `$N` lanes for blocks that cover the columns, with the first column of each and the number of
-/// columns wanted; the last block may be wider than what is left.
+/// columns wanted; the last block may be wider than the rest.
 macro_rules! for_blocks {
     ($columns:expr, |$column:ident, $count:ident, $N:ident| $run:expr) => {
         let columns: Range<usize> = $columns;
@@ -320,7 +320,8 @@ impl<T: Stored> pulp::NullaryFnOnce for Dots<'_, T> {
     }
 }
 
-/// In lanes, the lanes then pairwise, then what is left over: a fixed order. Several sums side by side, so that none waits for the one before.
+/// In lanes, the lanes then pairwise, then the remainder: a fixed order. Several sums side by side, so that none waits
+/// for the one before.
 #[inline(always)]
 fn dot<T: Stored>(a: &[T], b: &[T]) -> T::Wide {
     let mut sums = [T::Wide::default(); WIDE];

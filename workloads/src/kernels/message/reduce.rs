@@ -119,7 +119,7 @@ impl<'a, T: Stored> Sums<'a, T> {
         self.arch.dispatch(AddRows { gathered, heads, factors, mean: self.mean, sum, target });
     }
 
-    /// What the rows are multiplied by, and the number of groups of columns for which that differs.
+    /// The factors of the rows, and the number of groups of columns for which they differ.
     fn fill_factors(&mut self, batch: &Batch) -> usize {
         let (messages, edges) = (self.messages, batch.positions.len());
         self.factors.clear();

@@ -25,7 +25,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Whether this is one node with so many edges that all threads share them.
+    /// Whether this is one node whose edges all threads share.
     pub fn is_hub(&self, adjacency: &Adjacency) -> bool {
         self.nodes.len() == 1 && adjacency.is_hub(self.positions.len())
     }

@@ -7,8 +7,8 @@ use crate::graph::Adjacency;
 use crate::kernels::Stored;
 use crate::kernels::ranges::{map_tasks, run_tasks, split_rows};
 
-/// Gradients from a softmax and what came back for it: that of the logits, or of the sums of scores before the
-/// rectifier, `[edges, heads]`; and its sum over the edges into each target, `[targets, heads]`, for scores only.
+/// Gradients from a softmax and its gradient: that of the logits, or of the sums of scores before the rectifier,
+/// `[edges, heads]`; and its sum over the edges into each target, `[targets, heads]`, for scores only.
 pub(super) fn gradient_of_logits<T: Stored>(
     adjacency: &Adjacency,
     heads: usize,

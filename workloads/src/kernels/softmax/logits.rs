@@ -1,4 +1,4 @@
-//! What the softmax is taken of.
+//! The logits of a softmax.
 
 use crate::kernels::{Stored, Wide};
 

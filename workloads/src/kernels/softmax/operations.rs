@@ -19,7 +19,7 @@ use crate::kernels::tensors::{
 /// subtracted first, so that no finite logit overflows.
 ///
 /// # Errors
-/// `logits` does not have one row for each edge, is no float, or is not in host memory.
+/// `logits` does not have one row for each edge, is not a float, or is not in host memory.
 pub fn edge_softmax(adjacency: &Arc<Adjacency>, logits: &Tensor) -> Result<Tensor> {
     check_rows(adjacency, logits, Endpoint::Edge, "logits of edge_softmax")?;
     let heads = trailing(logits).iter().product();
@@ -37,7 +37,9 @@ pub(in crate::kernels) fn attention(
     check_rows(adjacency, target_score, Endpoint::Destination, "target_score of attention")?;
     let [source, target] = [source_score, target_score].map(|score| (trailing(score), score.dtype()));
     if source != target {
-        bail!("attention: rows of source_score {source:?} and target_score {target:?} must be alike");
+        bail!(
+            "attention: rows of source_score {source:?} and target_score {target:?} must have the same shape and type"
+        );
     }
     let heads = source.0.iter().product();
     let operation = Attention { adjacency: Arc::clone(adjacency), heads, negative_slope };

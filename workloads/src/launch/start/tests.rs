@@ -17,7 +17,7 @@ fn line(words: &[&str]) -> Arguments {
     Arguments::try_parse_from(std::iter::once(&"test").chain(words)).unwrap()
 }
 
-/// Notes what it is told; wants to stop after so many steps.
+/// Notes what it receives; asks to stop after some number of steps.
 #[derive(Default)]
 struct Ear {
     lines: Vec<String>,
@@ -167,10 +167,10 @@ fn nccl_is_for_gpus_and_for_programs_that_have_it() {
     let never = |_: &Rank, _: &mut dyn Observer| -> Result<Summary, TrainError> { unreachable!("no rank starts") };
     let told = |words: &[&str]| launch(words, &mut Ear::default(), never).unwrap_err().to_string();
     let error = told(&["--ranks", "2", "--engine", "nccl"]);
-    assert_eq!(error, "--engine nccl joins GPUs; give --device cuda as well, or leave it out");
+    assert_eq!(error, "--engine nccl needs GPUs; add --device cuda, or remove --engine");
     if !cfg!(feature = "nccl") {
         let error = told(&["--ranks", "2", "--engine", "nccl", "--device", "cuda"]);
-        assert!(error.starts_with("NCCL failed: this program was built without it; docs/cluster.md says"), "{error}");
+        assert!(error.starts_with("NCCL failed: this program was built without it; see docs/cluster.md"), "{error}");
     }
 }
 

@@ -4,13 +4,13 @@ use candle_core::{Result, bail};
 
 use crate::kernels::KernelFamily;
 
-/// What becomes of edges from a node to itself.
+/// How edges from a node to itself are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SelfLoops {
-    /// As PyTorch Geometric: those there are do not count, and every target attends to itself once.
+    /// As PyTorch Geometric: existing ones do not count, and every target attends to itself once.
     Replaced,
-    /// As DGL: a node attends to itself where the graph, or the sample of it, has such an edge. A target without any
-    /// edge gets the bias alone.
+    /// As DGL: a node attends to itself if the graph, or its sample, has such an edge. A target without any edge gets
+    /// only the bias.
     AsGiven,
 }
 
@@ -19,7 +19,7 @@ pub enum SelfLoops {
 pub struct GatDropout {
     /// Of the features that the first layer reads.
     pub input: f64,
-    /// Of what the other layers read, after ELU.
+    /// Of the input of the other layers, after ELU.
     pub hidden: f64,
     /// Of the attention weights in all layers but the last.
     pub attention: f64,
@@ -45,13 +45,13 @@ pub struct GatConfig {
     pub layers: usize,
     /// Slope of the leaky ReLU for negative scores.
     pub negative_slope: f64,
-    /// What is dropped in training.
+    /// Dropout in training.
     pub dropout: GatDropout,
     /// What becomes of self-loops.
     pub self_loops: SelfLoops,
     /// Kernels that the plain form aggregates with.
     pub kernels: KernelFamily,
-    /// One operation after the other, as the formula reads. The fused form runs otherwise, with [`KernelFamily::Spmm`].
+    /// One operation after the other, as the formula reads. Otherwise the fused form runs, with [`KernelFamily::Spmm`].
     pub plain: bool,
 }
 
@@ -123,7 +123,7 @@ impl GatConfig {
     }
 
     /// # Errors
-    /// A size is 0, a dropout is no probability below 1, or the slope is no number.
+    /// A size is 0, a dropout is not a probability below 1, or the slope is not a number.
     pub(super) fn check(&self) -> Result<()> {
         if [self.in_features, self.hidden, self.heads, self.last_heads, self.classes, self.layers].contains(&0) {
             bail!("gat: features, hidden width, heads, classes and layers must be at least 1: {self:?}");
@@ -133,7 +133,7 @@ impl GatConfig {
             bail!("gat: every dropout must be at least 0 and below 1: {:?}", self.dropout);
         }
         if !self.negative_slope.is_finite() {
-            bail!("gat: the slope of the leaky relu must be a number, it is {}", self.negative_slope);
+            bail!("gat: the slope of the leaky relu must be a number, not {}", self.negative_slope);
         }
         Ok(())
     }

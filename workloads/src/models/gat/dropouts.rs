@@ -1,4 +1,4 @@
-//! What a layer of the fused form drops.
+//! The dropouts of a layer of the fused form.
 
 use candle_core::Result;
 
@@ -24,7 +24,7 @@ pub(super) struct Masks {
 
 impl Dropouts {
     /// # Errors
-    /// A probability is none.
+    /// A probability is invalid.
     pub(super) fn masks(self) -> Result<Masks> {
         let mask = |dropout: Option<(f64, u64)>| dropout.map(|(p, seed)| DropMask::new(p, seed)).transpose();
         Ok(Masks { input: mask(self.input)?, attention: mask(self.attention)?, output: mask(self.output)? })

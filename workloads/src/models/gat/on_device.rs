@@ -29,7 +29,7 @@ pub(crate) struct Layer {
 
 /// What the forward pass leaves for the backward one.
 struct Activations {
-    /// The features behind their dropout.
+    /// The features after their dropout.
     x: Tensor,
     projected: Tensor,
     attended: Attended,
@@ -43,7 +43,7 @@ struct Vectors {
 }
 
 impl Layer {
-    /// An `inner` layer has ELU behind it.
+    /// An `inner` layer is followed by ELU.
     pub(super) fn new(
         conv: &GatConv,
         adjacency: &Arc<Adjacency>,
@@ -132,7 +132,7 @@ impl ChainLayer for Layer {
             like(back.target_vector, &self.weights[2])?,
         ];
         let input = if with_input {
-            // Dropping is linear: the gradient loses what the features lost.
+            // Dropout is linear: the gradient is dropped where the features were.
             Some(self.dropped(&back.rows.matmul(&self.weights[0].detach())?)?)
         } else {
             None

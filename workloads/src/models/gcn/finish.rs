@@ -18,16 +18,16 @@ pub struct Dropout {
 /// What to do with a layer's sums.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Finish {
-    /// Set what is negative to 0.
+    /// Set negative values to 0.
     pub relu: bool,
-    /// Drop some of what is left.
+    /// Drop some of the rest.
     pub dropout: Option<Dropout>,
 }
 
 /// `x`, `[rows, width]`, plus `bias`, `[width]`, finished.
 ///
 /// # Errors
-/// Shapes or number types do not fit, or the dropout is no probability.
+/// Shapes or number types do not fit, or the dropout is not a probability.
 pub(super) fn finish(x: &Tensor, bias: &Tensor, how: Finish) -> Result<Tensor> {
     match x.dtype() {
         _ if x.device().is_cuda() => {
@@ -76,7 +76,7 @@ impl<T: Element> pulp::NullaryFnOnce for Rows<'_, T> {
                 *out = x + bias;
             }
         }
-        // What is no number stays none.
+        // NaN stays NaN.
         let cut = |value: T| self.how.relu & (value <= T::zero());
         if let Some(mask) = self.how.mask {
             let (stream, factor) = (mask.stream(0), T::from_f64(mask.factor()));
@@ -90,7 +90,7 @@ impl<T: Element> pulp::NullaryFnOnce for Rows<'_, T> {
     }
 }
 
-/// The way back: a gradient of what was finished, to be made one of the sums.
+/// Backward: turns the gradient of the finished values into that of the sums.
 struct Gradients<'a, T> {
     how: &'a Fused,
     finished: &'a [T],

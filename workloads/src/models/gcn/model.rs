@@ -18,7 +18,7 @@ pub struct GcnConfig {
     pub in_features: usize,
     /// Width of the layers between.
     pub hidden: usize,
-    /// Classes to tell apart.
+    /// The number of classes.
     pub classes: usize,
     /// Layers, at least 1.
     pub layers: usize,
@@ -83,13 +83,14 @@ impl Gcn {
     /// Reads or makes the parameters `convs.<layer>.*`, see [`GcnConv::new`].
     ///
     /// # Errors
-    /// A size of `config` is 0, the dropout is no probability below 1, or a parameter is missing or has another shape.
+    /// A size of `config` is 0, the dropout is not a probability below 1, or a parameter is missing or has another
+    /// shape.
     pub fn new(config: &GcnConfig, vb: VarBuilder<'_>) -> Result<Self> {
         if [config.in_features, config.hidden, config.classes, config.layers].contains(&0) {
             bail!("gcn: a size is 0 in {config:?}");
         }
         if !(0.0..1.0).contains(&config.dropout) {
-            bail!("gcn: dropout {} is no probability below 1", config.dropout);
+            bail!("gcn: dropout must be at least 0 and below 1, not {}", config.dropout);
         }
         let layer = |index: usize| {
             let (input, output) = config.widths(index);

@@ -1,4 +1,4 @@
-//! One evaluation of a layer: what its three operations share, and what they have in common.
+//! One evaluation of a layer: the state that its three operations share, and their common helpers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -85,7 +85,7 @@ impl<T: Element> Call<T> {
         T::workspace(&self.workspaces).take(length)
     }
 
-    /// Locks even after a panic: what it guards is then merely incomplete, which [`held`] reports.
+    /// Locks even after a panic: the content is then merely incomplete, which [`held`] reports.
     pub(super) fn activations(&self) -> MutexGuard<'_, Activations<T>> {
         self.activations.lock().unwrap_or_else(PoisonError::into_inner)
     }

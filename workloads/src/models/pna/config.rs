@@ -42,7 +42,7 @@ impl PnaConfig {
     }
 
     /// The same sizes with the degree scalers set from an in-degree histogram: entry `d` counts the nodes with `d`
-    /// incoming edges. A histogram without edges is left out of account.
+    /// incoming edges. A histogram without edges is ignored.
     #[must_use]
     pub fn with_degrees(self, histogram: &[u64]) -> Self {
         let nodes: u64 = histogram.iter().sum();
@@ -75,7 +75,7 @@ impl PnaConfig {
             bail!("pna: features, hidden width, layers and outputs must be at least 1: {self:?}");
         }
         if !(self.average_log_degree > 0.0 && self.average_log_degree.is_finite()) {
-            bail!("pna: the average log degree must be positive, it is {}", self.average_log_degree);
+            bail!("pna: the average log degree must be positive, not {}", self.average_log_degree);
         }
         Ok(())
     }

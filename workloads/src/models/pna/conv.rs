@@ -1,10 +1,10 @@
 //! One PNA layer: the parameters, and the three chained operations that compute it.
 //!
 //! candle's custom operations take three tensors, a layer has seven. So the layer is a chain of three, each with one
-//! weight and one bias: message and aggregation, post, last linear map. The first two hand on a one-element token,
+//! weight and one bias: message and aggregation, post, last linear map. The first two pass on a one-element token,
 //! which carries the order of the autograd graph, while the activations themselves stay in the layer's [`Call`], in
 //! buffers from the workspace. As tensors they would pass through candle's gradient store, which allocates and adds
-//! each of them anew: the traffic of a `[nodes, 5 width]` matrix three times per layer.
+//! each of them again: the traffic of a `[nodes, 5 width]` matrix three times per layer.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! One layer in the plain form, as PyTorch Geometric computes it: a message for every edge, every aggregate and every
-//! scaled copy of it as a tensor of its own. The control for the fused form: slower, with the same results.
+//! scaled copy of it as its own tensor. The control for the fused form: slower, with the same results.
 
 use std::sync::Arc;
 

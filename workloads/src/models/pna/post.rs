@@ -17,7 +17,7 @@ use crate::kernels::{
 
 pub(super) struct Post<T>(pub(super) Arc<Call<T>>);
 
-/// The part of each degree run that lies in `range`: its degree, and its rows counted from `range.start`.
+/// The part of each degree run that is in `range`: its degree, and its rows counted from `range.start`.
 fn runs_within(adjacency: &Adjacency, range: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
     let runs = adjacency.degree_runs();
     let first = runs.partition_point(|run| run.rows.end <= range.start);

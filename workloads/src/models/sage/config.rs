@@ -20,7 +20,7 @@ pub struct SageConfig {
     pub dropout: f64,
     /// Kernels that the plain form aggregates with.
     pub kernels: KernelFamily,
-    /// One operation after the other, as the formula reads. The fused form runs otherwise, with [`KernelFamily::Spmm`].
+    /// One operation after the other, as the formula reads. Otherwise the fused form runs, with [`KernelFamily::Spmm`].
     pub plain: bool,
 }
 
@@ -60,13 +60,13 @@ impl SageConfig {
     }
 
     /// # Errors
-    /// A size is 0, or the dropout is no probability below 1.
+    /// A size is 0, or the dropout is not a probability below 1.
     pub(super) fn check(&self) -> Result<()> {
         if [self.in_features, self.hidden, self.classes, self.layers].contains(&0) {
             bail!("sage: features, hidden width, classes and layers must be at least 1: {self:?}");
         }
         if !(0.0..1.0).contains(&self.dropout) {
-            bail!("sage: dropout must be at least 0 and below 1, it is {}", self.dropout);
+            bail!("sage: dropout must be at least 0 and below 1, not {}", self.dropout);
         }
         Ok(())
     }

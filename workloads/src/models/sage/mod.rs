@@ -5,9 +5,9 @@
 //! sample as one subgraph (every layer computes all nodes) and on blocks (a layer computes only its targets).
 //!
 //! Three things make the fused form fast without changing what it computes. Each layer aggregates first or projects
-//! first, whichever is less work. Behind ReLU and dropout about three quarters of a gradient are zeros, and the products
-//! that make the weights' gradients leave them out. And activations stay in buffers that live from step to step. The
-//! first layer's features get no gradient.
+//! first, whichever is less work. After ReLU and dropout about three quarters of a gradient are zeros, and the products
+//! that make the weights' gradients skip them. And activations stay in buffers that live from step to step. The first
+//! layer's features get no gradient.
 
 mod config;
 mod conv;

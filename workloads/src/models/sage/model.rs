@@ -33,7 +33,7 @@ impl Sage {
         layer + 1 < self.convs.len()
     }
 
-    /// Probability and seed of the dropout behind a layer.
+    /// Probability and seed of the dropout after a layer.
     fn dropout(&self, pass: Pass, layer: usize) -> Option<(f64, u64)> {
         if self.is_inner(layer) { pass.dropout(self.config.dropout, layer) } else { None }
     }

@@ -20,7 +20,7 @@ pub(crate) struct Layer {
     order: Order,
     input: usize,
     output: usize,
-    /// ReLU and dropout, behind all layers but the last.
+    /// ReLU and dropout, after all layers but the last.
     finished: Finished,
     /// `W_l` and `W_r`.
     weights: [Tensor; 2],
@@ -30,8 +30,8 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    /// An `inner` layer has ReLU behind it, and dropout of this probability and seed; its input needs a gradient where
-    /// `with_input`.
+    /// An `inner` layer is followed by ReLU, and by dropout with this probability and seed; its input needs a gradient
+    /// where `with_input`.
     pub(super) fn new(
         conv: &SageConv,
         adjacency: &Arc<Adjacency>,

@@ -20,7 +20,7 @@ use crate::kernels::Workspaces;
 /// Which of two equal computations to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Linear maps merged, hidden layers never made.
+    /// Linear maps are merged, hidden layers are never stored.
     #[default]
     Fused,
     /// Layer by layer: the control.

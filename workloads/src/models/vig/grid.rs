@@ -42,7 +42,7 @@ impl Grid {
         (rows * around(column, self.width).len()).saturating_sub(1)
     }
 
-    /// Images in a batch of so many nodes.
+    /// Images in a batch of `nodes` nodes.
     ///
     /// # Errors
     /// The nodes are not whole images, or there are none.

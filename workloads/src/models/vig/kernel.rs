@@ -1,7 +1,7 @@
 //! The arithmetic of [`fused_mlp`](super::fused::fused_mlp) on a run of nodes, for the vectors of any instruction set.
 //!
-//! Nodes come in groups of [`GROUP`], `[groups, columns, GROUP]`: what belongs to a few nodes lies together, and each
-//! column of it is one vector or a few. `weights` are `[hidden, COLUMNS + 4]`: of each hidden unit its row of M, its
+//! Nodes come in groups of [`GROUP`], `[groups, columns, GROUP]`: the values of a few nodes are adjacent, and each
+//! column of them is one vector or a few. `weights` are `[hidden, COLUMNS + 4]`: of each hidden unit its row of M, its
 //! c, and its column of W.
 
 #![expect(
@@ -67,8 +67,8 @@ fn forward_vector<L: Lanes, const COLUMNS: usize>(
     sums
 }
 
-/// The gradients: adds to `of_inputs`, `[groups, COLUMNS, GROUP]`, in the first `MOVING` columns, and to
-/// `of_weights`. `of_out`, `[groups, 3, GROUP]`, is 0 where there is no node.
+/// The gradients: adds to `of_inputs`, `[groups, COLUMNS, GROUP]`, in the first `MOVING` columns, and to `of_weights`.
+/// `of_out`, `[groups, 3, GROUP]`, is 0 where there is no node.
 pub(super) struct Backward<'a, T, const COLUMNS: usize, const MOVING: usize> {
     pub(super) inputs: &'a [T],
     pub(super) weights: &'a [T],

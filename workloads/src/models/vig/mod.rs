@@ -7,7 +7,7 @@
 //! What makes it fast without changing what it computes: between the narrow waists everything is linear but one GELU,
 //! so a block needs nothing wider than seven numbers a node in memory (see [`Block`] and [`Form`]).
 //!
-//! That model cannot learn much. [`patches`] has the network of the paper, which does.
+//! That model cannot learn much. [`patches`] has the paper's network, which can.
 
 mod block;
 mod config;

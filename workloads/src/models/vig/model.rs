@@ -101,7 +101,7 @@ impl Vig {
     pub fn block(&self, index: usize, x: &Tensor, mode: Mode) -> Result<Tensor> {
         match self.blocks.get(index) {
             Some(block) => block.forward(x, self.config.grid, self.form, mode, &self.workspaces),
-            None => bail!("vig: there is no block {index}, only {}", self.blocks.len()),
+            None => bail!("vig: no block {index}; there are {}", self.blocks.len()),
         }
     }
 

@@ -33,7 +33,7 @@ pub struct BatchNorm {
     pub(super) weight: Tensor,
     pub(super) bias: Tensor,
     running: Arc<Mutex<RunningStatistics>>,
-    /// The same on a GPU, `[2, features]` f64, from the first batch on that it is trained on there; they count then.
+    /// The same on a GPU, `[2, features]` f64, from the first batch trained there; these then count.
     on_device: Arc<Mutex<Option<Tensor>>>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Behind<'a> {
 const MOMENTUM: f64 = 0.1;
 
 impl BatchNorm {
-    /// Reads `weight` and `bias`, `[features]`. Running mean 0 and variance 1: they are no parameters, see
+    /// Reads `weight` and `bias`, `[features]`. Running mean 0 and variance 1: they are not parameters, see
     /// [`set_running`](Self::set_running).
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl BatchNorm {
         })
     }
 
-    /// A copy of the running statistics. Waits for a GPU that has them; not a number where it fails.
+    /// A copy of the running statistics. Waits for a GPU that has them; NaN if it fails.
     #[must_use]
     pub fn running(&self) -> RunningStatistics {
         if let Some(held) = &*self.held() {
@@ -128,7 +128,7 @@ impl BatchNorm {
         Ok(out)
     }
 
-    /// [`forward`](Self::forward) with what is behind it, which a GPU does in the same kernels.
+    /// [`forward`](Self::forward) with what follows it, which a GPU does in the same kernels.
     ///
     /// # Errors
     /// As [`forward`](Self::forward), or the residual has another shape.

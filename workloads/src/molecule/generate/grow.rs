@@ -91,7 +91,7 @@ impl Growing {
         }
     }
 
-    /// Attaches a ring system by one bond to what there is. Returns the number of its rings; 0 if none fits.
+    /// Attaches a ring system by one bond to the existing atoms. Returns the number of its rings; 0 if none fits.
     fn attach_ring(&mut self, random: &mut StdRng, room: usize, wanted: usize) -> usize {
         let aromatic = random.random_bool(AROMATIC_SHARE);
         let fits = |template: &Template| {

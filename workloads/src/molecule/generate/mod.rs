@@ -1,6 +1,5 @@
-//! Molecules made up from a seed, with the statistics of PCQM4Mv2's first 10,000 rows: 13.86 atoms and 28.70 directed
-//! edges a graph on average, rings and aromatic rings, valences that work out. They stand in where no data set is at
-//! hand.
+//! Molecules generated from a seed, with the statistics of PCQM4Mv2's first 10,000 rows: on average 13.86 atoms and
+//! 28.70 directed edges per graph, rings and aromatic rings, valid valences. They stand in if no data set is at hand.
 //!
 //! The target follows the structure by a formula ([`gap_ev`]) with some noise, in the range of real HOMO-LUMO gaps
 //! (mean 5.7, standard deviation 1.5 eV), so that a model can learn it. It is not chemistry.
@@ -36,7 +35,7 @@ pub struct GeneratedMolecule {
     pub graph: Graph,
 }
 
-/// The molecule at a position of the endless sequence that `seed` stands for.
+/// The molecule at a position of the endless sequence of `seed`.
 #[must_use]
 pub fn generated_molecule(seed: u64, index: u64) -> GeneratedMolecule {
     let mut random = StdRng::seed_from_u64(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index);
@@ -53,7 +52,7 @@ pub fn generate(seed: u64, count: usize) -> MoleculeSet {
     MoleculeSet { graphs, source: format!("generated, seed {seed}"), ..MoleculeSet::default() }
 }
 
-/// The made-up gap: it falls with the extent of the pi system, as in real molecules, and a little with N and O.
+/// The generated gap: it falls with the extent of the pi system, as in real molecules, and a little with N and O.
 fn gap_ev(structure: &Structure) -> f64 {
     let count = |atoms: &dyn Fn(usize) -> bool| (0..structure.atoms.len()).filter(|&atom| atoms(atom)).count() as f64;
     let unsaturated = count(&|atom| structure.bonds_of(atom).any(|bond| bond.is_multiple()));

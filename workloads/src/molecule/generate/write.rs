@@ -55,7 +55,7 @@ struct Writer<'a> {
     walk: &'a Walk<'a>,
     structure: &'a Structure,
     text: String,
-    /// Bond that each ring number stands for at the moment; number 1 comes first.
+    /// The bond that each ring number currently stands for; number 1 comes first.
     open: Vec<Option<u32>>,
 }
 

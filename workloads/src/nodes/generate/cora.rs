@@ -1,8 +1,8 @@
 //! A citation network like Cora: its sizes, class histogram, degree distribution, homophily and word statistics.
 //!
 //! Papers form small communities, and every community has a topic. Words and citations follow the topic, citations the
-//! community above all; the label is the topic, but for a few communities that were filed under another one. Such papers
-//! are what keeps a model of real Cora from 100 % as well: their words and their neighbours agree on the wrong class.
+//! community above all; the label is the topic, except for a few communities that were filed under another one. Such
+//! papers also keep a model of real Cora from 100 %: their words and their neighbours agree on the wrong class.
 
 use std::sync::Arc;
 
@@ -75,8 +75,8 @@ pub fn cora_like(seed: u64) -> NodeDataset {
 }
 
 /// The test accuracy on [`cora_like`] of a model that knows every paper's topic: the share of the test nodes that were
-/// filed under it. Nothing but the labels tells which were not, so that more can only be had by recognising single
-/// misfiled communities from the training nodes in them.
+/// filed under it. Only the labels show which were not, so a model can do better only by recognising single misfiled
+/// communities from their training nodes.
 #[must_use]
 pub fn cora_like_ceiling(seed: u64) -> f64 {
     let (labels, communities) = papers(&mut random_stream(seed, STREAM, 0));
@@ -203,8 +203,8 @@ impl<'a> Matching<'a> {
         Self { communities, open_ends: all.len(), open, by_community, by_topic, all, neighbours, edges: Vec::new() }
     }
 
-    /// Joins `node` to a node with an open end, of its community, its topic or another topic. Where none is found in a
-    /// fair number of draws, the next wider circle is searched, and in the end any node does.
+    /// Joins `node` to a node with an open end, of its community, its topic or another topic. If none is found in a
+    /// fair number of draws, the next wider circle is searched, and finally any node will do.
     fn connect(&mut self, node: u32, random: &mut Xoshiro256PlusPlus) {
         const FAIR_DRAWS: usize = 60;
         let mark = random.random::<f64>();

@@ -1,6 +1,6 @@
-//! Graphs made up from a seed, with the statistics of the data sets the studies use: they stand in where no data set
-//! is at hand, and nothing is downloaded. A seed gives the same data on every machine of one kind and for every number
-//! of threads.
+//! Graphs generated from a seed, with the statistics of the data sets the studies use: they stand in if no data set is
+//! at hand, and nothing is downloaded. A seed gives the same data on every machine of one kind and for every number of
+//! threads.
 
 mod cora;
 mod random;

@@ -12,7 +12,7 @@ pub(super) fn random_stream(seed: u64, stream: u64, index: u64) -> Xoshiro256Plu
 /// Fills `values` with `deviation` times samples of the standard normal distribution (Box and Muller's method).
 pub(super) fn fill_normal(values: &mut [f32], deviation: f32, random: &mut Xoshiro256PlusPlus) {
     for pair in values.chunks_mut(2) {
-        // 1 - u lies in (0, 1]: the logarithm is finite.
+        // 1 - u is in (0, 1]: the logarithm is finite.
         let radius = deviation * (-2.0 * (1.0 - random.random::<f32>()).ln()).sqrt();
         let (sine, cosine) = (std::f32::consts::TAU * random.random::<f32>()).sin_cos();
         for (value, part) in pair.iter_mut().zip([cosine, sine]) {

@@ -29,7 +29,7 @@ pub(super) fn read(nodes: &Path, edges: &Path) -> Result<NodeDataset, ReadError>
     })
 }
 
-/// What the table of nodes says.
+/// The content of the table of nodes.
 struct Table {
     numbers: HashMap<String, u32>,
     classes: Vec<String>,

@@ -1,4 +1,4 @@
-//! What can be wrong with files of a graph.
+//! Errors in the files of a graph.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub enum ReadError {
     Open {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Reading a file failed: it is cut off or damaged.
@@ -34,7 +34,7 @@ pub enum ReadError {
         path: PathBuf,
         /// Line in the file, from 1.
         line: u64,
-        /// What was expected and found.
+        /// What was expected, and what was found.
         problem: String,
     },
     /// A file that is wrong as a whole.
@@ -42,20 +42,20 @@ pub enum ReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was expected and found.
+        /// What was expected, and what was found.
         problem: String,
     },
-    /// An array of an npz file that is not what it should be.
+    /// An array of an npz file is wrong.
     #[error("{}, array {array}: {problem}", path.display())]
     Array {
         /// The file.
         path: PathBuf,
         /// Name of the array, without `.npy`.
         array: String,
-        /// What was expected and found.
+        /// What was expected, and what was found.
         problem: String,
     },
-    /// Nothing that is known lies there.
+    /// There is no file of a known layout.
     #[error("no graph found at {}; looked for {looked_for}", path.display())]
     NotFound {
         /// The file or directory.
@@ -63,16 +63,16 @@ pub enum ReadError {
         /// The files of every known layout.
         looked_for: String,
     },
-    /// One file of a layout is there, but not another.
-    #[error("{} is there, but {} is not; both are needed", path.display(), missing.display())]
+    /// One file of a layout exists, but not the other.
+    #[error("{} exists, but {} does not; both are needed", path.display(), missing.display())]
     Incomplete {
-        /// The file that is there.
+        /// The existing file.
         path: PathBuf,
         /// The one that is not.
         missing: PathBuf,
     },
-    /// More than one graph lies there.
-    #[error("{} has more than one graph: {candidates}; name one of these files instead", path.display())]
+    /// There is more than one graph.
+    #[error("{} has more than one graph: {candidates}; give one of these files instead", path.display())]
     Ambiguous {
         /// The directory.
         path: PathBuf,

@@ -11,7 +11,7 @@ use super::error::ReadError;
 /// Longest line that is read: a hundred thousand features fit. A file without line ends must not fill the memory.
 const LONGEST_LINE_BYTES: u64 = 4 << 20;
 
-/// The lines of a file, packed with gzip or not (found out from the content). Empty lines are passed over.
+/// The lines of a file, packed with gzip or not (detected from the content). Empty lines are skipped.
 pub(super) struct Lines {
     path: PathBuf,
     reader: Box<dyn BufRead>,
@@ -63,7 +63,7 @@ impl Lines {
         ReadError::Line { path: self.path.clone(), line: self.line, problem: problem.into() }
     }
 
-    /// A number of the current line; `what` says what it stands for.
+    /// A number of the current line; `what` names it for errors.
     pub(super) fn number<T: std::str::FromStr>(&self, text: &str, what: &str) -> Result<T, ReadError> {
         text.trim().parse().map_err(|_| self.problem(format!("expected {what}, found {:?}", shortened(text))))
     }

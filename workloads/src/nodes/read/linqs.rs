@@ -1,9 +1,9 @@
-//! The layout of the LINQS group: `NAME.content` with a line `paper, words..., class` per node (fields apart by tabs or
-//! blanks, each word 0 or 1) and `NAME.cites` with a line `cited paper, citing paper` per citation.
+//! The layout of the LINQS group: `NAME.content` with a line `paper, words..., class` per node (fields separated by
+//! tabs or blanks, each word 0 or 1) and `NAME.cites` with a line `cited paper, citing paper` per citation.
 //!
 //! Papers have names of any form and are numbered in the order of the lines; classes are numbered in the order of their
-//! names. Citations to papers without content, which LINQS's Citeseer has, are left out and counted in the origin.
-//! There is no published split: 20 nodes per class train, 500 validate, 1,000 test, by a fixed seed.
+//! names. Citations to papers without content, which LINQS's Citeseer has, are skipped and counted in the origin. There
+//! is no published split: 20 nodes per class train, 500 validate, 1,000 test, by a fixed seed.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(super) fn read(content: &Path, cites: &Path) -> Result<NodeDataset, ReadErro
     let (edges, unknown) = citations(cites, &papers.numbers)?;
     let (labels, classes) = classes_by_name(&papers.classes);
     let left_out =
-        if unknown == 0 { String::new() } else { format!(" ({unknown} citations of unknown papers left out)") };
+        if unknown == 0 { String::new() } else { format!(" ({unknown} citations of unknown papers skipped)") };
     Ok(NodeDataset {
         origin: format!("{}{left_out}", content.display()),
         graph: Arc::new(Csr::symmetric(labels.len(), &edges)),
@@ -30,7 +30,7 @@ pub(super) fn read(content: &Path, cites: &Path) -> Result<NodeDataset, ReadErro
     })
 }
 
-/// What the file of contents says.
+/// The content of the file of papers.
 struct Papers {
     numbers: HashMap<String, u32>,
     classes: Vec<String>,
@@ -55,7 +55,8 @@ impl Papers {
                 return Err(lines.problem(format!("the paper {:?} is listed twice", shortened(paper))));
             }
             append_words(&lines, &mut column, words)?;
-            row_start.push(u32::try_from(column.len()).map_err(|_| lines.problem("more words than 32 bits count"))?);
+            row_start
+                .push(u32::try_from(column.len()).map_err(|_| lines.problem("more words than 32 bits can count"))?);
             classes.push((*class).to_owned());
         }
         let Some(width) = width else {
@@ -80,7 +81,7 @@ fn append_words(lines: &Lines, column: &mut Vec<u32>, words: &[&str]) -> Result<
     Ok(())
 }
 
-/// The citations between known papers, and how many others there are.
+/// The citations between known papers, and the number of others.
 fn citations(path: &Path, numbers: &HashMap<String, u32>) -> Result<(Vec<(u32, u32)>, usize), ReadError> {
     let mut lines = Lines::open(path)?;
     let (mut edges, mut unknown) = (Vec::new(), 0);
@@ -94,7 +95,7 @@ fn citations(path: &Path, numbers: &HashMap<String, u32>) -> Result<(Vec<(u32, u
     }
     if edges.is_empty() && unknown > 0 {
         let problem =
-            format!("none of the {unknown} citations is between papers of the content file; do they belong together?");
+            format!("none of the {unknown} citations joins papers of the content file; do the files belong together?");
         return Err(ReadError::file(path, problem));
     }
     Ok((edges, unknown))

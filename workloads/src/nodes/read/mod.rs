@@ -10,7 +10,7 @@
 //! Planetoid's own files (`ind.NAME.*`) are not read: they are Python 2 pickles.
 //!
 //! Text may be packed with gzip under the same name. Undirected edges are read in any number and either direction; the
-//! graph has both directions of each once, and no self-loops, as PyTorch Geometric makes it of Planetoid's files.
+//! graph has both directions of each once, and no self-loops, as PyTorch Geometric reads Planetoid's files.
 
 mod edge_list;
 mod error;
@@ -28,10 +28,10 @@ use super::dataset::NodeDataset;
 
 /// A pair of files that make a graph.
 struct Layout {
-    /// How the name of the first file ends; what is before it, the second file has as well.
+    /// The ending of the first file's name; the second file has the same stem.
     first: &'static str,
     second: &'static str,
-    /// Whether anything may be before the ending.
+    /// Whether there may be a stem before the ending.
     named: bool,
     read: fn(&Path, &Path) -> Result<NodeDataset, ReadError>,
 }
@@ -44,15 +44,15 @@ const LAYOUTS: [Layout; 5] = [
     Layout { first: "nodes.tsv", second: "edges.tsv", named: false, read: edge_list::read },
 ];
 
-/// Reads the graph that lies at `path`: a directory with the files of one graph, or one of the files. Memory is about
-/// that of the graph and, where edges are listed, 16 bytes for each of them.
+/// Reads the graph at `path`: a directory with the files of one graph, or one of the files. Memory is about that of the
+/// graph and, where edges are listed, 16 bytes for each of them.
 ///
 /// Labels are below the number of classes and every class has a node, features are finite, edges join nodes that exist.
 /// The split is the published one where the files have it, else 20 nodes per class train, 500 validate and 1,000 test,
 /// chosen by a fixed seed.
 ///
 /// # Errors
-/// See [`ReadError`]: nothing known lies there, a file is missing, or something in it is not as it should be.
+/// See [`ReadError`]: there is no known layout, a file is missing, or its content is wrong.
 pub fn read(path: &Path) -> Result<NodeDataset, ReadError> {
     let metadata = std::fs::metadata(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
     let found = if metadata.is_dir() { in_directory(path)? } else { of_file(path) };
@@ -79,7 +79,7 @@ impl Found {
     }
 }
 
-/// The only graph of a directory. Half a graph counts where there is no whole one, to be complained about.
+/// The only graph of a directory. Without a whole one, half a graph counts, so that the error can name it.
 fn in_directory(path: &Path) -> Result<Option<Found>, ReadError> {
     let open_error = |source| ReadError::Open { path: path.to_owned(), source };
     let mut names = Vec::new();
@@ -108,7 +108,7 @@ fn of_file(path: &Path) -> Option<Found> {
     let name = path.file_name()?.to_str()?;
     LAYOUTS.iter().find_map(|layout| {
         let stem = [layout.first, layout.second].iter().find_map(|ending| name.strip_suffix(ending))?;
-        // What is named must have a name, what is not must not.
+        // Layouts with a name need a stem, others must not have one.
         if layout.named == stem.is_empty() {
             return None;
         }

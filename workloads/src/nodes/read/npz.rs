@@ -1,7 +1,7 @@
 //! Arrays of NumPy's npz files: a zip archive of npy files, packed or not.
 //!
 //! candle reads npz files as well, but neither packed ones nor eight-bit integers, and it allocates whatever size a
-//! header claims. Here sizes are checked against the bytes that are there before anything is allocated, and contents
+//! header claims. Here sizes are checked against the bytes in the file before anything is allocated, and contents
 //! against their checksums.
 
 use std::fs::File;
@@ -32,7 +32,7 @@ type Convert<T> = fn(&[u8]) -> Option<T>;
 
 /// A type that arrays are converted to.
 pub(super) trait Element: Sized {
-    /// What arrays can be converted, in words.
+    /// Describes the arrays that can be converted.
     const ACCEPTED: &str;
 
     /// The conversion from numbers of a type, named as NumPy does without the byte order (`f4`, `i8`).
@@ -119,7 +119,7 @@ impl Npz {
     }
 }
 
-/// No packed content is smaller than a thousandth of what it unpacks to, so that a size can be believed.
+/// Packed content is at least a thousandth of its unpacked size, so a size is plausible.
 fn check_size(size: u64, packed: u64) -> Result<(), String> {
     const MOST_PACKED: u64 = 1_032;
     if size > packed.saturating_mul(MOST_PACKED) {
@@ -142,7 +142,7 @@ fn read_npy<T: Element>(reader: &mut impl Read, size: u64) -> Result<Array<T>, S
     let expected = count.and_then(|count| count.checked_mul(item)).map(|bytes| bytes as u64);
     let found = size.saturating_sub(header_bytes);
     if expected != Some(found) {
-        return Err(format!("the shape {:?} does not fit the {found} bytes that are there", header.shape));
+        return Err(format!("the shape {:?} does not fit the file's {found} bytes", header.shape));
     }
     Ok(Array { values: read_numbers(reader, count.unwrap_or(0), item, convert)?, shape: header.shape })
 }
@@ -153,7 +153,7 @@ fn read_numbers<T>(reader: &mut impl Read, count: usize, item: usize, convert: C
     let mut buffer = vec![0; AT_ONCE.min(count) * item];
     while values.len() < count {
         let part = &mut buffer[..AT_ONCE.min(count - values.len()) * item];
-        reader.read_exact(part).map_err(|error| format!("cannot be read to its end: {error}"))?;
+        reader.read_exact(part).map_err(|error| format!("cannot be read to the end: {error}"))?;
         for number in part.chunks_exact(item) {
             let place = values.len();
             values.push(convert(number).ok_or_else(|| format!("number {place} is negative or above {}", u32::MAX))?);
@@ -163,7 +163,7 @@ fn read_numbers<T>(reader: &mut impl Read, count: usize, item: usize, convert: C
     match reader.read(&mut [0]) {
         Ok(0) => Ok(values),
         Ok(_) => Err("has more bytes than its shape needs".into()),
-        Err(error) => Err(format!("cannot be read to its end: {error}")),
+        Err(error) => Err(format!("cannot be read to the end: {error}")),
     }
 }
 
@@ -181,7 +181,7 @@ fn read_header(reader: &mut impl Read) -> Result<(String, u64), String> {
     reader.read_exact(&mut length[..length_bytes]).map_err(problem)?;
     let length = u32::from_le_bytes(length) as usize;
     if !(1..=3).contains(&version) || length > LONGEST_HEADER {
-        return Err(format!("not an npy file that is known: version {version}, header of {length} bytes"));
+        return Err(format!("not a supported npy file: version {version}, header of {length} bytes"));
     }
     let mut header = vec![0; length];
     reader.read_exact(&mut header).map_err(problem)?;
@@ -189,7 +189,7 @@ fn read_header(reader: &mut impl Read) -> Result<(String, u64), String> {
     Ok((header, (start.len() + length_bytes + length) as u64))
 }
 
-/// What the header of an npy file says.
+/// The header of an npy file.
 #[derive(Debug, PartialEq, Eq)]
 struct Header {
     /// Type of the numbers without the byte order.

@@ -1,9 +1,9 @@
-//! Two plain text files: `NAME.nodes.tsv` with a line `node, label, split, word indices` per node (fields apart by
+//! Two plain text files: `NAME.nodes.tsv` with a line `node, label, split, word indices` per node (fields separated by
 //! tabs, indices by blanks) and `NAME.edges.tsv` with a line `node, node` per undirected edge.
 //!
-//! Nodes are numbered from 0 in the order of the lines. The split is `train`, `val`, `test` or `-`. A label of -1 says
-//! that nothing is known of the node: it gets class 0, as in PyTorch Geometric, and must not be in the split. A first
-//! line such as `# ... (of 1433)` gives the number of words; without it, the highest index does.
+//! Nodes are numbered from 0 in the order of the lines. The split is `train`, `val`, `test` or `-`. A label of -1 means
+//! that nothing is known about the node: it gets class 0, as in PyTorch Geometric, and must not be in the split. A
+//! first line such as `# ... (of 1433)` gives the number of words; without it, the highest index does.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::error::ReadError;
 use super::lines::{Lines, shortened};
 use super::table::{checked_classes, edges_of};
 
-/// Most words that are supported: an index far off must not make a matrix that no memory holds.
+/// Most words that are supported: a wildly wrong index must not create a matrix that no memory holds.
 const MOST_WORDS: usize = 1 << 24;
 
 pub(super) fn read(nodes: &Path, edges: &Path) -> Result<NodeDataset, ReadError> {
@@ -34,7 +34,7 @@ pub(super) fn read(nodes: &Path, edges: &Path) -> Result<NodeDataset, ReadError>
     })
 }
 
-/// What the file of nodes says.
+/// The content of the file of nodes.
 struct Nodes {
     labels: Vec<u32>,
     split: Split,
@@ -65,7 +65,8 @@ impl Nodes {
             labels.push(label(&lines, &fields)?);
             assign(&lines, &mut split, fields[2], node)?;
             append_words(&lines, &mut column, fields[3], declared)?;
-            row_start.push(u32::try_from(column.len()).map_err(|_| lines.problem("more words than 32 bits count"))?);
+            row_start
+                .push(u32::try_from(column.len()).map_err(|_| lines.problem("more words than 32 bits can count"))?);
         }
         if labels.is_empty() {
             return Err(ReadError::file(path, "expected lines of nodes, found none"));
@@ -89,7 +90,8 @@ fn fields<'a>(lines: &Lines, text: &'a str) -> Result<[&'a str; 4], ReadError> {
         [node, label, split] => Ok([node, label, split, ""]),
         [node, label, split, words] => Ok([node, label, split, words]),
         _ => {
-            let problem = format!("expected 4 fields apart by tabs (node, label, split, words), found {}", found.len());
+            let problem =
+                format!("expected 4 fields separated by tabs (node, label, split, words), found {}", found.len());
             Err(lines.problem(problem))
         }
     }
@@ -98,7 +100,7 @@ fn fields<'a>(lines: &Lines, text: &'a str) -> Result<[&'a str; 4], ReadError> {
 fn label(lines: &Lines, fields: &[&str; 4]) -> Result<u32, ReadError> {
     match lines.number::<i64>(fields[1], "a class number as label, or -1")? {
         -1 if matches!(fields[2].trim(), "-" | "") => Ok(0),
-        -1 => Err(lines.problem(format!("a node without a label is in the split as {:?}", shortened(fields[2])))),
+        -1 => Err(lines.problem(format!("a node without a label is {:?} in the split", shortened(fields[2])))),
         label => u32::try_from(label)
             .map_err(|_| lines.problem(format!("expected a class number from 0 as label, or -1, found {label}"))),
     }

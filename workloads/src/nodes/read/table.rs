@@ -1,4 +1,4 @@
-//! What the text layouts share: edges as pairs of names, classes, and a split where none is given.
+//! The common part of the text layouts: edges as pairs of names, classes, and a split if none is given.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::super::dataset::Split;
 use super::error::ReadError;
 use super::lines::{Lines, shortened};
 
-/// The edges of the lines that follow, two nodes on each, apart by a tab, a comma or blanks. `node_of` knows a node by
+/// The edges of the lines that follow, two nodes on each, apart by a tab, a comma or blanks. `node_of` finds a node by
 /// its name. Lines that begin with `#` are comments.
 pub(super) fn edges_of(
     lines: &mut Lines,
@@ -26,7 +26,7 @@ pub(super) fn edges_of(
         }
         let (from, to) = pair(lines, text)?;
         let known = |name: &str| {
-            let problem = || format!("{:?} is none of the {nodes} nodes of the graph", shortened(name));
+            let problem = || format!("{:?} is not one of the graph's {nodes} nodes", shortened(name));
             node_of(name).ok_or_else(|| lines.problem(problem()))
         };
         edges.push((known(from)?, known(to)?));
@@ -54,7 +54,8 @@ pub(super) fn check_count(lines: &Lines, edges: usize) -> Result<(), ReadError> 
     Ok(())
 }
 
-/// The number of classes: they are numbered from 0 and each has a node. That also finds a column which is not the label.
+/// The number of classes: they are numbered from 0 and each has a node. That also detects a column that is not the
+/// label.
 pub(super) fn checked_classes(path: &Path, labels: &[u32]) -> Result<usize, ReadError> {
     let classes = labels.iter().max().map_or(0, |&highest| highest as usize + 1);
     let mut present = vec![false; classes.min(labels.len())];

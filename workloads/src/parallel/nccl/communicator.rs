@@ -1,8 +1,9 @@
-//! One rank's end of a group of GPUs, which can be given up from any thread while work is under way.
+//! One rank's end of a group of GPUs, which any thread can abort while work is in progress.
 //!
-//! Where a rank is gone, or the way to it, work that needs it stays on the other GPUs for ever, and whoever waits for one of
-//! these does not come back. Only [`SharedHandle::abort`] takes such work away. Who waits cannot do that, so a process keeps all of its
-//! handles in [`Peers`]: the rank that fails ends them, and a thread looks whether NCCL has noticed something.
+//! If a rank or the connection to it is gone, work that needs it stays on the other GPUs forever, and a thread that
+//! waits for one of these never returns. Only [`SharedHandle::abort`] removes such work. A waiting thread cannot do
+//! that, so a process keeps all of its handles in [`Peers`]: the rank that fails ends them, and a thread checks whether
+//! NCCL has noticed an error.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,18 +15,18 @@ use super::library::{Config, FLOAT32, Functions, Handle, IN_PROGRESS, MEAN, SUCC
 use crate::cuda::OnStream;
 use crate::parallel::CollectiveError;
 
-/// Questions after a call under way before the thread sleeps between them.
+/// How often a call in progress is polled before the thread sleeps between polls.
 const SPINS: u32 = 1000;
 const SLEEP: Duration = Duration::from_micros(50);
-/// How long saying goodbye may take, which needs the others, before the communicator is given up instead.
+/// How long finalizing may take, which needs the others, before the communicator is aborted instead.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How often NCCL is asked whether it has noticed something.
+/// How often NCCL is asked whether it has noticed an error.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Where a rank stands.
+/// A rank's place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupRank {
-    /// Among all ranks of the run, to be named by.
+    /// The rank's number in the run, for messages.
     pub(super) number: usize,
     /// In its group.
     pub(super) rank: usize,
@@ -37,11 +38,11 @@ pub(super) struct GroupRank {
 #[derive(Debug)]
 pub(super) struct Communicator {
     shared: Arc<SharedHandle>,
-    /// Not closed before NCCL has freed what it has there.
+    /// Not closed before NCCL has freed its memory there.
     device: Device,
 }
 
-/// What other threads have of a communicator. Its owner alone says goodbye.
+/// The part of a communicator that other threads share. Only its owner finalizes it.
 #[derive(Debug)]
 struct SharedHandle {
     functions: &'static Functions,
@@ -52,11 +53,12 @@ struct SharedHandle {
 #[derive(Debug)]
 enum State {
     Open(Handle),
-    /// NCCL has freed the handle, or never gave one.
+    /// NCCL has freed the handle, or never returned one.
     Ended(CollectiveError),
 }
 
-// SAFETY: a handle of NCCL is no thread's own. It is used and freed with `state` locked, and there is no copy of it.
+// SAFETY: an NCCL handle is not bound to a thread. It is used and freed with `state` locked, and there is no copy of
+// it.
 unsafe impl Send for State {}
 
 impl Communicator {
@@ -120,18 +122,18 @@ impl Communicator {
 }
 
 impl SharedHandle {
-    /// Takes what is under way off the device, and has every later call fail with this error. The first one counts.
+    /// Removes work in progress from the device, and makes every later call fail with this error. The first one counts.
     fn abort(&self, error: &CollectiveError) {
         let mut state = self.lock();
         if let State::Open(handle) = *state {
             *state = State::Ended(error.clone());
-            // SAFETY: the handle is open, and nobody has it any more. Any thread may call this, also while a call that came
-            // back is under way, which is what a communicator that does not block is for.
+            // SAFETY: the handle is open, and no one else has it any more. Any thread may call this, even while a
+            // returned call is in progress: that is what a non-blocking communicator is for.
             let _ = unsafe { (self.functions.comm_abort)(handle) };
         }
     }
 
-    /// Makes a call of NCCL, which comes back at once.
+    /// Makes an NCCL call, which returns at once.
     fn on_handle<T>(&self, call: impl FnOnce(Handle) -> T) -> Result<T, CollectiveError> {
         match &*self.lock() {
             State::Open(handle) => Ok(call(*handle)),
@@ -139,7 +141,7 @@ impl SharedHandle {
         }
     }
 
-    /// Waits until a call is no longer under way: until then its work may not be on the stream.
+    /// Waits until a call is no longer in progress: until then its work may not be on the stream.
     fn finish(&self, status: Status, what: impl FnOnce() -> String) -> Result<(), CollectiveError> {
         let status = self.settled(status, None)?;
         if status == SUCCESS {
@@ -150,7 +152,7 @@ impl SharedHandle {
         Err(error)
     }
 
-    /// What a call came to, or that it is still under way when the time is up.
+    /// A call's result, or that it is still in progress when the time is up.
     fn settled(&self, mut status: Status, limit: Option<Duration>) -> Result<Status, CollectiveError> {
         let (begin, mut asked) = (Instant::now(), 0);
         while status == IN_PROGRESS && limit.is_none_or(|limit| begin.elapsed() < limit) {
@@ -165,7 +167,7 @@ impl SharedHandle {
         Ok(status)
     }
 
-    /// What has become of the last call, or else whether NCCL has noticed that the group is broken.
+    /// The state of the last call, or else whether NCCL has noticed that the group is broken.
     fn ask(&self) -> Result<Status, CollectiveError> {
         self.on_handle(|handle| {
             let mut state = SUCCESS;
@@ -175,7 +177,7 @@ impl SharedHandle {
         })
     }
 
-    /// Gives up where NCCL has noticed that the group is broken: whoever waits for the device comes back, and hears of it.
+    /// Aborts if NCCL has noticed that the group is broken: a thread that waits for the device returns with the error.
     fn look(&self) {
         if let Ok(status) = self.ask()
             && status != SUCCESS
@@ -186,14 +188,14 @@ impl SharedHandle {
         }
     }
 
-    /// Locks even after a panic: what is behind it is changed in one go.
+    /// Locks even after a panic: the content is changed in one go.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Communicator {
-    /// Says goodbye in good order, for which the others have to do so as well; gives up where they do not.
+    /// Finalizes normally, which needs the others to do so, too; aborts if they do not.
     fn drop(&mut self) {
         let shared = &*self.shared;
         let gone = CollectiveError::Gone { rank: shared.number, reason: "has ended".to_owned() };
@@ -207,7 +209,7 @@ impl Drop for Communicator {
         if let (Ok(SUCCESS), State::Open(handle)) = (parted, &*state) {
             let handle = *handle;
             *state = State::Ended(gone);
-            // SAFETY: the handle is open, nothing is under way, and nobody has it any more.
+            // SAFETY: the handle is open, nothing is in progress, and no one else has it any more.
             let _ = unsafe { (shared.functions.comm_destroy)(handle) };
             return;
         }
@@ -223,13 +225,13 @@ pub(super) struct Peers(Mutex<Members>);
 #[derive(Debug, Default)]
 struct Members {
     handles: Vec<Weak<SharedHandle>>,
-    /// Why the first rank that failed did.
+    /// Why the first rank failed.
     failure: Option<CollectiveError>,
     is_watched: bool,
 }
 
 impl Peers {
-    /// One more, which ends at once where a rank has failed already.
+    /// Adds a handle, which ends at once if a rank has already failed.
     fn add(self: &Arc<Self>, shared: &Arc<SharedHandle>) {
         let mut members = self.lock();
         members.handles.retain(|known| known.strong_count() > 0);
@@ -245,7 +247,7 @@ impl Peers {
         }
     }
 
-    /// Ends them all, those to come included. The first failure counts: others follow from it.
+    /// Ends them all, including later ones. The first failure counts: others follow from it.
     pub(super) fn end(&self, error: CollectiveError) {
         let error = self.lock().failure.get_or_insert(error).clone();
         self.all().iter().for_each(|shared| shared.abort(&error));
@@ -261,7 +263,7 @@ impl Peers {
     }
 }
 
-/// Looks after the handles for as long as there are ranks.
+/// Checks the handles for as long as there are ranks.
 fn watch(peers: &Weak<Peers>) {
     while let Some(peers) = peers.upgrade() {
         peers.all().iter().for_each(|shared| shared.look());

@@ -1,7 +1,7 @@
-//! NCCL's functions, looked up in its library when a training first asks for them.
+//! NCCL's functions, looked up in its library when they are first needed.
 //!
-//! cudarc has them too, but looks for `libnccl.so`, which only NCCL's development package installs; that of the run time and
-//! PyTorch's wheels have `libnccl.so.2`. Where it finds none it ends the program, and it needs one to link with.
+//! cudarc has them too, but looks for `libnccl.so`, which only NCCL's development package installs; that of the run
+//! time and PyTorch's wheels have `libnccl.so.2`. If it finds none it ends the program, and it needs one to link with.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -19,14 +19,14 @@ pub(super) type Handle = *mut c_void;
 pub(super) type Status = c_int;
 /// `ncclSuccess`
 pub(super) const SUCCESS: Status = 0;
-/// `ncclInProgress`: to be asked again.
+/// `ncclInProgress`: poll again.
 pub(super) const IN_PROGRESS: Status = 7;
 /// `ncclFloat32`
 pub(super) const FLOAT32: c_int = 7;
 /// `ncclAvg`
 pub(super) const MEAN: c_int = 4;
 
-/// What ranks find each other by: `ncclUniqueId`.
+/// The id by which ranks find each other: `ncclUniqueId`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct UniqueId(pub(super) [u8; 128]);
@@ -42,14 +42,14 @@ pub(super) struct Config {
 }
 
 impl Config {
-    /// Calls come back at once and are asked after, so that a communicator can be given up while one is under way.
+    /// Calls return at once and are polled, so that a communicator can be aborted while one is in progress.
     pub(super) const NOT_BLOCKING: Self =
         Self { size: size_of::<Self>(), magic: 0xcafe_beef, version: 21_400, blocking: 0 };
 }
 
 macro_rules! functions {
     ($($field:ident = $name:literal ($($argument:ty),*) -> $result:ty;)*) => {
-        /// What is used of NCCL.
+        /// The functions of NCCL that are used.
         #[derive(Debug)]
         pub(crate) struct Functions {
             $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
@@ -88,10 +88,10 @@ functions! {
 }
 
 impl Functions {
-    /// Of NCCL as it is installed.
+    /// The functions of the installed NCCL.
     ///
     /// # Errors
-    /// There is none, or one before 2.14.
+    /// NCCL is not installed, or is older than 2.14.
     pub(crate) fn installed() -> Result<Self, CollectiveError> {
         Self::of(load(&NAMES)?)
     }
@@ -102,7 +102,7 @@ impl Functions {
         Self::of(load(&[file])?)
     }
 
-    /// A status in words, with what NCCL last said of an error.
+    /// A status in words, with NCCL's last error message.
     pub(super) fn words(&self, status: Status) -> String {
         // SAFETY: both functions may be called at any time, and give text that ends with a zero byte and stays, or nothing.
         // The second takes no communicator: it is documented as unused.
@@ -127,7 +127,7 @@ unsafe fn text(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// The first of these libraries that can be loaded. It stays loaded: what is looked up in it is kept without it.
+/// The first of these libraries that can be loaded. It stays loaded, since its functions are kept.
 fn load(names: &[&str]) -> Result<Library, CollectiveError> {
     let mut reason = None;
     for name in names {
@@ -137,16 +137,16 @@ fn load(names: &[&str]) -> Result<Library, CollectiveError> {
             Err(error) => reason = reason.or(Some(error)),
         }
     }
-    // What the loader said is the cause; the error itself only names the call that failed.
+    // The loader's message is the cause; the error itself only names the call that failed.
     let reason = reason.as_ref().and_then(std::error::Error::source);
     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     Err(failed(format!(
-        "it cannot be loaded{reason}: install NCCL 2.14 or newer (libnccl2, or Python's nvidia-nccl-cu13), or name its \
-         folder in LD_LIBRARY_PATH"
+        "it cannot be loaded{reason}: install NCCL 2.14 or newer (libnccl2, or Python's nvidia-nccl-cu13), or add its \
+         folder to LD_LIBRARY_PATH"
     )))
 }
 
-/// What NCCL, or its absence, has to say.
+/// An error of NCCL, or of its absence.
 pub(super) fn failed(message: String) -> CollectiveError {
     CollectiveError::Engine { engine: "NCCL", message }
 }

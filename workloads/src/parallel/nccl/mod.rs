@@ -1,10 +1,10 @@
-//! Ranks with a GPU each, which NCCL joins: on one machine by NVLink or PCIe, on several by their network.
+//! Ranks that each have a GPU, joined by NCCL: on one machine by NVLink or PCIe, on several by their network.
 //!
-//! What lies on the host goes the way that the ranks have anyway, as threads or as processes of MPI: barriers, small numbers,
-//! what stages of a pipeline hand over, and the id by which NCCL finds its ranks. Tensors on the devices, which are gradients
-//! and parameters, go by NCCL, on the stream that computes. The first of these calls connects the GPUs.
+//! Data on the host goes the ranks' usual way, as threads or as MPI processes: barriers, small numbers, the values
+//! between stages of a pipeline, and the id by which NCCL finds its ranks. Tensors on the devices, which are gradients
+//! and parameters, go through NCCL, on the stream that computes. The first of these calls connects the GPUs.
 //!
-//! Without a GPU the tests have a library that is none (`workloads/tests/fake-cuda/fake_nccl.c`), for tensors of the host.
+//! Without a GPU the tests have a fake library (`workloads/tests/fake-cuda/fake_nccl.c`), for tensors of the host.
 
 mod communicator;
 mod library;
@@ -29,7 +29,7 @@ pub(crate) fn installed() -> Result<&'static Functions, CollectiveError> {
     LIBRARY.get_or_init(Functions::installed).as_ref().map_err(Clone::clone)
 }
 
-/// The ranks of this process, to which NCCL is the way between their GPUs.
+/// The ranks of this process, whose GPUs NCCL joins.
 pub(crate) fn ranks(functions: &'static Functions, hosts: Vec<Arc<dyn Collective>>) -> Vec<Arc<dyn Collective>> {
     let peers = Arc::new(Peers::default());
     let with_gpu = |host: Arc<dyn Collective>| {
@@ -43,7 +43,7 @@ pub(crate) fn ranks(functions: &'static Functions, hosts: Vec<Arc<dyn Collective
 struct NcclRank {
     functions: &'static Functions,
     host: Arc<dyn Collective>,
-    /// Among all ranks of the run, to be named by.
+    /// The rank's number in the run, for messages.
     number: usize,
     peers: Arc<Peers>,
     communicator: Mutex<Option<Arc<Communicator>>>,
@@ -54,7 +54,8 @@ impl NcclRank {
         Self { functions, host, number, peers, communicator: Mutex::default() }
     }
 
-    /// The way from this device, which `OnStream` has made the thread's; made in the first call, which all ranks make.
+    /// The communicator of this device, which `OnStream` has made the thread's; created in the first call, which all
+    /// ranks make.
     fn communicator_of(&self, device: &Device) -> Result<Arc<Communicator>, SyncError> {
         let mut communicator = self.communicator.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*communicator {
@@ -85,7 +86,7 @@ impl NcclRank {
         self.host.engine() == "threads"
     }
 
-    /// An id that rank 0 makes and all others are told.
+    /// An id that rank 0 makes and sends to all others.
     fn exchange_id(&self) -> Result<UniqueId, CollectiveError> {
         let mut id = UniqueId([0; 128]);
         if self.host.rank() == 0 {
@@ -124,7 +125,7 @@ impl Collective for NcclRank {
     }
 
     fn engine(&self) -> &'static str {
-        // Whether ranks share a process is what a viewer needs to know as well.
+        // A viewer also needs to know whether ranks share a process.
         if self.shares_process() { "NCCL and threads" } else { "NCCL and MPI" }
     }
 

@@ -11,7 +11,7 @@ use super::super::{GradientSync, thread_ranks};
 use super::*;
 use crate::models::Parameter;
 
-/// NCCL that is none, loaded for one test: no other sees what it is called with.
+/// A fake NCCL, loaded for one test: no other test sees its calls.
 struct Fake {
     functions: &'static Functions,
     log: unsafe extern "C" fn(c_int) -> *const c_char,
@@ -32,7 +32,7 @@ impl Fake {
         let mut compile = Command::new(&compiler);
         compile.args(["-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-pthread", "-o"]).arg(&library).arg(source);
         match compile.status() {
-            Ok(status) => assert!(status.success(), "the NCCL that is none is no C"),
+            Ok(status) => assert!(status.success(), "the fake NCCL does not compile as C"),
             Err(reason) => {
                 eprintln!("skipped: {compiler}: {reason}");
                 return None;
@@ -67,9 +67,9 @@ impl Fake {
         }
     }
 
-    /// What a rank has called, in order. While no other thread uses the library.
+    /// A rank's calls, in order, while no other thread uses the library.
     fn calls(&self, rank: c_int) -> Vec<String> {
-        // SAFETY: the text ends with a zero byte and nobody writes to it just now.
+        // SAFETY: the text ends with a zero byte and is not being written.
         let log = unsafe { CStr::from_ptr((self.log)(rank)) }.to_str().unwrap().to_owned();
         log.lines().map(str::to_owned).collect()
     }
@@ -89,7 +89,7 @@ impl Fake {
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         // SAFETY: takes nothing.
-        assert_eq!(unsafe { (self.misuses)() }, 0, "a communicator was used after its end, or by two at once");
+        assert_eq!(unsafe { (self.misuses)() }, 0, "a communicator was used after its end, or by two threads at once");
         results
     }
 }
@@ -224,7 +224,7 @@ fn parts_of_a_group_have_groups_of_their_own() {
     assert_eq!(seen, [(2, 1.0), (2, 2.0), (2, 1.0), (2, 2.0)]);
 }
 
-/// What ranks end with where each leaves when it fails, as those of a training do.
+/// The errors of ranks that leave when they fail, like those of a training run.
 fn ends(nccl: &Fake, ranks: usize, body: impl Fn(&dyn Collective) -> Result<(), SyncError> + Sync) -> Vec<String> {
     nccl.on_ranks(ranks, |rank| {
         let error = body(rank).unwrap_err().to_string();
@@ -296,7 +296,7 @@ fn what_nccl_notices_by_itself_is_told_and_its_work_taken_off_the_device() {
             let begin = Instant::now();
             // SAFETY: the text ends with a zero byte.
             while unsafe { (nccl.has_called)(1, c"abort".as_ptr()) } == 0 {
-                assert!(begin.elapsed() < Duration::from_secs(60), "nobody looks after it");
+                assert!(begin.elapsed() < Duration::from_secs(60), "no one checks it");
                 thread::sleep(Duration::from_millis(5));
             }
         }

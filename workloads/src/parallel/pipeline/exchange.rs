@@ -6,13 +6,13 @@ use gnntop_probe::{phase, span};
 use crate::kernels::host_slice;
 use crate::parallel::{Collective, SyncError};
 
-/// A stage's way to its neighbours. What is sent is rows of features or their gradients and nothing else: where a graph
-/// has the same edges everywhere, every stage knows them.
+/// A stage's connection to its neighbours. Only rows of features or their gradients are sent: if a graph has the same
+/// edges everywhere, every stage knows them.
 #[derive(Debug)]
 pub(super) struct Exchange {
     columns: usize,
     device: Device,
-    /// Kept between receptions: it goes back to whoever sent it.
+    /// Kept between receptions: it returns to the sender.
     received: Vec<f32>,
 }
 
@@ -29,7 +29,7 @@ impl Exchange {
         Ok(Var::from_slice(&self.received, (rows, self.columns), &self.device)?)
     }
 
-    /// Hands a matrix to another rank.
+    /// Sends a matrix to another rank.
     pub(super) fn send(&self, ranks: &dyn Collective, to: usize, values: &Tensor) -> Result<(), SyncError> {
         let _send = span(&phase::SEND);
         let values = values.to_device(&Device::Cpu)?.to_dtype(DType::F32)?.contiguous()?;

@@ -16,8 +16,8 @@ pub enum PartitionError {
         /// Blocks of the model.
         blocks: usize,
     },
-    /// The parts given are not the whole.
-    #[error("a split into {} is of {} blocks, but the model has {blocks}", list(counts), counts.iter().sum::<usize>())]
+    /// The given parts do not add up to the whole.
+    #[error("a split into {} has {} blocks, but the model has {blocks}", list(counts), counts.iter().sum::<usize>())]
     OtherSum {
         /// Blocks of each stage.
         counts: Vec<usize>,
@@ -30,7 +30,8 @@ fn list(counts: &[usize]) -> String {
     counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Consecutive blocks for each of `stages`, such that the largest sum of `costs`, one a block, is as small as it can be.
+/// Consecutive blocks for each of `stages`, such that the largest sum of `costs`, one per block, is as small as
+/// possible.
 ///
 /// # Errors
 /// There are more stages than blocks, or none.
@@ -62,7 +63,7 @@ pub fn balanced_parts(costs: &[f64], stages: usize) -> Result<Vec<Range<usize>>,
     Ok(parts)
 }
 
-/// So many consecutive blocks for each stage.
+/// The given number of consecutive blocks for each stage.
 ///
 /// # Errors
 /// A stage has none, or they are not `blocks` together.
@@ -77,7 +78,7 @@ pub fn given_parts(counts: &[usize], blocks: usize) -> Result<Vec<Range<usize>>,
     Ok(starts.zip(counts).map(|(start, count)| start..start + count).collect())
 }
 
-/// Study 3's four stages of 8 blocks as it ran them: its first stage leaves out only what the last one computes, so that
+/// Study 3's four stages of 8 blocks as it ran them: its first stage omits only what the last one computes, so that
 /// blocks 2 to 5 are computed twice, 12 instead of 8 in all.
 #[must_use]
 pub fn published_parts() -> Vec<Range<usize>> {
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!(error, "4 stages need at least as many blocks, but the model has 3; use fewer stages");
         assert!(balanced_parts(&[1.0], 0).is_err());
         let error = given_parts(&[3, 2], 8).unwrap_err().to_string();
-        assert_eq!(error, "a split into 3,2 is of 5 blocks, but the model has 8");
+        assert_eq!(error, "a split into 3,2 has 5 blocks, but the model has 8");
         assert!(given_parts(&[8, 0], 8).is_err());
         assert_eq!(given_parts(&[3, 1, 4], 8).unwrap(), [0..3, 3..4, 4..8]);
     }

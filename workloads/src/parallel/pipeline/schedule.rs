@@ -8,8 +8,8 @@ pub enum Schedule {
     /// All forward passes, then all backward passes (GPipe): every stage keeps all micro-batches.
     #[default]
     Gpipe,
-    /// As few forward passes ahead as keep the stages busy, then one forward pass a backward pass (PipeDream's 1F1B):
-    /// stage `s` of `S` keeps `S - s` micro-batches at most. It takes as long as GPipe.
+    /// Just enough forward passes ahead to keep the stages busy, then one forward pass per backward pass (PipeDream's
+    /// 1F1B): stage `s` of `S` keeps at most `S - s` micro-batches. It takes as long as GPipe.
     #[value(name = "1f1b")]
     OneForwardOneBackward,
 }
@@ -42,7 +42,7 @@ impl Schedule {
         }
     }
 
-    /// What stage `stage` of `stages`, both from 0 on, computes for one batch of so many micro-batches, in order.
+    /// What stage `stage` of `stages`, both from 0, computes for one batch of `micro_batches` micro-batches, in order.
     /// Micro-batches go forward and backward by their number, as in PyTorch.
     #[must_use]
     pub fn order(self, stage: usize, stages: usize, micro_batches: usize) -> Vec<Pass> {
@@ -65,9 +65,9 @@ impl Schedule {
         }
     }
 
-    /// Seconds from the first pass to the last of one batch where stages take these `times` and handing over takes none:
-    /// a pass begins when the stage's pass before it has ended, and that of the neighbour which it needs. For equal
-    /// stages this is `(M + S - 1) (forward + backward)`, GPipe's formula.
+    /// Seconds from the first pass to the last of one batch if stages take these `times` and transfers take none: a
+    /// pass begins when the stage's previous pass has ended, and the neighbour's pass that it needs. For equal stages
+    /// this is `(M + S - 1) (forward + backward)`, GPipe's formula.
     #[must_use]
     pub fn makespan_s(self, times: &[PassTimes], micro_batches: usize) -> f64 {
         let stages = times.len();
@@ -158,7 +158,7 @@ mod tests {
                 for stage in 0..stages {
                     let order = schedule.order(stage, stages, micro_batches);
                     let all: Vec<usize> = (0..micro_batches).collect();
-                    // What a stage sends comes in the order in which its neighbour, of the same rule, takes it.
+                    // A stage sends in the order in which its neighbour, with the same rule, receives.
                     prop_assert_eq!(&of_kind(&order, true), &all);
                     prop_assert_eq!(&of_kind(&order, false), &all);
                     for micro in 0..micro_batches {

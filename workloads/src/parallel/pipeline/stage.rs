@@ -16,7 +16,7 @@ static LIVE: Name = Name::counter("live activations");
 
 /// The part of a model that one stage computes. It need not know where in the pipeline it is.
 pub trait StageModel {
-    /// What the first stage makes of micro-batch `micro_batch`. Only asked of that one.
+    /// The first stage's input for micro-batch `micro_batch`. Called only on that stage.
     ///
     /// # Errors
     /// There is no such micro-batch.
@@ -36,7 +36,7 @@ pub trait StageModel {
     fn forward_again(&mut self, micro_batch: usize, input: &Tensor) -> candle_core::Result<Tensor>;
 }
 
-/// Where a stage is, and how it works.
+/// A stage's place in the pipeline, and how it works.
 #[derive(Clone, Debug)]
 pub struct PipelineSettings {
     /// This stage, from 0.
@@ -47,22 +47,22 @@ pub struct PipelineSettings {
     pub first_rank: usize,
     /// In which order it makes its passes.
     pub schedule: Schedule,
-    /// Keep only a micro-batch's input, and compute what the backward pass needs again when it comes.
+    /// Keep only a micro-batch's input, and recompute what the backward pass needs.
     pub recompute: bool,
-    /// Columns of what goes from stage to stage.
+    /// Columns of the matrices between stages.
     pub columns: usize,
     /// Where it computes.
     pub device: Device,
 }
 
-/// What a batch gave.
+/// The results of a batch.
 #[derive(Debug)]
 pub struct BatchOutcome {
     /// Gradients of the stage's parameters, summed over the micro-batches.
     pub gradients: GradStore,
     /// The batch's loss, on the last stage.
     pub loss: Option<f64>,
-    /// What the stage took to compute a micro-batch, on average and without waiting.
+    /// Average time the stage computed per micro-batch, without waiting.
     pub times: PassTimes,
 }
 
@@ -77,7 +77,7 @@ pub struct Pipeline {
     live: usize,
     /// Computing, in the batch so far.
     spent: PassTimes,
-    /// What the backward passes to come need, the oldest first: passes come in the order of the micro-batches.
+    /// What the coming backward passes need, the oldest first: passes come in the order of the micro-batches.
     kept: VecDeque<SavedPass>,
 }
 
@@ -85,11 +85,11 @@ pub struct Pipeline {
 #[derive(Debug)]
 struct SavedPass {
     input: Input,
-    /// The result with all that leads to it; nothing where it will be computed again.
+    /// The result with its graph; `None` if it will be recomputed.
     output: Option<Tensor>,
 }
 
-/// The first stage's input needs no gradient; what a stage before sent does.
+/// The first stage's input needs no gradient; input from another stage does.
 #[derive(Debug)]
 enum Input {
     Own(Tensor),
@@ -121,7 +121,7 @@ impl Pipeline {
         }
     }
 
-    /// Takes one batch of so many micro-batches forward and backward. All stages make the same call.
+    /// Runs one batch of `micro_batches` micro-batches forward and backward. All stages make the same call.
     ///
     /// # Errors
     /// A neighbour is gone, or the model cannot be computed.

@@ -38,7 +38,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// What was sent before a rank went is still received.
+    /// Values sent before a rank left are still received.
     pub(super) fn take(&self, values: &mut Vec<f32>) -> Result<(), CollectiveError> {
         let mut state = self.lock();
         loop {

@@ -1,14 +1,14 @@
-//! Where threads wait for each other, and for news that one of them will never come.
+//! Where threads wait for each other, or learn that one of them will never come.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::parallel::CollectiveError;
 
-/// Looks at the number of the meeting before a waiting thread goes to sleep: about 20 us, which is what waking up costs.
+/// How often a waiting thread checks the meeting's number before it sleeps: about 20 us, the cost of waking up.
 const SPINS: usize = 4_000;
 
-/// A meeting point of a fixed number of threads, used again and again.
+/// A reusable meeting point of a fixed number of threads.
 #[derive(Debug)]
 pub(super) struct Meeting {
     members: usize,
@@ -22,7 +22,8 @@ pub(super) struct Meeting {
 }
 
 impl Meeting {
-    /// Of so many threads. `has_cores`: each of them has a core, so that looking again is cheaper than sleeping.
+    /// A meeting point of `threads` threads. `has_cores`: each of them has a core, so that polling is cheaper than
+    /// sleeping.
     pub(super) fn new(members: usize, has_cores: bool) -> Self {
         let spins = if has_cores { SPINS } else { 0 };
         let number = AtomicU64::new(0);
@@ -34,13 +35,13 @@ impl Meeting {
         self.arrive(true)
     }
 
-    /// Returns when all threads have called it. For the end of what all began together and none can leave before.
+    /// Returns when all threads have called it. For the end of work that all began together and none can leave early.
     pub(super) fn wait_for_all(&self) {
-        // Only heeding those who are gone has an error.
+        // An error is possible only if missing threads are heeded.
         let _ = self.arrive(false);
     }
 
-    /// Lets all who wait here, now or later, go with this error. The first one counts.
+    /// Releases all threads that wait here, now or later, with this error. The first one counts.
     pub(super) fn break_off(&self, error: CollectiveError) {
         let _arrived = self.lock();
         // A second reason follows from the first.
@@ -48,7 +49,7 @@ impl Meeting {
         self.turned.notify_all();
     }
 
-    /// Why nobody can meet here any more.
+    /// Why no thread can meet here any more.
     pub(super) fn gone(&self) -> Result<(), CollectiveError> {
         self.gone.get().map_or(Ok(()), |error| Err(error.clone()))
     }
@@ -81,7 +82,7 @@ impl Meeting {
         Ok(())
     }
 
-    /// Whether the meeting took place while this looked.
+    /// Whether the meeting took place during the polling.
     fn spin_past(&self, number: u64) -> bool {
         for _ in 0..self.spins {
             if self.number.load(Ordering::Acquire) != number {

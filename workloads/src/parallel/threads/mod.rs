@@ -1,8 +1,9 @@
 //! Ranks as threads of one process: nothing to install, and values move through shared memory.
 //!
-//! In an all-reduce each rank shows the others where its values lie. When all have come, rank `r` adds up the `r`-th part
-//! of everybody's values and writes the sums to everybody; when all are done the values are their owners' again. Nothing
-//! is copied besides, and every value is summed by one rank in the order of the ranks, so that all have the same bits.
+//! In an all-reduce each rank shows the others where its values are. When all have arrived, rank `r` adds up the `r`-th
+//! part of all ranks' values and writes the sums to all; when all are done the values belong to their owners again.
+//! Nothing else is copied, and every value is summed by one rank in the order of the ranks, so that all have the same
+//! bits.
 
 mod mailbox;
 mod meeting;
@@ -25,14 +26,14 @@ pub struct ThreadRank {
     group: Arc<ThreadGroup>,
 }
 
-/// What the threads share.
+/// The threads' shared state.
 #[derive(Debug)]
 struct ThreadGroup {
     meeting: Meeting,
-    /// Why the first rank that failed did.
+    /// Why the first rank failed.
     failure: OnceLock<CollectiveError>,
     has_cores: bool,
-    /// What each rank is calling, and with what.
+    /// Each rank's current call, and its values.
     calls: Vec<Call>,
     /// From rank `i` to rank `j` at `i * ranks + j`.
     mailboxes: Vec<Mailbox>,
@@ -48,7 +49,7 @@ struct Call {
     count: AtomicU64,
 }
 
-/// What a rank is calling.
+/// A rank's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Kind {
@@ -65,7 +66,7 @@ impl Kind {
 
 /// A group of `ranks` threads, one member for each.
 ///
-/// `has_cores` says that each has a core of its own; else those who wait sleep at once and leave the core to others.
+/// `has_cores` says that each has its own core; otherwise waiting threads sleep at once and leave the core to others.
 #[must_use]
 pub fn thread_ranks(ranks: usize, has_cores: bool) -> Vec<ThreadRank> {
     let group = Arc::new(ThreadGroup::new(ranks, has_cores));
@@ -88,7 +89,8 @@ impl ThreadGroup {
         self.calls.len()
     }
 
-    /// Nobody needs to wait for anybody any more, here and in the parts. The first failure counts: others follow from it.
+    /// No rank needs to wait for another any more, here and in the split groups. The first failure counts: others
+    /// follow from it.
     fn break_off(&self, error: &CollectiveError) {
         let error = self.failure.get_or_init(|| error.clone());
         self.meeting.break_off(error.clone());
@@ -97,7 +99,7 @@ impl ThreadGroup {
         parts.iter().for_each(|(_, part)| part.break_off(error));
     }
 
-    /// A rank is no longer there: what needs it cannot be, but the others may go on among themselves.
+    /// A rank is gone: calls that need it fail, but the others may continue among themselves.
     fn miss(&self, rank: usize, error: &CollectiveError) {
         self.meeting.break_off(error.clone());
         for other in 0..self.ranks() {
@@ -131,8 +133,8 @@ impl ThreadRank {
         CollectiveError::Gone { rank: self.rank, reason: reason.to_owned() }
     }
 
-    /// Shows the others `values`, and when all have come runs `work`, which may read and write what its caller can prove
-    /// to be nobody else's. Returns when all are done.
+    /// Shows the others `values`, and when all have arrived runs `work`, which may read and write what its caller can
+    /// prove that no other thread uses. Returns when all are done.
     fn together(&self, kind: Kind, values: &mut [f32], work: impl FnOnce(&ThreadGroup)) -> Result<(), CollectiveError> {
         let (group, call) = (&*self.group, &self.group.calls[self.rank]);
         call.kind.store(kind as u64, Ordering::Relaxed);
@@ -144,7 +146,7 @@ impl ThreadRank {
         if agreed.is_ok() {
             work(group);
         }
-        // Everybody who came in gets here without waiting for anybody: nobody's values are touched once this returns.
+        // Every rank that entered gets here without waiting for another: no values are touched after this returns.
         group.meeting.wait_for_all();
         agreed
     }
@@ -263,10 +265,10 @@ fn lock(parts: &Mutex<Vec<(usize, Arc<ThreadGroup>)>>) -> MutexGuard<'_, Vec<(us
     parts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Replaces a block of everybody's values by their sum.
+/// Replaces a block of all ranks' values by their sum.
 ///
 /// # Safety
-/// `all` point to slices that contain `block`, and nobody else reads or writes this block of any of them.
+/// `all` point to slices that contain `block`, and no other thread reads or writes this block of any of them.
 unsafe fn sum_block(all: &[*mut f32], block: Range<usize>) {
     let mut sums = [0.0_f32; BLOCK];
     let sums = &mut sums[..block.len()];

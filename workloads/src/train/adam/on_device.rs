@@ -29,12 +29,12 @@ impl Adam {
         self.with_slots(gradients, |slots| cuda::update(slots, rates))
     }
 
-    /// The same steps as of [`step`](Self::step), from the first one on, as work that does not change: the gradients are
-    /// copied to one place, and what follows from the number of the step is in `progress`. `seeds` is by how much the seeds
-    /// of masks change in a step.
+    /// The same steps as [`step`](Self::step), from the first one, as work that does not change: the gradients are
+    /// copied to one place, and `progress` holds what depends on the step's number. `seeds` is how much the seeds of
+    /// masks change per step.
     ///
     /// # Errors
-    /// There are no parameters, a step was done already, or the device has not enough memory.
+    /// There are no parameters, a step was done already, or the device has too little memory.
     pub(crate) fn repeated(&self, learning_rate: f64, seeds: u64) -> Result<RepeatedAdam> {
         let Some(first) = self.slots.first().filter(|_| self.steps == 0) else {
             bail!("adam: steps that repeat begin with the first one, of at least one parameter")
@@ -83,7 +83,7 @@ impl Adam {
 #[derive(Debug)]
 pub(crate) struct RepeatedAdam {
     update: cuda::Repeated,
-    /// Where the training is.
+    /// The position in the training.
     pub(crate) progress: Arc<cuda::Progress>,
 }
 
@@ -124,7 +124,7 @@ mod tests {
             let parameter = |length: usize| vb.get_with_hints(length, &format!("p{length}"), init).unwrap();
             let (used, spared) = (parameter(5000), parameter(70));
             if how != "repeated" {
-                // Steps that repeat have a gradient for every parameter, others may leave some alone.
+                // Steps that repeat have a gradient for every parameter; others may skip some.
                 parameter(3);
             }
             let settings = AdamSettings { weight_decay: 0.1, ..AdamSettings::default() };

@@ -30,7 +30,7 @@ impl Default for AdamSettings {
     }
 }
 
-/// The optimizer: for every parameter its two moments, in the order of the list it was given.
+/// The optimizer: both moments of every parameter, in the order of the list it was given.
 #[derive(Debug)]
 pub struct Adam {
     pub(super) settings: AdamSettings,
@@ -75,7 +75,7 @@ impl Adam {
         Ok(Self { settings, steps: 0, slots: parameters.into_iter().map(slot).collect() })
     }
 
-    /// Spares the parameters whose name `is_spared` from weight decay.
+    /// Exempts the parameters whose name `is_spared` from weight decay.
     #[must_use]
     pub fn without_decay(mut self, is_spared: impl Fn(&str) -> bool) -> Self {
         for slot in self.slots.iter_mut().filter(|slot| is_spared(&slot.parameter.name)) {

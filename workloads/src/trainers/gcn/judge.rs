@@ -1,4 +1,4 @@
-//! Judging a network on the whole graph, and the numbers of finished trainings.
+//! Judging a network on the whole graph, and the results of finished runs.
 
 use candle_core::{DType, Device, Result, Tensor};
 use gnntop_probe::{Name, counter, phase, span};
@@ -11,7 +11,7 @@ use crate::train::Accuracy;
 static VALIDATION: Name = Name::counter("acc valid");
 static TEST: Name = Name::counter("acc test");
 
-/// Some nodes and what they are.
+/// Some nodes and their classes.
 struct Part {
     rows: Tensor,
     labels: Vec<u32>,
@@ -31,7 +31,7 @@ impl Part {
     }
 }
 
-/// What a network is judged on: all nodes with all their edges, whatever it was trained on.
+/// The data for judging: all nodes with all their edges, whatever the network was trained on.
 pub(super) struct Judge {
     x: NodeFeatures,
     graph: Normalised,

@@ -20,7 +20,7 @@ use crate::train::{Accuracy, LabelledRows, Observer, Position, StepOutcome, Trai
 static RUN: Name = Name::mark("run");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
 
-/// What a step trains on.
+/// The data of a step.
 pub(super) enum Batches {
     /// All nodes at once.
     Whole(Box<WholeGraph>),
@@ -32,7 +32,7 @@ pub(super) enum Batches {
 pub(super) struct WholeGraph {
     x: NodeFeatures,
     adjacency: Adjacency,
-    /// Kept from step to step, or made anew in each.
+    /// Kept from step to step, or made again in each.
     normalised: Option<Normalised>,
     labelled: LabelledRows,
     seeds: Vec<u32>,
@@ -52,7 +52,7 @@ impl Batches {
         Ok(Self::Whole(Box::new(WholeGraph { x, adjacency, normalised, labelled, seeds, labels })))
     }
 
-    /// The steps of a new trainer as work that repeats: on a GPU, where nothing changes between them.
+    /// The steps of a new trainer as repeated work: on a GPU, if nothing changes between them.
     fn repeated(&self, trainer: &Trainer, classes: usize, device: &Device) -> Result<Option<Repeated>> {
         let Self::Whole(whole) = self else { return Ok(None) };
         let Some(graph) = whole.normalised.clone().filter(|_| device.is_cuda()) else { return Ok(None) };
@@ -70,7 +70,7 @@ impl WholeGraph {
     }
 }
 
-/// How long a run is and what decides about it.
+/// How long a run is and how it is judged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     /// Epochs from initial parameters to the end of a run.
@@ -91,7 +91,7 @@ pub(super) struct Learning {
     judge: Judge,
     trainer: Trainer,
     repeated: Option<Repeated>,
-    /// How steps are handed over to a GPU, as it was told.
+    /// How steps are submitted to a GPU, as last reported.
     handed_over: Option<String>,
     best: Best,
     finished: Vec<f64>,
@@ -136,7 +136,7 @@ impl Learning {
         &self.finished
     }
 
-    /// Steps left out so far because a gradient overflowed.
+    /// Steps skipped so far because a gradient overflowed.
     pub(super) fn skipped_steps(&self) -> u64 {
         self.skipped + self.trainer.skipped_steps()
     }
@@ -156,12 +156,12 @@ impl Learning {
         }
     }
 
-    /// How steps are handed over to a GPU, where that is known and not kernel by kernel as ever.
+    /// How steps are submitted to a GPU, if known and not the usual kernel by kernel.
     pub(super) fn handed_over(&self) -> Option<&str> {
         self.handed_over.as_deref()
     }
 
-    /// Says how steps are handed over, once it is known, and again if it changes.
+    /// Reports how steps are submitted, once known, and again if it changes.
     fn tell_how(&mut self, observer: &mut dyn Observer) {
         let how = self.repeated.as_ref().and_then(Repeated::told);
         if let Some(how) = how.filter(|how| self.handed_over.as_ref() != Some(how)) {
@@ -170,7 +170,7 @@ impl Learning {
         }
     }
 
-    /// Judges the run that is over and begins the next.
+    /// Judges the finished run and starts the next.
     fn finish_run(&mut self) -> Result<()> {
         let test = match self.best.take() {
             Some(test) => test,

@@ -1,5 +1,5 @@
-//! Trains [`Gcn`](crate::models::gcn::Gcn) on one graph in the ways of study 1 ([`Mode`]), each several times, and judges
-//! every training on the whole graph.
+//! Trains [`Gcn`](crate::models::gcn::Gcn) on one graph in the ways of study 1 ([`Mode`]), each several times, and
+//! judges every run on the whole graph.
 
 mod judge;
 mod learning;

@@ -1,4 +1,4 @@
-//! The study's ways to train the same network, and what each trades.
+//! The study's ways to train the same network, and the trade-off of each.
 
 use candle_core::DType;
 use clap::ValueEnum;
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 /// A row of study 1's table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// Every node in every step, the adjacency normalised anew each time.
+    /// Every node in every step, the adjacency normalised again each time.
     Full,
     /// Mini-batches of seeds with sampled neighbours.
     Sampled,
@@ -14,7 +14,7 @@ pub enum Mode {
     SampledBf16,
     /// Sampled, with products and sums in f16 and a scaled loss.
     SampledFp16,
-    /// Every node in every step, with all that does not change done once.
+    /// Every node in every step, with all constant work done once.
     #[default]
     Compiled,
 }
@@ -35,19 +35,19 @@ impl Mode {
         }
     }
 
-    /// What it gives up, and for what.
+    /// Its trade-off.
     #[must_use]
     pub fn trade(self) -> &'static str {
         match self {
-            Self::Full => "nothing traded: the whole graph in every step, normalised anew as PyTorch Geometric does",
+            Self::Full => "nothing traded: the whole graph in every step, normalised again as PyTorch Geometric does",
             Self::Sampled => {
-                "less memory a step for degrees of the sample instead of the graph's, and two steps an epoch"
+                "less memory per step, for the sample's degrees instead of the graph's, and two steps per epoch"
             }
-            Self::SampledBf16 => "half the memory of the activations for 8 bits of mantissa; no loss scaling needed",
+            Self::SampledBf16 => "half the activation memory for 8 bits of mantissa; no loss scaling needed",
             Self::SampledFp16 => {
-                "half the memory of the activations for 11 bits of mantissa, a small range, and steps lost to overflow"
+                "half the activation memory for 11 bits of mantissa, a small range, and steps lost to overflow"
             }
-            Self::Compiled => "memory for the normalised adjacency, which is kept; exact",
+            Self::Compiled => "memory for keeping the normalised adjacency; exact",
         }
     }
 

@@ -1,5 +1,5 @@
-//! The compiled mode on a GPU: every step is the same work on the same memory, so that it can be captured once, after a few
-//! steps have been done kernel by kernel, and is handed over by one launch from then on. Losses are those of the other way.
+//! The compiled mode on a GPU: every step is the same work on the same memory, so that it can be captured once, after a
+//! few steps kernel by kernel, and is then submitted by one launch. Losses are the same either way.
 
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Result, Tensor};
@@ -10,33 +10,33 @@ use crate::cuda::{Captured, capture, gather_rows, rehearse};
 use crate::models::gcn::{Computation, Gcn, NodeFeatures, Normalised, SEEDS_OF_STEP};
 use crate::train::{LabelledRows, RepeatedAdam, cross_entropy};
 
-/// The one step that is captured: while it is, nothing is computed.
+/// The step that is captured: nothing is computed in that time.
 static CAPTURE: Name = Name::phase("capture");
-/// A whole step in one launch. It has no parts that could be told apart, neither on the host nor on the device.
+/// A whole step in one launch. Its parts cannot be distinguished, neither on the host nor on the device.
 static REPLAY: Name = Name::phase("replay");
 
-/// Steps before the capture: libraries, kernels and what is copied once are loaded by them.
+/// Steps before the capture: they load libraries and kernels and copy what is copied once.
 const REHEARSALS: u32 = 3;
 
-/// What every step works on.
+/// The memory that every step works on.
 #[derive(Clone)]
 pub(super) struct Inputs {
     pub(super) x: NodeFeatures,
     pub(super) graph: Normalised,
     pub(super) labelled: LabelledRows,
-    /// Nodes whose scores are wanted, `[seeds]`.
+    /// Nodes to score, `[seeds]`.
     pub(super) seeds: Tensor,
 }
 
-/// A training whose steps are all the same.
+/// A run whose steps are all the same.
 pub(super) struct Repeated {
-    /// Gone before what it reads and writes.
+    /// Dropped before the memory it reads and writes.
     how: Handover,
     work: Work,
 }
 
 enum Handover {
-    /// Kernel by kernel, for so many steps more.
+    /// Kernel by kernel, for this many more steps.
     Rehearsing(u32),
     /// By one launch.
     Captured(Captured),
@@ -44,7 +44,7 @@ enum Handover {
     Refused(String),
 }
 
-/// A step, and where it leaves its results.
+/// A step, and the memory for its results.
 struct Work {
     device: Device,
     inputs: Inputs,
@@ -55,7 +55,7 @@ struct Work {
     scores: Tensor,
 }
 
-/// What a step found out.
+/// The results of a step.
 pub(super) struct Found {
     pub(super) loss: f64,
     /// Scores of the seeds, `[seeds, classes]`.
@@ -63,10 +63,10 @@ pub(super) struct Found {
 }
 
 impl Repeated {
-    /// The steps of a trainer that has done none.
+    /// The steps of a new trainer.
     ///
     /// # Errors
-    /// The device has not enough memory.
+    /// The device has too little memory.
     pub(super) fn new(trainer: &Trainer, inputs: Inputs, classes: usize) -> Result<Self> {
         let device = inputs.seeds.device().clone();
         let work = Work {
@@ -112,15 +112,15 @@ impl Repeated {
         Ok(Found { loss, scores: self.work.scores.clone() })
     }
 
-    /// Handover steps are handed over from now on, once that is known.
+    /// How steps are submitted from now on, once known.
     pub(super) fn told(&self) -> Option<String> {
         match &self.how {
             Handover::Rehearsing(_) => None,
             Handover::Captured(_) => {
-                Some(format!("a step is one launch of a CUDA graph, after {REHEARSALS} kernel by kernel"))
+                Some(format!("each step is one CUDA graph launch, after {REHEARSALS} steps kernel by kernel"))
             }
             Handover::Refused(reason) => {
-                Some(format!("not captured in a CUDA graph, steps go on kernel by kernel: {reason}"))
+                Some(format!("not captured in a CUDA graph, so steps stay kernel by kernel: {reason}"))
             }
         }
     }
@@ -144,7 +144,7 @@ impl Work {
         self.adam.progress.during(|| loss.backward())
     }
 
-    /// Without phases: nothing is asked of the device, or timed, while it is captured.
+    /// Without phases: the device is neither queried nor timed during the capture.
     fn all(&self) -> Result<()> {
         let loss = self.forward()?;
         self.adam.step(&self.backward(&loss)?)
@@ -178,7 +178,7 @@ mod tests {
     const NODES: usize = 40;
     const STEPS: u64 = 9;
 
-    /// A training on a small graph with bags of words.
+    /// A run on a small graph with bags of words.
     fn training(device: &Device, dropout: f64) -> (Trainer, Inputs) {
         let row_start = (0..=NODES as u32).map(|node| 3 * node).collect();
         let sources = (0..3 * NODES as u32).map(|edge| edge * 7 % NODES as u32).collect();
@@ -213,7 +213,7 @@ mod tests {
         (losses, scores)
     }
 
-    /// The same as repeated work, and how it was handed over.
+    /// The same as repeated work, and how it was submitted.
     fn repeated(device: &Device, dropout: f64) -> (Vec<f64>, Vec<f32>, String) {
         let (trainer, inputs) = training(device, dropout);
         let mut repeated = Repeated::new(&trainer, inputs, 3).unwrap();
@@ -238,13 +238,13 @@ mod tests {
         if !is_possible() {
             return;
         }
-        // Without dropout, because the host's own kernels know nothing of shifted seeds.
+        // Without dropout, because the host's own kernels do not shift seeds.
         let (losses, scores, told) = repeated(&Device::Cpu, 0.0);
         assert_same((losses, scores), &expected(0.0));
         assert!(told.starts_with("not captured in a CUDA graph") && !told.contains('\n'), "{told}");
     }
 
-    /// With a driver that is none, in the builds that have a way to a driver.
+    /// With a fake driver, in builds that can load a driver.
     #[cfg(feature = "cuda")]
     mod by_a_driver {
         use super::*;
@@ -262,18 +262,18 @@ mod tests {
         }
 
         #[test]
-        #[ignore = "run by a test above, in a process of its own"]
+        #[ignore = "run by a test above, in its own process"]
         fn captured_on_a_driver_that_is_none() {
             let device = open(0).unwrap();
             for dropout in [0.0, 0.5] {
                 let (losses, scores, told) = repeated(&device, dropout);
-                assert!(told.starts_with("a step is one launch"), "{told}");
+                assert!(told.starts_with("each step is one CUDA graph launch"), "{told}");
                 assert_same((losses, scores), &expected(dropout));
             }
         }
 
         #[test]
-        #[ignore = "run by a test above, in a process of its own"]
+        #[ignore = "run by a test above, in its own process"]
         fn refused_by_a_driver_that_is_none() {
             let device = open(0).unwrap();
             let (losses, scores, told) = repeated(&device, 0.5);

@@ -1,4 +1,4 @@
-//! Several trainings one after the other: of each mode, as many as are asked for.
+//! Several runs in turn: the requested number for each mode.
 
 use std::time::Instant;
 
@@ -20,16 +20,16 @@ use crate::train::{Observer, Summary, TrainError, train};
 
 static MODE: Name = Name::mark("mode");
 
-/// What is trained, on what and how.
+/// The model, its data and settings.
 pub(crate) struct GcnRun<'a> {
     pub(crate) dataset: &'a NodeDataset,
     pub(crate) recipe: Recipe,
     pub(crate) modes: &'a [Mode],
-    /// Trainings of each mode, each from other initial parameters.
+    /// Runs of each mode, each with different initial parameters.
     pub(crate) runs: usize,
-    /// Of each training.
+    /// Settings of each run.
     pub(crate) epochs: usize,
-    /// What the sampled modes sample.
+    /// Neighbours of the sampled modes.
     pub(crate) sampler: SamplerSettings,
     /// Seed nodes in a sampled batch.
     pub(crate) batch_size: usize,
@@ -115,7 +115,7 @@ fn outcome(mode: Mode, learning: &Learning, begin: Instant) -> String {
     let times = learning.epoch_times();
     let skipped = match learning.skipped_steps() {
         0 => String::new(),
-        steps => format!("; {steps} steps left out for overflow"),
+        steps => format!("; {steps} steps skipped because of overflow"),
     };
     let handed_over = learning.handed_over().map_or_else(String::new, |how| format!("; {how}"));
     format!(

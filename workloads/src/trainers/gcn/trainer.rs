@@ -12,7 +12,7 @@ use crate::train::{Adam, AdamSettings, GradScaler, LabelledRows, ScalerSettings,
 
 static NORMALISE: Name = Name::span("normalise");
 
-/// What decides how a network learns.
+/// Settings of how a network learns.
 #[derive(Debug, Clone)]
 pub struct Recipe {
     /// The network.
@@ -43,7 +43,7 @@ impl Trainer {
     /// A new network with initial parameters from `seed`.
     ///
     /// # Errors
-    /// The recipe's sizes make no network.
+    /// The recipe's sizes are impossible.
     pub fn new(recipe: &Recipe, mode: Mode, family: KernelFamily, seed: u64) -> Result<Self> {
         Self::on(&Device::Cpu, recipe, mode, family, seed)
     }
@@ -76,13 +76,13 @@ impl Trainer {
         &self.parameters
     }
 
-    /// What parameters, gradients and optimizer take on the device.
+    /// The memory of parameters, gradients and optimizer on the device.
     #[must_use]
     pub fn holdings(&self) -> Holdings {
         self.adam.holdings()
     }
 
-    /// Steps that were left out because a gradient overflowed.
+    /// Steps that were skipped because a gradient overflowed.
     #[must_use]
     pub fn skipped_steps(&self) -> u64 {
         self.scaler.as_ref().map_or(0, GradScaler::skipped)
@@ -127,7 +127,7 @@ impl Trainer {
         loss.to_scalar::<f32>().map(f64::from)
     }
 
-    /// Every step drops other values.
+    /// Every step drops different values.
     pub(super) fn pass_of(&self, step: u64) -> Computation {
         Computation {
             dropout_seed: Some(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(step)),

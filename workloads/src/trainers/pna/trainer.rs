@@ -75,7 +75,7 @@ impl Trainer {
         &self.parameters
     }
 
-    /// What parameters, gradients and optimizer take on the device.
+    /// The memory of parameters, gradients and optimizer on the device.
     #[must_use]
     pub fn holdings(&self) -> Holdings {
         self.adam.holdings()

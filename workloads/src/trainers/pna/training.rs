@@ -1,4 +1,4 @@
-//! The training: its batches, its steps in phases, and what it says after each epoch.
+//! The training: its batches, its steps in phases, and its report after each epoch.
 
 use candle_core::{DType, Device};
 use gnntop_probe::device::Holdings;
@@ -18,14 +18,14 @@ use crate::train::{
 
 static VALIDATION_ERROR: Name = Name::counter("MAE eV");
 
-/// What is trained, on what and how.
+/// The model, its data and settings.
 pub(crate) struct PnaRun<'a> {
     /// Its degree scalers are set from the graphs.
     pub(crate) model: PnaConfig,
     pub(crate) training: PnaTraining,
-    /// To train on.
+    /// The training set.
     pub(crate) graphs: Vec<Graph>,
-    /// To validate with after each epoch; may be none.
+    /// The validation set, used after each epoch; may be empty.
     pub(crate) validation: Vec<Graph>,
     /// Loader threads.
     pub(crate) workers: usize,
@@ -55,7 +55,7 @@ impl PnaRun<'_> {
     }
 }
 
-/// A training under way.
+/// A run in progress.
 struct Run {
     trainer: Trainer,
     loader: Loader,
@@ -64,14 +64,14 @@ struct Run {
     training: PnaTraining,
     device: Device,
     copies: Option<CopiesAhead>,
-    /// The next batch, where it was sent while the device computed.
+    /// The next batch, if it was sent while the device computed.
     ahead: Option<Fetched>,
 }
 
-/// A batch as the loader made it, and what goes to the device.
+/// A batch from the loader, and what goes to the device.
 struct Fetched {
     batch: LoadedBatch<Batch>,
-    /// With its values on their way.
+    /// With its values sent.
     sent: Option<Numbered>,
 }
 
@@ -107,7 +107,7 @@ impl Training for Run {
             self.trainer.optimizer_step(&gradients, self.learning_rate(position))?;
         }
         if self.copies.is_some() {
-            // Everything is asked for; while the device works on it, the next batch goes on its way.
+            // All work is submitted; while the device does it, the next batch is sent.
             self.ahead = Some(self.fetch()?);
         }
         let count = |count: usize| Some(count as u64);
@@ -149,7 +149,7 @@ impl Run {
         })
     }
 
-    /// The next batch of the loader, on its way where batches go ahead.
+    /// The loader's next batch, already sent if batches go ahead.
     fn fetch(&mut self) -> Result<Fetched, TrainError> {
         let batch = wait_for_batch(&mut self.loader)?;
         let Some(copies) = &mut self.copies else { return Ok(Fetched { batch, sent: None }) };

@@ -1,4 +1,4 @@
-//! How good predictions are on molecules that are not trained on.
+//! Quality of predictions on molecules outside the training set.
 
 use candle_core::{DType, Device, Result};
 
@@ -7,14 +7,14 @@ use crate::graph::{Batch, Graph};
 use crate::models::pna::DeviceBatch;
 use crate::train::TrainError;
 
-/// Molecules kept apart, as batches that stay.
+/// Validation molecules, as batches that stay.
 pub(super) struct Validation {
     batches: Vec<DeviceBatch>,
     targets: Vec<f32>,
 }
 
 impl Validation {
-    /// Keeps `graphs` apart, computed `batch_graphs` at a time; nothing where there are none.
+    /// Keeps `graphs` for validation, computed `batch_graphs` at a time; `None` if there are none.
     ///
     /// # Errors
     /// A graph does not fit the others, or the device refuses.
@@ -45,7 +45,7 @@ impl Validation {
         Ok(errors * trainer.scale().deviation / self.targets.len() as f64)
     }
 
-    /// The same for always predicting the mean of the training set: what a model must beat to have learnt anything.
+    /// The error of always predicting the training set's mean: a model that learnt anything must beat it.
     pub(super) fn error_of_the_mean(&self, scale: TargetScale) -> f64 {
         let error = |&target: &f32| (f64::from(target) - scale.mean).abs();
         self.targets.iter().map(error).sum::<f64>() / self.targets.len() as f64

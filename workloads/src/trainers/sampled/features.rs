@@ -1,6 +1,6 @@
-//! How the features of a batch come to the device: with the batch, from ordinary memory; ahead of their use, through
-//! page-locked memory and on a stream of their own, while the device computes with the batch before; or not at all,
-//! where the device holds those of all nodes.
+//! How a batch's features reach the device: with the batch, from ordinary memory; ahead of their use, through
+//! page-locked memory and on their own stream, while the device computes with the previous batch; or not at all, if the
+//! device holds those of all nodes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::nodes::{Features, NodeDataset};
 use crate::sampling::{NodeBatch, NodeBatches, gather_into};
 use crate::train::CopiesAhead;
 
-/// The way of the features.
+/// How features reach the device.
 pub(super) enum FeaturePath {
     /// Loaders gather them.
     WithBatch,
@@ -23,15 +23,15 @@ pub(super) enum FeaturePath {
 /// The features of a batch on the device.
 pub(super) struct Arrived {
     pub(super) features: Tensor,
-    /// As they were loaded, where their memory is to go back to the batch.
+    /// As loaded, if their memory goes back to the batch.
     pub(super) host: Option<Tensor>,
 }
 
 impl FeaturePath {
-    /// The way for a training on `device`, which may hold them all.
+    /// The way for training on `device`, which may hold them all.
     ///
     /// # Errors
-    /// The device has not enough memory.
+    /// The device has too little memory.
     pub(super) fn new(dataset: &NodeDataset, device: &Device, on_device: bool) -> Result<Self> {
         if on_device {
             let width = dataset.features.width();
@@ -44,30 +44,30 @@ impl FeaturePath {
         })
     }
 
-    /// Batches for a training on `device` as this way wants them.
+    /// Batches for training on `device`, prepared for this way.
     pub(super) fn adapted(&self, batches: NodeBatches, device: &Device) -> NodeBatches {
         let batches = if matches!(self, Self::WithBatch) { batches } else { batches.without_features() };
         if device.is_cuda() { batches.for_gpu() } else { batches }
     }
 
-    /// Whether the next batch is to be sent while the device computes.
+    /// Whether to send the next batch while the device computes.
     pub(super) fn is_ahead(&self) -> bool {
         matches!(self, Self::Ahead(..))
     }
 
-    /// Sends the features of a batch on their way, where they go ahead.
+    /// Sends the features of a batch, if they go ahead.
     ///
     /// # Errors
-    /// The device has not enough memory, or refuses.
+    /// The device has too little memory, or refuses.
     pub(super) fn send(&mut self, batch: &NodeBatch) -> Result<()> {
         let Self::Ahead(copies, features) = self else { return Ok(()) };
         copies.send(batch.nodes.len() * features.width(), |out| gather_into(features, &batch.nodes, out))
     }
 
-    /// The features of the batch that was sent first and not yet received, which is this one.
+    /// The features of the oldest batch not yet received, which is this one.
     ///
     /// # Errors
-    /// The device has not enough memory, or refuses.
+    /// The device has too little memory, or refuses.
     pub(super) fn receive(&mut self, batch: &mut NodeBatch, device: &Device) -> Result<Arrived> {
         match self {
             Self::Held(table) => Ok(Arrived { features: held_rows(table, &batch.nodes)?, host: None }),
@@ -82,7 +82,7 @@ impl FeaturePath {
     /// The features of a batch of another loader, which gathers them unless the device holds all.
     ///
     /// # Errors
-    /// The device has not enough memory, or refuses.
+    /// The device has too little memory, or refuses.
     pub(super) fn for_judging(&self, batch: &mut NodeBatch, device: &Device) -> Result<Arrived> {
         match self {
             Self::Held(table) => Ok(Arrived { features: held_rows(table, &batch.nodes)?, host: None }),
@@ -97,7 +97,7 @@ impl Arrived {
         Ok(Self { features: host.to_device(device)?, host: Some(host) })
     }
 
-    /// Gives the memory that was loaded back to the batch, once the step is done.
+    /// Returns the loaded memory to the batch, once the step is done.
     pub(super) fn give_back(self, batch: &mut NodeBatch) -> Result<()> {
         let Self { features, host } = self;
         drop(features);

@@ -1,4 +1,4 @@
-//! What a sampled training trains on and how: the loaders of its batches, and what its ranks have in common.
+//! Data and settings of sampled training: the loaders of its batches, and what its ranks have in common.
 
 use crate::launch::{RankOptions, RunOptions, Settings, Shard};
 use crate::loading::{Loader, LoaderSettings, Part};
@@ -6,9 +6,9 @@ use crate::nodes::NodeDataset;
 use crate::sampling::{NodeBatches, SamplerSettings};
 use crate::train::TrainError;
 
-/// What is trained on, and how.
+/// The data and the settings.
 pub(crate) struct SampledRun<'a> {
-    /// What the sessions are called.
+    /// The sessions' name.
     pub(crate) name: &'a str,
     pub(crate) dataset: &'a NodeDataset,
     pub(crate) sampler: SamplerSettings,
@@ -25,7 +25,7 @@ pub(crate) struct SampledRun<'a> {
 }
 
 impl SampledRun<'_> {
-    /// What ranks that train together must find alike in their data.
+    /// What must be the same in the data of all ranks.
     pub(super) fn alike(&self) -> Settings {
         let NodeDataset { graph, split, classes, features, .. } = self.dataset;
         let counts = [
@@ -38,14 +38,14 @@ impl SampledRun<'_> {
         counts.map(|(name, count)| (name.to_owned(), count.to_string())).into()
     }
 
-    /// Batches of the training nodes for the rank whose part is `whose`, shuffled anew each epoch; `adapted` as they are
-    /// to come.
+    /// Batches of the training nodes for the rank whose part is `whose`, shuffled again each epoch; `adapted` prepares
+    /// them.
     pub(crate) fn training_loader(
         &self,
         whose: Part,
         adapted: impl FnOnce(NodeBatches) -> NodeBatches,
     ) -> Result<Loader<NodeBatches>, TrainError> {
-        // Ranks that share nothing go through everything in orders of their own.
+        // Ranks that share nothing go through everything in their own orders.
         let (part, own_order) = match self.ranks.shard {
             Shard::Split => (whose, 0),
             Shard::None => (Part::WHOLE, whose.number as u64),
@@ -81,7 +81,7 @@ impl SampledRun<'_> {
         Ok(Some(Loader::new(batches, settings)?))
     }
 
-    /// The words on how the training nodes are shared out among several ranks.
+    /// Describes how the training nodes are split between ranks.
     pub(crate) fn describe_shards(&self, ranks: usize) -> String {
         let nodes = self.dataset.split.train.len();
         match self.ranks.shard {
@@ -90,7 +90,7 @@ impl SampledRun<'_> {
                     0 => String::new(),
                     padding => format!(", {padding} of them twice so that the parts are equal"),
                 };
-                format!("an epoch is {nodes} seeds shared out among {ranks} ranks{again}")
+                format!("an epoch is {nodes} seeds, split between {ranks} ranks{again}")
             }
             Shard::None => format!("every rank trains on all {nodes} seeds: an epoch is {ranks} times the work"),
         }

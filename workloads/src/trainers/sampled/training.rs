@@ -22,7 +22,7 @@ static TRAINING_F1: Name = Name::counter("F1 train");
 static VALIDATION_F1: Name = Name::counter("F1 valid");
 
 impl SampledRun<'_> {
-    /// Publishes and trains to the end, on as many ranks as the options say, each with a model that `make` makes.
+    /// Publishes and trains to the end on the ranks that the options ask for, each with a model from `make`.
     pub(crate) fn train<M, F>(&self, make: F, observer: &mut dyn Observer) -> Result<Summary, TrainError>
     where
         M: NodeModel,
@@ -31,7 +31,7 @@ impl SampledRun<'_> {
         let (options, ranks) = (self.options, self.ranks);
         if ranks.is_alone() {
             let device = options.open_device()?;
-            // Before the loaders start, whose tracks are opened on it.
+            // Before the loaders start: their tracks are opened on it.
             return options.published(self.name, &device.clone(), observer, |observer| {
                 SampledTraining::new(self, make(&device)?, device, None)?.run(self, observer)
             });
@@ -46,13 +46,13 @@ impl SampledRun<'_> {
     }
 }
 
-/// A model, the batches it learns from and those it is judged by.
+/// A model, its training batches and those that judge it.
 struct SampledTraining<'a, M> {
     trainer: NodeTrainer<M>,
     device: Device,
     features: FeaturePath,
     training: Loader<NodeBatches>,
-    /// The next batch, whose features are on their way.
+    /// The next batch, whose features are already sent.
     ahead: Option<LoadedBatch<NodeBatch>>,
     validation: Option<Loader<NodeBatches>>,
     test: Option<Loader<NodeBatches>>,
@@ -71,7 +71,7 @@ struct Peers<'a> {
     gradients: GradientSync,
     /// All have agreed to stop.
     is_over: bool,
-    /// The gradients of the next step stay this rank's: a fault on purpose.
+    /// The next step's gradients are not exchanged: a fault on purpose.
     skips: bool,
 }
 
@@ -98,12 +98,12 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
             peers: rank.map(|rank| Peers { rank, gradients: gradients(), is_over: false, skips: false }),
             trainer,
             device,
-            // How many seeds an epoch is, whoever trains on them.
+            // Seeds in an epoch, over all ranks.
             facts: Facts::default().with("training set", split.train.len() as f64),
             learning_rate: run.learning_rate,
             epochs: run.epochs,
             steps: 0,
-            // Ranks drop different things.
+            // Ranks drop different values.
             seed: run.options.seed.wrapping_add((number as u64) << 32),
         })
     }
@@ -148,14 +148,14 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
             self.trainer.optimizer_step(&gradients, self.learning_rate)?;
         }
         if self.features.is_ahead() {
-            // Everything is asked for; while the device works on it, the next batch goes on its way.
+            // All work is submitted; while the device does it, the next batch is sent.
             self.ahead = Some(self.fetch()?);
         }
         let _optimizer = span(&phase::OPTIMIZER);
         Ok((f64::from(outcome.loss.to_scalar::<f32>()?), outcome.accuracy(&batch.labels)?))
     }
 
-    /// The next batch of the loader, with its features on their way.
+    /// The loader's next batch, with its features sent.
     fn fetch(&mut self) -> Result<LoadedBatch<NodeBatch>, TrainError> {
         let batch = wait_for_batch(&mut self.training)?;
         self.features.send(&batch)?;
@@ -165,7 +165,7 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
     /// Right answers of all ranks together.
     fn of_all_ranks(&self, own: Accuracy) -> Result<Accuracy, TrainError> {
         let Some(peers) = &self.peers else { return Ok(own) };
-        // Whoever looks on is to see that it waits here, should a rank not come.
+        // A viewer should see the wait here if a rank does not come.
         let _barrier = span(&BARRIER);
         let sum = |value: usize| Ok::<_, TrainError>(peers.rank.collective().gather(value as f64)?.iter().sum::<f64>());
         Ok(Accuracy { right: sum(own.right)? as usize, of: sum(own.of)? as usize })
@@ -231,7 +231,7 @@ fn prepare(batch: &NodeBatch, device: &Device) -> candle_core::Result<LabelledRo
     LabelledRows::new(0..batch.seeds as u32, &batch.labels)
 }
 
-/// Right answers on all nodes of a loader; none where there is no loader.
+/// Right answers on all nodes of a loader; none without a loader.
 fn judge<M: NodeModel>(
     trainer: &NodeTrainer<M>,
     (device, features): (&Device, &FeaturePath),

@@ -10,7 +10,7 @@ use crate::models::vig::{CHANNELS, Form, Mode, Vig, VigConfig};
 /// Images that a block is timed on.
 const IMAGES: usize = 4;
 
-/// Times that a block is timed, of which the shortest counts: what disturbs it only makes it longer.
+/// How often a block is timed. The shortest time counts: disturbances only make it longer.
 const REPEATS: usize = 3;
 
 /// Seconds for the forward and backward pass of every block of a few images, the readout's with those of the last.
@@ -30,7 +30,7 @@ pub(super) fn measured(config: &VigConfig, form: Form, device: &Device) -> candl
     Ok(costs)
 }
 
-/// The shortest time for computing this and its gradients, after one for the memory that it takes.
+/// The shortest time for computing this and its gradients, after a first pass that takes the memory.
 fn seconds(compute: impl Fn() -> candle_core::Result<Tensor>) -> candle_core::Result<f64> {
     let mut shortest = f64::INFINITY;
     for repeat in 0..=REPEATS {

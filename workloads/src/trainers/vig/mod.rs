@@ -1,8 +1,8 @@
-//! Trains the networks of [`models::vig`](crate::models::vig): in one piece, or the study's in the stages of a pipeline.
+//! Trains the networks of [`models::vig`](crate::models::vig): whole, or the study's in the stages of a pipeline.
 //!
-//! A [`VigStage`] has some of the blocks, the last one the readout too. From stage to stage go the features of the nodes
-//! and nothing else, `[nodes, 3]`, and their gradients come back: every stage knows the edges of the grid. The study sends
-//! a fourth column, the number of each node, and looks for the edges of a micro-batch among those of the whole batch.
+//! A [`VigStage`] has some of the blocks, the last one also the readout. Only the nodes' features, `[nodes, 3]`, go
+//! from stage to stage, and their gradients come back: every stage knows the edges of the grid. The study sends a
+//! fourth column, the number of each node, and looks for the edges of a micro-batch among those of the whole batch.
 
 mod costs;
 mod network;

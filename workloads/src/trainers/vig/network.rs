@@ -1,4 +1,4 @@
-//! Either of the two networks, as the training drives it.
+//! Either of the two networks, as the trainer uses it.
 
 use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;
@@ -11,7 +11,7 @@ use crate::models::vig::{Form, Mode, Vig, VigConfig};
 pub(crate) enum NetworkConfig {
     /// The study's: pixels on a fixed grid.
     Pixels(VigConfig, Form),
-    /// The paper's: patches joined to those like them.
+    /// The paper's: patches joined to similar ones.
     Patches(PatchVigConfig),
 }
 
@@ -45,7 +45,7 @@ impl NetworkConfig {
         }
     }
 
-    /// Directed edges of an image, in the first block where blocks differ.
+    /// Directed edges of an image; of the first block if blocks differ.
     pub(crate) fn edges(&self) -> usize {
         match self {
             Self::Pixels(config, _) => config.grid.edges(),
@@ -53,7 +53,7 @@ impl NetworkConfig {
         }
     }
 
-    /// What it is, for a header.
+    /// Its description, for a header.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Pixels(_, Form::Fused) => "ViG",

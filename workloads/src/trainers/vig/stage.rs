@@ -1,4 +1,4 @@
-//! The blocks that one stage of a pipeline computes, and the micro-batches that it computes them for.
+//! The blocks that one stage of a pipeline computes, and their micro-batches.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub struct VigStage {
     batch: Batch,
 }
 
-/// What is being trained on.
+/// The current batch.
 #[derive(Debug, Default)]
 struct Batch {
     pixels: Option<Tensor>,
@@ -59,7 +59,7 @@ impl VigStage {
         let parameters = Parameters::new(seed);
         let whole = Vig::new(config, form, parameters.var_builder(DType::F32, device))?;
         let Some(own) = whole.blocks().get(blocks.clone()) else {
-            bail!("vig: there are no blocks {blocks:?}, only {}", config.blocks);
+            bail!("vig: no blocks {blocks:?}; there are {}", config.blocks);
         };
         let is_own = |name: &str| match name.strip_prefix("blocks.").and_then(|rest| rest.split('.').next()) {
             Some(block) => block.parse().is_ok_and(|block| blocks.contains(&block)),
@@ -90,13 +90,13 @@ impl VigStage {
         &self.parameters
     }
 
-    /// What the passes to come are about: images with these classes in so many micro-batches, which differ by one image at
-    /// most. `pixels`, `[images * height * width, 3]`, need only the first stage.
+    /// Sets the batch of the next passes: images with these classes in `micro_batches` micro-batches, which differ by
+    /// at most one image. `pixels`, `[images * height * width, 3]`, need only the first stage.
     pub fn set_batch(&mut self, pixels: Option<Tensor>, labels: &[u32], micro_batches: usize) {
         self.batch = Batch { pixels, labels: labels.to_vec(), micro_batches, accuracy: Accuracy::default() };
     }
 
-    /// Right answers of the batch, on the last stage once its forward passes are done.
+    /// Right answers in the batch, on the last stage after its forward passes.
     #[must_use]
     pub fn accuracy(&self) -> Accuracy {
         self.batch.accuracy
@@ -149,7 +149,7 @@ impl StageModel for VigStage {
         self.share_of_loss(micro_batch, &result)
     }
 
-    /// The running statistics have seen this micro-batch already.
+    /// The running statistics already include this micro-batch.
     fn forward_again(&mut self, micro_batch: usize, input: &Tensor) -> Result<Tensor> {
         let before = self.running();
         let result = self.compute(input, self.mode)?;

@@ -1,4 +1,4 @@
-//! The training itself: every rank a stage, from its batches to its optimizer.
+//! Training with a stage on every rank, from its batches to its optimizer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ static MEASURE: Name = Name::span("measure blocks");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
 static TEST_ACCURACY: Name = Name::counter("acc test");
 
-/// What is trained, on what and how.
+/// The model, its data and settings.
 pub(crate) struct StagedRun<'a> {
     pub(crate) config: &'a VigConfig,
     pub(crate) form: Form,
@@ -36,7 +36,7 @@ pub(crate) struct StagedRun<'a> {
 }
 
 impl<'a> StagedRun<'a> {
-    /// Publishes and trains to the end, each stage of each copy on a rank of its own.
+    /// Publishes and trains to the end, each stage of each copy on its own rank.
     pub(crate) fn train(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         let ranks = self.stages.ranks(self.ranks);
         let settings = self.alike();
@@ -49,23 +49,23 @@ impl<'a> StagedRun<'a> {
         })
     }
 
-    /// What all ranks must find alike in their data.
+    /// What must be the same in the data of all ranks.
     fn alike(&self) -> Settings {
         let counts = [("training images", self.train.len()), ("test images", self.test.len())];
         counts.map(|(name, count)| (name.to_owned(), count.to_string())).into()
     }
 
-    /// Copies that so many ranks make.
+    /// Copies that `ranks` ranks form.
     fn copies(&self, ranks: usize) -> Result<usize, TrainError> {
         let stages = self.stages.count;
         if ranks.is_multiple_of(stages) {
             return Ok(ranks / stages);
         }
-        let message = format!("{ranks} ranks were started, which are not whole copies of {stages} stages");
+        let message = format!("{ranks} ranks were started, which is not a multiple of {stages} stages");
         Err(candle_core::Error::Msg(message).into())
     }
 
-    /// The blocks of every stage. Where they are to be balanced, rank 0 measures for all.
+    /// The blocks of every stage. To balance them, rank 0 measures for all.
     fn parts(
         &self,
         rank: &Rank,
@@ -91,7 +91,7 @@ impl<'a> StagedRun<'a> {
         Ok(parts)
     }
 
-    /// Batches of a copy's images: with pixels on the first stage, elsewhere only with their classes.
+    /// Batches of a copy's images: with pixels on the first stage, elsewhere with classes only.
     fn loader(
         &self,
         rank: u32,
@@ -100,7 +100,7 @@ impl<'a> StagedRun<'a> {
     ) -> Result<Loader<ImageBatches>, TrainError> {
         let (part, own_order) = match self.ranks.shard {
             Shard::Split => (Part { number: copy, of: copies }, 0),
-            // Copies that share nothing go through everything in orders of their own.
+            // Copies that share nothing go through everything in their own orders.
             Shard::None => (Part::WHOLE, copy as u64),
         };
         let settings = LoaderSettings {
@@ -143,7 +143,7 @@ struct StageRun<'a> {
     loader: Loader<ImageBatches>,
     copies: Option<Copies>,
     is_over: bool,
-    /// The gradients of the next step stay this rank's: a fault on purpose.
+    /// The next step's gradients are not exchanged: a fault on purpose.
     skips: bool,
 }
 
@@ -193,7 +193,7 @@ impl<'a> StageRun<'a> {
         self.rank.place().stage == 0
     }
 
-    /// What the passes of the next batch work on; how many micro-batches there are. A last batch of few images has fewer.
+    /// Sets the next batch; returns its number of micro-batches. A small last batch has fewer.
     fn prepare(&mut self, batch: &ImageBatch) -> Result<usize, TrainError> {
         let _transfer = span(&phase::TRANSFER);
         let micro_batches = self.shared.stages.micro_batches.min(batch.images());
@@ -202,12 +202,12 @@ impl<'a> StageRun<'a> {
         Ok(micro_batches)
     }
 
-    /// Everybody hears from the last stage how it went, and whether to go on.
+    /// All ranks learn from the last stage how the step went, and whether to continue.
     fn conclude(&mut self, loss: Option<f64>) -> Result<(f64, Accuracy), TrainError> {
         let Accuracy { right, of } = self.model.accuracy();
         let own = [loss.unwrap_or_default() as f32, right as f32, of as f32];
         let [loss, right, of] = self.pipeline.from_last(own, self.rank.collective())?;
-        // The last stage is done before the first: what it waits for is the next batch.
+        // The last stage finishes before the first, so this waits for the next batch.
         let _receive = (self.shared.stages.count > 1).then(|| span(&phase::RECEIVE));
         self.is_over = self.rank.agree_to_stop()?;
         Ok((f64::from(loss), Accuracy { right: right as usize, of: of as usize }))
@@ -234,7 +234,7 @@ impl<'a> StageRun<'a> {
 }
 
 impl Copies {
-    /// Begins with equal parameters. Nothing where there is one copy.
+    /// Makes the copies start with equal parameters. Does nothing with one copy.
     fn of(copies: usize, stage: usize, rank: &Rank, model: &VigStage) -> Result<Option<Self>, TrainError> {
         if copies == 1 {
             return Ok(None);
@@ -246,7 +246,7 @@ impl Copies {
     }
 }
 
-/// What a viewer needs to know of a stage.
+/// What a viewer needs to know about a stage.
 fn facts(shared: &StagedRun<'_>, blocks: usize) -> Facts {
     let stages = &shared.stages;
     let facts = Facts::default()
@@ -298,7 +298,7 @@ impl Training for StageRun<'_> {
         self.is_over
     }
 
-    /// One copy is enough to judge: they have the same parameters. Nobody goes on, or ends, before it is done.
+    /// One copy is enough to judge: they have the same parameters. No rank continues or ends before it is done.
     fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let is_judged = !self.shared.test.is_empty() && self.rank.place().copy == 0;
         let accuracy = is_judged.then(|| self.judge()).transpose()?;

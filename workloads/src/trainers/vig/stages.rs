@@ -1,4 +1,4 @@
-//! How a training is cut: the model into stages, the batches into micro-batches.
+//! How the model is cut into stages and batches into micro-batches.
 
 use std::ops::Range;
 
@@ -9,27 +9,27 @@ use crate::parallel::pipeline::Schedule;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stages {
     pub(crate) count: usize,
-    /// As asked for: where MPI started the ranks, there are as many as fill them.
+    /// As requested; if MPI started the ranks, as many as fill them.
     pub(crate) copies: usize,
     pub(crate) micro_batches: usize,
     pub(crate) schedule: Schedule,
-    /// Keep no activations but compute them again.
+    /// Recompute activations instead of keeping them.
     pub(crate) recompute: bool,
-    /// The blocks of each stage; nothing where they are to be balanced.
+    /// The blocks of each stage; `None` to balance them.
     pub(crate) parts: Option<Vec<Range<usize>>>,
 }
 
 impl Stages {
-    /// Ranks that it needs, with the other options of `ranks`.
+    /// The number of ranks it needs, with the other options of `ranks`.
     pub(crate) fn ranks(&self, ranks: &RankOptions) -> RankOptions {
         RankOptions { ranks: self.count * self.copies, ..ranks.clone() }
     }
 
-    /// The header's words, for so many copies.
+    /// The header's description, for `copies` copies.
     pub(crate) fn describe(&self, copies: usize) -> String {
         let count = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let order = if self.count == 1 { String::new() } else { format!(" ({})", self.schedule.name()) };
-        let recompute = if self.recompute { ", activations computed again" } else { "" };
+        let recompute = if self.recompute { ", activations recomputed" } else { "" };
         format!(
             "{} of {}, {}{order}{recompute}",
             count(copies, "copy", "copies"),

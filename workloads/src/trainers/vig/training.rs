@@ -1,4 +1,4 @@
-//! The training in one piece: its batches, its steps in phases, and what it says after each epoch.
+//! Training of the whole model: its batches, its steps in phases, and its report after each epoch.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::train::{
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
 static TEST_ACCURACY: Name = Name::counter("acc test");
 
-/// What is trained, on what and how.
+/// The model, its data and settings.
 pub(crate) struct VigRun<'a> {
     pub(crate) model: NetworkConfig,
     pub(crate) training: VigTraining,
@@ -45,7 +45,7 @@ impl VigRun<'_> {
     }
 }
 
-/// A training under way.
+/// A run in progress.
 struct Run {
     config: NetworkConfig,
     device: Device,
@@ -56,7 +56,7 @@ struct Run {
     test: ImageSet,
     blocks: Vec<NameRef>,
     copies: Option<CopiesAhead>,
-    /// The next batch, where it was sent while the device computed.
+    /// The next batch, if it was sent while the device computed.
     ahead: Option<LoadedBatch<ImageBatch>>,
 }
 
@@ -86,7 +86,7 @@ impl Run {
         })
     }
 
-    /// The next batch of the loader, on its way where batches go ahead.
+    /// The loader's next batch, already sent if batches go ahead.
     fn fetch(&mut self) -> Result<LoadedBatch<ImageBatch>, TrainError> {
         let batch = wait_for_batch(&mut self.loader)?;
         if let Some(copies) = &mut self.copies {
@@ -151,7 +151,7 @@ impl Training for Run {
             self.adam.step(&gradients, self.training.learning_rate)?;
         }
         if self.copies.is_some() {
-            // Everything is asked for; while the device works on it, the next batch goes on its way.
+            // All work is submitted; while the device does it, the next batch is sent.
             self.ahead = Some(self.fetch()?);
         }
         counter(&TRAINING_ACCURACY, Accuracy::of(&logits.detach(), &batch.labels)?.share());

@@ -130,7 +130,7 @@ fn load(values: &[f32], start: usize) -> __m512 {
     let values = values.get(start..).unwrap_or_default();
     let lanes = values.len().min(16);
     let mask = ((1u32 << lanes) - 1) as u16;
-    // SAFETY: lanes that the mask leaves out are not read; the others lie in the slice.
+    // SAFETY: lanes that the mask leaves out are not read; the others are in the slice.
     unsafe { _mm512_maskz_loadu_ps(mask, values.as_ptr()) }
 }
 
@@ -145,7 +145,7 @@ fn split(value: __m512) -> [__m512i; 3] {
     [first, second, rounded(rest)]
 }
 
-/// The nearest bf16. What is no number stays none: the addition would make a 0 of some.
+/// The nearest bf16. NaN stays NaN: the addition would turn some into 0.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn rounded(value: __m512) -> __m512i {

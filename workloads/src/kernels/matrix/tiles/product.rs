@@ -11,7 +11,7 @@ const COLUMNS: usize = 96;
 /// Numbers along the inner dimension from which on.
 const INNER: usize = 64;
 
-/// Whether products with this inner dimension and so many columns are faster on tiles, and there are tiles.
+/// Whether products with this inner dimension and number of columns are faster on tiles, and there are tiles.
 pub(in crate::kernels::matrix) fn pays(inner: usize, columns: usize) -> bool {
     columns >= COLUMNS && inner >= INNER && is_available()
 }
@@ -81,7 +81,7 @@ pub(in crate::kernels::matrix) fn multiply(
     });
 }
 
-/// Writes or adds what of a block lies in the target.
+/// Writes or adds the part of a block that is in the target.
 fn put(target: &mut MatrixMut<'_, f32>, first_row: usize, first_column: usize, accumulate: bool, block: &Block) {
     let count = PANEL.min(target.column_count() - first_column);
     let rows = PANEL.min(target.row_count() - first_row);

@@ -52,7 +52,7 @@ fn state_is_saved() -> bool {
     __cpuid(1).ecx & OSXSAVE != 0 && unsafe { _xgetbv(0) } & STATE == STATE
 }
 
-/// Linux hands out the tiles on request, to a whole process (Documentation/arch/x86/xstate.rst).
+/// Linux grants the tiles on request, to a whole process (Documentation/arch/x86/xstate.rst).
 fn is_permitted() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
     const XTILEDATA: libc::c_long = 18;

@@ -1,4 +1,4 @@
-//! Backward pass of a layer: what concerns a target, then what comes back to a source along its outgoing edges.
+//! Backward pass of a layer: gradients of a target, then those of a source along its outgoing edges.
 
 use std::ops::Range;
 
@@ -165,7 +165,7 @@ impl<T: Lanes> TargetRange<'_, T> {
     }
 }
 
-/// What the gradients of one target's scores are made of. Methods and not closures, which are compiled apart.
+/// The terms of the gradients of one target's scores. Methods and not closures, which are compiled separately.
 #[derive(Clone, Copy)]
 struct Saved<'a, T> {
     layer: &'a Layer<T>,
@@ -194,7 +194,7 @@ impl<T: Lanes> Saved<'_, T> {
     }
 }
 
-/// What the targets' half of the backward pass leaves to that of the sources.
+/// What the targets' half of the backward pass leaves to the sources' half.
 #[derive(Clone, Copy)]
 struct FromTargets<'a, T> {
     /// `[targets, columns]`

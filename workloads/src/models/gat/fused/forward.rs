@@ -143,7 +143,7 @@ pub(super) fn dot<T: Lanes>(left: &[T], right: &[T]) -> T {
     rest.fold(lanes[0], |sum, (&left, &right)| sum + left * right)
 }
 
-/// What is written for a range of targets. Of edges and of added loops apart.
+/// The output of a range of targets, for edges and for added loops separately.
 struct TargetRows<'a, T> {
     targets: Range<usize>,
     out: &'a mut [T],
@@ -152,7 +152,7 @@ struct TargetRows<'a, T> {
     weight: (&'a mut [T], &'a mut [T]),
 }
 
-/// Attention of a range of targets, and what it gives.
+/// Attention of a range of targets, and its result.
 struct Attend<'a, T> {
     layer: &'a Layer<T>,
     projected: &'a [T],

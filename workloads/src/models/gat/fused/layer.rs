@@ -43,7 +43,7 @@ pub(super) struct Activations<T> {
     pub(super) attention: Buffer<T>,
     /// The same after dropout.
     pub(super) weight: Buffer<T>,
-    /// `[targets, heads width]`: derivative of the result with respect to what comes before ELU; empty without ELU.
+    /// `[targets, heads width]`: derivative of the result with respect to the values before ELU; empty without ELU.
     pub(super) slope: Buffer<T>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Weights<'a, T> {
 }
 
 impl<T: Lanes> Layer<T> {
-    /// An `inner` layer has ELU behind it.
+    /// An `inner` layer is followed by ELU.
     pub(in crate::models::gat) fn new(
         conv: &GatConv,
         adjacency: &Arc<Adjacency>,

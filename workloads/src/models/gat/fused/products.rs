@@ -45,7 +45,7 @@ impl<T: Lanes> Layer<T> {
     }
 }
 
-/// Copies rows without what is dropped.
+/// Copies rows without the dropped values.
 struct Drop<'a, T> {
     mask: DropMask,
     first: u64,

@@ -43,7 +43,7 @@ impl<T: Lanes> Layer<T> {
         Ok(LayerGradients { input, weights: vec![of_left, of_right], bias: rows.into_column_sums() })
     }
 
-    /// Gradient of `x`, `[sources, input]`, through the mean and the projection behind it, and through the node itself.
+    /// Gradient of `x`, `[sources, input]`, through the mean and the projection after it, and through the node itself.
     fn input_behind_mean(&self, weights: Weights<'_, T>, gradient: &[T]) -> Buffer<T> {
         let mut of_mean = self.take(self.adjacency.nodes() * self.input);
         self.times_weight(&mut of_mean, gradient, weights.left, false);

@@ -35,8 +35,8 @@ pub(super) struct Weights<'a, T> {
 }
 
 impl<T: Lanes> Layer<T> {
-    /// An `inner` layer has ReLU behind it, and dropout of this probability and seed; its input needs a gradient where
-    /// `with_input`.
+    /// An `inner` layer is followed by ReLU, and by dropout with this probability and seed; its input needs a gradient
+    /// where `with_input`.
     pub(in crate::models::sage) fn new(
         conv: &SageConv,
         adjacency: &Arc<Adjacency>,

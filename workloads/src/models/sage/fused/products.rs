@@ -15,7 +15,7 @@ pub(super) struct Projection<'a, T> {
     pub(super) input: usize,
 }
 
-/// What becomes of the sum: plus `bias`, then ReLU, then dropout.
+/// What follows the sum: plus `bias`, then ReLU, then dropout.
 #[derive(Clone, Copy)]
 pub(super) struct Epilogue<'a, T> {
     pub(super) bias: &'a [T],
@@ -35,8 +35,8 @@ impl<T: Lanes> Layer<T> {
     }
 }
 
-/// `out`, `[rows, output]`, becomes the sum of the products, added to what it holds where `accumulate`, then what the
-/// epilogue makes of it.
+/// `out`, `[rows, output]`, becomes the sum of the products, added to its content if `accumulate`, with the epilogue
+/// applied.
 pub(super) fn project<T: Lanes>(
     out: &mut [T],
     output: usize,

@@ -9,7 +9,7 @@ use crate::models::vig::block::{Linear, uniform};
 use crate::models::vig::norm::Behind;
 use crate::models::vig::{BatchNorm, Mode};
 
-/// Groups of channels that the map after the aggregation keeps apart.
+/// Groups of channels that the map after the aggregation does not mix.
 pub(super) const CHANNEL_GROUPS: usize = 4;
 
 /// How a block chooses neighbours.

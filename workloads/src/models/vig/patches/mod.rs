@@ -1,5 +1,5 @@
-//! The vision graph network as its paper has it (Han et al., 2022), where study 3 took pixels and a fixed grid: patches
-//! of an image are nodes, and each block joins a node to those most like it, anew for every image.
+//! The vision graph network of the paper (Han et al., 2022); study 3 took pixels and a fixed grid instead. Patches of
+//! an image are nodes, and each block joins a node to those most like it, separately for every image.
 //!
 //! A Grapher maps the nodes, looks for the nearest neighbours among the mapped ones, takes the largest difference to
 //! them in each channel, and maps again; a feed-forward part follows. Both are skipped by a residual connection.

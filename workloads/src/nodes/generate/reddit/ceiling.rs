@@ -1,4 +1,4 @@
-//! The accuracy that nothing but knowledge of how the graph was made could reach.
+//! The accuracy of a classifier that knows how the graph was made.
 
 use rayon::prelude::*;
 
@@ -103,7 +103,7 @@ impl Mixing {
         Self { inside, ends }
     }
 
-    /// What a neighbour's features say about each class of a node, `[nodes, classes]`, in logarithms.
+    /// The evidence of a neighbour's features for each class of a node, `[nodes, classes]`, in logarithms.
     fn by_features(&self, own: &[f32], classes: usize) -> Vec<f32> {
         let mut evidence = own.to_vec();
         evidence.par_chunks_mut(classes).for_each(|row| {

@@ -1,6 +1,6 @@
 //! Weighted choice among the first items of a list, in constant time.
 
-/// Running sums of weights, with a table of where to begin looking.
+/// Running sums of weights, with a table of where to start looking.
 pub(super) struct Cumulative {
     /// Weight of all items before an item, and of all at the end: `[items + 1]`.
     before: Vec<f64>,

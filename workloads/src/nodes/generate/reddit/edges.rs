@@ -1,9 +1,9 @@
 //! Pairs of nodes, drawn without duplicates straight into rows.
 //!
 //! Drawing pairs one after the other until enough different ones are found needs a set of all pairs. Here every pair
-//! meets at random times of its own (a Poisson process whose rate is the probability of the draw), and the graph is
-//! the pairs that have met by the time at which there are enough of them: the same distribution. A node's meetings
-//! with the nodes before it are independent of all else, so each row is drawn and freed of duplicates by itself.
+//! meets at its own random times (a Poisson process whose rate is the probability of the draw), and the graph is the
+//! pairs that have met by the time at which there are enough of them: the same distribution. A node's meetings with the
+//! nodes before it are independent of all else, so each row is drawn and freed of duplicates by itself.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use super::horizon::draws_for;
 use super::published::{EDGES, INSIDE};
 use crate::nodes::Csr;
 
-/// Who attracts edges how strongly, in all and within a class.
+/// How strongly nodes attract edges, overall and within a class.
 pub(super) struct Communities<'a> {
     label: &'a [u32],
     weight: Vec<f64>,
@@ -295,7 +295,7 @@ fn both_directions(nodes: usize, meetings: &[Meetings]) -> Csr {
             let partners = &meetings.partner[read..read + count as usize];
             let own = row_start[node] as usize;
             source[own..own + partners.len()].copy_from_slice(partners);
-            // Nobody wrote to this row yet: all that did come after it.
+            // No node has written to this row yet: all that do come after it.
             next[node] += count;
             for &partner in partners {
                 let slot = &mut next[partner as usize];

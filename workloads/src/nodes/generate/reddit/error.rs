@@ -7,7 +7,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum GenerateError {
     /// More nodes or edges than 32-bit numbers count.
-    #[error("{nodes} nodes and {edges} directed edges were asked for; at most {} of each are supported", u32::MAX)]
+    #[error("cannot generate {nodes} nodes and {edges} directed edges; at most {} of each are supported", u32::MAX)]
     TooLarge {
         /// Nodes asked for.
         nodes: usize,
@@ -15,7 +15,7 @@ pub enum GenerateError {
         edges: usize,
     },
     /// The pairs of nodes with an edge cannot be found by drawing.
-    #[error("{edges} directed edges are too many for {nodes} nodes; ask for fewer, or for more nodes")]
+    #[error("{edges} directed edges are too many for {nodes} nodes; use fewer edges or more nodes")]
     TooDense {
         /// Nodes asked for.
         nodes: usize,

@@ -19,7 +19,7 @@ const VALIDATION: f64 = 0.10;
 
 /// A graph like Reddit's: `nodes` nodes in 41 classes, `edges` directed edges (an odd number is rounded down: every
 /// edge is there in both directions; no loops, no duplicates), 602 features. Reddit has 232,965 nodes and 114,615,892
-/// directed edges. `progress` is told now and then which share of the work is done.
+/// directed edges. `progress` is called from time to time with the share of the work that is done.
 ///
 /// Classes are equally likely. Pairs of nodes are drawn one after the other until `edges / 2` different ones are found:
 /// the first node in proportion to weights `(rank + 30)^-0.8`, which gives a power law of degrees with exponent 2.25
@@ -32,7 +32,7 @@ const VALIDATION: f64 = 0.10;
 /// neighbours for 100.0 %: a graph model should come close to that, a model without the graph cannot.
 ///
 /// # Errors
-/// More than `u32::MAX` nodes or edges, or too many edges for so few nodes.
+/// More than `u32::MAX` nodes or edges, or too many edges for the nodes.
 pub fn reddit_like(
     nodes: usize,
     edges: usize,
@@ -43,7 +43,7 @@ pub fn reddit_like(
     if nodes > u32::MAX as usize || edges > u32::MAX as usize {
         return Err(GenerateError::TooLarge { nodes, edges });
     }
-    // Drawing may have to begin again, reporting may not.
+    // Drawing may have to start again, but progress must not go back.
     let mut furthest = 0.0f64;
     let mut progress = |share: f64| {
         furthest = furthest.max(share);
@@ -77,7 +77,7 @@ fn weights(nodes: usize, seed: u64) -> Vec<f64> {
     weights
 }
 
-/// `[nodes, features]`; each row has random numbers of its own, so that threads do not matter.
+/// `[nodes, features]`; each row has its own random numbers, so that threads do not matter.
 fn features(labels: &[u32], seed: u64, progress: &mut dyn FnMut(f64)) -> Vec<f32> {
     const ROWS_AT_ONCE: usize = 8192;
     let means = class_means(seed);
