@@ -94,6 +94,27 @@ fn a_report_from_summaries_says_so_and_counts_what_every_event_does() {
 }
 
 #[test]
+fn parts_of_a_long_recording_compare_as_with_every_event() {
+    let sessions = Sessions::new();
+    record(&File::create(sessions.path().join("long.gnntop")).unwrap());
+    let compared = |options: &[&str]| {
+        let arguments = ["compare", "long.gnntop", "--json", "--from", "step 60000", "--until", "step 80000"];
+        let ran = sessions.run([&arguments, options].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let mut compared: Value = serde_json::from_str(&ran.out).unwrap();
+        let summed = compared["steps_from_summaries"].take();
+        (compared, summed)
+    };
+    for baseline in [&[][..], &["--baseline-from", "step 1000", "--baseline-until", "step 30000"]] {
+        let ((found, summed), (exact, none)) = (compared(baseline), compared(&[baseline, &["--exact"]].concat()));
+        assert_eq!(found, exact, "{baseline:?}");
+        let summed = [&summed[0][0], &summed[1][0]].map(|steps| steps.as_u64().unwrap());
+        assert!(summed[0] > 10_000 && summed[1] > 5000, "{summed:?}");
+        assert_eq!(none, serde_json::json!([[0], [0]]));
+    }
+}
+
+#[test]
 fn a_bounded_recording_counts_what_every_event_does() {
     let sessions = Sessions::new();
     record(&File::create(sessions.path().join("long.gnntop")).unwrap());

@@ -26,11 +26,12 @@ Examples:
   gnntop compare a1.gnntop a2.gnntop a3.gnntop --against b1.gnntop b2.gnntop b3.gnntop
   gnntop compare run.gnntop --from 'step 12000'       B from that step on, A before it
   gnntop compare pna --from 14:10 --until 15:00       the same of a session, by the clock (UTC)
+  gnntop compare pna --from 3d --baseline-until 1d    the time since day three with the first day
   gnntop compare a.gnntop b.gnntop --from 10m         both without their first ten minutes
 
 With one run and --from, side B is the part of the run from that moment on, up to --until if given, and side A is the
-part before it. For segments that a session no longer keeps, whole seconds or minutes are compared, by their median
-steps.
+part before it, or the part that --baseline-from and --baseline-until bound. For segments that a session no longer
+keeps, whole seconds or minutes are compared, by their median steps.
 
 The first line says how much more work B does in the same time, the second whether both ran the same thing. Full batches
 after the warm-up are compared, at most the newest 4,096 of a run. A change counts as faster or slower only if its 95 %
@@ -161,7 +162,7 @@ fn read_sides(arguments: &CompareArguments) -> anyhow::Result<Sides> {
     }
     let mut sides = Sides::default();
     if let ([one], [], true) = (arguments.first.as_slice(), arguments.against.as_slice(), part.is_given()) {
-        for (side, named) in part.with_before(one)?.into_iter().enumerate() {
+        for (side, named) in part.with_before(one, arguments.exact)?.into_iter().enumerate() {
             sides.add(side, named, *rank)?;
         }
         return Ok(sides);

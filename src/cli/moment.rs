@@ -51,6 +51,14 @@ pub(super) fn moment(text: &str) -> Result<Moment, String> {
 }
 
 impl Moment {
+    /// The number of the step, if it is given by one.
+    pub(super) fn step(self) -> Option<u64> {
+        match self {
+            Self::Step(step) => Some(step),
+            Self::Since(_) | Self::Clock(_) | Self::Date(_) => None,
+        }
+    }
+
     /// When it was, on the clock of the run; `None` if the run does not say. A step that is only known as one of a
     /// second or a minute is found to that precision.
     pub(super) fn of_run(self, store: &Store) -> Option<u64> {

@@ -2,18 +2,25 @@
 
 use std::io::BufWriter;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use anyhow::Context;
 use tempfile::NamedTempFile;
 
 use super::moment::{Moment, moment};
-use super::reading::{ExactArguments, empty_run, read_into, read_run};
+use super::reading::{ExactArguments, empty_run, read_into, read_run, recording_of};
 use super::usage::UsageError;
 use gnntop_analysis::figures;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
-use gnntop_analysis::source::Recording;
+use gnntop_analysis::source::{READ_WHOLE, Recording, Source};
 use gnntop_analysis::store::Store;
+use gnntop_wire::StepId;
+
+/// How long a recording is read before it is asked whether that is enough.
+const SEARCH_BUDGET: Duration = Duration::from_millis(20);
+/// Of a long recording, this many steps at the end of a part are read event by event: twice as many as a comparison uses.
+const NEWEST_STEPS: u64 = 8192;
 
 /// Which part of a run is meant.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -25,6 +32,12 @@ pub(super) struct PartArguments {
     /// Compare up to this moment
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     until: Option<Moment>,
+    /// With one run: side A is the part from this moment on, instead of all before --from
+    #[arg(long, value_name = "WHEN", value_parser = moment, requires = "from")]
+    baseline_from: Option<Moment>,
+    /// With one run: side A ends at this moment [default: --from]
+    #[arg(long, value_name = "WHEN", value_parser = moment, requires = "from")]
+    baseline_until: Option<Moment>,
 }
 
 /// A part and its name.
@@ -35,14 +48,21 @@ pub(super) struct Named {
     pub(super) run: Run,
 }
 
+/// An end of a part, and the option that gave it.
+type End<'a> = (&'a str, Option<Moment>);
+
+/// A run of which parts are read.
+struct Whole<'a> {
+    name: &'a str,
+    run: Run,
+    exact: ExactArguments,
+}
+
 /// Where a part begins and ends, on the clock of the run.
 struct Bounds {
-    from_ns: u64,
-    until_ns: u64,
+    window_ns: RangeInclusive<u64>,
     /// Such as `from step 12,000 to step 13,000`.
     words: String,
-    /// The time and the steps that the run covers, for errors.
-    covers: String,
 }
 
 impl PartArguments {
@@ -53,72 +73,117 @@ impl PartArguments {
 
     /// The part of this run; all of it if none was asked for.
     pub(super) fn of(&self, name: &str, exact: ExactArguments) -> anyhow::Result<Named> {
+        if self.baseline_from.or(self.baseline_until).is_some() {
+            let why = "--baseline-from and --baseline-until are for one run, which is compared with itself";
+            return Err(UsageError::told(why));
+        }
         if !self.is_given() {
             return Ok(Named { name: name.to_owned(), run: read_run(Some(name), exact)? });
         }
-        let whole = read_run(Some(name), ExactArguments::ALL)?;
-        let bounds = self.bounds(name, &whole)?;
-        drop(whole);
-        bounds.read(name, bounds.from_ns..=bounds.until_ns, &bounds.words)
+        let whole = Whole::read(name, exact)?;
+        let bounds = whole.bounds(("--from", self.from), ("--until", self.until))?;
+        whole.part(&bounds)
     }
 
-    /// What came before the part, and the part.
-    pub(super) fn with_before(&self, name: &str) -> anyhow::Result<[Named; 2]> {
+    /// Two parts of a run: the part that is asked for, after what it is compared with.
+    pub(super) fn with_before(&self, name: &str, exact: ExactArguments) -> anyhow::Result<[Named; 2]> {
         let Some(from) = self.from else {
             let why = "to compare one run with itself, give --from: the part before it becomes A, the rest B";
             return Err(UsageError::told(why));
         };
-        let whole = read_run(Some(name), ExactArguments::ALL)?;
-        let bounds = self.bounds(name, &whole)?;
-        let before = format!("before {}", from.words(reference(&whole), bounds.from_ns.saturating_sub(1)));
-        drop(whole);
-        Ok([
-            bounds.read(name, 0..=bounds.from_ns.saturating_sub(1), &before)?,
-            bounds.read(name, bounds.from_ns..=bounds.until_ns, &bounds.words)?,
-        ])
+        let whole = Whole::read(name, exact)?;
+        let later = whole.bounds(("--from", self.from), ("--until", self.until))?;
+        let earlier = match self.baseline_from.or(self.baseline_until) {
+            Some(_) => whole.bounds(
+                ("--baseline-from", self.baseline_from),
+                ("--baseline-until", self.baseline_until.or(self.from)),
+            )?,
+            None => {
+                let until_ns = later.window_ns.start().saturating_sub(1);
+                let words = format!("before {}", from.words(reference(&whole.run), until_ns));
+                Bounds { window_ns: 0..=until_ns, words }
+            }
+        };
+        Ok([whole.part(&earlier)?, whole.part(&later)?])
+    }
+}
+
+impl<'a> Whole<'a> {
+    fn read(name: &'a str, exact: ExactArguments) -> anyhow::Result<Self> {
+        Ok(Self { name, run: read_run(Some(name), exact)?, exact })
     }
 
-    fn bounds(&self, name: &str, run: &Run) -> anyhow::Result<Bounds> {
-        let store = reference(run);
-        let covers = covers(name, store);
-        let (first_ns, last_ns) = (store.first_ns().unwrap_or(0), store.now_ns());
-        let find = |option: &str, moment: Moment| {
-            let found = moment.of_run(store).filter(|t_ns| (first_ns..=last_ns).contains(t_ns));
-            found.ok_or_else(|| UsageError::told(format!("{option} is outside the run: {covers}")))
-        };
-        let from_ns = self.from.map(|from| find("--from", from)).transpose()?;
-        let until_ns = self.until.map(|until| find("--until", until)).transpose()?;
+    fn bounds(&self, from: End<'_>, until: End<'_>) -> anyhow::Result<Bounds> {
+        let store = reference(&self.run);
+        let (from_ns, until_ns) = (self.find(from)?, self.find(until)?);
         if from_ns.zip(until_ns).is_some_and(|(from_ns, until_ns)| from_ns >= until_ns) {
-            return Err(UsageError::told(format!("--from must be before --until: {covers}")));
+            let covers = covers(self.name, store);
+            return Err(UsageError::told(format!("{} must be before {}: {covers}", from.0, until.0)));
         }
         let word = |at: Option<(Moment, u64)>, word: &str| {
             at.map(|(moment, t_ns)| format!("{word} {}", moment.words(store, t_ns)))
         };
-        let words = [word(self.from.zip(from_ns), "from"), word(self.until.zip(until_ns), "to")];
+        let words = [word(from.1.zip(from_ns), "from"), word(until.1.zip(until_ns), "to")];
         let words = words.into_iter().flatten().collect::<Vec<String>>().join(" ");
         // A step that ended at that very moment came before it. A live run is compared as it was.
         let from_ns = from_ns.map_or(0, |t_ns| t_ns.saturating_add(1));
-        Ok(Bounds { from_ns, until_ns: until_ns.unwrap_or(last_ns), words, covers })
+        Ok(Bounds { window_ns: from_ns..=until_ns.unwrap_or(store.now_ns()), words })
     }
-}
 
-impl Bounds {
+    /// When a moment was, on the clock of the run.
+    fn find(&self, (option, moment): End<'_>) -> anyhow::Result<Option<u64>> {
+        let Some(moment) = moment else { return Ok(None) };
+        let store = reference(&self.run);
+        let (first_ns, last_ns) = (store.first_ns().unwrap_or(0), store.now_ns());
+        let exactly = || moment.step().and_then(|step| self.step_ns(step));
+        let found = exactly().or_else(|| moment.of_run(store)).filter(|t_ns| (first_ns..=last_ns).contains(t_ns));
+        let outside = || UsageError::told(format!("{option} is outside the run: {}", covers(self.name, store)));
+        found.ok_or_else(outside).map(Some)
+    }
+
+    /// When a step began that the run knows only as one of many in a summary.
+    fn step_ns(&self, step: u64) -> Option<u64> {
+        let store = reference(&self.run);
+        let is_summed = store.past().is_some() && store.steps().find(StepId(step)).is_none();
+        let path = recording_of(self.name).filter(|_| is_summed)?;
+        let mut recording = Recording::open_before_step(&path, step, READ_WHOLE).ok()?;
+        let mut run = Run::default();
+        loop {
+            let progress = recording.poll(&mut run, SEARCH_BUDGET);
+            let steps = reference(&run).steps();
+            let is_passed = steps.last().is_some_and(|row| row.step().0 >= step);
+            if is_passed || !progress.more {
+                return steps.find(StepId(step)).map(|row| row.period_start_ns());
+            }
+        }
+    }
+
     /// Records a part into a temporary file, and reads that.
-    fn read(&self, name: &str, window_ns: RangeInclusive<u64>, words: &str) -> anyhow::Result<Named> {
+    fn part(&self, bounds: &Bounds) -> anyhow::Result<Named> {
+        let Self { name, run, exact } = self;
         let failed = || format!("cannot record a part of {name} in {}", std::env::temp_dir().display());
         let file = NamedTempFile::new().with_context(failed)?;
+        let window_ns = bounds.window_ns.clone();
+        let until_ns = *window_ns.end();
         let options = RecorderOptions { window_ns, chunk_bytes: u64::MAX, ..RecorderOptions::default() };
         let mut recorder = RunRecorder::new(BufWriter::new(&file), options);
-        read_into(Some(name), ExactArguments::ALL, &mut recorder)?;
+        match recording_of(name).filter(|_| *exact != ExactArguments::ALL) {
+            Some(path) => {
+                let mut recording = Recording::open_until(&path, until_ns, NEWEST_STEPS, READ_WHOLE)?;
+                while !recorder.is_done() && recording.poll(&mut recorder, SEARCH_BUDGET).more {}
+            }
+            None => _ = read_into(Some(name), ExactArguments::ALL, &mut recorder)?,
+        }
         recorder.flush().with_context(failed)?;
-        let mut run = empty_run();
+        let mut part = empty_run();
         if recorder.written_bytes() > 0 {
-            Recording::open(file.path())?.read_all(&mut run);
+            Recording::open(file.path())?.read_all(&mut part);
         }
-        if run.store().steps().total() == 0 {
-            return Err(UsageError::told(format!("no step ended {words}: {}", self.covers)));
+        if part.store().steps().total() == 0 {
+            let covers = covers(name, reference(run));
+            return Err(UsageError::told(format!("no step ended {}: {covers}", bounds.words)));
         }
-        Ok(Named { name: format!("{name} {words}"), run })
+        Ok(Named { name: format!("{name} {}", bounds.words), run: part })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads recordings and sessions for commands that need all of them at once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -17,7 +17,7 @@ use gnntop_analysis::stream::Sink;
 const STEP_ROWS: usize = 1 << 20;
 
 /// How a long recording is read.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub(super) struct ExactArguments {
     /// Read every event of a recording of more than 96 MiB or 10 million events. Without it, only the end is read in
     /// full; what comes before is taken from the recording's summaries
@@ -88,6 +88,14 @@ pub(super) fn read_into(
         Target::Process(process) => {
             bail!("process {} does not publish, so there is nothing to report", process.pid())
         }
+    }
+}
+
+/// The path of an input that is a recording.
+pub(super) fn recording_of(input: &str) -> Option<PathBuf> {
+    match resolve(Some(input)).ok()? {
+        Target::Recording(path) => Some(path),
+        Target::Session(_) | Target::Process(_) => None,
     }
 }
 

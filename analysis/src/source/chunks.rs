@@ -52,6 +52,11 @@ impl Chunks {
         self.all.last().map_or(0, goes_on_at)
     }
 
+    /// Time of the newest event in any chunk, on the clock of the first session.
+    pub(super) fn newest_ns(&self) -> Option<u64> {
+        self.all.last().map(|(_, end)| end.last_ns)
+    }
+
     /// The last chunk after which events continue at or before byte `at` of the file.
     pub(super) fn before_byte(&self, at: u64) -> Option<usize> {
         self.all.partition_point(|chunk| goes_on_at(chunk) <= at).checked_sub(1)
@@ -73,6 +78,18 @@ impl Chunks {
             if is_before(middle) { low = middle + 1 } else { high = middle }
         }
         low.checked_sub(1).filter(|chunk| *chunk >= from)
+    }
+
+    /// The last chunk with at least this many steps between its end and `until_ns`, on the clock of the first session.
+    pub(super) fn before_steps_until(&self, until_ns: u64, steps: u64) -> Option<usize> {
+        let last = self.all.partition_point(|(_, end)| end.last_ns <= until_ns).checked_sub(1)?;
+        let until = told(self.whole(last)?).steps.checked_sub(steps)?;
+        let (mut low, mut high) = (0, last);
+        while low < high {
+            let middle = low.midpoint(high);
+            if told(self.whole(middle)?).steps <= until { low = middle + 1 } else { high = middle }
+        }
+        low.checked_sub(1)
     }
 
     /// Events in all chunks except the first, which may summarise what was before the recording.

@@ -62,6 +62,41 @@ impl Recording {
         }
     }
 
+    /// Opens the recording at `path` for a part that ends at `until_ns`, on the clock of the first session: like
+    /// [`Recording::open`], or so that of a long one the newest `steps` steps up to then are read event by event, and summaries
+    /// cover what is before them.
+    ///
+    /// # Errors
+    /// As for [`Recording::open`].
+    pub fn open_until(path: &Path, until_ns: u64, steps: u64, short: Short) -> Result<Self, RecordingError> {
+        let summed = Self::long_chunks(path, short).and_then(|chunks| {
+            let chunk = chunks.before_steps_until(until_ns, steps)?;
+            Self::open_after(path, &chunks, chunk)
+        });
+        summed.map_or_else(|| Self::open(path), Ok)
+    }
+
+    /// Opens the recording at `path` like [`Recording::open`], but a long one at the last chunk before this step.
+    ///
+    /// # Errors
+    /// As for [`Recording::open`].
+    pub fn open_before_step(path: &Path, step: u64, short: Short) -> Result<Self, RecordingError> {
+        let summed = Self::long_chunks(path, short).and_then(|chunks| {
+            let chunk = chunks.before_step(step)?;
+            Self::open_after(path, &chunks, chunk)
+        });
+        summed.map_or_else(|| Self::open(path), Ok)
+    }
+
+    /// The chunks of a recording that is longer than `short`.
+    fn long_chunks(path: &Path, short: Short) -> Option<Chunks> {
+        let file = trusted::open_through_links(path).ok()?;
+        let len = file.metadata().ok()?.len();
+        let may_be_long = len > short.bytes.min(short.events / MOST_EVENTS_A_BYTE);
+        let chunks = Chunks::of(&file).filter(|_| may_be_long)?;
+        (len > short.bytes || chunks.events() > short.events).then_some(chunks)
+    }
+
     /// Opens the first `len` bytes of the recording at `path`: summaries of its older chunks, then at most `newest` bytes event
     /// by event. `None` where no chunk ends so late, or its summary is damaged.
     pub fn open_newest(path: &Path, len: u64, newest: u64) -> Option<Self> {

@@ -169,6 +169,26 @@ fn from_summaries_a_recording_says_what_all_its_events_do() {
 }
 
 #[test]
+fn for_a_part_its_newest_steps_are_read_and_what_is_before_is_summed() {
+    let recorded = recorded();
+    let whole = whole(&recorded.path());
+    let until_ns = whole.store().steps().row(1800).unwrap().end_ns();
+    let mut run = Run::default();
+    Recording::open_until(&recorded.path(), until_ns, 200, SHORT).unwrap().read_all(&mut run);
+    let summed = run.store().past().unwrap().steps;
+    assert!((1000..=1600).contains(&summed), "{summed}");
+    assert_same(run.store(), whole.store());
+    for nothing_before in [u64::MAX, 3000] {
+        let mut run = Run::default();
+        Recording::open_until(&recorded.path(), until_ns, nothing_before, SHORT).unwrap().read_all(&mut run);
+        assert_eq!(run.store().past(), None);
+    }
+    let mut run = Run::default();
+    Recording::open_before_step(&recorded.path(), 2000, SHORT).unwrap().read_all(&mut run);
+    assert!(run.store().past().is_some() && run.store().steps().find(gnntop_wire::StepId(2000)).is_some());
+}
+
+#[test]
 fn every_chunk_is_a_place_to_begin() {
     let recorded = recorded();
     let (chunks, expected) = (recorded.chunks().unwrap(), whole(&recorded.path()));
