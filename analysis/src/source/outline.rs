@@ -54,7 +54,10 @@ impl Outline {
         let parts: Vec<Range<u64>> = seams.iter().copied().zip(ends).map(|(start, end)| start..end).collect();
         let clocks = || Clocks::of(reference.clone());
         let first_ns = parts.iter().filter_map(|part| first_time(file, part.clone(), clocks())).min()?;
-        let last_ns = parts.iter().filter_map(|part| last_time(file, part.clone(), clocks())).max()?;
+        // What the last chunk says of its time need not be read again.
+        let (chunks_end, chunks_ns) = chunks.as_ref().map_or((0, None), |chunks| (chunks.end(), chunks.newest_ns()));
+        let after = |part: &Range<u64>| part.start.max(chunks_end.min(part.end))..part.end;
+        let last_ns = parts.iter().filter_map(|part| last_time(file, after(part), clocks())).max().max(chunks_ns)?;
         Some(Self { parts, span: TimeSpan { first_ns, last_ns: last_ns.max(first_ns) }, reference, chunks })
     }
 }
