@@ -100,7 +100,7 @@ impl Latency {
         lines
     }
 
-    /// Goes on to the next steps that there can be figures over; a range only where one is selected.
+    /// Advances to the next set of steps that has figures; a range only where one is selected.
     pub(super) fn next_range(&mut self, can_select: bool) {
         let at = Over::ALL.iter().position(|over| *over == self.over).unwrap_or(0);
         let mut next = (1..=Over::ALL.len()).map(|by| Over::ALL[(at + by) % Over::ALL.len()]);
@@ -162,7 +162,7 @@ impl Latency {
 /// Figures over a range of steps, by the clock that is shown.
 fn figures_of(range: Range<u64>, phases: ClockedPhases<'_>) -> StepStatistics {
     let steps = phases.store().steps();
-    let Some(device) = phases.device() else { return StepStatistics::of(steps.rows(range)) };
+    let Some(device) = phases.device() else { return steps.statistics(range) };
     let (mut first, mut last) = (None, None);
     for row in steps.rows(range) {
         first.get_or_insert(row.step());

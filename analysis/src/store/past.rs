@@ -3,6 +3,8 @@
 //! It comes before all events. Durations go into the distributions, slices into the oldest, reduced parts of the table and
 //! the series, and slow steps beside them. Summaries after the first step are ignored.
 
+use std::ops::Range;
+
 use gnntop_history::Waiting;
 use gnntop_wire::past::{Durations, Past, Series, Slice, SlowStep, StepFigures, TrackEnd, Unfinished, Whole};
 use gnntop_wire::{NameId, SignalKind, TrackRole};
@@ -13,6 +15,7 @@ use super::ids::phases::MAX_PHASES;
 use super::instants::Instant;
 use super::steps::reduced::{Known, StepGroup};
 use super::steps::slow::SlowPast;
+use super::steps::stretches::Stretch;
 
 /// A gauge of power is valid for less than a minute, so its mean stands in for its readings this often.
 const POWER_EVERY_NS: u64 = 5_000_000_000;
@@ -120,8 +123,10 @@ impl Store {
             let ends_ns = worst.step.end_ns.max(median.step.end_ns);
             self.attempts.note_step(worst.period_start_ns.min(median.period_start_ns), ends_ns);
             let (worst, median) = (self.past_row(worst), self.past_row(median));
-            let group = StepGroup::of_past(ordinals, worst, median);
+            let group = StepGroup::of_past(ordinals.clone(), worst, median);
             self.steps.push_past(group);
+            let stretch = self.stretch(ordinals, slice);
+            self.steps.push_stretch(stretch);
         }
         let time = slice.from_ns..slice.to_ns;
         for (signal, readings) in &slice.signals {
@@ -137,6 +142,19 @@ impl Store {
             let kept = if is_of_sensors { &mut self.rivals } else { &mut self.marks };
             kept.push(Instant { track: *track, name: mark.name, t_ns: mark.t_ns, value: mark.value });
         }
+    }
+
+    fn stretch(&mut self, ordinals: Range<u64>, slice: &Slice) -> Stretch {
+        let mut phases = Vec::new();
+        for (name, durations) in &slice.phases {
+            let Some(slot) = self.past_slot(*name) else { continue };
+            if phases.len() <= slot.index() {
+                phases.resize_with(slot.index() + 1, Durations::default);
+            }
+            phases[slot.index()].merge(durations);
+        }
+        let Slice { step, period, gap, .. } = slice;
+        Stretch { ordinals, step: step.clone(), period: period.clone(), gap: gap.clone(), phases }
     }
 
     /// Energy uses the last readings of counters and the means of gauges.

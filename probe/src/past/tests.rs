@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gnntop_analysis::source::{Live, Source};
-use gnntop_analysis::store::Store;
+use gnntop_analysis::store::{StepStatistics, Store};
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item, session_info};
 use gnntop_wire::{
     BatchShape, Counter, Definition, Event, Item, NameId, NameKind, SessionInfo, SignalId, SignalKind, Span, Step,
@@ -220,6 +220,33 @@ fn figures_since_the_start_are_since_the_start() {
     }
     let marks = |store: &Store| store.marks().iter().map(|mark| mark.t_ns).collect::<Vec<_>>();
     assert_eq!(marks(&late), marks(&all));
+}
+
+#[test]
+fn any_part_of_the_past_has_percentiles() {
+    let temp = tempfile::tempdir().unwrap();
+    let (mut run, mut output) = (LongRun::new(2, true), small(temp.path(), 6));
+    (0..200).for_each(|_| run.publish(&mut output));
+    let ((late, _), all) = (looked_at(&temp.path().join("long-1-0")), of_all(&run));
+    let kept_from = late.steps().discarded();
+    for range in [0..kept_from / 2, kept_from / 4..kept_from, kept_from / 2..kept_from + 500] {
+        let (found, exact) =
+            (late.steps().statistics(range.clone()), StepStatistics::of(all.steps().rows(range.clone())));
+        let steps = exact.steps() as f64;
+        assert!((found.steps() as f64 / steps - 1.0).abs() < 0.05, "{} of {steps} in {range:?}", found.steps());
+        let forward = late.phase("forward").unwrap().slot;
+        let pairs = [
+            (found.period(), exact.period()),
+            (found.step(), exact.step()),
+            (found.phase(forward).unwrap(), exact.phase(forward).unwrap()),
+        ];
+        for (found, exact) in pairs {
+            for quantile in [0.5, 0.9, 0.99, 0.999] {
+                let [found, exact] = [found, exact].map(|all| all.percentile(quantile).unwrap() as f64);
+                assert!((found / exact - 1.0).abs() < 0.05, "p{quantile}: {found} for {exact} in {range:?}");
+            }
+        }
+    }
 }
 
 #[test]

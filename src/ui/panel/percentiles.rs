@@ -151,9 +151,12 @@ pub fn over(scene: &Scene<'_>) -> String {
                 _ => "selected",
             };
             let noun = if steps == 1 { "step" } else { "steps" };
-            let of =
-                if steps < wanted { format!(" of {}, the others are reduced", count(wanted)) } else { String::new() };
-            format!("the {} {what} {noun}{of}", count(steps))
+            let is_summed = scene.app.phases().device().is_none() && range.start < scene.store.steps().discarded();
+            match is_summed {
+                true => format!("about {} {what} {noun}, older ones to within 3 %", count(steps)),
+                false if steps < wanted => format!("the {} {what} {noun} of {}", count(steps), count(wanted)),
+                false => format!("the {} {what} {noun}", count(steps)),
+            }
         }
     };
     said + &clock

@@ -7,4 +7,5 @@ pub mod reduced;
 pub mod row;
 pub mod slow;
 pub mod statistics;
+pub mod stretches;
 pub mod table;

@@ -6,6 +6,7 @@ use gnntop_wire::past::{Series, Whole};
 use gnntop_wire::{BatchShape, ThreadUsage};
 
 use super::row::StepRow;
+use super::stretches::Stretch;
 use crate::store::ids::phases::PhaseSlot;
 use crate::store::spans::distribution::Distribution;
 
@@ -98,6 +99,17 @@ impl StepStatistics {
             self.first_loss.get_or_insert(loss);
             self.last_loss = Some(loss);
         }
+    }
+
+    /// Adds the durations of steps that are no longer kept individually.
+    pub(in crate::store) fn absorb(&mut self, stretch: &Stretch) {
+        self.step.absorb(&stretch.step);
+        self.period.absorb(&stretch.period);
+        self.gap.absorb(&stretch.gap);
+        if self.phases.len() < stretch.phases.len() {
+            self.phases.resize_with(stretch.phases.len(), Distribution::default);
+        }
+        self.phases.iter_mut().zip(&stretch.phases).for_each(|(phase, past)| phase.absorb(past));
     }
 
     /// Continues figures over steps that are no longer kept.

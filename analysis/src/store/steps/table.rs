@@ -12,6 +12,8 @@ use gnntop_wire::{Step, StepId, ThreadUsage};
 use super::reduced::{ReducedSteps, StepGroup};
 use super::row::{Head, Period, StepRow};
 use super::slow::{SlowPast, SlowSteps};
+use super::statistics::StepStatistics;
+use super::stretches::{Stretch, Stretches};
 
 /// Rows in a chunk.
 const CHUNK_ROWS: usize = 4096;
@@ -36,6 +38,7 @@ pub struct StepTable {
     discarded: u64,
     len: usize,
     reduced: ReducedSteps,
+    stretches: Stretches,
     slow: SlowSteps,
 }
 
@@ -49,6 +52,7 @@ impl StepTable {
             discarded: 0,
             len: 0,
             reduced: ReducedSteps::new(groups),
+            stretches: Stretches::default(),
             slow: SlowSteps::default(),
         }
     }
@@ -187,6 +191,24 @@ impl StepTable {
         }
     }
 
+    /// Adds durations of steps from before the kept ones.
+    pub(in crate::store) fn push_stretch(&mut self, stretch: Stretch) {
+        if stretch.ordinals.end <= self.discarded {
+            self.stretches.push(stretch);
+        }
+    }
+
+    /// Durations over a range of ordinals. Of steps that are no longer kept individually they are to within 3 %, and the range
+    /// begins or ends with whole stretches of them.
+    pub fn statistics(&self, ordinals: Range<u64>) -> StepStatistics {
+        let mut all = StepStatistics::default();
+        for stretch in self.stretches.within(ordinals.start..ordinals.end.min(self.discarded)) {
+            all.absorb(stretch);
+        }
+        self.rows(ordinals).for_each(|row| all.add(&row));
+        all
+    }
+
     /// Adds a slow step from before the kept ones.
     pub(in crate::store) fn push_slow(&mut self, slow: SlowPast) {
         if slow.ordinal() < self.discarded {
@@ -233,7 +255,9 @@ impl StepTable {
     fn reduce_oldest(&mut self) {
         let Some(chunk) = self.chunks.front() else { return };
         let rows = (self.discarded..).zip(0..chunk.heads.len()).filter_map(|(ordinal, at)| chunk.row(ordinal, at));
-        self.reduced.take(&mut rows.collect::<Vec<_>>());
+        let mut rows: Vec<StepRow<'_>> = rows.collect();
+        self.stretches.push_rows(&rows);
+        self.reduced.take(&mut rows);
     }
 }
 

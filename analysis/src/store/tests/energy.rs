@@ -150,7 +150,7 @@ fn a_gpu_without_a_counter_is_told_by_its_power() {
     assert!((gpu.joules - 5000.0).abs() < 1e-3 && gpu.label == Label::Interpolated, "{gpu:?}");
     assert!(book.components[0].source.as_ref().unwrap().starts_with("NVML field 186"));
     assert_eq!(book.figure(&book.components[0], Scope::Job, RUN), None, "it is unknown who else is on it");
-    assert!(book.no_job(&book.components[0]).unwrap().contains("alone"));
+    assert!(book.no_job(&book.components[0]).unwrap().contains("whether other processes use the GPU"));
 }
 
 #[test]
