@@ -89,10 +89,10 @@ fn facts(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
         format!("{faults} page faults, {switches} switches{}", step_detail::sharing_in_words(&sharing))
     });
     let loss = row.loss().map(|loss| format!("loss {loss:.6}"));
-    let found = step_detail::found(scene, row);
+    let found = step_detail::summarised(scene, row).into_iter().chain(step_detail::found(scene, row));
     let facts =
         [step_detail::batch(row), step_detail::times_per(row), loss, usage, Some(step_detail::began(scene, row))];
-    found.into_iter().chain(facts.into_iter().flatten()).collect()
+    found.chain(facts.into_iter().flatten()).collect()
 }
 
 /// Facts joined into lines of at most `room` columns, each fact whole where it can be.

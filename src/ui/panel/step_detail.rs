@@ -148,6 +148,9 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
         let text = text.unwrap_or_else(|| format!("{} not reported by the program", scene.theme.text("—", "-")));
         lines.push(DetailRow::Fact { about, text });
     };
+    if let Some(text) = summarised(scene, row) {
+        fact("summary", Some(text));
+    }
     for text in found(scene, row) {
         fact("found", Some(text));
     }
@@ -181,6 +184,12 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     fact("switches", switches);
     fact("time", Some(began(scene, row)));
     lines
+}
+
+/// For a step of long ago: how many steps it stands for.
+pub fn summarised(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
+    let steps = scene.store.steps().coarseness(row.ordinal());
+    (steps > 1).then(|| format!("the slowest of {} steps; of the others only a summary is left", count(steps)))
 }
 
 /// Page faults and context switches of the step, and of how many where it shares them with others.
