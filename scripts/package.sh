@@ -3,7 +3,7 @@
 # full program and the viewer alone; a Debian package and an SBOM if their tools are installed; and checksums of all.
 #
 #   scripts/package.sh [FOLDER]        default target/packages
-#   scripts/package.sh --test [FOLDER] and unpacks each tarball and runs its program
+#   scripts/package.sh --test [FOLDER] and unpacks each tarball and the Debian package, and runs its program
 #
 # GNNTOP_PROGRAM  a finished full program; then neither is built and there is no tarball of the viewer
 # TARGET          a target that rustup has, such as x86_64-unknown-linux-musl for a static program (default: this machine's)
@@ -29,7 +29,11 @@ pack() {
     "$2" man "$folder/man"
     tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --directory="$out" "$1" |
         gzip --no-name --best >"$folder.tar.gz"
-    echo "$folder.tar.gz: $(stat --format=%s "$folder.tar.gz") bytes, the program $(stat --format=%s "$folder/gnntop") bytes"
+    local bytes
+    bytes=$(stat --format=%s "$folder/gnntop")
+    echo "$folder.tar.gz: $(stat --format=%s "$folder.tar.gz") bytes, the program $bytes bytes"
+    # A promise to those who install only the viewer.
+    if [[ $1 == gnntop-viewer-* && $bytes -ge 6000000 ]]; then echo "the viewer has 6 MB or more" >&2 && exit 1; fi
     rm -r "$folder"
 }
 # run_packed TARBALL: the program runs from where it was unpacked, and all of the tarball is there.
@@ -40,6 +44,15 @@ run_packed() {
     "$folder"/*/gnntop --version
     "$folder"/*/gnntop doctor >/dev/null
     test -s "$folder"/*/completions/gnntop.bash && test -s "$folder"/*/man/gnntop.1 && test -s "$folder"/*/LICENSE-MIT
+    rm -r "$folder"
+}
+# run_debian PACKAGE: the program runs from where the package puts it, and its manual pages and completions are there.
+run_debian() {
+    local folder
+    folder=$(mktemp -d)
+    dpkg-deb --extract "$1" "$folder"
+    "$folder"/usr/bin/gnntop --version
+    test -s "$folder"/usr/share/man/man1/gnntop.1* && test -s "$folder"/usr/share/bash-completion/completions/gnntop
     rm -r "$folder"
 }
 build() { cargo build --release --locked --target "$target" "$@"; }
@@ -69,6 +82,7 @@ elif command -v cargo-deb >/dev/null; then
     for shell in bash zsh fish; do "$program" completions "$shell" >"target/deb/gnntop.$shell"; done
     "$program" man target/deb/man
     cargo deb --no-build --target "$target" --output "$out"
+    if [ "$test" = yes ]; then run_debian "$out"/*.deb; fi
 else
     echo "SKIPPED: no Debian package. To install its tool: cargo install --locked cargo-deb"
 fi

@@ -96,6 +96,12 @@ print(path)
 END
 )
 echo "$wheel"
+# What PyPI will find of the libraries that it needs.
+if command -v auditwheel >/dev/null; then
+    auditwheel show "$wheel"
+else
+    echo "SKIPPED: auditwheel show. To install it: pip install auditwheel"
+fi
 
 if [ "$test" = yes ]; then
     environment=$(mktemp -d)
