@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What gnntop costs a PyTorch training, beside the same training alone and under TraceML, in turn.
 
-usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/release/gnntop] [--stacks 20] [LOOP]...
+usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop PROGRAM] [--stacks 20 | --stalls] [LOOP]...
 
     mlp            five-layer MLP, batch 64, DataLoader of a TensorDataset, one thread, some 0.3 ms a step
                    (two threads: it alone beside a thread that waits, as any process has that publishes)
@@ -15,6 +15,7 @@ usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop target/rele
     profiled       no cost: each phase's time beside torch.profiler's record of it in the same steps; then the same
                    without gnntop, by a clock that is read where its hooks are: what differs there, too, is not its
 
+With --stalls each loop runs alone, under `gnntop run`, and under `gnntop run --stall 0` (no stacks at stalls).
 With --stacks N each loop runs alone, under `gnntop run`, and under `gnntop run --stacks N`; a turn then tells the
 mean of its steps.
 
@@ -65,6 +66,7 @@ def main() -> None:
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop")
     parser.add_argument("--stacks", type=int, default=0, metavar="N")
+    parser.add_argument("--stalls", action="store_true")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that child processes end, too
     for loop in arguments.loops:
@@ -77,7 +79,8 @@ def main() -> None:
         elif loop == "stalled":
             measure_stacks(arguments.gnntop)
         else:
-            measure(loop, arguments.rounds, arguments.launches, ways(loop, arguments.gnntop, arguments.stacks))
+            started = ways(loop, arguments.gnntop, arguments.stacks, arguments.stalls)
+            measure(loop, arguments.rounds, arguments.launches, started)
 
 
 # ---- processes that take turns -------------------------------------------------------------------------------------
@@ -160,8 +163,8 @@ def end_leftovers() -> None:
             os.kill(int(entry.name), signal.SIGKILL)
 
 
-def ways(loop: str, gnntop: Path, stacks: int) -> dict[str, list[str]]:
-    """The ways to start a loop, by name; with this many stacks per second, if any."""
+def ways(loop: str, gnntop: Path, stacks: int, stalls: bool) -> dict[str, list[str]]:
+    """The ways to start a loop, by name; with this many stacks per second, if any, or without stacks at stalls."""
     command = [sys.executable, str(TRAININGS), loop]
     found = {
         "alone": command,
@@ -169,6 +172,9 @@ def ways(loop: str, gnntop: Path, stacks: int) -> dict[str, list[str]]:
     }
     if stacks:
         found["with stacks"] = [str(gnntop.resolve()), "run", "--plain", "--stacks", str(stacks), "--", *command]
+        return found
+    if stalls:
+        found["no stalls"] = [str(gnntop.resolve()), "run", "--plain", "--stall", "0", "--", *command]
         return found
     traceml = shutil.which("traceml", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if loop == "mlp":
