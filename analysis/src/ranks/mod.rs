@@ -8,7 +8,7 @@
 //!                                      ├─ work.rs       who waits for whom, and how much work the run does
 //!                                      ├─ strip.rs      a rank's phases in time, waiting shown separately
 //!                                      ├─ pipeline.rs   a step of a pipeline, by schedule.rs and by what was measured
-//!                                      ├─ watchdog.rs   whether the run advances, and who holds it up
+//!                                      ├─ watchdog.rs   whether the run advances, and who holds it up; hang.rs: in words
 //!                                      └─ facts.rs      what ranks publish about themselves
 //! ```
 
@@ -18,6 +18,7 @@ mod energy;
 pub mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod hang;
 pub mod pipeline;
 mod presence;
 mod rank;

@@ -3,7 +3,8 @@
 use super::check::Check;
 use super::evidence::SideBySide;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
-use crate::ranks::watchdog::{self, Doing};
+use crate::ranks::hang::Doing;
+use crate::ranks::watchdog;
 
 /// The check.
 pub(super) struct Hangs;
