@@ -99,7 +99,7 @@ leave: Callable[..., None] = _nothing
 """Ends the innermost span, whatever it is given: for ``__exit__``."""
 
 _builtin: Callable[[bytes, int], Any] | None = None
-# The fact that says where a program goes on.
+# The fact with the step at which a program resumes.
 RESUMED = "resumed after steps"
 
 _name: Callable[[int, bytes], int] = _nothing

@@ -94,7 +94,7 @@ impl Python {
 
     /// Creates a built-in function. A `bound` above 0 is passed to each of its calls.
     fn function(&self, method: &'static Method, bound: i32) -> Object {
-        // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The method lives for ever, and its function takes
+        // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The method lives forever, and its function takes
         // the arguments that its flags describe. The function object keeps its own reference to the bound number.
         unsafe {
             if bound <= 0 {

@@ -1,4 +1,4 @@
-//! The first thing that went wrong, kept for whoever asks: nothing is ever written to the program's output.
+//! The first thing that went wrong, kept for those who ask: nothing is ever written to the program's output.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Memory around a program's end. `None` is "not told here".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryFigures {
-    /// Processes of its control group that the kernel killed for want of memory while it ran.
+    /// Processes of its control group that the kernel killed for lack of memory while it ran.
     pub killed_in_group: Option<u64>,
     /// The same on the whole machine.
     pub killed_on_machine: Option<u64>,

@@ -297,7 +297,7 @@ mod tests {
             said("Traceback (most recent call last):\n  File \"/w/data.py\", line 81, in collate\nValueError: 3");
         let words = "train.py raised an exception: ValueError: 3, in collate, data.py:81.";
         check(&evidence(Ended::Code(1), &said), Cause::Exception, &[words]);
-        check(&evidence(Ended::Code(3), &said), Cause::ExitCode, &["exit code 3"]);
+        check(&evidence(Ended::Code(3), &said), Cause::ExitCode, &["exited with code 3 and printed no exception"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A log of bounded size: what no longer fits goes from its beginning, and what cannot be written is counted, so that
+//! A log of bounded size: what no longer fits goes from its beginning, and bytes that cannot be written are counted, so that
 //! neither a talkative program nor a full disk does any harm.
 //!
 //! The newest output is in one file. When it is half as large as the log may be, it takes the place of an older one and a

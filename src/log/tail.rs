@@ -71,7 +71,7 @@ fn clean(line: &str) -> String {
     out
 }
 
-/// Steps over the rest of an escape sequence: `[…letter` (CSI), `]…BEL or ESC` (OSC), or one character.
+/// Skips the rest of an escape sequence: `[…letter` (CSI), `]…BEL or ESC` (OSC), or one character.
 fn skip_sequence(chars: &mut std::str::Chars<'_>) {
     match chars.next() {
         Some('[') => {

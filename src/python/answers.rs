@@ -67,14 +67,14 @@ impl Answers {
         text.lines().map(plain).collect()
     }
 
-    /// The answers so far, by process. What cannot be read is left out.
+    /// The answers so far, by process. Unreadable files are left out.
     pub fn read(&self) -> BTreeMap<u32, Answer> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, read(&entry.path())?))).collect()
     }
 }
 
-/// Removes this user's folders whose makers are gone. What cannot be read or removed stays.
+/// Removes this user's folders whose makers are gone. Folders that cannot be read or removed stay.
 fn remove_abandoned(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name();

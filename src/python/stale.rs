@@ -38,7 +38,7 @@ pub(super) fn in_use(package: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Removes the packages in `dir` that were not used for long, except the one named `own`. What cannot be removed stays.
+/// Removes the packages in `dir` that were not used for long, except the one named `own`. A package that cannot be removed stays.
 pub(super) fn remove(dir: &Path, own: &str, now: SystemTime) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -109,7 +109,7 @@ fn files_of_ranks_become_one_run_without_clock_skew() {
     assert_eq!(sessions.run(["import", "chrome", "other.json", "-o", "other.gnntop"]).code, Some(0));
     sessions.run(["replay", "0.gnntop", "other.gnntop", "--plain"]).refused("are from different runs");
     let half = trace(r#""distributedInfo":{"rank":1},"#, "user_annotation", |n| format!("ProfilerStep#{n}"), "kernel");
-    assert!(import(half.as_bytes(), &[]).0.err.contains("say --rank 1/N"));
+    assert!(import(half.as_bytes(), &[]).0.err.contains("give --rank 1/N"));
     let (_, store) = import(half.as_bytes(), &["--rank", "1/4", "--run", "r"]);
     let place = store.unwrap().session().info().unwrap().place.clone().unwrap();
     assert_eq!((place.run.as_str(), place.rank, place.ranks), ("r", 1, 4));

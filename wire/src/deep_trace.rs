@@ -1,10 +1,10 @@
 //! How `gnntop trace` asks a running program for a deep trace, and how the program answers: two small files in the session's
-//! directory. The asker writes the request; removing it withdraws it. The program replaces its answer as it goes on.
+//! directory. The asker writes the request; removing it withdraws it. The program replaces its answer as it proceeds.
 //!
 //! ```text
 //! request   trace ID STEPS
 //! answer    ID began STEP              tracing from this step on
-//!           ID done FIRST LAST SPANS   `trace.json` is complete; so many of its spans are in the stream
+//!           ID done FIRST LAST SPANS   `trace.json` is complete; SPANS of its spans are in the stream
 //!           ID failed WHY
 //! ```
 

@@ -169,7 +169,7 @@
 //! | 2.0 | 0.1.0 | packed blocks; what recordings are written in |
 //! | 2.1 | 0.1.0 | chunks of recordings, frames 7 and 8 |
 //!
-//! A reader reads every older major version for ever (`recordings/golden/` holds one recording of each, decoded by a test).
+//! A reader reads every older major version forever (`recordings/golden/` holds one recording of each, decoded by a test).
 //! A minor version only adds frame kinds, event tags from C8 on, or fields at the end of a length-carrying record or of a
 //! segment, anchor or end; older readers skip them. Segments of a newer major version are skipped and reported as
 //! [`Item::Newer`].

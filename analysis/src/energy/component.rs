@@ -1,6 +1,6 @@
 //! Energy of one component of a machine, and the job's part of it.
 //!
-//! There are two scopes. *Device* is a whole GPU, processor or memory, whoever uses it. *Job* is what the session's process
+//! There are two scopes. *Device* is a whole GPU, processor or memory, by all its users. *Job* is what the session's process
 //! used of it: a share by CPU time, or a GPU that no other process uses.
 
 use std::ops::Range;

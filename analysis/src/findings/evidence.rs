@@ -31,7 +31,7 @@ const BLOCK: usize = 32;
 const TAKEN_AWAY_NS: f64 = 12e6;
 /// ...this many times. More preemptions occur in any step that takes long, whatever the reason.
 const TAKEN_AWAY: f64 = 3.0;
-/// Steps over which medians of single phases are taken.
+/// Number of steps for medians of single phases.
 const SAMPLED: usize = 4096;
 /// Steps of the whole run that are looked at.
 const OF_RUN: usize = 1 << 14;

@@ -158,7 +158,7 @@ pub(super) fn inspect(dir: &Path) -> Result<Session, String> {
     }
 }
 
-/// Reads the session in `dir`, whoever owns it.
+/// Reads the session in `dir`, of any owner.
 ///
 /// # Errors
 /// Why this is not a readable session, as text.

@@ -186,7 +186,7 @@ impl Ring {
 
     pub(super) fn shared(&self) -> &Shared {
         // SAFETY: the memory is as long as `Shared`, begins at a page boundary, was initially zero and is not unmapped
-        // while `self` lives. Every field is an atomic, for which any bytes are valid, whoever writes them.
+        // while `self` lives. Every field is an atomic, for which any bytes are valid, from any writer.
         unsafe { self.memory.start().cast::<Shared>().as_ref() }
     }
 }

@@ -5,7 +5,7 @@ directory, where ``gnntop trace`` fetches it. Its operators become spans of the 
 each stream of a GPU. Each step that this slows down has a mark, by which percentiles leave it out.
 
 The training thread waits until the trace is written, because a person asked for it. Whatever fails is answered, and the
-program goes on. ``wire/src/deep_trace.rs`` describes the request and its answers.
+program continues. ``wire/src/deep_trace.rs`` describes the request and its answers.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _profiler(first: int) -> Any:
 
 
 def _events(profiler: Any) -> Iterable[Any]:
-    """What torch has recorded; nothing where this torch does not tell it in nanoseconds."""
+    """What torch has recorded; nothing if this torch has no times in nanoseconds."""
     results = profiler.profiler.kineto_results
     events = results.events() if results is not None else []
     return events if events and hasattr(events[0], "start_ns") else []

@@ -16,7 +16,7 @@ from gnntop import _native
 from gnntop.hooks.loop import loop
 from gnntop.hooks.patching import Before, guarded, patch
 
-# Our hook among others of a process group, which are told apart by numbers.
+# Our hook among others of a process group, which are distinguished by numbers.
 _HOOK_ID = 0x676E6E746F70
 _COLLECTIVES = (
     "all_reduce",

@@ -13,7 +13,7 @@ from typing import Any
 from gnntop import _native
 
 Before = Callable[[tuple[Any, ...]], Any]
-"""Takes the positional arguments of the call. Its result goes to `After`, which is not called if that is None."""
+"""Takes the positional arguments of the call. Its result goes to `After`, which is not called for None."""
 After = Callable[[Any, Any], None]
 """Takes the result of `Before`, and the call's result (None if it raised)."""
 

@@ -83,7 +83,8 @@ fn target(process: Process, descriptor: u32) -> Option<String> {
 mod tests {
     use super::*;
     use std::io::{Read, pipe};
-    use std::sync::mpsc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, mpsc};
     use std::thread;
     use std::time::Duration;
 
@@ -117,7 +118,21 @@ mod tests {
         assert_eq!(seen, "read of a pipe (<system call>)");
         drop(writer);
         assert_eq!(waiting.join().unwrap(), 0);
-        // SAFETY: as above.
-        assert_eq!(frame(Process::own(), unsafe { libc::gettid() }), None, "this thread runs");
+        let (send, receive) = mpsc::channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let busy = thread::spawn({
+            let is_over = Arc::clone(&is_over);
+            move || {
+                // SAFETY: as above.
+                send.send(unsafe { libc::gettid() }).unwrap();
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            }
+        });
+        let id = receive.recv().unwrap();
+        assert!((0..200).any(|_| frame(Process::own(), id).is_none()), "a thread that runs waits in no call");
+        is_over.store(true, Ordering::Relaxed);
+        busy.join().unwrap();
     }
 }

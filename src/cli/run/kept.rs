@@ -125,7 +125,7 @@ impl Inbox {
         if self.ended.is_some() {
             return;
         }
-        // What cannot be set waits, or not, and is asked again.
+        // If it cannot be set, the read waits, or not, and is repeated.
         let _ = self.socket.set_nonblocking(wait.is_zero());
         let _ = self.socket.set_read_timeout(Some(wait).filter(|wait| !wait.is_zero()));
         while self.ended.is_none()

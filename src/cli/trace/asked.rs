@@ -51,7 +51,7 @@ pub(super) struct Trace {
 }
 
 impl Asked {
-    /// Asks the program of the session in `dir` to trace so many steps.
+    /// Asks the program of the session in `dir` to trace this many steps.
     ///
     /// # Errors
     /// If somebody else waits for a trace of it, or nothing can be written there.
@@ -137,7 +137,7 @@ impl Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        // What cannot be removed goes with the session.
+        // A file that cannot be removed goes with the session.
         for name in [layout::REQUEST_FILE, layout::ANSWER_FILE, layout::TRACE_FILE] {
             let _ = fs::remove_file(self.dir.join(name));
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use gnntop_analysis::figures::{count, percent};
 use gnntop_analysis::store::{StackTree, Store};
 
-/// Stacks that are told one by one, at most: the most frequent.
+/// Most stacks listed one by one: the most frequent.
 const MOST: usize = 50;
 /// Places with a smaller share are left out of the tree for people...
 const LEAST_SHARE: f64 = 0.05;

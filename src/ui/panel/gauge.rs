@@ -1,4 +1,4 @@
-//! One quantity in one row: its name, its last seconds and its value. What cannot be read is a dash and the reason.
+//! One quantity in one row: its name, its last seconds and its value. A missing value is a dash and the reason.
 
 use crate::ui::chart::spark::{self, Columns};
 use crate::ui::scene::Scene;

@@ -1,5 +1,5 @@
 //! The hardware strip: processor, memory, GPU, power, and what the program counts itself, such as its loss and the depth
-//! of its queues, each with its last seconds. What cannot be read is a dash and the reason, never a zero.
+//! of its queues, each with its last seconds. A missing value is a dash and the reason, never a zero.
 //!
 //! ```text
 //!  cpu      ▅▆▆▇▆ 1.92 cores               machine  ▆▇▇▇▇ 1.97 of 2 cores

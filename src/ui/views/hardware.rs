@@ -1,5 +1,5 @@
 //! Every sensor over time, on the columns of the step bars: processor by core with what the host took, GPUs, memory,
-//! pressure, input and output, and the program's own counters. What cannot be read says why.
+//! pressure, input and output, and the program's own counters. A missing value says why.
 //!
 //! ```text
 //! ▌steps  1 step a column ──────────────────────────────── 24.9 steps/s

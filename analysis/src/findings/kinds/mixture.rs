@@ -13,7 +13,7 @@ const BETWEEN: f64 = 0.05;
 /// Changes from one side to the other, as a share of the number expected by chance. With fewer, the sides are stretches
 /// of time, such as another program that comes and goes, and not kinds of work.
 const CHANGES: f64 = 0.5;
-/// Steps over which the modes are determined.
+/// Number of steps from which the modes are determined.
 const SAMPLED: usize = 2048;
 
 /// A kind whose steps come in no regular order.
