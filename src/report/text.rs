@@ -24,6 +24,7 @@ fn write(report: &Report) -> String {
     head(&mut out, report);
     out.push_str(&format!("\n{}\n\n", wrapped(&report.verdict)));
     found(&mut out, &report.findings);
+    about(&mut out, report);
     if let Some(run) = &report.run {
         ranks::sentences(run).iter().for_each(|line| plain::indented(&mut out, "", line));
         out.push('\n');
@@ -70,6 +71,13 @@ fn head(out: &mut String, report: &Report) {
     };
     out.push_str(&format!("{who}; {state}\n"));
     session.died.iter().for_each(|died| plain::indented(out, "why it died: ", died));
+    let begin = session.begin_unix_ns.map_or_else(String::new, |ns| format!(" from {}", utc(ns)));
+    out.push_str(&format!("{}{begin}\n{}\n", duration(session.covered_ns), steps(report)));
+}
+
+/// What was run: its command and facts.
+fn about(out: &mut String, report: &Report) {
+    let session = &report.session;
     if !session.command.is_empty() {
         out.push_str(&format!("{}\n", session.command));
     }
@@ -79,8 +87,9 @@ fn head(out: &mut String, report: &Report) {
             None => out.push_str(&format!("{key}: {text}\n")),
         }
     }
-    let begin = session.begin_unix_ns.map_or_else(String::new, |ns| format!(" from {}", utc(ns)));
-    out.push_str(&format!("{}{begin}\n{}\n", duration(session.covered_ns), steps(report)));
+    if !session.command.is_empty() || !session.facts.is_empty() {
+        out.push('\n');
+    }
 }
 
 fn steps(report: &Report) -> String {
