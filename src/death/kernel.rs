@@ -1,5 +1,5 @@
 //! What the kernel says of memory: the limit of a program's control group, its peak, and how many processes were killed for
-//! want of memory, there and on the whole machine, while the program ran.
+//! lack of memory, there and on the whole machine, while the program ran.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -42,6 +42,8 @@ impl Splitter {
             }
             _ => row,
         };
+        // A row before it may have ended within quotes, and this one would then continue it.
+        self.reader.reset();
         // There is room for any row, so that all of it is split at once.
         cells.len = self.reader.read_record(row, &mut cells.text, &mut cells.ends).3;
     }
@@ -123,6 +125,11 @@ mod tests {
         assert_eq!(split(b';', "1,5;2\n"), ["1,5", "2"]);
         assert_eq!(split(b' ', "  1   2 \n"), ["1", "2"]);
         assert_eq!(split(b'\t', "1\t\t2\n"), ["1", "", "2"]);
+        let mut splitter = Splitter::new(b',');
+        let mut cells = Cells::default();
+        splitter.split(b"1,\"a very long cell that does not end\n", &mut cells);
+        splitter.split(b"2,b\n", &mut cells);
+        assert_eq!(cells.iter().collect::<Vec<_>>(), ["2", "b"], "no row goes on in the next one");
     }
 
     #[test]

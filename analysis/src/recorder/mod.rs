@@ -5,6 +5,7 @@ mod beginning;
 mod chunks;
 mod due;
 mod earlier;
+mod head;
 #[cfg(test)]
 mod past_tests;
 mod run;

@@ -11,13 +11,14 @@ use std::ops::RangeInclusive;
 use gnntop_history::PastWindow;
 use gnntop_wire::past::Past;
 use gnntop_wire::{
-    Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, SessionInfo, TrackId, put_anchor, put_end,
+    Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, TrackId, put_anchor, put_end,
     put_packed_definitions, put_packed_segment,
 };
 
 use super::beginning::{Beginning, Fate};
 use super::chunks::Sums;
 use super::earlier::EarlierMarks;
+use super::head::Head;
 use crate::stream::Sink;
 
 /// Blocks are merged over this much of the stream's time.
@@ -85,13 +86,6 @@ pub struct Recorder<W: Write> {
     full: bool,
     past_window: bool,
     error: Option<io::Error>,
-}
-
-/// A segment's head, kept back until something follows it.
-pub(super) struct Head {
-    pub(super) info: SessionInfo,
-    definitions: Vec<Definition>,
-    written: bool,
 }
 
 /// The events of one track since the last flush.
@@ -219,9 +213,8 @@ impl<W: Write> Recorder<W> {
             head.info.segment = head.info.segment.max(1);
         }
         put_packed_segment(&mut self.ready, &head.info);
-        put_packed_definitions(&mut self.ready, &head.definitions);
+        put_packed_definitions(&mut self.ready, &head.take_definitions());
         self.sums.iter_mut().for_each(|sums| sums.begin(&head.info));
-        head.definitions.clear();
         head.written = true;
     }
 
@@ -240,8 +233,8 @@ impl<W: Write> Recorder<W> {
         self.sums.iter_mut().for_each(|sums| sums.define(&definitions));
         match &mut self.head {
             Some(head) if !head.written => {
-                head.definitions.extend(definitions);
-                if head.definitions.len() > MAX_DEFINITIONS_HELD {
+                definitions.into_iter().for_each(|definition| head.define(definition));
+                if head.len() > MAX_DEFINITIONS_HELD {
                     self.put_head();
                 }
             }
@@ -369,7 +362,7 @@ impl<W: Write> Sink for Recorder<W> {
                     self.put_head_of_past();
                 }
                 self.end_blocks();
-                self.head = Some(Head { info, definitions: Vec::new(), written: false });
+                self.head = Some(Head::following(self.head.take(), info));
             }
             Item::Definitions(definitions) => self.define(definitions),
             Item::Anchor(anchor) => self.put_anchor(&anchor),
@@ -392,7 +385,7 @@ impl<W: Write> Sink for Recorder<W> {
 
 #[cfg(test)]
 mod tests {
-    use gnntop_wire::StreamReader;
+    use gnntop_wire::{NameId, NameKind, SessionInfo, StreamReader};
 
     use super::*;
     use crate::source::fixture::{self, Heard, START_NS, STEP_NS};
@@ -418,6 +411,34 @@ mod tests {
         let mut heard = Heard::default();
         feed(&mut heard, bytes);
         heard
+    }
+
+    #[test]
+    fn names_reach_a_window_that_begins_in_a_later_chunk() {
+        let info = SessionInfo { session_id: 7, ..SessionInfo::default() };
+        let names = |bytes: &[u8]| {
+            let mut names = Vec::new();
+            gnntop_fixtures::each_item(bytes, |item| {
+                if let Item::Definitions(definitions) = item {
+                    names.extend(definitions.into_iter().filter_map(|definition| match definition {
+                        Definition::Name { id, text, .. } => Some((id.0, text)),
+                        _ => None,
+                    }));
+                }
+            });
+            names
+        };
+        let name = |text: &str| Definition::Name { id: NameId(1), kind: NameKind::Phase, text: text.to_owned() };
+        let mut out = Vec::new();
+        let options = RecorderOptions { window_ns: 1000..=u64::MAX, ..RecorderOptions::default() };
+        let mut recorder = Recorder::new(&mut out, options);
+        for definitions in [vec![name("forwards")], vec![name("forward")], Vec::new()] {
+            recorder.apply(Item::Segment(info.clone()));
+            recorder.apply(Item::Definitions(definitions));
+        }
+        recorder.apply(Item::Anchor(Anchor { monotonic_ns: 2000, wall_ns: 2000, boot_ns: 2000 }));
+        recorder.flush().unwrap();
+        assert_eq!(names(&out), [(1, "forward".to_owned())]);
     }
 
     #[test]
