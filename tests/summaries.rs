@@ -114,7 +114,7 @@ fn parts_of_a_long_recording_compare_as_with_every_event() {
         let differ = steps.iter().zip(all).map(|(steps, all)| (steps - all).abs()).max();
         assert!(differ < Some(60 * 1_000_000_000 / STEP_NS as i64), "{steps:?} {all:?}");
         let summed = [&summed[0][0], &summed[1][0]].map(|steps| steps.as_u64().unwrap());
-        assert!(summed[0] > 10_000 && summed[1] > 5000, "{summed:?}");
+        assert!(summed[0] > 10_000 && summed[1] > 4000, "{summed:?}");
         assert_eq!(none, serde_json::json!([[0], [0]]));
     }
 }
