@@ -1,6 +1,7 @@
 //! Reads recordings and sessions for commands that need all of them at once.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -10,11 +11,11 @@ use gnntop_analysis::figures::count;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::{self, Target, TargetError};
 use gnntop_analysis::source::{Extent, READ_WHOLE, Recording, Source, Status, discover, follow};
-use gnntop_analysis::store::Limits;
+use gnntop_analysis::store::{Limits, Part};
 use gnntop_analysis::stream::Sink;
 
-/// Steps that findings and `--skip-steps` can look at: at most 250 MiB. A screen keeps fewer.
-const STEP_ROWS: usize = 1 << 20;
+/// Steps that findings and `--skip-steps` can look at: at most 125 MiB. A screen keeps fewer.
+const STEP_ROWS: usize = 1 << 19;
 
 /// How a long recording is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
@@ -28,12 +29,25 @@ pub(super) struct ExactArguments {
 impl ExactArguments {
     /// Every event is read.
     pub(super) const ALL: Self = Self { exact: true };
+
+    fn open(self, path: &Path) -> anyhow::Result<(Recording, Extent)> {
+        Ok(match self.exact {
+            true => (Recording::open(path)?, Extent::Whole),
+            false => Recording::open_summed(path, READ_WHOLE)?,
+        })
+    }
 }
 
 /// Reads everything available now, and reports on standard error what could not be read.
 pub(super) fn read_run(input: Option<&str>, exact: ExactArguments) -> anyhow::Result<Run> {
-    let mut run = empty_run();
-    let (status, extent) = read_into(input, exact, &mut run)?;
+    let (run, status, extent) = match resolve(input)? {
+        Target::Recording(path) if path.is_file() => read_recording(&path, exact)?,
+        _ => {
+            let mut run = empty_run();
+            let (status, extent) = read_into(input, exact, &mut run)?;
+            (run, status, extent)
+        }
+    };
     let name = input.unwrap_or(&status.title);
     for warning in status.warnings() {
         output::complain(&format!("warning: {name}: {warning}"));
@@ -42,6 +56,29 @@ pub(super) fn read_run(input: Option<&str>, exact: ExactArguments) -> anyhow::Re
         output::note(&format!("{name}: {said}"));
     }
     Ok(run)
+}
+
+/// Reads a recording on two threads, which take a part of its events each; one after the other where that is not possible.
+fn read_recording(path: &Path, exact: ExactArguments) -> anyhow::Result<(Run, Status, Extent)> {
+    let read = |part: Part| -> anyhow::Result<(Run, Status, Extent)> {
+        let mut run = Run::with_limits(Limits { part, ..reported() });
+        let (mut recording, extent) = exact.open(path)?;
+        recording.read_all(&mut run);
+        Ok((run, recording.status(), extent))
+    };
+    if thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+        let (rest, spans) = thread::scope(|scope| {
+            let spans = scope.spawn(|| read(Part::SpansAlone));
+            (read(Part::WithoutSpans), spans.join())
+        });
+        let (mut run, status, extent) = rest?;
+        if let Ok(Ok((spans, ..))) = spans
+            && run.take_spans_of(spans)
+        {
+            return Ok((run, status, extent));
+        }
+    }
+    read(Part::All)
 }
 
 /// How a recording was read, if not in full.
@@ -62,7 +99,12 @@ fn said_of(extent: Extent, run: &Run) -> Option<String> {
 
 /// An empty run, with room for as many steps as a report needs.
 pub(super) fn empty_run() -> Run {
-    Run::with_limits(Limits { step_rows: STEP_ROWS, ..Limits::default() })
+    Run::with_limits(reported())
+}
+
+/// What a report keeps.
+fn reported() -> Limits {
+    Limits { step_rows: STEP_ROWS, ..Limits::default() }
 }
 
 /// Reads everything available now.
@@ -73,10 +115,7 @@ pub(super) fn read_into(
 ) -> anyhow::Result<(Status, Extent)> {
     match resolve(input)? {
         Target::Recording(path) => {
-            let (mut recording, extent) = match exact.exact {
-                true => (Recording::open(&path)?, Extent::Whole),
-                false => Recording::open_summed(&path, READ_WHOLE)?,
-            };
+            let (mut recording, extent) = exact.open(&path)?;
             recording.read_all(sink);
             Ok((recording.status(), extent))
         }

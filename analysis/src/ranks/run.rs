@@ -87,6 +87,15 @@ impl Run {
         Self { limits, members, current: Some(0), chosen: None, selected: 0, not_kept: 0 }
     }
 
+    /// Takes durations by the names of spans, and boxes, from a run that has read the same stream for them alone. Returns whether
+    /// it has; if not, this run is of no use. See [`Store::take_spans_of`].
+    pub fn take_spans_of(&mut self, other: Self) -> bool {
+        let id = |member: &Member| member.info().map(|info| info.session_id);
+        let are_same = self.members.iter().map(id).eq(other.members.iter().map(id));
+        let mut pairs = self.members.iter_mut().zip(other.members);
+        are_same && pairs.all(|(own, other)| own.store.take_spans_of(other.store))
+    }
+
     /// The store of the selected session.
     pub fn store(&self) -> &Store {
         &self.members[self.selected].store

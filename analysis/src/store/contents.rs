@@ -6,7 +6,7 @@ use super::attempts::Attempts;
 use super::ids::names::Names;
 use super::ids::phases::{Phase, Phases};
 use super::instants::Marks;
-use super::limits::Limits;
+use super::limits::{Limits, Part};
 use super::losses::Losses;
 use super::memory::allocations::Memory;
 use super::sampled::Sampled;
@@ -64,6 +64,8 @@ pub struct Store {
     pub(super) attempts: Attempts,
     /// Translates the ids and times of the current start; `None` for the first.
     pub(super) translation: Option<Box<Translation>>,
+    /// The events that are taken.
+    pub(super) part: Part,
     /// Steps kept of a device.
     pub(super) device_rows: usize,
     pub(super) first_ns: Option<u64>,
@@ -106,6 +108,7 @@ impl Store {
             losses: Losses::default(),
             attempts: Attempts::default(),
             translation: None,
+            part: limits.part,
             first_ns: None,
             now_ns: 0,
             has_past: false,

@@ -5,13 +5,14 @@
 
 use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{
-    BlockInfo, Definition, DeviceSpan, Event, EventSink, Events, Item, Mark, NameId, NameKind, Open, Span, Step,
+    BlockInfo, Definition, Event, EventSink, Events, Item, Mark, NameId, NameKind, Open, Span, Step,
     TrackId, TrackRole, deep_trace, sampled, stacks,
 };
 
 use super::contents::Store;
 use super::ids::names::{Route, assign_slot};
 use super::instants::Instant;
+use super::limits::Part;
 use super::signals::series::Series;
 use super::signals::signal::Signal;
 use super::spans::lanes::Lane;
@@ -23,13 +24,16 @@ use super::translation::Translated;
 const BELIEVED_NS: u64 = 86_400_000_000_000;
 
 /// What a block adds to its track, at hand while the block is read.
-struct BlockState {
+pub(super) struct BlockState {
     track: usize,
     /// Taken out of the track; `None` if its phases are not tiled.
     tiling: Option<Box<Tiling>>,
     /// Taken out of the track; `None` before its first span, or if there are too many tracks.
     lane: Option<Box<Lane>>,
     lane_capacity: usize,
+    /// Whether durations by name and boxes are taken, and whether everything else is.
+    pub(super) takes_spans: bool,
+    takes_rest: bool,
     /// Whether its thread is a loader.
     is_ahead: bool,
     /// Whether its marks are the frames of stacks.
@@ -44,7 +48,7 @@ struct BlockState {
     last_ns: u64,
     /// When the block's first span or step began, which is before its first event.
     begin_ns: u64,
-    spans: u64,
+    pub(super) spans: u64,
     steps: u64,
     backward_times: u64,
 }
@@ -176,6 +180,8 @@ impl Store {
             tiling: track.tiling.take(),
             lane: track.lane.take(),
             lane_capacity,
+            takes_spans: self.part != Part::WithoutSpans,
+            takes_rest: self.part != Part::SpansAlone,
             is_ahead: track.role == TrackRole::Loader,
             is_of_stacks: track.role == TrackRole::Other && track.text.starts_with(stacks::TRACK_START),
             is_sampled: track.role == TrackRole::Other && track.text.ends_with(sampled::TRACK_END),
@@ -219,8 +225,12 @@ impl Store {
                 None => return,
             },
         };
-        self.spans.record(route.statistics, span.end_ns.saturating_sub(span.start_ns), state.is_ahead);
+        if state.takes_spans {
+            self.spans.record(route.statistics, span.end_ns.saturating_sub(span.start_ns), state.is_ahead);
+            self.add_box(state, span);
+        }
         if route.is_phase
+            && state.takes_rest
             && let Some(tiling) = &mut state.tiling
         {
             let slot = match route.slot {
@@ -230,11 +240,16 @@ impl Store {
             tiling.phase(slot.0, span.start_ns, span.end_ns);
             self.meters.phase(slot.index(), span.start_ns, span.end_ns);
         }
+        state.close_open(span.start_ns, span.end_ns);
+    }
+
+    /// Keeps a span as a box of its track.
+    #[inline]
+    pub(super) fn add_box(&mut self, state: &mut BlockState, span: &Span) {
         match &mut state.lane {
             Some(lane) => lane.push(span, state.lane_capacity),
             None => self.open_lane(state, span),
         }
-        state.close_open(span.start_ns, span.end_ns);
     }
 
     /// Creates a track's lane at its first span.
@@ -265,6 +280,9 @@ impl Store {
         state.steps += 1;
         state.begin_ns = state.begin_ns.min(step.start_ns);
         state.close_open(step.start_ns, step.end_ns);
+        if !state.takes_rest {
+            return;
+        }
         if !self.tracks.claim_steps(state.track) {
             self.losses.steps_elsewhere += 1;
             return;
@@ -284,34 +302,10 @@ impl Store {
         }
     }
 
-    /// Adds what a device did, separate from what the host did; its boxes have their own track.
-    fn add_device_span(&mut self, state: &mut BlockState, track: TrackId, span: &DeviceSpan) {
-        let slot = match self.names.route(span.name) {
-            Some(route) if route.is_phase => {
-                route.slot.or_else(|| Some(assign_slot(&mut self.names, &mut self.phases, span.name)))
-            }
-            _ => None,
-        };
-        let Some(device) = self.device.as_mut().filter(|device| device.track() == track) else {
-            self.losses.events_not_kept += 1;
-            return;
-        };
-        device.note_error(span.error_ns);
-        if span.name == NameId::NONE {
-            device.step(span, self.phases.slots());
-            return;
-        }
-        slot.into_iter().for_each(|slot| device.phase(slot, span));
-        state.spans += 1;
-        let DeviceSpan { name, start_ns, end_ns, step, .. } = *span;
-        let span = Span { name, start_ns, end_ns, step };
-        match &mut state.lane {
-            Some(lane) => lane.push(&span, state.lane_capacity),
-            None => self.open_lane(state, &span),
-        }
-    }
-
     fn add_other(&mut self, state: &mut BlockState, track: TrackId, event: Event) {
+        if !state.takes_rest {
+            return;
+        }
         let is_kept = match event {
             Event::Sample(sample) => {
                 if let Some(signal) = self.signals.get(sample.signal) {

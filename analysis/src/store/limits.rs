@@ -1,5 +1,18 @@
 //! Limits on what a store keeps.
 
+/// Which events a store takes. Two threads that read the same stream can take a part each, see
+/// [`Store::take_spans_of`](super::Store::take_spans_of).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// All of them.
+    #[default]
+    All,
+    /// Everything except durations by the names of spans, and boxes.
+    WithoutSpans,
+    /// Those alone.
+    SpansAlone,
+}
+
 /// Limits on what a store keeps. Everything beyond is reduced to counts and running figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -25,6 +38,8 @@ pub struct Limits {
     pub allocations: usize,
     /// Spans kept as boxes, over all tracks, 24 bytes each. May be exceeded until the older tracks are next written to.
     pub boxes: usize,
+    /// The events that are taken at all.
+    pub part: Part,
 }
 
 impl Limits {
@@ -44,6 +59,7 @@ impl Limits {
             marks: share(self.marks, 1 << 9),
             allocations: share(self.allocations, 1 << 9),
             boxes: share(self.boxes, 1 << 13),
+            part: self.part,
         }
     }
 }
@@ -62,6 +78,7 @@ impl Default for Limits {
             marks: 1 << 14,
             allocations: 1 << 14,
             boxes: 1 << 18,
+            part: Part::All,
         }
     }
 }

@@ -14,6 +14,7 @@
 //!                                            ├─ signals/     series of readings ─▶ resampled for charts; energy counters as curves
 //!                                            ├─ memory/      allocations; trends
 //!                                            ├─ instants.rs  marks
+//!                                            ├─ divided.rs   two stores that took a part of the events each
 //!                                            ├─ stacks.rs    where the program was when it took too long
 //!                                            └─ losses.rs    what is missing
 //!                    derived/ ─▶ computed from all that on request: hardware for people, marks by text, memory growth,
@@ -27,6 +28,8 @@
 mod attempts;
 mod contents;
 mod derived;
+mod device_spans;
+mod divided;
 mod feed;
 mod history;
 mod ids;
@@ -58,7 +61,7 @@ pub use derived::stacks::StackTree;
 pub use derived::throughput::Throughput;
 pub use ids::phases::{GAP, MAX_PHASES, Phase, PhaseSlot};
 pub use instants::{Instant, Marks};
-pub use limits::Limits;
+pub use limits::{Limits, Part};
 pub use losses::Losses;
 pub use memory::allocations::{Allocated, Memory, Peak, StepEnd};
 pub use memory::trend::{FEWEST_POINTS, Trend};

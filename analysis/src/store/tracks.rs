@@ -225,6 +225,14 @@ impl Tracks {
         lane_capacity(self.lanes, self.boxes)
     }
 
+    /// Takes the lanes from the same tracks of another store.
+    pub(super) fn take_lanes_of(&mut self, other: Self) {
+        self.lanes = other.lanes;
+        for (own, track) in self.all.iter_mut().zip(other.all) {
+            own.lane = track.lane;
+        }
+    }
+
     /// The track whose steps fill the step table.
     pub(super) fn main(&self) -> Option<&Track> {
         self.main.map(|index| &self.all[index])

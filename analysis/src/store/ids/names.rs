@@ -73,6 +73,13 @@ impl Names {
         Some(index)
     }
 
+    /// Takes the places of names' statistics from names that another store has for the same stream.
+    pub(in crate::store) fn take_statistics_of(&mut self, other: &Self) {
+        for (own, route) in self.routes.iter_mut().zip(&other.routes) {
+            own.statistics = route.statistics;
+        }
+    }
+
     /// The text of a name; `None` if it was never defined or there was no room.
     pub(in crate::store) fn text(&self, id: NameId) -> Option<&str> {
         self.texts.get(id.0 as usize)?.as_ref().map(|(_, text)| &**text)

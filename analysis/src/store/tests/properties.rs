@@ -68,6 +68,25 @@ pub(super) fn ask_over_time(store: &Store, width: usize) {
 }
 
 proptest! {
+    #[test]
+    fn two_stores_that_take_a_part_each_know_what_one_does(stream in any_stream(300)) {
+        let bytes = stream.build().bytes();
+        let of = |part: Part| {
+            let mut store = Store::with_limits(Limits { part, ..Limits::default() });
+            each_item(&bytes, |item| store.apply(item));
+            store
+        };
+        let (whole, mut rest) = (of(Part::All), of(Part::WithoutSpans));
+        prop_assert!(rest.take_spans_of(of(Part::SpansAlone)));
+        rest.part = Part::All;
+        prop_assert_eq!(format!("{rest:?}"), format!("{whole:?}"));
+        if whole.tracks().iter().any(|track| track.events > 0) {
+            prop_assert!(!of(Part::WithoutSpans).take_spans_of(Store::new()), "it has read less");
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
