@@ -5,8 +5,8 @@
 
 use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{
-    BlockInfo, Definition, Event, EventSink, Events, Item, Mark, NameId, NameKind, Open, Span, Step,
-    TrackId, TrackRole, deep_trace, sampled, stacks,
+    BlockInfo, Definition, Event, EventSink, Events, Item, Mark, NameId, NameKind, Open, Span, Step, TrackId,
+    TrackRole, deep_trace, sampled, stacks,
 };
 
 use super::contents::Store;
