@@ -172,25 +172,35 @@ fn resumed(mut next: Digest, from: &mut Digest) -> Digest {
     next
 }
 
+/// Compares a stream's digest with that of its first `cut` blocks, from which another goes on with the rest.
+fn assert_cut_adds_up(stream: &[u8], cut: usize) {
+    let (mut some, mut next, mut at) = (Digest::new(), None, 0);
+    each_item(stream, |item| {
+        at += usize::from(matches!(item, Item::Block(..)));
+        match at <= cut {
+            true => some.apply(item),
+            false => next.get_or_insert_with(|| resumed(Digest::new(), &mut some)).apply(item),
+        }
+    });
+    let (mut next, mut all) = (next.unwrap(), digest(stream));
+    assert_eq!(standing(&next), standing(&all), "cut behind block {cut}");
+    let (seconds, expected) = (all_of(&mut next).1, all_of(&mut all).1);
+    let steps = |seconds: &[Slice]| seconds.iter().map(|second| second.period.count).sum::<u64>();
+    assert_eq!(steps(&seconds), steps(&expected));
+}
+
+fn blocks(stream: &[u8]) -> usize {
+    let mut blocks = 0;
+    each_item(stream, |item| blocks += usize::from(matches!(item, Item::Block(..))));
+    blocks
+}
+
 #[test]
 fn some_and_what_goes_on_from_it_are_all() {
     let stream = run();
-    let mut blocks = 0;
-    each_item(&stream, |item| blocks += usize::from(matches!(item, Item::Block(..))));
+    let blocks = blocks(&stream);
     for cut in [1, blocks / 3, blocks - 1] {
-        let (mut some, mut next, mut at) = (Digest::new(), None, 0);
-        each_item(&stream, |item| {
-            at += usize::from(matches!(item, Item::Block(..)));
-            match at <= cut {
-                true => some.apply(item),
-                false => next.get_or_insert_with(|| resumed(Digest::new(), &mut some)).apply(item),
-            }
-        });
-        let (mut next, mut all) = (next.unwrap(), digest(&stream));
-        assert_eq!(standing(&next), standing(&all), "cut behind block {cut} of {blocks}");
-        let (seconds, expected) = (all_of(&mut next).1, all_of(&mut all).1);
-        let steps = |seconds: &[Slice]| seconds.iter().map(|second| second.period.count).sum::<u64>();
-        assert_eq!(steps(&seconds), steps(&expected));
+        assert_cut_adds_up(&stream, cut);
     }
 }
 
@@ -209,6 +219,19 @@ fn events_by_themselves_come_to_what_their_blocks_do() {
 }
 
 proptest! {
+    #[test]
+    fn the_summary_of_a_run_cut_anywhere_is_that_of_its_parts(
+        steps in 20u64..300,
+        epoch_steps in 1u64..60,
+        gap_ms in 0u64..700,
+        spike in (1u64..300, 1u64..5000),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let spikes = vec![(spike.0, "forward", spike.1 * MS)];
+        let stream = TrainingRun { steps, epoch_steps, gap_ns: gap_ms * MS, spikes, ..TrainingRun::default() }.bytes();
+        assert_cut_adds_up(&stream, 1 + cut.index(blocks(&stream) - 1));
+    }
+
     #[test]
     fn any_stream_is_taken_and_what_it_comes_to_can_be_read(stream in any_stream(200)) {
         let stream = stream.build().bytes();
