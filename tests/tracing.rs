@@ -92,7 +92,7 @@ fn what_the_program_cannot_do_is_said_and_leaves_no_file() {
     ran.refused("cannot be traced: RuntimeError: another profiler runs");
     assert!(!out.exists() && left_in(session.dir()).is_empty());
     let ran = traced(&sessions, session.dir(), &["-o", out.to_str().unwrap(), "--within", "300ms"], |_| ());
-    ran.refused("has not ended a step in that time");
+    ran.refused("finished no step in that time");
     assert!(!out.exists() && left_in(session.dir()).is_empty());
 }
 
@@ -163,7 +163,7 @@ fn at_slow_asks_only_after_a_slow_step() {
 fn others_than_pytorch_are_told_what_else_there_is() {
     let sessions = Sessions::new();
     let _session = program(&sessions, "candle 0.9");
-    sessions.run(["trace"]).refused("is no PyTorch program (candle 0.9), and only PyTorch can be traced");
+    sessions.run(["trace"]).refused("is not a PyTorch program (candle 0.9): only PyTorch can be traced. Try ");
     let recording = sessions.file("a.gnntop", &TrainingRun::default().bytes());
     sessions.run(["trace", recording.to_str().unwrap()]).refused("is a recording");
     for wrong in ["0", "101", "x"] {

@@ -119,7 +119,7 @@ def test_under_another_profiler_it_is_refused_and_the_program_goes_on(tmp_path: 
     )
     ran = training.trace("-o", "t.json")
     assert ran.returncode == 1, ran
-    assert "cannot be traced: RuntimeError: the program itself runs a profiler" in ran.stderr, ran
+    assert "cannot be traced: RuntimeError: the program already runs torch.profiler" in ran.stderr, ran
     assert not (tmp_path / "t.json").exists()
     ended = training.end()
     assert ended.code == 0, ended

@@ -92,7 +92,7 @@ class DeepTrace:
         """Starts with the step ``first``. Raises where torch cannot, such as under another profiler."""
         kind, _, steps = request.split()
         if kind != "trace":
-            raise ValueError(f"this program cannot do what is asked for: {kind}")
+            raise ValueError(f"this version of gnntop does not know the request {kind}")
         self.request = request
         self._first = first
         self._last = first + int(steps) - 1
@@ -144,9 +144,9 @@ class DeepTrace:
 def _profiler(first: int) -> Any:
     torch = sys.modules.get("torch")
     if torch is None:
-        raise RuntimeError("this program has not imported torch")
+        raise RuntimeError("it has not imported torch: try `gnntop run --stacks 20`, gnntop.span or py-spy")
     if torch.autograd._profiler_enabled():
-        raise RuntimeError("the program itself runs a profiler of torch, which has one at a time")
+        raise RuntimeError("the program already runs torch.profiler, and torch allows only one")
     from torch.profiler import ProfilerAction, profile, supported_activities
 
     # With a schedule, torch annotates steps.

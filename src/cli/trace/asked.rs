@@ -125,11 +125,11 @@ impl Asked {
         let (label, pid) = (watched.label(), watched.pid());
         match self.answer() {
             Some(_) => {
-                format!("the trace of {label} was not complete in that time; trace fewer steps, or give --within more")
+                format!("the trace of {label} took too long: trace fewer steps, or wait longer with --within")
             }
             None => format!(
-                "{label} has not ended a step in that time, or was started by an older gnntop; `gnntop attach {pid}` shows \
-                 what it does"
+                "{label} finished no step in that time, or runs under an older gnntop: `gnntop attach {pid}` shows what it \
+                 is doing"
             ),
         }
     }

@@ -51,8 +51,8 @@ impl Watched {
             found => {
                 let what = found.map_or_else(String::new, |framework| format!(" ({framework})"));
                 bail!(
-                    "{} is no PyTorch program{what}, and only PyTorch can be traced; for others there are spans of your own \
-                     (`span!`, gnntop.span), `gnntop run --stacks 20` for Python, and perf",
+                    "{} is not a PyTorch program{what}: only PyTorch can be traced. Try `gnntop run --stacks 20` for Python, \
+                     your own spans (`span!`, gnntop.span), or perf",
                     watched.label
                 )
             }
@@ -101,7 +101,7 @@ impl Watched {
             let limit_ns = p99_ns.filter(|_| steps >= KNOWN_AFTER);
             output::progress(&match limit_ns {
                 Some(ns) => format!("waiting for a step of more than {} (p99)", figures::duration(ns)),
-                None => format!("waiting for {KNOWN_AFTER} steps, to know what is slow: {steps} so far"),
+                None => format!("waiting for {KNOWN_AFTER} steps before judging which is slow ({steps} so far)"),
             });
             self.catch_up();
             let store = self.run.store();
@@ -114,7 +114,7 @@ impl Watched {
             seen = store.steps().total();
             if Instant::now() >= until {
                 output::progress("");
-                bail!("no step of {} was slow in that time; --within sets a longer one", self.label);
+                bail!("no step of {} was slow in that time: wait longer with --within", self.label);
             }
             if !self.is_alive() {
                 output::progress("");
