@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Run (run.rs: a store a session) ─▶ Ranks (rank.rs: the current session of each rank)
+//!                                      ├─ divided.rs    a run that two threads have read
 //!                                      ├─ presence.rs   whether each is still running
 //!                                      ├─ energy.rs     of all of them, each machine once
 //!                                      ├─ CommonStep     one step on every rank
@@ -14,6 +15,7 @@
 
 #[cfg(test)]
 mod attempts_tests;
+mod divided;
 mod energy;
 pub mod facts;
 #[cfg(test)]

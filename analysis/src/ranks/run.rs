@@ -2,8 +2,8 @@
 //!
 //! Items come for one session at a time. A segment's opening names the session of the items that follow, as does
 //! [`Run::turn_to`] for a source that takes turns. A session without a place is a run by itself. If two sessions claim the
-//! same rank, the one that started later counts, and the other is kept and marked as replaced. If the launcher's count
-//! makes it a later start of the run, it continues in the other's store: both are one history.
+//! same rank, the later one counts, and the other is kept and marked as replaced. If the launcher counts it as a later start of
+//! the run, it continues in the other's store.
 
 use gnntop_wire::{Item, Place, SessionInfo};
 
@@ -63,7 +63,7 @@ impl Member {
 #[derive(Clone, Debug)]
 pub struct Run {
     limits: Limits,
-    members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     /// The session of the next items; `None` if they belong to none of these.
     current: Option<usize>,
     /// The rank chosen by the user; `None` selects the lowest.
@@ -85,15 +85,6 @@ impl Run {
     pub fn with_limits(limits: Limits) -> Self {
         let members = vec![Member { store: Store::with_limits(limits), is_replaced: false }];
         Self { limits, members, current: Some(0), chosen: None, selected: 0, not_kept: 0 }
-    }
-
-    /// Takes durations by the names of spans, and boxes, from a run that has read the same stream for them alone. Returns whether
-    /// it has; if not, this run is of no use. See [`Store::take_spans_of`].
-    pub fn take_spans_of(&mut self, other: Self) -> bool {
-        let id = |member: &Member| member.info().map(|info| info.session_id);
-        let are_same = self.members.iter().map(id).eq(other.members.iter().map(id));
-        let mut pairs = self.members.iter_mut().zip(other.members);
-        are_same && pairs.all(|(own, other)| own.store.take_spans_of(other.store))
     }
 
     /// The store of the selected session.
@@ -132,7 +123,7 @@ impl Run {
         self.members.iter().any(|member| member.place().is_some_and(|place| place.stages > 1))
     }
 
-    /// The number of the selected rank; `None` if the run is a single session.
+    /// The selected rank; `None` if the run is a single session.
     pub fn rank(&self) -> Option<u32> {
         Some(self.member().place()?.rank)
     }
