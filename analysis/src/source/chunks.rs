@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use gnntop_history::MINUTE_NS;
@@ -70,26 +71,24 @@ impl Chunks {
 
     /// The last chunk from `from` on after which the chunks have at least this many steps.
     pub(super) fn before_newest_steps(&self, steps: u64, from: usize) -> Option<usize> {
-        let until = told(self.whole(self.all.len().checked_sub(1)?)?).steps.checked_sub(steps)?;
+        self.before_steps(steps, from..self.all.len())
+    }
+
+    /// The last of these chunks after which they have at least this many steps.
+    fn before_steps(&self, steps: u64, among: Range<usize>) -> Option<usize> {
+        let until = told(self.whole(among.end.checked_sub(1)?)?).steps.checked_sub(steps)?;
         let is_before = |chunk: usize| self.whole(chunk).is_some_and(|whole| told(whole).steps <= until);
-        let (mut low, mut high) = (from, self.all.len());
+        let (mut low, mut high) = (among.start, among.end);
         while low < high {
             let middle = low.midpoint(high);
             if is_before(middle) { low = middle + 1 } else { high = middle }
         }
-        low.checked_sub(1).filter(|chunk| *chunk >= from)
+        low.checked_sub(1).filter(|chunk| *chunk >= among.start)
     }
 
     /// The last chunk with at least this many steps between its end and `until_ns`, on the clock of the first session.
     pub(super) fn before_steps_until(&self, until_ns: u64, steps: u64) -> Option<usize> {
-        let last = self.all.partition_point(|(_, end)| end.last_ns <= until_ns).checked_sub(1)?;
-        let until = told(self.whole(last)?).steps.checked_sub(steps)?;
-        let (mut low, mut high) = (0, last);
-        while low < high {
-            let middle = low.midpoint(high);
-            if told(self.whole(middle)?).steps <= until { low = middle + 1 } else { high = middle }
-        }
-        low.checked_sub(1)
+        self.before_steps(steps, 0..self.all.partition_point(|(_, end)| end.last_ns <= until_ns))
     }
 
     /// Events in all chunks except the first, which may summarise what was before the recording.

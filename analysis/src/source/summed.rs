@@ -69,11 +69,7 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::open`].
     pub fn open_until(path: &Path, until_ns: u64, steps: u64, short: Short) -> Result<Self, RecordingError> {
-        let summed = Self::long_chunks(path, short).and_then(|chunks| {
-            let chunk = chunks.before_steps_until(until_ns, steps)?;
-            Self::open_after(path, &chunks, chunk)
-        });
-        summed.map_or_else(|| Self::open(path), Ok)
+        Self::open_at(path, short, |chunks| chunks.before_steps_until(until_ns, steps))
     }
 
     /// Opens the recording at `path` like [`Recording::open`], but a long one at the last chunk before this step.
@@ -81,10 +77,17 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::open`].
     pub fn open_before_step(path: &Path, step: u64, short: Short) -> Result<Self, RecordingError> {
-        let summed = Self::long_chunks(path, short).and_then(|chunks| {
-            let chunk = chunks.before_step(step)?;
-            Self::open_after(path, &chunks, chunk)
-        });
+        Self::open_at(path, short, |chunks| chunks.before_step(step))
+    }
+
+    /// Opens a recording at the end of the chunk that `choose` names, if it is longer than `short`.
+    fn open_at(
+        path: &Path,
+        short: Short,
+        choose: impl FnOnce(&Chunks) -> Option<usize>,
+    ) -> Result<Self, RecordingError> {
+        let chunks = Self::long_chunks(path, short);
+        let summed = chunks.and_then(|chunks| Self::open_after(path, &chunks, choose(&chunks)?));
         summed.map_or_else(|| Self::open(path), Ok)
     }
 
@@ -92,8 +95,10 @@ impl Recording {
     fn long_chunks(path: &Path, short: Short) -> Option<Chunks> {
         let file = trusted::open_through_links(path).ok()?;
         let len = file.metadata().ok()?.len();
-        let may_be_long = len > short.bytes.min(short.events / MOST_EVENTS_A_BYTE);
-        let chunks = Chunks::of(&file).filter(|_| may_be_long)?;
+        if len <= short.bytes.min(short.events / MOST_EVENTS_A_BYTE) {
+            return None;
+        }
+        let chunks = Chunks::of(&file)?;
         (len > short.bytes || chunks.events() > short.events).then_some(chunks)
     }
 
