@@ -190,6 +190,7 @@ pub mod layout;
 mod meta;
 pub mod past;
 pub mod phase;
+mod quantity;
 pub mod sampled;
 mod session;
 pub mod stacks;
@@ -211,6 +212,7 @@ pub use ids::{NameId, SignalId, StepId, TrackId};
 pub use meta::{
     MAX_TEXT_LEN, put_anchor, put_definitions, put_end, put_packed_definitions, put_packed_segment, put_segment,
 };
+pub use quantity::{AnyMetric, Metric, Quantity, Scope, UnknownMetric};
 pub use session::{Anchor, ClockOffset, End, Place, RESUMED, SessionInfo};
 pub use stopped::{LOCK_FILE_LEN, Stopped};
 pub use stream::{Damage, Item, StreamReader};
