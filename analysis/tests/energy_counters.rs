@@ -10,7 +10,7 @@ use gnntop_analysis::energy::{Assumptions, EnergyBook, GapReason, Label, Scope};
 use gnntop_analysis::store::Store;
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 use gnntop_sensors::{Reading, SensorOptions, SensorSet};
-use gnntop_wire::TrackRole;
+use gnntop_wire::{Metric, TrackRole};
 
 const POLL_NS: u64 = 250 * MS;
 const SECONDS: u64 = 60;
@@ -118,10 +118,12 @@ fn session(tree: &Tree, shown: impl Fn(&Zone, u64) -> String) -> Store {
     let mut set = SensorSet::open(&options);
     let mut stream = StreamBuilder::new("counters");
     let track = stream.track(TrackRole::Sensors, "sensors");
-    let is_energy = |name: &str| name.starts_with("cpu.") || name.starts_with("dram.");
-    let known = set.signals().iter().enumerate().filter(|(_, signal)| is_energy(&signal.name));
-    let signals: HashMap<u32, _> =
-        known.map(|(at, signal)| (at as u32, stream.signal(&signal.name, signal.unit, signal.kind))).collect();
+    let is_energy =
+        |metric: Metric| matches!(metric.quantity().scope(), gnntop_wire::Scope::Package | gnntop_wire::Scope::Dram);
+    let known = set.signals().iter().enumerate().filter(|(_, signal)| is_energy(signal.metric));
+    let signals: HashMap<u32, _> = known
+        .map(|(at, signal)| (at as u32, stream.signal(&signal.metric.to_string(), signal.unit(), signal.kind())))
+        .collect();
     for poll in 0..=SECONDS * SECOND / POLL_NS {
         let ns = poll * POLL_NS;
         ZONES.iter().for_each(|zone| tree.show(zone, &shown(zone, ns)));

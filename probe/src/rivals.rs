@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use gnntop_sensors::{Reading, Rival, Rivals, SensorSet, SignalIndex};
+use gnntop_wire::Quantity;
 
 /// How these marks begin; the value is the number of cores.
 const ONE: &str = "other process: ";
@@ -49,7 +50,7 @@ struct Totals {
 
 impl RivalWatch {
     pub(crate) fn new(set: &SensorSet) -> Self {
-        let signals = ["machine.cpu.busy", "process.cpu_time"].map(|name| set.find(name));
+        let signals = [Quantity::MachineCpuBusy, Quantity::ProcessCpuTime].map(|quantity| set.find(quantity));
         Self {
             rivals: Rivals::new(set.options()),
             totals: Totals { signals, ns: [0; 2] },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gnntop_sensors::{Reading, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
-use gnntop_wire::{Definition, NameKind, SignalId, SignalKind, TrackRole, Unit};
+use gnntop_wire::{Definition, NameKind, Quantity, SignalId, SignalKind, TrackRole, Unit};
 use rustix::time::ClockId;
 
 use crate::clock;
@@ -133,7 +133,7 @@ impl Sampler {
 }
 
 fn is_energy(signal: &SignalInfo) -> bool {
-    signal.kind == SignalKind::Counter && matches!(signal.unit, Unit::Millijoules | Unit::Microjoules)
+    signal.kind() == SignalKind::Counter && matches!(signal.unit(), Unit::Millijoules | Unit::Microjoules)
 }
 
 /// Before a change of an energy counter, writes when its old value was last read. Only changes are written, so this
@@ -174,13 +174,7 @@ fn whole_microseconds(t_ns: u64) -> u64 {
 }
 
 fn own_cost() -> SignalInfo {
-    SignalInfo {
-        name: "publisher.sensors.cpu_time".to_owned(),
-        unit: Unit::Nanoseconds,
-        kind: SignalKind::Counter,
-        source: "CLOCK_THREAD_CPUTIME_ID",
-        device: None,
-    }
+    SignalInfo { metric: Quantity::SensorsCpuTime.into(), source: "CLOCK_THREAD_CPUTIME_ID", device: None }
 }
 
 fn thread_cpu_ns() -> Option<i64> {
@@ -190,9 +184,9 @@ fn thread_cpu_ns() -> Option<i64> {
 fn definition(index: usize, signal: &SignalInfo) -> Definition {
     Definition::Signal {
         id: SignalId(index as u32),
-        unit: signal.unit,
-        kind: signal.kind,
-        name: signal.name.clone(),
+        unit: signal.unit(),
+        kind: signal.kind(),
+        name: signal.metric.to_string(),
         source: signal.source.to_owned(),
         device: signal.device.clone().unwrap_or_default(),
     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, Pid, ProcessRefreshKind, ProcessesToUpdate, RefreshKind, System};
 
 use crate::clock::stamped;
@@ -44,19 +44,19 @@ impl Portable {
         let wanted = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing().with_usage());
         let system =
             System::new_with_specifics(wanted).map_err(|error| format!("the system reports no figures: {error}"));
-        let mut plain = |name, unit, kind| registry.plain(name, unit, kind, "sysinfo");
+        let mut plain = |quantity| registry.plain(quantity, "sysinfo");
         let process = ProcessSignals {
-            cpu_time: plain("process.cpu_time", Unit::Nanoseconds, SignalKind::Counter),
-            rss: plain("process.rss", Unit::Bytes, SignalKind::Gauge),
-            read: plain("process.io.read_bytes", Unit::Bytes, SignalKind::Counter),
-            written: plain("process.io.write_bytes", Unit::Bytes, SignalKind::Counter),
+            cpu_time: plain(Quantity::ProcessCpuTime),
+            rss: plain(Quantity::ProcessRss),
+            read: plain(Quantity::ProcessIoReadBytes),
+            written: plain(Quantity::ProcessIoWriteBytes),
         };
         let memory = MemorySignals {
-            total: plain("machine.memory.total", Unit::Bytes, SignalKind::Gauge),
-            available: plain("machine.memory.available", Unit::Bytes, SignalKind::Gauge),
-            used: plain("machine.memory.used", Unit::Bytes, SignalKind::Gauge),
-            swap_total: plain("machine.swap.total", Unit::Bytes, SignalKind::Gauge),
-            swap_used: plain("machine.swap.used", Unit::Bytes, SignalKind::Gauge),
+            total: plain(Quantity::MachineMemoryTotal),
+            available: plain(Quantity::MachineMemoryAvailable),
+            used: plain(Quantity::MachineMemoryUsed),
+            swap_total: plain(Quantity::MachineSwapTotal),
+            swap_used: plain(Quantity::MachineSwapUsed),
         };
         let cores = if options.per_core { system.as_ref().map_or(0, |system| system.cpus().len()) } else { 0 };
         let cpu_load = (0..cores).map(|core| register_core(registry, core)).collect();
@@ -72,13 +72,8 @@ impl Portable {
 }
 
 fn register_core(registry: &mut Registry, core: usize) -> SignalIndex {
-    registry.add(SignalInfo {
-        name: format!("machine.cpu.{core}.load"),
-        unit: Unit::MilliPercent,
-        kind: SignalKind::Gauge,
-        source: "sysinfo",
-        device: Some(format!("cpu {core}")),
-    })
+    let metric = Quantity::CoreLoad.at(u32::try_from(core).unwrap_or(u32::MAX));
+    registry.add(SignalInfo { metric, source: "sysinfo", device: Some(format!("cpu {core}")) })
 }
 
 impl ProcessSignals {
@@ -163,13 +158,15 @@ mod tests {
         set.add(|registry| Box::new(Portable::open(&options, registry)));
         let mut readings = Vec::new();
         set.read(&mut |reading| readings.push(reading));
-        for name in ["process.cpu_time", "process.rss", "machine.memory.total", "machine.memory.used"] {
-            let signal = set.find(name).unwrap();
+        for quantity in
+            [Quantity::ProcessCpuTime, Quantity::ProcessRss, Quantity::MachineMemoryTotal, Quantity::MachineMemoryUsed]
+        {
+            let signal = set.find(quantity).unwrap();
             let value = readings.iter().find_map(|reading| match reading {
                 Reading::Value { signal: of, value, .. } if *of == signal => Some(*value),
                 _ => None,
             });
-            assert!(value.is_some_and(|value| value >= 0), "{name}: {value:?}");
+            assert!(value.is_some_and(|value| value >= 0), "{quantity:?}: {value:?}");
         }
     }
 
@@ -179,7 +176,7 @@ mod tests {
         let mut set = SensorSet::empty(&options);
         set.add(|registry| Box::new(Portable::open(&options, registry)));
         set.read(&mut |_| ());
-        let signal = set.find("process.rss").unwrap();
+        let signal = set.find(Quantity::ProcessRss).unwrap();
         assert_eq!(set.absence(signal), Some("process 2147483647 has ended"));
     }
 }

@@ -1,6 +1,6 @@
 //! A sensor registers its signals when it is opened, and offers values or absences to a [`Sink`] in every pass.
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use crate::signal::{SignalIndex, SignalInfo};
 use crate::sink::Sink;
@@ -42,7 +42,7 @@ impl Registry {
     }
 
     /// Registers a signal that belongs to no particular device.
-    pub(crate) fn plain(&mut self, name: &str, unit: Unit, kind: SignalKind, source: &'static str) -> SignalIndex {
-        self.add(SignalInfo { name: name.to_owned(), unit, kind, source, device: None })
+    pub(crate) fn plain(&mut self, quantity: Quantity, source: &'static str) -> SignalIndex {
+        self.add(SignalInfo { metric: quantity.into(), source, device: None })
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use gnntop_wire::Metric;
+
 use crate::gpu_info::GpuInfo;
 #[cfg(target_os = "linux")]
 use crate::linux;
@@ -81,9 +83,10 @@ impl SensorSet {
         self.registry.signals()
     }
 
-    /// The signal of this name, if the set has it.
-    pub fn find(&self, name: &str) -> Option<SignalIndex> {
-        let slot = self.signals().iter().position(|signal| signal.name == name)?;
+    /// The signal that measures this, if the set has it.
+    pub fn find(&self, metric: impl Into<Metric>) -> Option<SignalIndex> {
+        let metric = metric.into();
+        let slot = self.signals().iter().position(|signal| signal.metric == metric)?;
         u32::try_from(slot).ok().map(SignalIndex)
     }
 
@@ -139,7 +142,7 @@ impl fmt::Debug for SensorSet {
 
 #[cfg(test)]
 mod tests {
-    use gnntop_wire::{SignalKind, Unit};
+    use gnntop_wire::Quantity;
 
     use super::*;
     use crate::sink::Sink;
@@ -170,7 +173,7 @@ mod tests {
         let passes = script.len();
         let mut set = SensorSet::empty(&SensorOptions::default());
         set.add(|registry| {
-            let signal = registry.plain("test.signal", Unit::Count, SignalKind::Gauge, "script");
+            let signal = registry.plain(Quantity::ProcessRss, "script");
             Box::new(Scripted { signal, script })
         });
         let mut readings = Vec::new();
@@ -203,16 +206,16 @@ mod tests {
     fn the_state_of_each_signal_can_be_asked() {
         let mut set = SensorSet::empty(&SensorOptions::default());
         set.add(|registry| {
-            let signal = registry.plain("test.signal", Unit::Count, SignalKind::Gauge, "script");
+            let signal = registry.plain(Quantity::ProcessRss, "script");
             Box::new(Scripted { signal, script: vec![Err("gone"), Ok(1)] })
         });
-        let signal = set.find("test.signal").unwrap();
+        let signal = set.find(Quantity::ProcessRss).unwrap();
         assert_eq!(set.absence(signal), None);
         set.read(&mut |_| ());
         assert_eq!(set.absence(signal), Some("gone"));
         set.read(&mut |_| ());
         assert_eq!(set.absence(signal), None);
-        assert_eq!(set.find("no.such.signal"), None);
+        assert_eq!(set.find(Quantity::ProcessSwap), None);
         assert_eq!(set.absence(SignalIndex(99)), None);
     }
 }

@@ -1,21 +1,28 @@
 //! Signals and their readings.
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::{Metric, SignalKind, Unit};
 
-/// The description of a signal. There is one per source, device and quantity.
+/// The description of a signal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignalInfo {
-    /// The stable name, such as `process.cpu_time`, `machine.cpu.0.busy` or `gpu.0.power`. The table at the top
-    /// of the crate lists them all.
-    pub name: String,
-    /// The unit of the raw value.
-    pub unit: Unit,
-    /// Whether the value itself counts, or only the difference between two readings.
-    pub kind: SignalKind,
+    /// What it measures.
+    pub metric: Metric,
     /// Where the value comes from, such as `/proc/PID/stat` or `NVML power_usage`.
     pub source: &'static str,
     /// Which device it belongs to, such as `cpu 0` or `GPU-5a1b… NVIDIA H200`; none for the whole machine or process.
     pub device: Option<String>,
+}
+
+impl SignalInfo {
+    /// The unit of the raw value.
+    pub fn unit(&self) -> Unit {
+        self.metric.quantity().unit()
+    }
+
+    /// Whether the value itself counts, or only the difference between two readings.
+    pub fn kind(&self) -> SignalKind {
+        self.metric.quantity().kind()
+    }
 }
 
 /// Index of a signal in the set that made it: dense from 0, stable for the life of the set.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::fake_proc::{FakeProc, PID, Pass, ProcessStat};
 use gnntop_sensors::{Reading, SensorOptions, SensorSet, monotonic_ns};
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::{Metric, Quantity, Scope, SignalKind, Unit};
 use proptest::prelude::*;
 
 const TICK_NS: i64 = 10_000_000;
@@ -100,35 +100,20 @@ fn a_kernel_without_scheduler_statistics_says_so() {
 }
 
 #[test]
-fn the_documented_table_names_every_signal() {
-    let documentation: String =
-        include_str!("../src/lib.rs").lines().filter(|line| line.starts_with("//! | `")).collect();
-    for signal in FakeProc::new().open().signals() {
-        let mut name = signal.name.clone();
-        for core in ["0", "1"] {
-            name = name.replace(&format!("machine.cpu.{core}."), "machine.cpu.N.");
-            name = name.replace(&format!("cpu.{core}.energy"), "cpu.N.energy");
-        }
-        let last = name.rsplit('.').next().unwrap();
-        let family = name.strip_suffix(&format!(".{last}")).unwrap();
-        let listed = documentation.contains(&format!("`{name}`"))
-            || (documentation.contains(&format!("`.{last}`")) && documentation.contains(&format!("`{family}")));
-        assert!(listed, "{name} is not in the table");
-    }
-}
-
-#[test]
-fn indices_are_dense_and_names_differ() {
+fn indices_are_dense_and_metrics_differ() {
     let fake = FakeProc::new();
     let set = fake.open();
-    let names: HashSet<&str> = set.signals().iter().map(|signal| signal.name.as_str()).collect();
-    assert_eq!(names.len(), set.signals().len());
+    let metrics: HashSet<Metric> = set.signals().iter().map(|signal| signal.metric).collect();
+    assert_eq!(metrics.len(), set.signals().len());
     for (slot, signal) in set.signals().iter().enumerate() {
-        assert_eq!(set.find(&signal.name).unwrap().0 as usize, slot);
+        assert_eq!(set.find(signal.metric).unwrap().0 as usize, slot);
         assert!(!signal.source.is_empty());
     }
-    let busy = &set.signals()[set.find("machine.cpu.1.busy").unwrap().0 as usize];
-    assert_eq!((busy.unit, busy.kind, busy.device.as_deref()), (Unit::Nanoseconds, SignalKind::Counter, Some("cpu 1")));
+    let busy = &set.signals()[set.find(Quantity::CoreBusy.at(1)).unwrap().0 as usize];
+    assert_eq!(
+        (busy.unit(), busy.kind(), busy.device.as_deref()),
+        (Unit::Nanoseconds, SignalKind::Counter, Some("cpu 1"))
+    );
 }
 
 #[test]
@@ -288,7 +273,7 @@ fn a_core_that_is_off_from_the_start_is_shown_as_absent() {
 fn cores_can_be_left_out_and_strangers_are_ignored() {
     let fake = FakeProc::new();
     let set = SensorSet::open(&SensorOptions { per_core: false, ..fake.options() });
-    assert_eq!(set.find("machine.cpu.0.busy"), None);
+    assert_eq!(set.find(Quantity::CoreBusy.at(0)), None);
     let mut set = fake.open();
     fake.write(
         "proc/stat",
@@ -305,8 +290,9 @@ fn a_process_that_ends_takes_all_its_signals_with_it() {
     Pass::of(&mut set);
     fake.end_process();
     let pass = Pass::of(&mut set);
-    for signal in set.signals().iter().filter(|signal| signal.name.starts_with("process.")) {
-        assert_eq!(pass.reason(&signal.name), Some("process 4242 has ended"), "{}", signal.name);
+    let metrics = set.signals().iter().map(|signal| signal.metric);
+    for metric in metrics.filter(|metric| metric.quantity().scope() == Scope::Process) {
+        assert_eq!(pass.reason(&metric.to_string()), Some("process 4242 has ended"), "{metric}");
     }
     assert!(pass.value("machine.cpu.busy").is_some());
 }
@@ -540,7 +526,7 @@ fn the_shape_of_the_machine_is_told() {
     let pass = Pass::of(&mut set);
     let told = ["machine.cpu.threads", "machine.cpu.sockets", "machine.memory.modules", "allotted.cpu.threads"];
     assert_eq!(told.map(|name| pass.value(name)), [Some(2), Some(1), Some(1), Some(2)]);
-    assert_eq!(set.find("allotted.memory"), None, "no limit is nothing to measure");
-    let threads = &set.signals()[set.find("machine.cpu.threads").unwrap().0 as usize];
+    assert_eq!(set.find(Quantity::AllottedMemory), None, "no limit is nothing to measure");
+    let threads = &set.signals()[set.find(Quantity::MachineCpuThreads).unwrap().0 as usize];
     assert_eq!(threads.device.as_deref(), Some("Fake 1"));
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::fake_nvml::{FakeDriver, FakeNvml};
 use crate::fake_proc::Pass;
 use gnntop_sensors::{SensorOptions, SensorSet};
+use gnntop_wire::{Metric, Quantity, Scope};
 
 /// Options that try failed and slow calls again in every pass, so that no test waits.
 fn options(library: &Path) -> SensorOptions {
@@ -23,6 +24,12 @@ fn open(control: &str) -> Option<(FakeNvml, SensorSet)> {
     fake.control(control);
     let set = SensorSet::open(&options(&fake.path()));
     Some((fake, set))
+}
+
+/// What the set measures of a GPU.
+fn metrics(set: &SensorSet, gpu: u32) -> impl Iterator<Item = Metric> {
+    let metrics = set.signals().iter().map(|signal| signal.metric);
+    metrics.filter(move |metric| metric.quantity().scope() == Scope::Gpu && metric.instance() == gpu)
 }
 
 #[test]
@@ -55,22 +62,7 @@ fn every_signal_of_a_healthy_gpu_has_its_value() {
     assert_eq!(second.value("gpu.0.pcie.tx"), None, "one blocking call a pass");
     assert_eq!(second.value("gpu.0.pcie.rx"), Some(2_000_000));
     let listed = expected.len() + 2;
-    assert_eq!(set.signals().iter().filter(|signal| signal.name.starts_with("gpu.")).count(), listed);
-}
-
-#[test]
-fn the_documented_table_names_every_signal() {
-    let documentation: String =
-        include_str!("../src/lib.rs").lines().filter(|line| line.starts_with("//! | `")).collect();
-    let Some((_fake, set)) = open("") else { return };
-    for signal in set.signals().iter().filter(|signal| signal.name.starts_with("gpu.0.")) {
-        let name = signal.name.replace("gpu.0.", "gpu.N.");
-        let last = name.rsplit('.').next().unwrap();
-        assert!(
-            documentation.contains(&format!("`{name}`")) || documentation.contains(&format!("`.{last}`")),
-            "{name}"
-        );
-    }
+    assert_eq!(set.signals().iter().filter(|signal| signal.metric.to_string().starts_with("gpu.")).count(), listed);
 }
 
 #[test]
@@ -82,7 +74,7 @@ fn gpus_are_described() {
     assert_eq!(gpu.name.as_deref(), Some("NVIDIA Fake 100"));
     assert_eq!(gpu.memory_bytes, Some(150_754_820_096));
     assert_eq!(gpu.driver.as_deref(), Some("580.82.07"));
-    let signal = &set.signals()[set.find("gpu.1.power").unwrap().0 as usize];
+    let signal = &set.signals()[set.find(Quantity::GpuPower.at(1)).unwrap().0 as usize];
     assert_eq!(signal.device.as_deref(), Some("GPU-fa4e0000-0000-0000-0000-000000000001 NVIDIA Fake 100"));
 }
 
@@ -105,12 +97,13 @@ fn each_call_that_is_not_supported_costs_only_its_own_signals() {
         let healthy = "nvmlDeviceGetComputeRunningProcesses_v3 77 4096\n";
         let Some((fake, mut set)) = open(&format!("{healthy}{function} error 3\n")) else { return };
         let pass = Pass::of(&mut set);
-        for signal in set.signals().iter().filter(|signal| signal.name.starts_with("gpu.0.")) {
-            let name = signal.name.strip_prefix("gpu.0.").unwrap();
+        for metric in metrics(&set, 0) {
+            let whole = metric.to_string();
+            let name = whole.strip_prefix("gpu.0.").unwrap();
             if lost.contains(&name) {
-                assert_eq!(pass.reason(&signal.name), Some("not supported by this GPU"), "{function}: {name}");
+                assert_eq!(pass.reason(&whole), Some("not supported by this GPU"), "{function}: {name}");
             } else {
-                assert_eq!(pass.reason(&signal.name), None, "{function}: {name}");
+                assert_eq!(pass.reason(&whole), None, "{function}: {name}");
             }
         }
         fake.control(healthy);
@@ -139,8 +132,8 @@ fn a_lost_gpu_is_absent_alone_and_comes_back_with_its_counter_reset() {
     assert_eq!(Pass::of(&mut set).value("gpu.1.energy"), Some(900_000));
     fake.control("nvmlDeviceGetCount_v2 2\n1.* error 15\n");
     let lost = Pass::of(&mut set);
-    for signal in set.signals().iter().filter(|signal| signal.name.starts_with("gpu.1.")) {
-        assert_eq!(lost.reason(&signal.name), Some("the GPU is lost: it fell off the bus"), "{}", signal.name);
+    for metric in metrics(&set, 1) {
+        assert_eq!(lost.reason(&metric.to_string()), Some("the GPU is lost: it fell off the bus"), "{metric}");
     }
     assert!(lost.value("gpu.0.energy").is_some());
     let still = Pass::of(&mut set);

@@ -215,9 +215,9 @@ impl Publisher {
 fn signal(at: usize, info: &SignalInfo) -> Definition {
     Definition::Signal {
         id: SignalId(u32::try_from(at).unwrap_or(u32::MAX)),
-        unit: info.unit,
-        kind: info.kind,
-        name: info.name.clone(),
+        unit: info.unit(),
+        kind: info.kind(),
+        name: info.metric.to_string(),
         source: info.source.to_owned(),
         device: info.device.clone().unwrap_or_default(),
     }

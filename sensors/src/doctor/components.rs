@@ -4,6 +4,8 @@
 //! doctor always agrees with a recording. Limits, which no sensor reads, and energy counters, whose zones may be partly
 //! open, are checked as files. Nothing is changed.
 
+use gnntop_wire::{Metric, Quantity, Scope};
+
 use super::diagnosis::{Diagnosis, DiagnosisState};
 use super::energy;
 use crate::limits::ProcessLimits;
@@ -14,28 +16,21 @@ use crate::set::SensorSet;
 /// A component and its signals.
 struct Component {
     name: &'static str,
-    /// Prefixes of its signals' names.
-    prefixes: &'static [&'static str],
+    /// Whether a quantity is one of this component. A process's own share of a GPU is not: most processes use none. Nor
+    /// are facts that only the energy model uses.
+    has: fn(Quantity) -> bool,
     remedy: &'static str,
 }
 
 impl Component {
-    /// Whether the signal counts. A process's own share of a GPU does not: most processes use none. Nor do facts that
-    /// only the energy model uses.
-    fn has(&self, name: &str) -> bool {
-        let is_own_share = name.ends_with(".process.memory");
-        let is_fact = matches!(name, "machine.cpu.threads" | "machine.cpu.sockets" | "machine.memory.modules");
-        self.prefixes.iter().any(|prefix| name.starts_with(prefix)) && !is_own_share && !is_fact
-    }
-
     /// Counts its signals and quotes the reasons of the absent ones; `None` if this system has no such signals.
     fn diagnose(&self, set: &SensorSet) -> Option<Diagnosis> {
         let mut total = 0_usize;
-        let mut absent: Vec<(&str, &str)> = Vec::new();
-        for signal in set.signals().iter().filter(|signal| self.has(&signal.name)) {
+        let mut absent: Vec<(Metric, &str)> = Vec::new();
+        for signal in set.signals().iter().filter(|signal| (self.has)(signal.metric.quantity())) {
             total += 1;
-            if let Some(reason) = set.find(&signal.name).and_then(|index| set.absence(index)) {
-                absent.push((&signal.name, reason));
+            if let Some(reason) = set.find(signal.metric).and_then(|index| set.absence(index)) {
+                absent.push((signal.metric, reason));
             }
         }
         if total == 0 {
@@ -50,7 +45,7 @@ impl Component {
             _ => DiagnosisState::Missing,
         };
         let mut detail = format!("{} of {total} signals", total - absent.len());
-        if self.name == "NVIDIA GPU" {
+        if (self.has)(Quantity::GpuCount) {
             describe_gpus(set, &mut detail);
         }
         describe_absent(&absent, &mut detail);
@@ -62,45 +57,75 @@ impl Component {
 const COMPONENTS: [Component; 7] = [
     Component {
         name: "process",
-        prefixes: &[
-            "process.cpu_time",
-            "process.rss",
-            "process.faults.",
-            "process.threads",
-            "process.swap",
-            "process.main_thread.",
-        ],
+        has: |quantity| quantity.scope() == Scope::Process && !is_io(quantity),
         remedy: "give the PID of a running process of this user; if /proc hides processes, remount it without hidepid",
     },
     Component {
         name: "process input and output",
-        prefixes: &["process.io."],
+        has: is_io,
         remedy: "run as the user who owns the process, or as root",
     },
     Component {
         name: "machine CPU",
-        prefixes: &["machine.cpu."],
+        has: |quantity| {
+            let is_total =
+                matches!(quantity, Quantity::MachineCpuBusy | Quantity::MachineCpuIowait | Quantity::MachineCpuSteal);
+            is_total || quantity.scope() == Scope::Core
+        },
         remedy: "mount /proc in the container without masking /proc/stat; root can switch on offline cores under \
                  /sys/devices/system/cpu",
     },
     Component {
         name: "machine memory and load",
-        prefixes: &["machine.memory.", "machine.swap.", "machine.load."],
+        has: |quantity| {
+            matches!(
+                quantity,
+                Quantity::MachineMemoryTotal
+                    | Quantity::MachineMemoryAvailable
+                    | Quantity::MachineMemoryUsed
+                    | Quantity::MachineSwapTotal
+                    | Quantity::MachineSwapUsed
+                    | Quantity::MachineLoad1m
+                    | Quantity::MachineLoad5m
+                    | Quantity::MachineLoad15m
+            )
+        },
         remedy: "mount /proc in the container without masking it",
     },
     Component {
         name: "pressure",
-        prefixes: &["machine.pressure."],
+        has: |quantity| {
+            matches!(
+                quantity,
+                Quantity::PressureCpuSome
+                    | Quantity::PressureCpuFull
+                    | Quantity::PressureMemorySome
+                    | Quantity::PressureMemoryFull
+                    | Quantity::PressureIoSome
+                    | Quantity::PressureIoFull
+            )
+        },
         remedy: "boot Linux 4.20 or newer, built with CONFIG_PSI, with psi=1 on its command line",
     },
     Component {
         name: "disks and network",
-        prefixes: &["machine.disk.", "machine.network."],
+        has: |quantity| {
+            matches!(
+                quantity,
+                Quantity::MachineDiskReadBytes
+                    | Quantity::MachineDiskWriteBytes
+                    | Quantity::MachineNetworkReceivedBytes
+                    | Quantity::MachineNetworkSentBytes
+            )
+        },
         remedy: "mount /proc and /sys in the container without masking /proc/diskstats and /sys/block",
     },
     Component {
         name: "NVIDIA GPU",
-        prefixes: &["gpu."],
+        has: |quantity| {
+            let is_gpu = quantity.scope() == Scope::Gpu && quantity != Quantity::GpuProcessMemory;
+            is_gpu || quantity == Quantity::GpuCount
+        },
         remedy: if cfg!(target_feature = "crt-static") {
             "use the glibc build of gnntop"
         } else {
@@ -109,6 +134,17 @@ const COMPONENTS: [Component; 7] = [
         },
     },
 ];
+
+/// What a process reads and writes, which `/proc` shows only to its owner.
+fn is_io(quantity: Quantity) -> bool {
+    matches!(
+        quantity,
+        Quantity::ProcessIoRchar
+            | Quantity::ProcessIoWchar
+            | Quantity::ProcessIoReadBytes
+            | Quantity::ProcessIoWriteBytes
+    )
+}
 
 /// Diagnoses each component: what can be read, what cannot and why, and what would open it.
 pub fn diagnose(options: &SensorOptions) -> Vec<Diagnosis> {
@@ -135,7 +171,7 @@ fn describe_gpus(set: &SensorSet, detail: &mut String) {
 }
 
 /// Each reason once, with the first signal it applies to and the number of others.
-fn describe_absent(absent: &[(&str, &str)], detail: &mut String) {
+fn describe_absent(absent: &[(Metric, &str)], detail: &mut String) {
     let mut told: Vec<&str> = Vec::new();
     for (name, reason) in absent {
         if told.contains(reason) {

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use gnntop_wire::{Metric, Quantity};
+
 use super::diagnosis::{Diagnosis, DiagnosisState};
 use crate::options::SensorOptions;
 use crate::set::SensorSet;
@@ -25,14 +27,14 @@ pub(super) fn diagnose(options: &SensorOptions, set: &SensorSet) -> Vec<Diagnosi
 
 /// The source of each component's energy, with the reason if it is not a counter.
 fn diagnose_components(set: &SensorSet) -> Diagnosis {
-    let gpu = source(set, "gpu.").or_else(|reason| match measured(set, "gpu.", ".power") {
+    let gpu = source(set, Quantity::GpuEnergy).or_else(|reason| match measured(set, Quantity::GpuPower) {
         Some(_) => Ok("power added up over time".to_owned()),
         None => Err(reason),
     });
     let parts = [
         ("GPU", gpu, "unknown"),
-        ("CPU", source(set, "cpu."), "estimated from load, to within a factor of 2 to 3"),
-        ("memory", source(set, "dram."), "estimated from modules, to within a factor of 3"),
+        ("CPU", source(set, Quantity::CpuEnergy), "estimated from load, to within a factor of 2 to 3"),
+        ("memory", source(set, Quantity::DramEnergy), "estimated from modules, to within a factor of 3"),
     ];
     let measured = parts.iter().filter(|(_, source, _)| source.is_ok()).count();
     let state = match measured {
@@ -53,23 +55,23 @@ fn diagnose_components(set: &SensorSet) -> Diagnosis {
     Diagnosis { component: "energy", state, detail, remedy }
 }
 
-/// The counters of a component, or why there is none.
-fn source(set: &SensorSet, prefix: &str) -> Result<String, String> {
-    if let Some((count, source)) = measured(set, prefix, ".energy") {
+/// The counters of this energy, or why there is none.
+fn source(set: &SensorSet, energy: Quantity) -> Result<String, String> {
+    if let Some((count, source)) = measured(set, energy) {
         return Ok(format!("{source}, {count} counter{}", if count == 1 { "" } else { "s" }));
     }
-    let absent =
-        set.signals().iter().find(|signal| signal.name.starts_with(prefix) && signal.name.ends_with(".energy"));
-    let absent = absent.or_else(|| set.signals().iter().find(|signal| signal.name == "gpu.count" && prefix == "gpu."));
-    let reason = absent.and_then(|signal| set.absence(set.find(&signal.name)?));
+    let mut absent = set.signals().iter().map(|signal| signal.metric).filter(|metric| metric.quantity() == energy);
+    // Without a driver no GPU is known.
+    let no_gpu = (energy == Quantity::GpuEnergy).then_some(Quantity::GpuCount.into());
+    let reason = absent.next().or(no_gpu).and_then(|metric| set.absence(set.find(metric)?));
     Err(reason.unwrap_or("no counter on this machine").to_owned())
 }
 
-/// How many signals of a component have a value, and its source.
-fn measured(set: &SensorSet, prefix: &str, suffix: &str) -> Option<(usize, &'static str)> {
-    let is_one = |name: &str| name.starts_with(prefix) && name.ends_with(suffix);
-    let has_value = |name: &str| set.find(name).is_some_and(|index| set.absence(index).is_none());
-    let mut all = set.signals().iter().filter(|signal| is_one(&signal.name) && has_value(&signal.name));
+/// How many signals of a quantity have a value, and their source.
+fn measured(set: &SensorSet, quantity: Quantity) -> Option<(usize, &'static str)> {
+    let has_value = |metric: Metric| set.find(metric).is_some_and(|index| set.absence(index).is_none());
+    let signals = set.signals().iter().filter(|signal| signal.metric.quantity() == quantity);
+    let mut all = signals.filter(|signal| has_value(signal.metric));
     let source = all.next()?.source;
     Some((all.count() + 1, source))
 }

@@ -1,6 +1,6 @@
 //! The machine's CPU time: busy, waiting for disks, and stolen by the host, in total and by core.
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use super::hot_file::{FileTrouble, HotFile};
 use super::kernel::ns_per_tick;
@@ -11,6 +11,7 @@ use crate::sensor::{Registry, Sensor};
 use crate::signal::{SignalIndex, SignalInfo};
 use crate::sink::Sink;
 
+const SOURCE: &str = "/proc/stat";
 /// Cores numbered this or higher get no signals. Linux itself stops at 8,192.
 const CORE_LIMIT: usize = 8192;
 
@@ -36,7 +37,7 @@ struct CpuSignals {
 impl Cpu {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
         let mut stat = HotFile::new(options.proc_root.join("stat"));
-        let total = register(registry, "machine.cpu", None);
+        let total = CpuSignals::of_machine(registry);
         let mut cores = Vec::new();
         if options.per_core {
             for core in core_numbers(options, &mut stat) {
@@ -44,7 +45,7 @@ impl Cpu {
                 if cores.len() <= slot {
                     cores.resize(slot + 1, None);
                 }
-                cores[slot] = Some(register(registry, &format!("machine.cpu.{core}"), Some(core)));
+                cores[slot] = Some(CpuSignals::of_core(core, registry));
             }
         }
         Self { stat, ns_per_tick: ns_per_tick(), total, cores }
@@ -66,20 +67,22 @@ fn core_numbers(options: &SensorOptions, stat: &mut HotFile) -> Vec<u32> {
     numbers
 }
 
-fn register(registry: &mut Registry, prefix: &str, core: Option<u32>) -> CpuSignals {
-    let mut add = |quantity| {
-        registry.add(SignalInfo {
-            name: format!("{prefix}.{quantity}"),
-            unit: Unit::Nanoseconds,
-            kind: SignalKind::Counter,
-            source: "/proc/stat",
-            device: core.map(|core| format!("cpu {core}")),
-        })
-    };
-    CpuSignals { busy: add("busy"), iowait: add("iowait"), steal: add("steal"), seen: false }
-}
-
 impl CpuSignals {
+    fn of_machine(registry: &mut Registry) -> Self {
+        let mut add = |quantity| registry.plain(quantity, SOURCE);
+        let busy = add(Quantity::MachineCpuBusy);
+        Self { busy, iowait: add(Quantity::MachineCpuIowait), steal: add(Quantity::MachineCpuSteal), seen: false }
+    }
+
+    fn of_core(core: u32, registry: &mut Registry) -> Self {
+        let device = Some(format!("cpu {core}"));
+        let mut add = |quantity: Quantity| {
+            registry.add(SignalInfo { metric: quantity.at(core), source: SOURCE, device: device.clone() })
+        };
+        let busy = add(Quantity::CoreBusy);
+        Self { busy, iowait: add(Quantity::CoreIowait), steal: add(Quantity::CoreSteal), seen: false }
+    }
+
     fn all(&self) -> [SignalIndex; 3] {
         [self.busy, self.iowait, self.steal]
     }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use super::hot_file::{FileTrouble, HotFile};
 use super::parse::{decimal, lines, words};
@@ -32,12 +32,12 @@ pub(super) struct Disk {
 
 impl Disk {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
-        let mut counter = |name| registry.plain(name, Unit::Bytes, SignalKind::Counter, "/proc/diskstats");
+        let mut counter = |quantity| registry.plain(quantity, "/proc/diskstats");
         Self {
             diskstats: HotFile::new(options.proc_root.join("diskstats")),
             devices: devices(&options.sys_root.join("block")),
-            read_bytes: counter("machine.disk.read_bytes"),
-            write_bytes: counter("machine.disk.write_bytes"),
+            read_bytes: counter(Quantity::MachineDiskReadBytes),
+            write_bytes: counter(Quantity::MachineDiskWriteBytes),
         }
     }
 }

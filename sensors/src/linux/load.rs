@@ -1,6 +1,6 @@
 //! The load averages of the machine: tasks running or waiting for a disk, over 1, 5 and 15 minutes.
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use super::hot_file::{FileTrouble, HotFile};
 use super::parse::{thousandths, words};
@@ -19,10 +19,10 @@ pub(super) struct Load {
 
 impl Load {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
-        let mut gauge = |name| registry.plain(name, Unit::MilliPercent, SignalKind::Gauge, "/proc/loadavg");
+        let quantities = [Quantity::MachineLoad1m, Quantity::MachineLoad5m, Quantity::MachineLoad15m];
         Self {
             loadavg: HotFile::new(options.proc_root.join("loadavg")),
-            signals: [gauge("machine.load.1m"), gauge("machine.load.5m"), gauge("machine.load.15m")],
+            signals: quantities.map(|quantity| registry.plain(quantity, "/proc/loadavg")),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The machine's memory and swap.
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use super::hot_file::{FileTrouble, HotFile};
 use super::parse::keyed;
@@ -25,14 +25,14 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
-        let mut gauge = |name| registry.plain(name, Unit::Bytes, SignalKind::Gauge, "/proc/meminfo");
+        let mut gauge = |quantity| registry.plain(quantity, "/proc/meminfo");
         Self {
             meminfo: HotFile::new(options.proc_root.join("meminfo")),
-            total: gauge("machine.memory.total"),
-            available: gauge("machine.memory.available"),
-            used: gauge("machine.memory.used"),
-            swap_total: gauge("machine.swap.total"),
-            swap_used: gauge("machine.swap.used"),
+            total: gauge(Quantity::MachineMemoryTotal),
+            available: gauge(Quantity::MachineMemoryAvailable),
+            used: gauge(Quantity::MachineMemoryUsed),
+            swap_total: gauge(Quantity::MachineSwapTotal),
+            swap_used: gauge(Quantity::MachineSwapUsed),
         }
     }
 }

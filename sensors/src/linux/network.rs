@@ -4,7 +4,7 @@
 //! loopback is left out; if some interface is hardware, so are those that are not, since bridges and tunnels carry the
 //! same bytes again.
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use super::hot_file::{FileTrouble, HotFile};
 use super::parse::{decimal, lines, words};
@@ -29,15 +29,15 @@ pub(super) struct Network {
 
 impl Network {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
-        let mut counter = |name| registry.plain(name, Unit::Bytes, SignalKind::Counter, "/proc/PID/net/dev");
+        let mut counter = |quantity| registry.plain(quantity, "/proc/PID/net/dev");
         let class = std::fs::read_dir(options.sys_root.join("class/net")).into_iter().flatten().flatten();
         let hardware = class.filter(|entry| entry.path().join("device").exists());
         let names = hardware.map(|entry| entry.file_name().into_encoded_bytes().into_boxed_slice());
         Self {
             dev: HotFile::new(options.proc_root.join(options.pid.to_string()).join("net/dev")),
             hardware: names.take(MOST_INTERFACES).collect(),
-            received_bytes: counter("machine.network.received_bytes"),
-            sent_bytes: counter("machine.network.sent_bytes"),
+            received_bytes: counter(Quantity::MachineNetworkReceivedBytes),
+            sent_bytes: counter(Quantity::MachineNetworkSentBytes),
         }
     }
 }

@@ -19,7 +19,7 @@ const ATTRIBUTE_BYTES: usize = 64;
 #[derive(Debug)]
 pub(super) struct PerfCounter {
     /// The package, from 0.
-    pub(super) package: usize,
+    pub(super) package: u32,
     /// Whether it is the package's memory.
     pub(super) is_memory: bool,
     file: File,
@@ -42,7 +42,7 @@ impl PerfCounter {
         let mut all = Vec::new();
         for (event, is_memory) in [("energy-pkg", false), ("energy-ram", true)] {
             let Some(event) = Event::read(&pmu, event) else { continue };
-            for (package, cpu) in cpus.iter().enumerate() {
+            for (package, cpu) in (0..).zip(&cpus) {
                 let Ok(file) = event.open(*cpu) else { continue };
                 all.push(Self { package, is_memory, file, joules_per_count: event.joules_per_count });
             }

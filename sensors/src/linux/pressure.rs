@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use super::hot_file::{FileError, FileTrouble, HotFile};
 use super::parse::pressure_total;
@@ -34,18 +34,19 @@ struct Resource {
 impl Pressure {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
         let folder = options.proc_root.join("pressure");
-        let mut resource = |name, source| Resource {
+        let mut resource = |name, source, quantities: [Quantity; 2]| Resource {
             file: HotFile::new(folder.join(name)),
-            signals: LABELS.map(|label| {
-                let signal = format!("machine.pressure.{name}.{label}");
-                registry.plain(&signal, Unit::Nanoseconds, SignalKind::Counter, source)
-            }),
+            signals: quantities.map(|quantity| registry.plain(quantity, source)),
         };
         Self {
             resources: [
-                resource("cpu", "/proc/pressure/cpu"),
-                resource("memory", "/proc/pressure/memory"),
-                resource("io", "/proc/pressure/io"),
+                resource("cpu", "/proc/pressure/cpu", [Quantity::PressureCpuSome, Quantity::PressureCpuFull]),
+                resource(
+                    "memory",
+                    "/proc/pressure/memory",
+                    [Quantity::PressureMemorySome, Quantity::PressureMemoryFull],
+                ),
+                resource("io", "/proc/pressure/io", [Quantity::PressureIoSome, Quantity::PressureIoFull]),
             ],
         }
     }

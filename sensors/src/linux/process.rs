@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use super::descendants::Descendants;
 use super::hot_file::{FileError, FileTrouble, HotFile};
@@ -49,14 +49,14 @@ pub(super) struct Process {
 impl Process {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
         let folder = options.proc_root.join(options.pid.to_string());
-        let mut stat = |name, unit, kind| registry.plain(name, unit, kind, "/proc/PID/stat");
-        let cpu_time = stat("process.cpu_time", Unit::Nanoseconds, SignalKind::Counter);
-        let cpu_time_user = stat("process.cpu_time.user", Unit::Nanoseconds, SignalKind::Counter);
-        let cpu_time_system = stat("process.cpu_time.system", Unit::Nanoseconds, SignalKind::Counter);
-        let rss = stat("process.rss", Unit::Bytes, SignalKind::Gauge);
-        let minor_faults = stat("process.faults.minor", Unit::Count, SignalKind::Counter);
-        let major_faults = stat("process.faults.major", Unit::Count, SignalKind::Counter);
-        let threads = stat("process.threads", Unit::Count, SignalKind::Gauge);
+        let mut stat = |quantity| registry.plain(quantity, "/proc/PID/stat");
+        let cpu_time = stat(Quantity::ProcessCpuTime);
+        let cpu_time_user = stat(Quantity::ProcessCpuTimeUser);
+        let cpu_time_system = stat(Quantity::ProcessCpuTimeSystem);
+        let rss = stat(Quantity::ProcessRss);
+        let minor_faults = stat(Quantity::ProcessFaultsMinor);
+        let major_faults = stat(Quantity::ProcessFaultsMajor);
+        let threads = stat(Quantity::ProcessThreads);
         Self {
             pid: options.pid,
             stat: HotFile::new(folder.join("stat")),
@@ -129,18 +129,23 @@ impl Process {
 }
 
 fn register_status(registry: &mut Registry) -> [SignalIndex; 4] {
-    let mut status = |name, unit, kind| registry.plain(name, unit, kind, "/proc/PID/status");
+    let mut status = |quantity| registry.plain(quantity, "/proc/PID/status");
     [
-        status("process.rss.peak", Unit::Bytes, SignalKind::Gauge),
-        status("process.swap", Unit::Bytes, SignalKind::Gauge),
-        status("process.main_thread.voluntary_switches", Unit::Count, SignalKind::Counter),
-        status("process.main_thread.involuntary_switches", Unit::Count, SignalKind::Counter),
+        status(Quantity::ProcessRssPeak),
+        status(Quantity::ProcessSwap),
+        status(Quantity::MainThreadVoluntarySwitches),
+        status(Quantity::MainThreadInvoluntarySwitches),
     ]
 }
 
 fn register_io(registry: &mut Registry) -> [SignalIndex; 4] {
-    let mut io = |name| registry.plain(name, Unit::Bytes, SignalKind::Counter, "/proc/PID/io");
-    [io("process.io.rchar"), io("process.io.wchar"), io("process.io.read_bytes"), io("process.io.write_bytes")]
+    let mut io = |quantity| registry.plain(quantity, "/proc/PID/io");
+    [
+        io(Quantity::ProcessIoRchar),
+        io(Quantity::ProcessIoWchar),
+        io(Quantity::ProcessIoReadBytes),
+        io(Quantity::ProcessIoWriteBytes),
+    ]
 }
 
 impl Sensor for Process {

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::{Metric, Quantity};
 
 use super::hot_file::{FileError, FileTrouble, HotFile};
 use super::parse::decimal;
@@ -19,6 +19,7 @@ use crate::sensor::{Registry, Sensor};
 use crate::signal::{SignalIndex, SignalInfo};
 use crate::sink::Sink;
 
+const POWERCAP: &str = "RAPL powercap";
 /// The largest number of zones read.
 const MOST_ZONES: usize = 64;
 
@@ -70,7 +71,7 @@ impl Rapl {
         } else {
             zones.extend(through_perf.into_iter().map(|counter| Zone::of_perf(counter, registry)));
         }
-        let missing = zones.is_empty().then(|| register(registry, "cpu.0.energy".to_owned(), "RAPL powercap", None));
+        let missing = zones.is_empty().then(|| registry.plain(Quantity::CpuEnergy, POWERCAP));
         Self { zones, missing }
     }
 
@@ -90,20 +91,14 @@ impl Rapl {
     }
 }
 
-fn register(registry: &mut Registry, name: String, source: &'static str, device: Option<String>) -> SignalIndex {
-    let kind = if name.ends_with(".range") { SignalKind::Gauge } else { SignalKind::Counter };
-    registry.add(SignalInfo { name, unit: Unit::Microjoules, kind, source, device })
-}
-
 impl Zone {
     fn of_powercap(found: Found, registry: &mut Registry) -> Self {
-        let (name, source) = (found.name, "RAPL powercap");
         let folder = found.energy_uj.parent().unwrap_or(Path::new("/"));
         let range_uj = std::fs::read(folder.join("max_energy_range_uj")).ok();
         let range_uj = range_uj.and_then(|text| decimal(text.trim_ascii())).filter(|range| *range > 0);
         Self {
-            signal: register(registry, format!("{name}.energy"), source, Some(found.device)),
-            range: Some((register(registry, format!("{name}.energy.range"), source, None), range_uj)),
+            signal: registry.add(SignalInfo { metric: found.energy, source: POWERCAP, device: Some(found.device) }),
+            range: Some((registry.add(SignalInfo { metric: found.range, source: POWERCAP, device: None }), range_uj)),
             counter: Reader::Powercap(HotFile::new(found.energy_uj)),
             last_uj: None,
             mirrors: Mirrors::No,
@@ -111,14 +106,10 @@ impl Zone {
     }
 
     fn of_perf(counter: PerfCounter, registry: &mut Registry) -> Self {
-        let name = format!("{}.{}", if counter.is_memory { "dram" } else { "cpu" }, counter.package);
+        let quantity = if counter.is_memory { Quantity::DramEnergy } else { Quantity::CpuEnergy };
+        let (metric, device) = (quantity.at(counter.package), Some(format!("package {}", counter.package)));
         Self {
-            signal: register(
-                registry,
-                format!("{name}.energy"),
-                "RAPL perf",
-                Some(format!("package {}", counter.package)),
-            ),
+            signal: registry.add(SignalInfo { metric, source: "RAPL perf", device }),
             range: None,
             counter: Reader::Perf(counter),
             last_uj: None,
@@ -156,8 +147,10 @@ impl Zone {
 /// A zone with its own energy counter.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
-    /// `cpu.N` for a package and `dram.N` for its memory.
-    name: String,
+    /// Energy of a package or of its memory.
+    energy: Metric,
+    /// The largest value of that counter.
+    range: Metric,
     /// The zone's name, such as `intel-rapl:0 package-0`.
     device: String,
     energy_uj: PathBuf,
@@ -177,13 +170,14 @@ fn zone(powercap: &Path, folder: &str) -> Option<Found> {
     let package: u32 = numbers.next()?.parse().ok()?;
     let is_part = numbers.next().is_some();
     let label = std::fs::read_to_string(powercap.join(folder).join("name")).unwrap_or_default();
-    let name = match label.trim() {
-        "dram" if is_part => format!("dram.{package}"),
-        label if !is_part && label.starts_with("package") => format!("cpu.{package}"),
+    let (energy, range) = match label.trim() {
+        "dram" if is_part => (Quantity::DramEnergy, Quantity::DramEnergyRange),
+        label if !is_part && label.starts_with("package") => (Quantity::CpuEnergy, Quantity::CpuEnergyRange),
         _ => return None,
     };
+    let (energy, range) = (energy.at(package), range.at(package));
     let energy_uj = powercap.join(folder).join("energy_uj");
-    energy_uj.exists().then(|| Found { name, device: format!("{folder} {}", label.trim()), energy_uj })
+    energy_uj.exists().then(|| Found { energy, range, device: format!("{folder} {}", label.trim()), energy_uj })
 }
 
 impl Sensor for Rapl {
@@ -249,8 +243,8 @@ mod tests {
             std::fs::write(root.path().join(folder).join("name"), name).unwrap();
             std::fs::write(root.path().join(folder).join("energy_uj"), "12\n").unwrap();
         }
-        let found: Vec<String> = zones(root.path()).into_iter().map(|zone| zone.name).collect();
-        assert_eq!(found, ["cpu.0", "dram.0", "cpu.1"]);
+        let found: Vec<Metric> = zones(root.path()).into_iter().map(|zone| zone.energy).collect();
+        assert_eq!(found, [Quantity::CpuEnergy.at(0), Quantity::DramEnergy.at(0), Quantity::CpuEnergy.at(1)]);
         std::fs::remove_file(root.path().join("intel-rapl:0/energy_uj")).unwrap();
         assert_eq!(zones(root.path()).len(), 2);
         assert!(zones(&root.path().join("none")).is_empty());

@@ -1,7 +1,7 @@
 //! How long the process's main thread was ready to run and had no CPU: contention, measured. Part of [`super::process`], which knows
 //! whether the PID still means the same process.
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use super::hot_file::{FileTrouble, HotFile};
 use super::parse::{decimal, words};
@@ -20,10 +20,9 @@ pub(super) struct RunQueue {
 
 impl RunQueue {
     pub(super) fn new(options: &SensorOptions, registry: &mut Registry) -> Self {
-        let name = "process.main_thread.cpu_wait";
         Self {
             schedstat: HotFile::new(options.proc_root.join(options.pid.to_string()).join("schedstat")),
-            wait: registry.plain(name, Unit::Nanoseconds, SignalKind::Counter, "/proc/PID/schedstat"),
+            wait: registry.plain(Quantity::MainThreadCpuWait, "/proc/PID/schedstat"),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 
 use super::cgroup;
 use crate::clock::monotonic_ns;
@@ -28,27 +28,21 @@ impl Shape {
         let processors = Processors::parse(&std::fs::read(options.proc_root.join("cpuinfo")).unwrap_or_default());
         let limits = cgroup::limits(options);
         let mut constants = Vec::new();
-        let mut add = |name: &str, unit, source, device: Option<String>, value: Option<i64>| {
-            let signal = SignalInfo { name: name.to_owned(), unit, kind: SignalKind::Gauge, source, device };
+        let mut add = |quantity: Quantity, source, device: Option<String>, value: Option<i64>| {
+            let signal = SignalInfo { metric: quantity.into(), source, device };
             constants.extend(value.map(|value| (registry.add(signal), value)));
         };
         let counted = |count: i64| Some(count).filter(|count| *count > 0);
         let cpuinfo = "/proc/cpuinfo";
-        add("machine.cpu.threads", Unit::Count, cpuinfo, processors.model, counted(processors.threads));
-        add("machine.cpu.sockets", Unit::Count, cpuinfo, None, counted(processors.packages.len() as i64));
-        let edac = "/sys/devices/system/edac/mc";
-        add(
-            "machine.memory.modules",
-            Unit::Count,
-            edac,
-            None,
-            modules(&options.sys_root.join("devices/system/edac/mc")),
-        );
-        add("allotted.cpu.threads", Unit::Count, "/proc/PID/status", None, limits.allowed_cpus.map(i64::from));
+        add(Quantity::MachineCpuThreads, cpuinfo, processors.model, counted(processors.threads));
+        add(Quantity::MachineCpuSockets, cpuinfo, None, counted(processors.packages.len() as i64));
+        let modules = modules(&options.sys_root.join("devices/system/edac/mc"));
+        add(Quantity::MachineMemoryModules, "/sys/devices/system/edac/mc", None, modules);
+        add(Quantity::AllottedCpuThreads, "/proc/PID/status", None, limits.allowed_cpus.map(i64::from));
         // A thousandth of a core is 100 thousandths of a percent of one.
         let quota = limits.cpu_millicores.map(|millicores| millicores.saturating_mul(100));
-        add("allotted.cpu.quota", Unit::MilliPercent, "cgroup cpu.max", None, quota);
-        add("allotted.memory", Unit::Bytes, "cgroup memory.max", None, limits.memory_bytes);
+        add(Quantity::AllottedCpuQuota, "cgroup cpu.max", None, quota);
+        add(Quantity::AllottedMemory, "cgroup memory.max", None, limits.memory_bytes);
         Self { constants }
     }
 }

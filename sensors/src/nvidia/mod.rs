@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 use nvml_wrapper::error::NvmlError;
 
 use self::driver::{Driver, Words};
@@ -65,7 +65,7 @@ struct Call {
 
 /// Opens the sensor and returns the GPUs. Without a driver its only signal is `gpu.count`, absent.
 pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> (Nvidia, Vec<GpuInfo>) {
-    let count = registry.plain("gpu.count", Unit::Count, SignalKind::Gauge, "NVML nvmlDeviceGetCount_v2");
+    let count = registry.plain(Quantity::GpuCount, "NVML nvmlDeviceGetCount_v2");
     let driver = if options.gpu {
         Driver::load(options.nvml_library.as_deref())
     } else {
@@ -255,14 +255,9 @@ impl Gpu {
 
 impl Call {
     fn register(spec: &'static QuerySpec, index: u32, device: Option<&str>, registry: &mut Registry) -> Self {
-        let register = |quantity: &query::Quantity| {
-            registry.add(SignalInfo {
-                name: format!("gpu.{index}.{}", quantity.name),
-                unit: quantity.unit,
-                kind: quantity.kind,
-                source: spec.source,
-                device: device.map(str::to_owned),
-            })
+        let register = |quantity: &Quantity| {
+            let metric = quantity.at(index);
+            registry.add(SignalInfo { metric, source: spec.source, device: device.map(str::to_owned) })
         };
         Self { spec, signals: spec.quantities.iter().map(register).collect(), due_at_ns: 0 }
     }

@@ -1,6 +1,6 @@
 //! The queries of each NVIDIA GPU: their signals, how often they are made, and the units of the answers.
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::Quantity;
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::{Clock, PcieUtilCounter, TemperatureSensor};
 use nvml_wrapper::enums::device::{SampleValue, UsedGpuMemory};
@@ -47,73 +47,40 @@ pub(super) struct QuerySpec {
     pub(super) quantities: &'static [Quantity],
 }
 
-/// A signal of a query.
-#[derive(Debug)]
-pub(super) struct Quantity {
-    /// What follows `gpu.N.` in the signal's name.
-    pub(super) name: &'static str,
-    pub(super) unit: Unit,
-    pub(super) kind: SignalKind,
-}
-
-const fn gauge(name: &'static str, unit: Unit) -> Quantity {
-    Quantity { name, unit, kind: SignalKind::Gauge }
-}
-
 const fn spec(query: Query, rate: Rate, source: &'static str, quantities: &'static [Quantity]) -> QuerySpec {
     QuerySpec { query, rate, source, quantities }
 }
 
 /// Every query, in the order in which a pass makes them: energy and power first, so that their stamps are close.
 pub(super) static QUERIES: [QuerySpec; 13] = [
-    spec(
-        Query::Energy,
-        Rate::Pass,
-        "NVML nvmlDeviceGetTotalEnergyConsumption",
-        &[Quantity { name: "energy", unit: Unit::Millijoules, kind: SignalKind::Counter }],
-    ),
-    spec(
-        Query::PowerInstant,
-        Rate::Pass,
-        "NVML nvmlDeviceGetFieldValues(186)",
-        &[gauge("power.instant", Unit::Milliwatts)],
-    ),
-    spec(Query::Power, Rate::Pass, "NVML nvmlDeviceGetPowerUsage", &[gauge("power", Unit::Milliwatts)]),
+    spec(Query::Energy, Rate::Pass, "NVML nvmlDeviceGetTotalEnergyConsumption", &[Quantity::GpuEnergy]),
+    spec(Query::PowerInstant, Rate::Pass, "NVML nvmlDeviceGetFieldValues(186)", &[Quantity::GpuPowerInstant]),
+    spec(Query::Power, Rate::Pass, "NVML nvmlDeviceGetPowerUsage", &[Quantity::GpuPower]),
     spec(
         Query::Utilization,
         Rate::Pass,
         "NVML nvmlDeviceGetUtilizationRates",
-        &[gauge("util", Unit::MilliPercent), gauge("memory_util", Unit::MilliPercent)],
+        &[Quantity::GpuUtil, Quantity::GpuMemoryUtil],
     ),
     spec(
         Query::Memory,
         Rate::Pass,
         "NVML nvmlDeviceGetMemoryInfo_v2",
-        &[gauge("memory.total", Unit::Bytes), gauge("memory.used", Unit::Bytes)],
+        &[Quantity::GpuMemoryTotal, Quantity::GpuMemoryUsed],
     ),
-    spec(Query::ClockSm, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[gauge("clock.sm", Unit::Megahertz)]),
-    spec(Query::ClockMemory, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[gauge("clock.memory", Unit::Megahertz)]),
-    spec(Query::Temperature, Rate::Pass, "NVML nvmlDeviceGetTemperature", &[gauge("temperature", Unit::MilliCelsius)]),
-    spec(
-        Query::Throttle,
-        Rate::Pass,
-        "NVML nvmlDeviceGetCurrentClocksThrottleReasons",
-        &[gauge("throttle", Unit::Bits)],
-    ),
-    spec(
-        Query::PowerLimit,
-        Rate::Slow,
-        "NVML nvmlDeviceGetEnforcedPowerLimit",
-        &[gauge("power.limit", Unit::Milliwatts)],
-    ),
+    spec(Query::ClockSm, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[Quantity::GpuClockSm]),
+    spec(Query::ClockMemory, Rate::Pass, "NVML nvmlDeviceGetClockInfo", &[Quantity::GpuClockMemory]),
+    spec(Query::Temperature, Rate::Pass, "NVML nvmlDeviceGetTemperature", &[Quantity::GpuTemperature]),
+    spec(Query::Throttle, Rate::Pass, "NVML nvmlDeviceGetCurrentClocksThrottleReasons", &[Quantity::GpuThrottle]),
+    spec(Query::PowerLimit, Rate::Slow, "NVML nvmlDeviceGetEnforcedPowerLimit", &[Quantity::GpuPowerLimit]),
     spec(
         Query::Processes,
         Rate::Slow,
         "NVML nvmlDeviceGetComputeRunningProcesses_v3",
-        &[gauge("processes", Unit::Count), gauge("process.memory", Unit::Bytes)],
+        &[Quantity::GpuProcesses, Quantity::GpuProcessMemory],
     ),
-    spec(Query::PcieTx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[gauge("pcie.tx", Unit::BytesPerSecond)]),
-    spec(Query::PcieRx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[gauge("pcie.rx", Unit::BytesPerSecond)]),
+    spec(Query::PcieTx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[Quantity::GpuPcieTx]),
+    spec(Query::PcieRx, Rate::Blocking, "NVML nvmlDeviceGetPcieThroughput", &[Quantity::GpuPcieRx]),
 ];
 
 /// Values in the order of the spec's quantities, in their units. `None`: the call worked, but did not return this one.

@@ -152,7 +152,7 @@ impl Pass {
     pub fn of(set: &mut SensorSet) -> Self {
         let mut readings = Vec::new();
         set.read(&mut |reading| readings.push(reading));
-        let name = |reading: &Reading| set.signals()[reading.signal().0 as usize].name.clone();
+        let name = |reading: &Reading| set.signals()[reading.signal().0 as usize].metric.to_string();
         Self { readings: readings.into_iter().map(|reading| (name(&reading), reading)).collect() }
     }
 
