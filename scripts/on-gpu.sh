@@ -34,8 +34,9 @@ pack() {
     mkdir -p "$1/wheels"
     local target=$1 cora=${2:-}
     (cd "$here/.." && cargo build --release --features nccl &&
-        cargo test --release --no-run -p gnntop-workloads --features nccl --test cuda --test nccl &&
-        cargo bench --no-run -p gnntop-workloads --features nccl --bench device)
+        cd workloads &&
+        cargo test --release --no-run --features nccl --test cuda --test nccl &&
+        cargo bench --no-run --features nccl --bench device)
     cp "${CARGO_TARGET_DIR:-$here/../target/cuda}/release/gnntop" "$target/gnntop"
     cp "$(built cuda)" "$target/cuda-test"
     cp "$(built nccl)" "$target/nccl-test"

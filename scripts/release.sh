@@ -11,7 +11,8 @@ version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Carg
 [ "$tag" = "v$version" ] || { echo "the tag is $tag and the version $version: run scripts/version.sh ${tag#v}" >&2; exit 1; }
 grep --quiet "^## \[$version\] - [0-9]" CHANGELOG.md || { echo "CHANGELOG.md has no dated $version" >&2; exit 1; }
 
-cargo package --workspace --locked --no-verify
+./check.sh package
+workloads/check.sh package
 out=target/packages
 static=target/packages-static
 TARGET=x86_64-unknown-linux-musl scripts/package.sh --test "$static"

@@ -9,9 +9,10 @@ new=${1:?give a version, such as 0.2.0}
 old=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 dotted=${old//./\\.}
 
-sed -i "/^\[workspace.package\]/,/^\[/s/^version = \"$dotted\"/version = \"$new\"/; /^gnntop-.*path = /s/version = \"$dotted\"/version = \"$new\"/" Cargo.toml
+sed -i "/^\[workspace.package\]/,/^\[/s/^version = \"$dotted\"/version = \"$new\"/; /^gnntop-.*path = /s/version = \"$dotted\"/version = \"$new\"/" Cargo.toml workloads/Cargo.toml
 sed -i "s/^__version__ = \"$dotted\"/__version__ = \"$new\"/" python/gnntop/__init__.py
 cargo update --workspace --offline --quiet
+cargo update --workspace --offline --quiet --manifest-path workloads/Cargo.toml
 # The unreleased section becomes this version.
 sed -i "s/^## \[[^]]*\] - unreleased$/## [$new] - $(date --utc +%F)/; s/^## \[Unreleased\]$/## [$new] - $(date --utc +%F)/" CHANGELOG.md
 

@@ -8,14 +8,21 @@ use std::path::{Path, PathBuf};
 
 use imports::{Circle, arrows, between_rooms, circles};
 
-/// The folder of every member that is built for users, with its name.
+/// The folder of every member of both workspaces, with its name.
 fn members() -> Vec<(String, PathBuf)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
-    let listed = manifest["workspace"]["members"].as_array().unwrap().iter();
-    let mut all: Vec<_> =
-        listed.map(|name| name.as_str().unwrap()).map(|name| (name.into(), root.join(name))).collect();
-    all.push(("gnntop".to_owned(), root.to_owned()));
+    let (mut all, trainings) = (members_of(root), members_of(&root.join("workloads")));
+    assert!(trainings.iter().any(|(name, _)| name == "workloads"), "{trainings:?}");
+    all.extend(trainings);
+    all
+}
+
+/// The members of the workspace in this folder, which is a member itself.
+fn members_of(dir: &Path) -> Vec<(String, PathBuf)> {
+    let manifest: toml::Table = fs::read_to_string(dir.join("Cargo.toml")).unwrap().parse().unwrap();
+    let listed = manifest["workspace"]["members"].as_array().unwrap().iter().map(|name| name.as_str().unwrap());
+    let mut all: Vec<_> = listed.map(|name| (name.to_owned(), dir.join(name))).collect();
+    all.push((dir.file_name().unwrap().to_string_lossy().into_owned(), dir.to_owned()));
     all
 }
 

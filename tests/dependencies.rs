@@ -2,6 +2,7 @@
 //! same list (deny.toml), of the crates that are built here, without a tool to install. Known vulnerabilities are not looked
 //! for: that takes a database from the network, and `./check.sh deny` has it where cargo-deny is installed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -11,17 +12,53 @@ use spdx::{Expression, Licensee, ParseMode};
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Every crate that is built on this machine.
+/// The program's workspace, and the one of its trainings.
+const WORKSPACES: [&str; 2] = ["Cargo", "workloads/Cargo"];
+
+/// Every crate that is built on this machine, from either workspace.
 fn packages() -> Vec<Value> {
     let version = Command::new("rustc").arg("-vV").output().unwrap();
     let version = String::from_utf8(version.stdout).unwrap();
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--locked", "--offline", "--format-version", "1", "--filter-platform", host]);
-    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    metadata["packages"].as_array().unwrap().clone()
+    let of = |workspace: &str| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["metadata", "--locked", "--format-version", "1", "--filter-platform", host]);
+        cargo.arg("--manifest-path").arg(format!("{workspace}.toml")).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let output = cargo.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+        metadata["packages"].as_array().unwrap().clone()
+    };
+    WORKSPACES.into_iter().flat_map(of).collect()
+}
+
+/// What is compiled once for both workspaces, and tested as what is released: the same versions.
+#[test]
+fn the_trainings_are_built_with_the_programs_dependencies() {
+    let versions = |workspace: &str| -> BTreeSet<(String, String)> {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("{workspace}.lock"))).unwrap();
+        let lock: toml::Table = toml::from_str(&text).unwrap();
+        let text = |package: &toml::Value, key: &str| package[key].as_str().unwrap().to_owned();
+        lock["package"].as_array().unwrap().iter().map(|one| (text(one, "name"), text(one, "version"))).collect()
+    };
+    let [program, trainings] = WORKSPACES.map(versions);
+    let other: Vec<_> = trainings.difference(&program).collect();
+    assert!(other.is_empty(), "only in workloads/Cargo.lock: {other:?}; copy Cargo.lock there and run cargo once");
+}
+
+/// Likewise how it is compiled.
+#[test]
+fn the_trainings_are_built_with_the_programs_profiles() {
+    let [program, mut trainings] = WORKSPACES.map(|workspace| {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("{workspace}.toml"))).unwrap();
+        toml::from_str::<toml::Table>(&text).unwrap()
+    });
+    // Cargo complains of a package that is not in the workspace.
+    let own = &program["profile"]["dev"]["package"]["gnntop"];
+    trainings["profile"]["dev"]["package"].as_table_mut().unwrap().insert("gnntop".to_owned(), own.clone());
+    assert_eq!(program["profile"], trainings["profile"]);
+    assert_eq!(program["workspace"]["lints"], trainings["workspace"]["lints"]);
+    assert_eq!(program["workspace"]["package"], trainings["workspace"]["package"]);
 }
 
 #[test]

@@ -8,7 +8,22 @@ use std::process::Command;
 /// Every crate that `member` is built from, itself included.
 fn crates_in(member: &str, more: &[&str]) -> BTreeSet<String> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["tree", "--package", member, "--edges", "normal", "--prefix", "none", "--format", "{p}"]).args(more);
+    let manifest = if member == "gnntop-workloads" { "workloads/Cargo.toml" } else { "Cargo.toml" };
+    command
+        .args([
+            "tree",
+            "--manifest-path",
+            manifest,
+            "--package",
+            member,
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+        ])
+        .args(more);
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();

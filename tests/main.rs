@@ -20,8 +20,6 @@ mod export;
 mod export_parquet;
 mod faults;
 mod gates;
-#[cfg(feature = "workloads")]
-mod hangs;
 mod import;
 mod interaction;
 mod layering;

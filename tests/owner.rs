@@ -84,22 +84,6 @@ fn what_is_ignored_stays_ignored() {
 }
 
 #[test]
-#[cfg(feature = "workloads")]
-fn a_training_under_nohup_goes_on_too() {
-    let sessions = Sessions::new();
-    let mut command = sessions.gnntop(["train", "pna", "--steps", "1000000"]);
-    let child = spawn(ignored_hangup(&mut command));
-    let steps = || sessions.run(["report", "--json"]).out;
-    let total = || serde_json::from_str::<serde_json::Value>(&steps()).ok()?["steps"]["total"].as_u64();
-    wait_until(|| total().is_some_and(|total| total > 0));
-    signal(&child, "HUP");
-    let before = total();
-    wait_until(|| total() > before);
-    signal(&child, "INT");
-    assert_eq!(Ran::of(&child.wait_with_output().unwrap()).code, Some(130));
-}
-
-#[test]
 fn stop_ends_what_goes_on_without_a_view() {
     let sessions = Sessions::new();
     sessions.run(["stop"]).refused("`gnntop run` has no running program");
