@@ -16,8 +16,8 @@ use gnntop_analysis::energy::Assumptions;
 use gnntop_analysis::findings;
 use gnntop_analysis::source::{State, Status};
 use gnntop_wire::{
-    BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Sample, SignalId, SignalKind, Span, Step, StepId,
-    StreamReader, TrackId, TrackRole, Unit, put_definitions, put_segment,
+    BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Quantity, Sample, SignalId, Span, Step, StepId,
+    StreamReader, TrackId, TrackRole, put_definitions, put_segment,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -147,9 +147,7 @@ fn fill(app: &mut App, steps: u64) {
 fn signal(id: u32) -> Definition {
     Definition::Signal {
         id: SignalId(id),
-        unit: Unit::Nanoseconds,
-        kind: SignalKind::Counter,
-        name: format!("machine.cpu.{id}.busy"),
+        metric: Quantity::CoreBusy.at(id).into(),
         source: "bench".to_owned(),
         device: String::new(),
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod imports;
+mod quantities;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -75,7 +75,7 @@ fn a_table_becomes_the_recording_it_describes() {
     assert_eq!([slot("data wait"), slot("forward")].map(|slot| row(1).phase_ns(slot) / 1_000_000), [5, 15]);
     assert_eq!((row(0).batch().edges, row(2).batch().edges, row(1).loss()), (Some(7000), None, None));
     assert!(row(2).loss().unwrap().is_nan());
-    let util = store.signals().find("gpu.0.util").unwrap();
+    let util = store.signals().find(gnntop_wire::Quantity::GpuUtil).unwrap();
     assert_eq!(util.series.points().map(|point| point.value().unwrap()).collect::<Vec<_>>(), [50_000, 70_000]);
     assert_eq!(store.session().info().unwrap().name, "run");
 }

@@ -75,7 +75,7 @@ const MEMBERS: &[&str] = &[
     "wire/src",
     "history/src",
     "sensors/src",
-    "sessions/src",
+    "retention/src",
     "probe/src",
     "python/src",
     "workloads/src",

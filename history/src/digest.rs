@@ -179,8 +179,8 @@ impl Digest {
                 self.tracks.define(*id, *role, is_of_stacks);
                 Defined::Track(id.0)
             }
-            Definition::Signal { id, kind, .. } => {
-                self.last.define(*id, *kind == SignalKind::Counter);
+            Definition::Signal { id, metric, .. } => {
+                self.last.define(*id, metric.kind() == SignalKind::Counter);
                 Defined::Signal(id.0)
             }
             Definition::Fact { key, .. } => Defined::Fact(key.clone()),

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Once;
 
+use crate::live_lock;
 use crate::names::{self, HeldNames};
 use crate::publisher::{self, HeldLatest};
 use crate::switch;
@@ -35,8 +36,6 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     switch::forget_sessions();
-    // SAFETY: this process was forked a moment ago. None of the threads that own a session's output came with it, and the
-    // `Session`s that did are forgotten instead of dropped.
-    unsafe { gnntop_sessions::close_in_child() };
+    live_lock::close_all();
     let _ = HELD.try_with(|held| held.borrow_mut().take());
 }

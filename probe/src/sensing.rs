@@ -184,9 +184,7 @@ fn thread_cpu_ns() -> Option<i64> {
 fn definition(index: usize, signal: &SignalInfo) -> Definition {
     Definition::Signal {
         id: SignalId(index as u32),
-        unit: signal.unit(),
-        kind: signal.kind(),
-        name: signal.metric.to_string(),
+        metric: signal.metric.into(),
         source: signal.source.to_owned(),
         device: signal.device.clone().unwrap_or_default(),
     }

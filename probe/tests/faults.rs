@@ -11,8 +11,7 @@ use crate::program::{output_of, program, sessions};
 use crate::reading::Stream;
 use gnntop_fixtures::SmallDisk;
 use gnntop_probe::{Session, TrackRole, intern, phase, span, step};
-use gnntop_sessions::SessionDir;
-use gnntop_wire::NameKind;
+use gnntop_wire::{NameKind, Stopped};
 
 fn train(steps: u64) {
     for _ in 0..steps {
@@ -167,7 +166,7 @@ fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
     let (mut child, session) = started(disk.path());
     let filler = disk.path().join("filler");
     // Whoever comes first to the last page has it.
-    let says = || SessionDir::open(&session).unwrap().publisher().stopped;
+    let says = || Stopped::of_lock_file(&fs::read(session.join("live")).unwrap());
     let stopped = crate::reading::wait_for(|| {
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&filler).unwrap();
         while std::io::Write::write_all(&mut file, &[0; 512]).is_ok() {}

@@ -10,7 +10,7 @@ use super::usage::UsageError;
 use super::{output, quantities};
 use gnntop_analysis::figures::{self, counted};
 use gnntop_analysis::source::discover;
-use gnntop_sessions::{Error, Idle, Removal};
+use gnntop_retention::{Doubt, Idle, Sessions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,44 +46,45 @@ pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     let (dir, now) = (discover::sessions_dir(), SystemTime::now());
     let found = if discover::is_usable(&dir)? {
         let unreadable = || format!("cannot read the sessions directory {}", dir.display());
-        let removal = Removal::open(&dir, now).with_context(unreadable)?;
-        Some((ended(&removal).with_context(unreadable)?, removal))
+        let sessions = Sessions::open(&dir, now).with_context(unreadable)?;
+        Some((ended(&sessions).with_context(unreadable)?, sessions))
     } else {
         None
     };
-    let (ended, removal) = found.map_or_else(|| (Vec::new(), None), |(ended, removal)| (ended, Some(removal)));
+    let (ended, sessions) = found.map_or_else(|| (Vec::new(), None), |(ended, sessions)| (ended, Some(sessions)));
     if arguments.older.is_none() && arguments.keep_total.is_none() {
         return Err(UsageError::told(advice(&ended, now)));
     }
     let (stay, go) = split(ended, arguments, now);
-    let Some(removal) = removal.filter(|_| !go.is_empty()) else {
+    let Some(sessions) = sessions.filter(|_| !go.is_empty()) else {
         output::say(&format!("nothing to remove; {} stay", in_all(&stay)))?;
         return Ok(SUCCESS);
     };
-    remove(&removal, &go, &stay, arguments.dry_run, now)
+    remove(&sessions, &go, &stay, arguments.dry_run, now)
 }
 
 /// Every session that has provably ended, the newest first. Reports what is named like a session and is not one.
-fn ended(removal: &Removal) -> Result<Vec<Idle>, Error> {
-    let found = removal.candidates()?;
-    let mut left_alone: Vec<(String, Error)> = found.others;
+fn ended(sessions: &Sessions) -> Result<Vec<Idle>, Doubt> {
+    let look = sessions.look()?;
+    let mut left_alone: Vec<(String, Doubt)> = look.others;
     let mut ended = Vec::new();
-    for idle in found.idle {
-        match removal.check(&idle) {
+    for idle in look.idle {
+        match sessions.prove(&idle) {
             Ok(()) => ended.push(idle),
-            Err(error) => left_alone.push((idle.name, error)),
+            Err(doubt) => left_alone.push((idle.name, doubt)),
         }
     }
     ended.sort_by(|a, b| (b.last_written, &a.name).cmp(&(a.last_written, &b.name)));
     left_alone.sort_by(|a, b| a.0.cmp(&b.0));
-    left_alone.iter().for_each(|(name, error)| leave_alone(name, error));
+    left_alone.iter().for_each(|(name, doubt)| leave_alone(name, doubt));
     Ok(ended)
 }
 
-fn leave_alone(name: &str, error: &Error) {
+fn leave_alone(name: &str, doubt: &Doubt) {
     // Another process may have removed it meanwhile.
-    if !matches!(error, Error::Live) && !error.is_not_found() {
-        output::note(&format!("left alone: {name}: it {error}"));
+    let is_gone = matches!(doubt, Doubt::System(error) if error.kind() == ErrorKind::NotFound);
+    if !matches!(doubt, Doubt::Live) && !is_gone {
+        output::note(&format!("left alone: {name}: {doubt}"));
     }
 }
 
@@ -101,23 +102,23 @@ fn split(ended: Vec<Idle>, arguments: &CleanArguments, now: SystemTime) -> (Vec<
 }
 
 /// Removes what goes, the oldest first, with a line each.
-fn remove(removal: &Removal, go: &[Idle], stay: &[Idle], dry_run: bool, now: SystemTime) -> anyhow::Result<u8> {
+fn remove(sessions: &Sessions, go: &[Idle], stay: &[Idle], dry_run: bool, now: SystemTime) -> anyhow::Result<u8> {
     let done = if dry_run { "would remove" } else { "removed" };
     let width = go.iter().map(|session| session.name.len()).max().unwrap_or(0);
     let mut removed = Vec::new();
     let mut code = SUCCESS;
     for session in go.iter().rev() {
-        match if dry_run { Ok(()) } else { removal.remove(session) } {
+        match if dry_run { Ok(()) } else { sessions.remove(session) } {
             Ok(()) => {
                 let (age, size) = (figures::elapsed_time(age(session, now)), figures::bytes(session.bytes as f64));
                 output::say(&format!("{done} {:width$}  ended {age:>7} ago  {size:>8}", session.name))?;
                 removed.push(session.clone());
             }
-            Err(Error::Io(error)) if error.kind() != ErrorKind::NotFound => {
+            Err(Doubt::System(error)) if error.kind() != ErrorKind::NotFound => {
                 output::complain(&format!("cannot remove {}: {error}", session.name));
                 code = FAILURE;
             }
-            Err(error) => leave_alone(&session.name, &error),
+            Err(doubt) => leave_alone(&session.name, &doubt),
         }
     }
     output::say(&format!("{done} {}; {} stay", in_all(&removed), in_all(stay)))?;

@@ -38,7 +38,8 @@ impl Definitions {
                     self.titles.insert(id, text);
                 }
             }
-            Definition::Signal { id, unit, name, .. } => {
+            Definition::Signal { id, metric, .. } => {
+                let (name, unit) = (metric.to_string(), metric.unit());
                 let before = self.signals.remove(&id.0);
                 self.text -= before.map_or(0, |(name, _)| name.len());
                 if self.has_room(self.signals.len(), &name) {

@@ -11,6 +11,7 @@ use gnntop_analysis::energy::{
 };
 use gnntop_analysis::figures::utc;
 use gnntop_analysis::store::Store;
+use gnntop_wire::{Metric, Quantity};
 
 /// CodeCarbon 3.3.2's columns (`codecarbon/output_methods/emissions_data.py`).
 pub const COLUMNS: &str = "timestamp,project_name,run_id,experiment_id,duration,emissions,emissions_rate,cpu_power,gpu_power,\
@@ -93,14 +94,14 @@ impl Row<'_> {
     /// From `cpu_count` to `tracking_mode`.
     fn machine(&self) -> Vec<String> {
         let hardware = self.store.hardware();
-        let device = |name: &str| self.store.signals().find(name).map(|signal| signal.device.clone());
+        let device = |metric: Metric| self.store.signals().find(metric).map(|signal| signal.device.clone());
         let gpus = hardware.gpus();
-        let gpu_model = gpus.first().and_then(|gpu| device(&format!("gpu.{gpu}.power"))).unwrap_or_default();
+        let gpu_model = gpus.first().and_then(|gpu| device(Quantity::GpuPower.at(*gpu))).unwrap_or_default();
         let gpu_count = if gpus.is_empty() { String::new() } else { gpus.len().to_string() };
         let mode = if self.scope == Scope::Job { "process" } else { "machine" };
         let bytes = hardware.machine_memory_total_bytes().ok();
-        let model = device("machine.cpu.threads").unwrap_or_default();
-        let threads = number(hardware.reading("machine.cpu.threads").ok());
+        let model = device(Quantity::MachineCpuThreads.into()).unwrap_or_default();
+        let threads = number(hardware.reading(Quantity::MachineCpuThreads).ok());
         let nowhere = String::new();
         let total = number(bytes.map(|bytes| bytes / GIB));
         vec![threads, model, gpu_count, gpu_model, nowhere.clone(), nowhere, total, mode.to_owned()]
@@ -108,12 +109,13 @@ impl Row<'_> {
 
     /// From `cpu_utilization_percent` to `ram_used_gb`: means over the session.
     fn use_of_machine(&self) -> Vec<String> {
-        let summary = |name: &str| self.store.signals().find(name).map(|signal| *signal.series.summary());
-        let threads = self.store.hardware().reading("machine.cpu.threads").ok();
-        let busy = summary("machine.cpu.busy").and_then(|summary| summary.rate_per_s());
+        let summary = |metric: Metric| self.store.signals().find(metric).map(|signal| *signal.series.summary());
+        let threads = self.store.hardware().reading(Quantity::MachineCpuThreads).ok();
+        let busy = summary(Quantity::MachineCpuBusy.into()).and_then(|summary| summary.rate_per_s());
         let cpu = busy.zip(threads).map(|(ns_per_s, threads)| 100.0 * ns_per_s / 1e9 / threads);
-        let gpu = summary("gpu.0.util").and_then(|summary| summary.mean()).map(|millipercent| millipercent / 1e3);
-        let used = summary("machine.memory.used").and_then(|summary| summary.mean());
+        let gpu =
+            summary(Quantity::GpuUtil.at(0)).and_then(|summary| summary.mean()).map(|millipercent| millipercent / 1e3);
+        let used = summary(Quantity::MachineMemoryUsed.into()).and_then(|summary| summary.mean());
         let all = self.store.hardware().machine_memory_total_bytes().ok();
         let ram = used.zip(all).map(|(used, all)| 100.0 * used / all);
         [cpu, gpu, ram, used.map(|bytes| bytes / GIB)].map(number).to_vec()

@@ -144,12 +144,12 @@ fn samples(
 /// In base units: the newest reading of every gauge that has one, and what every counter counted since it was first
 /// read. Readings of a counter may start over; their forward differences do not go back.
 fn signals(out: &mut String, store: &Store) {
-    let of_kind = |kind| store.signals().all().iter().filter(move |signal| signal.kind == kind);
+    let of_kind = |kind| store.signals().all().iter().filter(move |signal| signal.kind() == kind);
     let labelled = |signal: &Signal, value: f64| {
-        let (unit, factor) = base_unit(signal.unit);
+        let (unit, factor) = base_unit(signal.unit());
         let device =
             if signal.device.is_empty() { String::new() } else { format!("device=\"{}\",", escaped(&signal.device)) };
-        (format!("signal=\"{}\",{device}unit=\"{unit}\"", escaped(&signal.name)), value * factor)
+        (format!("signal=\"{}\",{device}unit=\"{unit}\"", escaped(&signal.metric.to_string())), value * factor)
     };
     let newest = |signal: &Signal| signal.series.last().and_then(|point| point.value());
     let gauges = of_kind(SignalKind::Gauge).filter_map(|signal| Some(labelled(signal, newest(signal)? as f64)));

@@ -6,6 +6,7 @@ use gnntop_analysis::store::SignalOrigin;
 use gnntop_wire::{Counter, Event, NameId, NameKind, Sample, SignalId, SignalKind, Span, StepId, TrackId};
 
 use super::mapping::{Mapping, Role};
+use super::metric;
 use super::rows::Measured;
 use super::writer::Writer;
 
@@ -24,8 +25,8 @@ impl Sink {
 
     fn of_mapping<W: Write>(writer: &mut Writer<W>, mapping: &Mapping) -> Option<Self> {
         let source = SignalOrigin::Column(&mapping.column).to_string();
-        let unit = mapping.scale.map_or(gnntop_wire::Unit::Count, |scale| scale.unit);
-        let mut signal = |name: &str, kind| writer.signal(name, unit, kind, &source);
+        let unit = mapping.scale.map(|scale| scale.unit);
+        let mut signal = |name: &str, kind| writer.signal(metric::of_column(name, unit, kind), &source);
         Some(match &mapping.role {
             Role::Signal(name) => Self::Signal(signal(name, SignalKind::Gauge)),
             Role::Cumulative(name) => Self::Signal(signal(name, SignalKind::Counter)),

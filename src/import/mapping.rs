@@ -5,7 +5,10 @@
 
 use std::fmt;
 
+use gnntop_wire::Quantity;
+
 use super::error::ImportError;
+use super::metric;
 use super::units::Scale;
 
 /// What a column is.
@@ -88,6 +91,14 @@ impl Role {
         Some(role(name.to_owned()))
     }
 
+    /// What the column measures, if that is known.
+    fn quantity(&self) -> Option<Quantity> {
+        match self {
+            Self::Signal(name) | Self::Total(name) | Self::Cumulative(name) => Some(metric::parse(name)?.quantity()),
+            _ => None,
+        }
+    }
+
     /// Whether the column holds how long something took.
     pub(super) fn is_time(&self) -> bool {
         matches!(self, Self::Duration | Self::Phase(_) | Self::Before(_))
@@ -148,6 +159,7 @@ impl Mapping {
         if role.is_time() && !scale.is_some_and(|scale| scale.is_time()) {
             return Err(wrong("a time needs its unit: end it with :ns, :us, :ms or :s"));
         }
+        let scale = scale.map(|scale| role.quantity().map_or(scale, |quantity| scale.to(quantity.unit())));
         Ok(Self { role, column: column.to_owned(), scale, is_running })
     }
 

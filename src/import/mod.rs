@@ -25,6 +25,7 @@ mod layout;
 mod lines;
 mod mapping;
 mod marks;
+mod metric;
 mod oddities;
 mod order;
 mod rows;

@@ -1,46 +1,9 @@
-//! The names under which views, findings and reports look for measured values: whatever else a column is called, nothing
-//! reads it. docs/import.md has the same list.
+//! Columns of measured values that nothing reads as they are.
 
-use gnntop_wire::Unit;
+use gnntop_wire::{Metric, Quantity, SignalKind};
 
 use super::mapping::{Mapping, Role};
-
-/// Names, with `N` for a number, their unit, and whether they count up.
-const READ: [(&str, Unit, bool); 33] = [
-    ("process.cpu_time", Unit::Nanoseconds, true),
-    ("process.rss", Unit::Bytes, false),
-    ("process.rss.peak", Unit::Bytes, false),
-    ("process.swap", Unit::Bytes, false),
-    ("process.threads", Unit::Count, false),
-    ("process.faults.minor", Unit::Count, true),
-    ("process.faults.major", Unit::Count, true),
-    ("process.io.read_bytes", Unit::Bytes, true),
-    ("process.io.write_bytes", Unit::Bytes, true),
-    ("process.main_thread.cpu_wait", Unit::Nanoseconds, true),
-    ("machine.cpu.busy", Unit::Nanoseconds, true),
-    ("machine.cpu.steal", Unit::Nanoseconds, true),
-    ("machine.cpu.N.busy", Unit::Nanoseconds, true),
-    ("machine.cpu.threads", Unit::Count, false),
-    ("machine.memory.used", Unit::Bytes, false),
-    ("machine.memory.total", Unit::Bytes, false),
-    ("machine.memory.available", Unit::Bytes, false),
-    ("machine.swap.used", Unit::Bytes, false),
-    ("machine.pressure.cpu.some", Unit::Nanoseconds, true),
-    ("machine.pressure.memory.some", Unit::Nanoseconds, true),
-    ("machine.disk.read_bytes", Unit::Bytes, true),
-    ("machine.disk.write_bytes", Unit::Bytes, true),
-    ("machine.network.received_bytes", Unit::Bytes, true),
-    ("machine.network.sent_bytes", Unit::Bytes, true),
-    ("gpu.N.util", Unit::MilliPercent, false),
-    ("gpu.N.memory.used", Unit::Bytes, false),
-    ("gpu.N.memory.total", Unit::Bytes, false),
-    ("gpu.N.power", Unit::Milliwatts, false),
-    ("gpu.N.temperature", Unit::MilliCelsius, false),
-    ("gpu.N.clock.sm", Unit::Megahertz, false),
-    ("gpu.N.energy", Unit::Microjoules, true),
-    ("cpu.N.energy", Unit::Microjoules, true),
-    ("dram.N.energy", Unit::Microjoules, true),
-];
+use super::metric;
 
 /// Characters of a name that are compared with those of known ones.
 const LONGEST: usize = 100;
@@ -53,10 +16,10 @@ pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
         _ => return None,
     };
     let Mapping { role, column, .. } = mapping;
-    let Some((_, unit, is_counter)) = READ.iter().find(|(known, ..)| matches(known, name)) else {
+    let Some(quantity) = metric::parse(name).map(Metric::quantity) else {
         // A name may be as long as its file's author likes.
         let start: String = name.chars().take(LONGEST).collect();
-        let near = READ.iter().map(|(known, ..)| known.replace('N', "0"));
+        let near = Quantity::ALL.iter().map(|quantity| quantity.at(0).to_string());
         let near = near.map(|known| (strsim::levenshtein(&known, &start), known)).min_by_key(|(letters, _)| *letters);
         let near = near.filter(|(letters, _)| *letters <= name.len().div_ceil(3).max(3)).map(|(_, known)| known);
         let instead = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
@@ -64,20 +27,14 @@ pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
             "no view reads a signal called {name}, so {column} appears only in exports: {instead}docs/import.md lists the names; counter:{name} shows it as it is"
         ));
     };
-    if *is_counter != counts_up {
-        let right = if *is_counter { "total (what was counted in each step) or cumulative" } else { "signal" };
+    let is_counter = quantity.kind() == SignalKind::Counter;
+    if is_counter != counts_up {
+        let right = if is_counter { "total (what was counted in each step) or cumulative" } else { "signal" };
         return Some(format!("{role} is read as a {right}: give --column with that role for {column}"));
     }
-    let given = mapping.scale.map(|scale| scale.unit).filter(|given| given != unit);
+    let unit = quantity.unit();
+    let given = mapping.scale.map(|scale| scale.unit).filter(|given| *given != unit);
     given.map(|given| format!("{column} is in {given:?}, but {name} is read in {unit:?}: check its unit"))
-}
-
-/// Whether a name is known, with a number for its `N`. Energy of a single component needs no number.
-fn matches(known: &str, name: &str) -> bool {
-    let part = |(known, part): (&str, &str)| known == part || known == "N" && part.parse::<u32>().is_ok();
-    let alone = known.ends_with("energy") && !known.starts_with("gpu");
-    let same = known.split('.').count() == name.split('.').count() && known.split('.').zip(name.split('.')).all(part);
-    same || alone && known.replace(".N", "") == name
 }
 
 #[cfg(test)]

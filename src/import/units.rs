@@ -56,6 +56,14 @@ const LONG: [(&str, &str); 10] = [
 ];
 
 impl Scale {
+    /// The same for raw values in `unit`, where both units are of energy.
+    pub(super) fn to(self, unit: Unit) -> Self {
+        match (self.unit, unit) {
+            (Unit::Microjoules, Unit::Millijoules) => Self { unit, factor: self.factor / 1e3, ..self },
+            _ => self,
+        }
+    }
+
     /// The unit with this name; capitals make no difference.
     pub fn named(text: &str) -> Option<Self> {
         let lower = text.to_lowercase();

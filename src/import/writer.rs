@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use gnntop_wire::{
-    Anchor, BlockEncoder, Definition, End, Event, NameId, NameKind, Place, SessionInfo, SignalId, SignalKind, TrackId,
-    TrackRole, Unit, put_anchor, put_definitions, put_end, put_packed_segment,
+    Anchor, AnyMetric, BlockEncoder, Definition, End, Event, NameId, NameKind, Place, SessionInfo, SignalId, TrackId,
+    TrackRole, put_anchor, put_definitions, put_end, put_packed_segment,
 };
 
 /// Start of the recording's times: the first step's data wait may be before it.
@@ -95,11 +95,10 @@ impl<W: Write> Writer<W> {
         id
     }
 
-    pub(super) fn signal(&mut self, name: &str, unit: Unit, kind: SignalKind, source: &str) -> SignalId {
+    pub(super) fn signal(&mut self, metric: AnyMetric, source: &str) -> SignalId {
         let id = SignalId(self.signals);
         self.signals += 1;
-        let (name, source, device) = (name.to_owned(), source.to_owned(), String::new());
-        self.define(&Definition::Signal { id, unit, kind, name, source, device });
+        self.define(&Definition::Signal { id, metric, source: source.to_owned(), device: String::new() });
         id
     }
 

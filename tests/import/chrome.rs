@@ -82,7 +82,7 @@ fn kernels_are_tracks_of_their_gpu_and_measure_how_busy_it_was() {
     let text = trace("", "user_annotation", |n| format!("ProfilerStep#{}", n + 1), "kernel");
     let (_, store) = import(text.as_bytes(), &[]);
     let store = store.unwrap();
-    let util = store.signals().find("gpu.0.util").unwrap();
+    let util = store.signals().find(gnntop_wire::Quantity::GpuUtil).unwrap();
     let values: Vec<i64> = util.series.points().map(|point| point.value().unwrap()).collect();
     assert_eq!(values, [25_000; 4], "two kernels of 150 us that overlap by 50 us are busy for 250 us of 1 ms");
     let tracks: Vec<&str> = store.tracks().iter().map(|track| track.text.as_str()).collect();

@@ -242,16 +242,16 @@ fn what_counts_since_the_start_and_what_counts_anew_are_told_apart() {
         .warns(&["joules rises in all of 40 rows", "--column cumulative:gpu.0.energy=joules:J"]);
     let store = Table::import(&text, &["--column", "cumulative:gpu.0.energy=joules:J"]).is_quiet();
     let points = |store: &Store| {
-        let signal = store.signals().find("gpu.0.energy").unwrap();
+        let signal = store.signals().find(gnntop_wire::Quantity::GpuEnergy).unwrap();
         signal.series.points().map(|point| point.value().unwrap()).collect::<Vec<_>>()
     };
-    assert_eq!((points(&store)[0], points(&store).len()), (1_003_000_000, 40));
+    assert_eq!((points(&store)[0], points(&store).len()), (1_003_000, 40));
     let text = steps("step_ms,joules", |step, _, ms| format!("{ms},{}", 3 + step % 2));
     Table::import(&text, &["--column", "cumulative:gpu.0.energy=joules:J"])
         .warns(&["line 3 and 19 more", "total:gpu.0.energy"]);
     let store = Table::import(&text, &["--column", "total:gpu.0.energy=joules:J"]).is_quiet();
     let points = points(&store);
-    assert_eq!((points[0], *points.last().unwrap()), (0, 140_000_000), "the first step's part is not lost");
+    assert_eq!((points[0], *points.last().unwrap()), (0, 140_000), "the first step's part is not lost");
 }
 
 #[test]

@@ -112,9 +112,9 @@ fn a_row_may_be_a_phase() {
     };
     assert_eq!((ms("forward"), ms("backward")), (vec![10, 15], vec![20, 15]));
     assert_eq!((store.steps().last().unwrap().period_ns() + 1000) / 1_000_000, 55);
-    let energy = store.signals().find("gpu.0.energy").unwrap();
+    let energy = store.signals().find(gnntop_wire::Quantity::GpuEnergy).unwrap();
     let points: Vec<i64> = energy.series.points().map(|point| point.value().unwrap()).collect();
-    assert_eq!(points, [0, 3_000_000, 7_000_000]);
+    assert_eq!(points, [0, 3_000, 7_000]);
     let named = text.replace("phase", "what").replace("duration_ms", "took");
     let columns = ["--column", "phase=what", "--column", "duration=took:ms"];
     assert_eq!(import(named.as_bytes(), &columns).1.unwrap().steps().total(), 2);

@@ -6,6 +6,7 @@ mod arrows;
 mod circles;
 mod modules;
 mod paths;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +19,11 @@ pub type Arrows = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 /// The arrows between the files of the crate whose root file this is.
 pub fn arrows(root_file: &Path) -> Arrows {
     arrows::between(&modules::read(root_file))
+}
+
+/// The string literals in the files of the crate whose root file this is.
+pub fn texts(root_file: &Path) -> BTreeMap<String, Vec<String>> {
+    texts::of(&modules::read(root_file))
 }
 
 /// The same arrows between the crate's first-level modules: `kernels/family.rs -> train/loss.rs` is `kernels -> train`.

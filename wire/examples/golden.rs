@@ -8,9 +8,10 @@ use std::io::{self, Write};
 use gnntop_wire::chunk::{ChunkEnd, put_chunk_end, put_summary};
 use gnntop_wire::past::{Durations, FINE_BITS, Past, Series, Slice, SlowStep, StepFigures, Whole, put_past};
 use gnntop_wire::{
-    Absent, Allocation, Anchor, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceSpan, End, Event,
-    Mark, NameId, NameKind, Open, PhaseMemory, Place, Sample, SessionInfo, SignalId, SignalKind, Span, Step, StepId,
-    ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_end, put_packed_definitions, put_packed_segment,
+    Absent, Allocation, Anchor, AnyMetric, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceSpan, End,
+    Event, Mark, NameId, NameKind, Open, PhaseMemory, Place, Sample, SessionInfo, SignalId, SignalKind, Span, Step,
+    StepId, ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_end, put_packed_definitions,
+    put_packed_segment,
 };
 
 /// `CLOCK_MONOTONIC` at the start, in nanoseconds.
@@ -141,9 +142,7 @@ fn definitions() -> Vec<Definition> {
     let track = |id, role, thread_id, text: &str| Definition::Track { id, role, thread_id, text: text.into() };
     let signal = |id, unit, kind, name: &str, source: &str, device: &str| Definition::Signal {
         id,
-        unit,
-        kind,
-        name: name.into(),
+        metric: AnyMetric::from_name(name.into(), unit, kind),
         source: source.into(),
         device: device.into(),
     };

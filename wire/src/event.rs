@@ -5,7 +5,7 @@
 
 use crate::device_span::DeviceSpan;
 use crate::ids::{NameId, SignalId, StepId, TrackId};
-use crate::units::{SignalKind, Unit};
+use crate::quantity::AnyMetric;
 
 /// One thing that happened on a track.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -290,12 +290,8 @@ pub enum Definition {
     Signal {
         /// Its id.
         id: SignalId,
-        /// The unit of its raw values.
-        unit: Unit,
-        /// Gauge or cumulative counter.
-        kind: SignalKind,
-        /// Stable dotted name, such as `process.cpu_time`.
-        name: String,
+        /// What it measures.
+        metric: AnyMetric,
         /// Where values come from, such as `NVML`.
         source: String,
         /// The device measured, empty for the machine or process itself.

@@ -27,7 +27,9 @@
 //! definitions = { 1 | length | name id | kind u8 | text }            kind 0 text, 1 span, 2 phase, 3 counter
 //!             | { 2 | length | track id | role u8 | thread id | text }   role 0 other, 1 training, 2 loader, 3 sensors,
 //!                                                                  4 device, 5 device waited for in each phase
-//!             | { 3 | length | signal id | unit u8 | kind u8 | text name | text source | text device }
+//!             | { 3 | length | signal id | unit u8 | kind u8 | text name | text source | text device | quantity | instance }
+//!                                                                  of quantity 0, or one unknown to the reader, unit,
+//!                                                                  kind and name are all that is known
 //!             | { 4 | length | text key | text }                          a fact of the program
 //! anchor      = monotonic | wall (Unix) | boot time, in ns
 //! end         = time | text reason
@@ -186,6 +188,7 @@ mod event;
 mod fields;
 mod frame;
 mod ids;
+pub mod layout;
 mod meta;
 pub mod past;
 pub mod phase;
@@ -193,6 +196,7 @@ mod quantity;
 pub mod sampled;
 mod session;
 pub mod stacks;
+mod stopped;
 mod stream;
 pub mod text;
 mod units;
@@ -212,6 +216,7 @@ pub use meta::{
 };
 pub use quantity::{AnyMetric, Metric, Quantity, Scope, UnknownMetric};
 pub use session::{Anchor, ClockOffset, End, Place, RESUMED, SessionInfo};
+pub use stopped::{LOCK_FILE_LEN, Stopped};
 pub use stream::{Damage, Item, StreamReader};
 pub use units::{SignalKind, Unit};
 pub use version::{FORMAT_MAJOR, FORMAT_MINOR};

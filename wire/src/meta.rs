@@ -4,6 +4,7 @@ use crate::block::Allowance;
 use crate::event::{Definition, NameKind, TrackRole};
 use crate::frame::{self, FLAG_LZ4, Kind, RawFrame};
 use crate::ids::{NameId, SignalId, TrackId};
+use crate::quantity::{AnyMetric, Quantity};
 use crate::session::{Anchor, ClockOffset, End, Place, SessionInfo};
 use crate::text::clean;
 use crate::units::{SignalKind, Unit};
@@ -24,6 +25,8 @@ const DEFINE_NAME: u8 = 1;
 const DEFINE_TRACK: u8 = 2;
 const DEFINE_SIGNAL: u8 = 3;
 const DEFINE_FACT: u8 = 4;
+/// The number, in place of a quantity's, of a signal that is known only by its name.
+const NOT_IN_TABLE: u64 = 0;
 
 /// Appends the frame that opens a segment. A file starts with one.
 pub fn put_segment(out: &mut Vec<u8>, info: &SessionInfo) {
@@ -129,13 +132,15 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) -> u8 {
             put_text(out, text, MAX_TEXT_LEN);
             DEFINE_TRACK
         }
-        Definition::Signal { id, unit, kind, name, source, device } => {
+        Definition::Signal { id, metric, source, device } => {
             put_u64(out, u64::from(id.0));
-            out.push(unit.code());
-            out.push(kind.code());
-            for text in [name, source, device] {
+            out.push(metric.unit().code());
+            out.push(metric.kind().code());
+            for text in [&metric.to_string(), source, device] {
                 put_text(out, text, MAX_TEXT_LEN);
             }
+            put_u64(out, metric.known().map_or(NOT_IN_TABLE, |metric| metric.quantity().code()));
+            put_u64(out, metric.known().map_or(0, |metric| u64::from(metric.instance())));
             DEFINE_SIGNAL
         }
         Definition::Fact { key, text } => {
@@ -266,17 +271,28 @@ fn definition(tag: u8, mut p: Cursor<'_>) -> Result<Option<Definition>, Malforme
             thread_id: p.u64()?,
             text: text(&mut p)?,
         },
-        DEFINE_SIGNAL => Definition::Signal {
-            id: SignalId(p.u32()?),
-            unit: Unit::from_code(p.u8()?),
-            kind: SignalKind::from_code(p.u8()?),
-            name: text(&mut p)?,
-            source: text(&mut p)?,
-            device: text(&mut p)?,
-        },
+        DEFINE_SIGNAL => signal(&mut p)?,
         DEFINE_FACT => Definition::Fact { key: text(&mut p)?, text: text(&mut p)? },
         _ => return Ok(None),
     }))
+}
+
+fn signal(p: &mut Cursor<'_>) -> Result<Definition, Malformed> {
+    let id = SignalId(p.u32()?);
+    let (unit, kind) = (Unit::from_code(p.u8()?), SignalKind::from_code(p.u8()?));
+    let (name, source, device) = (text(p)?, text(p)?, text(p)?);
+    let metric = if p.is_empty() {
+        metric_by_name(name, unit, kind)
+    } else {
+        let (quantity, instance) = (Quantity::from_code(p.u64()?), p.u32()?);
+        quantity.map_or(AnyMetric::Other { name, unit, kind }, |quantity| quantity.at(instance).into())
+    };
+    Ok(Definition::Signal { id, metric, source, device })
+}
+
+/// What a definition without a quantity measures, as those in recordings from before quantities had numbers.
+fn metric_by_name(name: String, unit: Unit, kind: SignalKind) -> AnyMetric {
+    AnyMetric::from_name(name, unit, kind)
 }
 
 pub(crate) fn anchor(payload: &[u8]) -> Result<Anchor, Malformed> {

@@ -69,6 +69,8 @@ pub struct ComponentEnergy {
     pub source: Option<String>,
     /// Why it is not measured, if it is not.
     pub reason: Option<String>,
+    /// The power that it is limited to, in watts, if known.
+    pub limit_watts: Option<f64>,
     /// Comparison of its counter with its power, if it has both.
     pub check: CrossCheck,
     /// The whole device's energy, or why it is unknown.
@@ -93,6 +95,7 @@ impl ComponentEnergy {
             name: name.to_owned(),
             source: None,
             reason: Some(reason.clone()),
+            limit_watts: None,
             check: CrossCheck::default(),
             device: Err(reason.clone()),
             job: JobShare::Unknown(reason),

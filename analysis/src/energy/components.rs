@@ -73,7 +73,8 @@ impl Builder<'_> {
         let power = gpu.instant_power.or(gpu.mean_power);
         let check = gpu.counted.zip(power).map(|(counted, added_up)| CrossCheck::of(counted, added_up));
         let (source, check) = (Some(source.to_owned()), check.unwrap_or_default());
-        ComponentEnergy { kind: ComponentKind::Gpu, name, source, reason, check, device: Ok(account), job }
+        let (limit_watts, device) = (gpu.limit_watts, Ok(account));
+        ComponentEnergy { kind: ComponentKind::Gpu, name, source, reason, limit_watts, check, device, job }
     }
 
     fn processors(&self) -> Vec<ComponentEnergy> {
@@ -137,6 +138,7 @@ impl Builder<'_> {
                 name: counter.name.clone(),
                 source: Some(counter.source.clone()),
                 reason,
+                limit_watts: None,
                 check: CrossCheck::default(),
                 device: Ok(self.account(counter.line, best, gain, None, true)),
                 job: JobShare::CpuTime,
@@ -184,7 +186,7 @@ fn by_model(
         ModelOrigin::Estimated => Some(no_counter.to_owned()),
     };
     let (name, source) = (name.to_owned(), Some(format!("model: {}", model.basis)));
-    ComponentEnergy { kind, name, source, reason, check: CrossCheck::default(), device, job }
+    ComponentEnergy { kind, name, source, reason, limit_watts: None, check: CrossCheck::default(), device, job }
 }
 
 /// The least power between two knots, and the device's limit or more than the highest observed.

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use gnntop_wire::Quantity;
+
 use super::kernels;
 use super::signals::held_mean;
 use crate::figures::{duration, percent};
@@ -27,7 +29,7 @@ fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
         return vec![format!("no kernel on the GPU {} of the time", percent(idle.share))];
     }
     let of_gpu = |gpu: u32| {
-        let busy = held_mean(store.signals().find(&format!("gpu.{gpu}.util"))?, span)? / 1e5;
+        let busy = held_mean(store.signals().find(Quantity::GpuUtil.at(gpu))?, span)? / 1e5;
         Some(format!("GPU {gpu} idle {} by its readings", percent(1.0 - busy.clamp(0.0, 1.0))))
     };
     let by_readings: Vec<String> = store.hardware().gpus().into_iter().filter_map(of_gpu).collect();

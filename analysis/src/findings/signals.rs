@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use gnntop_wire::{Metric, Quantity};
+
 use crate::store::{Point, Signal, Store};
 
 /// The values of a gauge and how long each was held within `span`, in nanoseconds.
@@ -31,8 +33,8 @@ pub(super) fn held_mean(signal: &Signal, span: &Range<u64>) -> Option<f64> {
 }
 
 /// A cumulative counter's increase between its readings within `span`, per second; `None` if there are fewer than two.
-pub(super) fn rate_per_s(store: &Store, name: &str, span: &Range<u64>) -> Option<f64> {
-    let points = store.signals().find(name)?.series.points();
+pub(super) fn rate_per_s(store: &Store, metric: impl Into<Metric>, span: &Range<u64>) -> Option<f64> {
+    let points = store.signals().find(metric)?.series.points();
     let mut within = points.filter(|point| span.contains(&point.t_ns()));
     let mut before = within.next()?;
     let (mut increase, mut ns) = (0.0, 0u64);
@@ -52,6 +54,6 @@ pub(super) fn rate_per_s(store: &Store, name: &str, span: &Range<u64>) -> Option
 /// Share (0 to 1) of the machine's cores at work; `None` if their number is unknown.
 pub(super) fn machine_busy(store: &Store, span: &Range<u64>) -> Option<f64> {
     let cores = store.hardware().cores().len();
-    let busy = rate_per_s(store, "machine.cpu.busy", span)? / 1e9;
+    let busy = rate_per_s(store, Quantity::MachineCpuBusy, span)? / 1e9;
     (cores > 0).then(|| busy / cores as f64)
 }

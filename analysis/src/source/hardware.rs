@@ -215,9 +215,7 @@ impl Publisher {
 fn signal(at: usize, info: &SignalInfo) -> Definition {
     Definition::Signal {
         id: SignalId(u32::try_from(at).unwrap_or(u32::MAX)),
-        unit: info.unit(),
-        kind: info.kind(),
-        name: info.metric.to_string(),
+        metric: info.metric.into(),
         source: info.source.to_owned(),
         device: info.device.clone().unwrap_or_default(),
     }

@@ -9,8 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gnntop_sessions::Stopped;
-use gnntop_wire::StreamReader;
+use gnntop_wire::{Stopped, StreamReader};
 
 use super::past::PastFiles;
 use super::polling::{Progress, Source};
@@ -127,7 +126,7 @@ impl Live {
             return Ok(Advance::Idle);
         }
         self.next_look = now + self.look_every;
-        let publisher = segments::publisher(&self.dir);
+        let publisher = segments::Publisher::of(&self.dir);
         (self.dead, self.stopped) = (!publisher.alive, publisher.stopped);
         sink.see_publisher(!self.dead);
         // If the next one was dropped before it could be opened, none is open.
@@ -292,7 +291,6 @@ impl Source for Live {
 
 #[cfg(test)]
 mod tests {
-    use gnntop_sessions::LiveLock;
     use gnntop_wire::{End, put_end};
 
     use super::super::fixture::{self, Heard, SessionDir};
@@ -300,7 +298,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn session() -> (tempfile::TempDir, SessionDir, LiveLock) {
+    fn session() -> (tempfile::TempDir, SessionDir, File) {
         let dir = tempfile::tempdir().unwrap();
         let session = SessionDir::create(dir.path(), "pna", 4711);
         let lock = session.lock();
@@ -444,16 +442,17 @@ mod tests {
         session.write_segment(0, &[fixture::segment("pna", 4711, 0), fixture::steps(0..2)].concat());
         let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
         let stopped = Stopped { wall_ns: 1_700_000_000_000_000_000, reason: "the disk was full".to_owned() };
-        lock.report(Some(&stopped));
+        let say = |stopped| std::fs::write(session.path().join("live"), Stopped::lock_file(stopped)).unwrap();
+        say(Some(&stopped));
         poll(&mut live, &mut heard);
         let words = "published until 22:13:20 UTC, then the disk was full";
         assert_eq!(live.status().state, State::Running);
         assert_eq!(live.status().warnings(), [words]);
-        lock.report(None);
+        say(None);
         session.write_segment(1, &[fixture::segment("pna", 4711, 1), fixture::steps(4..6)].concat());
         poll(&mut live, &mut heard);
         assert_eq!((live.status().warnings().len(), heard.steps()), (0, vec![1, 2, 5, 6]));
-        lock.report(Some(&stopped));
+        say(Some(&stopped));
         drop(lock);
         poll(&mut live, &mut heard);
         assert_eq!(live.status().state, State::Ended(format!("ended; {words}")));

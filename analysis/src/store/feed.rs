@@ -134,8 +134,8 @@ impl Store {
                 }
                 self.losses.tracks_not_kept += u64::from(!self.tracks.define(id, role, thread_id, text));
             }
-            Definition::Signal { id, unit, kind, name, source, device } => {
-                let signal = Signal { id, name, unit, kind, source, device, series: Series::new() };
+            Definition::Signal { id, metric, source, device } => {
+                let signal = Signal { id, metric, source, device, series: Series::new() };
                 self.meters.define(&signal);
                 self.losses.signals_not_kept += u64::from(!self.signals.define(signal));
             }

@@ -161,7 +161,7 @@ impl Store {
     fn push_energy(&mut self, slice: &Slice) {
         for (id, readings) in slice.signals.iter().filter(|(_, readings)| readings.is_sane()) {
             let Some(signal) = self.signals.get(*id) else { continue };
-            if signal.kind == SignalKind::Counter {
+            if signal.kind() == SignalKind::Counter {
                 self.meters.sample(signal, readings.last_ns, readings.last as i64);
                 continue;
             }

@@ -60,7 +60,7 @@ impl Store {
         Known {
             names: self.names.all().collect(),
             tracks: self.tracks.all().iter().map(|track| (track.id.0, track.role, track.text.as_str())).collect(),
-            signals: signals.map(|signal| (signal.id.0, signal.unit, signal.kind, signal.name.as_str())).collect(),
+            signals: signals.map(|signal| (signal.id.0, &signal.metric)).collect(),
             most: [self.names.capacity(), self.tracks.capacity(), self.signals.capacity()],
         }
     }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use gnntop_wire::past::{Past, Series, Slice, SlowStep, StepFigures, Whole};
 use gnntop_wire::{
-    Anchor, BlockInfo, Definition, DeviceSpan, Event, EventSink, Item, NameId, NameKind, SignalId, SignalKind, Span,
-    TrackId, TrackRole, Unit,
+    Anchor, AnyMetric, BlockInfo, Definition, DeviceSpan, Event, EventSink, Item, NameId, NameKind, SignalId, Span,
+    TrackId, TrackRole,
 };
 
 /// Ids of one kind, and the store's id for each.
@@ -68,7 +68,7 @@ impl<K: std::hash::Hash + Eq> Ids<K> {
 pub(super) struct Known<'a> {
     pub(super) names: Vec<(u32, NameKind, &'a str)>,
     pub(super) tracks: Vec<(u32, TrackRole, &'a str)>,
-    pub(super) signals: Vec<(u32, Unit, SignalKind, &'a str)>,
+    pub(super) signals: Vec<(u32, &'a AnyMetric)>,
     /// Most names, tracks and signals that the store keeps.
     pub(super) most: [usize; 3],
 }
@@ -78,7 +78,7 @@ pub(super) struct Known<'a> {
 pub(super) struct Translation {
     names: Ids<(u8, String)>,
     tracks: Ids<(u8, String)>,
-    signals: Ids<(u8, u8, String)>,
+    signals: Ids<AnyMetric>,
     /// To be added to its times, in nanoseconds.
     offset_ns: i64,
     /// Steps of the run before this start.
@@ -90,9 +90,7 @@ impl Translation {
         let [names, tracks, signals] = known.most;
         let name_keys = known.names.iter().map(|(id, kind, text)| ((*kind as u8, (*text).to_owned()), *id));
         let track_keys = known.tracks.iter().map(|(id, role, text)| ((*role as u8, (*text).to_owned()), *id));
-        let signal_keys = known.signals.iter();
-        let signal_keys =
-            signal_keys.map(|(id, unit, kind, name)| ((*unit as u8, *kind as u8, (*name).to_owned()), *id));
+        let signal_keys = known.signals.iter().map(|(id, metric)| ((*metric).clone(), *id));
         let mut name_ids = Ids::of(name_keys, names);
         // The first id means "no name".
         name_ids.next = name_ids.next.max(1);
@@ -154,9 +152,7 @@ impl Translation {
         match &mut definition {
             Definition::Name { id, kind, text } => id.0 = self.names.define(id.0, (*kind as u8, text.clone())),
             Definition::Track { id, role, text, .. } => id.0 = self.tracks.define(id.0, (*role as u8, text.clone())),
-            Definition::Signal { id, unit, kind, name, .. } => {
-                id.0 = self.signals.define(id.0, (*unit as u8, *kind as u8, name.clone()));
-            }
+            Definition::Signal { id, metric, .. } => id.0 = self.signals.define(id.0, metric.clone()),
             _ => (),
         }
         definition

@@ -2,7 +2,7 @@
 
 use gnntop_fixtures::{START_NS, StreamBuilder};
 use gnntop_wire::{
-    BatchShape, Definition, Event, SignalId, SignalKind, Step, StepId, ThreadUsage, TrackId, TrackRole, Unit,
+    AnyMetric, BatchShape, Definition, Event, SignalId, SignalKind, Step, StepId, ThreadUsage, TrackId, TrackRole, Unit,
 };
 
 use super::random::Random;
@@ -58,7 +58,8 @@ impl TrainingLoop {
     /// A column of a table, which has a value for each step.
     pub fn column(&mut self, id: u32, name: &str, unit: Unit, kind: SignalKind) -> SignalId {
         let (id, source) = (SignalId(id), "column values".to_owned());
-        self.stream.define(Definition::Signal { id, unit, kind, name: name.to_owned(), source, device: String::new() });
+        let metric = AnyMetric::from_name(name.to_owned(), unit, kind);
+        self.stream.define(Definition::Signal { id, metric, source, device: String::new() });
         id
     }
 

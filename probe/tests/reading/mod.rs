@@ -6,10 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gnntop_sessions::layout;
 use gnntop_wire::{
     BlockInfo, Damage, Definition, Event, Item, NameId, NameKind, Sample, SessionInfo, SignalId, Span, Step,
-    StreamReader, TrackId,
+    StreamReader, TrackId, layout,
 };
 
 /// Everything that a stream says.
@@ -62,7 +61,7 @@ impl Stream {
                 }
             }
             Definition::Track { id, text, .. } => drop(self.tracks.insert(id, text)),
-            Definition::Signal { id, name, .. } => drop(self.signals.insert(id, name)),
+            Definition::Signal { id, metric, .. } => drop(self.signals.insert(id, metric.to_string())),
             _ => {}
         }
     }

@@ -54,7 +54,7 @@ const fn spec(query: Query, rate: Rate, source: &'static str, quantities: &'stat
 /// Every query, in the order in which a pass makes them: energy and power first, so that their stamps are close.
 pub(super) static QUERIES: [QuerySpec; 13] = [
     spec(Query::Energy, Rate::Pass, "NVML nvmlDeviceGetTotalEnergyConsumption", &[Quantity::GpuEnergy]),
-    spec(Query::PowerInstant, Rate::Pass, "NVML nvmlDeviceGetFieldValues(186)", &[Quantity::GpuPowerInstant]),
+    spec(Query::PowerInstant, Rate::Pass, "NVML nvmlDeviceGetFieldValues(186)", &[Quantity::GpuPowerNow]),
     spec(Query::Power, Rate::Pass, "NVML nvmlDeviceGetPowerUsage", &[Quantity::GpuPower]),
     spec(
         Query::Utilization,

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use gnntop_wire::Quantity;
+
 use super::child::Child;
 use super::python::Prepared;
 use crate::death::{Death, Evidence, Growth, Moment, Said};
@@ -99,7 +101,7 @@ fn stack(store: &Store) -> Option<(String, u64)> {
 
 /// Memory of its last minute.
 fn memory(store: &Store) -> Option<Growth> {
-    let series = &store.signals().find("process.rss")?.series;
+    let series = &store.signals().find(Quantity::ProcessRss)?.series;
     let mut known = series.points().filter_map(|point| Some((point.t_ns(), point.value()?)));
     let (to_ns, to) = known.next_back()?;
     let (from_ns, from) = known.find(|(t_ns, _)| *t_ns >= to_ns.saturating_sub(MEMORY_NS))?;

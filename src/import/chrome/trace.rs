@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gnntop_analysis::figures::{count, counted};
 use gnntop_analysis::store::SignalOrigin;
-use gnntop_wire::{Event, NameKind, Place, Sample, SignalId, SignalKind, Span, Step, StepId, TrackId, TrackRole, Unit};
+use gnntop_wire::{Event, NameKind, Place, Quantity, Sample, SignalId, Span, Step, StepId, TrackId, TrackRole};
 
 use super::busy::{Busy, busy, gpu_of};
 use super::read::{Complete, STEP, Sort, Trace};
@@ -201,8 +201,7 @@ impl<'a> Gpus<'a> {
         let track = writer.track(TrackRole::Sensors, "GPUs by their kernels");
         let source = SignalOrigin::Kernels.to_string();
         let mut signal = |(gpu, shares): (&u32, &'a Vec<f64>)| {
-            let name = format!("gpu.{gpu}.util");
-            (writer.signal(&name, Unit::MilliPercent, SignalKind::Gauge, &source), shares.as_slice())
+            (writer.signal(Quantity::GpuUtil.at(*gpu).into(), &source), shares.as_slice())
         };
         Self { track: Some(track), signals: busy.iter().map(&mut signal).collect() }
     }

@@ -2,6 +2,7 @@
 
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{Store, TimeColumns};
+use gnntop_wire::{Metric, Quantity};
 
 /// Columns of a curve.
 const COLUMNS: usize = 240;
@@ -28,15 +29,15 @@ pub(in crate::report) fn curves(store: &Store, skip: u64) -> Vec<Curve> {
     let (Some(first), Some(last)) = (store.steps().known_row(skip), store.steps().last()) else { return Vec::new() };
     let columns = TimeColumns::equal(first.period_start_ns()..last.end_ns(), COLUMNS);
     let gpus = store.hardware().gpus().into_iter().take(GPUS);
-    let gpus = gpus.map(|index| (format!("gpu.{index}.util"), format!("GPU {index} utilisation"), 1e-5, PERCENT));
-    let own: [(&str, &str, f64, Text); 3] = [
-        ("process.cpu_time", "cores in use by the process", 1e-9, quantity),
-        ("process.rss", "resident memory of the process", 1.0, bytes),
-        ("machine.memory.used", "memory in use on the machine", 1.0, bytes),
+    let gpus = gpus.map(|index| (Quantity::GpuUtil.at(index), format!("GPU {index} utilisation"), 1e-5, PERCENT));
+    let own: [(Quantity, &str, f64, Text); 3] = [
+        (Quantity::ProcessCpuTime, "cores in use by the process", 1e-9, quantity),
+        (Quantity::ProcessRss, "resident memory of the process", 1.0, bytes),
+        (Quantity::MachineMemoryUsed, "memory in use on the machine", 1.0, bytes),
     ];
-    let own = own.into_iter().map(|(name, title, scale, text)| (name.to_owned(), title.to_owned(), scale, text));
-    let curve = |(name, title, scale, text): (String, String, f64, Text)| {
-        let signal = store.signals().find(&name)?;
+    let own = own.into_iter().map(|(measured, title, scale, text)| (measured.into(), title.to_owned(), scale, text));
+    let curve = |(metric, title, scale, text): (Metric, String, f64, Text)| {
+        let signal = store.signals().find(metric)?;
         let bins = signal.columns(&columns, store.now_ns());
         let values: Vec<Option<f64>> = bins.into_iter().map(|bin| bin.map(|bin| bin.mean * scale)).collect();
         let most = values.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);

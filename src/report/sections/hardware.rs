@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gnntop_wire::SignalKind;
+use gnntop_wire::{Metric, Quantity, SignalKind};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -93,16 +93,16 @@ pub struct Gpu {
 
 impl Hardware {
     pub(in crate::report) fn of(store: &Store) -> Self {
-        let cores = |name| figure(store, name, "cores", 1e-9);
-        let bytes = |name| figure(store, name, "bytes", 1.0);
+        let cores = |quantity: Quantity| figure(store, quantity.into(), "cores", 1e-9);
+        let bytes = |quantity: Quantity| figure(store, quantity.into(), "bytes", 1.0);
         let hardware = store.hardware();
         Self {
-            process_cpu: cores("process.cpu_time"),
-            main_thread_cpu_wait: figure(store, "process.main_thread.cpu_wait", "percent", 1e-7),
-            process_rss: bytes("process.rss"),
-            machine_cpu: cores("machine.cpu.busy"),
-            machine_steal: cores("machine.cpu.steal"),
-            machine_memory_used: bytes("machine.memory.used"),
+            process_cpu: cores(Quantity::ProcessCpuTime),
+            main_thread_cpu_wait: figure(store, Quantity::MainThreadCpuWait.into(), "percent", 1e-7),
+            process_rss: bytes(Quantity::ProcessRss),
+            machine_cpu: cores(Quantity::MachineCpuBusy),
+            machine_steal: cores(Quantity::MachineCpuSteal),
+            machine_memory_used: bytes(Quantity::MachineMemoryUsed),
             gpus: hardware.gpus().into_iter().map(|index| Gpu::of(store, index)).collect(),
             no_gpu_reason: hardware.no_gpu().map(|absence| absence.to_string()),
         }
@@ -111,15 +111,16 @@ impl Hardware {
 
 impl Gpu {
     fn of(store: &Store, index: u32) -> Self {
-        let signal = |quantity: &str| store.signals().find(&format!("gpu.{index}.{quantity}"));
-        let of = |quantity: &str, unit, scale| figure(store, &format!("gpu.{index}.{quantity}"), unit, scale);
+        let signal = |quantity: Quantity| store.signals().find(quantity.at(index));
+        let of = |quantity: Quantity, unit, scale| figure(store, quantity.at(index), unit, scale);
+        let named = [Quantity::GpuUtil, Quantity::GpuPower, Quantity::GpuMemoryUsed];
         Self {
             index,
-            device: ["util", "power", "memory.used"].into_iter().find_map(signal).map_or_else(String::new, device),
-            utilisation: of("util", "percent", 1e-3),
-            memory_used: of("memory.used", "bytes", 1.0),
-            power: of("power", "watts", 1e-3),
-            temperature: of("temperature", "celsius", 1e-3),
+            device: named.into_iter().find_map(signal).map_or_else(String::new, device),
+            utilisation: of(Quantity::GpuUtil, "percent", 1e-3),
+            memory_used: of(Quantity::GpuMemoryUsed, "bytes", 1.0),
+            power: of(Quantity::GpuPower, "watts", 1e-3),
+            temperature: of(Quantity::GpuTemperature, "celsius", 1e-3),
         }
     }
 }
@@ -129,11 +130,11 @@ fn device(signal: &Signal) -> String {
 }
 
 /// A signal over the session, its raw values times `scale`.
-fn figure(store: &Store, name: &str, unit: &'static str, scale: f64) -> Figure {
+fn figure(store: &Store, metric: Metric, unit: &'static str, scale: f64) -> Figure {
     let none = |reason: String| Figure { unit, mean: None, max: None, reason: Some(reason) };
-    let Some(signal) = store.signals().find(name) else { return none(Absence::NotPublished.to_string()) };
+    let Some(signal) = store.signals().find(metric) else { return none(Absence::NotPublished.to_string()) };
     let summary = signal.series.summary();
-    let (mean, max) = match signal.kind {
+    let (mean, max) = match signal.kind() {
         SignalKind::Gauge => (summary.mean(), summary.mean().map(|_| summary.max)),
         SignalKind::Counter => (summary.rate_per_s(), None),
     };
@@ -154,13 +155,13 @@ fn absence(store: &Store, signal: &Signal) -> Option<String> {
 
 /// The signals without a value at the end, by reason.
 pub(in crate::report) fn not_measured(store: &Store) -> Vec<String> {
-    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for signal in store.signals().all() {
         if let Some(reason) = absence(store, signal) {
-            by_reason.entry(reason).or_default().push(&signal.name);
+            by_reason.entry(reason).or_default().push(signal.metric.to_string());
         }
     }
-    let sentence = |(reason, names): (String, Vec<&str>)| {
+    let sentence = |(reason, names): (String, Vec<String>)| {
         let listed = names[..names.len().min(NAMES_LISTED)].join(", ");
         let more = names.len().saturating_sub(NAMES_LISTED);
         if more > 0 { format!("{listed} and {more} more: {reason}") } else { format!("{listed}: {reason}") }

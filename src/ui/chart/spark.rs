@@ -19,7 +19,7 @@ pub type Columns = Vec<Option<f64>>;
 
 /// A signal's mean values: a gauge's raw values, a counter's increase per second.
 pub fn of_signal(signal: &Signal, now_ns: u64, columns: u16) -> Columns {
-    match signal.kind {
+    match signal.kind() {
         SignalKind::Counter => means(signal.series.rates_per_s().rev(), now_ns, columns, false),
         SignalKind::Gauge => {
             let values = signal.series.points().rev().map(|point| (point.t_ns(), point.value().map(|v| v as f64)));

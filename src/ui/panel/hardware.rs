@@ -18,6 +18,7 @@ use crate::ui::sheet::Sheet;
 use crate::wrap::wrapped;
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{Absence, CounterSeries, HardwareValue, Signal};
+use gnntop_wire::{Metric, Quantity};
 
 /// Narrowest cell.
 const CELL_LEAST: u16 = 30;
@@ -87,9 +88,9 @@ fn gauges(scene: &Scene<'_>, columns: u16) -> Vec<Gauge> {
 }
 
 /// The series of a signal, empty where there is no such signal.
-fn series(scene: &Scene<'_>, name: &str, columns: u16) -> Columns {
+fn series(scene: &Scene<'_>, metric: impl Into<Metric>, columns: u16) -> Columns {
     let of = |signal: &Signal| spark::of_signal(signal, scene.store.now_ns(), columns);
-    scene.store.signals().find(name).map(of).unwrap_or_default()
+    scene.store.signals().find(metric).map(of).unwrap_or_default()
 }
 
 fn said<T>(reading: Result<T, Absence<'_>>, say: impl FnOnce(T) -> String) -> Result<String, String> {
@@ -104,7 +105,7 @@ fn core_count(scene: &Scene<'_>) -> Option<usize> {
 fn process_cpu(scene: &Scene<'_>, columns: u16) -> Gauge {
     let value = said(scene.store.hardware().process_cores(), |cores| format!("{cores:.2} cores"));
     let full = core_count(scene).map(|cores| cores as f64 * 1e9);
-    Gauge { name: "cpu".to_owned(), series: series(scene, "process.cpu_time", columns), full, value }
+    Gauge { name: "cpu".to_owned(), series: series(scene, Quantity::ProcessCpuTime, columns), full, value }
 }
 
 fn machine_cpu(scene: &Scene<'_>, columns: u16) -> Gauge {
@@ -125,19 +126,19 @@ fn machine_cpu(scene: &Scene<'_>, columns: u16) -> Gauge {
     };
     let full = cores.map(|cores| cores as f64 * 1e9);
     let value = said(cpu.busy, say);
-    Gauge { name: "machine".to_owned(), series: series(scene, "machine.cpu.busy", columns), full, value }
+    Gauge { name: "machine".to_owned(), series: series(scene, Quantity::MachineCpuBusy, columns), full, value }
 }
 
 fn process_memory(scene: &Scene<'_>, columns: u16) -> Gauge {
     let value = said(scene.store.hardware().process_rss_bytes(), bytes);
-    Gauge { name: "rss".to_owned(), series: series(scene, "process.rss", columns), full: None, value }
+    Gauge { name: "rss".to_owned(), series: series(scene, Quantity::ProcessRss, columns), full: None, value }
 }
 
 fn machine_memory(scene: &Scene<'_>, columns: u16) -> Gauge {
     let hardware = scene.store.hardware();
     let total = hardware.machine_memory_total_bytes().ok();
     let value = said(hardware.machine_memory_used_bytes(), |used| used_of(used, total));
-    Gauge { name: "memory".to_owned(), series: series(scene, "machine.memory.used", columns), full: total, value }
+    Gauge { name: "memory".to_owned(), series: series(scene, Quantity::MachineMemoryUsed, columns), full: total, value }
 }
 
 fn used_of(used: f64, total: Option<f64>) -> String {
@@ -145,29 +146,29 @@ fn used_of(used: f64, total: Option<f64>) -> String {
 }
 
 fn gpu_gauge(scene: &Scene<'_>, columns: u16, gpu: u32, gpus: usize) -> Gauge {
-    let read = |quantity: &str| scene.store.hardware().gpu(gpu, quantity);
-    let value = said(read("util"), |util| gpu_words(util, read));
+    let read = |quantity: Quantity| scene.store.hardware().reading(quantity.at(gpu));
+    let value = said(read(Quantity::GpuUtil), |util| gpu_words(util, read));
     let name = if gpus == 1 { "gpu".to_owned() } else { format!("gpu {gpu}") };
-    Gauge { name, series: series(scene, &format!("gpu.{gpu}.util"), columns), full: Some(100_000.0), value }
+    Gauge { name, series: series(scene, Quantity::GpuUtil.at(gpu), columns), full: Some(100_000.0), value }
 }
 
 /// What of a GPU can be read: utilisation, memory, power and temperature.
-fn gpu_words<'r>(util: f64, read: impl Fn(&str) -> HardwareValue<'r>) -> String {
+fn gpu_words<'r>(util: f64, read: impl Fn(Quantity) -> HardwareValue<'r>) -> String {
     let mut text = percent(util / 100_000.0);
-    if let Ok(used) = read("memory.used") {
+    if let Ok(used) = read(Quantity::GpuMemoryUsed) {
         text.push_str(&format!(" {}", bytes(used)));
     }
-    if let Ok(milliwatts) = read("power.instant").or_else(|_| read("power")) {
+    if let Ok(milliwatts) = read(Quantity::GpuPowerNow).or_else(|_| read(Quantity::GpuPower)) {
         text.push_str(&format!(" {:.0} W", milliwatts / 1e3));
     }
-    if let Ok(millidegrees) = read("temperature") {
+    if let Ok(millidegrees) = read(Quantity::GpuTemperature) {
         text.push_str(&format!(" {:.0} °C", millidegrees / 1e3));
     }
     text
 }
 
 fn no_gpu(scene: &Scene<'_>) -> Gauge {
-    let reason = match scene.store.hardware().reading("gpu.count") {
+    let reason = match scene.store.hardware().reading(Quantity::GpuCount) {
         Err(absence) => format!("no GPU: {absence}"),
         Ok(_) => "no GPU".to_owned(),
     };

@@ -120,7 +120,7 @@ impl<'a> Telling<'_, 'a> {
             Some(at) => (source.at_cursor(self.axis, self.scene.store.now_ns()), at),
             None => (book.watts(component, self.scope, now.clone()), now),
         };
-        let limit = self.limit(component);
+        let limit = component.limit_watts;
         let of_limit = limit.map(|limit| format!(" of {limit:.0} W")).unwrap_or_default();
         let label = book.figure(component, self.scope, time).map(|figure| figure.label);
         let value = watts.map(|watts| format!("{} W{of_limit}", quantity(watts)));
@@ -135,12 +135,6 @@ impl<'a> Telling<'_, 'a> {
             lines.extend(StripRow::chart(source, Label::Top(|watts| format!("{} W", quantity(watts))), limit, rows));
         }
         lines
-    }
-
-    /// The limit that a GPU is held to, in watts.
-    fn limit(&self, component: &ComponentEnergy) -> Option<f64> {
-        let gpu = component.name.strip_prefix("gpu ")?.parse().ok()?;
-        self.scene.store.hardware().gpu(gpu, "power.limit").ok().map(|milliwatts| milliwatts / 1e3)
     }
 
     fn age(&self, end_ns: u64) -> String {

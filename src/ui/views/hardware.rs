@@ -9,7 +9,7 @@
 //!   0  87%⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣶⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶
 //! ```
 
-use super::quantities::{Quantity, Readings};
+use super::quantities::{Readings, Shown};
 use crate::app::View;
 use crate::ui::chart::time_axis::TimeAxis;
 use crate::ui::panel::hardware;
@@ -18,6 +18,7 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::Absence;
+use gnntop_wire::Quantity;
 
 /// One core's time in a second, in nanoseconds.
 const CORE_NS: f64 = 1e9;
@@ -27,6 +28,13 @@ const ALL: f64 = 100_000.0;
 const WORTH_A_ROW: f64 = 0.01;
 /// Bodies with this many rows have charts of two.
 const TALL: u16 = 30;
+
+/// What tasks wait for: its name, time in which some waited, and in which all did.
+const PRESSURES: [(&str, Quantity, Quantity); 3] = [
+    ("cpu", Quantity::PressureCpuSome, Quantity::PressureCpuFull),
+    ("memory", Quantity::PressureMemorySome, Quantity::PressureMemoryFull),
+    ("io", Quantity::PressureIoSome, Quantity::PressureIoFull),
+];
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -49,7 +57,7 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>>
     lines.extend(memory(&read, rows));
     lines.extend(each_core(&read));
     lines.push(StripRow::heading("pressure", "time in which tasks waited for it"));
-    lines.extend(["cpu", "memory", "io"].iter().flat_map(|resource| pressure(&read, resource)));
+    lines.extend(PRESSURES.into_iter().flat_map(|(resource, some, full)| pressure(&read, resource, some, full)));
     lines.push(StripRow::heading("input and output", ""));
     lines.extend(input_and_output(&read));
     lines.extend(counters(&read));
@@ -98,30 +106,28 @@ fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let full = cores.map(|cores| cores as f64 * CORE_NS);
     let of_cores = cores.map(|cores| format!(" of {cores}")).unwrap_or_default();
     let mut lines = Vec::new();
-    let process =
-        Quantity { about: "this program", signal: "process.cpu_time", full, label: Label::Top(core_count), rows };
-    let waits = read.value("process.main_thread.cpu_wait").ok().map(|ns| ns / CORE_NS);
+    let metric = Quantity::ProcessCpuTime.into();
+    let process = Shown { about: "this program", metric, full, label: Label::Top(core_count), rows };
+    let waits = read.value(Quantity::MainThreadCpuWait).ok().map(|ns| ns / CORE_NS);
     let waits = waits.filter(|share| *share >= WORTH_A_ROW);
     let waits = waits.map(|share| format!(", waits for a CPU {} of the time", percent(share))).unwrap_or_default();
     lines.extend(read.lines(&process, |ns| format!("{:.2}{of_cores} cores{waits}", ns / CORE_NS)));
-    let machine = Quantity { about: "machine", signal: "machine.cpu.busy", ..process.clone() };
-    let share = |quantity: &str| {
-        let ns = read.value(&format!("machine.cpu.{quantity}")).ok()?;
+    let machine = Shown { about: "machine", metric: Quantity::MachineCpuBusy.into(), ..process.clone() };
+    let share = |quantity: Quantity| {
+        let ns = read.value(quantity).ok()?;
         Some(ns / CORE_NS / cores.unwrap_or(1) as f64)
     };
-    let stolen = share("steal").map(|share| format!(", the host takes {}", percent(share))).unwrap_or_default();
-    let waiting = share("iowait").map(|share| format!(", {} wait for disks", percent(share))).unwrap_or_default();
+    let stolen = share(Quantity::MachineCpuSteal)
+        .map(|share| format!(", the host takes {}", percent(share)))
+        .unwrap_or_default();
+    let waiting = share(Quantity::MachineCpuIowait)
+        .map(|share| format!(", {} wait for disks", percent(share)))
+        .unwrap_or_default();
     lines.extend(read.lines(&machine, |ns| format!("{:.2}{of_cores} cores{stolen}{waiting}", ns / CORE_NS)));
-    for quantity in ["steal", "iowait"] {
-        let signal = format!("machine.cpu.{quantity}");
+    for (quantity, label) in [(Quantity::MachineCpuSteal, "steal"), (Quantity::MachineCpuIowait, "iowait")] {
         if share(quantity).is_some_and(|share| share >= WORTH_A_ROW) {
-            lines.extend(read.chart(&Quantity {
-                about: "",
-                signal: &signal,
-                full: None,
-                label: Label::Word(quantity.to_owned()),
-                rows: 1,
-            }));
+            let metric = quantity.into();
+            lines.extend(read.chart(&Shown { about: "", metric, full: None, label: word(label), rows: 1 }));
         }
     }
     lines
@@ -139,27 +145,21 @@ fn each_core<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
 
 /// A core in a row: its number, its share and its chart; one more where the host takes time from it.
 fn one_core<'a>(read: &Readings<'_, 'a>, core: u32) -> Vec<StripRow<'a>> {
-    let row = |quantity: &str, sign: String, least: f64| {
-        let name = format!("machine.cpu.{core}.{quantity}");
-        let share = read.value(&name).map(|ns| ns / CORE_NS);
+    let row = |quantity: Quantity, sign: String, least: f64| {
+        let metric = quantity.at(core);
+        let share = read.value(metric).map(|ns| ns / CORE_NS);
         match share {
             Ok(share) if share < least => Vec::new(),
             Ok(share) => {
-                let label = format!("{sign}{:>3.0}%", share * 100.0);
-                read.chart(&Quantity {
-                    about: "",
-                    signal: &name,
-                    full: Some(CORE_NS),
-                    label: Label::Word(label),
-                    rows: 1,
-                })
+                let label = Label::Word(format!("{sign}{:>3.0}%", share * 100.0));
+                read.chart(&Shown { about: "", metric, full: Some(CORE_NS), label, rows: 1 })
             }
             Err(reason) if least <= 0.0 => vec![StripRow::fact(&format!("core {core}"), Err(reason))],
             Err(_) => Vec::new(),
         }
     };
-    let mut lines = row("busy", format!("{core:<3}"), 0.0);
-    lines.extend(row("steal", "st ".to_owned(), WORTH_A_ROW));
+    let mut lines = row(Quantity::CoreBusy, format!("{core:<3}"), 0.0);
+    lines.extend(row(Quantity::CoreSteal, "st ".to_owned(), WORTH_A_ROW));
     lines
 }
 
@@ -167,7 +167,7 @@ fn gpus<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let hardware = read.scene.store.hardware();
     let gpus = hardware.gpus();
     if gpus.is_empty() {
-        let reason = match hardware.reading("gpu.count") {
+        let reason = match hardware.reading(Quantity::GpuCount) {
             Err(Absence::Reason(reason)) => reason.to_owned(),
             Err(absence) => absence.to_string(),
             Ok(_) => "no GPU in this machine".to_owned(),
@@ -178,34 +178,38 @@ fn gpus<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
 }
 
 fn one_gpu<'a>(read: &Readings<'_, 'a>, gpu: u32, rows: u16) -> Vec<StripRow<'a>> {
-    let name = |quantity: &str| format!("gpu.{gpu}.{quantity}");
-    let device = read.signal(&name("util")).map(|signal| signal.device.as_str()).unwrap_or_default();
+    let device = read.signal(Quantity::GpuUtil.at(gpu)).map(|signal| signal.device.as_str()).unwrap_or_default();
     let mut lines = vec![StripRow::heading(&format!("gpu {gpu}"), device)];
-    let total = read.value(&name("memory.total")).ok();
+    let total = read.value(Quantity::GpuMemoryTotal.at(gpu)).ok();
     let of_total = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
     let milli = |value: f64| value / 1e3;
-    let mut add =
-        |about: &str, signal: &str, full: Option<f64>, top: fn(f64) -> String, say: &dyn Fn(f64) -> String| {
-            let quantity = Quantity { about, signal: &name(signal), full, label: Label::Top(top), rows };
-            lines.extend(if signal == "util" { read.lines(&quantity, say) } else { read.optional(&quantity, say) });
-        };
-    add("any kernel ran", "util", Some(ALL), share_of_all, &|share| format!("{} of the time", percent(share / ALL)));
-    add("memory used", "memory.used", total, bytes, &|used| format!("{}{of_total}", bytes(used)));
-    let limit = read.value(&name("power.limit")).ok();
-    let of_limit = limit.map(|limit| format!(" of {:.0} W", milli(limit))).unwrap_or_default();
-    let power = if read.signal(&name("power.instant")).is_some() { "power.instant" } else { "power" };
-    add("power", power, limit, watts, &|milliwatts| format!("{:.1} W{of_limit}", milli(milliwatts)));
-    add("memory access", "memory_util", Some(ALL), share_of_all, &|share| {
+    type Add<'f> = (&'f str, Quantity, Option<f64>, fn(f64) -> String);
+    let mut add = |(about, quantity, full, top): Add<'_>, say: &dyn Fn(f64) -> String| {
+        let shown = Shown { about, metric: quantity.at(gpu), full, label: Label::Top(top), rows };
+        let is_main = quantity == Quantity::GpuUtil;
+        lines.extend(if is_main { read.lines(&shown, say) } else { read.optional(&shown, say) });
+    };
+    add(("any kernel ran", Quantity::GpuUtil, Some(ALL), share_of_all), &|share| {
         format!("{} of the time", percent(share / ALL))
     });
-    add("PCIe sent", "pcie.tx", None, bytes, &|rate| format!("{}/s", bytes(rate)));
-    add("PCIe received", "pcie.rx", None, bytes, &|rate| format!("{}/s", bytes(rate)));
+    add(("memory used", Quantity::GpuMemoryUsed, total, bytes), &|used| format!("{}{of_total}", bytes(used)));
+    let limit = read.value(Quantity::GpuPowerLimit.at(gpu)).ok();
+    let of_limit = limit.map(|limit| format!(" of {:.0} W", milli(limit))).unwrap_or_default();
+    let is_instant = read.signal(Quantity::GpuPowerNow.at(gpu)).is_some();
+    let power = if is_instant { Quantity::GpuPowerNow } else { Quantity::GpuPower };
+    add(("power", power, limit, watts), &|milliwatts| format!("{:.1} W{of_limit}", milli(milliwatts)));
+    add(("memory access", Quantity::GpuMemoryUtil, Some(ALL), share_of_all), &|share| {
+        format!("{} of the time", percent(share / ALL))
+    });
+    add(("PCIe sent", Quantity::GpuPcieTx, None, bytes), &|rate| format!("{}/s", bytes(rate)));
+    add(("PCIe received", Quantity::GpuPcieRx, None, bytes), &|rate| format!("{}/s", bytes(rate)));
+    let value = |quantity: Quantity| read.value(quantity.at(gpu)).ok();
     let facts = [
-        read.value(&name("temperature")).ok().map(|value| format!("{:.0} °C", milli(value))),
-        read.value(&name("clock.sm")).ok().map(|mhz| format!("SM {mhz:.0} MHz")),
-        read.value(&name("clock.memory")).ok().map(|mhz| format!("memory {mhz:.0} MHz")),
-        read.value(&name("throttle")).ok().map(throttled),
-        read.value(&name("processes")).ok().map(|count| format!("{count:.0} processes compute on it")),
+        value(Quantity::GpuTemperature).map(|value| format!("{:.0} °C", milli(value))),
+        value(Quantity::GpuClockSm).map(|mhz| format!("SM {mhz:.0} MHz")),
+        value(Quantity::GpuClockMemory).map(|mhz| format!("memory {mhz:.0} MHz")),
+        value(Quantity::GpuThrottle).map(throttled),
+        value(Quantity::GpuProcesses).map(|count| format!("{count:.0} processes compute on it")),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     if !facts.is_empty() {
@@ -236,15 +240,17 @@ fn throttled(bits: f64) -> String {
 }
 
 fn memory<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
-    let of = |total: &str| read.value(total).ok();
+    let of = |total: Quantity| read.value(total).ok();
     let say = |total: Option<f64>| {
         move |used: f64| total.map_or_else(|| bytes(used), |total| format!("{} of {}", bytes(used), bytes(total)))
     };
-    let total = of("machine.memory.total");
-    let used = Quantity { about: "used", signal: "machine.memory.used", full: total, label: Label::Top(bytes), rows };
+    let total = of(Quantity::MachineMemoryTotal);
+    let metric = Quantity::MachineMemoryUsed.into();
+    let used = Shown { about: "used", metric, full: total, label: Label::Top(bytes), rows };
     let mut lines = read.lines(&used, say(total));
-    let total = of("machine.swap.total");
-    let swap = Quantity { about: "swap", signal: "machine.swap.used", full: total, label: Label::Top(bytes), rows: 1 };
+    let total = of(Quantity::MachineSwapTotal);
+    let metric = Quantity::MachineSwapUsed.into();
+    let swap = Shown { about: "swap", metric, full: total, label: Label::Top(bytes), rows: 1 };
     lines.extend(match total {
         Some(0.0) => vec![StripRow::fact("swap", Err("this machine has none".to_owned()))],
         _ => read.lines(&swap, say(total)),
@@ -253,30 +259,28 @@ fn memory<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
 }
 
 /// One resource: how long some and all tasks waited for it, and a row each.
-fn pressure<'a>(read: &Readings<'_, 'a>, resource: &str) -> Vec<StripRow<'a>> {
-    let name = |label: &str| format!("machine.pressure.{resource}.{label}");
-    let all = read.value(&name("full")).map_or_else(|_| String::new(), |ns| format!(", all {}", percent(ns / CORE_NS)));
-    let some = Quantity { about: resource, signal: &name("some"), full: Some(CORE_NS), label: word("some"), rows: 1 };
+fn pressure<'a>(read: &Readings<'_, 'a>, resource: &str, some: Quantity, full: Quantity) -> Vec<StripRow<'a>> {
+    let all = read.value(full).map_or_else(|_| String::new(), |ns| format!(", all {}", percent(ns / CORE_NS)));
+    let some = Shown { about: resource, metric: some.into(), full: Some(CORE_NS), label: word("some"), rows: 1 };
     let mut lines = read.lines(&some, |ns| format!("some {} of the time{all}", percent(ns / CORE_NS)));
-    if read.value(&name("full")).is_ok_and(|ns| ns > 0.0) {
-        lines.extend(read.chart(&Quantity { signal: &name("full"), label: word("all"), ..some }));
+    if read.value(full).is_ok_and(|ns| ns > 0.0) {
+        lines.extend(read.chart(&Shown { metric: full.into(), label: word("all"), ..some }));
     }
     lines
 }
 
 fn input_and_output<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
-    const WAYS: [(&str, &str); 6] = [
-        ("program reads", "process.io.read_bytes"),
-        ("program writes", "process.io.write_bytes"),
-        ("disks read", "machine.disk.read_bytes"),
-        ("disks written", "machine.disk.write_bytes"),
-        ("network in", "machine.network.received_bytes"),
-        ("network out", "machine.network.sent_bytes"),
+    const WAYS: [(&str, Quantity); 6] = [
+        ("program reads", Quantity::ProcessIoReadBytes),
+        ("program writes", Quantity::ProcessIoWriteBytes),
+        ("disks read", Quantity::MachineDiskReadBytes),
+        ("disks written", Quantity::MachineDiskWriteBytes),
+        ("network in", Quantity::MachineNetworkReceivedBytes),
+        ("network out", Quantity::MachineNetworkSentBytes),
     ];
-    let way = |(about, signal)| {
-        read.lines(&Quantity { about, signal, full: None, label: Label::Top(bytes), rows: 1 }, |rate| {
-            format!("{}/s", bytes(rate))
-        })
+    let way = |(about, quantity): (&str, Quantity)| {
+        let shown = Shown { about, metric: quantity.into(), full: None, label: Label::Top(bytes), rows: 1 };
+        read.lines(&shown, |rate| format!("{}/s", bytes(rate)))
     };
     WAYS.into_iter().flat_map(way).collect()
 }

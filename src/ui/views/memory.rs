@@ -15,9 +15,9 @@ mod device;
 
 use std::ops::Range;
 
-use gnntop_wire::{NameId, PhaseMemory};
+use gnntop_wire::{NameId, PhaseMemory, Quantity};
 
-use super::quantities::{Quantity, Readings};
+use super::quantities::{Readings, Shown};
 use crate::app::View;
 use crate::ui::chart::time_axis::TimeAxis;
 use crate::ui::panel::strips::{self, ChartSource, Label, StripRow};
@@ -89,7 +89,7 @@ fn leak<'a>(store: &Store) -> Vec<StripRow<'a>> {
 
 /// How long the machine's free memory lasts at this rate.
 fn time_left(store: &Store, trend: &Trend) -> Option<String> {
-    let free = store.hardware().reading("machine.memory.available").ok()?;
+    let free = store.hardware().reading(Quantity::MachineMemoryAvailable).ok()?;
     let bytes_per_s = trend.slope * store.statistics().steps_per_s()?;
     let seconds = free / bytes_per_s;
     (seconds.is_finite() && seconds < 1e9)
@@ -117,12 +117,13 @@ fn live<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
 }
 
 fn resident<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
-    let peak = read.value("process.rss.peak").ok();
-    let swap = read.value("process.swap").ok().filter(|swap| *swap > 0.0);
+    let peak = read.value(Quantity::ProcessRssPeak).ok();
+    let swap = read.value(Quantity::ProcessSwap).ok().filter(|swap| *swap > 0.0);
     let most = peak.map(|peak| format!("; at its peak {}", bytes(peak))).unwrap_or_default();
     let swapped = swap.map(|swap| format!("; in swap {}", bytes(swap))).unwrap_or_default();
     let rows = if read.scene.store.memory().peak_bytes().is_some() { 1 } else { rows };
-    let rss = Quantity { about: "resident", signal: "process.rss", full: peak, label: Label::Top(bytes), rows };
+    let metric = Quantity::ProcessRss.into();
+    let rss = Shown { about: "resident", metric, full: peak, label: Label::Top(bytes), rows };
     read.lines(&rss, |rss| format!("{}{most}{swapped}", bytes(rss)))
 }
 
@@ -226,8 +227,8 @@ fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     };
     let value = of_steps.map(|(usage, of, steps)| say(usage, of, steps));
     lines.push(StripRow::fact("training thread", value.ok_or_else(|| "not reported by the program".to_owned())));
-    for (about, signal) in [("minor", "process.faults.minor"), ("major", "process.faults.major")] {
-        let faults = Quantity { about, signal, full: None, label: Label::Top(quantity), rows: 1 };
+    for (about, faults) in [("minor", Quantity::ProcessFaultsMinor), ("major", Quantity::ProcessFaultsMajor)] {
+        let faults = Shown { about, metric: faults.into(), full: None, label: Label::Top(quantity), rows: 1 };
         lines.extend(read.lines(&faults, |rate| format!("{} a second, all threads", quantity(rate))));
     }
     lines
@@ -237,12 +238,12 @@ fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
 fn on_gpus<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let gpus = read.scene.store.hardware().gpus();
     let of_gpu = |gpu: u32| {
-        let name = |quantity: &str| format!("gpu.{gpu}.{quantity}");
-        let total = read.value(&name("memory.total")).ok();
+        let total = read.value(Quantity::GpuMemoryTotal.at(gpu)).ok();
         let of_total = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
         let mut lines = vec![StripRow::heading(&format!("gpu {gpu}"), "")];
-        for (about, signal) in [("used by all", name("memory.used")), ("by this program", name("process.memory"))] {
-            let used = Quantity { about, signal: &signal, full: total, label: Label::Top(bytes), rows: 1 };
+        let uses = [("used by all", Quantity::GpuMemoryUsed), ("by this program", Quantity::GpuProcessMemory)];
+        for (about, used) in uses {
+            let used = Shown { about, metric: used.at(gpu), full: total, label: Label::Top(bytes), rows: 1 };
             lines.extend(read.lines(&used, |used| format!("{}{of_total}", bytes(used))));
         }
         lines

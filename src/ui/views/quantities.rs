@@ -1,10 +1,11 @@
-//! One quantity as lines of a view: what it is now, or was at the selected step, with its source and age, and its chart.
+//! One metric as lines of a view: what it is now, or was at the selected step, with its source and age, and its chart.
 
 use crate::ui::chart::time_axis::TimeAxis;
 use crate::ui::panel::strips::{ChartSource, Label, StripRow};
 use crate::ui::scene::Scene;
 use gnntop_analysis::figures::duration;
 use gnntop_analysis::store::Signal;
+use gnntop_wire::Metric;
 
 /// A value that is not older than this is of now.
 const NOW_NS: u64 = 1_000_000;
@@ -17,13 +18,13 @@ pub struct Readings<'s, 'a> {
     pub axis: &'s TimeAxis,
 }
 
-/// A quantity to be read off a signal.
+/// A metric and how it is shown.
 #[derive(Clone)]
-pub struct Quantity<'q> {
-    /// Its name.
+pub struct Shown<'q> {
+    /// What it is called here.
     pub about: &'q str,
-    /// The signal's name.
-    pub signal: &'q str,
+    /// What is measured.
+    pub metric: Metric,
     /// The value at the top of its chart, in the signal's unit; its own largest one where `None`.
     pub full: Option<f64>,
     /// The text left of its chart.
@@ -33,15 +34,16 @@ pub struct Quantity<'q> {
 }
 
 impl<'a> Readings<'_, 'a> {
-    /// The signal with this name.
-    pub fn signal(&self, name: &str) -> Option<&'a Signal> {
-        self.scene.store.signals().find(name)
+    /// The signal that measures this.
+    pub fn signal(&self, metric: impl Into<Metric>) -> Option<&'a Signal> {
+        self.scene.store.signals().find(metric)
     }
 
     /// The value of a signal now, or at the selected step, in its unit; a counter's increase per second.
-    pub fn value(&self, name: &str) -> Result<f64, String> {
-        let reading = self.scene.store.hardware().reading(name).map_err(|absence| absence.to_string());
-        match (self.axis.cursor, self.signal(name)) {
+    pub fn value(&self, metric: impl Into<Metric>) -> Result<f64, String> {
+        let metric = metric.into();
+        let reading = self.scene.store.hardware().reading(metric).map_err(|absence| absence.to_string());
+        match (self.axis.cursor, self.signal(metric)) {
             (Some(_), Some(signal)) => ChartSource::Signal(signal)
                 .at_cursor(self.axis, self.scene.store.now_ns())
                 .ok_or_else(|| "not read at the selected step".to_owned()),
@@ -50,8 +52,8 @@ impl<'a> Readings<'_, 'a> {
     }
 
     /// Where a signal comes from, and how old its newest value is, if that is the one shown.
-    pub fn provenance(&self, name: &str) -> String {
-        let Some(signal) = self.signal(name) else { return String::new() };
+    pub fn provenance(&self, metric: Metric) -> String {
+        let Some(signal) = self.signal(metric) else { return String::new() };
         if self.axis.cursor.is_some() {
             return format!("{}, at the selected step", signal.source);
         }
@@ -62,28 +64,28 @@ impl<'a> Readings<'_, 'a> {
         }
     }
 
-    /// The lines of a quantity that not every device has; nothing if it is not published.
-    pub fn optional(&self, quantity: &Quantity<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
-        if self.signal(quantity.signal).is_some() { self.lines(quantity, say) } else { Vec::new() }
+    /// The lines of a metric that not every device has; nothing if it is not published.
+    pub fn optional(&self, shown: &Shown<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
+        if self.signal(shown.metric).is_some() { self.lines(shown, say) } else { Vec::new() }
     }
 
     /// A fact and its chart; only the fact, with the reason, if there is no value.
-    pub fn lines(&self, quantity: &Quantity<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
-        let value = self.value(quantity.signal);
+    pub fn lines(&self, shown: &Shown<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
+        let value = self.value(shown.metric);
         let mut lines = vec![StripRow::Fact {
-            about: quantity.about.to_owned(),
+            about: shown.about.to_owned(),
             value: value.map(say),
-            right: self.provenance(quantity.signal),
+            right: self.provenance(shown.metric),
         }];
-        lines.extend(self.chart(quantity));
+        lines.extend(self.chart(shown));
         lines
     }
 
     /// The chart alone; nothing if the signal was never read.
-    pub fn chart(&self, quantity: &Quantity<'_>) -> Vec<StripRow<'a>> {
-        let signal = self.signal(quantity.signal).filter(|signal| signal.series.summary().count > 0);
+    pub fn chart(&self, shown: &Shown<'_>) -> Vec<StripRow<'a>> {
+        let signal = self.signal(shown.metric).filter(|signal| signal.series.summary().count > 0);
         let chart = |signal| {
-            StripRow::chart(ChartSource::Signal(signal), quantity.label.clone(), quantity.full, quantity.rows).collect()
+            StripRow::chart(ChartSource::Signal(signal), shown.label.clone(), shown.full, shown.rows).collect()
         };
         signal.map(chart).unwrap_or_default()
     }

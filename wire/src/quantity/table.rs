@@ -174,7 +174,7 @@ quantities! {
     /// NVML total energy since the driver was loaded.
     53 GpuEnergy "gpu.N.energy" Counter Millijoules Gpu;
     /// NVML field 186.
-    54 GpuPowerInstant "gpu.N.power.instant" Gauge Milliwatts Gpu;
+    54 GpuPowerNow "gpu.N.power.instant" Gauge Milliwatts Gpu;
     /// NVML power usage: the mean of the last second on most GPUs since Ampere.
     55 GpuPower "gpu.N.power" Gauge Milliwatts Gpu;
     /// NVML enforced power limit, once a second.

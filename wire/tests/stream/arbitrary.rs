@@ -359,17 +359,22 @@ fn definition() -> impl Strategy<Value = Definition> {
             thread_id,
             text
         }),
-        (id(), 0u8..11, 0u8..2, prop::array::uniform3(text())).prop_map(|(id, unit, kind, [name, source, device])| {
-            Definition::Signal {
-                id: SignalId(id),
-                unit: Unit::from_code(unit),
-                kind: SignalKind::from_code(kind),
-                name,
-                source,
-                device,
-            }
+        (id(), metric(), prop::array::uniform2(text())).prop_map(|(id, metric, [source, device])| {
+            Definition::Signal { id: SignalId(id), metric, source, device }
         }),
     ]
+}
+
+fn metric() -> impl Strategy<Value = AnyMetric> {
+    let known = (prop::sample::select(Quantity::ALL), any::<u32>()).prop_map(|(quantity, n)| quantity.at(n).into());
+    // The name of a metric means nothing by itself.
+    let name = prop_oneof![text(), prop::sample::select(Quantity::ALL).prop_map(|q| q.at(0).to_string())];
+    let other = (name, 0u8..11, 0u8..2).prop_map(|(name, unit, kind)| AnyMetric::Other {
+        name,
+        unit: Unit::from_code(unit),
+        kind: SignalKind::from_code(kind),
+    });
+    prop_oneof![known, other]
 }
 
 /// A blow to a stream. Positions are shares of its length.

@@ -116,7 +116,23 @@ fn codes_added_later_have_a_plain_meaning() {
     let signal = [varint(1), vec![200, 200], text("a"), text("b"), text("")].concat();
     let stream = frame(DEFINITIONS, 0, &[vec![3], varint(signal.len() as u64), signal].concat());
     let Piece::Definitions(all) = &decode(&stream)[0].1 else { panic!("definitions") };
-    assert!(matches!(all[..], [Definition::Signal { unit: Unit::Count, kind: SignalKind::Gauge, .. }]));
+    let [Definition::Signal { metric, .. }] = &all[..] else { panic!("a signal") };
+    assert_eq!((metric.unit(), metric.kind()), (Unit::Count, SignalKind::Gauge));
+}
+
+#[test]
+fn a_signal_is_what_its_number_says_not_its_name() {
+    let metric = |quantity: u64| {
+        let texts = [text("process.rss"), text("a"), text("")].concat();
+        let signal = [varint(1), vec![2, 0], texts, varint(quantity), varint(3), b"more".to_vec()].concat();
+        let stream = frame(DEFINITIONS, 0, &[vec![3], varint(signal.len() as u64), signal].concat());
+        let Piece::Definitions(all) = &decode(&stream)[0].1 else { panic!("definitions") };
+        let [Definition::Signal { metric, .. }] = &all[..] else { panic!("a signal") };
+        metric.clone()
+    };
+    assert_eq!(metric(Quantity::GpuPower.code()), Quantity::GpuPower.at(3).into());
+    let other = AnyMetric::Other { name: "process.rss".to_owned(), unit: Unit::Bytes, kind: SignalKind::Gauge };
+    assert_eq!([metric(0), metric(9999)], [other.clone(), other]);
 }
 
 #[test]

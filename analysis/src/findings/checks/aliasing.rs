@@ -32,7 +32,7 @@ impl Check for Aliasing {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
-        let is_gauge = |signal: &&Signal| signal.kind == SignalKind::Gauge && !signal.series.is_empty();
+        let is_gauge = |signal: &&Signal| signal.kind() == SignalKind::Gauge && !signal.series.is_empty();
         let mut gauges = evidence.store.signals().all().iter().filter(is_gauge).peekable();
         if gauges.peek().is_none() {
             return Outcome::NotEnough("no gauge is sampled, and counters lose nothing between readings".to_owned());

@@ -1,5 +1,7 @@
 //! Allocation churn: memory that every step takes from the system and gives back, at a cost in the kernel.
 
+use gnntop_wire::Quantity;
+
 use super::check::{Check, too_few_steps};
 use crate::figures::{bytes, count, duration, percent};
 use crate::findings::claim::Claim;
@@ -37,8 +39,8 @@ impl Check for AllocationChurn {
             );
             return Outcome::NotEnough(reason);
         }
-        let rate = |name: &str| signals::rate_per_s(evidence.store, name, &span);
-        let (Some(kernel), Some(all)) = (rate("process.cpu_time.system"), rate("process.cpu_time")) else {
+        let rate = |quantity: Quantity| signals::rate_per_s(evidence.store, quantity, &span);
+        let (Some(kernel), Some(all)) = (rate(Quantity::ProcessCpuTimeSystem), rate(Quantity::ProcessCpuTime)) else {
             return Outcome::NotEnough("the process's time in the kernel is not recorded".to_owned());
         };
         let in_kernel = kernel / all.max(1.0);

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use gnntop_wire::Quantity;
+
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, counted, duration, percent};
 use crate::findings::claim::Claim;
@@ -23,8 +25,6 @@ const PRESSURE: f64 = 0.25;
 const TAKEN_PER_S: f64 = 10.0;
 /// The same without pressure information, when only preemptions count.
 const TAKEN_PER_S_ALONE: f64 = 200.0;
-/// Signal of the time in which the main thread was ready to run and had no CPU.
-const CPU_WAIT: &str = "process.main_thread.cpu_wait";
 /// Waits are reported if the thread waits for a CPU this share of the time...
 const WAITS: f64 = 0.05;
 /// ...and below which it hardly waits.
@@ -51,11 +51,11 @@ impl Check for Contention {
             return too_few_steps(evidence);
         }
         let Some(span) = evidence.span_ns() else { return too_few_steps(evidence) };
-        let rate = |name: &str| signals::rate_per_s(evidence.store, name, &span);
-        let steal = rate("machine.cpu.steal");
+        let rate = |quantity: Quantity| signals::rate_per_s(evidence.store, quantity, &span);
+        let steal = rate(Quantity::MachineCpuSteal);
         let signs = Signs {
             waits: waiting_share(evidence, &span),
-            pressure: rate("machine.pressure.cpu.some").map(|ns| ns / 1e9),
+            pressure: rate(Quantity::PressureCpuSome).map(|ns| ns / 1e9),
             taken_per_s: taken_per_s(evidence),
         };
         if steal.is_none() && signs == Signs::default() {
@@ -86,7 +86,7 @@ pub(super) fn waits(evidence: &Evidence<'_>) -> f64 {
 }
 
 fn waiting_share(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<f64> {
-    signals::rate_per_s(evidence.store, CPU_WAIT, span).map(|ns| ns / 1e9)
+    signals::rate_per_s(evidence.store, Quantity::MainThreadCpuWait, span).map(|ns| ns / 1e9)
 }
 
 /// How often the CPU was taken from the training thread.
@@ -168,8 +168,8 @@ fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> 
 
 /// Adds which processes have the CPU meanwhile, if that is recorded.
 fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
-    let cores = |name: &str| signals::rate_per_s(evidence.store, name, span).map(|ns| ns / 1e9);
-    let Some((own, all)) = cores("process.cpu_time").zip(cores("machine.cpu.busy")) else {
+    let cores = |quantity: Quantity| signals::rate_per_s(evidence.store, quantity, span).map(|ns| ns / 1e9);
+    let Some((own, all)) = cores(Quantity::ProcessCpuTime).zip(cores(Quantity::MachineCpuBusy)) else {
         return finding.advise("see what else runs on the machine (top)");
     };
     let others = (all - own).max(0.0);

@@ -30,7 +30,7 @@ impl Check for DoubtfulEnergy {
 
     fn look(&self, evidence: &Evidence<'_>) -> Outcome {
         let is_energy = |signal: &&Signal| {
-            signal.kind == SignalKind::Counter && matches!(signal.unit, Unit::Millijoules | Unit::Microjoules)
+            signal.kind() == SignalKind::Counter && matches!(signal.unit(), Unit::Millijoules | Unit::Microjoules)
         };
         let counters: Vec<Counter<'_>> =
             evidence.store.signals().all().iter().filter(is_energy).map(Counter::of).collect();
@@ -83,7 +83,7 @@ impl<'a> Counter<'a> {
         }
         let summary = format!(
             "{} does not change in {} of its readings and then jumps: it cannot give the energy of single steps",
-            self.signal.name,
+            self.signal.metric,
             percent(share)
         );
         let readings = count(readings as u64);
@@ -105,7 +105,7 @@ impl<'a> Counter<'a> {
         if high - low > SAME_RATIO * usual {
             return None;
         }
-        let (name, other) = (&self.signal.name, &other.signal.name);
+        let (name, other) = (&self.signal.metric, &other.signal.metric);
         let summary = format!("{other} is always {usual:.4} x {name}: one of the two is computed, not measured");
         let evidence = format!("in {} readings the ratio varies by less than 0.1 %", count(ratios.len() as u64));
         Some(note(summary).because(evidence).advise("find out which of them is measured, and use only that one"))

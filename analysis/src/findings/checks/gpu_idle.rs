@@ -1,6 +1,7 @@
 //! A GPU of the run that is idle much of the time: by its kernels if they were traced, else by a sensor's readings, and
 //! at least for the time in which nothing can run on it, whatever the readings say.
 
+use gnntop_wire::Quantity;
 use gnntop_wire::phase::DATA_WAIT;
 
 use super::check::{Check, too_few_steps};
@@ -54,7 +55,7 @@ fn by_kernels(evidence: &Evidence<'_>, idle: kernels::Idle) -> Option<Finding> {
 }
 
 fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
-    let signal = evidence.store.signals().find(&format!("gpu.{gpu}.util"))?;
+    let signal = evidence.store.signals().find(Quantity::GpuUtil.at(gpu))?;
     let span = evidence.span_ns()?;
     let values: Vec<(f64, u64)> = signals::held(signal, &span).collect();
     let most = values.iter().map(|(value, _)| value / 1e3).fold(0.0, f64::max);

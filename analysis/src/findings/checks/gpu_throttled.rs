@@ -1,5 +1,7 @@
 //! A GPU that the driver slows down, or whose clock drops under load.
 
+use gnntop_wire::Quantity;
+
 use super::check::{Check, too_few_steps};
 use crate::figures::percent;
 use crate::findings::evidence::Evidence;
@@ -43,7 +45,7 @@ impl Check for GpuThrottled {
 }
 
 fn throttled(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
-    let signal = evidence.store.signals().find(&format!("gpu.{gpu}.throttle"))?;
+    let signal = evidence.store.signals().find(Quantity::GpuThrottle.at(gpu))?;
     let span = evidence.span_ns()?;
     let share_of = |bits: u64| signals::held_share(signal, &span, |value| value as u64 & bits != 0);
     let all = share_of(REASONS.iter().fold(0, |all, (bit, _)| all | bit))?;
@@ -64,7 +66,7 @@ fn throttled(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
 
 /// A tenth of the SM clock's readings is below the first number, a tenth above the second.
 fn clock_range(evidence: &Evidence<'_>, gpu: u32) -> Option<(f64, f64)> {
-    let signal = evidence.store.signals().find(&format!("gpu.{gpu}.clock.sm"))?;
+    let signal = evidence.store.signals().find(Quantity::GpuClockSm.at(gpu))?;
     let span = evidence.span_ns()?;
     // Held values are weighted by counting each once per tenth of a second.
     let weighted = |(value, ns): (f64, u64)| std::iter::repeat_n(value, (ns / 100_000_000).clamp(1, 600) as usize);
@@ -75,7 +77,7 @@ fn clock_range(evidence: &Evidence<'_>, gpu: u32) -> Option<(f64, f64)> {
 fn clock_dropped(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     let (least, most) = clock_range(evidence, gpu)?;
     let span = evidence.span_ns()?;
-    let util = evidence.store.signals().find(&format!("gpu.{gpu}.util"))?;
+    let util = evidence.store.signals().find(Quantity::GpuUtil.at(gpu))?;
     let is_loaded = signals::held_mean(util, &span)? / 1e3 >= 50.0;
     if !is_loaded || most <= 0.0 || least >= DROPPED * most {
         return None;

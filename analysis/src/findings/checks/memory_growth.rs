@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use gnntop_wire::{Metric, Quantity};
+
 use super::check::Check;
 use crate::figures::{bytes, duration};
 use crate::findings::evidence::Evidence;
@@ -137,12 +139,13 @@ impl MemoryOf {
     fn free(self, store: &Store) -> Option<(String, f64)> {
         match self {
             Self::Live | Self::Process => {
-                let free = store.hardware().reading("machine.memory.available").ok()?;
+                let free = store.hardware().reading(Quantity::MachineMemoryAvailable).ok()?;
                 Some(("the machine's free memory".to_owned(), free))
             }
             Self::Gpu(gpu) => {
-                let reading = |what: &str| store.hardware().reading(&format!("gpu.{gpu}.memory.{what}")).ok();
-                Some((format!("GPU {gpu}'s free memory"), reading("total")? - reading("used")?))
+                let reading = |quantity: Quantity| store.hardware().reading(quantity.at(gpu)).ok();
+                let free = reading(Quantity::GpuMemoryTotal)? - reading(Quantity::GpuMemoryUsed)?;
+                Some((format!("GPU {gpu}'s free memory"), free))
             }
         }
     }
@@ -151,21 +154,21 @@ impl MemoryOf {
     fn most_before(self, store: &Store, t_ns: u64) -> Option<f64> {
         let time = TimeColumns::between(vec![store.first_ns()?, t_ns]);
         let most = |bins: Vec<Option<Bin>>| bins.first().copied().flatten().map(|bin| bin.max);
-        let signal = |name: &str| most(store.signals().find(name)?.series.value_columns(&time, t_ns, Some(0)));
+        let signal = |metric: Metric| most(store.signals().find(metric)?.series.value_columns(&time, t_ns, Some(0)));
         match self {
             Self::Live => most(store.memory().live_bytes().value_columns(&time, t_ns, Some(0))),
-            Self::Process => signal("process.rss"),
-            Self::Gpu(gpu) => signal(&format!("gpu.{gpu}.memory.used")),
+            Self::Process => signal(Quantity::ProcessRss.into()),
+            Self::Gpu(gpu) => signal(Quantity::GpuMemoryUsed.at(gpu)),
         }
     }
 
     /// Lowest readings of the stretches of a time; `None` where there are too few readings.
     fn growth(self, store: &Store, time: &Time) -> Option<[f64; STRETCHES]> {
-        let signal = |name: &str| time.lowest(&store.signals().find(name)?.series);
+        let signal = |metric: Metric| time.lowest(&store.signals().find(metric)?.series);
         match self {
             Self::Live => time.lowest(store.memory().live_bytes()),
-            Self::Process => signal("process.rss"),
-            Self::Gpu(gpu) => signal(&format!("gpu.{gpu}.memory.used")),
+            Self::Process => signal(Quantity::ProcessRss.into()),
+            Self::Gpu(gpu) => signal(Quantity::GpuMemoryUsed.at(gpu)),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Either the sensor says so, or the number shows it: no real chip draws the same power for minutes while steps of
 //! different kinds pass.
 
-use gnntop_wire::{SignalKind, Unit};
+use gnntop_wire::{Quantity, SignalKind, Unit};
 
 use super::check::Check;
 use crate::figures::quantity;
@@ -28,9 +28,9 @@ impl Check for ModelledEnergy {
 
     fn look(&self, evidence: &Evidence<'_>) -> Outcome {
         let is_energy = |unit: Unit| matches!(unit, Unit::Millijoules | Unit::Microjoules | Unit::Milliwatts);
-        let has_readings = |signal: &&Signal| is_energy(signal.unit) && signal.series.summary().count > 0;
+        let has_readings = |signal: &&Signal| is_energy(signal.unit()) && signal.series.summary().count > 0;
         // A power limit is a setting, not a power.
-        let signals = evidence.store.signals().all().iter().filter(has_readings).filter(|s| !s.name.ends_with("limit"));
+        let signals = evidence.store.signals().all().iter().filter(has_readings).filter(|signal| !is_limit(signal));
         let signals: Vec<&Signal> = signals.collect();
         if signals.is_empty() {
             return Outcome::NotEnough(nothing_measured(evidence).to_owned());
@@ -39,10 +39,14 @@ impl Check for ModelledEnergy {
     }
 }
 
+fn is_limit(signal: &Signal) -> bool {
+    signal.metric.known().is_some_and(|metric| metric.quantity() == Quantity::GpuPowerLimit)
+}
+
 /// What is known of energy if no signal reports it.
 fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
-    let loads = ["machine.cpu.busy", "process.cpu_time"];
-    if loads.iter().any(|name| evidence.store.signals().find(name).is_some()) {
+    let loads = [Quantity::MachineCpuBusy, Quantity::ProcessCpuTime];
+    if loads.into_iter().any(|load| evidence.store.signals().find(load).is_some()) {
         "no energy counter is recorded; energy is modelled from the load and labelled as modelled"
     } else {
         "no energy or power is recorded"
@@ -53,7 +57,7 @@ fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
     let source = signal.source.to_lowercase();
     let advice = "do not compare it with measured energy";
     if ["model", "tdp", "estimate"].iter().any(|word| source.contains(word)) {
-        let summary = format!("{} is modelled, not measured", signal.name);
+        let summary = format!("{} is modelled, not measured", signal.metric);
         let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::High, None, summary);
         return Some(finding.because(format!("its source: {}", signal.source)).advise(advice));
     }
@@ -62,15 +66,15 @@ fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
         None => (constant_in_steps(evidence, signal)?, " times each step's own time"),
     };
     let summary =
-        format!("{} is a constant {} W{by}, so it is probably modelled, not measured", signal.name, quantity(watts));
+        format!("{} is a constant {} W{by}, so it is probably modelled, not measured", signal.metric, quantity(watts));
     let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::Medium, None, summary);
     Some(finding.because(format!("its source: {}", signal.source)).advise(advice))
 }
 
 /// The power of nearly all readings; `None` if it varies, is close to 0, or is read too rarely.
 fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
-    let scale = if signal.unit == Unit::Microjoules { 1e-6 } else { 1e-3 };
-    let mut watts: Vec<f64> = match signal.kind {
+    let scale = if signal.unit() == Unit::Microjoules { 1e-6 } else { 1e-3 };
+    let mut watts: Vec<f64> = match signal.kind() {
         SignalKind::Counter => {
             signal.series.rates_per_s().filter_map(|(_, rate)| rate).map(|rate| rate * scale).collect()
         }
@@ -80,16 +84,16 @@ fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
         }
     };
     // A gauge repeats its value when nothing changes; a counter's increase does not.
-    constant(&mut watts, if signal.kind == SignalKind::Counter { 0.5 } else { 0.95 })
+    constant(&mut watts, if signal.kind() == SignalKind::Counter { 0.5 } else { 0.95 })
 }
 
 /// The power that an imported table's rows have as energy over a step's own time; `None` if it varies, and for a
 /// sensor, which knows nothing of steps.
 fn constant_in_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
-    if signal.kind != SignalKind::Counter || !matches!(signal.origin(), SignalOrigin::Column(_)) {
+    if signal.kind() != SignalKind::Counter || !matches!(signal.origin(), SignalOrigin::Column(_)) {
         return None;
     }
-    let scale = if signal.unit == Unit::Microjoules { 1e3 } else { 1e6 };
+    let scale = if signal.unit() == Unit::Microjoules { 1e3 } else { 1e6 };
     let pairs = signal.series.points().zip(signal.series.points().skip(1));
     let watts = |(before, after): (&Point<i64>, &Point<i64>)| {
         let row = &evidence.rows[evidence.row_at(after.t_ns())?];

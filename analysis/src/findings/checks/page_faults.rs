@@ -1,5 +1,7 @@
 //! Page faults: steps in which the system had to provide or read back memory, and a machine short of memory.
 
+use gnntop_wire::Quantity;
+
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration, percent};
 use crate::findings::claim::{Claim, StepCost};
@@ -92,7 +94,7 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
 
 /// Whether memory was reclaimed while something waited; `None` if that is not recorded.
 fn reclaim(evidence: &Evidence<'_>, span: &std::ops::Range<u64>) -> Option<Option<Finding>> {
-    let share = signals::rate_per_s(evidence.store, "machine.pressure.memory.some", span)? / 1e9;
+    let share = signals::rate_per_s(evidence.store, Quantity::PressureMemorySome, span)? / 1e9;
     if share < RECLAIM {
         return Some(None);
     }
@@ -101,7 +103,7 @@ fn reclaim(evidence: &Evidence<'_>, span: &std::ops::Range<u64>) -> Option<Optio
         .claiming(Claim::Everywhere(share))
         .because("/proc/pressure/memory, for the whole machine")
         .advise("use less memory: smaller batches, fewer workers, smaller caches");
-    if let Some(faults) = signals::rate_per_s(evidence.store, "process.faults.major", span) {
+    if let Some(faults) = signals::rate_per_s(evidence.store, Quantity::ProcessFaultsMajor, span) {
         finding = finding.because(format!("{faults:.1} major page faults a second in this process"));
     }
     Some(Some(finding))

@@ -1,5 +1,7 @@
 //! Slower than before: steps that take longer since some time, over the whole run.
 
+use gnntop_wire::Quantity;
+
 use super::check::Check;
 use crate::figures::{count, duration, percent, utc};
 use crate::findings::claim::Claim;
@@ -21,8 +23,8 @@ const MARKS: usize = 16;
 const SWITCHES: f64 = 2.0;
 /// ...and this many times as often for their length.
 const TIMES: f64 = 2.0;
-/// Signals that may explain it, by the ends of their names.
-const TELLING: [&str; 4] = [".clock.sm", ".power", "process.rss", "process.swap"];
+/// What may explain it.
+const TELLING: [Quantity; 4] = [Quantity::GpuClockSm, Quantity::GpuPower, Quantity::ProcessRss, Quantity::ProcessSwap];
 /// Time before and after the change over which they are compared.
 const COMPARED_NS: u64 = 60_000_000_000;
 /// A signal that changes by less is not listed.
@@ -132,9 +134,10 @@ fn changed_signals(store: &Store, change: &LevelChange<'_>) -> Vec<String> {
         let by = to / from - 1.0;
         let word = if by > 0.0 { "higher" } else { "lower" };
         (from > 0.0 && by.abs() >= CHANGED).then(|| {
-            format!("{} is {} {word} in the minute after than in the minute before", signal.name, percent(by.abs()))
+            format!("{} is {} {word} in the minute after than in the minute before", signal.metric, percent(by.abs()))
         })
     };
-    let telling = store.signals().all().iter().filter(|signal| TELLING.iter().any(|end| signal.name.ends_with(end)));
+    let is_telling = |signal: &&Signal| signal.metric.known().is_some_and(|of| TELLING.contains(&of.quantity()));
+    let telling = store.signals().all().iter().filter(is_telling);
     telling.filter_map(line).collect()
 }

@@ -1,6 +1,6 @@
 //! Findings agree with each other and with themselves: no time is counted twice, and advice follows the evidence.
 
-use gnntop_wire::{Definition, SignalId, SignalKind, TrackRole, Unit};
+use gnntop_wire::{Definition, Quantity, SignalId, TrackRole, Unit};
 
 use super::*;
 
@@ -223,9 +223,8 @@ fn spans_that_fill_the_gap_are_named() {
 #[test]
 fn a_table_that_leaves_time_between_its_steps_bounds_the_gpus_work() {
     let mut stream = StreamBuilder::new("table");
-    let (id, name) = (SignalId(7), "gpu.0.util".to_owned());
-    let (unit, kind, source) = (Unit::MilliPercent, SignalKind::Gauge, "column util".to_owned());
-    stream.define(Definition::Signal { id, unit, kind, name, source, device: String::new() });
+    let (id, metric, source) = (SignalId(7), Quantity::GpuUtil.at(0).into(), "column util".to_owned());
+    stream.define(Definition::Signal { id, metric, source, device: String::new() });
     let main = gnntop_wire::TrackId(1);
     let reading = |stream: &mut StreamBuilder, _: u64, t_ns: u64| {
         stream.sample(main, id, t_ns, 97_000);

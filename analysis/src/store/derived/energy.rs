@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use gnntop_wire::{Metric, Quantity};
+
 use crate::energy::{
     Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, GpuInputs, Inputs, Intensity, MemoryInputs,
     PhaseFigure, PhasedTime, Processor, ProcessorInputs, Scope,
@@ -81,11 +83,11 @@ impl Store {
         Inputs {
             gpus: self.gpu_inputs(),
             processors: ProcessorInputs {
-                counters: self.counter_inputs("cpu."),
-                no_counter: self.no_value("cpu.0.energy"),
+                counters: self.counter_inputs(Quantity::CpuEnergy),
+                no_counter: self.no_value(Quantity::CpuEnergy.at(0)),
                 processor: self.processor(),
-                machine_busy: self.meters.line("machine.cpu.busy"),
-                process_busy: self.meters.line("process.cpu_time"),
+                machine_busy: self.meters.line(Quantity::MachineCpuBusy),
+                process_busy: self.meters.line(Quantity::ProcessCpuTime),
             },
             memory: self.memory_inputs(),
             processes: self.processes_of_the_run(),
@@ -103,60 +105,60 @@ impl Store {
         if gpus.is_empty() {
             return Err(hardware.no_gpu().unwrap_or(Absence::NotPublished).to_string());
         }
-        let line = |gpu: u32, quantity: &str| self.meters.line(&format!("gpu.{gpu}.{quantity}"));
+        let line = |gpu: u32, quantity: Quantity| self.meters.line(quantity.at(gpu));
         let inputs = |gpu| GpuInputs {
             gpu,
-            counted: line(gpu, "energy"),
+            counted: line(gpu, Quantity::GpuEnergy),
             origin: self.gpu_origin(gpu),
-            instant_power: line(gpu, "power.instant"),
-            mean_power: line(gpu, "power"),
-            no_counter: self.no_value(&format!("gpu.{gpu}.energy")),
-            limit_watts: hardware.gpu(gpu, "power.limit").ok().map(|milliwatts| milliwatts / 1e3),
-            processes: hardware.gpu(gpu, "processes").ok(),
-            has_own_process: hardware.gpu(gpu, "process.memory").is_ok(),
+            instant_power: line(gpu, Quantity::GpuPowerNow),
+            mean_power: line(gpu, Quantity::GpuPower),
+            no_counter: self.no_value(Quantity::GpuEnergy.at(gpu)),
+            limit_watts: hardware.reading(Quantity::GpuPowerLimit.at(gpu)).ok().map(|milliwatts| milliwatts / 1e3),
+            processes: hardware.reading(Quantity::GpuProcesses.at(gpu)).ok(),
+            has_own_process: hardware.reading(Quantity::GpuProcessMemory.at(gpu)).is_ok(),
         };
         Ok(gpus.into_iter().map(inputs).collect())
     }
 
     /// The origin of a GPU's energy: a table if any of it comes from one.
     fn gpu_origin(&self, gpu: u32) -> CounterOrigin {
-        let signals = ["energy", "power.instant", "power"].map(|quantity| format!("gpu.{gpu}.{quantity}"));
-        let signals = signals.iter().filter_map(|name| self.signals().find(name));
+        let quantities = [Quantity::GpuEnergy, Quantity::GpuPowerNow, Quantity::GpuPower];
+        let signals = quantities.into_iter().filter_map(|quantity| self.signals().find(quantity.at(gpu)));
         let is_table = |signal: &Signal| counter_origin(signal) == CounterOrigin::Table;
-        if signals.into_iter().any(is_table) { CounterOrigin::Table } else { CounterOrigin::Sensor }
+        if { signals }.any(is_table) { CounterOrigin::Table } else { CounterOrigin::Sensor }
     }
 
     fn memory_inputs(&self) -> MemoryInputs<'_> {
         let hardware = self.hardware();
         MemoryInputs {
-            counters: self.counter_inputs("dram."),
-            no_counter: self.no_value("dram.0.energy"),
+            counters: self.counter_inputs(Quantity::DramEnergy),
+            no_counter: self.no_value(Quantity::DramEnergy.at(0)),
             bytes: hardware.machine_memory_total_bytes().unwrap_or(0.0),
-            modules: hardware.reading("machine.memory.modules").ok().map(|count| count as u64),
-            allotted_bytes: hardware.reading("allotted.memory").unwrap_or(f64::MAX),
+            modules: hardware.reading(Quantity::MachineMemoryModules).ok().map(|count| count as u64),
+            allotted_bytes: hardware.reading(Quantity::AllottedMemory).unwrap_or(f64::MAX),
         }
     }
 
-    /// The energy counters of signals whose names have this prefix.
-    fn counter_inputs(&self, prefix: &str) -> Vec<CounterInputs<'_>> {
-        let names = self.meters.names().filter(|name| name.starts_with(prefix));
-        names.filter_map(|name| self.counter_input(name)).collect()
+    /// The counters of this energy.
+    fn counter_inputs(&self, energy: Quantity) -> Vec<CounterInputs<'_>> {
+        let metrics = self.meters.metrics().filter(|metric| metric.quantity() == energy);
+        metrics.filter_map(|metric| self.counter_input(metric)).collect()
     }
 
-    fn counter_input(&self, name: &str) -> Option<CounterInputs<'_>> {
-        let component = name.strip_suffix(".energy")?;
-        let signal = self.signals().find(name)?;
+    fn counter_input(&self, metric: Metric) -> Option<CounterInputs<'_>> {
+        let signal = self.signals().find(metric)?;
+        let part = if metric.quantity() == Quantity::DramEnergy { "dram" } else { "cpu" };
         Some(CounterInputs {
-            name: component.replace('.', " "),
+            name: format!("{part} {}", metric.instance()),
             source: format!("{} {}", signal.source, signal.device).trim_end().to_owned(),
             origin: counter_origin(signal),
-            line: self.meters.line(name)?,
+            line: self.meters.line(metric)?,
         })
     }
 
     /// Why a signal has no value, as text.
-    fn no_value(&self, name: &str) -> String {
-        match self.hardware().reading(name) {
+    fn no_value(&self, metric: Metric) -> String {
+        match self.hardware().reading(metric) {
             Err(absence) => absence.to_string(),
             Ok(_) => "it was read only once".to_owned(),
         }
@@ -173,14 +175,18 @@ impl Store {
 
     /// What the session's signals say about the processors.
     fn processor(&self) -> Processor {
-        let gauge = |name: &str| self.hardware().reading(name).ok();
+        let gauge = |quantity: Quantity| self.hardware().reading(quantity).ok();
         let cores = self.hardware().cores().len();
-        let threads = gauge("machine.cpu.threads").map_or(cores as u64, |count| count as u64);
-        let allowed = gauge("allotted.cpu.threads").unwrap_or(threads as f64);
-        let quota = gauge("allotted.cpu.quota").map_or(f64::MAX, |millipercent| millipercent / 1e5);
+        let threads = gauge(Quantity::MachineCpuThreads).map_or(cores as u64, |count| count as u64);
+        let allowed = gauge(Quantity::AllottedCpuThreads).unwrap_or(threads as f64);
+        let quota = gauge(Quantity::AllottedCpuQuota).map_or(f64::MAX, |millipercent| millipercent / 1e5);
         Processor {
-            name: self.signals().find("machine.cpu.threads").map(|signal| signal.device.clone()).unwrap_or_default(),
-            sockets: gauge("machine.cpu.sockets").map_or(0, |count| count as u64),
+            name: self
+                .signals()
+                .find(Quantity::MachineCpuThreads)
+                .map(|signal| signal.device.clone())
+                .unwrap_or_default(),
+            sockets: gauge(Quantity::MachineCpuSockets).map_or(0, |count| count as u64),
             threads,
             allotted: allowed.min(quota).min(threads as f64),
         }

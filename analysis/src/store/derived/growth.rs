@@ -4,6 +4,8 @@
 //! bytes are used, or else of resident memory, at arbitrary moments within steps. The first tenth is left out, as buffers
 //! are still being filled.
 
+use gnntop_wire::Quantity;
+
 use crate::store::contents::Store;
 use crate::store::memory::trend::{FEWEST_POINTS, Trend};
 use crate::store::signals::series::{Series, Value};
@@ -50,7 +52,7 @@ impl Store {
         let of_ends = Trend::of(&points).map(growth(GrowthOf::StepEnds));
         let live = || self.growth_in(self.memory().readings(), TOLD_EVERY_NS).map(growth(GrowthOf::LiveReadings));
         let resident = || {
-            let signal = self.signals().find("process.rss")?;
+            let signal = self.signals().find(Quantity::ProcessRss)?;
             self.growth_in(&signal.series, SENSED_EVERY_NS).map(growth(GrowthOf::ResidentReadings))
         };
         of_ends.or_else(live).or_else(resident)

@@ -1,10 +1,8 @@
 //! Hardware readings for people: percentages and bytes from raw signals, or why they are missing.
-//!
-//! Signal names are those of the sensors crate.
 
 use std::fmt;
 
-use gnntop_wire::SignalKind;
+use gnntop_wire::{Metric, Quantity, Scope, SignalKind};
 
 use crate::store::contents::Store;
 use crate::store::signals::series::Point;
@@ -63,8 +61,8 @@ impl Store {
 
 impl<'a> Hardware<'a> {
     /// The newest value of a signal: a gauge's raw value, a counter's increase per second, in the signal's unit.
-    pub fn reading(&self, name: &str) -> HardwareValue<'a> {
-        let signal = self.store.signals().find(name).ok_or(Absence::NotPublished)?;
+    pub fn reading(&self, metric: impl Into<Metric>) -> HardwareValue<'a> {
+        let signal = self.store.signals().find(metric).ok_or(Absence::NotPublished)?;
         self.of(signal)
     }
 
@@ -73,71 +71,70 @@ impl<'a> Hardware<'a> {
         match signal.series.last() {
             None => Err(Absence::NotReadYet),
             Some(Point::Break { reason, .. }) => Err(Absence::Reason(self.store.name(*reason))),
-            Some(Point::Value { value, .. }) if signal.kind == SignalKind::Gauge => Ok(*value as f64),
+            Some(Point::Value { value, .. }) if signal.kind() == SignalKind::Gauge => Ok(*value as f64),
             Some(Point::Value { .. }) => signal.series.recent_rate_per_s(RATE_WINDOW_NS).ok_or(Absence::NotReadYet),
         }
     }
 
     /// CPU time of the process per second, in cores: 1.5 is one and a half cores.
     pub fn process_cores(&self) -> HardwareValue<'a> {
-        self.reading("process.cpu_time").map(|ns_per_s| ns_per_s / 1e9)
+        self.reading(Quantity::ProcessCpuTime).map(|ns_per_s| ns_per_s / 1e9)
     }
 
     /// Resident memory of the process, in bytes.
     pub fn process_rss_bytes(&self) -> HardwareValue<'a> {
-        self.reading("process.rss")
+        self.reading(Quantity::ProcessRss)
     }
 
     /// CPU use of the machine, in cores: the sum over all of them.
     pub fn machine_cpu(&self) -> CpuUse<'a> {
-        self.cpu("machine.cpu")
+        self.cpu([Quantity::MachineCpuBusy, Quantity::MachineCpuIowait, Quantity::MachineCpuSteal], 0)
     }
 
     /// CPU use of each core whose signals are published, by core number.
     pub fn cores(&self) -> Vec<(u32, CpuUse<'a>)> {
-        let number =
-            |signal: &Signal| signal.name.strip_prefix("machine.cpu.")?.strip_suffix(".busy")?.parse::<u32>().ok();
-        let mut numbers: Vec<u32> = self.store.signals().all().iter().filter_map(number).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers.into_iter().map(|core| (core, self.cpu(&format!("machine.cpu.{core}")))).collect()
+        let cores = self.instances(|quantity| quantity == Quantity::CoreBusy);
+        let quantities = [Quantity::CoreBusy, Quantity::CoreIowait, Quantity::CoreSteal];
+        cores.into_iter().map(|core| (core, self.cpu(quantities, core))).collect()
     }
 
-    fn cpu(&self, prefix: &str) -> CpuUse<'a> {
-        let share = |quantity| self.reading(&format!("{prefix}.{quantity}")).map(|ns_per_s| ns_per_s / 1e9);
-        CpuUse { busy: share("busy"), iowait: share("iowait"), steal: share("steal") }
+    fn cpu(&self, quantities: [Quantity; 3], instance: u32) -> CpuUse<'a> {
+        let share = |quantity: Quantity| self.reading(quantity.at(instance)).map(|ns_per_s| ns_per_s / 1e9);
+        let [busy, iowait, steal] = quantities.map(share);
+        CpuUse { busy, iowait, steal }
     }
 
-    /// Memory in use on the machine, in bytes.
-    pub fn machine_memory_used_bytes(&self) -> HardwareValue<'a> {
-        self.reading("machine.memory.used")
-    }
-
-    /// Memory installed in the machine, in bytes.
-    pub fn machine_memory_total_bytes(&self) -> HardwareValue<'a> {
-        self.reading("machine.memory.total")
-    }
-
-    /// Numbers of the GPUs whose signals are published.
-    pub fn gpus(&self) -> Vec<u32> {
-        let number = |signal: &Signal| signal.name.strip_prefix("gpu.")?.split('.').next()?.parse::<u32>().ok();
-        let mut numbers: Vec<u32> = self.store.signals().all().iter().filter_map(number).collect();
+    /// The instances of which one of these quantities is published, in order.
+    fn instances(&self, is_one: impl Fn(Quantity) -> bool) -> Vec<u32> {
+        let metrics = self.store.signals().all().iter().filter_map(|signal| signal.metric.known());
+        let mut numbers: Vec<u32> =
+            metrics.filter(|metric| is_one(metric.quantity())).map(|metric| metric.instance()).collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers
     }
 
+    /// Memory in use on the machine, in bytes.
+    pub fn machine_memory_used_bytes(&self) -> HardwareValue<'a> {
+        self.reading(Quantity::MachineMemoryUsed)
+    }
+
+    /// Memory installed in the machine, in bytes.
+    pub fn machine_memory_total_bytes(&self) -> HardwareValue<'a> {
+        self.reading(Quantity::MachineMemoryTotal)
+    }
+
+    /// Numbers of the GPUs whose signals are published.
+    pub fn gpus(&self) -> Vec<u32> {
+        self.instances(|quantity| quantity.scope() == Scope::Gpu)
+    }
+
     /// Why there are no GPU readings at all; `None` if there is a GPU.
     pub fn no_gpu(&self) -> Option<Absence<'a>> {
-        match self.reading("gpu.count") {
+        match self.reading(Quantity::GpuCount) {
             _ if !self.gpus().is_empty() => None,
             Ok(_) => Some(Absence::Reason("no GPU in this machine")),
             Err(absence) => Some(absence),
         }
-    }
-
-    /// A GPU's signal, such as `power` or `memory.used`.
-    pub fn gpu(&self, gpu: u32, quantity: &str) -> HardwareValue<'a> {
-        self.reading(&format!("gpu.{gpu}.{quantity}"))
     }
 }

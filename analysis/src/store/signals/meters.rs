@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use gnntop_wire::{SignalId, SignalKind, Unit};
+use gnntop_wire::{Metric, Quantity, SignalId};
 
 use super::signal::Signal;
 use crate::energy::{Counter, CounterRules, EnergyLine, GapReason, PhaseSpan, Profile};
@@ -14,8 +14,12 @@ use crate::energy::{Counter, CounterRules, EnergyLine, GapReason, PhaseSpan, Pro
 const MOST_METERS: usize = 48;
 /// Most spans of phases kept, the newest.
 const MOST_SPANS: usize = 1 << 15;
-/// The highest plausible power of a component, in watts, by prefix of its name.
-const MOST_WATTS: [(&str, f64); 3] = [("gpu.", 3000.0), ("dram.", 300.0), ("cpu.", 1000.0)];
+/// The highest plausible power of a GPU, of a processor package and of its memory, in watts.
+const MOST_GPU_WATTS: f64 = 3000.0;
+const MOST_CPU_WATTS: f64 = 1000.0;
+const MOST_DRAM_WATTS: f64 = 300.0;
+/// A nanosecond of CPU time counts as a microjoule: a thread is 1,000 W, and no machine has a million threads.
+const MOST_CPU_TIME_WATTS: f64 = 1e9;
 /// RAPL counters change about every millisecond.
 const RAPL_OLDEST_NS: u64 = 1_000_000;
 /// After this long without a reading, power is unknown in between.
@@ -25,7 +29,7 @@ const POWER_STANDS_NS: u64 = 10_000_000_000;
 #[derive(Clone, Debug)]
 struct Meter {
     signal: SignalId,
-    name: String,
+    metric: Metric,
     reads: Reads,
     line: EnergyLine,
 }
@@ -52,15 +56,16 @@ impl Meters {
         if self.all.len() >= MOST_METERS || self.all.iter().any(|meter| meter.signal == signal.id) {
             return;
         }
-        let Some(reads) = reads(signal) else { return };
-        self.has_energy |= is_energy(signal);
-        self.all.push(Meter { signal: signal.id, name: signal.name.clone(), reads, line: EnergyLine::new() });
+        let Some(metric) = signal.metric.known() else { return };
+        let Some(reads) = reads(metric.quantity()) else { return };
+        self.has_energy |= is_energy(metric.quantity());
+        self.all.push(Meter { signal: signal.id, metric, reads, line: EnergyLine::new() });
     }
 
     /// Takes a reading.
     pub(in crate::store) fn sample(&mut self, signal: &Signal, t_ns: u64, value: i64) {
-        if let Some(of) = signal.name.strip_suffix(".range") {
-            return self.set_range(of, value);
+        if let Some(counter) = signal.metric.known().and_then(counter_of_range) {
+            return self.set_range(counter, value);
         }
         let Some(meter) = self.all.iter_mut().find(|meter| meter.signal == signal.id) else { return };
         match &mut meter.reads {
@@ -116,23 +121,24 @@ impl Meters {
     }
 
     /// Sets a counter's largest value.
-    fn set_range(&mut self, name: &str, max_value: i64) {
-        let meter = self.all.iter_mut().find(|meter| meter.name == name);
+    fn set_range(&mut self, metric: Metric, max_value: i64) {
+        let meter = self.all.iter_mut().find(|meter| meter.metric == metric);
         if let Some(Meter { reads: Reads::Counter(counter), .. }) = meter {
             let max_value = u64::try_from(max_value).ok().filter(|max| *max > 0);
             counter.set_rules(CounterRules { max_value, ..*counter.rules() });
         }
     }
 
-    /// The line of the signal with this name, once it has two readings.
-    pub(in crate::store) fn line(&self, name: &str) -> Option<&EnergyLine> {
-        let meter = self.all.iter().rev().find(|meter| meter.name == name)?;
+    /// The line of the signal that measures this, once it has two readings.
+    pub(in crate::store) fn line(&self, metric: impl Into<Metric>) -> Option<&EnergyLine> {
+        let metric = metric.into();
+        let meter = self.all.iter().rev().find(|meter| meter.metric == metric)?;
         meter.line.span().map(|_| &meter.line)
     }
 
-    /// Names of the signals that have a line or may get one.
-    pub(in crate::store) fn names(&self) -> impl Iterator<Item = &str> {
-        self.all.iter().map(|meter| meter.name.as_str())
+    /// What the signals measure that have a line or may get one.
+    pub(in crate::store) fn metrics(&self) -> impl Iterator<Item = Metric> {
+        self.all.iter().map(|meter| meter.metric)
     }
 
     /// The newest phases over time; `phases` is their number.
@@ -144,30 +150,33 @@ impl Meters {
     }
 }
 
-fn is_energy(signal: &Signal) -> bool {
-    signal.name.ends_with(".energy") && signal.kind == SignalKind::Counter
+fn is_energy(quantity: Quantity) -> bool {
+    matches!(quantity, Quantity::GpuEnergy | Quantity::CpuEnergy | Quantity::DramEnergy)
 }
 
-/// How a signal is read for energy; `None` if it is irrelevant.
-fn reads(signal: &Signal) -> Option<Reads> {
-    let name = signal.name.as_str();
-    let counter = |unit_uj, most_watts, oldest_ns| {
-        Some(Reads::Counter(Counter::new(CounterRules { unit_uj, max_value: None, most_watts, oldest_ns })))
+/// The counter whose range this is.
+fn counter_of_range(metric: Metric) -> Option<Metric> {
+    let counter = match metric.quantity() {
+        Quantity::CpuEnergyRange => Quantity::CpuEnergy,
+        Quantity::DramEnergyRange => Quantity::DramEnergy,
+        _ => return None,
     };
-    let most_watts =
-        || MOST_WATTS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(3000.0, |(_, watts)| *watts);
-    match (signal.kind, signal.unit) {
-        (SignalKind::Counter, Unit::Millijoules) if is_energy(signal) => counter(1000, most_watts(), None),
-        (SignalKind::Counter, Unit::Microjoules) if is_energy(signal) => counter(1, most_watts(), Some(RAPL_OLDEST_NS)),
-        // A nanosecond counts as a microjoule: a thread is 1,000 W, and no machine has a million threads.
-        (SignalKind::Counter, Unit::Nanoseconds) if name == "machine.cpu.busy" || name == "process.cpu_time" => {
-            counter(1, 1e9, Some(0))
-        }
-        (SignalKind::Gauge, Unit::Milliwatts) if name.ends_with(".power") || name.ends_with(".power.instant") => {
-            Some(Reads::Power(None))
-        }
-        _ => None,
-    }
+    Some(counter.at(metric.instance()))
+}
+
+/// How a quantity is read for energy; `None` if it is irrelevant.
+fn reads(quantity: Quantity) -> Option<Reads> {
+    let counter = |unit_uj, most_watts, oldest_ns| {
+        Reads::Counter(Counter::new(CounterRules { unit_uj, max_value: None, most_watts, oldest_ns }))
+    };
+    Some(match quantity {
+        Quantity::GpuEnergy => counter(1000, MOST_GPU_WATTS, None),
+        Quantity::CpuEnergy => counter(1, MOST_CPU_WATTS, Some(RAPL_OLDEST_NS)),
+        Quantity::DramEnergy => counter(1, MOST_DRAM_WATTS, Some(RAPL_OLDEST_NS)),
+        Quantity::MachineCpuBusy | Quantity::ProcessCpuTime => counter(1, MOST_CPU_TIME_WATTS, Some(0)),
+        Quantity::GpuPower | Quantity::GpuPowerNow => Reads::Power(None),
+        _ => return None,
+    })
 }
 
 /// Adds a gauge's power since its last value, as the mean of the two.

@@ -161,7 +161,7 @@ impl Filling {
 impl Signal {
     /// The signal by column: a gauge's raw values, a counter's increase per second. `now_ns` is the newest known time.
     pub fn columns(&self, columns: &TimeColumns, now_ns: u64) -> Vec<Option<Bin>> {
-        match self.kind {
+        match self.kind() {
             SignalKind::Gauge => self.series.value_columns(columns, now_ns, Some(HOLDS_NS)),
             SignalKind::Counter => self.series.rate_columns(columns, now_ns),
         }

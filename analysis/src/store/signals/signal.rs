@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use gnntop_wire::past::Readings;
-use gnntop_wire::{NameId, SignalId, SignalKind, Unit};
+use gnntop_wire::{AnyMetric, Metric, NameId, SignalId, SignalKind, Unit};
 
 use super::series::{Point, Series};
 
@@ -19,17 +19,13 @@ const FEWEST_POINTS: usize = 600;
 pub struct Signal {
     /// Its id.
     pub id: SignalId,
-    /// Stable dotted name, such as `process.cpu_time`.
-    pub name: String,
-    /// The unit of its raw values.
-    pub unit: Unit,
-    /// Gauge or cumulative counter.
-    pub kind: SignalKind,
+    /// What it measures.
+    pub metric: AnyMetric,
     /// Where values come from, such as `NVML`.
     pub source: String,
     /// The device measured; empty for the machine or process itself.
     pub device: String,
-    /// The readings, in `unit`.
+    /// The readings, in the metric's unit.
     pub series: Series<i64>,
 }
 
@@ -76,6 +72,16 @@ impl fmt::Display for SignalOrigin<'_> {
 }
 
 impl Signal {
+    /// The unit of its raw values.
+    pub fn unit(&self) -> Unit {
+        self.metric.unit()
+    }
+
+    /// Gauge or cumulative counter.
+    pub fn kind(&self) -> SignalKind {
+        self.metric.kind()
+    }
+
     /// Where its readings come from.
     pub fn origin(&self) -> SignalOrigin<'_> {
         SignalOrigin::parse(&self.source)
@@ -100,14 +106,14 @@ impl Signal {
 pub struct Signals {
     all: Vec<Signal>,
     by_id: Vec<u32>,
-    by_name: HashMap<String, usize>,
+    by_metric: HashMap<Metric, usize>,
     capacity: usize,
     points: usize,
 }
 
 impl Signals {
     pub(in crate::store) fn new(capacity: usize, points: usize) -> Self {
-        Self { all: Vec::new(), by_id: Vec::new(), by_name: HashMap::new(), capacity, points }
+        Self { all: Vec::new(), by_id: Vec::new(), by_metric: HashMap::new(), capacity, points }
     }
 
     /// All signals, in the order in which they were defined.
@@ -115,9 +121,9 @@ impl Signals {
         &self.all
     }
 
-    /// The signal with this name. If several have it, the one defined last.
-    pub fn find(&self, name: &str) -> Option<&Signal> {
-        self.all.get(*self.by_name.get(name)?)
+    /// The signal that measures this. If several do, the one defined last.
+    pub fn find(&self, metric: impl Into<Metric>) -> Option<&Signal> {
+        self.all.get(*self.by_metric.get(&metric.into())?)
     }
 
     /// The signal with this id.
@@ -138,15 +144,20 @@ impl Signals {
         let index = match self.by_id[at].checked_sub(1) {
             Some(index) => {
                 let known = &mut self.all[index as usize];
-                if known.name != signal.name && self.by_name.get(&known.name) == Some(&(index as usize)) {
-                    self.by_name.remove(&known.name);
+                if let Some(before) = known.metric.known()
+                    && known.metric != signal.metric
+                    && self.by_metric.get(&before) == Some(&(index as usize))
+                {
+                    self.by_metric.remove(&before);
                 }
                 signal.series = std::mem::take(&mut known.series);
                 index as usize
             }
             None => self.all.len(),
         };
-        self.by_name.insert(signal.name.clone(), index);
+        if let Some(metric) = signal.metric.known() {
+            self.by_metric.insert(metric, index);
+        }
         if index == self.all.len() {
             self.by_id[at] = index as u32 + 1;
             self.all.push(signal);

@@ -1,6 +1,6 @@
 //! Energy of whole sessions: counters, models, scopes and parts that add up.
 
-use gnntop_wire::{Definition, SignalId, SignalKind, TrackId, TrackRole, Unit};
+use gnntop_wire::{Definition, Quantity, SignalId, SignalKind, TrackId, TrackRole, Unit};
 
 use crate::energy::{Assumptions, ComponentKind, Label, Scope};
 use crate::store::Store;
@@ -134,7 +134,7 @@ fn a_counter_s_range_makes_a_wrap_of_what_went_back() {
         stream.sample(sensors, energy, START_NS + n as u64 * SECOND, value);
     }
     let store = store(stream);
-    let line = store.meters.line("cpu.0.energy").unwrap();
+    let line = store.meters.line(Quantity::CpuEnergy).unwrap();
     assert_eq!((line.total_uj(), line.gaps()), (90_000_000, &[][..]));
 }
 
@@ -158,9 +158,13 @@ fn the_processor_s_name_comes_with_its_threads() {
     let mut stream = StreamBuilder::new("pna");
     let sensors = machine(&mut stream);
     let id = SignalId(90);
-    let (name, source) = ("machine.cpu.threads".to_owned(), "/proc/cpuinfo".to_owned());
     let device = "AMD EPYC 7763 64-Core Processor".to_owned();
-    stream.define(Definition::Signal { id, unit: Unit::Count, kind: SignalKind::Gauge, name, source, device });
+    stream.define(Definition::Signal {
+        id,
+        metric: Quantity::MachineCpuThreads.into(),
+        source: "/proc/cpuinfo".to_owned(),
+        device,
+    });
     stream.sample(sensors, id, START_NS, 128);
     let store = store(stream);
     let book = store.energy(&Assumptions::default());

@@ -139,12 +139,12 @@ fn energy_and_signals_go_on_from_the_past() {
     late.apply(Item::Past(digest.whole(Vec::new())));
     late.apply(Item::Past(digest.take_closed().minutes));
     for (past, whole) in late.signals().all().iter().zip(all.signals().all()) {
-        assert_eq!(past.series.summary().count, whole.series.summary().count, "{}", past.name);
+        assert_eq!(past.series.summary().count, whole.series.summary().count, "{}", past.metric);
         if past.series.summary().count == 0 {
             continue;
         }
         let columns = TimeColumns::equal(all.first_ns().unwrap()..all.now_ns(), 2);
-        assert!(past.columns(&columns, late.now_ns()).iter().any(Option::is_some), "{}", past.name);
+        assert!(past.columns(&columns, late.now_ns()).iter().any(Option::is_some), "{}", past.metric);
     }
     assert!(late.energy(&crate::energy::Assumptions::default()).components.len() > 1);
     assert_eq!(late.steps().total(), 4000);

@@ -4,8 +4,8 @@
 use gnntop_fixtures::any::any_stream;
 use gnntop_fixtures::{StreamBuilder, each_item};
 use gnntop_wire::{
-    Allocation, Counter, Event, Item, NameId, NameKind, PhaseMemory, SignalId, SignalKind, Span, StepId, TrackId,
-    TrackRole, Unit,
+    Allocation, AnyMetric, Counter, Event, Item, NameId, NameKind, PhaseMemory, Quantity, SignalId, SignalKind, Span,
+    StepId, TrackId, TrackRole, Unit,
 };
 use proptest::prelude::*;
 
@@ -203,9 +203,9 @@ fn a_million_tracks_signals_and_counters_find_bounded_room() {
         }
         let (id, role, thread_id) = (TrackId(id), TrackRole::Other, 0);
         let track = gnntop_wire::Definition::Track { id, role, thread_id, text: String::new() };
-        let (unit, kind, none) = (Unit::Count, SignalKind::Gauge, String::new());
-        let (name, source, device) = (format!("s{}", id.0), none.clone(), none);
-        let signal = gnntop_wire::Definition::Signal { id: SignalId(id.0), unit, kind, name, source, device };
+        let metric = AnyMetric::Other { name: format!("s{}", id.0), unit: Unit::Count, kind: SignalKind::Gauge };
+        let (source, device) = (String::new(), String::new());
+        let signal = gnntop_wire::Definition::Signal { id: SignalId(id.0), metric, source, device };
         store.apply(Item::Definitions(vec![track, signal]));
     }
     assert_eq!(store.tracks().len(), limits.tracks);
@@ -231,7 +231,7 @@ fn series_marks_and_allocations_keep_the_newest() {
         stream.event(track, Event::Allocation(Allocation { phase: NameId::NONE, t_ns: n, bytes, live_bytes }));
     }
     each_item(&stream.bytes(), |item| store.apply(item));
-    let series = &store.signals().find("process.rss").unwrap().series;
+    let series = &store.signals().find(Quantity::ProcessRss).unwrap().series;
     assert_eq!((series.len(), series.discarded(), series.summary().count), (1000, 4000, 5000));
     assert_eq!((store.marks().iter().len(), store.marks().discarded()), (10, 4990));
     assert_eq!((store.memory().allocations().len(), store.memory().allocation_count()), (10, 5000));

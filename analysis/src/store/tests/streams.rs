@@ -1,6 +1,6 @@
 //! The store as a whole: streams in, figures out.
 
-use gnntop_wire::{Item, NameKind, SignalKind, TrackId, TrackRole, Unit};
+use gnntop_wire::{Item, NameKind, Quantity, SignalKind, TrackId, TrackRole, Unit};
 
 use crate::store::*;
 use gnntop_fixtures::{MS, SECOND, START_NS, START_WALL_NS, StreamBuilder, TrainingRun, each_item};
@@ -202,7 +202,7 @@ fn absence_is_a_break_and_a_counter_that_goes_back_too() {
     stream.absent(main, cpu, START_NS + 5 * SECOND, "gone");
     stream.sample(main, cpu, START_NS + 6 * SECOND, 2 * SECOND as i64);
     let store = store(&stream.bytes());
-    let signal = store.signals().find("process.cpu_time").unwrap();
+    let signal = store.signals().find(Quantity::ProcessCpuTime).unwrap();
     let rates: Vec<Option<f64>> = signal.series.rates_per_s().map(|(_, rate)| rate).collect();
     assert_eq!(rates, [Some(5e8), None, Some(1e9), None, None]);
     assert_eq!(signal.series.summary().rate_per_s(), Some(7.5e8));
