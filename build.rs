@@ -66,7 +66,7 @@ fn native_part(root: &Path) -> Result<Option<PathBuf>> {
         "python/Cargo.toml",
         "probe/src",
         "history/src",
-        "retention/src",
+        "sessions/src",
         "sensors/src",
         "wire/src",
         "Cargo.lock",

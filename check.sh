@@ -33,7 +33,7 @@ quick() {
 # Each member alone: in a workspace build features that one crate asks for hide what another forgot to ask for. That shows
 # when it compiles; the tests need no build of their own for it.
 members() {
-    for member in wire history sensors retention probe analysis python; do cargo clippy -p "gnntop-$member" -- -D warnings; done
+    for member in wire history sensors sessions probe analysis python; do cargo clippy -p "gnntop-$member" -- -D warnings; done
     cargo clippy -p gnntop --no-default-features -- -D warnings
 }
 # Every test, in one build, and the examples in the documentation. Traces that others published lie beside the repository.

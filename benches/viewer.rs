@@ -15,9 +15,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gnntop_probe::{Name, Session, TrackRole, phase, span, step};
+use gnntop_sessions::layout;
 use gnntop_wire::{
     Anchor, BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Place, SessionInfo, Span, Step, StepId,
-    TrackId, layout, put_anchor, put_definitions, put_segment,
+    TrackId, put_anchor, put_definitions, put_segment,
 };
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 

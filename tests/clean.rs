@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gnntop_fixtures::{MS, StreamBuilder};
-use gnntop_wire::layout;
+use gnntop_sessions::layout;
 
 use crate::sessions::{Ran, Sessions};
 
@@ -141,9 +141,9 @@ fn what_is_not_provably_an_ended_session_is_left_alone_and_said() {
     assert!(elsewhere.path().join("precious").exists());
     let expected = "\
 left alone: best-3-5f3a90c2: it does not have the name that its publisher gave it
-left alone: pna-1-5f3a90c2: it is a symbolic link, or no directory
+left alone: pna-1-5f3a90c2: it is a symbolic link
 left alone: pna-2-5f3a90c2: it contains saved.gnntop, which is not gnntop's
-left alone: pna-7-5f3a90c2: its first segment does not say whose it is
+left alone: pna-7-5f3a90c2: it does not start like a session
 ";
     assert_eq!(ran.err, expected);
 }

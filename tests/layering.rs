@@ -46,7 +46,7 @@ fn members_do_not_know_what_they_must_not() {
     assert_free_of("gnntop-wire", &[], &["ratatui", "crossterm", "candle", "tokio", "libc", "rayon", "gnntop-sensors"]);
     assert_free_of("gnntop-history", &[], &[&heavy[..], &["libc", "rustix", "rayon", "gnntop-sensors"]].concat());
     assert_free_of("gnntop-sensors", &[], &heavy);
-    assert_free_of("gnntop-retention", &[], &[&heavy[..], &["gnntop-sensors"]].concat());
+    assert_free_of("gnntop-sessions", &[], &[&heavy[..], &["gnntop-sensors"]].concat());
     assert_free_of("gnntop-probe", &["--all-features"], &heavy);
     assert_free_of("gnntop-python", &[], &["ratatui", "crossterm", "candle", "tokio", "pyo3"]);
     assert_free_of("gnntop-analysis", &[], &heavy);
@@ -123,7 +123,7 @@ fn a_file_is_a_room_not_a_hall() {
         "wire/src",
         "history/src",
         "sensors/src",
-        "retention/src",
+        "sessions/src",
         "probe/src",
         "python/src",
         "workloads/src",

@@ -12,7 +12,8 @@ use gnntop::viewer::{ScreenOptions, run_screen};
 use gnntop_analysis::source::{Progress, Source, State, Status};
 use gnntop_analysis::stream::Sink;
 use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun};
-use gnntop_wire::{TrackRole, layout};
+use gnntop_sessions::layout;
+use gnntop_wire::TrackRole;
 use tempfile::TempDir;
 
 /// A directory of sessions with one live session in it, published by this test.

@@ -75,7 +75,7 @@ const MEMBERS: &[&str] = &[
     "wire/src",
     "history/src",
     "sensors/src",
-    "retention/src",
+    "sessions/src",
     "probe/src",
     "python/src",
     "workloads/src",

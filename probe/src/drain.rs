@@ -12,9 +12,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gnntop_sessions::Stopped;
 use gnntop_wire::{
-    BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, Stopped, TrackRole, put_anchor,
-    put_definitions, put_end, put_packed_definitions, put_packed_segment, put_segment,
+    BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, TrackRole, put_anchor, put_definitions,
+    put_end, put_packed_definitions, put_packed_segment, put_segment,
 };
 
 use rustix::time::ClockId;
@@ -99,7 +100,7 @@ impl Drain {
             self.out.clear();
             switch::stop_recording();
             if let Some(output) = &output {
-                output.say(Some(&stopped(&warning)));
+                output.report(Some(&stopped(&warning)));
             }
             if !std::mem::replace(&mut is_told, true) {
                 self.settings.on_warning.tell(&warning);
@@ -137,7 +138,7 @@ impl Drain {
         };
         let now = clock::read(&self.publisher.clock);
         self.begin_segment(output, now)?;
-        output.say(None);
+        output.report(None);
         switch::resume_recording();
         // No viewer waits for a recording, and longer blocks are smaller: there, all blocks are written with the
         // anchors.

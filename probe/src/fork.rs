@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 use std::sync::Once;
 
-use crate::live_lock;
 use crate::names::{self, HeldNames};
 use crate::publisher::{self, HeldLatest};
 use crate::switch;
@@ -36,6 +35,8 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     switch::forget_sessions();
-    live_lock::close_all();
+    // SAFETY: this process was forked a moment ago. None of the threads that own a session's output came with it, and the
+    // `Session`s that did are forgotten instead of dropped.
+    unsafe { gnntop_sessions::close_in_child() };
     let _ = HELD.try_with(|held| held.borrow_mut().take());
 }

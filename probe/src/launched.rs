@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use gnntop_sessions::layout::{LAUNCH, RUN, RUN_STARTED_MS};
 use gnntop_wire::Place;
-use gnntop_wire::layout::{LAUNCH, RUN, RUN_STARTED_MS};
 
 /// Restarts that a launcher numbers separately; all beyond share the last number.
 const MOST_RESTARTS: u64 = 1023;

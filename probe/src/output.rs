@@ -1,14 +1,13 @@
 //! The stream's destination: a session's directory of bounded segments, or a recording.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use gnntop_wire::{Stopped, layout};
+use gnntop_sessions::{LiveLock, PrivateDir, Stopped, layout, named};
 
-use crate::directory::{self, create};
-use crate::live_lock::LiveLock;
 use crate::past::Past;
 use crate::warning::Warning;
 
@@ -43,7 +42,7 @@ pub(crate) enum Output {
 /// The segments of a live session.
 #[derive(Debug)]
 pub(crate) struct Segments {
-    dir: PathBuf,
+    dir: Rc<PrivateDir>,
     /// Held while the session lives.
     lock: LiveLock,
     current: Option<File>,
@@ -61,16 +60,13 @@ pub(crate) struct Segments {
 impl Output {
     /// Opens a session's directory under `sessions`. Its segments together take at most about `max_bytes`.
     pub(crate) fn session(sessions: &Path, name: &str, max_bytes: u64) -> Result<Self, Warning> {
-        directory::prepare(sessions)?;
-        let dir = sessions.join(name);
-        directory::make(&dir)?;
-        let lock_path = dir.join(layout::LOCK_FILE);
-        // A directory that could not be completed is created again on retry.
+        let all = PrivateDir::create(sessions).map_err(|error| Warning::unusable(sessions, error))?;
+        let dir = all.create_dir(name).map_err(|error| Warning::unusable(&sessions.join(name), error))?;
         let lock =
-            create(&lock_path).and_then(|file| LiveLock::new(file).inspect_err(|_| _ = fs::remove_file(&lock_path)));
-        let lock = lock.map_err(|error| Warning::Write { path: lock_path, error })?;
+            LiveLock::create(&dir).map_err(|error| Warning::unusable(&dir.path().join(layout::LOCK_FILE), error))?;
+        let dir = Rc::new(dir);
         Ok(Self::Session(Segments {
-            past: Box::new(Past::new(&dir, max_bytes / PAST_SHARE)),
+            past: Box::new(Past::new(Rc::clone(&dir), max_bytes / PAST_SHARE)),
             dir,
             lock,
             current: None,
@@ -84,7 +80,7 @@ impl Output {
     /// Creates a recording; an existing file is left alone.
     pub(crate) fn recording(path: &Path) -> Result<Self, Warning> {
         let path = path.to_owned();
-        match create(&path) {
+        match named::create(&path) {
             Ok(file) => Ok(Self::Recording { path, file, len: 0 }),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Warning::RecordingExists { path }),
             Err(error) => Err(Warning::Write { path, error }),
@@ -108,9 +104,9 @@ impl Output {
     }
 
     /// Reports that the stream is written from now on, or since when it is not.
-    pub(crate) fn say(&self, stopped: Option<&Stopped>) {
+    pub(crate) fn report(&self, stopped: Option<&Stopped>) {
         if let Self::Session(segments) = self {
-            segments.lock.say(stopped);
+            segments.lock.report(stopped);
         }
     }
 
@@ -131,7 +127,7 @@ impl Output {
     pub(crate) fn shrink(&mut self, segment_bytes: u64, max_bytes: u64) {
         if let Self::Session(segments) = self {
             (segments.segment_bytes, segments.max_bytes) = (segment_bytes, max_bytes);
-            *segments.past = Past::new(&segments.dir, max_bytes);
+            *segments.past = Past::new(Rc::clone(&segments.dir), max_bytes);
         }
     }
 
@@ -148,8 +144,9 @@ impl Segments {
             return Ok(());
         }
         self.drop_oldest();
-        let path = self.dir.join(layout::segment_file_name(self.next));
-        self.current = Some(create(&path).map_err(|error| Warning::Write { path, error })?);
+        let name = layout::segment_file_name(self.next);
+        let file = self.dir.create_file(&name);
+        self.current = Some(file.map_err(|error| Warning::unusable(&self.dir.path().join(name), error))?);
         self.kept.push_back((self.next, 0));
         self.next += 1;
         Ok(())
@@ -185,13 +182,16 @@ impl Segments {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Warning> {
         loop {
             let (Some(file), Some((number, size))) = (&mut self.current, self.kept.back_mut()) else {
-                return Err(Warning::Write { path: self.dir.clone(), error: io::Error::other("no segment was begun") });
+                return Err(Warning::Write {
+                    path: self.dir.path().to_owned(),
+                    error: io::Error::other("no segment was begun"),
+                });
             };
             let Err(error) = append(file, size, bytes) else {
                 self.read_ahead(bytes.len());
                 return Ok(());
             };
-            let path = self.dir.join(layout::segment_file_name(*number));
+            let path = self.dir.path().join(layout::segment_file_name(*number));
             if error.kind() == ErrorKind::FileTooLarge && *size > 0 {
                 self.segment_bytes = *size;
             } else if is_full(&error) && self.kept.len() > 1 && self.kept_bytes() >= GIVES_WAY_BYTES {
@@ -212,7 +212,7 @@ impl Segments {
     fn remove_oldest(&mut self) -> u64 {
         let Some((number, size)) = self.kept.pop_front() else { return 0 };
         // A viewer that is reading it keeps its open file. A file that cannot be removed is found by pruning.
-        let _ = fs::remove_file(self.dir.join(layout::segment_file_name(number)));
+        let _ = self.dir.remove(&layout::segment_file_name(number));
         size
     }
 }
@@ -240,7 +240,7 @@ fn append(file: &mut File, len: &mut u64, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::OpenOptions;
+    use std::fs::{self, OpenOptions};
     use std::os::unix::fs::MetadataExt;
 
     fn segment_files(dir: &Path) -> Vec<String> {

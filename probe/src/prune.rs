@@ -1,10 +1,10 @@
 //! Removes old sessions when a new one begins, so that the directory of sessions does not grow without end.
-//! `gnntop_retention` proves that a directory is a dead session.
+//! `gnntop_sessions` proves that a directory is a dead session.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use gnntop_retention::{Doubt, Sessions};
+use gnntop_sessions::{Error, Removal};
 
 /// A session whose program ended it normally is kept this long. One whose program was killed or failed is kept until it is
 /// removed by hand, as long as there is room.
@@ -28,7 +28,7 @@ struct Room {
 /// Removes sessions of dead processes that are too old or too many. Those that cannot be read or removed stay.
 pub(crate) fn remove_old(sessions: &Path, now: SystemTime) {
     // If the directory cannot be opened, the new session reports it.
-    let _ = Sessions::open(sessions, now).and_then(|sessions| prune(&sessions, now, room(sessions.capacity_bytes())));
+    let _ = Removal::open(sessions, now).and_then(|removal| prune(&removal, now, room(removal.capacity_bytes())));
 }
 
 fn room(capacity_bytes: Option<u64>) -> Room {
@@ -36,8 +36,8 @@ fn room(capacity_bytes: Option<u64>) -> Room {
     Room { bytes, sessions: KEEP_SESSIONS }
 }
 
-fn prune(sessions: &Sessions, now: SystemTime, room: Room) -> Result<(), Doubt> {
-    let mut idle = sessions.look()?.idle;
+fn prune(removal: &Removal, now: SystemTime, room: Room) -> Result<(), Error> {
+    let mut idle = removal.candidates()?.idle;
     // If room is short, sessions that ended well go before those that did not, oldest first.
     idle.sort_by_key(|session| std::cmp::Reverse((!session.ended_well, session.last_written)));
     let mut bytes = 0_u64;
@@ -46,7 +46,7 @@ fn prune(sessions: &Sessions, now: SystemTime, room: Room) -> Result<(), Doubt> 
         let age = now.duration_since(session.last_written).unwrap_or_default();
         let is_beyond = bytes > room.bytes || place >= room.sessions;
         if session.ended_well && age > KEEP || is_beyond && age > SETTLED {
-            let _ = sessions.remove(session);
+            let _ = removal.remove(session);
         }
     }
     Ok(())
@@ -57,7 +57,8 @@ mod tests {
     use std::fs::{self, File};
     use std::path::PathBuf;
 
-    use gnntop_wire::{End, SessionInfo, layout, put_end, put_segment};
+    use gnntop_sessions::layout;
+    use gnntop_wire::{End, SessionInfo, put_end, put_segment};
 
     use super::*;
 
@@ -83,7 +84,7 @@ mod tests {
 
     fn prune_in(sessions: &Path, after: Duration, room: Room) {
         let now = SystemTime::now() + after;
-        prune(&Sessions::open(sessions, now).unwrap(), now, room).unwrap();
+        prune(&Removal::open(sessions, now).unwrap(), now, room).unwrap();
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gnntop_sensors::SensorOptions;
-use gnntop_wire::{Definition, Place, RESUMED, TrackRole, layout};
+use gnntop_sessions::layout;
+use gnntop_wire::{Definition, Place, RESUMED, TrackRole};
 
 use crate::drain::Drain;
 use crate::foreign::{Ring, Waiting};
@@ -17,7 +18,7 @@ use crate::settings::Settings;
 use crate::threads::{self, Spawn};
 use crate::track::Track;
 use crate::warning::{Listener, Warning};
-use crate::{accounts, directory, fork, sensing, switch};
+use crate::{accounts, fork, sensing, switch};
 
 /// Longest time that the program's end waits for our threads, whatever the file system does.
 const END_WITHIN: Duration = Duration::from_secs(2);
@@ -113,7 +114,7 @@ impl SessionBuilder {
 
     /// Called with what a person asks of this program through `gnntop trace`, within half a second and on the drain thread;
     /// with an empty text when the request is withdrawn. The text and the answer are described in
-    /// `gnntop_wire::deep_trace`. Without this, nothing looks for requests.
+    /// `gnntop_sessions::request`. Without this, nothing looks for requests.
     #[must_use]
     pub fn on_request(mut self, pass_on: impl FnMut(&str) + Send + 'static) -> Self {
         self.settings.on_request = Some(Box::new(pass_on));
@@ -235,7 +236,7 @@ impl Running {
         fork::leave_sessions_to_the_parent();
         let publisher = Publisher::start(settings.recording.is_some());
         let dir = settings.recording.is_none().then(|| {
-            let sessions = sessions_dir.unwrap_or_else(directory::sessions_dir);
+            let sessions = sessions_dir.unwrap_or_else(layout::sessions_dir);
             sessions.join(layout::session_dir_name(&settings.name, std::process::id(), publisher.id))
         });
         let listener = settings.on_warning.clone();

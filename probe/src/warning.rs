@@ -1,10 +1,11 @@
 //! The only thing that a publisher reports to its program: that it cannot publish, and why.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use gnntop_sessions::Error;
 use gnntop_wire::text;
 
 /// Why nothing is published (any more). The program itself continues as usual.
@@ -17,7 +18,7 @@ pub enum Warning {
         /// The directory.
         path: PathBuf,
         /// What is wrong with it; follows its name in the message.
-        problem: &'static str,
+        problem: String,
     },
     /// A file or directory cannot be created or written.
     #[error("gnntop cannot publish: writing {path} failed: {error}. It will retry", path = path.display())]
@@ -51,6 +52,16 @@ pub enum Warning {
         /// The system's error.
         error: io::Error,
     },
+}
+
+impl Warning {
+    /// For a file or directory of a session that cannot be used.
+    pub(crate) fn unusable(path: &Path, error: Error) -> Self {
+        match error {
+            Error::Io(error) => Self::Write { path: path.to_owned(), error },
+            refused => Self::Directory { path: path.to_owned(), problem: refused.to_string() },
+        }
+    }
 }
 
 /// Called with each warning.

@@ -11,7 +11,8 @@ use crate::program::{output_of, program, sessions};
 use crate::reading::Stream;
 use gnntop_fixtures::SmallDisk;
 use gnntop_probe::{Session, TrackRole, intern, phase, span, step};
-use gnntop_wire::{NameKind, Stopped};
+use gnntop_sessions::SessionDir;
+use gnntop_wire::NameKind;
 
 fn train(steps: u64) {
     for _ in 0..steps {
@@ -166,7 +167,7 @@ fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
     let (mut child, session) = started(disk.path());
     let filler = disk.path().join("filler");
     // Whoever comes first to the last page has it.
-    let says = || Stopped::of_lock_file(&fs::read(session.join("live")).unwrap());
+    let says = || SessionDir::open(&session).unwrap().publisher().stopped;
     let stopped = crate::reading::wait_for(|| {
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&filler).unwrap();
         while std::io::Write::write_all(&mut file, &[0; 512]).is_ok() {}

@@ -10,7 +10,7 @@ use super::usage::UsageError;
 use super::{output, quantities};
 use gnntop_analysis::figures::{self, counted};
 use gnntop_analysis::source::discover;
-use gnntop_retention::{Doubt, Idle, Sessions};
+use gnntop_sessions::{Error, Idle, Removal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,45 +46,44 @@ pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     let (dir, now) = (discover::sessions_dir(), SystemTime::now());
     let found = if discover::is_usable(&dir)? {
         let unreadable = || format!("cannot read the sessions directory {}", dir.display());
-        let sessions = Sessions::open(&dir, now).with_context(unreadable)?;
-        Some((ended(&sessions).with_context(unreadable)?, sessions))
+        let removal = Removal::open(&dir, now).with_context(unreadable)?;
+        Some((ended(&removal).with_context(unreadable)?, removal))
     } else {
         None
     };
-    let (ended, sessions) = found.map_or_else(|| (Vec::new(), None), |(ended, sessions)| (ended, Some(sessions)));
+    let (ended, removal) = found.map_or_else(|| (Vec::new(), None), |(ended, removal)| (ended, Some(removal)));
     if arguments.older.is_none() && arguments.keep_total.is_none() {
         return Err(UsageError::told(advice(&ended, now)));
     }
     let (stay, go) = split(ended, arguments, now);
-    let Some(sessions) = sessions.filter(|_| !go.is_empty()) else {
+    let Some(removal) = removal.filter(|_| !go.is_empty()) else {
         output::say(&format!("nothing to remove; {} stay", in_all(&stay)))?;
         return Ok(SUCCESS);
     };
-    remove(&sessions, &go, &stay, arguments.dry_run, now)
+    remove(&removal, &go, &stay, arguments.dry_run, now)
 }
 
 /// Every session that has provably ended, the newest first. Reports what is named like a session and is not one.
-fn ended(sessions: &Sessions) -> Result<Vec<Idle>, Doubt> {
-    let look = sessions.look()?;
-    let mut left_alone: Vec<(String, Doubt)> = look.others;
+fn ended(removal: &Removal) -> Result<Vec<Idle>, Error> {
+    let found = removal.candidates()?;
+    let mut left_alone: Vec<(String, Error)> = found.others;
     let mut ended = Vec::new();
-    for idle in look.idle {
-        match sessions.prove(&idle) {
+    for idle in found.idle {
+        match removal.check(&idle) {
             Ok(()) => ended.push(idle),
-            Err(doubt) => left_alone.push((idle.name, doubt)),
+            Err(error) => left_alone.push((idle.name, error)),
         }
     }
     ended.sort_by(|a, b| (b.last_written, &a.name).cmp(&(a.last_written, &b.name)));
     left_alone.sort_by(|a, b| a.0.cmp(&b.0));
-    left_alone.iter().for_each(|(name, doubt)| leave_alone(name, doubt));
+    left_alone.iter().for_each(|(name, error)| leave_alone(name, error));
     Ok(ended)
 }
 
-fn leave_alone(name: &str, doubt: &Doubt) {
+fn leave_alone(name: &str, error: &Error) {
     // Another process may have removed it meanwhile.
-    let is_gone = matches!(doubt, Doubt::System(error) if error.kind() == ErrorKind::NotFound);
-    if !matches!(doubt, Doubt::Live) && !is_gone {
-        output::note(&format!("left alone: {name}: {doubt}"));
+    if !matches!(error, Error::Live) && !error.is_not_found() {
+        output::note(&format!("left alone: {name}: it {error}"));
     }
 }
 
@@ -102,23 +101,23 @@ fn split(ended: Vec<Idle>, arguments: &CleanArguments, now: SystemTime) -> (Vec<
 }
 
 /// Removes what goes, the oldest first, with a line each.
-fn remove(sessions: &Sessions, go: &[Idle], stay: &[Idle], dry_run: bool, now: SystemTime) -> anyhow::Result<u8> {
+fn remove(removal: &Removal, go: &[Idle], stay: &[Idle], dry_run: bool, now: SystemTime) -> anyhow::Result<u8> {
     let done = if dry_run { "would remove" } else { "removed" };
     let width = go.iter().map(|session| session.name.len()).max().unwrap_or(0);
     let mut removed = Vec::new();
     let mut code = SUCCESS;
     for session in go.iter().rev() {
-        match if dry_run { Ok(()) } else { sessions.remove(session) } {
+        match if dry_run { Ok(()) } else { removal.remove(session) } {
             Ok(()) => {
                 let (age, size) = (figures::elapsed_time(age(session, now)), figures::bytes(session.bytes as f64));
                 output::say(&format!("{done} {:width$}  ended {age:>7} ago  {size:>8}", session.name))?;
                 removed.push(session.clone());
             }
-            Err(Doubt::System(error)) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::Io(error)) if error.kind() != ErrorKind::NotFound => {
                 output::complain(&format!("cannot remove {}: {error}", session.name));
                 code = FAILURE;
             }
-            Err(doubt) => leave_alone(&session.name, &doubt),
+            Err(error) => leave_alone(&session.name, &error),
         }
     }
     output::say(&format!("{done} {}; {} stay", in_all(&removed), in_all(stay)))?;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::{answers::Answers, carried};
-use gnntop_wire::layout::LAUNCH;
+use gnntop_sessions::layout::LAUNCH;
 
 /// Where NCCL looks for a profiler, and the longest path that it reads there.
 const NCCL_PLUGIN: &str = "NCCL_PROFILER_PLUGIN";

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use gnntop_wire::layout;
+use gnntop_sessions::layout;
 
 /// A sessions directory of a test's own, which is gone when the test is over.
 pub struct Sessions {

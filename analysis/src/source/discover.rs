@@ -1,12 +1,12 @@
 //! Finds this user's sessions: what is in the sessions directory, its publishers, and whether they are alive.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use gnntop_wire::{Item, SessionInfo, StreamReader, layout};
+use gnntop_sessions::layout;
+use gnntop_wire::{Item, SessionInfo, StreamReader};
 
 use super::{afterword, segments, trusted};
 
@@ -78,8 +78,7 @@ pub enum DiscoverError {
 
 /// This user's sessions directory, from the environment.
 pub fn sessions_dir() -> PathBuf {
-    let env = |name: &str| -> Option<OsString> { std::env::var_os(name) };
-    layout::sessions_dir(env, &std::env::temp_dir(), trusted::user_id())
+    layout::sessions_dir()
 }
 
 /// Lists the sessions in `dir`; a missing directory has none.

@@ -1,12 +1,13 @@
 //! Hand-written sessions and recordings for the tests of this module and its siblings.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
+use gnntop_sessions::{LiveLock, PrivateDir, layout};
 use gnntop_wire::{
     Anchor, BlockEncoder, Definition, End, Event, Item, NameId, NameKind, SessionInfo, Span, Step, StepId, TrackId,
-    TrackRole, layout, put_anchor, put_definitions, put_end, put_segment,
+    TrackRole, put_anchor, put_definitions, put_end, put_segment,
 };
 
 use super::process::Process;
@@ -27,7 +28,7 @@ pub struct SessionDir(PathBuf);
 impl SessionDir {
     pub fn create(sessions: &Path, name: &str, pid: u32) -> Self {
         let dir = sessions.join(layout::session_dir_name(name, pid, u128::from(pid) << 96));
-        fs::create_dir_all(&dir).unwrap();
+        PrivateDir::create(&dir).unwrap();
         Self(dir)
     }
 
@@ -49,11 +50,9 @@ impl SessionDir {
         fs::remove_file(self.0.join(layout::segment_file_name(number))).unwrap();
     }
 
-    /// Holds the publisher's lock until the file is dropped.
-    pub fn lock(&self) -> File {
-        let file = File::create(self.0.join(layout::LOCK_FILE)).unwrap();
-        file.lock().unwrap();
-        file
+    /// The lock of its publisher.
+    pub fn lock(&self) -> LiveLock {
+        LiveLock::create(&PrivateDir::open(&self.0).unwrap()).unwrap()
     }
 }
 

@@ -9,7 +9,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gnntop_wire::{Stopped, StreamReader};
+use gnntop_sessions::Stopped;
+use gnntop_wire::StreamReader;
 
 use super::past::PastFiles;
 use super::polling::{Progress, Source};
@@ -126,7 +127,7 @@ impl Live {
             return Ok(Advance::Idle);
         }
         self.next_look = now + self.look_every;
-        let publisher = segments::Publisher::of(&self.dir);
+        let publisher = segments::publisher(&self.dir);
         (self.dead, self.stopped) = (!publisher.alive, publisher.stopped);
         sink.see_publisher(!self.dead);
         // If the next one was dropped before it could be opened, none is open.
@@ -291,6 +292,7 @@ impl Source for Live {
 
 #[cfg(test)]
 mod tests {
+    use gnntop_sessions::LiveLock;
     use gnntop_wire::{End, put_end};
 
     use super::super::fixture::{self, Heard, SessionDir};
@@ -298,7 +300,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn session() -> (tempfile::TempDir, SessionDir, File) {
+    fn session() -> (tempfile::TempDir, SessionDir, LiveLock) {
         let dir = tempfile::tempdir().unwrap();
         let session = SessionDir::create(dir.path(), "pna", 4711);
         let lock = session.lock();
@@ -442,17 +444,16 @@ mod tests {
         session.write_segment(0, &[fixture::segment("pna", 4711, 0), fixture::steps(0..2)].concat());
         let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
         let stopped = Stopped { wall_ns: 1_700_000_000_000_000_000, reason: "the disk was full".to_owned() };
-        let say = |stopped| std::fs::write(session.path().join("live"), Stopped::lock_file(stopped)).unwrap();
-        say(Some(&stopped));
+        lock.report(Some(&stopped));
         poll(&mut live, &mut heard);
         let words = "published until 22:13:20 UTC, then the disk was full";
         assert_eq!(live.status().state, State::Running);
         assert_eq!(live.status().warnings(), [words]);
-        say(None);
+        lock.report(None);
         session.write_segment(1, &[fixture::segment("pna", 4711, 1), fixture::steps(4..6)].concat());
         poll(&mut live, &mut heard);
         assert_eq!((live.status().warnings().len(), heard.steps()), (0, vec![1, 2, 5, 6]));
-        say(Some(&stopped));
+        lock.report(Some(&stopped));
         drop(lock);
         poll(&mut live, &mut heard);
         assert_eq!(live.status().state, State::Ended(format!("ended; {words}")));

@@ -8,7 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use gnntop_history::MINUTE_NS;
-use gnntop_wire::{Item, StreamReader, layout};
+use gnntop_sessions::layout;
+use gnntop_wire::{Item, StreamReader};
 
 use super::trusted;
 use super::whole_past::{WholePast, is_second, is_wanted, slice_of};

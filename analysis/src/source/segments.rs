@@ -1,13 +1,10 @@
 //! The files of a session's directory: its segments, and whether their publisher is still alive.
 
-use std::fs::{self, TryLockError};
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use gnntop_wire::{LOCK_FILE_LEN, Stopped, layout};
-
-use super::trusted;
+use gnntop_sessions::{Publisher, SessionDir, layout};
 
 /// The numbers of the segments in `dir`, ascending.
 pub(super) fn numbers(dir: &Path) -> io::Result<Vec<u64>> {
@@ -24,30 +21,14 @@ pub(super) fn path(dir: &Path, number: u64) -> PathBuf {
     dir.join(layout::segment_file_name(number))
 }
 
-/// What the `live` file in a session's directory shows about its publisher.
-#[derive(Debug, Default)]
-pub(super) struct Publisher {
-    /// Whether it lives.
-    pub(super) alive: bool,
-    /// Since when it cannot write its stream, if it reports that.
-    pub(super) stopped: Option<Stopped>,
-}
-
-impl Publisher {
-    /// Checks the session in `dir`. Without the file, or if it cannot be opened, there is no publisher.
-    pub(super) fn of(dir: &Path) -> Self {
-        let Ok(file) = trusted::open(&dir.join(layout::LOCK_FILE)) else { return Self::default() };
-        // A lock taken here is released when `file` closes, at once.
-        let alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-        let mut said = [0; LOCK_FILE_LEN];
-        let len = file.read_at(&mut said, 0).unwrap_or(0);
-        Self { alive, stopped: Stopped::of_lock_file(&said[..len]) }
-    }
+/// What the session in `dir` shows about its publisher.
+pub(super) fn publisher(dir: &Path) -> Publisher {
+    SessionDir::open(dir).map(|session| session.publisher()).unwrap_or_default()
 }
 
 /// Whether the publisher of the session in `dir` is alive: it keeps a lock on the `live` file.
 pub(super) fn is_alive(dir: &Path) -> bool {
-    Publisher::of(dir).alive
+    publisher(dir).alive
 }
 
 #[cfg(test)]

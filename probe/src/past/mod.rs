@@ -9,16 +9,16 @@ mod slice_files;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read};
+use std::rc::Rc;
 
 use gnntop_history::Digest;
+use gnntop_sessions::{PrivateDir, layout};
 use gnntop_wire::past::{Past as Entry, put_past};
-use gnntop_wire::{StreamReader, layout, put_definitions, put_segment};
+use gnntop_wire::{StreamReader, put_definitions, put_segment};
 
 use self::slice_files::{Kind, SliceFiles};
-use crate::directory::create;
 
 /// Bytes read at a time.
 const CHUNK_LEN: usize = 64 * 1024;
@@ -28,7 +28,7 @@ const MOST_WAITING: usize = 4096;
 /// The past of one session.
 #[derive(Debug)]
 pub(crate) struct Past {
-    dir: PathBuf,
+    dir: Rc<PrivateDir>,
     digest: Digest,
     reading: Option<Reading>,
     files: SliceFiles,
@@ -48,12 +48,12 @@ struct Reading {
 
 impl Past {
     /// The past of a session in `dir` that has dropped nothing yet. Its files take at most about `max_bytes`.
-    pub(crate) fn new(dir: &Path, max_bytes: u64) -> Self {
+    pub(crate) fn new(dir: Rc<PrivateDir>, max_bytes: u64) -> Self {
         Self {
-            dir: dir.to_owned(),
             digest: Digest::new(),
             reading: None,
-            files: SliceFiles::new(dir, max_bytes),
+            files: SliceFiles::new(Rc::clone(&dir), max_bytes),
+            dir,
             seconds: Vec::new(),
             minutes: Vec::new(),
         }
@@ -112,22 +112,15 @@ impl Past {
         }
         put_definitions(&mut bytes, self.digest.definitions());
         put_past(&mut bytes, &self.digest.whole(self.files.listed()));
-        self.replace(&bytes)?;
+        self.dir.replace(layout::PAST_FILE, layout::NEW_PAST_FILE, &bytes)?;
         self.files.remove_unlisted();
         Ok(())
-    }
-
-    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        let new = self.dir.join(layout::NEW_PAST_FILE);
-        let _ = fs::remove_file(&new);
-        create(&new)?.write_all(bytes)?;
-        fs::rename(&new, self.dir.join(layout::PAST_FILE))
     }
 }
 
 impl Reading {
-    fn open(dir: &Path, number: u64) -> io::Result<Self> {
-        let file = File::open(dir.join(layout::segment_file_name(number)))?;
+    fn open(dir: &PrivateDir, number: u64) -> io::Result<Self> {
+        let file = dir.read(&layout::segment_file_name(number))?;
         Ok(Self { number, file, reader: StreamReader::new(), chunk: vec![0; CHUNK_LEN] })
     }
 }

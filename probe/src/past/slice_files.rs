@@ -4,15 +4,13 @@
 //! is removed. If those of minutes do, the oldest of the least often halved files is halved: two of its slices become one.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use gnntop_history::coarsen;
+use gnntop_sessions::{PrivateDir, layout};
 use gnntop_wire::past::{Past as Entry, put_past};
-use gnntop_wire::{Item, StreamReader, layout};
-
-use crate::directory::create;
+use gnntop_wire::{Item, StreamReader};
 
 /// A file is closed at this size, or a smaller one if the total is small.
 const FILE_BYTES: u64 = 1 << 20;
@@ -37,7 +35,7 @@ struct SliceFile {
 /// All files of one session.
 #[derive(Debug)]
 pub(super) struct SliceFiles {
-    dir: PathBuf,
+    dir: Rc<PrivateDir>,
     next: u64,
     seconds: VecDeque<SliceFile>,
     minutes: VecDeque<SliceFile>,
@@ -46,9 +44,9 @@ pub(super) struct SliceFiles {
 }
 
 impl SliceFiles {
-    pub(super) fn new(dir: &Path, max_bytes: u64) -> Self {
+    pub(super) fn new(dir: Rc<PrivateDir>, max_bytes: u64) -> Self {
         let (seconds, minutes, unlisted) = (VecDeque::new(), VecDeque::new(), Vec::new());
-        Self { dir: dir.to_owned(), next: 0, seconds, minutes, max_bytes, unlisted }
+        Self { dir, next: 0, seconds, minutes, max_bytes, unlisted }
     }
 
     /// Appends entries and removes those that were written from `entries`.
@@ -63,12 +61,11 @@ impl SliceFiles {
             let file = self.begin()?;
             self.files(kind).push_back(file);
         }
-        let dir = self.dir.clone();
+        let dir = Rc::clone(&self.dir);
         if let Some(newest) = self.files(kind).back_mut() {
             // Bytes beyond the listed length, from an earlier attempt, do not count and are overwritten.
-            let mut file = File::options().write(true).open(dir.join(layout::slices_file_name(newest.number)))?;
+            let mut file = dir.append(&layout::slices_file_name(newest.number))?;
             file.set_len(newest.bytes)?;
-            io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
             file.write_all(&bytes)?;
             newest.bytes += bytes.len() as u64;
         }
@@ -95,7 +92,7 @@ impl SliceFiles {
         let mut bytes = Vec::new();
         put_past(&mut bytes, &coarsen(self.read(&old)?));
         let mut new = self.begin()?;
-        fs::write(self.dir.join(layout::slices_file_name(new.number)), &bytes)?;
+        self.dir.append(&layout::slices_file_name(new.number))?.write_all(&bytes)?;
         (new.bytes, new.halved) = (bytes.len() as u64, old.halved + 1);
         self.minutes[at] = new;
         self.unlisted.push(old.number);
@@ -104,7 +101,7 @@ impl SliceFiles {
 
     fn read(&self, file: &SliceFile) -> io::Result<Vec<Entry>> {
         let mut bytes = Vec::new();
-        File::open(self.dir.join(layout::slices_file_name(file.number)))?.take(file.bytes).read_to_end(&mut bytes)?;
+        self.dir.read(&layout::slices_file_name(file.number))?.take(file.bytes).read_to_end(&mut bytes)?;
         let (mut reader, mut entries) = (StreamReader::new(), Vec::new());
         reader.fill(&bytes);
         reader.finish();
@@ -119,7 +116,7 @@ impl SliceFiles {
     fn begin(&mut self) -> io::Result<SliceFile> {
         let number = self.next;
         self.next += 1;
-        create(&self.dir.join(layout::slices_file_name(number)))?;
+        self.dir.create_file(&layout::slices_file_name(number))?;
         Ok(SliceFile { number, bytes: 0, halved: 0 })
     }
 
@@ -131,7 +128,7 @@ impl SliceFiles {
     /// Removes the files that no longer count.
     pub(super) fn remove_unlisted(&mut self) {
         for number in self.unlisted.drain(..) {
-            let _ = fs::remove_file(self.dir.join(layout::slices_file_name(number)));
+            let _ = self.dir.remove(&layout::slices_file_name(number));
         }
     }
 

@@ -326,7 +326,7 @@ fn killed_between_two_files_nothing_is_told_twice_and_nothing_lost() {
 
 fn oldest(dir: &std::path::Path) -> Option<u64> {
     let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter_map(|name| gnntop_wire::layout::segment_number(&name)).min()
+    names.filter_map(|name| gnntop_sessions::layout::segment_number(&name)).min()
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use gnntop_sessions::layout;
 use gnntop_wire::{
     BlockInfo, Damage, Definition, Event, Item, NameId, NameKind, Sample, SessionInfo, SignalId, Span, Step,
-    StreamReader, TrackId, layout,
+    StreamReader, TrackId,
 };
 
 /// Everything that a stream says.

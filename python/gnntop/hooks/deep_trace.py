@@ -5,7 +5,7 @@ directory, where ``gnntop trace`` fetches it. Its operators become spans of the 
 each stream of a GPU. Each step that this slows down has a mark, by which percentiles leave it out.
 
 The training thread waits until the trace is written, because a person asked for it. Whatever fails is answered, and the
-program continues. ``wire/src/deep_trace.rs`` describes the request and its answers.
+program continues. ``sessions/src/request.rs`` describes the request and its answers.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ use crate::viewer::Outcome;
 use child::own_command;
 use gnntop_analysis::source::called::called;
 use gnntop_analysis::source::{Launched, Source, discover};
-use gnntop_wire::layout::{RUN, RUN_STARTED_MS};
+use gnntop_sessions::layout::{RUN, RUN_STARTED_MS};
 use keeper::ToRecord;
 use kept::Kept;
 use python::Watched;

@@ -11,8 +11,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
-use gnntop_wire::{deep_trace, layout};
+use anyhow::{Context, anyhow, bail};
+use gnntop_sessions::request;
 
 use self::asked::{Asked, Waited};
 use self::watched::Watched;
@@ -24,7 +24,6 @@ use crate::import::chrome;
 use gnntop_analysis::figures;
 use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::target::{self, Target};
-use gnntop_analysis::source::trusted;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,7 +57,7 @@ pub(super) struct TraceArguments {
     #[arg(value_name = "PID|NAME|DIR")]
     session: Option<String>,
     /// Number of steps
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=i64::from(deep_trace::MOST_STEPS)))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=i64::from(request::MOST_STEPS)))]
     steps: u32,
     /// When to begin
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
@@ -89,7 +88,7 @@ pub(super) fn trace(arguments: &TraceArguments) -> anyhow::Result<u8> {
     });
     match ended {
         Ok(Waited::Done(trace)) => {
-            fetch(&trace.path, &file)?;
+            fetch(&trace, &file)?;
             file.finish()?;
             tell(&trace, &path, &session)
         }
@@ -131,8 +130,9 @@ fn free_name(session: &Session) -> PathBuf {
 }
 
 /// Copies the trace out of the session's directory.
-fn fetch(trace: &std::path::Path, file: &NewFile) -> anyhow::Result<()> {
-    let mut from = trusted::open(trace).with_context(|| format!("cannot read {}", trace.display()))?;
+fn fetch(trace: &asked::Trace, file: &NewFile) -> anyhow::Result<()> {
+    let from = trace.pending.trace();
+    let mut from = from.map_err(|error| anyhow!("cannot read the trace: the session's directory {error}"))?;
     io::copy(&mut from, &mut file.file()).context("cannot write the trace")?;
     Ok(())
 }
@@ -155,6 +155,5 @@ fn tell(trace: &asked::Trace, path: &std::path::Path, session: &Session) -> anyh
         let key = View::Tracks.key().unwrap_or_default();
         output::note(&format!("on the screen: `gnntop attach {}`, then {key} (tracks)", session.info.pid));
     }
-    debug_assert!(trace.path.ends_with(layout::TRACE_FILE));
     Ok(SUCCESS)
 }

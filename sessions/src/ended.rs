@@ -1,17 +1,17 @@
 //! The content of one session's directory, and whether it proves to be a dead session of this user.
 
-use std::fs::File;
+use std::ffi::CStr;
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gnntop_wire::text::clean;
-use gnntop_wire::{Item, SessionInfo, StreamReader, layout};
-use rustix::fs::{AtFlags, Dir, FlockOperation, Stat};
-use rustix::io::Errno;
+use gnntop_wire::{Item, SessionInfo, StreamReader};
+use rustix::fs::Stat;
 
-use crate::doubt::Doubt;
-use crate::place::{is_file, is_local, is_this_boot, open_dir, open_file, ours};
+use crate::error::Error;
+use crate::layout;
+use crate::private_dir::PrivateDir;
 
 /// Bytes of a segment that are searched for its first frame.
 const HEAD_LEN: u64 = 64 * 1024;
@@ -22,14 +22,14 @@ const SETTLED: Duration = Duration::from_secs(60);
 
 /// A directory with only a session's files in it, whose lock this process holds.
 pub(crate) struct Content {
-    dir: OwnedFd,
-    files: Vec<Known>,
+    dir: PrivateDir,
+    files: Vec<SessionFile>,
     /// Locked until this is closed.
-    lock: OwnedFd,
+    lock: File,
 }
 
 /// A file of a session.
-struct Known {
+struct SessionFile {
     name: String,
     bytes: u64,
     written: SystemTime,
@@ -37,23 +37,22 @@ struct Known {
 
 impl Content {
     /// Reads the directory of this name.
-    pub(crate) fn open(sessions: &OwnedFd, name: &str) -> Result<Self, Doubt> {
-        let dir = open_dir(sessions.as_fd(), name)?;
-        ours(&rustix::fs::fstat(&dir)?)?;
-        let lock = open_file(&dir, layout::LOCK_FILE).map_err(|doubt| match doubt {
-            Doubt::System(error) if error.kind() == std::io::ErrorKind::NotFound => Doubt::NoLock,
-            other => other,
+    pub(crate) fn open(sessions: &PrivateDir, name: &str) -> Result<Self, Error> {
+        let dir = sessions.dir(name)?;
+        let lock = dir.read(layout::LOCK_FILE).map_err(|error| match error {
+            error if error.is_not_found() => Error::NoLock,
+            other => other.inside(layout::LOCK_FILE),
         })?;
         // Shared, so that viewers that look at the same time do not mistake this for a live publisher.
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared) {
-            Err(Errno::WOULDBLOCK) => Err(Doubt::Live),
-            locked => Ok(locked?),
-        }?;
+        lock.try_lock_shared().map_err(|error| match error {
+            TryLockError::WouldBlock => Error::Live,
+            TryLockError::Error(error) => error.into(),
+        })?;
         let mut files = Vec::new();
-        for entry in Dir::read_from(&dir)? {
+        for entry in dir.entries()? {
             let entry = entry?;
             if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-                files.push(Known::find(&dir, entry.file_name())?);
+                files.push(SessionFile::find(&dir, entry.file_name())?);
             }
         }
         Ok(Self { dir, files, lock })
@@ -85,46 +84,48 @@ impl Content {
     }
 
     /// Whether its whole content proves it to be the dead session of this name.
-    pub(crate) fn prove(&self, name: &str, now: SystemTime) -> Result<(), Doubt> {
+    pub(crate) fn check_dead(&self, name: &str, now: SystemTime) -> Result<(), Error> {
         let publisher = self.publisher()?;
         match &publisher {
             Some(info) if layout::session_dir_name(&info.name, info.pid, info.session_id) != name => {
-                return Err(Doubt::Renamed);
+                return Err(Error::Renamed);
             }
-            None if now.duration_since(self.last_written()).is_ok_and(|age| age < SETTLED) => return Err(Doubt::Fresh),
+            None if now.duration_since(self.last_written()).is_ok_and(|age| age < SETTLED) => {
+                return Err(Error::Starting);
+            }
             _ => (),
         }
         let was_here = publisher.is_some_and(|info| is_this_boot(&info.boot_id));
-        if was_here || is_local(&self.lock) { Ok(()) } else { Err(Doubt::Elsewhere) }
+        if was_here || is_local(&self.lock) { Ok(()) } else { Err(Error::Elsewhere) }
     }
 
     /// Removes its files, then the directory.
-    pub(crate) fn remove(self, sessions: &OwnedFd, name: &str) -> Result<(), Doubt> {
+    pub(crate) fn remove(self, sessions: &PrivateDir, name: &str) -> Result<(), Error> {
         for file in &self.files {
-            rustix::fs::unlinkat(&self.dir, file.name.as_str(), AtFlags::empty())?;
+            self.dir.remove(&file.name)?;
         }
-        Ok(rustix::fs::unlinkat(sessions, name, AtFlags::REMOVEDIR)?)
+        sessions.remove_dir(name)
     }
 
     /// Its publisher, by its first segment; `None` if it died before there was one.
-    fn publisher(&self) -> Result<Option<SessionInfo>, Doubt> {
+    fn publisher(&self) -> Result<Option<SessionInfo>, Error> {
         let Some((_, first)) = self.segments().min_by_key(|segment| segment.0) else { return Ok(None) };
         let mut reader = StreamReader::new();
         reader.fill(&self.read(&first.name, 0, HEAD_LEN)?);
         match reader.next() {
             Some(Item::Segment(info)) => Ok(Some(info)),
-            _ => Err(Doubt::NoHead),
+            _ => Err(Error::NotASession),
         }
     }
 
     /// The segments that are not empty, with their numbers.
-    fn segments(&self) -> impl Iterator<Item = (u64, &Known)> {
+    fn segments(&self) -> impl Iterator<Item = (u64, &SessionFile)> {
         let filled = self.files.iter().filter(|file| file.bytes > 0);
         filled.filter_map(|file| Some((layout::segment_number(&file.name)?, file)))
     }
 
-    fn read(&self, name: &str, from: u64, most: u64) -> Result<Vec<u8>, Doubt> {
-        let mut file = File::from(open_file(&self.dir, name)?);
+    fn read(&self, name: &str, from: u64, most: u64) -> Result<Vec<u8>, Error> {
+        let mut file = self.dir.read(name).map_err(|error| error.inside(name))?;
         file.seek(SeekFrom::Start(from))?;
         let mut bytes = Vec::new();
         file.take(most).read_to_end(&mut bytes)?;
@@ -132,22 +133,38 @@ impl Content {
     }
 }
 
-impl Known {
-    fn find(dir: &OwnedFd, name: &std::ffi::CStr) -> Result<Self, Doubt> {
-        let shown = clean(name.to_bytes());
-        if !name.to_str().is_ok_and(layout::is_session_file) {
-            return Err(Doubt::Stranger(shown));
-        }
-        let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        ours(&found)?;
-        if !is_file(&found) {
-            return Err(Doubt::NoFile(shown));
-        }
-        Ok(Self { name: shown, bytes: u64::try_from(found.st_size).unwrap_or(0), written: written(&found) })
+impl SessionFile {
+    fn find(dir: &PrivateDir, name: &CStr) -> Result<Self, Error> {
+        let Some(name) = name.to_str().ok().filter(|name| layout::is_session_file(name)) else {
+            return Err(Error::Unknown { name: clean(name.to_bytes()) });
+        };
+        let found = dir.file_stat(name).map_err(|error| error.inside(name))?;
+        Ok(Self { name: name.to_owned(), bytes: u64::try_from(found.st_size).unwrap_or(0), written: written(&found) })
     }
 }
 
 fn written(found: &Stat) -> SystemTime {
     let since = u64::try_from(found.st_mtime).unwrap_or(0);
     UNIX_EPOCH.checked_add(Duration::from_secs(since)).unwrap_or(UNIX_EPOCH)
+}
+
+/// Whether this machine's current boot has this boot id.
+fn is_this_boot(boot_id: &str) -> bool {
+    let this = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    !boot_id.is_empty() && this.trim() == boot_id
+}
+
+/// Whether the file is on a file system that no other machine writes to, so that every lock on it is seen here.
+#[cfg(target_os = "linux")]
+fn is_local(file: &File) -> bool {
+    /// From `linux/magic.h`, and ZFS's own: ext2 to ext4, xfs, btrfs, tmpfs, ramfs, overlayfs, f2fs, zfs.
+    const LOCAL: [u64; 8] =
+        [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x8584_58F6, 0x794C_7630, 0xF2F5_2010, 0x2FC1_2FC1];
+    // The kernel's numbers have 32 bits; how they are widened differs between systems.
+    rustix::fs::fstatfs(file).is_ok_and(|found| LOCAL.contains(&(found.f_type as u64 & 0xFFFF_FFFF)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_local(_file: &File) -> bool {
+    false
 }

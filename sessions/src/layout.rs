@@ -4,15 +4,17 @@
 //! ```text
 //! $GNNTOP_DIR/                          else $XDG_RUNTIME_DIR/gnntop, else gnntop-UID in the temporary folder; mode 0700
 //!   pna-4711-5f3a90c2/                  one session: name, process id, start of its session id; mode 0700
-//!     live                              locked (flock) by the publisher as long as it lives; see `Stopped`
+//!     live                              locked (flock) by the publisher as long as it lives; see [`Stopped`](crate::Stopped)
 //!     00000000.gnntop, 00000001.gnntop  segments, oldest first; the last one grows; mode 0600
 //!     past                              what is left of the segments before these; replaced whole, by way of `past.new`
 //!     past-00000000, past-00000001      slices of that time, as many bytes of each as `past` says
-//!     request, answer, trace.json       what `gnntop trace` asks for, and what came of it; see `deep_trace`
+//!     request, answer, trace.json       what `gnntop trace` asks for, and what came of it; see [`request`](crate::request)
 //! ```
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+use crate::private_dir::user_id;
 
 /// Extension of segments and recordings.
 pub const EXTENSION: &str = "gnntop";
@@ -35,8 +37,13 @@ pub const TRACE_FILE: &str = "trace.json";
 /// Longest part of a session's name in its directory's name, in characters.
 const MAX_NAME_IN_PATH: usize = 40;
 
+/// The directory that holds all sessions of this user, from the environment.
+pub fn sessions_dir() -> PathBuf {
+    sessions_dir_from(|name| std::env::var_os(name), &std::env::temp_dir(), user_id())
+}
+
 /// The directory that holds all sessions of the user `uid`; `env` looks up environment variables.
-pub fn sessions_dir(env: impl Fn(&str) -> Option<OsString>, temporary: &Path, uid: u32) -> PathBuf {
+fn sessions_dir_from(env: impl Fn(&str) -> Option<OsString>, temporary: &Path, uid: u32) -> PathBuf {
     let set = |name| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("GNNTOP_DIR")
         .or_else(|| set("XDG_RUNTIME_DIR").map(|dir| dir.join("gnntop")))
@@ -103,7 +110,7 @@ mod tests {
     fn the_directory_follows_the_environment() {
         let dir = |vars: &[(&str, &str)]| {
             let env = |name: &str| vars.iter().find(|v| v.0 == name).map(|v| v.1.into());
-            sessions_dir(env, Path::new("/tmp"), 7)
+            sessions_dir_from(env, Path::new("/tmp"), 7)
         };
         assert_eq!(dir(&[("GNNTOP_DIR", "/a"), ("XDG_RUNTIME_DIR", "/b")]), Path::new("/a"));
         assert_eq!(dir(&[("GNNTOP_DIR", ""), ("XDG_RUNTIME_DIR", "/b")]), Path::new("/b/gnntop"));

@@ -1,0 +1,157 @@
+//! The file lock that distinguishes live sessions from dead ones, and the text of the locked file, which says since when a
+//! live publisher cannot write. The file gets its room when the session begins, so that it can still be written when the
+//! disk is full.
+//!
+//! A forked child inherits the lock with the open file, and would make a dead session look alive for as long as the child
+//! lives, so the child closes it at once.
+
+use std::fs::{File, TryLockError};
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use gnntop_wire::text::clean;
+
+use crate::error::Error;
+use crate::layout;
+use crate::private_dir::PrivateDir;
+
+/// Sessions of one process whose locks a forked child closes; further ones stay open in the child.
+const MAX_SESSIONS: usize = 256;
+const NONE: RawFd = -1;
+
+/// File descriptors of the locked files.
+static LOCKED: [AtomicI32; MAX_SESSIONS] = [const { AtomicI32::new(NONE) }; MAX_SESSIONS];
+
+/// Bytes of the lock file; always the same.
+const LEN: usize = 256;
+/// How the lock file begins while the stream is being written.
+const PUBLISHING: &str = "publishing";
+/// How it begins while the stream is not being written.
+const STOPPED: &str = "stopped";
+
+/// The lock of a live session, held until this is dropped.
+#[derive(Debug)]
+pub struct LiveLock {
+    /// Closed, and so unlocked, after its table entry was cleared: a child must not close a file that reuses the descriptor.
+    file: File,
+}
+
+impl LiveLock {
+    /// Creates the lock file of a new session, reserves room for its text, and locks it.
+    ///
+    /// # Errors
+    /// If it exists or cannot be written. None is left behind that was not there before.
+    pub fn create(session: &PrivateDir) -> Result<Self, Error> {
+        let file = session.create_file(layout::LOCK_FILE)?;
+        if let Err(error) = file.lock().and_then(|()| file.write_all_at(&text(None), 0)) {
+            let _ = session.remove(layout::LOCK_FILE);
+            return Err(error.into());
+        }
+        let fd = file.as_raw_fd();
+        let take = |place: &&AtomicI32| place.compare_exchange(NONE, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let _ = LOCKED.iter().find(take);
+        Ok(Self { file })
+    }
+
+    /// Writes whether the stream is being written, or since when it is not. Uses no more than the reserved room.
+    pub fn report(&self, stopped: Option<&Stopped>) {
+        // If even this cannot be written, there is nowhere left to report it.
+        let _ = self.file.write_all_at(&text(stopped), 0);
+    }
+}
+
+impl Drop for LiveLock {
+    fn drop(&mut self) {
+        let fd = self.file.as_raw_fd();
+        if let Some(place) = LOCKED.iter().find(|place| place.load(Ordering::Relaxed) == fd) {
+            place.store(NONE, Ordering::Relaxed);
+        }
+    }
+}
+
+/// In a forked child: closes the lock file of every session, which leaves the parent's locks in place.
+///
+/// # Safety
+/// The calling process was forked a moment ago and uses none of its parent's [`LiveLock`]s, not even to drop it.
+pub unsafe fn close_in_child() {
+    for place in &LOCKED {
+        let fd = place.swap(NONE, Ordering::Relaxed);
+        if fd != NONE {
+            // SAFETY: the file is open, since its `LiveLock` clears its entry before closing it. No thread of this process
+            // uses the `LiveLock` that owns it, as the caller promises.
+            unsafe { rustix::io::close(fd) };
+        }
+    }
+}
+
+/// The stream can no longer be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Since when, in nanoseconds since 1970.
+    pub wall_ns: u64,
+    /// Why, as words to follow "published until 14:02:11, then".
+    pub reason: String,
+}
+
+/// What a session's lock file shows about its publisher.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Publisher {
+    /// Whether it lives.
+    pub alive: bool,
+    /// Since when it cannot write its stream, if it reports that. Safe to show.
+    pub stopped: Option<Stopped>,
+}
+
+impl Publisher {
+    /// Reads a session's lock file, and takes its lock from no one.
+    pub(crate) fn read(lock: &File) -> Self {
+        // A shared lock, so that two that look at the same time do not see each other. It is released when the file closes.
+        let alive = matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock));
+        let mut bytes = [0; LEN];
+        let len = lock.read_at(&mut bytes, 0).unwrap_or(0);
+        Self { alive, stopped: parse(&bytes[..len]) }
+    }
+}
+
+/// The content of the lock file; `None` means that the stream is being written.
+fn text(stopped: Option<&Stopped>) -> [u8; LEN] {
+    let line = match stopped {
+        None => PUBLISHING.to_owned(),
+        Some(Stopped { wall_ns, reason }) => format!("{STOPPED} {wall_ns} {reason}"),
+    };
+    let mut bytes = [b' '; LEN];
+    let len = line.floor_char_boundary(LEN - 1);
+    bytes[..len].copy_from_slice(&line.as_bytes()[..len]);
+    bytes[LEN - 1] = b'\n';
+    bytes
+}
+
+/// Reads a lock file's content; `None` if it does not report a stop.
+fn parse(bytes: &[u8]) -> Option<Stopped> {
+    let text = String::from_utf8_lossy(bytes);
+    let (wall_ns, reason) = text.strip_prefix(STOPPED)?.strip_prefix(' ')?.split_once(' ')?;
+    Some(Stopped { wall_ns: wall_ns.parse().ok()?, reason: clean(reason.trim_end().as_bytes()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let stopped = Stopped { wall_ns: 1_700_000_000_123_456_789, reason: "the disk was full".to_owned() };
+        assert_eq!(parse(&text(Some(&stopped))), Some(stopped));
+        assert_eq!(parse(&text(None)), None);
+        let long = Stopped { wall_ns: u64::MAX, reason: "é".repeat(1000) };
+        assert!(parse(&text(Some(&long))).unwrap().reason.starts_with("éé"));
+    }
+
+    #[test]
+    fn anything_else_says_nothing_and_drives_no_terminal() {
+        for bytes in [&b""[..], b"stopped", b"stopped x y", b"\xff\xff", &[b's'; 5000]] {
+            assert_eq!(parse(bytes), None);
+        }
+        assert_eq!(parse(b"stopped 7 a\x1b[2Jb\n").unwrap().reason, "a\u{fffd}[2Jb");
+    }
+}

@@ -1,0 +1,31 @@
+//! Files that a person names, such as recordings. They may be anyone's and anywhere.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::error::Error;
+
+/// Opens a regular file for reading. Follows links, which the person may have made, and does not wait for a pipe.
+///
+/// # Errors
+/// If it is not a regular file, or cannot be opened.
+pub fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, Error::NotAFile))
+    }
+}
+
+/// Creates a file for this user alone, to write into.
+///
+/// # Errors
+/// If there is anything of that name, or it cannot be created.
+pub fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}

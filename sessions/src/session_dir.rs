@@ -1,0 +1,80 @@
+//! A session's directory, to read from.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{Dir, Mode, OFlags};
+
+use crate::error::Error;
+use crate::layout;
+use crate::live_lock::Publisher;
+use crate::private_dir::{PrivateDir, open_regular};
+
+/// An open directory of a session. It may be anyone's if a person named it; nothing in it is trusted.
+#[derive(Debug)]
+pub struct SessionDir(OwnedFd);
+
+impl SessionDir {
+    /// Opens a directory of any user, also through a link: for one that a person named, or that is in a directory of sessions
+    /// that only this user can write to.
+    ///
+    /// # Errors
+    /// If it is not a directory, or cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
+    }
+
+    /// What its lock file shows about its publisher. Without the file, or if it cannot be opened, there is no publisher.
+    pub fn publisher(&self) -> Publisher {
+        self.read(layout::LOCK_FILE).map(|lock| Publisher::read(&lock)).unwrap_or_default()
+    }
+
+    /// The numbers of its segments, ascending.
+    ///
+    /// # Errors
+    /// If it cannot be listed.
+    pub fn segments(&self) -> Result<Vec<u64>, Error> {
+        let mut numbers = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            numbers.extend(entry?.file_name().to_str().ok().and_then(layout::segment_number));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Opens a segment.
+    ///
+    /// # Errors
+    /// If it is missing or not a regular file, or cannot be opened.
+    pub fn segment(&self, number: u64) -> Result<File, Error> {
+        self.read(&layout::segment_file_name(number))
+    }
+
+    /// Opens what is left of dropped segments.
+    ///
+    /// # Errors
+    /// As for [`segment`](Self::segment).
+    pub fn past(&self) -> Result<File, Error> {
+        self.read(layout::PAST_FILE)
+    }
+
+    /// Opens a file with slices of the past.
+    ///
+    /// # Errors
+    /// As for [`segment`](Self::segment).
+    pub fn slices(&self, number: u64) -> Result<File, Error> {
+        self.read(&layout::slices_file_name(number))
+    }
+
+    fn read(&self, name: &str) -> Result<File, Error> {
+        open_regular(&self.0, name, OFlags::RDONLY)
+    }
+}
+
+impl From<PrivateDir> for SessionDir {
+    fn from(dir: PrivateDir) -> Self {
+        Self(dir.into())
+    }
+}
