@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use gnntop::report::{Options, Report};
+use gnntop::report::{Document, Options, Report};
 use gnntop_analysis::store::Store;
 use gnntop_wire::{
     BatchShape, BlockEncoder, Definition, Event, Item, NameId, NameKind, Span, Step, StepId, StreamReader, TrackId,
@@ -30,7 +30,7 @@ fn main() {
     print("decode and store", spans, || drop(black_box(load(&stream))));
     print("decode, store and report", spans, || {
         let report = Report::of(&load(&stream), &Options::default());
-        drop(black_box(report.to_text()));
+        drop(black_box(Document::of(&[("a.gnntop", &report)]).to_text()));
     });
     if let (Some(before), Some(after)) = (before, peak_rss_bytes()) {
         println!("memory of a store, at its peak: {} MiB", (after - before) >> 20);

@@ -66,7 +66,7 @@ fn reports_mark_inferred_phases() {
     let sessions = Sessions::new();
     sessions.file("a.gnntop", &compiled_training());
     let text = sessions.run(["report", "a.gnntop"]).out;
-    assert!(text.contains("* forward is inferred: from the batch's arrival"), "{text}");
+    assert!(text.contains("  forward* is inferred from the batch's arrival"), "{text}");
     assert!(text.contains("\nforward* "), "{text}");
     assert!(text.contains("\nbackward "), "{text}");
     let json: serde_json::Value = serde_json::from_str(&sessions.run(["report", "--json", "a.gnntop"]).out).unwrap();

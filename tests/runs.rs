@@ -109,7 +109,7 @@ fn a_report_has_a_line_for_each_rank_and_the_run_as_a_whole() {
         "run job-17: 2 of 2 ranks, engine threads",
         "skew in 60 steps: p50 5.00 ms, p90 5.00 ms, max 5.00 ms",
         "the rest is about rank 0",
-        "process 5000",
+        "\n  process          5000\n",
     ] {
         assert!(one.out.contains(expected), "no {expected:?} in {}", one.out);
     }

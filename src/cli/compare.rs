@@ -12,7 +12,7 @@ use super::report::{has_ending, say_rank, select};
 use super::settings::Settings;
 use super::usage::UsageError;
 use super::{new_file, output};
-use crate::report::{Document, Options, Report, compared_in_text};
+use crate::report::{Document, Options, Report};
 use gnntop_analysis::comparison::{Comparison, compare};
 use gnntop_analysis::figures::{count, counted};
 use gnntop_analysis::findings::sweep::{self, Configuration, Scaling};
@@ -122,7 +122,7 @@ struct Compared<'a> {
 /// The comparison for people, with which recordings A and B are.
 fn text(comparison: &Comparison, names: &[Vec<String>; 2], runs: &[Vec<Run>; 2]) -> String {
     let legends = [legend("A", &names[0], &runs[0]), legend("B", &names[1], &runs[1])];
-    let mut text = format!("{}\n{}\n\n{}", legends[0], legends[1], compared_in_text(comparison));
+    let mut text = format!("{}\n{}\n\n{}", legends[0], legends[1], Document::of_comparison(comparison).to_text());
     text.extend(scaling_of(runs).map(|scaling| scaling_words(&scaling)));
     text
 }

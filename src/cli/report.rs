@@ -127,7 +127,7 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
         Form::Csv => to_csv(&named),
         Form::Markdown => Document::of(&named).to_markdown(),
         Form::Html => Document::of(&named).to_html(),
-        Form::Text => text(&reports),
+        Form::Text => text(&named),
     };
     match &arguments.output {
         Some(path) => {
@@ -209,9 +209,11 @@ fn json(reports: &[(String, Report)]) -> anyhow::Result<String> {
     }
 }
 
-fn text(reports: &[(String, Report)]) -> String {
+fn text(reports: &[(&str, &Report)]) -> String {
+    // Their names stand above: a pipe is as good as a file.
+    let text = |report| Document::of(&[("", report)]).to_text();
     match reports {
-        [(_, report)] => report.to_text(),
-        several => several.iter().map(|(name, report)| format!("== {name}\n{}\n", report.to_text())).collect(),
+        [(_, report)] => text(report),
+        several => several.iter().map(|(name, report)| format!("== {name}\n{}\n", text(report))).collect(),
     }
 }

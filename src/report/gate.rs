@@ -2,7 +2,7 @@
 
 use gnntop_wire::phase::STANDARD;
 
-use super::contents::Report;
+use super::sections::Report;
 use gnntop_analysis::comparison::Compared;
 use gnntop_analysis::figures::counted;
 use gnntop_analysis::store::{Distribution, Store};

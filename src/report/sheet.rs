@@ -1,6 +1,6 @@
 //! Reports as CSV: one number a line, with its recording, section, name, statistic and unit, for a sheet or a plot.
 
-use super::contents::Report;
+use super::sections::Report;
 use super::sections::durations::Durations;
 use super::sections::energy::{Energy, Joules};
 use super::sections::hardware::Figure;

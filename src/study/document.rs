@@ -28,7 +28,7 @@ pub fn document(study: &Study, measured: &[Measured], failures: &[String]) -> Do
             document.heading(format!("{}: its last run", one.setting.name));
             document.paragraph(format!("{}.", report.verdict));
             document.list(report.findings.found.iter().map(|finding| finding.summary.clone()).collect());
-            document.figures(report);
+            document.pictures(report);
         }
     }
     document

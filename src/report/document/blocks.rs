@@ -8,21 +8,52 @@ use gnntop_analysis::findings::Severity;
 pub(in crate::report) enum Block {
     Heading(String),
     Paragraph(String),
-    /// The first row is the head.
-    Table(Vec<Vec<String>>),
+    /// The first row is the head. The last columns are `details`, left out where a page is too narrow. A table of two
+    /// columns is a list of facts: a label and words.
+    Table {
+        rows: Vec<Vec<String>>,
+        details: usize,
+    },
     List(Vec<String>),
-    /// HTML, made by `pictures`; left out in formats without pictures.
-    Figure(String),
+    /// HTML; and lines that say the same in text, if any can.
+    Picture {
+        html: String,
+        lines: Vec<String>,
+    },
     /// What bounds the run: the first part, then what else matters.
     Verdict(Vec<String>),
     /// What was found.
     Findings(Vec<Card>),
     /// Steps that findings point to.
     Steps(Vec<StepNote>),
-    /// Folded under a line that opens it.
-    Folded(String, Vec<Block>),
+    /// All of something, folded under a line that opens it; `short` is shown above. Text, which cannot be unfolded, has
+    /// all of it and no short form.
+    Folded {
+        line: String,
+        short: Vec<Block>,
+        all: Vec<Block>,
+    },
     /// Side by side if there is room.
     Columns(Vec<Vec<Block>>),
+}
+
+impl Block {
+    pub(in crate::report) fn heading(text: &str) -> Self {
+        Self::Heading(text.to_owned())
+    }
+
+    pub(in crate::report) fn table(rows: Vec<Vec<String>>) -> Self {
+        Self::Table { rows, details: 0 }
+    }
+
+    /// A picture that text lacks.
+    pub(in crate::report) fn picture(html: String) -> Self {
+        Self::Picture { html, lines: Vec::new() }
+    }
+
+    pub(super) fn is_facts(&self) -> bool {
+        matches!(self, Self::Table { rows, .. } if rows.first().is_some_and(|head| head.len() == 2))
+    }
 }
 
 /// A finding in a document.
@@ -92,11 +123,40 @@ impl Document {
 
     /// Adds a table, whose first row is its head.
     pub fn table(&mut self, rows: Vec<Vec<String>>) {
-        self.blocks.push(Block::Table(rows));
+        self.blocks.push(Block::table(rows));
     }
 
     /// Adds bars.
     pub fn chart(&mut self, chart: &Chart) {
-        self.blocks.push(Block::Figure(chart.to_svg()));
+        self.blocks.push(Block::picture(chart.to_svg()));
+    }
+}
+
+/// A table with a row for each quantity and a column for each of several recordings.
+#[derive(Debug)]
+pub(in crate::report) struct Beside<'r, T> {
+    of: &'r [(&'r str, T)],
+    rows: Vec<Vec<String>>,
+}
+
+impl<'r, T: Copy> Beside<'r, T> {
+    /// A head with the names of the recordings, behind what the table is about.
+    pub(in crate::report) fn new(about: &str, of: &'r [(&'r str, T)]) -> Self {
+        let head = std::iter::once(about).chain(of.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
+        Self { of, rows: vec![head] }
+    }
+
+    /// Adds a row, with a dash where a recording lacks the quantity; none if all do.
+    pub(in crate::report) fn row(&mut self, what: &str, cell: impl Fn(T) -> Option<String>) {
+        let cells: Vec<Option<String>> = self.of.iter().map(|(_, of)| cell(*of)).collect();
+        if cells.iter().any(Option::is_some) {
+            let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+            self.rows.push(std::iter::once(what.to_owned()).chain(cells).collect());
+        }
+    }
+
+    /// The table; `None` if nothing is known.
+    pub(in crate::report) fn table(self) -> Option<Block> {
+        (self.rows.len() > 1).then(|| Block::table(self.rows))
     }
 }

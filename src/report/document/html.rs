@@ -49,14 +49,15 @@ fn write(out: &mut String, block: &Block) {
         Block::Heading(text) => *out += &format!("<h2>{}</h2>\n", escaped(text)),
         Block::Paragraph(text) => *out += &format!("<p>{}</p>\n", escaped(text)),
         Block::List(lines) => *out += &list("", lines),
-        Block::Table(rows) => table(out, rows),
-        Block::Figure(html) => *out += &format!("{html}\n"),
+        Block::Table { rows, .. } => table(out, rows, block.is_facts()),
+        Block::Picture { html, .. } => *out += &format!("{html}\n"),
         Block::Verdict(parts) => verdict(out, parts),
         Block::Findings(cards) => cards.iter().for_each(|one| card(out, one)),
         Block::Steps(notes) => steps(out, notes),
-        Block::Folded(line, blocks) => {
+        Block::Folded { line, short, all } => {
+            short.iter().for_each(|block| write(out, block));
             *out += &format!("<details><summary>{}</summary>\n", escaped(line));
-            blocks.iter().for_each(|block| write(out, block));
+            all.iter().for_each(|block| write(out, block));
             *out += "</details>\n";
         }
         Block::Columns(columns) => {
@@ -123,13 +124,12 @@ fn steps(out: &mut String, notes: &[StepNote]) {
     *out += "</div>\n";
 }
 
-fn table(out: &mut String, rows: &[Vec<String>]) {
+fn table(out: &mut String, rows: &[Vec<String>], is_facts: bool) {
     let Some((head, rows)) = rows.split_first() else { return };
     let cells = |row: &[String], tag: &str| {
         row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect::<String>()
     };
-    // Two columns of words are shown as a list of facts.
-    let class = if head.len() == 2 { " class=\"facts\"" } else { "" };
+    let class = if is_facts { " class=\"facts\"" } else { "" };
     *out +=
         &format!("<div class=\"table\" tabindex=\"0\"><table{class}>\n<thead><tr>{}</tr></thead>\n", cells(head, "th"));
     rows.iter().for_each(|row| *out += &format!("<tr>{}</tr>\n", cells(row, "td")));

@@ -17,14 +17,15 @@ fn write(out: &mut String, block: &Block) {
         Block::Heading(text) => *out += &format!("\n## {}\n\n", escaped(text)),
         Block::Paragraph(text) => *out += &format!("\n{}\n\n", escaped(text)),
         Block::List(lines) => lines.iter().for_each(|line| *out += &format!("- {}\n", escaped(line))),
-        Block::Table(rows) => table(out, rows),
-        Block::Figure(_) => (),
+        Block::Table { rows, .. } => table(out, rows),
+        Block::Picture { .. } => (),
         Block::Verdict(parts) => *out += &format!("\n**{}**\n", escaped(&parts.join("; "))),
         Block::Findings(cards) => cards.iter().for_each(|one| card(out, one)),
         Block::Steps(notes) => notes.iter().for_each(|note| step(out, note)),
-        Block::Folded(line, blocks) => {
+        Block::Folded { line, short, all } => {
+            short.iter().for_each(|block| write(out, block));
             *out += &format!("\n{}:\n\n", escaped(line));
-            blocks.iter().for_each(|block| write(out, block));
+            all.iter().for_each(|block| write(out, block));
         }
         Block::Columns(columns) => columns.iter().flatten().for_each(|block| write(out, block)),
     }

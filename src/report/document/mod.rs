@@ -1,13 +1,12 @@
-//! Headings, tables, lists and figures, and what writes them: as Markdown, as HTML, as plain text.
+//! Headings, tables, lists and pictures, and what writes them: as text, as Markdown, as HTML.
 
 mod blocks;
 mod chart;
 mod html;
 mod markdown;
 pub(in crate::report) mod markup;
-pub(in crate::report) mod plain;
+mod text;
 
 pub use blocks::Document;
-pub(in crate::report) use blocks::{Block, Card, StepNote};
+pub(in crate::report) use blocks::{Beside, Block, Card, StepNote};
 pub use chart::{Bar, Chart};
-pub use plain::table;

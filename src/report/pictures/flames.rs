@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::phase_keys::phase_keys;
-use crate::report::contents::Report;
 use crate::report::document::markup::escaped;
-use crate::report::sections::sampled::Sampled;
 use gnntop_analysis::figures::{count, percent};
 
 /// Frames with a smaller share are left out...
@@ -24,17 +22,15 @@ struct Frame<'r> {
     calls: BTreeMap<&'r str, Frame<'r>>,
 }
 
-/// The flames of a run whose stacks were sampled; empty for others.
-pub(in crate::report) fn of_report(report: &Report) -> String {
-    let Some(sampled) = &report.sampled_stacks else { return String::new() };
-    let names: Vec<&str> = report.phases.iter().map(|line| line.name.as_str()).collect();
+/// A stack with its phase, frames from the innermost on, and how many are like it.
+type Stack = (String, Vec<String>, u64);
+
+/// The flames of these stacks, phases in the colours that they have among the names; empty for none.
+pub(in crate::report) fn of_stacks<'a>(stacks: &[Stack], phases: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = phases.into_iter().collect();
     let keys = phase_keys(names.iter().copied());
     let class = |phase: &str| names.iter().position(|name| *name == phase).map_or("gap", |at| keys[at].class.as_str());
-    of_sampled(sampled, class)
-}
-
-fn of_sampled<'r>(sampled: &'r Sampled, class: impl Fn(&str) -> &'r str) -> String {
-    let all = tree(sampled);
+    let all = tree(stacks);
     if all.count == 0 {
         return String::new();
     }
@@ -46,9 +42,9 @@ fn of_sampled<'r>(sampled: &'r Sampled, class: impl Fn(&str) -> &'r str) -> Stri
 }
 
 /// All stacks, merged from the phase inwards.
-fn tree(sampled: &Sampled) -> Frame<'_> {
+fn tree(stacks: &[Stack]) -> Frame<'_> {
     let mut all = Frame::default();
-    for (phase, frames, times) in &sampled.stacks {
+    for (phase, frames, times) in stacks {
         let mut at = &mut all;
         at.count += times;
         for name in std::iter::once(phase).chain(frames.iter().rev()) {
@@ -106,20 +102,19 @@ impl Drawing {
 mod tests {
     use super::*;
 
-    fn sampled(stacks: &[(&str, &[&str], u64)]) -> Sampled {
+    fn stacks(stacks: &[(&str, &[&str], u64)]) -> Vec<Stack> {
         let owned = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect();
-        let stacks = stacks.iter().map(|(phase, frames, times)| ((*phase).to_owned(), owned(frames), *times));
-        Sampled { stacks: stacks.collect(), ..Sampled::default() }
+        stacks.iter().map(|(phase, frames, times)| ((*phase).to_owned(), owned(frames), *times)).collect()
     }
 
     #[test]
     fn widths_are_shares_and_what_is_called_lies_below() {
-        let found = sampled(&[
+        let found = stacks(&[
             ("forward", &["<lambda> (a.py:2)", "main (a.py:9)"], 30),
             ("forward", &["main (a.py:9)"], 10),
             ("gap", &["main (a.py:9)"], 60),
         ]);
-        let html = of_sampled(&found, |phase| if phase == "gap" { "gap" } else { "p4" });
+        let html = of_stacks(&found, ["forward"]);
         let place = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text} in {html}"));
         assert!(place("title=\"gap: 60 %, 60 stacks\"") < place("title=\"forward: 40 %, 40 stacks\""));
         let lambda = place("flex:30 0 0\"><i class=\"p4\" title=\"&lt;lambda&gt; (a.py:2): 30 %, 30 stacks\"");
@@ -133,11 +128,11 @@ mod tests {
         let deep: Vec<String> = (0..200).map(|at| format!("f{at} (a.py:{at})")).collect();
         let deep: Vec<&str> = deep.iter().map(String::as_str).collect();
         let wide: Vec<String> = (0..500).map(|at| format!("g{at} (b.py:{at})")).collect();
-        let mut stacks: Vec<(&str, &[&str], u64)> = vec![("forward", &deep, 5000)];
+        let mut all: Vec<(&str, &[&str], u64)> = vec![("forward", &deep, 5000)];
         let leaves: Vec<[&str; 1]> = wide.iter().map(|name| [name.as_str()]).collect();
-        stacks.extend(leaves.iter().map(|frames| ("backward", &frames[..], 25)));
-        let html = of_sampled(&sampled(&stacks), |_| "p4");
+        all.extend(leaves.iter().map(|frames| ("backward", &frames[..], 25)));
+        let html = of_stacks(&stacks(&all), []);
         assert!(html.matches("<i ").count() <= MOST_FRAMES && html.len() < 120_000, "{}", html.len());
-        assert_eq!(of_sampled(&Sampled::default(), |_| "p4"), "");
+        assert_eq!(of_stacks(&[], []), "");
     }
 }

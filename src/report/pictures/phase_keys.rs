@@ -5,13 +5,13 @@ use gnntop_analysis::store::GAP;
 
 /// A phase's letter and class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PhaseKey {
+pub(in crate::report) struct PhaseKey {
     pub letter: char,
     pub class: String,
 }
 
 /// The keys of the phases with these names, in the report's order, which is the screen's.
-pub(super) fn phase_keys<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<PhaseKey> {
+pub(in crate::report) fn phase_keys<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<PhaseKey> {
     let looks = looks::of(names.into_iter().map(|name| (name != GAP).then_some(name)));
     let key = |(letter, hue): (char, Hue)| PhaseKey {
         letter,

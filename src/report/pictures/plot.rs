@@ -5,12 +5,12 @@ use std::fmt::Write;
 use crate::report::document::markup::escaped;
 
 /// Size of a drawing in its own units; the page stretches it.
-pub(super) const WIDTH: f64 = 1000.0;
-pub(super) const HEIGHT: f64 = 100.0;
+pub(in crate::report) const WIDTH: f64 = 1000.0;
+pub(in crate::report) const HEIGHT: f64 = 100.0;
 
 /// A chart.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plot {
+pub(in crate::report) struct Plot {
     /// What it shows; empty for a picture inside a finding, which has no frame.
     pub title: String,
     /// What its scale says, from top to bottom.
@@ -28,7 +28,7 @@ pub(super) struct Plot {
 }
 
 impl Plot {
-    pub(super) fn to_html(&self) -> String {
+    pub(in crate::report) fn to_html(&self) -> String {
         let class = match (self.title.is_empty(), self.is_small) {
             (true, _) => "plot bare",
             (_, true) => "plot small",
@@ -79,7 +79,7 @@ impl Plot {
 }
 
 /// Lines of the scale at these heights (0 at the bottom, 1 at the top).
-pub(super) fn grid(heights: &[f64]) -> String {
+pub(in crate::report) fn grid(heights: &[f64]) -> String {
     let line = |height: &f64| {
         let y = (1.0 - height) * HEIGHT;
         format!("<path class=\"grid\" d=\"M0 {y:.1}H{WIDTH}\"/>")
@@ -89,7 +89,7 @@ pub(super) fn grid(heights: &[f64]) -> String {
 
 /// A line through heights (0 to 1) of columns of equal width, as the data of a path; it breaks where a height is
 /// missing.
-pub(super) fn line(heights: impl ExactSizeIterator<Item = Option<f64>>) -> String {
+pub(in crate::report) fn line(heights: impl ExactSizeIterator<Item = Option<f64>>) -> String {
     let width = WIDTH / heights.len().max(1) as f64;
     let mut pen = 'M';
     let mut data = String::new();
@@ -105,7 +105,7 @@ pub(super) fn line(heights: impl ExactSizeIterator<Item = Option<f64>>) -> Strin
 }
 
 /// Bars from the bottom, with heights (0 to 1) of columns of equal width, as the data of one path.
-pub(super) fn columns(heights: impl ExactSizeIterator<Item = f64>) -> String {
+pub(in crate::report) fn columns(heights: impl ExactSizeIterator<Item = f64>) -> String {
     let width = WIDTH / heights.len().max(1) as f64;
     let mut data = format!("M0 {HEIGHT}");
     for (at, height) in heights.enumerate() {
@@ -115,6 +115,6 @@ pub(super) fn columns(heights: impl ExactSizeIterator<Item = f64>) -> String {
 }
 
 /// An entry of a legend: a class of the style, and what has it. `sign` is `line`, `dash` or empty for a square.
-pub(super) fn key(class: &str, sign: &str, text: &str) -> String {
+pub(in crate::report) fn key(class: &str, sign: &str, text: &str) -> String {
     format!("<span class=\"key\"><i class=\"{class} {sign}\"></i>{}</span>", escaped(text))
 }

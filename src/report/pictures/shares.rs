@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::phase_keys::{PhaseKey, phase_keys};
-use crate::report::contents::Report;
 use crate::report::document::markup::escaped;
+use crate::report::sections::phases::PhaseLine;
 use gnntop_analysis::figures::{duration, percent};
 
 /// One piece of a strip.
@@ -16,8 +16,8 @@ struct Piece<'r> {
 }
 
 /// Shares of the wall time, with a legend. Empty without phases.
-pub(in crate::report) fn of_report(report: &Report) -> String {
-    let pieces = pieces(report);
+pub(in crate::report) fn of_phases(phases: &[PhaseLine]) -> String {
+    let pieces = pieces(phases);
     if pieces.is_empty() {
         return String::new();
     }
@@ -29,8 +29,8 @@ pub(in crate::report) fn of_report(report: &Report) -> String {
 }
 
 /// The same without a legend, one phase clear and the others faint. Empty where the phase is not among them.
-pub(super) fn of_one_phase(report: &Report, phase: &str) -> String {
-    let pieces = pieces(report);
+pub(in crate::report) fn of_one_phase(phases: &[PhaseLine], phase: &str) -> String {
+    let pieces = pieces(phases);
     let Some(piece) = pieces.iter().find(|piece| piece.name == phase) else { return String::new() };
     let text = format!("{phase} {}", percent(piece.share));
     let key = one_key(&piece.key, &text);
@@ -54,14 +54,14 @@ pub(in crate::report) fn of_step(names: &[String], parts_ns: &[u64], width: f64)
 }
 
 /// The mean step of several runs on one scale, a strip each, with one legend.
-pub(in crate::report) fn of_mean_steps(runs: &[(&str, &Report)]) -> String {
-    let mean = |report: &Report| report.phases.iter().find(|line| line.name == "period")?.durations.mean_ns;
-    let most = runs.iter().filter_map(|(_, report)| mean(report)).fold(0.0, f64::max);
+pub(in crate::report) fn of_mean_steps(runs: &[(&str, &[PhaseLine])]) -> String {
+    let mean = |phases: &[PhaseLine]| phases.iter().find(|line| line.name == "period")?.durations.mean_ns;
+    let most = runs.iter().filter_map(|(_, phases)| mean(phases)).fold(0.0, f64::max);
     let mut out = "<figure class=\"strip\">".to_owned();
     let mut known: Vec<Piece<'_>> = Vec::new();
-    for (name, report) in runs {
-        let Some(mean) = mean(report).filter(|_| most > 0.0) else { continue };
-        let pieces = pieces(report);
+    for (name, phases) in runs {
+        let Some(mean) = mean(phases).filter(|_| most > 0.0) else { continue };
+        let pieces = pieces(phases);
         let _ = write!(out, "<small>{}: {} a step</small>", escaped(name), duration(mean.round() as u64));
         out += &strip(&pieces, mean / most, None);
         for piece in pieces {
@@ -77,9 +77,9 @@ pub(in crate::report) fn of_mean_steps(runs: &[(&str, &Report)]) -> String {
     out + &format!("<div class=\"legend\">{names}</div></figure>")
 }
 
-/// The phases of a report that have a share; the whole step and its period have none.
-fn pieces(report: &Report) -> Vec<Piece<'_>> {
-    let lines = || report.phases.iter().filter(|line| !matches!(line.name.as_str(), "period" | "step"));
+/// The phases that have a share; the whole step and its period have none.
+fn pieces(phases: &[PhaseLine]) -> Vec<Piece<'_>> {
+    let lines = || phases.iter().filter(|line| !matches!(line.name.as_str(), "period" | "step"));
     let keys = phase_keys(lines().map(|line| line.name.as_str()));
     let shared = lines().zip(keys).filter_map(|(line, key)| Some((line, key, line.share?)));
     shared.map(|(line, key, share)| Piece { name: &line.name, key, share }).collect()
@@ -105,7 +105,7 @@ fn legend(pieces: &[Piece<'_>]) -> String {
     pieces.iter().map(|piece| one_key(&piece.key, &format!("{} {}", piece.name, percent(piece.share)))).collect()
 }
 
-pub(super) fn one_key(key: &PhaseKey, text: &str) -> String {
+pub(in crate::report) fn one_key(key: &PhaseKey, text: &str) -> String {
     let letter = escaped(&key.letter.to_string());
     format!("<span class=\"key\"><i class=\"{}\">{letter}</i>{}</span>", key.class, escaped(text))
 }

@@ -1,9 +1,17 @@
-//! The last steps one by one, with their phases and what was in their batches, for a figure.
+//! The last steps one by one: their phases on top of each other, and as a line what was in their batches.
 
+use std::fmt::Write;
+
+use crate::report::pictures::phase_keys::{PhaseKey, phase_keys};
+use crate::report::pictures::plot::{HEIGHT, Plot, WIDTH, grid, key, line};
+use crate::report::pictures::shares::one_key;
+use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::store::{StepRow, Store};
 
 /// Steps that are drawn one by one.
 const STEPS: u64 = 60;
+/// The scale ends at this many times the median step; what is longer is cut.
+const HEADROOM: f64 = 3.0;
 
 /// One step of the figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,4 +64,74 @@ fn unit(rows: &[StepRow<'_>]) -> (&'static str, Size) {
     ];
     let told = sizes.iter().find(|(_, size)| rows.iter().any(|row| size(row).is_some()));
     *told.unwrap_or(&sizes[0])
+}
+
+/// The chart; empty for fewer than two steps.
+pub(in crate::report) fn picture(breakdown: &Breakdown) -> String {
+    let steps = &breakdown.steps;
+    let (Some(first), Some(last), true) = (steps.first(), steps.last(), steps.len() > 1) else { return String::new() };
+    let top_ns = top_of(steps);
+    let keys = phase_keys(breakdown.phases.iter().map(String::as_str));
+    let mut drawing = grid(&[0.5, 1.0]);
+    for (at, step) in steps.iter().enumerate() {
+        stack(&mut drawing, step, &keys, at as f64 * WIDTH / steps.len() as f64, WIDTH / steps.len() as f64, top_ns);
+    }
+    let largest = steps.iter().filter_map(|step| step.size).max().filter(|most| *most > 0);
+    let is_seen = |phase: &usize| steps.iter().any(|step| step.parts_ns.get(*phase).is_some_and(|ns| *ns > 0));
+    let seen = (0..breakdown.phases.len()).filter(is_seen);
+    let mut legend: String = seen.map(|phase| one_key(&keys[phase], &breakdown.phases[phase])).collect();
+    if let Some(most) = largest {
+        let sizes = line(steps.iter().map(|step| Some(step.size? as f64 / most as f64 * 0.97)));
+        let _ = write!(drawing, "<path style=\"--c:var(--fg)\" d=\"{sizes}\"/>");
+        legend += &key("dim", "line", &format!("{} in the batch, at most {}", breakdown.size_unit, count(most)));
+    }
+    Plot {
+        title: format!("The last {} steps", steps.len()),
+        scale: [top_ns, top_ns / 2.0, 0.0]
+            .map(|ns| if ns > 0.0 { duration(ns as u64) } else { "0".to_owned() })
+            .to_vec(),
+        below: vec![(None, format!("step {}", count(first.step))), (None, count(last.step))],
+        values: steps.iter().map(|step| value(breakdown, step)).collect(),
+        drawing,
+        legend,
+        is_small: false,
+    }
+    .to_html()
+}
+
+fn total(step: &StepParts) -> u64 {
+    step.parts_ns.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns))
+}
+
+fn top_of(steps: &[StepParts]) -> f64 {
+    let mut totals: Vec<u64> = steps.iter().map(total).collect();
+    totals.sort_unstable();
+    let usual = totals.get(totals.len() / 2).copied().unwrap_or(1) as f64;
+    (totals.last().copied().unwrap_or(1) as f64).min(usual * HEADROOM).max(1.0)
+}
+
+fn stack(drawing: &mut String, step: &StepParts, keys: &[PhaseKey], x: f64, width: f64, top_ns: f64) {
+    let mut bottom = HEIGHT;
+    for (ns, key) in step.parts_ns.iter().zip(keys) {
+        let top = (bottom - *ns as f64 / top_ns * HEIGHT).max(0.0);
+        if bottom - top >= 0.2 {
+            let (height, width) = (bottom - top, width * 0.9);
+            let class = &key.class;
+            let _ = write!(
+                drawing,
+                "<path class=\"fill {class}\" d=\"M{x:.1} {bottom:.1}h{width:.1}v-{height:.1}h-{width:.1}Z\"/>"
+            );
+        }
+        bottom = top;
+    }
+}
+
+/// What the readout says of a step: its time, its longest phases, its batch.
+fn value(breakdown: &Breakdown, step: &StepParts) -> String {
+    let mut parts: Vec<(&String, u64)> = breakdown.phases.iter().zip(step.parts_ns.iter().copied()).collect();
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let longest = parts.iter().take(3).filter(|(_, ns)| *ns > 0);
+    let longest: Vec<String> = longest.map(|(name, ns)| format!("{name} {}", duration(*ns))).collect();
+    let size = step.size.map_or_else(String::new, |size| format!("; {} {}", count(size), breakdown.size_unit));
+    format!("step {}: {}: {}{size}", count(step.step), duration(total(step)), longest.join(", "))
 }

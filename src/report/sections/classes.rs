@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::durations::Durations;
+use super::durations::{self, Durations};
+use crate::report::document::{Beside, Block};
+use gnntop_analysis::figures::duration;
 use gnntop_analysis::findings::{self, Class};
 use gnntop_analysis::store::{BatchTotals, Distribution, StepRow, Store, Total};
 
@@ -48,4 +50,20 @@ pub(in crate::report) fn class_lines(store: &Store, skip: u64, percentages: &[f6
     let rest = if has_partial { "full batch" } else { "step" };
     let all = [("warm-up", Class::WarmUp), (rest, Class::Full), ("partial batch", Class::Partial)];
     all.into_iter().filter_map(|(name, class)| line(name, class)).collect()
+}
+
+/// The section: how long steps of each kind take, where there are several, and what a graph, node, edge or seed costs.
+pub(in crate::report) fn blocks(classes: &[ClassLine]) -> Vec<Block> {
+    let lines = classes.iter().map(|line| (line.name.to_owned(), &line.durations, None));
+    let times = durations::table("kind", lines).filter(|_| classes.len() > 1);
+    let named: Vec<(&str, &ClassLine)> = classes.iter().map(|line| (line.name, line)).collect();
+    let mut costs = Beside::new("cost", &named);
+    let cost = |ns: Option<f64>| ns.map(|ns| duration(ns.round() as u64));
+    costs.row("a graph", |line| cost(line.per_graph_ns));
+    costs.row("a node", |line| cost(line.per_node_ns));
+    costs.row("an edge", |line| cost(line.per_edge_ns));
+    costs.row("a seed", |line| cost(line.per_seed_ns));
+    let tables: Vec<Block> = times.into_iter().chain(costs.table()).collect();
+    let heading = (!tables.is_empty()).then(|| Block::heading("Kinds of steps"));
+    heading.into_iter().chain(tables).collect()
 }

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
+use crate::report::document::Block;
+use gnntop_analysis::figures::{count, quantity};
 use gnntop_analysis::store::{CounterSeries, Store};
+use gnntop_wire::device_memory::is_one as is_device_memory;
 
 /// What a counter was over the whole session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,4 +40,19 @@ impl Counter {
         };
         store.counters().iter().map(of).collect()
     }
+}
+
+/// The section; nothing without counters. Those of a device's memory have their own.
+pub(in crate::report) fn blocks(counters: &[Counter]) -> Vec<Block> {
+    let counters: Vec<&Counter> = counters.iter().filter(|counter| !is_device_memory(&counter.name)).collect();
+    if counters.is_empty() {
+        return Vec::new();
+    }
+    let mut rows = vec![Vec::from(["counter", "count", "last", "mean", "min", "max"].map(str::to_owned))];
+    let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), quantity);
+    for counter in counters {
+        let values = [counter.last, counter.mean, Some(counter.min), Some(counter.max)].map(value);
+        rows.push([vec![counter.name.clone(), count(counter.count)], values.to_vec()].concat());
+    }
+    vec![Block::heading("Counters"), Block::table(rows)]
 }

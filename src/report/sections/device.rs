@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::durations::{self, PhaseLine, phase_lines};
-use crate::report::document::plain;
+use super::durations;
+use super::phases::{PhaseLine, phase_lines};
+use crate::report::document::Block;
 use crate::report::options::Options;
 use gnntop_analysis::figures::{count, counted, duration};
 use gnntop_analysis::store::{DeviceTime, StepStatistics, Store};
@@ -53,7 +54,7 @@ impl Device {
     }
 
     /// Which clock says what, in a line.
-    pub(in crate::report) fn clocks(&self) -> String {
+    fn clocks(&self) -> String {
         let error = |ns: Option<u64>| ns.map_or_else(|| "unknown".to_owned(), duration);
         let mut text = format!(
             "{}: {} by the device clock ± {} (at most ± {}); above, {}",
@@ -80,19 +81,20 @@ fn skipped(store: &Store, device: &DeviceTime, skip: u64) -> Option<StepStatisti
     Some(StepStatistics::of(rows))
 }
 
-/// Writes the device's phases below those of the host.
-pub(in crate::report) fn write(out: &mut String, device: Option<&Device>) {
-    let Some(device) = device else { return };
-    let lines = device.phases.iter().map(|line| (&*line.name, &line.durations, line.share));
-    durations::write(out, "on device", lines);
-    plain::indented(out, "  ", &device.clocks());
-    out.push('\n');
+/// The section, for below the host's phases; nothing if the program has no device timed.
+pub(in crate::report) fn blocks(device: Option<&Device>) -> Vec<Block> {
+    let Some(device) = device else { return Vec::new() };
+    let lines = device.phases.iter().map(|line| (line.name.clone(), &line.durations, line.share));
+    let mut blocks = vec![Block::heading("Phases on the device")];
+    blocks.extend(durations::table("on device", lines));
+    blocks.push(Block::Paragraph(device.clocks()));
+    blocks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Report;
+    use crate::report::{Document, Report};
     use gnntop_fixtures::device::DeviceRun;
     use gnntop_fixtures::{MS, each_item};
 
@@ -102,10 +104,14 @@ mod tests {
         Report::of(&store, options)
     }
 
+    fn text(report: &Report) -> String {
+        Document::of(&[("", report)]).to_text()
+    }
+
     #[test]
     fn both_clocks_are_told_and_named() {
         let report = report(&DeviceRun { untimed: 9, ..DeviceRun::default() }, &Options::default());
-        let text = report.to_text();
+        let text = text(&report);
         for part in [
             "backward-bound (55 %) on the device",
             "\non device ",
@@ -132,13 +138,13 @@ mod tests {
     #[test]
     fn a_run_that_waits_for_its_device_says_so() {
         let report = report(&DeviceRun { is_synchronised: true, ..DeviceRun::default() }, &Options::default());
-        assert!(report.to_text().contains("above, host, waiting for the device"), "{}", report.to_text());
+        assert!(text(&report).contains("above, host, waiting for the device"), "{}", text(&report));
     }
 
     #[test]
     fn a_device_that_tells_no_times_is_named_and_one_that_is_not_there_is_null() {
         let silent = report(&DeviceRun { is_timed: false, ..DeviceRun::default() }, &Options::default());
-        assert!(silent.to_text().contains("0 steps by the device clock ± unknown"), "{}", silent.to_text());
+        assert!(text(&silent).contains("0 steps by the device clock ± unknown"), "{}", text(&silent));
         let mut store = Store::new();
         each_item(&gnntop_fixtures::TrainingRun::default().bytes(), |item| store.apply(item));
         let json = Report::of(&store, &Options::default()).to_json().unwrap();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::report::document::plain;
+use crate::report::document::Block;
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{CounterSeries, Store};
 
@@ -90,12 +90,12 @@ impl DeviceMemory {
     }
 
     /// The whole of it, a line each.
-    pub(in crate::report) fn facts(&self) -> Vec<(&'static str, String)> {
+    fn facts(&self) -> [(&'static str, String); 4] {
         let size = |of: Option<u64>| of.map_or_else(|| "-".to_owned(), |n| bytes(n as f64));
         let of_total = self.total_bytes.map(|total| format!(" of {}", bytes(total as f64))).unwrap_or_default();
         let share = self.fragmentation.map(|share| format!(", {} of it unused", percent(share))).unwrap_or_default();
         let count = |count: f64| quantity(count);
-        vec![
+        [
             ("in tensors", format!("at most {}, {} after a step", size(self.peak_bytes), size(self.used_bytes))),
             (
                 "reserved",
@@ -107,7 +107,7 @@ impl DeviceMemory {
     }
 
     /// By phase, with a head.
-    pub(in crate::report) fn phase_rows(&self) -> Vec<Vec<String>> {
+    fn phase_rows(&self) -> Vec<Vec<String>> {
         let head = ["device memory in", "peak, mean", "peak, most", "reserved, most"].map(str::to_owned);
         let row = |phase: &DevicePhaseMemory| {
             let size = |n: Option<f64>| n.map_or_else(|| "-".to_owned(), bytes);
@@ -119,7 +119,7 @@ impl DeviceMemory {
     }
 
     /// By what it is for, with a head.
-    pub(in crate::report) fn kind_rows(&self) -> Vec<Vec<String>> {
+    fn kind_rows(&self) -> Vec<Vec<String>> {
         let head = ["device memory of", "last", "most"].map(str::to_owned);
         let row = |kind: &MemoryKind| {
             let last = kind.bytes.map_or_else(|| "-".to_owned(), |n| bytes(n as f64));
@@ -134,14 +134,11 @@ fn whole(value: f64) -> Option<u64> {
     (value.is_finite() && value >= 0.0).then_some(value as u64)
 }
 
-/// Writes it for people.
-pub(in crate::report) fn write(out: &mut String, memory: Option<&DeviceMemory>) {
-    let Some(memory) = memory else { return };
-    out.push_str("device memory\n");
-    memory.facts().iter().for_each(|(what, text)| out.push_str(&format!("  {what:<16} {text}\n")));
-    out.push('\n');
-    for rows in [memory.phase_rows(), memory.kind_rows()].into_iter().filter(|rows| rows.len() > 1) {
-        plain::write(out, &rows);
-        out.push('\n');
-    }
+/// The section; nothing if the program does not publish it.
+pub(in crate::report) fn blocks(memory: Option<&DeviceMemory>) -> Vec<Block> {
+    let Some(memory) = memory else { return Vec::new() };
+    let facts = memory.facts().map(|(what, text)| vec![what.to_owned(), text]);
+    let facts = std::iter::once(vec![String::new(); 2]).chain(facts).collect();
+    let tables = [memory.phase_rows(), memory.kind_rows()].into_iter().filter(|rows| rows.len() > 1);
+    [Block::heading("Device memory"), Block::table(facts)].into_iter().chain(tables.map(Block::table)).collect()
 }

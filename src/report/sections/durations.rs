@@ -1,14 +1,14 @@
-//! The duration tables of a report: phases, gap, whole step, spans.
-
-use std::cmp::Reverse;
+//! Durations in a report: their figures, and tables of them.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::report::document::plain;
-use crate::report::options::Options;
+use crate::report::document::Block;
 use gnntop_analysis::figures::{count, duration, percent};
-use gnntop_analysis::store::{Distribution, Phase, StepStatistics, Store};
+use gnntop_analysis::store::Distribution;
+
+/// Columns that a narrow page lacks.
+pub(super) const DETAILS: [&str; 3] = ["± mean", "sd", "min"];
 
 /// Durations of one thing. `null` where there is none, or where percentiles were not kept.
 #[derive(Clone, Debug, Serialize)]
@@ -82,109 +82,50 @@ impl Durations {
     }
 }
 
-/// A phase's time per step, over the steps that spend any in it; the gap's and the whole step's over all steps.
-#[derive(Clone, Debug, Serialize)]
-pub struct PhaseLine {
-    /// The phase's name, `gap`, `period` (the step with the gap before it: the phases and the gap add up to it) or `step`
-    /// (from its own start).
-    pub name: String,
-    /// How it is inferred; absent of a phase that is measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub inferred: Option<String>,
-    /// Its durations.
-    #[serde(flatten)]
-    pub durations: Durations,
-    /// Share (0 to 1) of the steps' wall time; `null` without a step.
-    pub share: Option<f64>,
-}
-
-impl PhaseLine {
-    /// The name as people read it: with a star where the phase is inferred.
-    pub fn marked_name(&self) -> String {
-        format!("{}{}", self.name, if self.inferred.is_some() { "*" } else { "" })
-    }
-}
-
-/// Durations of all spans of one name.
-#[derive(Clone, Debug, Serialize)]
-pub struct SpanLine {
-    /// The name.
-    pub name: String,
-    /// Its durations.
-    #[serde(flatten)]
-    pub durations: Durations,
-    /// Total as a share of the time covered; more than 1 where threads run side by side.
-    pub share: Option<f64>,
-}
-
-pub(in crate::report) fn phase_lines(
-    store: &Store,
-    statistics: &StepStatistics,
-    percentages: &[f64],
-) -> Vec<PhaseLine> {
-    if statistics.steps() == 0 {
-        return Vec::new();
-    }
-    let line = |phase: &Phase| {
-        let durations = Durations::of(statistics.phase(phase.slot)?, percentages);
-        let inferred = store.session().inferred(&phase.text).map(str::to_owned);
-        Some(PhaseLine { name: phase.text.clone(), inferred, durations, share: statistics.share(phase.slot) })
-    };
-    let whole = |name: &str, all: &Distribution| PhaseLine {
-        name: name.to_owned(),
-        inferred: None,
-        durations: Durations::of(all, percentages),
-        share: Some(all.total_ns() as f64 / statistics.tiled_ns().max(1) as f64),
-    };
-    let both = [whole("period", statistics.period()), whole("step", statistics.step())];
-    // Where the program names no phases, all time is in none: that is no gap.
-    let phases = store.phases().iter().filter(|_| store.phases().len() > 1);
-    phases.filter_map(line).chain(both).collect()
-}
-
-/// The spans with the largest totals. Phases are left out where there are steps, which show them.
-pub(in crate::report) fn span_lines(store: &Store, options: &Options) -> Vec<SpanLine> {
-    let has_steps = store.statistics().steps() > 0;
-    let mut spans: Vec<_> = store.spans().iter().filter(|span| !(span.is_phase && has_steps)).collect();
-    spans.sort_by_key(|span| (Reverse(span.durations.total_ns()), span.name));
-    let covered = store.elapsed_ns();
-    let line = |span: &&gnntop_analysis::store::SpanStatistics| SpanLine {
-        name: store.name(span.name).to_owned(),
-        durations: Durations::of(&span.durations, &options.percentiles),
-        share: (covered > 0).then(|| span.durations.total_ns() as f64 / covered as f64),
-    };
-    spans.iter().take(options.top_spans).map(line).collect()
-}
-
-fn duration_cells(durations: &Durations) -> Vec<String> {
-    let cell = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), duration);
-    let mut cells = vec![count(durations.count), cell(durations.mean_ns.map(|ns| ns.round() as u64))];
-    cells.extend(durations.percentiles.0.iter().map(|(_, ns)| cell(*ns)));
-    cells.extend([cell(durations.max_ns), duration(durations.total_ns)]);
-    cells
-}
-
-/// Writes a table of durations under a head that begins with `title`.
-pub(in crate::report) fn write<'a, N: Into<String>>(
-    out: &mut String,
+/// A table of durations under a head that begins with `title`, with shares if any is known; `None` without lines.
+pub(super) fn table<'a>(
     title: &str,
-    lines: impl Iterator<Item = (N, &'a Durations, Option<f64>)>,
-) {
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for (name, durations, share) in lines {
-        if rows.is_empty() {
-            let mut head: Vec<String> = [title, "count", "mean"].map(str::to_owned).into();
-            head.extend(durations.percentiles.0.iter().map(|(percentage, _)| format!("p{percentage}")));
-            head.extend(["max", "total", "share"].map(str::to_owned));
-            rows.push(head);
-        }
-        let mut row = vec![name.into()];
-        row.extend(duration_cells(durations));
-        row.push(share.map_or_else(|| "-".to_owned(), percent));
-        rows.push(row);
+    lines: impl Iterator<Item = (String, &'a Durations, Option<f64>)>,
+) -> Option<Block> {
+    let lines: Vec<_> = lines.collect();
+    let (_, first, _) = lines.first()?;
+    let has_shares = lines.iter().any(|(.., share)| share.is_some());
+    let percentiles = first.percentiles.0.iter().map(|(percentage, _)| format!("p{percentage}"));
+    let before = [title, "count", "mean"].map(str::to_owned).into_iter().chain(percentiles);
+    let after = ["max", "total"].into_iter().chain(has_shares.then_some("share")).chain(DETAILS).map(str::to_owned);
+    let row = |(name, durations, share): (String, &Durations, Option<f64>)| {
+        let share = share.map_or_else(|| "-".to_owned(), percent);
+        let middle = durations.cells().into_iter().chain(has_shares.then_some(share));
+        std::iter::once(name).chain(middle).chain(durations.details()).collect()
+    };
+    let rows = std::iter::once(before.chain(after).collect()).chain(lines.into_iter().map(row)).collect();
+    Some(Block::Table { rows, details: DETAILS.len() })
+}
+
+fn cell(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), duration)
+}
+
+impl Durations {
+    /// Count, mean, percentiles, longest and total.
+    fn cells(&self) -> Vec<String> {
+        let mut cells = vec![count(self.count), cell(self.mean_ns.map(|ns| ns.round() as u64))];
+        cells.extend(self.percentiles.0.iter().map(|(_, ns)| cell(*ns)));
+        cells.extend([cell(self.max_ns), duration(self.total_ns)]);
+        cells
     }
-    plain::write(out, &rows);
-    if !rows.is_empty() {
-        out.push('\n');
+
+    /// The cells of [`DETAILS`].
+    fn details(&self) -> [String; 3] {
+        let rounded = |ns: Option<f64>| cell(ns.map(|ns| ns.round() as u64));
+        [rounded(self.mean_ci_ns), rounded(self.sd_ns), cell(self.min_ns)]
+    }
+
+    /// The mean with its confidence interval, and each percentile, with their names.
+    pub(super) fn with_names(&self) -> Vec<(String, String)> {
+        let half = self.mean_ci_ns.map_or_else(String::new, |half| format!(" ± {}", duration(half.round() as u64)));
+        let mean = self.mean_ns.map_or_else(|| "-".to_owned(), |ns| format!("{}{half}", duration(ns.round() as u64)));
+        let percentile = |(percentage, ns): &(f64, Option<u64>)| (format!("p{percentage}"), cell(*ns));
+        std::iter::once(("mean".to_owned(), mean)).chain(self.percentiles.0.iter().map(percentile)).collect()
     }
 }

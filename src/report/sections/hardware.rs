@@ -6,8 +6,11 @@ use gnntop_wire::{Metric, Quantity, SignalKind};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::curves::{self, Curve};
+use super::memory::Memory;
+use crate::report::document::{Beside, Block};
 use gnntop_analysis::figures::{bytes, percent, quantity};
-use gnntop_analysis::store::{Absence, Point, Signal, Store};
+use gnntop_analysis::store::{Absence, Point, Signal, Store, Throughput};
 
 /// Names of signals that are listed for one reason.
 const NAMES_LISTED: usize = 3;
@@ -27,7 +30,7 @@ pub struct Figure {
 
 impl Figure {
     /// Mean and most, or why there are none.
-    pub(in crate::report) fn in_words(&self) -> String {
+    fn in_words(&self) -> String {
         let written = |value: f64| match self.unit {
             "bytes" => bytes(value),
             "percent" => percent(value / 100.0),
@@ -167,4 +170,37 @@ pub(in crate::report) fn not_measured(store: &Store) -> Vec<String> {
         if more > 0 { format!("{listed} and {more} more: {reason}") } else { format!("{listed}: {reason}") }
     };
     by_reason.into_iter().map(sentence).collect()
+}
+
+/// The figures of one recording that stand in one table.
+pub(in crate::report) type Machine<'r> = (&'r Throughput, &'r Memory, &'r Hardware);
+
+/// Throughput, memory and hardware: a row for each quantity, a column for each recording.
+pub(in crate::report) fn blocks(runs: &[(&str, Machine<'_>)], curves: &[Curve]) -> Vec<Block> {
+    let mut all = Beside::new("", runs);
+    let rate = |rate: Option<f64>| rate.map(|rate| format!("{}/s", quantity(rate)));
+    all.row("steps", |(t, ..)| rate(t.steps_per_s));
+    all.row("graphs", |(t, ..)| rate(t.graphs_per_s));
+    all.row("nodes", |(t, ..)| rate(t.nodes_per_s));
+    all.row("edges", |(t, ..)| rate(t.edges_per_s));
+    all.row("seeds", |(t, ..)| rate(t.seeds_per_s));
+    all.row("most memory live", |(_, memory, _)| memory.peak_live_bytes.map(|n| bytes(n as f64)));
+    all.row("process CPU", |(.., h)| Some(h.process_cpu.in_words()));
+    let wait = |h: &Hardware| Some(&h.main_thread_cpu_wait).filter(|wait| wait.mean.is_some()).map(Figure::in_words);
+    all.row("main thread waits", |(.., h)| wait(h).map(|wait| format!("{wait}, for a CPU")));
+    all.row("process memory", |(.., h)| Some(h.process_rss.in_words()));
+    all.row("machine CPU", |(.., h)| Some(h.machine_cpu.in_words()));
+    all.row("machine steal", |(.., h)| Some(h.machine_steal.in_words()));
+    all.row("machine memory", |(.., h)| Some(h.machine_memory_used.in_words()));
+    all.row("GPU", |(.., h)| h.no_gpu_reason.as_ref().map(|why| format!("none: {why}")));
+    for at in 0..runs.iter().map(|(_, (.., hardware))| hardware.gpus.len()).max().unwrap_or(0) {
+        let index = runs.iter().find_map(|(_, (.., hardware))| hardware.gpus.get(at)).map_or(0, |gpu| gpu.index);
+        all.row(&format!("GPU {index}"), |(.., h)| Some(h.gpus.get(at)?.device.clone()));
+        all.row(&format!("GPU {index} utilisation"), |(.., h)| Some(h.gpus.get(at)?.utilisation.in_words()));
+        all.row(&format!("GPU {index} memory"), |(.., h)| Some(h.gpus.get(at)?.memory_used.in_words()));
+        all.row(&format!("GPU {index} power"), |(.., h)| Some(h.gpus.get(at)?.power.in_words()));
+        all.row(&format!("GPU {index} temperature"), |(.., h)| Some(h.gpus.get(at)?.temperature.in_words()));
+    }
+    let heading = Block::heading("Throughput, memory and hardware");
+    [heading, Block::picture(curves::picture(curves))].into_iter().chain(all.table()).collect()
 }

@@ -1,10 +1,27 @@
-//! What was lost on the way from the program to the report, in words.
+//! What was lost on the way from the program to the report, and what was not measured, in words.
 
+use super::hardware;
+use super::memory::Memory;
+use crate::report::document::Block;
 use gnntop_analysis::figures::{count, duration};
-use gnntop_analysis::store::Losses;
+use gnntop_analysis::store::{Losses, Phase, StepStatistics, Store};
+
+/// The section on what was lost.
+pub(in crate::report) fn blocks(losses: &Losses) -> Vec<Block> {
+    vec![Block::heading("Lost"), list(in_words(losses))]
+}
+
+/// The section on what was not measured, one sentence each.
+pub(in crate::report) fn not_measured(sentences: &[String]) -> Vec<Block> {
+    vec![Block::heading("Not measured"), list(sentences.to_vec())]
+}
+
+fn list(lines: Vec<String>) -> Block {
+    Block::List(if lines.is_empty() { vec!["nothing".to_owned()] } else { lines })
+}
 
 /// What was lost, one sentence each.
-pub(in crate::report) fn in_words(losses: &Losses) -> Vec<String> {
+fn in_words(losses: &Losses) -> Vec<String> {
     let counts = [
         (losses.dropped_events, "events dropped by the program because a ring was full"),
         (losses.missed_events, "events published and not read"),
@@ -31,5 +48,25 @@ pub(in crate::report) fn in_words(losses: &Losses) -> Vec<String> {
     }
     all.extend(losses.newer_format.map(|major| format!("parts in the newer format {major}: update gnntop")));
     all.extend(losses.damages.first().map(|damage| format!("first damage at byte: {}", damage.offset)));
+    all
+}
+
+/// What a reader might miss, with the reason.
+pub(in crate::report) fn unmeasured(store: &Store, statistics: &StepStatistics, memory: &Memory) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut say = |is_missing: bool, text: &str| {
+        if is_missing {
+            all.push(text.to_owned());
+        }
+    };
+    let has_steps = statistics.steps() > 0;
+    say(!has_steps, "steps: none were published");
+    say(has_steps && store.phases().iter().all(Phase::is_gap), "phases: the program has none");
+    let batch = statistics.batch();
+    let sizes = [batch.graphs, batch.nodes, batch.edges, batch.seeds];
+    say(has_steps && sizes.iter().all(|total| total.period_ns == 0), "batch sizes: the program does not report them");
+    say(has_steps && statistics.last_loss().is_none(), "loss: the program does not report it");
+    say(memory.phases.is_empty(), "memory by phase: the program does not count its allocations");
+    all.extend(hardware::not_measured(store));
     all
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::report::document::plain;
+use crate::report::document::Block;
 use gnntop_analysis::figures::{count, duration, percent};
 use gnntop_analysis::store::Store;
 
@@ -39,16 +39,11 @@ impl MarkLine {
     }
 }
 
-/// Writes the section for people.
-pub(in crate::report) fn write(out: &mut String, marks: &[MarkLine]) {
-    if !marks.is_empty() {
-        plain::write(out, &rows(marks));
-        out.push('\n');
+/// The section; nothing without marks.
+pub(in crate::report) fn blocks(marks: &[MarkLine]) -> Vec<Block> {
+    if marks.is_empty() {
+        return Vec::new();
     }
-}
-
-/// The marks as a table with its head.
-pub(in crate::report) fn rows(marks: &[MarkLine]) -> Vec<Vec<String>> {
     let mut rows = vec![Vec::from(["mark", "count", "in steps", "between steps", "took", "share"].map(str::to_owned))];
     let dash = || "-".to_owned();
     for line in marks {
@@ -61,5 +56,5 @@ pub(in crate::report) fn rows(marks: &[MarkLine]) -> Vec<Vec<String>> {
             line.share.map_or_else(dash, percent),
         ]);
     }
-    rows
+    vec![Block::heading("Marks"), Block::table(rows)]
 }

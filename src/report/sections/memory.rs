@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use super::device_memory::DeviceMemory;
+use crate::report::document::Block;
+use gnntop_analysis::figures::{bytes, count};
 use gnntop_analysis::store::Store;
 
 /// Memory, as the program's allocator reports it, empty if it does not count; and that of its device.
@@ -58,6 +60,26 @@ impl Memory {
             device: DeviceMemory::of(store),
         }
     }
+}
+
+/// The section by phase; nothing if the program does not count its allocations.
+pub(in crate::report) fn blocks(memory: &Memory) -> Vec<Block> {
+    if memory.phases.is_empty() {
+        return Vec::new();
+    }
+    let head = ["memory", "allocated", "allocations", "freed", "releases", "peak live"].map(str::to_owned).to_vec();
+    let row = |phase: &PhaseMemory| {
+        vec![
+            phase.name.clone(),
+            bytes(phase.allocated_bytes as f64),
+            count(phase.allocations),
+            bytes(phase.freed_bytes as f64),
+            count(phase.releases),
+            bytes(phase.peak_live_bytes as f64),
+        ]
+    };
+    let rows = std::iter::once(head).chain(memory.phases.iter().map(row)).collect();
+    vec![Block::heading("Memory by phase"), Block::table(rows)]
 }
 
 fn phase_name(store: &Store, name: gnntop_wire::NameId) -> String {

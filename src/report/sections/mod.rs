@@ -1,4 +1,5 @@
-//! The sections of a report, one a file: what each holds, how it is gathered from the store, and how it reads.
+//! A report and its sections, one a file: what each holds, how it is gathered from the store, and how it reads as a part of
+//! a document. A new one is a module, a field, and a line in [`SECTIONS`].
 
 pub(in crate::report) mod breakdown;
 pub(in crate::report) mod classes;
@@ -8,16 +9,260 @@ pub(in crate::report) mod device;
 pub(in crate::report) mod device_memory;
 pub(in crate::report) mod durations;
 pub mod energy;
+pub(in crate::report) mod findings;
 pub(in crate::report) mod hardware;
 pub(in crate::report) mod losses;
 pub(in crate::report) mod marks;
 pub(in crate::report) mod memory;
 pub(in crate::report) mod noted;
 pub(in crate::report) mod percentile_curve;
+pub(in crate::report) mod phases;
 pub(in crate::report) mod ranks;
 pub(in crate::report) mod restarts;
 pub(in crate::report) mod sampled;
 pub(in crate::report) mod session;
+pub(in crate::report) mod spans;
 pub(in crate::report) mod stacks;
 pub(in crate::report) mod steps;
 pub(in crate::report) mod trace;
+
+use serde::Serialize;
+
+use super::document::Block;
+use super::options::Options;
+use super::pictures::shares;
+use breakdown::Breakdown;
+use classes::ClassLine;
+use counters::Counter;
+use curves::Curve;
+use device::Device;
+use energy::Energy;
+use findings::Drawn;
+use gnntop_analysis::findings::{Findings, Judgement, of_ranks};
+use gnntop_analysis::ranks::Run;
+use gnntop_analysis::store::{Losses, StepStatistics, Store, Throughput};
+use hardware::{Hardware, Machine};
+use marks::MarkLine;
+use memory::Memory;
+use noted::NotedStep;
+use percentile_curve::PercentileCurve;
+use phases::PhaseLine;
+use ranks::RunReport;
+use restarts::Restarts;
+use sampled::Sampled;
+use session::Session;
+use spans::SpanLine;
+use stacks::Stacks;
+use steps::Steps;
+use trace::TracePoint;
+
+/// A report with the name of its recording.
+pub(in crate::report) type Named<'r> = (&'r str, &'r Report);
+
+/// The sections of a document on one recording, in its order; one without data is empty.
+pub(in crate::report) const SECTIONS: [fn(Named<'_>) -> Vec<Block>; 20] = [
+    |(_, r)| r.judged_blocks(),
+    |(_, r)| [vec![Block::heading("Findings")], r.findings_blocks("")].concat(),
+    |(_, r)| r.step_pictures(None),
+    |(_, r)| noted::blocks(&r.noted, &r.breakdown.phases, &r.phases, ""),
+    |(_, r)| ranks::blocks(r.run.as_ref()),
+    |(_, r)| restarts::blocks(r.restarts.as_ref()),
+    |(_, r)| phases::blocks(&r.phases),
+    |(_, r)| device::blocks(r.device.as_ref()),
+    |(_, r)| classes::blocks(&r.classes),
+    |(_, r)| spans::blocks(&r.spans),
+    |(_, r)| sampled::blocks(r.sampled_stacks.as_ref(), r.phases.iter().map(|line| line.name.as_str())),
+    |(_, r)| stacks::blocks(r.stacks.as_ref()),
+    |(_, r)| marks::blocks(&r.marks),
+    |(_, r)| counters::blocks(&r.counters),
+    |(_, r)| hardware::blocks(&[("", r.machine())], &r.curves),
+    |(_, r)| energy::blocks(&[("", &r.energy)]),
+    |(_, r)| [memory::blocks(&r.memory), device_memory::blocks(r.memory.device.as_ref())].concat(),
+    |(file, r)| session::blocks(&[(file, (&r.session, &r.steps))]),
+    |(_, r)| losses::blocks(&r.losses),
+    |(_, r)| losses::not_measured(&r.not_measured),
+];
+
+/// Those that have a column for each recording where there are several.
+pub(in crate::report) const BESIDE: [OfSeveral; 3] = [
+    |all| hardware::blocks(&of_each(all, Report::machine), &[]),
+    |all| energy::blocks(&of_each(all, |r| &r.energy)),
+    |all| session::blocks(&of_each(all, |r| (&r.session, &r.steps))),
+];
+
+/// A section on several recordings.
+type OfSeveral = fn(&[Named<'_>]) -> Vec<Block>;
+
+/// A part of each report, with the names of the recordings.
+pub(in crate::report) fn of_each<'r, T>(all: &[Named<'r>], part: impl Fn(&'r Report) -> T) -> Vec<(&'r str, T)> {
+    all.iter().map(|(name, report)| (*name, part(report))).collect()
+}
+
+/// Version of the JSON form. It increases when a field changes its meaning or is removed, and not for new fields.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A session in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Who published what, when.
+    pub session: Session,
+    /// The run of several ranks that the session is part of; `null` if it is a run by itself.
+    pub run: Option<RunReport>,
+    /// The starts of the run and what the time between them cost; `null` if it was started once.
+    pub restarts: Option<Restarts>,
+    /// What bounds the run and the most severe findings, in words; the line on the screen.
+    pub verdict: String,
+    /// Findings for the kept steps that the numbers are about.
+    pub findings: Findings,
+    /// Which steps the numbers are about.
+    pub steps: Steps,
+    /// The phases in display order, then `gap`, `period`, to which phases and gap add up, and `step`, from its own start.
+    pub phases: Vec<PhaseLine>,
+    /// What a device did, by its own clock; `null` if the program has no device timed. `phases` are the host's.
+    pub device: Option<Device>,
+    /// Steps by class, over the kept rows.
+    pub classes: Vec<ClassLine>,
+    /// Step times for a figure, oldest first.
+    #[serde(skip)]
+    pub trace: Vec<TracePoint>,
+    /// The last steps one by one, for a figure.
+    #[serde(skip)]
+    pub breakdown: Breakdown,
+    /// Hardware over the time of the steps, for a figure.
+    #[serde(skip)]
+    pub curves: Vec<Curve>,
+    /// How long steps take by percentile, for a figure.
+    #[serde(skip)]
+    pub percentile_curve: PercentileCurve,
+    /// Steps that the findings point to.
+    #[serde(skip)]
+    pub noted: Vec<NotedStep>,
+    /// Spans with the largest totals that are not phases. Over the whole session, whichever steps are left out.
+    pub spans: Vec<SpanLine>,
+    /// Marks by their text, those that took longest first. Over the whole session, whichever steps are left out.
+    pub marks: Vec<MarkLine>,
+    /// Where the program was while a phase took too long, over the whole session; `null` if no stack was taken.
+    pub stacks: Option<Stacks>,
+    /// Where the program's time goes, from sampled stacks; `null` without `--stacks`.
+    pub sampled_stacks: Option<Sampled>,
+    /// Work per second of the steps' wall time.
+    pub throughput: Throughput,
+    /// The program's own counters over the whole session, whichever steps are left out.
+    pub counters: Vec<Counter>,
+    /// Memory, as reported by the program's allocator.
+    pub memory: Memory,
+    /// Means and extremes of the hardware readings over the whole session.
+    pub hardware: Hardware,
+    /// Energy by component, and carbon.
+    pub energy: Energy,
+    /// What was lost.
+    pub losses: Losses,
+    /// What was not measured, and why, one sentence each.
+    pub not_measured: Vec<String>,
+}
+
+impl Report {
+    /// The report on what the store holds.
+    pub fn of(store: &Store, options: &Options) -> Self {
+        Self::judged(store, options, Judgement::of(store, options.skip_steps..u64::MAX))
+    }
+
+    fn judged(store: &Store, options: &Options, judgement: Judgement) -> Self {
+        let skipped = statistics_from(store, options.skip_steps);
+        let statistics = skipped.as_ref().unwrap_or(store.statistics());
+        let steps = Steps::of(store, statistics, options.skip_steps);
+        let hardware = Hardware::of(store);
+        let memory = Memory::of(store);
+        Self {
+            schema_version: SCHEMA_VERSION,
+            session: Session::of(store),
+            run: None,
+            restarts: Restarts::of(store),
+            verdict: judgement.to_string(),
+            noted: noted::noted(store, &judgement.findings),
+            findings: judgement.findings,
+            device: Device::of(store, options),
+            phases: phases::phase_lines(store, statistics, &options.percentiles),
+            classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
+            trace: trace::trace(store, options.skip_steps),
+            breakdown: Breakdown::of(store, options.skip_steps),
+            curves: curves::curves(store, options.skip_steps),
+            percentile_curve: PercentileCurve::of(statistics.period()),
+            spans: spans::span_lines(store, options),
+            marks: MarkLine::all(store),
+            stacks: Stacks::of(store),
+            sampled_stacks: Sampled::of(store),
+            throughput: statistics.throughput(),
+            counters: Counter::all(store),
+            not_measured: losses::unmeasured(store, statistics, &memory),
+            steps,
+            memory,
+            hardware,
+            energy: Energy::of(store, options),
+            losses: store.losses().clone(),
+        }
+    }
+
+    /// The report on a run: the selected rank, with the findings over all ranks and, if there are several, a section on
+    /// them.
+    pub fn of_run(run: &Run, options: &Options) -> Self {
+        let judgement = Judgement::of(run.store(), options.skip_steps..u64::MAX);
+        let mut report = Self::judged(run.store(), options, judgement.and(of_ranks(&run.ranks())));
+        report.run = RunReport::of(run, options.one_rank_per_s);
+        report
+    }
+
+    /// The report for machines, as one JSON object with a line feed at its end.
+    ///
+    /// # Errors
+    /// None is known: every number is finite or `null`.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        let mut json = serde_json::to_string_pretty(self)?;
+        json.push('\n');
+        Ok(json)
+    }
+}
+
+/// How it reads.
+impl Report {
+    /// The verdict and the shares of the phases.
+    pub(in crate::report) fn judged_blocks(&self) -> Vec<Block> {
+        vec![findings::verdict(&self.verdict), Block::picture(shares::of_phases(&self.phases))]
+    }
+
+    /// The findings. `run` distinguishes the anchors of several recordings.
+    pub(in crate::report) fn findings_blocks(&self, run: &str) -> Vec<Block> {
+        let (phases, trace, curves, energy) = (&self.phases, &self.trace, &self.curves, &self.energy);
+        let drawn = Drawn { phases, trace, curves, energy, run: self.run.as_ref(), noted: &self.noted };
+        findings::blocks(&self.findings, drawn, run)
+    }
+
+    /// The pictures of its steps; one without data is empty. The scale of step times ends at `top_ns`, if that is given.
+    pub(in crate::report) fn step_pictures(&self, top_ns: Option<f64>) -> Vec<Block> {
+        let times = trace::picture(&self.trace, &self.steps, &self.findings, top_ns);
+        let by_percentile = percentile_curve::picture(&[("", &self.percentile_curve)]);
+        [times, by_percentile, breakdown::picture(&self.breakdown)].map(Block::picture).into()
+    }
+
+    fn machine(&self) -> Machine<'_> {
+        (&self.throughput, &self.memory, &self.hardware)
+    }
+
+    /// The title of a document on it.
+    pub(in crate::report) fn title(&self, file: &str) -> String {
+        self.session.title(file)
+    }
+
+    /// Lines below the title.
+    pub(in crate::report) fn about(&self) -> Vec<String> {
+        let gpus: Vec<&str> = self.hardware.gpus.iter().map(|gpu| gpu.device.as_str()).collect();
+        self.session.about(&self.steps, &gpus)
+    }
+}
+
+/// Figures without the first `skip` steps, over the kept rows; `None` if nothing is to be skipped.
+fn statistics_from(store: &Store, skip: u64) -> Option<StepStatistics> {
+    (skip > 0).then(|| StepStatistics::of(store.steps().rows(skip..u64::MAX)))
+}

@@ -1,5 +1,9 @@
-//! Steps that findings point to, with their phases, for a figure.
+//! Steps that findings point to, with their phases.
 
+use super::phases::PhaseLine;
+use crate::report::document::{Block, StepNote};
+use crate::report::pictures::shares;
+use gnntop_analysis::figures::duration;
 use gnntop_analysis::findings::{Finding, Findings, Kind};
 use gnntop_analysis::store::Store;
 
@@ -61,4 +65,31 @@ fn step(store: &Store, ordinal: u64, found: (Kind, String)) -> Option<NotedStep>
         parts_ns: store.phases().iter().map(|phase| row.phase_ns(phase.slot)).collect(),
         found: vec![found],
     })
+}
+
+/// Where a document has the step. `run` distinguishes the anchors of several recordings.
+pub(super) fn anchor(run: &str, step: &NotedStep) -> String {
+    format!("{run}step-{}", step.ordinal)
+}
+
+/// The steps; nothing if there are none. `parts` are the names of their parts, `lines` have the median period.
+pub(in crate::report) fn blocks(noted: &[NotedStep], parts: &[String], lines: &[PhaseLine], run: &str) -> Vec<Block> {
+    let period = lines.iter().find(|line| line.name == "period");
+    let median = period.and_then(|line| line.durations.percentiles.0.iter().find(|(p, _)| *p == 50.0)?.1);
+    let note = |step: &NotedStep| StepNote {
+        anchor: anchor(run, step),
+        title: format!("Step {}", step.step),
+        time: match median.filter(|median| *median > 0) {
+            Some(median) => {
+                format!("{}, {:.1} x the median", duration(step.period_ns), step.period_ns as f64 / median as f64)
+            }
+            None => duration(step.period_ns),
+        },
+        picture: shares::of_step(parts, &step.parts_ns, 1.0),
+        sentences: step.found.iter().map(|(kind, text)| format!("{}: {text}", kind.title())).collect(),
+    };
+    if noted.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::heading("Steps to look at"), Block::Steps(noted.iter().map(note).collect())]
 }

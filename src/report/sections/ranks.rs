@@ -157,7 +157,7 @@ fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64)
 }
 
 /// The run's throughput and how far its ranks are apart, a sentence each.
-pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
+fn sentences(run: &RunReport) -> Vec<String> {
     let mut lines = vec![format!("run {}: {} of {} ranks", run.id, run.ranks.len(), run.ranks_expected)];
     if !run.engine.is_empty() {
         lines[0] += &format!(", engine {}", run.engine);
@@ -198,7 +198,7 @@ pub(in crate::report) fn sentences(run: &RunReport) -> Vec<String> {
 }
 
 /// A row for each rank, below a head.
-pub(in crate::report) fn rank_rows(run: &RunReport) -> Vec<Vec<String>> {
+fn rank_rows(run: &RunReport) -> Vec<Vec<String>> {
     let head = ["rank", "where", "state", "steps", "period p50", "own p50", "wait", "reduce", "slowest"];
     let dash = || "-".to_owned();
     let row = |rank: &RankLine| {
@@ -219,7 +219,7 @@ pub(in crate::report) fn rank_rows(run: &RunReport) -> Vec<Vec<String>> {
 }
 
 /// The share of each phase on each rank, below a head.
-pub(in crate::report) fn phase_rows(run: &RunReport) -> Vec<Vec<String>> {
+fn phase_rows(run: &RunReport) -> Vec<Vec<String>> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in run.ranks.iter().flat_map(|rank| &rank.phases) {
         if !names.contains(&name.as_str()) {
@@ -235,12 +235,9 @@ pub(in crate::report) fn phase_rows(run: &RunReport) -> Vec<Vec<String>> {
     std::iter::once(head).chain(run.ranks.iter().map(row)).collect()
 }
 
-/// The section as blocks of a document.
-pub(in crate::report) fn blocks(run: &RunReport) -> Vec<Block> {
-    vec![
-        Block::Heading("Ranks".to_owned()),
-        Block::List(sentences(run)),
-        Block::Table(rank_rows(run)),
-        Block::Table(phase_rows(run)),
-    ]
+/// The section; nothing for a run of one rank.
+pub(in crate::report) fn blocks(run: Option<&RunReport>) -> Vec<Block> {
+    let Some(run) = run else { return Vec::new() };
+    let tables = [rank_rows(run), phase_rows(run)].map(Block::table);
+    [Block::heading("Ranks"), Block::List(sentences(run))].into_iter().chain(tables).collect()
 }

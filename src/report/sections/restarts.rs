@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::report::document::plain;
+use crate::report::document::Block;
 use gnntop_analysis::figures::{count, duration, utc};
 use gnntop_analysis::store::{Attempt, Outage, Store};
 
@@ -61,16 +61,9 @@ impl Restarts {
     }
 }
 
-/// Writes the section for people.
-pub(in crate::report) fn write(out: &mut String, restarts: Option<&Restarts>) {
-    if let Some(restarts) = restarts {
-        plain::write(out, &rows(restarts));
-        out.push('\n');
-    }
-}
-
-/// The starts as a table with its head.
-pub(in crate::report) fn rows(restarts: &Restarts) -> Vec<Vec<String>> {
+/// The section; nothing for a run that was started once.
+pub(in crate::report) fn blocks(restarts: Option<&Restarts>) -> Vec<Block> {
+    let Some(restarts) = restarts else { return Vec::new() };
     let mut rows = vec![Vec::from(["start", "process", "host", "steps", "outage", "done twice"].map(str::to_owned))];
     let dash = || "-".to_owned();
     for start in &restarts.starts {
@@ -83,5 +76,5 @@ pub(in crate::report) fn rows(restarts: &Restarts) -> Vec<Vec<String>> {
             start.repeated_steps.map_or_else(dash, count),
         ]);
     }
-    rows
+    vec![Block::heading("Restarts"), Block::table(rows)]
 }

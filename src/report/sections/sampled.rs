@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::stacks::places_table;
+use crate::report::document::Block;
+use crate::report::pictures::flames;
 use gnntop_analysis::figures::{count, percent};
 use gnntop_analysis::store::{StackTree, Store};
 
@@ -77,7 +80,7 @@ impl Sampled {
     }
 
     /// How many, how often, and at what cost.
-    pub(in crate::report) fn in_words(&self) -> String {
+    fn in_words(&self) -> String {
         let mut text = format!("{} taken, {} a second", count(self.taken), self.a_second);
         text.extend(self.cost_share.map(|share| format!(", for {} of a core", percent(share))));
         if self.unread > 0 {
@@ -97,10 +100,16 @@ fn most_frequent(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
     all
 }
 
-/// Writes the section for people.
-pub(in crate::report) fn write(out: &mut String, sampled: Option<&Sampled>) {
-    let Some(sampled) = sampled else { return };
-    out.push_str(&format!("sampled stacks  {}\n", sampled.in_words()));
-    sampled.tree.iter().for_each(|line| out.push_str(&format!("{line}\n")));
-    out.push('\n');
+/// The section, its phases in the colours that they have among these names; nothing without sampled stacks.
+pub(in crate::report) fn blocks<'a>(
+    sampled: Option<&Sampled>,
+    phases: impl IntoIterator<Item = &'a str>,
+) -> Vec<Block> {
+    let Some(sampled) = sampled else { return Vec::new() };
+    vec![
+        Block::heading("Where in your code"),
+        Block::Picture { html: flames::of_stacks(&sampled.stacks, phases), lines: sampled.tree.clone() },
+        places_table(&sampled.places, sampled.known),
+        Block::Paragraph(format!("Stacks: {}.", sampled.in_words())),
+    ]
 }

@@ -1,9 +1,13 @@
-//! The head of a report: who published what, when.
+//! The head of a report: who published what, when, where, how long.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
 
+use super::steps::Steps;
+use crate::report::document::{Beside, Block};
+use gnntop_analysis::figures::{count, counted, duration, utc};
 use gnntop_analysis::store::{SessionState, Store};
 
 /// Who published what, when. Texts are empty where nothing is known.
@@ -65,4 +69,91 @@ impl Session {
             covered_ns: store.elapsed_ns(),
         }
     }
+}
+
+impl Session {
+    /// The run's name; the recording's if it has none.
+    pub(in crate::report) fn name_or(&self, file: &str) -> String {
+        if self.name.is_empty() { stem(file) } else { self.name.clone() }
+    }
+
+    /// The run, its machine, its date.
+    pub(in crate::report) fn title(&self, file: &str) -> String {
+        let mut title = self.name_or(file);
+        if !self.host.is_empty() {
+            title += &format!(" on {}", self.host);
+        }
+        title.extend(self.begin_unix_ns.map(|ns| format!(", {}", day(ns))));
+        title
+    }
+
+    /// Lines below the title: duration and state, platform, command.
+    pub(in crate::report) fn about(&self, steps: &Steps, gpus: &[&str]) -> Vec<String> {
+        let mut length = format!("{}; {}", self.length(steps), self.state_in_words());
+        if steps.skipped > 0 {
+            length += &format!("; without the first {}", counted(steps.skipped, "step", "steps"));
+        }
+        length.extend(steps.loss().map(|loss| format!("; loss {loss}")));
+        let facts = ["framework", "device"].iter().filter_map(|key| self.facts.get(*key).map(String::as_str));
+        let mut on: Vec<&str> = facts.chain(gpus.iter().copied()).collect();
+        on.dedup();
+        let died = self.died.as_ref().map(|died| format!("why it died: {died}"));
+        let lines = [Some(length), died, steps.summed(), steps.reason.clone(), steps.outside(), Some(on.join(", "))];
+        let lines = lines.into_iter().chain([Some(self.command.clone())]).flatten();
+        lines.filter(|line| !line.is_empty()).collect()
+    }
+
+    /// Its time, steps and epochs.
+    fn length(&self, steps: &Steps) -> String {
+        let (total, epochs) = (counted(steps.total, "step", "steps"), counted(steps.epochs, "epoch", "epochs"));
+        format!("{}, {total}, {epochs}", duration(self.covered_ns))
+    }
+
+    /// How the session ended, in words.
+    fn state_in_words(&self) -> String {
+        match (self.state, &self.end_reason, &self.died_of) {
+            (_, _, Some(cause)) => format!("died: {}", cause.replace('-', " ")),
+            ("ended", Some(reason), _) => format!("ended: {reason}"),
+            ("gone", ..) => "killed or crashed".to_owned(),
+            ("unknown", ..) => "the recording has no end".to_owned(),
+            (state, ..) => state.to_owned(),
+        }
+    }
+}
+
+/// A recording's name without folders and extension.
+pub(in crate::report) fn stem(file: &str) -> String {
+    let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    stem.filter(|stem| !stem.is_empty()).unwrap_or_else(|| "run".to_owned())
+}
+
+/// The day and minute, without seconds.
+fn day(unix_ns: u64) -> String {
+    let all = utc(unix_ns);
+    all.rsplit_once(':').map_or_else(|| all.clone(), |(minute, _)| format!("{minute} UTC"))
+}
+
+/// The section with all facts: a row each, a column for each recording.
+pub(in crate::report) fn blocks(runs: &[(&str, (&Session, &Steps))]) -> Vec<Block> {
+    let mut facts = Beside::new("recording", runs);
+    let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(str::to_owned);
+    facts.row("session", |(session, _)| known(&session.name));
+    facts.row("host", |(session, _)| known(&session.host));
+    facts.row("process", |(session, _)| session.pid.map(|pid| pid.to_string()));
+    facts.row("command", |(session, _)| known(&session.command));
+    let mut keys: Vec<&String> = runs.iter().flat_map(|(_, (session, _))| session.facts.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        let name = key.strip_prefix("inferred ").map_or_else(|| key.clone(), |phase| format!("{phase}* is inferred"));
+        facts.row(&name, |(session, _)| session.facts.get(key).cloned());
+    }
+    facts.row("state", |(session, _)| Some(session.state_in_words()));
+    facts.row("why it died", |(session, _)| session.died.clone());
+    facts.row("begin", |(session, _)| session.begin_unix_ns.map(utc));
+    facts.row("time covered", |(session, steps)| Some(session.length(steps)));
+    facts.row("steps skipped", |(_, steps)| Some(count(steps.skipped)));
+    facts.row("loss", |(_, steps)| steps.loss());
+    let heading = if runs.len() > 1 { "Runs" } else { "Run" };
+    std::iter::once(Block::heading(heading)).chain(facts.table()).collect()
 }

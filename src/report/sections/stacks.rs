@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use gnntop_analysis::figures::{count, percent};
+use crate::report::document::Block;
+use gnntop_analysis::figures::{count, counted, percent};
 use gnntop_analysis::store::{StackTree, Store};
 
 /// Most stacks listed one by one: the most frequent.
@@ -11,6 +12,8 @@ const MOST: usize = 50;
 const LEAST_SHARE: f64 = 0.05;
 /// ...and so are lines beyond these.
 const LINES_MOST: usize = 40;
+/// Most places in a table.
+const PLACES: usize = 12;
 
 /// Stacks taken while a phase of the training thread took twice its p99, and 50 ms at least.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -56,10 +59,23 @@ impl Stacks {
     }
 }
 
-/// Writes the section for people.
-pub(in crate::report) fn write(out: &mut String, stacks: Option<&Stacks>) {
-    let Some(stacks) = stacks else { return };
-    out.push_str(&format!("stacks  {} taken while a phase took too long\n", count(stacks.taken)));
-    stacks.tree.iter().for_each(|line| out.push_str(&format!("{line}\n")));
-    out.push('\n');
+/// The section; nothing if no stack was taken.
+pub(in crate::report) fn blocks(stacks: Option<&Stacks>) -> Vec<Block> {
+    let Some(stacks) = stacks else { return Vec::new() };
+    let taken = counted(stacks.taken, "stack", "stacks");
+    vec![
+        Block::heading("Where it took too long"),
+        Block::Picture { html: String::new(), lines: stacks.tree.clone() },
+        places_table(&stacks.places, stacks.taken),
+        Block::Paragraph(format!("{taken} taken while a phase took too long: twice its p99, and at least 50 ms.")),
+    ]
+}
+
+/// Places in the program with their share of the stacks.
+pub(super) fn places_table(places: &[(String, u64)], stacks: u64) -> Block {
+    let head = ["place", "stacks", "share"].map(str::to_owned).to_vec();
+    let row = |(place, times): &(String, u64)| {
+        vec![place.clone(), count(*times), percent(*times as f64 / stacks.max(1) as f64)]
+    };
+    Block::table(std::iter::once(head).chain(places.iter().take(PLACES).map(row)).collect())
 }

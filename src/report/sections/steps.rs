@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use gnntop_analysis::figures::{count, utc};
+use gnntop_analysis::figures::{count, duration, quantity, utc};
 use gnntop_analysis::store::{StepStatistics, Store};
 
 /// Which steps the numbers are about.
@@ -68,16 +68,29 @@ impl Steps {
             involuntary_switches: usage.map(|usage| usage.involuntary_switches),
         }
     }
-}
 
-impl Steps {
     /// The steps that only summaries have, in words.
-    pub(in crate::report) fn summed(&self) -> Option<String> {
+    pub(super) fn summed(&self) -> Option<String> {
         let until = self.summaries_until_unix_ns.map(|ns| format!(", until {},", utc(ns))).unwrap_or_default();
         let steps = count(self.from_summaries);
         let said =
             format!("the first {steps}{until} from summaries; findings, classes and stacks are about the others");
         (self.from_summaries > 0).then_some(said)
+    }
+
+    /// The first and the last loss.
+    pub(super) fn loss(&self) -> Option<String> {
+        let (first, last) = self.first_loss.zip(self.last_loss)?;
+        Some(format!("{} to {}", quantity(first), quantity(last)))
+    }
+
+    /// The time before and after the steps.
+    pub(super) fn outside(&self) -> Option<String> {
+        let places =
+            [("before the first step", self.before_first_step_ns), ("after the last", self.after_last_step_ns)];
+        let known = places.into_iter().filter_map(|(place, ns)| Some(format!("{} {place}", duration(ns?))));
+        let known: Vec<String> = known.collect();
+        (!known.is_empty()).then(|| format!("outside steps: {}", known.join(", ")))
     }
 }
 

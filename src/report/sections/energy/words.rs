@@ -1,7 +1,7 @@
 //! Energy and carbon in words, the same on the screen and in a report.
 
 use super::told::{Carbon, Doubt, Energy, Joules, PhaseEnergy};
-use crate::report::document::plain;
+use crate::report::document::{Beside, Block};
 use gnntop_analysis::energy::{Label, Scope, kilowatt_hours, watt_hours};
 use gnntop_analysis::figures::{percent, quantity};
 
@@ -10,13 +10,27 @@ const WORTH_SAYING: f64 = 0.02;
 /// Newest epochs in the text; JSON has more.
 const EPOCHS_WRITTEN: usize = 8;
 
-/// Writes the section for people.
-pub(in crate::report) fn write(out: &mut String, energy: &Energy) {
-    out.push_str(&format!("{}\n", title(energy)));
-    for (about, text) in rows(energy) {
-        plain::wrapped(out, &format!("  {about:<16} "), &" ".repeat(19), &text);
+/// The section: a row for each quantity, a column for each recording. Phases are given of one recording only.
+pub(in crate::report) fn blocks(runs: &[(&str, &Energy)]) -> Vec<Block> {
+    let written: Vec<(&str, Vec<(String, String)>)> = runs.iter().map(|(name, energy)| (*name, rows(energy))).collect();
+    let columns: Vec<(&str, &[(String, String)])> =
+        written.iter().map(|(name, rows)| (*name, rows.as_slice())).collect();
+    if let [(_, rows)] = written.as_slice() {
+        let head = std::iter::once(vec![String::new(); 2]);
+        let rows = head.chain(rows.iter().map(|(about, text)| vec![about.clone(), text.clone()])).collect();
+        return vec![Block::heading("Energy"), Block::table(rows)];
     }
-    out.push('\n');
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in written.iter().flat_map(|(_, rows)| rows).filter(|(name, _)| !name.starts_with(' ')) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let mut table = Beside::new("energy", &columns);
+    for name in names {
+        table.row(name, |rows| rows.iter().find(|(about, _)| about == name).map(|(_, text)| text.clone()));
+    }
+    std::iter::once(Block::heading("Energy")).chain(table.table()).collect()
 }
 
 /// Whose energy it is.
@@ -25,8 +39,9 @@ pub fn title(energy: &Energy) -> &'static str {
 }
 
 /// The lines, each with its label; labels of phases, which follow their component, begin with spaces.
-pub(in crate::report) fn rows(energy: &Energy) -> Vec<(String, String)> {
-    let mut rows = Vec::new();
+fn rows(energy: &Energy) -> Vec<(String, String)> {
+    let whose = if energy.scope == Scope::Job { "the job" } else { "the devices" };
+    let mut rows = vec![("of".to_owned(), whose.to_owned())];
     for component in &energy.components {
         let absent = component.no_job_reason.as_deref().filter(|_| energy.scope == Scope::Job);
         let absent = absent.or(component.reason.as_deref()).unwrap_or("not known");
