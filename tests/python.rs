@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::sessions::{Ran, Sessions, has_python};
@@ -59,6 +59,30 @@ fn steps_of_the_programs_own_are_published_and_recorded() {
     assert_eq!(report["steps"]["total"], 20, "{report}");
     assert_eq!(report["session"]["name"], "script.py");
     assert!(report.to_string().contains("\"work\""), "{report}");
+}
+
+/// The files of the package in the cache.
+fn cached(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { cached(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn a_package_that_was_damaged_in_the_cache_is_whole_at_the_next_start() {
+    if !has_python((3, 10), (4, 0)) {
+        return;
+    }
+    let sessions = Sessions::new();
+    assert_eq!(recorded(&sessions, STEPS).code, Some(0));
+    let files = cached(&sessions.path().join("cache"));
+    assert!(!files.iter().any(|file| file.extension().is_some_and(|end| end == "pyc")), "{files:?}");
+    for file in files {
+        let file = fs::OpenOptions::new().write(true).open(file).unwrap();
+        file.set_len(file.metadata().unwrap().len() / 3).unwrap();
+    }
+    let ran = recorded(&sessions, STEPS);
+    assert_eq!((ran.code, log(&sessions).as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(report(&sessions)["steps"]["total"], 20);
 }
 
 #[test]

@@ -302,12 +302,23 @@ def _path() -> str:
     return os.environ.get("GNNTOP_NATIVE") or os.path.join(os.path.dirname(__file__), "libgnntop.so")
 
 
+def _is_cut_short(path: str) -> bool:
+    """Whether a library ends before its table of sections, which is its last part: to load it would crash the program."""
+    with open(path, "rb") as file:
+        head = file.read(64)
+        size = os.fstat(file.fileno()).st_size
+    at, entry, entries = (int.from_bytes(head[a:b], sys.byteorder) for a, b in ((40, 48), (58, 60), (60, 62)))
+    return size < 64 or (head[:5] == b"\x7fELF\x02" and size < at + entry * entries)
+
+
 def _load() -> str:
     """Loads the library; gives the problem, empty where there is none."""
     if os.environ.get("GNNTOP") == "0":
         return "GNNTOP=0 is set"
     path = _path()
     try:
+        if _is_cut_short(path):
+            return f"{path} is damaged: it has been cut short"
         library = ctypes.PyDLL(path)
         functions: dict[str, Any] = {}
         for name, (result, arguments) in _SIGNATURES.items():

@@ -85,11 +85,12 @@ print("ok")
 """
 
 
-def python(code: str, directory: Path) -> str:
+def python(code: str, directory: Path, **variables: str) -> str:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GNNTOP")}
     environment.update(
         PYTHONPATH=str(REPOSITORY / "python"), GNNTOP_NATIVE=str(LIBRARY), GNNTOP_DIR=str(directory / "sessions")
     )
+    environment.update(variables)
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -109,3 +110,11 @@ def test_spans_and_steps_are_published_either_way(before: str, kind: str, tmp_pa
 
 def test_wrong_arguments_raise_and_nothing_else_happens(tmp_path: Path) -> None:
     assert python(WRONG, tmp_path) == "ok"
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.3, 0.999])
+def test_a_library_that_was_cut_short_is_not_loaded(share: float, tmp_path: Path) -> None:
+    whole = LIBRARY.read_bytes()
+    (tmp_path / "cut.so").write_bytes(whole[: int(len(whole) * share)])
+    code = "import gnntop; gnntop.step(); print(gnntop._native.problem)"
+    assert "cut short" in python(code, tmp_path, GNNTOP_NATIVE=str(tmp_path / "cut.so"))

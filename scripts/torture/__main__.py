@@ -13,6 +13,7 @@ import directories
 import disks
 import kills
 import mutants
+import pythons
 import screens
 import soak
 import sockets
@@ -32,6 +33,7 @@ ATTACKS = {
     "terminals": terminals.attack_closing,
     "signals": terminals.attack_signals,
     "sockets": sockets.attack,
+    "damaged cache": pythons.attack_cache,
 }
 QUICK = 0.06
 

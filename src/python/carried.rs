@@ -1,13 +1,17 @@
 //! The package and the native library that the binary carries, written into a folder of this user.
 //!
-//! The folder is named after its contents, is completed under another name first, and is never changed: programs that
-//! run use it, also long after this binary was replaced.
+//! The folder is named after its contents and completed under another name first: programs that run use it, also long after
+//! this binary was replaced. What lies in it is compared with what is carried at each start. A file that differs, as after
+//! a power failure, is replaced by a new one, so that programs that have mapped the old one keep it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use tempfile::TempDir;
 
 use super::stale;
 
@@ -15,6 +19,9 @@ include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 
 /// Path of the library in the package.
 const LIBRARY: &str = "gnntop/libgnntop.so";
+/// What is in the file that keeps Python from caching bytecode.
+const NO_BYTECODE_TEXT: &[u8] =
+    b"A file, so that Python keeps no bytecode here: gnntop could not tell whether that is damaged.\n";
 /// Cargo's name of the library, if it is not carried.
 const BUILT: &str = if cfg!(target_os = "macos") { "libgnntop_python.dylib" } else { "libgnntop_python.so" };
 
@@ -130,23 +137,96 @@ fn install(dir: &Path, name: &str, library: &[u8]) -> io::Result<PathBuf> {
     let folder = dir.join(name);
     if folder.is_dir() {
         check_ours(&folder)?;
-        return Ok(folder);
+        if repair(&folder, library).is_ok() {
+            return Ok(folder);
+        }
+        set_aside(dir, &folder)?;
     }
-    let private = fs::Permissions::from_mode(0o700);
-    let unfinished = tempfile::Builder::new().prefix(stale::HIDDEN_PREFIX).permissions(private).tempdir_in(dir)?;
-    for (file, bytes) in FILES.iter().copied().chain([(LIBRARY, library)]) {
+    let unfinished = hidden_folder(dir)?;
+    for (file, bytes) in contents(library) {
         write(&unfinished.path().join(file), bytes)?;
     }
+    sync_folders(unfinished.path())?;
     match fs::rename(unfinished.path(), &folder) {
         Ok(()) => {
             // It is not there any more under the name that it would be removed by.
             let _ = unfinished.keep();
+            sync_folder(dir)?;
         }
         // Another gnntop was faster, with the same content.
         Err(_) if folder.is_dir() => check_ours(&folder)?,
         Err(error) => return Err(error),
     }
     Ok(folder)
+}
+
+/// All files of the package: path in its folder, and bytes.
+fn contents(library: &[u8]) -> impl Iterator<Item = (PathBuf, &[u8])> {
+    let files = FILES.iter().map(|(name, bytes)| (PathBuf::from(name), *bytes));
+    let folders: BTreeSet<&Path> = FILES.iter().filter_map(|(name, _)| Path::new(name).parent()).collect();
+    let placeholders = folders.into_iter().map(|folder| (folder.join(stale::NO_BYTECODE), NO_BYTECODE_TEXT));
+    files.chain(placeholders).chain([(PathBuf::from(LIBRARY), library)])
+}
+
+/// Replaces the files of a package that are not as they were written.
+fn repair(folder: &Path, library: &[u8]) -> io::Result<()> {
+    for (file, bytes) in contents(library) {
+        let path = folder.join(file);
+        if !is_whole(&path, bytes) {
+            replace(&path, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of this user has these bytes.
+fn is_whole(path: &Path, bytes: &[u8]) -> bool {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|found| {
+        found.is_file() && found.len() == bytes.len() as u64 && found.uid() == user_id() && found.mode() & 0o022 == 0
+    });
+    is_file && fs::read(path).is_ok_and(|found| found == bytes)
+}
+
+/// Gives a file these bytes in one move. Who has it open or mapped keeps the old one.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let mut unfinished = tempfile::Builder::new().suffix(".so").tempfile_in(dir)?;
+    unfinished.write_all(bytes)?;
+    unfinished.as_file().sync_all()?;
+    unfinished.persist(path).map_err(|error| error.error)?;
+    sync_folder(dir)
+}
+
+/// Renames a package that cannot be repaired; it goes with the others that are old.
+fn set_aside(dir: &Path, folder: &Path) -> io::Result<()> {
+    let hidden = hidden_folder(dir)?;
+    fs::rename(folder, hidden.path())?;
+    let _ = hidden.keep();
+    Ok(())
+}
+
+fn hidden_folder(dir: &Path) -> io::Result<TempDir> {
+    let private = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix(stale::HIDDEN_PREFIX).permissions(private).tempdir_in(dir)
+}
+
+/// Writes the entries of a folder and of those below it to the disk.
+fn sync_folders(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    sync_folder(folder)
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 /// Rejects a folder that another user could have prepared: its content is run.
@@ -170,7 +250,9 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }
     let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)
+    file.write_all(bytes)?;
+    // Before the rename: after a power failure there is either no folder of that name, or a whole one.
+    file.sync_all()
 }
 
 #[cfg(test)]
@@ -195,8 +277,50 @@ mod tests {
         assert_eq!(fs::read(folder.join(LIBRARY)).unwrap(), b"library");
         assert!(bootstrap(&folder).join("sitecustomize.py").is_file());
         assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(install(&dir, "python-1", b"never looked at").unwrap(), folder);
+        assert_eq!(install(&dir, "python-1", b"library").unwrap(), folder);
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "nothing unfinished is left");
+    }
+
+    #[test]
+    fn a_damaged_file_is_replaced_and_who_uses_it_keeps_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = install(temp.path(), "python-1", b"library").unwrap();
+        let library = folder.join(LIBRARY);
+        let in_use = File::open(&library).unwrap();
+        let module = folder.join("gnntop/_native.py");
+        let damages: [&dyn Fn(&Path); 6] = [
+            &|path| OpenOptions::new().write(true).open(path).unwrap().set_len(3).unwrap(),
+            &|path| fs::write(path, vec![0; fs::read(path).unwrap().len()]).unwrap(),
+            &|path| fs::write(path, [fs::read(path).unwrap(), b"more".to_vec()].concat()).unwrap(),
+            &|path| fs::remove_file(path).unwrap(),
+            &|path| {
+                fs::remove_file(path).unwrap();
+                std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+            },
+            &|path| fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap(),
+        ];
+        for (at, damage) in damages.iter().enumerate() {
+            for path in [&library, &module] {
+                damage(path);
+                assert_eq!(install(temp.path(), "python-1", b"library").unwrap(), folder);
+                for (file, bytes) in contents(b"library") {
+                    assert!(is_whole(&folder.join(&file), bytes), "{} after damage {at}", file.display());
+                }
+            }
+        }
+        assert_ne!(in_use.metadata().unwrap().ino(), fs::metadata(&library).unwrap().ino(), "not changed in place");
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn a_package_beyond_repair_is_set_aside() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = install(temp.path(), "python-1", b"library").unwrap();
+        fs::remove_file(folder.join(LIBRARY)).unwrap();
+        fs::create_dir_all(folder.join(LIBRARY).join("full")).unwrap();
+        assert_eq!(install(temp.path(), "python-1", b"library").unwrap(), folder);
+        assert!(is_whole(&folder.join(LIBRARY), b"library"));
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 2, "the old one has another name");
     }
 
     #[test]

@@ -59,9 +59,7 @@ fn script(package: &Path, function: &str) -> io::Result<PathBuf> {
         folder = package.to_string_lossy()
     );
     if fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
-        let unfinished = tempfile::NamedTempFile::new_in(package)?;
-        fs::write(unfinished.path(), text)?;
-        unfinished.persist(&path).map_err(|error| error.error)?;
+        carried::replace(&path, text.as_bytes())?;
     }
     Ok(path)
 }

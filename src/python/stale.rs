@@ -19,6 +19,8 @@ const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How the name of a package begins, and of one that is unfinished or being removed.
 pub(super) const PREFIX: &str = "python-";
 pub(super) const HIDDEN_PREFIX: &str = ".python-";
+/// What keeps Python from caching bytecode in a folder of ours: nobody could check that at a start. In its place is a file.
+pub(super) const NO_BYTECODE: &str = "__pycache__";
 /// Digits of a package's number.
 const DIGITS: usize = 16;
 /// Ends of the files in it.
@@ -80,7 +82,8 @@ fn consists_of_ours(folder: &Path, deepest: usize) -> io::Result<bool> {
             deepest > 0 && consists_of_ours(&path, deepest - 1)?
         } else {
             let end = path.extension().and_then(OsStr::to_str);
-            found.is_file() && end.is_some_and(|end| ENDS.contains(&end))
+            let is_placeholder = path.file_name() == Some(OsStr::new(NO_BYTECODE));
+            found.is_file() && (is_placeholder || end.is_some_and(|end| ENDS.contains(&end)))
         };
         if !is_known || !is_ours(&found) {
             return Ok(false);
@@ -108,7 +111,12 @@ mod tests {
         let package = dir.join(name);
         let inside = package.join("gnntop/hooks");
         fs::create_dir_all(&inside).unwrap();
-        for file in [package.join("join.py"), package.join("gnntop/libgnntop.so"), inside.join("torch.py")] {
+        for file in [
+            package.join("join.py"),
+            package.join("gnntop").join(NO_BYTECODE),
+            package.join("gnntop/libgnntop.so"),
+            inside.join("torch.py"),
+        ] {
             fs::write(file, "").unwrap();
         }
         for folder in [&package, &package.join("gnntop"), &inside] {
