@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use crate::sessions::{Sessions, signal, spawn, wait_until};
 use clap::Parser;
 use gnntop_probe::{Name, phase, span, step};
+use gnntop_workloads::data::loading::{Assemble, BatchId, LoaderObserver, LoaderSettings, Stage};
 use gnntop_workloads::launch::{Launch, RankOptions, RunOptions};
-use gnntop_workloads::loading::{Assemble, BatchId, Loader, LoaderObserver, LoaderSettings, Stage, wait_for_batch};
-use gnntop_workloads::train::{Silent, Summary};
+use gnntop_workloads::train::{Silent, Summary, published_loader, wait_for_batch};
 use serde_json::Value;
 
 /// Longer than anything here takes on a machine that is not dead.
@@ -136,7 +136,7 @@ fn train_with_a_loader_that_blocks() {
     let done = launch.run(&mut Silent, |rank, _| {
         let blocks_at = (rank.place().rank == 1).then_some(40);
         let settings = LoaderSettings { batch_size: 4, workers: 1, ..LoaderSettings::default() };
-        let mut loader = Loader::published(Numbers { blocks_at }, settings)?;
+        let mut loader = published_loader(Numbers { blocks_at }, settings)?;
         loop {
             let _step = step(0);
             drop(wait_for_batch(&mut loader)?);

@@ -78,6 +78,7 @@ const MEMBERS: &[&str] = &[
     "sessions/src",
     "probe/src",
     "python/src",
+    "workloads/data/src",
     "workloads/src",
     "analysis/src",
 ];

@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
+use gnntop_data::graph::Adjacency;
 use gnntop_workloads::device_rates::{Rate, measure};
-use gnntop_workloads::graph::Adjacency;
 use gnntop_workloads::launch::DeviceChoice;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use candle_core::{Device, Tensor, Var};
-use gnntop_workloads::graph::{Adjacency, Columns, Direction, EdgeOp, Endpoint, Extreme, Reduce};
+use gnntop_data::graph::SparseMatrix;
+use gnntop_data::graph::{Adjacency, Columns, Direction, EdgeOp, Endpoint, Extreme, Reduce};
 use gnntop_workloads::kernels::{
-    KernelFamily, Messages, Operand, Rows, SparseMatrix, Stored, dropout, edge_rows, edge_softmax, extreme_rows, sddmm,
+    KernelFamily, Messages, Operand, Rows, Stored, dropout, edge_rows, edge_softmax, extreme_rows, sddmm,
     sparse_linear, sum_rows,
 };
 use half::bf16;

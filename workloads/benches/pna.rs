@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use candle_core::{DType, Device};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use gnntop_workloads::graph::{Batch, Graph};
+use gnntop_data::graph::{Batch, Graph};
 use gnntop_workloads::kernels::{
     Aggregates, Saved, SectionLayout, aggregate, gradient_of_messages, gradient_of_targets,
 };

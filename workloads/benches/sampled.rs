@@ -9,14 +9,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use gnntop_data::loading::{LoaderObserver, LoaderSettings, Stage};
+use gnntop_data::nodes::NodeDataset;
+use gnntop_data::nodes::generate::reddit_like;
+use gnntop_data::sampling::{NodeBatches, NodeLoader, SampleForm, SamplerSettings};
 use gnntop_workloads::kernels::KernelFamily;
-use gnntop_workloads::loading::{LoaderObserver, LoaderSettings, Stage};
 use gnntop_workloads::models::gat::{Gat, GatConfig};
 use gnntop_workloads::models::sage::{Sage, SageConfig};
 use gnntop_workloads::models::{NodeModel, Pass};
-use gnntop_workloads::nodes::NodeDataset;
-use gnntop_workloads::nodes::generate::reddit_like;
-use gnntop_workloads::sampling::{NodeBatches, NodeLoader, SampleForm, SamplerSettings};
 use gnntop_workloads::train::{AdamSettings, LabelledRows, NodeInput, NodeTrainer, Subnormals, set_subnormals};
 
 const STEPS: u64 = 8;

@@ -1,14 +1,11 @@
 //! Graph neural network trainings on candle, instrumented with the gnntop probe.
 //!
-//! Each room uses those above it, never one below:
+//! Graphs, data sets and loaders are in [`gnntop_data`]. Each room uses those above it, never one below:
 //!
 //! ```text
-//! graph          graphs, batches of them, edges sorted by where they go, and the words for messages along them
-//! loading        batches made ahead on threads, whatever a batch is
 //! device         errors of GPUs
 //! cuda           operations on NVIDIA GPUs, or what stands in for them
 //! kernels        the operations of the models, on either device
-//! molecule, nodes, images    data that is read or generated; sampling draws neighbourhoods
 //! models         pna, gcn, gin, sage, gat, vig: layers and networks
 //! parallel       what ranks do together: collectives, gradients, the stages of a pipeline
 //! train          the loop, its observer and errors; loss, Adam, metrics
@@ -25,21 +22,16 @@ extern crate self as gnntop_workloads;
 pub mod command;
 mod cuda;
 pub mod device;
-pub mod graph;
-pub mod images;
 pub mod inject;
 pub mod kernels;
 pub mod launch;
-pub mod loading;
 pub mod models;
-pub mod molecule;
-pub mod nodes;
 pub mod parallel;
-pub mod sampling;
 pub mod train;
 pub mod trainers;
 
 pub use cuda::rates as device_rates;
+pub use gnntop_data as data;
 
 pub use gnntop_probe::{BatchShape, TrackingAllocator, Warning};
 pub use launch::EndsWhenRefused;

@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
+use gnntop_data::graph::SparseMatrix;
+use gnntop_data::graph::{Adjacency, Batch, EdgeOp, Endpoint, Graph, Reduce};
 use gnntop_workloads::command::Workload;
-use gnntop_workloads::graph::{Adjacency, Batch, EdgeOp, Endpoint, Graph, Reduce};
 use gnntop_workloads::kernels::{
-    KernelFamily, Operand, Segments, SparseMatrix, dropout, edge_softmax, gather, sddmm, segment_max,
-    sparse_linear_dropout, spmm,
+    KernelFamily, Operand, Segments, dropout, edge_softmax, gather, sddmm, segment_max, sparse_linear_dropout, spmm,
 };
 use gnntop_workloads::launch::DeviceChoice;
 use gnntop_workloads::models::gat::{Gat, GatConfig};

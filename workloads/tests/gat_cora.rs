@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
-use gnntop_workloads::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
+use gnntop_data::nodes::{self, NodeDataset};
 use gnntop_workloads::models::gat::{Gat, GatConfig};
 use gnntop_workloads::models::{NodeModel, Pass};
-use gnntop_workloads::nodes::{self, NodeDataset};
 use gnntop_workloads::train::{
     Accuracy, AdamSettings, LabelledRows, NodeInput, NodeTrainer, Subnormals, set_subnormals,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::node_models::{self, CLASSES, IN_FEATURES, Made, distance};
 use candle_core::{DType, Device, Tensor};
-use gnntop_workloads::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
 use gnntop_workloads::kernels::KernelFamily;
 use gnntop_workloads::models::gat::{Gat, GatConfig, SelfLoops};
 use gnntop_workloads::models::{NodeModel, Parameters, Pass};

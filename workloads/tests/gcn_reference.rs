@@ -5,12 +5,13 @@ use std::sync::Arc;
 use crate::reference::{Case, builder, case};
 use crate::shared::shared;
 use candle_core::{DType, Device, Tensor, Var};
-use gnntop_workloads::graph::Adjacency;
-use gnntop_workloads::kernels::{KernelFamily, SparseMatrix};
+use gnntop_data::graph::Adjacency;
+use gnntop_data::graph::SparseMatrix;
+use gnntop_data::nodes::{self, Features, NodeDataset};
+use gnntop_workloads::kernels::KernelFamily;
 use gnntop_workloads::models::gcn::{
     Computation, Finish, Gcn, GcnConfig, GcnConv, LoopedGraph, NodeFeatures, Normalised,
 };
-use gnntop_workloads::nodes::{self, Features, NodeDataset};
 use gnntop_workloads::train::{Accuracy, LabelledRows};
 use gnntop_workloads::trainers::gcn::{Mode, Recipe, Trainer};
 

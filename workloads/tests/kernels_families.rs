@@ -7,7 +7,7 @@ use crate::multigraph::{
     adjacency, distance, generator, numbers, random_divisor, random_graph, random_tensor, with_gradients,
 };
 use candle_core::{DType, Device, Result, Tensor};
-use gnntop_workloads::graph::{Adjacency, EdgeOp, Endpoint, Reduce};
+use gnntop_data::graph::{Adjacency, EdgeOp, Endpoint, Reduce};
 use gnntop_workloads::kernels::{KernelFamily, Operand, edge_softmax, gather, scatter, sddmm, spmm};
 use proptest::prelude::*;
 use rand::RngExt;

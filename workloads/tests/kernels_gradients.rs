@@ -3,7 +3,7 @@
 
 use crate::multigraph::{check_gradients, generator, random_divisor, random_graph, random_tensor};
 use candle_core::{DType, Device, Tensor};
-use gnntop_workloads::graph::{EdgeOp, Endpoint, Reduce};
+use gnntop_data::graph::{EdgeOp, Endpoint, Reduce};
 use gnntop_workloads::kernels::{KernelFamily, Operand, dropout, edge_softmax, gather, scatter, sddmm, spmm};
 
 const REDUCTIONS: [Reduce; 4] = [Reduce::Sum, Reduce::Mean, Reduce::Max, Reduce::Min];

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
-use gnntop_workloads::graph::{Adjacency, EdgeOp, Reduce};
+use gnntop_data::graph::{Adjacency, EdgeOp, Reduce};
 use gnntop_workloads::kernels::{KernelFamily, Operand, edge_softmax, scatter, sddmm, spmm};
 
 use crate::reference::{self, largest_difference, numbers};

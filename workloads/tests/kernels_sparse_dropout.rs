@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::multigraph::{distance, generator, numbers, random_tensor, with_gradients};
 use candle_core::{DType, Device, Tensor};
-use gnntop_workloads::kernels::{SparseMatrix, dropout, sparse_linear, sparse_linear_dropout};
+use gnntop_data::graph::SparseMatrix;
+use gnntop_workloads::kernels::{dropout, sparse_linear, sparse_linear_dropout};
 use rand::RngExt;
 
 /// A dense matrix with a share of non-zeros.

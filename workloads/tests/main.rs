@@ -1,9 +1,6 @@
-//! Trainings, models and data, in one binary.
+//! Trainings and models, in one binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
-mod data_generators;
-mod data_images;
-mod data_readers;
 mod finite_differences;
 mod gat_cora;
 mod gat_gradients;
@@ -18,12 +15,10 @@ mod multigraph;
 mod node_models;
 mod pna_gradients;
 mod pna_reference;
-mod rdkit_truth;
 mod reference;
 mod sage_gradients;
 mod sage_reference;
-mod sampling_loader;
-mod sampling_neighbours;
+#[path = "../data/tests/shared.rs"]
 mod shared;
 mod trainings;
 mod vig_forms;

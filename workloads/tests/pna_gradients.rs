@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::finite_differences::Slopes;
 use candle_core::{DType, Device, Tensor, Var};
-use gnntop_workloads::graph::{Adjacency, Batch, Graph};
+use gnntop_data::graph::{Adjacency, Batch, Graph};
 use gnntop_workloads::kernels::Workspaces;
 use gnntop_workloads::models::Parameters;
 use gnntop_workloads::models::pna::{DegreeScalers, DeviceBatch, Pna, PnaConfig, PnaConv};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::reference::{Case, builder, case, largest_difference, numbers};
 use candle_core::{DType, Device, Tensor, Var};
-use gnntop_workloads::graph::{Batch, Graph};
+use gnntop_data::graph::{Batch, Graph};
 use gnntop_workloads::kernels::{Segments, Workspaces, segment_max};
 use gnntop_workloads::models::Parameter;
 use gnntop_workloads::models::pna::{DegreeScalers, DeviceBatch, PnaConfig, PnaConv};

@@ -2,7 +2,7 @@
 
 use crate::finite_differences::Slopes;
 use candle_core::{DType, Device, Tensor, Var};
-use gnntop_workloads::images::{ImageBatch, generate};
+use gnntop_data::images::{ImageBatch, generate};
 use gnntop_workloads::models::Parameters;
 use gnntop_workloads::models::vig::patches::{PatchVig, PatchVigConfig};
 use gnntop_workloads::models::vig::{Grid, Mode};

@@ -58,7 +58,7 @@ impl TrainingCommand for GatCommand {
             heads: self.heads,
             classes: dataset.classes,
             layers: options.fanouts.len(),
-            kernels: options.kernels,
+            kernels: options.kernels.into(),
             plain: options.plain,
             ..published
         };

@@ -41,7 +41,7 @@ impl TrainingCommand for GinCommand {
             classes: dataset.classes,
             layers: options.fanouts.len(),
             dropout: 0.5,
-            kernels: options.kernels,
+            kernels: options.kernels.into(),
         };
         let GinConfig { layers, hidden, .. } = config;
         let header = format!("GIN, {layers} layers of {hidden}, {} parameters", config.parameters());

@@ -2,6 +2,7 @@
 //! file knows them all, by the names that `gnntop train NAME` and `gnntop run NAME` take. A new one adds two lines
 //! here.
 
+mod choices;
 mod gat;
 mod gcn;
 mod gin;

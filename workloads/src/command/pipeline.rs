@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use clap::Args;
 
+use super::choices::PassOrder;
 use crate::launch::{RankOptions, at_least_one};
 use crate::parallel::pipeline::{PartitionError, Schedule, given_parts, published_parts};
 use crate::trainers::vig::Stages;
@@ -25,7 +26,7 @@ pub struct PipelineOptions {
     /// Order of the passes: all forward passes first (`gpipe`), or forward and backward passes in turn as soon as
     /// possible, which keeps fewer activations (`1f1b`).
     #[arg(long, value_enum, default_value_t)]
-    schedule: Schedule,
+    schedule: PassOrder,
     /// Recompute a micro-batch's activations for its backward pass instead of keeping them: less memory, more time.
     #[arg(long)]
     recompute: bool,
@@ -65,7 +66,7 @@ impl PipelineOptions {
             return Err(format!("a batch of {images} images cannot be cut into {micro_batches} micro-batches"));
         }
         // With one stage each backward pass follows its forward pass: there is nothing to wait for.
-        let schedule = if stages == 1 { Schedule::OneForwardOneBackward } else { self.schedule };
+        let schedule = if stages == 1 { Schedule::OneForwardOneBackward } else { self.schedule.into() };
         let copies = self.copies_of(stages, ranks)?;
         Ok(Stages { count: stages, copies, micro_batches, schedule, recompute: self.recompute, parts })
     }

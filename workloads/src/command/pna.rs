@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 
 use super::training_command::TrainingCommand;
-use crate::graph::Graph;
 use crate::launch::{RunOptions, at_least_one};
 use crate::models::pna::PnaConfig;
-use crate::molecule::{self, MoleculeSet};
 use crate::train::{Observer, Summary, TrainError};
 use crate::trainers::pna::{PnaRun, PnaTraining};
+use gnntop_data::graph::Graph;
+use gnntop_data::molecule::{self, MoleculeSet};
 
 /// Trains PNA (Principal Neighbourhood Aggregation) on small molecules to predict their HOMO-LUMO gap.
 #[derive(Clone, Debug, Parser)]

@@ -40,7 +40,7 @@ impl TrainingCommand for SageCommand {
             hidden: self.hidden,
             classes: dataset.classes,
             layers: options.fanouts.len(),
-            kernels: options.kernels,
+            kernels: options.kernels.into(),
             plain: options.plain,
             ..SageConfig::default()
         };

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use candle_core::Device;
 use clap::{Args, ValueEnum};
 
-use crate::kernels::KernelFamily;
+use super::choices::{Form, Kernels};
 use crate::launch::{RankOptions, RunOptions, at_least_one};
 use crate::models::NodeModel;
-use crate::nodes::{self, NodeDataset};
-use crate::sampling::{SampleForm, SamplerSettings};
 use crate::train::{AdamSettings, NodeTrainer, Observer, Summary, TrainError};
 use crate::trainers::sampled::SampledRun;
+use gnntop_data::nodes::{self, NodeDataset};
+use gnntop_data::sampling::SamplerSettings;
 
 /// The options that GraphSAGE and GAT share.
 #[derive(Clone, Debug, Args)]
@@ -36,11 +36,11 @@ pub struct SampledOptions {
     pub(super) fanouts: Vec<usize>,
     /// One subgraph of all hops on which every layer runs (`subgraph`, as PyTorch Geometric), or one block per layer
     /// with only what it needs (`blocks`, as DGL).
-    #[arg(long, value_enum, default_value_t = SampleForm::Blocks)]
-    form: SampleForm,
+    #[arg(long, value_enum, default_value_t = Form::Blocks)]
+    form: Form,
     /// How to sum over neighbours: with or without a message per edge in memory.
-    #[arg(long, value_enum, default_value_t = KernelFamily::Spmm)]
-    pub(super) kernels: KernelFamily,
+    #[arg(long, value_enum, default_value_t = Kernels::Spmm)]
+    pub(super) kernels: Kernels,
     /// Compute operation by operation instead of fused, as a control; results are the same.
     #[arg(long)]
     pub(super) plain: bool,
@@ -122,7 +122,7 @@ impl SampledOptions {
             dataset,
             sampler: SamplerSettings {
                 fanouts: self.fanouts.clone(),
-                form: self.form,
+                form: self.form.into(),
                 self_loops,
                 seed: self.run.seed,
             },

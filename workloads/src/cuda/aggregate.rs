@@ -8,7 +8,7 @@ use candle_core::{CpuStorage, CudaStorage, CustomOp2, DType, Device, Layout, Res
 use super::edges::{Edges, Walk};
 use super::kernel::{Address, Grid, Module, wide};
 use super::machine::{Memory, View, launch};
-use crate::graph::{AGGREGATORS, Adjacency};
+use gnntop_data::graph::{AGGREGATORS, Adjacency};
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]

@@ -9,7 +9,7 @@ use super::elements::MaskArguments;
 use super::kernel::{Address, Grid, Module, wide};
 use super::machine::{Memory, View, launch};
 use super::work::{HubListArguments, WorkArguments, grid_of, hub_list, pack_for, work};
-use crate::graph::{Columns, DropMask};
+use gnntop_data::graph::{Columns, DropMask};
 
 /// The parts of a layer besides its edges.
 #[derive(Debug, Clone, Copy)]

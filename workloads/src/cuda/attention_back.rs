@@ -10,7 +10,7 @@ use super::elements::{MaskArguments, column_sums, join_column_sums, parts_of_row
 use super::kernel::{Address, Grid, Module, wide};
 use super::machine::{Memory, View, launch};
 use super::work::{HubListArguments, WorkArguments, hub_list, work};
-use crate::graph::Columns;
+use gnntop_data::graph::Columns;
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]

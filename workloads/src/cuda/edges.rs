@@ -7,7 +7,7 @@ use candle_core::{CudaStorage, DType, Device, Result, Tensor, bail};
 
 use super::kernel::{Address, wide};
 use super::machine::{View, device_of};
-use crate::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
 
 /// Number of edges from which a node is computed in parts, and edges per part.
 const HUB_EDGES: usize = 1024;

@@ -7,7 +7,7 @@ use super::kernel::{Address, Grid, Kernel, Module, wide};
 use super::machine::{Memory, View, device_of, launch};
 use super::progress::seed_shift;
 use super::work::pack_for;
-use crate::graph::DropMask;
+use gnntop_data::graph::DropMask;
 
 /// Least number of rows whose columns one thread sums.
 const MIN_ROWS_OF_PART: usize = 32;

@@ -7,7 +7,7 @@ use candle_core::{Result, Shape, Tensor};
 use super::edges::Edges;
 use super::machine::View;
 use super::messages::{Messages, Operand, collect, edge_rows};
-use crate::graph::{EdgeOp, Endpoint};
+use gnntop_data::graph::{EdgeOp, Endpoint};
 
 /// Messages whose gradients are requested, and the incoming gradient.
 #[derive(Clone, Copy)]

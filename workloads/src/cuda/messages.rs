@@ -10,7 +10,7 @@ use super::edges::{Edges, Walk, list};
 use super::kernel::{Address, Grid, Kernel, Module, wide};
 use super::machine::{Memory, View, launch};
 use super::work::{WorkArguments, grid_of, pack_for, work};
-use crate::graph::{Columns, Direction, EdgeOp, Endpoint, Extreme};
+use gnntop_data::graph::{Columns, Direction, EdgeOp, Endpoint, Extreme};
 
 /// Rows, and whose they are.
 #[derive(Debug, Clone, Copy)]

@@ -119,7 +119,7 @@ mod tests {
     use super::super::elements::dropout;
     use super::super::emulation::is_possible;
     use super::*;
-    use crate::graph::DropMask;
+    use gnntop_data::graph::DropMask;
 
     const ADVANCE: Advance = Advance { seeds: 31, beta1: 0.9, beta2: 0.999, learning_rate: 0.01 };
 

@@ -16,7 +16,7 @@ use super::{
     column_sums, dropout, gather_rows, gelu, gradient_of_mean_rows, mean_beside, mean_finish, neighbour_sum,
     softmax_rows, sum_rows, update,
 };
-use crate::graph::{Adjacency, Columns, Direction, DropMask, Endpoint};
+use gnntop_data::graph::{Adjacency, Columns, Direction, DropMask, Endpoint};
 
 /// The bytes that one kernel, or a few related ones, moved.
 #[derive(Debug, Clone, PartialEq)]

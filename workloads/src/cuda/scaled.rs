@@ -10,7 +10,7 @@ use super::edges::Edges;
 use super::elements::column_sums;
 use super::kernel::{Address, Grid, Module};
 use super::machine::{Memory, View, launch};
-use crate::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]

@@ -9,7 +9,7 @@ use super::edges::{Lists, Walk, list};
 use super::elements::dropped_values;
 use super::machine::{Memory, View};
 use super::messages::{Directed, Messages, Operand};
-use crate::graph::{Direction, DropMask, Endpoint};
+use gnntop_data::graph::{Direction, DropMask, Endpoint};
 
 /// Entries of a row from which it is computed in parts.
 const HUB_ENTRIES: usize = 1024;

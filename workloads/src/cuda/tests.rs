@@ -13,10 +13,11 @@ use super::edges::{Staged, stage_edges};
 use super::elements::column_sums;
 use super::emulation::is_possible;
 use super::{Finished, Rates, Slot, View, are_finite, dropout, fused_aggregates, gelu, neighbour_sum, update};
-use crate::graph::{Adjacency, DropMask};
-use crate::kernels::{self, SparseMatrix};
+use crate::kernels::{self};
 use crate::models::vig::{self, Grid};
 use crate::train::{LabelledRows, cross_entropy};
+use gnntop_data::graph::SparseMatrix;
+use gnntop_data::graph::{Adjacency, DropMask};
 
 /// The number types of all kernels.
 pub(crate) const TYPES: [DType; 4] = [DType::F32, DType::F64, DType::BF16, DType::F16];
@@ -243,7 +244,7 @@ fn a_sparse_matrix_times_a_dense_one_agrees() {
             let upstream = random_tensor(&mut rng, &[rows, width], dtype);
             let expected = kernels::sparse_linear_dropout(&matrix, &weight, p, 3).unwrap();
             let mask = (p > 0.0).then(|| DropMask::new(p, 3).unwrap());
-            let product = matrix.product_on_device(&Device::Cpu, mask).unwrap();
+            let product = kernels::product_on_device(&matrix, &Device::Cpu, mask).unwrap();
             let transposed = weight.t().unwrap().contiguous().unwrap();
             let found = product.forward(View::of(&transposed).unwrap(), width).unwrap().into_tensor((rows, width));
             assert_near(&found, &expected, "sparse product");

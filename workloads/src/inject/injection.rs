@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::loading::{Delay, Pause, UsualStep};
+use gnntop_data::loading::{Delay, Pause, UsualStep};
 
 /// The only rank of a run without ranks: its number, and how many there are.
 pub(crate) const ALONE: (u32, u32) = (0, 1);

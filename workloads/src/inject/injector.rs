@@ -9,8 +9,8 @@ use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
 use super::causes::{Spinners, fault, multiply_subnormals, occupied, pause, wait_for_ever};
 use super::injection::is_in_steps;
 use super::{Cause, ChargedTo, Injection, When};
-use crate::loading::{Pause, UsualStep};
 use crate::train::{Observer, Position, StepOutcome, TrainError, Training};
+use gnntop_data::loading::{Pause, UsualStep};
 
 static DENORMALS: Name = Name::counter("denormals");
 /// Steps whose median is the usual step.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::{Cause, ChargedTo, Injection, When};
-use crate::loading::Pause;
+use gnntop_data::loading::Pause;
 
 /// A longer pause is a mistake.
 const LONGEST: Duration = Duration::from_secs(600);

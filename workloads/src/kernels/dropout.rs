@@ -3,10 +3,10 @@
 use candle_core::{CpuStorage, CudaStorage, CustomOp1, Layout, Result, Shape, Tensor, WithDType};
 
 use super::Stored;
-use super::ranges::run_tasks;
 use super::tensors::{check_dtype, number_type, slice, storage_of, tensor_of, with_slice, with_stored};
 use crate::cuda::{self, View, device_of};
-use crate::graph::DropMask;
+use gnntop_data::graph::DropMask;
+use gnntop_data::tasks::run_tasks;
 
 /// Values that one task takes.
 const CHUNK: usize = 1 << 14;

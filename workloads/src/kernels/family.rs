@@ -6,10 +6,10 @@ use candle_core::{D, Result, Tensor, bail};
 
 use super::spmm::reduce_copies;
 use super::{Operand, sddmm, softmax, spmm};
-use crate::graph::{Adjacency, EdgeOp, Endpoint, Reduce};
+use gnntop_data::graph::{Adjacency, EdgeOp, Endpoint, Reduce};
 
 /// How a layer computes its aggregation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelFamily {
     /// Gather the rows of the sources to the edges, compute there, scatter to the targets: messages of
     /// `[edges, features]` are stored, as PyTorch Geometric does.

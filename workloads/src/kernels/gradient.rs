@@ -5,7 +5,7 @@ use candle_core::WithDType;
 
 use super::Stored;
 use super::message::{Messages, Rows, edge_rows, sum_rows};
-use crate::graph::{Adjacency, Columns, Direction, EdgeOp, Endpoint};
+use gnntop_data::graph::{Adjacency, Columns, Direction, EdgeOp, Endpoint};
 
 /// Collects messages at `at`: summed over the edges of each source or destination, or one by one for the edges.
 pub(super) fn collect<T: Stored>(adjacency: &Adjacency, at: Endpoint, messages: &Messages<'_, T>) -> Vec<T> {

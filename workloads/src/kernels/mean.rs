@@ -3,7 +3,7 @@
 use super::Wide;
 use super::gradient::inverse_degrees;
 use super::message::{Messages, sum_rows};
-use crate::graph::{Adjacency, Direction, Endpoint};
+use gnntop_data::graph::{Adjacency, Direction, Endpoint};
 
 /// Mean of the rows of the sources, `x` of `[sources, width]`, over the edges into every target, `[targets, width]`; 0
 /// for a target without edges.

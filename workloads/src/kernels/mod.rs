@@ -20,7 +20,6 @@ mod matrix;
 mod mean;
 mod message;
 mod prefetch;
-mod ranges;
 mod sddmm;
 mod segment_max;
 mod softmax;
@@ -41,11 +40,12 @@ pub use matrix::{Matrix, MatrixMut, Right, add_column_sums, multiply, multiply_b
 pub use mean::{gradient_of_mean, mean_of_sources};
 pub use message::{Messages, Rows, edge_rows, extreme_rows, sum_rows};
 pub(crate) use prefetch::prefetch_row;
-pub use ranges::{even_ranges, map_tasks, run_tasks, split_rows};
 pub use sddmm::{Operand, sddmm};
 pub use segment_max::{Segments, segment_max};
 pub use softmax::edge_softmax;
-pub use sparse::{SparseMatrix, sparse_linear, sparse_linear_dropout};
+#[cfg(test)]
+pub(crate) use sparse::product_on_device;
+pub use sparse::{sparse_linear, sparse_linear_dropout};
 pub use spmm::spmm;
 pub use stored::{Stored, Wide};
 pub(crate) use weight_gradient::{CompressedRows, gradient_of_weight};

@@ -11,7 +11,7 @@ use super::tensors::{
     check_rows, number_type, shape_of, slice, storage_of, tensor_of, trailing, with_slice, with_stored,
 };
 use crate::cuda::{self, Edges, Memory, View};
-use crate::graph::{Adjacency, Columns, EdgeOp, Endpoint};
+use gnntop_data::graph::{Adjacency, Columns, EdgeOp, Endpoint};
 
 /// An operand of [`sddmm`]: rows, and whose they are.
 #[derive(Debug, Clone, Copy)]

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{CpuStorage, CudaStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
 
-use super::ranges::{run_tasks, split_rows};
 use super::{Element, cpu_slice, host_slice};
 use crate::cuda::{self, Memory, SavedTensor, SegmentsOnDevice, View, device_of};
-use crate::graph::{DeviceSlot, balanced_ranges};
+use gnntop_data::graph::{DeviceSlot, balanced_ranges};
+use gnntop_data::tasks::{run_tasks, split_rows};
 
 /// Values to pool, rows times columns, below which one thread does it alone.
 const MIN_PARALLEL: usize = 1 << 15;

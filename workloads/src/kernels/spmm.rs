@@ -15,7 +15,7 @@ use super::tensors::{
     check_rows, number_type, shape_of, slice, storage_of, tensor_of, trailing, with_slice, with_stored,
 };
 use crate::cuda::{self, Edges, Memory, SavedTensor, View};
-use crate::graph::{Adjacency, Columns, Direction, EdgeOp, Endpoint, Extreme, Reduce};
+use gnntop_data::graph::{Adjacency, Columns, Direction, EdgeOp, Endpoint, Extreme, Reduce};
 
 /// Reduces `op(lhs, rhs)` over the edges into every target, to `[targets, F]` or `[targets, heads, F]`. A target
 /// without edges gets 0.

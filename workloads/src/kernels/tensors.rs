@@ -4,7 +4,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::{Stored, host_slice};
-use crate::graph::{Adjacency, Endpoint};
+use gnntop_data::graph::{Adjacency, Endpoint};
 
 /// Runs `$body` with `$T` as the number type of `$dtype`.
 macro_rules! with_stored {

@@ -8,8 +8,9 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::{Buffer, Lanes, Workspaces, add_column_sums, lanes, prefetch_row, run_tasks};
-use crate::graph::DropMask;
+use super::{Buffer, Lanes, Workspaces, add_column_sums, lanes, prefetch_row};
+use gnntop_data::graph::DropMask;
+use gnntop_data::tasks::run_tasks;
 
 /// Rows of a block: one bit each in a word.
 const BLOCK: usize = 64;

@@ -13,8 +13,8 @@ use super::{DeviceChoice, Settings};
 use crate::cuda;
 use crate::device::DeviceError;
 use crate::inject::{self, Injection, Injector};
-use crate::loading::{Delay, UsualStep};
 use crate::train::{Observer, Subnormals, Summary, TrainError, Training, keep_freed_memory, set_subnormals, train};
+use gnntop_data::loading::{Delay, UsualStep};
 
 /// How long and how a training runs, whatever the model.
 #[derive(Clone, Debug, Args)]

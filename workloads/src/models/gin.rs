@@ -13,8 +13,8 @@ use candle_nn::{Init, Linear, Module, VarBuilder};
 
 use super::node_model::{check_nodes, edges_of};
 use super::{NodeModel, Pass};
-use crate::graph::{Adjacency, Reduce};
 use crate::kernels::{KernelFamily, dropout};
+use gnntop_data::graph::{Adjacency, Reduce};
 
 /// Sizes of a [`Gin`].
 #[derive(Debug, Clone, PartialEq)]

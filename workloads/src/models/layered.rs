@@ -7,8 +7,8 @@ use candle_core::{DType, Result, Tensor, bail};
 use super::chain::{Chain, ChainLayer};
 use super::node_model::{Pass, check_nodes, edges_of};
 use crate::cuda;
-use crate::graph::Adjacency;
 use crate::kernels::{Lanes, Workspaces};
+use gnntop_data::graph::Adjacency;
 
 /// Layers of one kind, one on the other.
 #[derive(Clone, Copy)]

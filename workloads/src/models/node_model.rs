@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-use crate::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
 
 /// The purpose of a forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

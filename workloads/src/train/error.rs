@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use super::OutOfMemory;
 use crate::device::DeviceError;
-use crate::graph::GraphError;
-use crate::images::{NoSuchImage, ReadImagesError};
-use crate::loading::LoaderError;
-use crate::molecule::MoleculeError;
-use crate::nodes::ReadError;
-use crate::nodes::generate::GenerateError;
 use crate::parallel::{CollectiveError, SyncError};
-use crate::sampling::NodeBatchError;
+use gnntop_data::graph::GraphError;
+use gnntop_data::images::{NoSuchImage, ReadImagesError};
+use gnntop_data::loading::LoaderError;
+use gnntop_data::molecule::MoleculeError;
+use gnntop_data::nodes::ReadError;
+use gnntop_data::nodes::generate::GenerateError;
+use gnntop_data::sampling::NodeBatchError;
 
 /// Why a training run fails.
 #[derive(Debug, thiserror::Error)]
@@ -145,7 +145,7 @@ mod tests {
     use std::io;
 
     use super::*;
-    use crate::loading::BatchId;
+    use gnntop_data::loading::BatchId;
 
     #[test]
     fn every_cause_is_told_once() {

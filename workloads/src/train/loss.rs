@@ -6,8 +6,8 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, CudaStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
 
 use crate::cuda::{LabelsOnDevice, View, device_of};
-use crate::graph::DeviceSlot;
 use crate::kernels::{Element, cpu_slice, host_slice};
+use gnntop_data::graph::DeviceSlot;
 
 /// The rows that have a label to learn from, and their labels. Clones share them.
 #[derive(Debug, Clone)]

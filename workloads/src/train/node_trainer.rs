@@ -8,8 +8,8 @@ use candle_core::{DType, Device, Result, Tensor};
 use gnntop_probe::device::Holdings;
 
 use super::{Accuracy, Adam, AdamSettings, LabelledRows, cross_entropy};
-use crate::graph::Adjacency;
 use crate::models::{NodeModel, Parameters, Pass};
+use gnntop_data::graph::Adjacency;
 
 /// Nodes with their edges, and which of them have a label to learn from.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
-use gnntop_workloads::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
-use gnntop_workloads::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
 use gnntop_workloads::models::{NodeModel, Parameters, Pass};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
 use candle_nn::VarBuilder;
-use gnntop_workloads::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
 use gnntop_workloads::models::{NodeModel, Pass};
 use gnntop_workloads::train::{LabelledRows, NodeInput, NodeTrainer};
 

@@ -3,10 +3,10 @@ use std::sync::Mutex;
 use clap::Parser;
 
 use super::*;
-use crate::loading::Part;
 use crate::models::Parameters;
 use crate::models::sage::{Sage, SageConfig};
 use crate::train::Silent;
+use gnntop_data::loading::Part;
 
 #[derive(Debug, Parser)]
 struct Arguments {

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::sections::{LANES, SectionLayout, load, store};
-use crate::graph::Adjacency;
 use crate::kernels::Element;
-use crate::kernels::ranges::{run_tasks, split_rows};
+use gnntop_data::graph::Adjacency;
+use gnntop_data::tasks::{run_tasks, split_rows};
 
 /// Backward, first half, for the targets `range`: the gradient of their own part `t`, and in `gradient` the weights
 /// with which the second half passes gradients along the edges.

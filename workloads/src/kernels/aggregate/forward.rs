@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::sections::{LANES, SectionLayout, load, store};
-use crate::graph::Adjacency;
 use crate::kernels::Element;
-use crate::kernels::ranges::{run_tasks, split_rows};
+use gnntop_data::graph::Adjacency;
+use gnntop_data::tasks::{run_tasks, split_rows};
 
 /// Variance at and below which the standard deviation counts as 0 (PyTorch Geometric's `StdAggregation`).
 const MIN_VARIANCE: f64 = 1e-5;

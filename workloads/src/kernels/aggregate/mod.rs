@@ -27,8 +27,8 @@ pub use sections::SectionLayout;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Adjacency;
     use crate::kernels::Element;
+    use gnntop_data::graph::Adjacency;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
 

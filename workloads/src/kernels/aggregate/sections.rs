@@ -1,6 +1,6 @@
 //! Where a node's four aggregates are, and columns of them in registers.
 
-use crate::graph::AGGREGATORS;
+use gnntop_data::graph::AGGREGATORS;
 
 /// Columns that are computed at once, in registers, and that one thread takes of a hub: a cache line of f32.
 pub(super) const LANES: usize = 16;

@@ -6,9 +6,9 @@ use super::lanes::{Dots, rows_ahead};
 use super::messages::Messages;
 use super::walk::{BATCH, Batch, Walk};
 use super::written::{Written, pieces};
-use crate::graph::{Adjacency, Direction, EdgeOp, Endpoint};
 use crate::kernels::Stored;
-use crate::kernels::ranges::{run_tasks, split_rows};
+use gnntop_data::graph::{Adjacency, Direction, EdgeOp, Endpoint};
+use gnntop_data::tasks::{run_tasks, split_rows};
 
 /// Values to compute below which one thread does it alone.
 const MIN_PARALLEL: usize = 1 << 13;

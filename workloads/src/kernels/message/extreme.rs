@@ -6,9 +6,9 @@ use super::lanes::{Gathered, PADDING, TakeRows, Target, rows_ahead};
 use super::messages::Messages;
 use super::walk::{Batch, Walk};
 use super::written::{IN_ORDER, Written, pieces};
-use crate::graph::{Adjacency, Direction, EdgeOp, Endpoint, Extreme};
 use crate::kernels::Stored;
-use crate::kernels::ranges::{map_tasks, run_tasks, split_rows};
+use gnntop_data::graph::{Adjacency, Direction, EdgeOp, Endpoint, Extreme};
+use gnntop_data::tasks::{map_tasks, run_tasks, split_rows};
 
 /// Holder of a node without incoming edges.
 pub(in crate::kernels) const NOBODY: u32 = u32::MAX;

@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 
 use super::extreme::NOBODY;
 use super::messages::{Messages, Rows};
-use crate::graph::{Adjacency, EdgeOp};
 use crate::kernels::Stored;
-use crate::kernels::ranges::{run_tasks, split_rows};
+use gnntop_data::graph::{Adjacency, EdgeOp};
+use gnntop_data::tasks::{run_tasks, split_rows};
 
 /// The result of the forward pass, and its gradient.
 #[derive(Clone, Copy)]

@@ -9,8 +9,8 @@ use std::ops::Range;
 use candle_core::WithDType;
 
 use super::registers::{load, load_wide, narrowed, store};
-use crate::graph::Extreme;
 use crate::kernels::{Stored, prefetch_row};
+use gnntop_data::graph::Extreme;
 
 /// Edges that go by while a block of columns stays in registers: their rows stay in the nearest caches until the last
 /// block has been through.

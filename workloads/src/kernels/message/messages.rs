@@ -1,7 +1,7 @@
 //! The messages of all edges, as operands on plain slices.
 
-use crate::graph::{Columns, EdgeOp, Endpoint};
 use crate::kernels::Stored;
+use gnntop_data::graph::{Columns, EdgeOp, Endpoint};
 
 /// One operand of all messages.
 #[derive(Debug, Clone, Copy)]

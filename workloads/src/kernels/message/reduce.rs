@@ -8,9 +8,9 @@ use super::lanes::{AddRows, Gathered, PADDING, Target, rows_ahead};
 use super::messages::Messages;
 use super::walk::{Batch, Walk};
 use super::written::{IN_ORDER, Written, pieces};
-use crate::graph::{Adjacency, Direction, EdgeOp, Endpoint};
 use crate::kernels::Stored;
-use crate::kernels::ranges::{map_tasks, run_tasks, split_rows};
+use gnntop_data::graph::{Adjacency, Direction, EdgeOp, Endpoint};
+use gnntop_data::tasks::{map_tasks, run_tasks, split_rows};
 
 /// Adds up the messages of every node: `out`, `[nodes, heads * width]`, of the targets or of the sources. Where `mean`,
 /// each sum is divided by the number of messages. The order of summation is that of the edges, except that a hub's

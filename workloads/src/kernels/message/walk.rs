@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::graph::{Adjacency, Direction, Endpoint};
+use gnntop_data::graph::{Adjacency, Direction, Endpoint};
 
 /// Edges that are prepared at once for the inner loops; more only where a single node has more.
 pub(super) const BATCH: usize = 256;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::messages::Messages;
 use super::walk::{Batch, Walk};
-use crate::graph::Endpoint;
 use crate::kernels::{Stored, Wide};
+use gnntop_data::graph::Endpoint;
 
 /// Messages written down, a few at a time: the way for the operators that have no kernel of their own.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use candle_core::{Device, Var};
 use super::*;
 use crate::cuda::tests::multigraph::{generator, random_divisor, random_tensor};
 use crate::cuda::tests::{TYPES, assert_within, gradient_of, graphs, tolerance};
-use crate::graph::Columns;
 use crate::kernels::{Operand as Rows, sddmm};
+use gnntop_data::graph::Columns;
 
 #[test]
 fn edge_messages_agree_for_any_two_ends() {

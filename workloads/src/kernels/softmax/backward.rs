@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::logits::Logits;
-use crate::graph::Adjacency;
 use crate::kernels::Stored;
-use crate::kernels::ranges::{map_tasks, run_tasks, split_rows};
+use gnntop_data::graph::Adjacency;
+use gnntop_data::tasks::{map_tasks, run_tasks, split_rows};
 
 /// Gradients from a softmax and its gradient: that of the logits, or of the sums of scores before the rectifier,
 /// `[edges, heads]`; and its sum over the edges into each target, `[targets, heads]`, for scores only.

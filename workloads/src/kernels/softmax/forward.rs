@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::logits::{Logits, leaky};
-use crate::graph::Adjacency;
-use crate::kernels::ranges::{map_tasks, run_tasks, split_rows};
 use crate::kernels::{Stored, Wide};
+use gnntop_data::graph::Adjacency;
+use gnntop_data::tasks::{map_tasks, run_tasks, split_rows};
 
 /// Numbers whose exponentials are taken at once.
 const LANES: usize = 16;

@@ -8,12 +8,12 @@ use super::backward::gradient_of_logits;
 use super::forward::softmax_rows;
 use super::logits::Logits;
 use crate::cuda::{self, Edges, Memory, View};
-use crate::graph::{Adjacency, Direction, Endpoint};
 use crate::kernels::Stored;
 use crate::kernels::message::{Messages, sum_rows};
 use crate::kernels::tensors::{
     check_rows, number_type, shape_of, slice, storage_of, tensor_of, trailing, with_slice, with_stored,
 };
+use gnntop_data::graph::{Adjacency, Direction, Endpoint};
 
 /// Softmax of `logits`, `[edges, heads]` or `[edges]`, over the edges into each target, head by head. The maximum is
 /// subtracted first, so that no finite logit overflows.

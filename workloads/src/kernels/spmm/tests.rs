@@ -5,9 +5,9 @@ use candle_core::{DType, Device, Var};
 use super::*;
 use crate::cuda::tests::multigraph::{generator, random_divisor, random_tensor};
 use crate::cuda::tests::{TYPES, assert_within, gradient_of, graphs, tolerance};
-use crate::graph::EdgeOp;
 use crate::kernels::spmm;
 use crate::kernels::spmm::broadcast;
+use gnntop_data::graph::EdgeOp;
 
 const REDUCTIONS: [Reduce; 4] = [Reduce::Sum, Reduce::Mean, Reduce::Max, Reduce::Min];
 

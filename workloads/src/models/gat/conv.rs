@@ -5,8 +5,8 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
-use crate::graph::{Adjacency, Reduce};
 use crate::kernels::{KernelFamily, dropout};
+use gnntop_data::graph::{Adjacency, Reduce};
 
 /// PyTorch Geometric's `GATConv` with heads side by side.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use candle_core::Result;
 
-use crate::graph::DropMask;
+use gnntop_data::graph::DropMask;
 
 /// Probability and seed of each dropout of a layer, where there is one.
 #[derive(Debug, Clone, Copy)]

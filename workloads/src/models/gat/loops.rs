@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::Result;
 
-use crate::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
 
 /// The same edges without those from a node to itself, and with one such edge after the others of every target. The
 /// targets are the first of the sources.

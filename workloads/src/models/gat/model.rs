@@ -9,10 +9,10 @@ use super::dropouts::Dropouts;
 use super::fused;
 use super::on_device;
 use super::{GatConfig, GatConv, SelfLoops, with_self_loops};
-use crate::graph::Adjacency;
 use crate::kernels::{Lanes, Workspaces, dropout};
 use crate::models::layered::{self, LayeredModel, Stack};
 use crate::models::{NodeModel, Pass};
+use gnntop_data::graph::Adjacency;
 
 /// A graph attention network.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor, bail};
 use super::dropouts::{Dropouts, Masks};
 use super::{GatConv, SelfLoops, with_self_loops};
 use crate::cuda::{Attended, Attending, ChainLayer, Edges, Gradients, Memory, View, attend, dropout};
-use crate::graph::{Adjacency, Columns, DropMask};
+use gnntop_data::graph::{Adjacency, Columns, DropMask};
 
 /// One evaluation of a layer.
 pub(crate) struct Layer {

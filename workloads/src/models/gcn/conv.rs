@@ -7,8 +7,9 @@ use candle_nn::{Init, VarBuilder};
 
 use super::finish::{Dropout, Finish, finish};
 use super::normalise::Normalised;
-use crate::graph::Reduce;
-use crate::kernels::{KernelFamily, SparseMatrix, dropout, sparse_linear, sparse_linear_dropout};
+use crate::kernels::{KernelFamily, dropout, sparse_linear, sparse_linear_dropout};
+use gnntop_data::graph::Reduce;
+use gnntop_data::graph::SparseMatrix;
 
 /// Features of the nodes as a layer takes them.
 #[derive(Debug, Clone)]

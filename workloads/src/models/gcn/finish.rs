@@ -3,8 +3,8 @@
 
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
-use crate::graph::DropMask;
 use crate::kernels::{Element, Wide, cpu_slice, dropout, host_slice};
+use gnntop_data::graph::DropMask;
 
 /// Which values to drop.
 #[derive(Debug, Clone, Copy)]

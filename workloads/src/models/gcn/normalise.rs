@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use crate::graph::{Adjacency, EdgeOp, Reduce};
 use crate::kernels::{Operand, sddmm, spmm};
+use gnntop_data::graph::{Adjacency, EdgeOp, Reduce};
 
 /// A graph in which every node has exactly one self-loop: PyTorch Geometric's `add_remaining_self_loops`. The edges
 /// are those of the original without its loops, each followed, row by row, by the loop of its destination.

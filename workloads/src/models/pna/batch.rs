@@ -5,8 +5,8 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use crate::cuda::{copy_edges, stage_edges};
-use crate::graph::{Adjacency, Batch};
 use crate::kernels::Segments;
+use gnntop_data::graph::{Adjacency, Batch};
 
 /// A [`Batch`] with its nodes renumbered by ascending in-degree, which is what lets the layers treat nodes of one
 /// degree together. Cheap to clone: everything is shared.
@@ -170,7 +170,7 @@ impl Numbering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Graph;
+    use gnntop_data::graph::Graph;
 
     fn path(y: f32) -> Graph {
         let edges = vec![(0, 1), (1, 0), (1, 2), (2, 1)];

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use candle_core::{CpuStorage, Device, Result, Shape, Tensor, bail};
 
 use super::DegreeScalers;
-use crate::graph::{AGGREGATORS, Adjacency};
 use crate::kernels::{Buffer, Element, SectionLayout, Workspaces};
+use gnntop_data::graph::{AGGREGATORS, Adjacency};
 
 /// One evaluation of a layer.
 pub(super) struct Call<T> {

@@ -16,8 +16,8 @@ use super::call::Call;
 use super::linear::Linear;
 use super::message::Message;
 use super::post::Post;
-use crate::graph::Adjacency;
 use crate::kernels::{Element, Workspaces};
+use gnntop_data::graph::Adjacency;
 
 /// PyTorch Geometric's `PNAConv` with mean, min, max, std and identity, amplification, attenuation; one tower, one
 /// pre and one post layer, no edge features.

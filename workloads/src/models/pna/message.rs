@@ -8,9 +8,10 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
 use super::call::{Call, held, parameter_gradients, sum_parts, token};
 use crate::kernels::{
-    Aggregates, Element, Matrix, MatrixMut, Saved, add_column_sums, aggregate, cpu_slice, even_ranges,
-    gradient_of_messages, gradient_of_targets, host_slice, multiply, run_tasks, split_rows,
+    Aggregates, Element, Matrix, MatrixMut, Saved, add_column_sums, aggregate, cpu_slice, gradient_of_messages,
+    gradient_of_targets, host_slice, multiply,
 };
+use gnntop_data::tasks::{even_ranges, run_tasks, split_rows};
 
 pub(super) struct Message<T>(pub(super) Arc<Call<T>>);
 

@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor};
 
 use super::PnaConv;
 use crate::cuda::{Finished, add_scaled, fused_aggregates};
-use crate::graph::{AGGREGATORS, Adjacency};
+use gnntop_data::graph::{AGGREGATORS, Adjacency};
 
 impl PnaConv {
     /// [`forward`](Self::forward) with the kernels of a GPU.

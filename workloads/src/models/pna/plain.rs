@@ -6,8 +6,8 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use super::PnaConv;
-use crate::graph::{Adjacency, Endpoint, Reduce};
 use crate::kernels::{gather, scatter};
+use gnntop_data::graph::{Adjacency, Endpoint, Reduce};
 
 /// Below this variance the standard deviation counts as 0.
 const SMALLEST_VARIANCE: f64 = 1e-5;

@@ -10,10 +10,9 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
 use super::call::{Call, held, parameter_gradients, sum_parts, token};
-use crate::graph::Adjacency;
-use crate::kernels::{
-    Element, Matrix, MatrixMut, add_column_sums, cpu_slice, even_ranges, host_slice, multiply, run_tasks, split_rows,
-};
+use crate::kernels::{Element, Matrix, MatrixMut, add_column_sums, cpu_slice, host_slice, multiply};
+use gnntop_data::graph::Adjacency;
+use gnntop_data::tasks::{even_ranges, run_tasks, split_rows};
 
 pub(super) struct Post<T>(pub(super) Arc<Call<T>>);
 

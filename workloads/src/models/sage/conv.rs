@@ -5,8 +5,8 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
-use crate::graph::{Adjacency, Reduce};
 use crate::kernels::KernelFamily;
+use gnntop_data::graph::{Adjacency, Reduce};
 
 /// PyTorch Geometric's `SAGEConv` with mean aggregation: `W_l mean_j x_j + b + W_r x_i`. The mean over no in-neighbours
 /// is 0. In a block the targets are the first of the sources.

@@ -8,10 +8,10 @@ use candle_nn::VarBuilder;
 use super::fused;
 use super::on_device;
 use super::{SageConfig, SageConv};
-use crate::graph::Adjacency;
 use crate::kernels::{Lanes, Workspaces, dropout};
 use crate::models::layered::{self, LayeredModel, Stack};
 use crate::models::{NodeModel, Pass};
+use gnntop_data::graph::Adjacency;
 
 /// GraphSAGE.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use crate::cuda::{
     ChainLayer, Edges, Finished, Gradients, Memory, SavedTensor, View, add_first, behind_relu, column_sums,
     gradient_of_mean_rows, mean_beside, mean_finish,
 };
-use crate::graph::{Adjacency, DropMask};
+use gnntop_data::graph::{Adjacency, DropMask};
 
 /// One evaluation of a layer.
 pub(crate) struct Layer {

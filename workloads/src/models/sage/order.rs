@@ -1,7 +1,7 @@
 //! Mean and projection commute. A layer that aggregates first makes products for its targets, one that projects first for
 //! its sources but with narrower rows along the edges; [`Order`] says which is less work.
 
-use crate::graph::Adjacency;
+use gnntop_data::graph::Adjacency;
 
 /// Whether the mean is taken before or after the projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use super::CHANNELS;
 use super::groups::{pack, unpack};
 use super::kernel::{Backward, Forward};
 use super::lanes::{GROUP, Vectorised};
-use crate::kernels::{Buffer, Workspaces, cpu_slice, host_slice, run_tasks};
+use crate::kernels::{Buffer, Workspaces, cpu_slice, host_slice};
+use gnntop_data::tasks::run_tasks;
 
 /// Groups that are computed together: their columns and gradients fit a first-level cache.
 const TILE_GROUPS: usize = 32;

@@ -6,7 +6,8 @@ use candle_core::{CpuStorage, CudaStorage, CustomOp1, DType, Layout, Result, Sha
 
 use super::lanes::{GROUP, Kernel, Lanes, Vectorised};
 use crate::cuda::{self, View, device_of};
-use crate::kernels::{cpu_slice, host_slice, run_tasks};
+use crate::kernels::{cpu_slice, host_slice};
+use gnntop_data::tasks::run_tasks;
 
 /// Numbers that one task takes.
 const CHUNK: usize = 1 << 14;

@@ -9,7 +9,8 @@ use candle_core::{CpuStorage, CudaStorage, CustomOp1, DType, Layout, Result, Sha
 
 use super::lanes::Vectorised;
 use crate::cuda::{self, View, device_of};
-use crate::kernels::{Workspaces, cpu_slice, host_slice, run_tasks};
+use crate::kernels::{Workspaces, cpu_slice, host_slice};
+use gnntop_data::tasks::run_tasks;
 
 /// Height and width of every image, in pixels. A batch numbers its nodes `(image * height + row) * width + column`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

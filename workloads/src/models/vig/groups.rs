@@ -8,7 +8,8 @@ use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, b
 
 use super::lanes::{GROUP, Vectorised};
 use super::{CHANNELS, Grid};
-use crate::kernels::{Workspaces, cpu_slice, host_slice, run_tasks};
+use crate::kernels::{Workspaces, cpu_slice, host_slice};
+use gnntop_data::tasks::run_tasks;
 
 /// Nodes that one task packs.
 const CHUNK_GROUPS: usize = 64;

@@ -8,7 +8,8 @@ use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, b
 
 use super::CHANNELS;
 use super::lanes::Vectorised;
-use crate::kernels::{cpu_slice, host_slice, run_tasks};
+use crate::kernels::{cpu_slice, host_slice};
+use gnntop_data::tasks::run_tasks;
 
 /// Nodes that one task sums.
 const CHUNK: usize = 4096;

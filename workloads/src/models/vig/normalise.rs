@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::lanes::Vectorised;
-use crate::kernels::{cpu_slice, host_slice, run_tasks};
+use crate::kernels::{cpu_slice, host_slice};
+use gnntop_data::tasks::run_tasks;
 
 /// Added to the variance.
 pub(super) const EPSILON: f64 = 1e-5;

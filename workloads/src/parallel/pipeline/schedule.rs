@@ -1,16 +1,13 @@
 //! In which order a stage computes the micro-batches of a batch, and how long a batch then takes.
 
-use clap::ValueEnum;
-
 /// An order of forward and backward passes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Schedule {
     /// All forward passes, then all backward passes (GPipe): every stage keeps all micro-batches.
     #[default]
     Gpipe,
     /// Just enough forward passes ahead to keep the stages busy, then one forward pass per backward pass (PipeDream's
     /// 1F1B): stage `s` of `S` keeps at most `S - s` micro-batches. It takes as long as GPipe.
-    #[value(name = "1f1b")]
     OneForwardOneBackward,
 }
 

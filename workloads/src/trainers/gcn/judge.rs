@@ -5,8 +5,8 @@ use gnntop_probe::{Name, counter, phase, span};
 
 use crate::kernels::KernelFamily;
 use crate::models::gcn::{Computation, Gcn, NodeFeatures, Normalised};
-use crate::nodes::NodeDataset;
 use crate::train::Accuracy;
+use gnntop_data::nodes::NodeDataset;
 
 static VALIDATION: Name = Name::counter("acc valid");
 static TEST: Name = Name::counter("acc test");

@@ -9,13 +9,14 @@ use gnntop_probe::{BatchShape, Name, counter, mark, phase, span};
 use super::judge::{Best, Judge};
 use super::repeated::{Inputs, Repeated};
 use super::{Mode, Recipe, Trainer};
-use crate::graph::Adjacency;
 use crate::kernels::KernelFamily;
-use crate::loading::{Loader, wait_for_batch};
 use crate::models::gcn::{LoopedGraph, NodeFeatures, Normalised};
-use crate::nodes::NodeDataset;
-use crate::sampling::NodeBatches;
+use crate::train::wait_for_batch;
 use crate::train::{Accuracy, LabelledRows, Observer, Position, StepOutcome, TrainError, Training};
+use gnntop_data::graph::Adjacency;
+use gnntop_data::loading::Loader;
+use gnntop_data::nodes::NodeDataset;
+use gnntop_data::sampling::NodeBatches;
 
 static RUN: Name = Name::mark("run");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");

@@ -1,10 +1,9 @@
 //! The study's ways to train the same network, and the trade-off of each.
 
 use candle_core::DType;
-use clap::ValueEnum;
 
 /// A row of study 1's table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Every node in every step, the adjacency normalised again each time.
     Full,

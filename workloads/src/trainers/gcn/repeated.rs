@@ -170,10 +170,11 @@ mod tests {
 
     use super::*;
     use crate::cuda::emulation::is_possible;
-    use crate::graph::Adjacency;
-    use crate::kernels::{KernelFamily, SparseMatrix};
+    use crate::kernels::KernelFamily;
     use crate::models::gcn::{GcnConfig, LoopedGraph};
     use crate::trainers::gcn::{Mode, Recipe};
+    use gnntop_data::graph::Adjacency;
+    use gnntop_data::graph::SparseMatrix;
 
     const NODES: usize = 40;
     const STEPS: u64 = 9;

@@ -8,15 +8,17 @@ use gnntop_probe::{Name, mark};
 use super::judge::{Judge, mean_and_deviation};
 use super::learning::{Batches, Learning, Schedule};
 use super::{Mode, Recipe};
-use crate::graph::Adjacency;
 use crate::inject::ALONE;
-use crate::kernels::{KernelFamily, SparseMatrix};
+use crate::kernels::KernelFamily;
 use crate::launch::RunOptions;
-use crate::loading::{Loader, LoaderSettings};
 use crate::models::gcn::{LoopedGraph, NodeFeatures};
-use crate::nodes::{Features, NodeDataset};
-use crate::sampling::{NodeBatches, SamplerSettings};
+use crate::train::published_loader;
 use crate::train::{Observer, Summary, TrainError, train};
+use gnntop_data::graph::Adjacency;
+use gnntop_data::graph::SparseMatrix;
+use gnntop_data::loading::{Loader, LoaderSettings};
+use gnntop_data::nodes::{Features, NodeDataset};
+use gnntop_data::sampling::{NodeBatches, SamplerSettings};
 
 static MODE: Name = Name::mark("mode");
 
@@ -104,7 +106,7 @@ impl GcnRun<'_> {
             delay: self.options.loader_delay(ALONE.0),
             ..LoaderSettings::default()
         };
-        Ok(Loader::published(batches, settings)?)
+        Ok(published_loader(batches, settings)?)
     }
 }
 

@@ -6,15 +6,16 @@ use gnntop_probe::{BatchShape, Name, NameKind, NameRef, counter, intern, phase, 
 
 use super::validation::Validation;
 use super::{PnaTraining, TargetScale, Trainer};
-use crate::graph::{Batch, Graph, in_degree_histogram};
 use crate::inject::ALONE;
 use crate::launch::RunOptions;
-use crate::loading::{LoadedBatch, LoaderSettings, wait_for_batch};
 use crate::models::pna::{DeviceBatch, Numbered, PnaConfig};
-use crate::molecule::{GraphBatches, Loader};
 use crate::train::{
     AdamSettings, CopiesAhead, Observer, Position, StepOutcome, Summary, TrainError, Training, cosine_learning_rate,
 };
+use crate::train::{published_loader, wait_for_batch};
+use gnntop_data::graph::{Batch, Graph, in_degree_histogram};
+use gnntop_data::loading::{LoadedBatch, LoaderSettings};
+use gnntop_data::molecule::{GraphBatches, Loader};
 
 static VALIDATION_ERROR: Name = Name::counter("MAE eV");
 
@@ -139,7 +140,7 @@ impl Run {
         let settings = run.loader();
         Ok(Self {
             trainer: Trainer::on(&device, &model, adam, scale, run.options.seed)?,
-            loader: Loader::published(GraphBatches::new(run.graphs), settings)?,
+            loader: published_loader(GraphBatches::new(run.graphs), settings)?,
             validation: Validation::new(&run.validation, run.training.batch_graphs, &device)?,
             layers: (0..model.layers).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
             training: run.training,

@@ -3,9 +3,9 @@
 use candle_core::{DType, Device, Result};
 
 use super::{TargetScale, Trainer};
-use crate::graph::{Batch, Graph};
 use crate::models::pna::DeviceBatch;
 use crate::train::TrainError;
+use gnntop_data::graph::{Batch, Graph};
 
 /// Validation molecules, as batches that stay.
 pub(super) struct Validation {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use candle_core::{Device, Result, Tensor};
 
-use crate::nodes::{Features, NodeDataset};
-use crate::sampling::{NodeBatch, NodeBatches, gather_into};
 use crate::train::CopiesAhead;
+use gnntop_data::nodes::{Features, NodeDataset};
+use gnntop_data::sampling::{NodeBatch, NodeBatches, gather_into};
 
 /// How features reach the device.
 pub(super) enum FeaturePath {
@@ -47,7 +47,7 @@ impl FeaturePath {
     /// Batches for training on `device`, prepared for this way.
     pub(super) fn adapted(&self, batches: NodeBatches, device: &Device) -> NodeBatches {
         let batches = if matches!(self, Self::WithBatch) { batches } else { batches.without_features() };
-        if device.is_cuda() { batches.for_gpu() } else { batches }
+        if device.is_cuda() { batches.with_edges_prepared_by(crate::cuda::stage_edges) } else { batches }
     }
 
     /// Whether to send the next batch while the device computes.

@@ -1,10 +1,11 @@
 //! Data and settings of sampled training: the loaders of its batches, and what its ranks have in common.
 
 use crate::launch::{RankOptions, RunOptions, Settings, Shard};
-use crate::loading::{Loader, LoaderSettings, Part};
-use crate::nodes::NodeDataset;
-use crate::sampling::{NodeBatches, SamplerSettings};
 use crate::train::TrainError;
+use crate::train::published_loader;
+use gnntop_data::loading::{Loader, LoaderSettings, Part};
+use gnntop_data::nodes::NodeDataset;
+use gnntop_data::sampling::{NodeBatches, SamplerSettings};
 
 /// The data and the settings.
 pub(crate) struct SampledRun<'a> {
@@ -59,7 +60,7 @@ impl SampledRun<'_> {
             ..LoaderSettings::default()
         };
         let batches = NodeBatches::new(self.dataset, &self.dataset.split.train, self.sampler.clone())?;
-        Ok(Loader::published(adapted(batches), settings)?)
+        Ok(published_loader(adapted(batches), settings)?)
     }
 
     /// Batches of this rank's part of other nodes, in their order, loaded by the caller.

@@ -9,13 +9,14 @@ use super::features::{Arrived, FeaturePath};
 use crate::cuda::copy_edges;
 use crate::inject::ALONE;
 use crate::launch::{Facts, Launch, Rank};
-use crate::loading::{LoadedBatch, Loader, Part, wait_for_batch};
 use crate::models::{NodeModel, Pass};
 use crate::parallel::GradientSync;
-use crate::sampling::{NodeBatch, NodeBatches};
+use crate::train::wait_for_batch;
 use crate::train::{
     Accuracy, LabelledRows, NodeInput, NodeTrainer, Observer, Position, StepOutcome, Summary, TrainError, Training,
 };
+use gnntop_data::loading::{LoadedBatch, Loader, Part};
+use gnntop_data::sampling::{NodeBatch, NodeBatches};
 
 static BARRIER: Name = Name::span("barrier");
 static TRAINING_F1: Name = Name::counter("F1 train");

@@ -9,14 +9,15 @@ use gnntop_probe::{BatchShape, Name, counter, phase, span};
 
 use super::stages::Stages;
 use super::{VigStage, costs};
-use crate::images::{self, ImageBatch, ImageBatches, ImageSet};
 use crate::launch::{Facts, Launch, Rank, RankOptions, RunOptions, Settings, Shard};
-use crate::loading::{Loader, LoaderSettings, Part, wait_for_batch};
 use crate::models::vig::{CHANNELS, Form, Mode, VigConfig};
 use crate::parallel::pipeline::{PartitionError, Pipeline, PipelineSettings, balanced_parts};
 use crate::parallel::{Collective, GradientSync};
 use crate::train::{Accuracy, Adam, AdamSettings, Observer, Position, StepOutcome, Summary, TrainError, Training};
+use crate::train::{published_loader, wait_for_batch};
 use crate::trainers::vig::VigTraining;
+use gnntop_data::images::{self, ImageBatch, ImageBatches, ImageSet};
+use gnntop_data::loading::{Loader, LoaderSettings, Part};
 
 static MEASURE: Name = Name::span("measure blocks");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
@@ -112,7 +113,7 @@ impl<'a> StagedRun<'a> {
             ..LoaderSettings::default()
         };
         let batches = ImageBatches::new(Arc::clone(&self.train));
-        Ok(Loader::published(if with_pixels { batches } else { batches.labels_only() }, settings)?)
+        Ok(published_loader(if with_pixels { batches } else { batches.labels_only() }, settings)?)
     }
 }
 

@@ -8,16 +8,17 @@ use gnntop_probe::{BatchShape, Name, NameKind, NameRef, counter, intern, phase, 
 
 use super::VigTraining;
 use super::network::{Network, NetworkConfig};
-use crate::images::{self, ImageBatch, ImageBatches, ImageData, ImageSet};
 use crate::inject::ALONE;
 use crate::launch::RunOptions;
-use crate::loading::{LoadedBatch, Loader, LoaderSettings, wait_for_batch};
 use crate::models::Parameters;
 use crate::models::vig::Mode;
 use crate::train::{
     Accuracy, Adam, AdamSettings, CopiesAhead, LabelledRows, Observer, Position, StepOutcome, Summary, TrainError,
     Training, cross_entropy,
 };
+use crate::train::{published_loader, wait_for_batch};
+use gnntop_data::images::{self, ImageBatch, ImageBatches, ImageData, ImageSet};
+use gnntop_data::loading::{LoadedBatch, Loader, LoaderSettings};
 
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
 static TEST_ACCURACY: Name = Name::counter("acc test");
@@ -78,7 +79,7 @@ impl Run {
             device,
             model,
             adam: Adam::new(parameters.list(), AdamSettings::default())?,
-            loader: Loader::published(ImageBatches::new(Arc::new(images.train)), settings)?,
+            loader: published_loader(ImageBatches::new(Arc::new(images.train)), settings)?,
             training,
             test: images.test,
             blocks: (0..config.blocks()).map(|i| intern(NameKind::Span, &format!("block {i}"))).collect(),

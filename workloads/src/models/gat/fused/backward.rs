@@ -7,8 +7,9 @@ use candle_core::Result;
 use super::forward::{add_scaled, dot};
 use super::layer::{Activations, Layer, Weights};
 use super::products::ROWS;
-use crate::kernels::{Buffer, CompressedRows, Lanes, add_column_sums, gradient_of_weight, run_tasks, split_rows};
+use crate::kernels::{Buffer, CompressedRows, Lanes, add_column_sums, gradient_of_weight};
 use crate::models::chain::{LayerGradients, left};
+use gnntop_data::tasks::{run_tasks, split_rows};
 
 /// Targets or sources that a task takes.
 const NODES: usize = 128;

@@ -6,8 +6,9 @@ use candle_core::Result;
 
 use super::layer::{Activations, Layer};
 use super::products::ROWS;
-use crate::graph::DropMask;
-use crate::kernels::{Buffer, Lanes, run_tasks, split_rows};
+use crate::kernels::{Buffer, Lanes};
+use gnntop_data::graph::DropMask;
+use gnntop_data::tasks::{run_tasks, split_rows};
 
 /// Targets that a task takes.
 const TARGETS: usize = 128;

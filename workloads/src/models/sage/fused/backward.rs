@@ -6,10 +6,10 @@ use super::layer::{Layer, Weights};
 use super::products::ROWS;
 use crate::kernels::{
     Buffer, CompressedRows, Lanes, Matrix, MatrixMut, Right, gradient_of_mean, gradient_of_weight, multiply_by,
-    run_tasks,
 };
 use crate::models::chain::{LayerGradients, left};
 use crate::models::sage::order::Order;
+use gnntop_data::tasks::run_tasks;
 
 impl<T: Lanes> Layer<T> {
     /// From the gradient of the result, those of the parameters and, where asked, that of `x`.

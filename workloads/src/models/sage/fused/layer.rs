@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{Result, Tensor};
 
-use crate::graph::{Adjacency, DropMask};
 use crate::kernels::{Buffer, Lanes, Workspaces, host_slice};
 use crate::models::chain::{ChainLayer, LayerGradients};
 use crate::models::sage::SageConv;
 use crate::models::sage::order::Order;
+use gnntop_data::graph::{Adjacency, DropMask};
 
 /// One evaluation of a layer.
 pub(crate) struct Layer<T> {

@@ -1,8 +1,9 @@
 //! Products of rows with weights, with what follows them while the result is in the cache.
 
 use super::layer::Layer;
-use crate::graph::DropMask;
-use crate::kernels::{Lanes, Matrix, MatrixMut, Right, multiply_by, run_tasks};
+use crate::kernels::{Lanes, Matrix, MatrixMut, Right, multiply_by};
+use gnntop_data::graph::DropMask;
+use gnntop_data::tasks::run_tasks;
 
 /// Rows that a task takes. Fixed, so that no result depends on the number of threads.
 pub(super) const ROWS: usize = 512;

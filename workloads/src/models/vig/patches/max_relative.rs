@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::Neighbours;
-use crate::kernels::{cpu_slice, host_slice, run_tasks};
+use crate::kernels::{cpu_slice, host_slice};
 use crate::models::vig::Vectorised;
+use gnntop_data::tasks::run_tasks;
 
 /// `max over j of x_j - x_i` over the neighbours j of every node i, `[images * nodes, channels]` to the same. The
 /// nearest neighbour that holds a maximum gets its gradient.

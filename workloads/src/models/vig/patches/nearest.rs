@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use candle_core::{DType, Result, Tensor, bail};
 
-use crate::kernels::{Matrix, MatrixMut, Workspaces, host_slice, multiply, run_tasks};
+use crate::kernels::{Matrix, MatrixMut, Workspaces, host_slice, multiply};
 use crate::models::vig::Vectorised;
+use gnntop_data::tasks::run_tasks;
 
 /// Norms below this count as this, as in PyTorch's `normalize`.
 const MIN_NORM: f64 = 1e-12;

@@ -1,0 +1,21 @@
+//! What graph neural networks are trained on: graphs, data sets that are read or generated, and batches of them.
+//!
+//! Each module uses those above it, never one below:
+//!
+//! ```text
+//! tasks          rows divided among threads
+//! graph          graphs, batches of them, edges sorted by where they go, sparse matrices, terms for messages along edges
+//! loading        batches made ahead on threads, whatever a batch is
+//! molecule, nodes, images    data that is read or generated
+//! sampling       neighbourhoods drawn from it, and their batches
+//! ```
+//!
+//! Nothing here knows a model, a profiler or a command line.
+
+pub mod graph;
+pub mod images;
+pub mod loading;
+pub mod molecule;
+pub mod nodes;
+pub mod sampling;
+pub mod tasks;
