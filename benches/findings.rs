@@ -94,11 +94,11 @@ fn step_events(step: u64, t_ns: &mut u64) -> Vec<Event> {
         *t_ns = end_ns;
     }
     if spike > 0 {
-        events.push(Event::Mark(Mark { name: NameId(9), t_ns: *t_ns, value: None }));
+        events.push(Event::Mark(Mark { name: NameId(9), t_ns: *t_ns, ..Mark::default() }));
     }
     let batch = BatchShape { graphs: Some(256), nodes: Some(edges / 2), edges: Some(edges), seeds: None };
     let usage = Some(ThreadUsage { minor_faults: step % 7, ..ThreadUsage::default() });
     let (step, end_ns, epoch) = (StepId(step), *t_ns, step / 1000);
-    events.push(Event::Step(Step { step, epoch, start_ns, end_ns, batch, loss: None, usage }));
+    events.push(Event::Step(Step { step, epoch, start_ns, end_ns, batch, usage, ..Step::default() }));
     events
 }

@@ -134,7 +134,7 @@ fn hostile_names_and_numbers_stay_inside() {
             threads: u32::MAX,
             host_ranks: u32::MAX,
             host_cores: 1,
-            engine: long.clone(),
+            engine: gnntop_wire::Engine::Other(long.clone()),
             device: long.clone(),
             ..Place::default()
         };

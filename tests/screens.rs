@@ -519,7 +519,7 @@ fn random_stream(numbers: &mut Numbers) -> Vec<u8> {
                 let epoch = numbers.next(u64::MAX);
                 stream.event(
                     main,
-                    Event::Step(Step { step, epoch, start_ns: t_ns, end_ns: t_ns, batch, loss, usage: None }),
+                    Event::Step(Step { step, epoch, start_ns: t_ns, end_ns: t_ns, batch, loss, ..Step::default() }),
                 );
             }
             0 => stream.open(main, step, names[numbers.next(7) as usize], numbers.next(t_ns), t_ns),

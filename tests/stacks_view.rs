@@ -5,8 +5,7 @@ use gnntop::app::App;
 use gnntop::app::keys::Key;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_fixtures::{MS, START_NS, StreamBuilder, TrainingRun};
-use gnntop_wire::TrackRole;
-use gnntop_wire::sampled::{Figure, ROOT, path_id, path_text};
+use gnntop_wire::{NameKind, Sampling, TrackRole};
 
 /// Stacks from the phase inwards, with how many of each there were.
 const STACKS: [(&[&str], u64); 6] = [
@@ -39,7 +38,7 @@ const STACKS: [(&[&str], u64); 6] = [
 fn sampled() -> App {
     let mut stream = StreamBuilder::new("train.py");
     let main = stream.track(TrackRole::Training, "train");
-    let samples = stream.track(TrackRole::Other, "stacks of train, sampled");
+    let samples = stream.track(TrackRole::Samples, "stacks of train, sampled");
     let mut t_ns = START_NS;
     for step in 1..=50 {
         let begin_ns = t_ns;
@@ -51,22 +50,18 @@ fn sampled() -> App {
         t_ns += 30 * MS;
     }
     for (frames, count) in STACKS {
-        let mut caller = ROOT;
-        for (depth, frame) in frames.iter().enumerate() {
-            let text = path_text(caller, frame);
-            let value = if depth + 1 == frames.len() { -(count as f64) } else { 0.0 };
-            stream.valued_mark(samples, &text, t_ns, value);
-            caller = path_id(&text);
-        }
+        let path = stream.path(frames);
+        stream.stack_sample(samples, path, t_ns, count);
     }
-    for (text, figure) in Figure::ALL {
+    for figure in Sampling::ALL {
         let value = match figure {
-            Figure::Taken => 1200.0,
-            Figure::Unread => 3.0,
-            Figure::CostUs => 150_000.0,
-            Figure::ASecond => 20.0,
+            Sampling::Taken => 1200,
+            Sampling::Unread => 3,
+            Sampling::CostUs => 150_000,
+            Sampling::Rate => 20,
         };
-        stream.valued_mark(samples, text, t_ns, value);
+        let name = stream.name(NameKind::Sampling(figure), figure.text());
+        stream.stack_sample(samples, name, t_ns, value);
     }
     app_of(&stream.bytes())
 }

@@ -9,7 +9,7 @@ use crate::sessions::{Published, Ran, Sessions, signal, spawn, wait_until};
 use crate::terminal::Terminal;
 use gnntop::app::keys::Key;
 use gnntop_fixtures::{MS, START_NS, StreamBuilder, TrainingRun};
-use gnntop_wire::{Definition, TrackRole, deep_trace, put_definitions};
+use gnntop_wire::{Definition, TrackRole, put_definitions};
 
 const TRACE: &str = r#"{"traceEvents":[
     {"ph":"X","cat":"user_annotation","name":"ProfilerStep#7","pid":1,"tid":1,"ts":1000,"dur":2000},
@@ -249,17 +249,19 @@ fn a_program_without_pytorch_has_no_such_key() {
 fn a_traced_step_is_marked_as_one_and_has_its_operators() {
     let mut stream = StreamBuilder::new("train.py");
     let main = stream.track(TrackRole::Training, "train");
-    let operators = stream.track(TrackRole::Other, "operators");
+    let operators = stream.track(TrackRole::Operators, "operators");
     for step in 1..=20 {
         let begin_ns = START_NS + (step - 1) * 20 * MS;
         stream.phase(main, step, "forward", begin_ns, begin_ns + 18 * MS);
         if step == 20 {
-            stream.mark(main, deep_trace::MARK, begin_ns + MS);
             stream.span(operators, step, "aten::addmm", begin_ns + MS, begin_ns + 5 * MS);
             stream.span(operators, step, "aten::addmm", begin_ns + 6 * MS, begin_ns + 8 * MS);
             stream.span(operators, step, "aten::relu", begin_ns + 9 * MS, begin_ns + 10 * MS);
         }
-        stream.step(main, step, begin_ns, begin_ns + 20 * MS);
+        match step {
+            20 => stream.traced_step(main, step, begin_ns, begin_ns + 20 * MS),
+            _ => stream.step(main, step, begin_ns, begin_ns + 20 * MS),
+        }
     }
     let mut app = app_of(&stream.bytes());
     press(&mut app, &[Key::Char('2'), Key::Enter]);

@@ -160,6 +160,7 @@ impl FullRun {
             batch,
             loss: None,
             usage: Some(usage),
+            is_traced: false,
         };
         stream.event(main, Event::Step(event));
         // Every second step: ten times a second.
@@ -283,7 +284,7 @@ fn marks_with_durations_are_told_by_what_they_took() {
     for step in 1..=100 {
         if step % 2 == 0 {
             t_ns += 8 * MS;
-            stream.valued_mark(main, "gc (ms)", t_ns, 8.0);
+            stream.timed_mark(main, "gc", t_ns, 8 * MS);
         }
         t_ns += MS;
         stream.phase(main, step, "forward", t_ns, t_ns + 60 * MS);
@@ -430,7 +431,8 @@ fn ranks_of_a_run_are_told_together_and_their_machine_once() {
             stages: 1,
             copy: rank,
             copies: 2,
-            engine: "MPI".to_owned(),
+            engine: gnntop_wire::Engine::Mpi,
+            kind: gnntop_wire::RankKind::Process,
             device: "CPU".to_owned(),
             threads: 1,
             host_ranks: 2,

@@ -10,15 +10,18 @@ use libfuzzer_sys::fuzz_target;
 #[derive(Arbitrary, Debug)]
 enum Made {
     Span { name: u32, start_ns: u64, duration_ns: u32, step: u64 },
-    Step { times: [u64; 3], epoch: u64, batch: [Option<u64>; 4], loss: Option<f64>, usage: Option<[u64; 4]> },
+    Step { times: [u64; 3], epoch: u64, batch: [Option<u64>; 4], loss: Option<f64>, usage: Option<[u64; 4]>, is_traced: bool },
     Counter { name: u32, t_ns: u64, value: f64 },
-    Mark { name: u32, t_ns: u64, value: Option<f64> },
+    Mark { name: u32, t_ns: u64, value: Option<f64>, took_ns: Option<u64> },
     Open { name: u32, since_ns: u64, t_ns: u64, step: u64 },
     Sample { signal: u16, t_ns: u64, value: i64 },
     Absent { signal: u16, t_ns: u64, reason: u32 },
     Allocation { phase: u32, t_ns: u64, bytes: i64, live_bytes: u64 },
     DeviceSpan { name: u32, times: [u64; 4], error_ns: u64, step: u64 },
     PhaseMemory { phase: u32, t_ns: u64, n: [u64; 6] },
+    StackFrame { name: u32, t_ns: u64, depth: u32, is_worker: bool },
+    StackSample { path: u32, t_ns: u64, count: u64, is_repeat: bool },
+    Rival { name: u32, t_ns: u64, pid: Option<u32>, cores: f64 },
 }
 
 impl From<&Made> for Event {
@@ -34,6 +37,7 @@ impl From<&Made> for Event {
                 batch: [graphs, nodes, edges, seeds],
                 loss,
                 usage,
+                is_traced,
             } => Self::Step(Step {
                 step: StepId(step),
                 epoch,
@@ -41,12 +45,23 @@ impl From<&Made> for Event {
                 end_ns,
                 batch: BatchShape { graphs, nodes, edges, seeds },
                 loss,
+                is_traced,
                 usage: usage.map(|[minor_faults, major_faults, voluntary_switches, involuntary_switches]| {
                     ThreadUsage { minor_faults, major_faults, voluntary_switches, involuntary_switches }
                 }),
             }),
             Made::Counter { name, t_ns, value } => Self::Counter(Counter { name: NameId(name), t_ns, value }),
-            Made::Mark { name, t_ns, value } => Self::Mark(Mark { name: NameId(name), t_ns, value }),
+            Made::Mark { name, t_ns, value, took_ns } => {
+                Self::Mark(Mark { name: NameId(name), t_ns, value, took_ns })
+            }
+            Made::StackFrame { name, t_ns, depth, is_worker } => {
+                let thread = if is_worker { StackThread::LoaderWorker } else { StackThread::Training };
+                Self::StackFrame(StackFrame { name: NameId(name), t_ns, depth, thread })
+            }
+            Made::StackSample { path, t_ns, count, is_repeat } => {
+                Self::StackSample(StackSample { path: NameId(path), t_ns, count, is_repeat })
+            }
+            Made::Rival { name, t_ns, pid, cores } => Self::Rival(Rival { name: NameId(name), t_ns, pid, cores }),
             Made::Open { name, since_ns, t_ns, step } => {
                 Self::Open(Open { name: NameId(name), since_ns, t_ns, step: StepId(step) })
             }
@@ -120,6 +135,7 @@ fn exact(mut event: Event) -> (Event, Option<u64>) {
         Event::Step(step) => step.loss.take(),
         Event::Mark(mark) => mark.value.take(),
         Event::Counter(counter) => Some(std::mem::take(&mut counter.value)),
+        Event::Rival(rival) => Some(std::mem::take(&mut rival.cores)),
         _ => None,
     };
     (event, value.map(f64::to_bits))

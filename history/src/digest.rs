@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gnntop_wire::past::{Past, StepFigures, Whole};
 use gnntop_wire::{
-    BlockInfo, Definition, Event, Events, Item, Mark, NameId, NameKind, PhaseMemory, SessionInfo, SignalKind, Span,
-    Step, TrackId, TrackRole, deep_trace,
+    BlockInfo, Definition, Event, Events, Item, NameId, NameKind, PhaseMemory, SessionInfo, SignalKind, Span, Step,
+    TrackId, TrackRole,
 };
 
 use crate::merge::add_sum;
@@ -24,8 +24,6 @@ const MOST_DEFINITIONS: usize = 1 << 17;
 const MOST_ACCOUNTS: usize = 256;
 /// Longest plausible span: a day.
 const BELIEVED_NS: u64 = 86_400_000_000_000;
-/// Prefix of the names of stacks' tracks; the marks on them are frames.
-const STACKS: &str = "stacks of ";
 
 /// The subject of a definition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,8 +51,6 @@ pub struct Digest {
     /// By id of the name: its slot, if it is a phase.
     phases: Vec<Option<u8>>,
     is_phase: Vec<bool>,
-    /// The mark of steps that a deep trace slows down, once it is defined.
-    deep_trace: Option<NameId>,
     /// By slot.
     pub(crate) phase_names: Vec<NameId>,
     pub(crate) tracks: Tracks,
@@ -90,7 +86,6 @@ impl Digest {
             definitions: BTreeMap::new(),
             phases: Vec::new(),
             is_phase: Vec::new(),
-            deep_trace: None,
             phase_names: Vec::new(),
             tracks: Tracks::default(),
             whole: Whole::default(),
@@ -167,16 +162,12 @@ impl Digest {
 
     fn define(&mut self, definition: Definition) {
         let key = match &definition {
-            Definition::Name { id, kind, text } => {
+            Definition::Name { id, kind, .. } => {
                 self.note_kind(*id, *kind);
-                if *kind == NameKind::Text && text == deep_trace::MARK {
-                    self.deep_trace = Some(*id);
-                }
                 Defined::Name(id.0)
             }
-            Definition::Track { id, role, text, .. } => {
-                let is_of_stacks = *role == TrackRole::Other && text.starts_with(STACKS);
-                self.tracks.define(*id, *role, is_of_stacks);
+            Definition::Track { id, role, .. } => {
+                self.tracks.define(*id, *role);
                 Defined::Track(id.0)
             }
             Definition::Signal { id, metric, .. } => {
@@ -297,7 +288,7 @@ impl Digest {
             phases: spent.map(|(name, ns)| (*name, *ns)).collect(),
         };
         // Steps by time, and their number, include those that a deep trace has slowed down.
-        if !std::mem::take(&mut track.is_traced) {
+        if !step.is_traced {
             self.durations.step(&figures);
             self.slowest.step(&figures);
             self.sum(step, figures.period_ns());
@@ -339,18 +330,10 @@ impl Digest {
                 let increase = self.last.counter(counter.name, counter.t_ns, counter.value);
                 self.slices.counter(counter.name, counter.t_ns, counter.value, increase);
             }
-            Event::Mark(mark) => self.mark(track, mark),
+            Event::Mark(mark) => self.slices.mark(track, mark),
+            Event::Rival(rival) => self.slices.rival(rival),
             Event::PhaseMemory(memory) => self.memory(memory),
             _ => (),
-        }
-    }
-
-    fn mark(&mut self, id: TrackId, mark: Mark) {
-        let is_of_trace = self.deep_trace == Some(mark.name);
-        let Some(track) = self.tracks.get(id) else { return };
-        track.is_traced |= is_of_trace;
-        if !track.is_of_stacks {
-            self.slices.mark(id, mark);
         }
     }
 

@@ -32,6 +32,8 @@ pub(crate) fn add(slice: &mut Slice, next: &Slice) {
     }
     let room = MOST_MARKS.saturating_sub(slice.marks.len()).min(next.marks.len());
     slice.marks.extend_from_slice(&next.marks[..room]);
+    let rivals = MOST_MARKS.saturating_sub(slice.rivals.len()).min(next.rivals.len());
+    slice.rivals.extend_from_slice(&next.rivals[..rivals]);
     let left_out = next.marks_left_out.saturating_add((next.marks.len() - room) as u64);
     slice.marks_left_out = slice.marks_left_out.saturating_add(left_out);
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use gnntop_wire::past::{Readings, Slice, StepFigures};
-use gnntop_wire::{Mark, NameId, SignalId, Step, TrackId};
+use gnntop_wire::{Mark, NameId, Rival, SignalId, Step, TrackId};
 
 use crate::merge::{self, MOST_MARKS, add_sum, entry};
 
@@ -70,6 +70,13 @@ impl Slices {
     pub(crate) fn mark(&mut self, track: TrackId, mark: Mark) {
         let slice = &mut self.at(mark.t_ns).slice;
         if slice.marks.len() < MOST_MARKS { slice.marks.push((track, mark)) } else { slice.marks_left_out += 1 }
+    }
+
+    pub(crate) fn rival(&mut self, rival: Rival) {
+        let rivals = &mut self.at(rival.t_ns).slice.rivals;
+        if rivals.len() < MOST_MARKS {
+            rivals.push(rival);
+        }
     }
 
     /// The open second of this time. Times in closed seconds count in the oldest open one.

@@ -263,11 +263,11 @@ fn steps_that_a_deep_trace_slows_down_are_counted_and_in_no_duration() {
     let main = stream.track(TrackRole::Training, "main");
     for number in 1..=100 {
         let (begin_ns, is_traced) = (START_NS + number * 100 * MS, number == 50);
-        if is_traced {
-            stream.mark(main, gnntop_wire::deep_trace::MARK, begin_ns);
-        }
         stream.span(main, number, if is_traced { "traced" } else { "usual" }, begin_ns, begin_ns + MS);
-        stream.step(main, number, begin_ns, begin_ns + if is_traced { 90 } else { 10 } * MS);
+        match is_traced {
+            true => stream.traced_step(main, number, begin_ns, begin_ns + 90 * MS),
+            false => stream.step(main, number, begin_ns, begin_ns + 10 * MS),
+        }
     }
     let mut digest = digest(&stream.bytes());
     let (entries, seconds, _) = all_of(&mut digest);

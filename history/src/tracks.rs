@@ -17,10 +17,6 @@ const MOST_TILINGS: usize = 64;
 pub(crate) struct Track {
     pub(crate) end: TrackEnd,
     pub(crate) role: TrackRole,
-    /// Whether its marks are frames of stacks.
-    pub(crate) is_of_stacks: bool,
-    /// Whether a deep trace slows down the step that ends next.
-    pub(crate) is_traced: bool,
     pub(crate) tiling: Option<Box<Tiling>>,
 }
 
@@ -34,10 +30,10 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    pub(crate) fn define(&mut self, id: TrackId, role: TrackRole, is_of_stacks: bool) {
+    pub(crate) fn define(&mut self, id: TrackId, role: TrackRole) {
         self.has_training |= role == TrackRole::Training;
         if let Some(track) = self.get(id) {
-            (track.role, track.is_of_stacks) = (role, is_of_stacks);
+            track.role = role;
         }
     }
 

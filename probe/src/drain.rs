@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use gnntop_sessions::Stopped;
 use gnntop_wire::{
-    BlockEncoder, Definition, End, Event, PhaseMemory, Place, SessionInfo, TrackRole, put_anchor, put_definitions,
-    put_end, put_packed_definitions, put_packed_segment, put_segment,
+    BlockEncoder, Definition, End, Event, PhaseMemory, SessionInfo, TrackRole, put_anchor, put_compressed_definitions,
+    put_definitions, put_end, put_segment,
 };
 
 use rustix::time::ClockId;
@@ -173,7 +173,7 @@ impl Drain {
 
     fn open(&mut self) -> Result<Output, Warning> {
         let start = self.info.start;
-        self.info = session_info(&self.settings.name, self.publisher.id, self.settings.place.clone().map(Box::new));
+        self.info = session_info(&self.settings, self.publisher.id);
         self.info.start = start;
         if let Some(path) = &self.settings.recording {
             return Output::recording(path);
@@ -187,8 +187,7 @@ impl Drain {
 
     fn begin_segment(&mut self, output: &mut Output, now: ClockReading) -> Result<(), Warning> {
         let mut preamble = Vec::new();
-        let put_head = if self.settings.recording.is_some() { put_packed_segment } else { put_segment };
-        put_head(&mut preamble, &self.info);
+        put_segment(&mut preamble, &self.info);
         self.put_definitions(&mut preamble, &self.definitions);
         put_anchor(&mut preamble, &now.anchor);
         output.begin_segment()?;
@@ -200,7 +199,7 @@ impl Drain {
 
     fn put_definitions(&self, out: &mut Vec<u8>, definitions: &[Definition]) {
         match self.settings.recording {
-            Some(_) => put_packed_definitions(out, definitions),
+            Some(_) => put_compressed_definitions(out, definitions),
             None => put_definitions(out, definitions),
         }
     }
@@ -331,19 +330,20 @@ fn own_track() -> Definition {
     Definition::Track { id: OWN_TRACK, role: TrackRole::Other, thread_id: 0, text: "gnntop".to_owned() }
 }
 
-fn session_info(name: &str, id: u128, place: Option<Box<Place>>) -> SessionInfo {
+fn session_info(settings: &Settings, id: u128) -> SessionInfo {
     let command: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     SessionInfo {
         session_id: id,
-        name: name.to_owned(),
+        name: settings.name.clone(),
         pid: std::process::id(),
         host: host::name(),
         command: command.join(" "),
         publisher: concat!("gnntop-probe ", env!("CARGO_PKG_VERSION")).to_owned(),
+        origin: settings.origin,
         boot_id: host::boot_id(),
         start: gnntop_wire::Anchor::default(),
         segment: 0,
-        place,
+        place: settings.place.clone().map(Box::new),
     }
 }
 

@@ -66,7 +66,9 @@ mod warning;
 
 pub use allocator::TrackingAllocator;
 pub use gnntop_sensors::{SensorOptions, monotonic_ns};
-pub use gnntop_wire::{BatchShape, ClockOffset, NameKind, Place, TrackRole, sampled, stacks};
+pub use gnntop_wire::{
+    BatchShape, ClockOffset, Engine, NameId, NameKind, Origin, Place, RankKind, Sampling, StackThread, TrackRole,
+};
 pub use host::host_identity;
 pub use launched::Launched;
 pub use names::{Name, NameRef, intern};
@@ -74,5 +76,5 @@ pub use opener::{Opener, opener, track};
 pub use session::{Session, SessionBuilder};
 #[cfg(feature = "tracing")]
 pub use tracing_layer::TracingLayer;
-pub use track::{Span, Step, Track, after, counter, mark, set_step, span, step};
+pub use track::{Span, Step, Track, after, counter, mark, set_step, span, step, timed_mark};
 pub use warning::Warning;

@@ -31,8 +31,9 @@ impl NameRef {
         Self(u32::from(account) << ID_BITS | id)
     }
 
+    /// Its id in the stream.
     #[inline]
-    pub(crate) fn id(self) -> NameId {
+    pub fn id(self) -> NameId {
         NameId(self.0 & ((1 << ID_BITS) - 1))
     }
 

@@ -1,5 +1,5 @@
-//! Names the other processes that use the CPU, as marks on the sensors' track. It looks only while they use much of it, and
-//! so seldom that the cost is negligible.
+//! Names the other processes that use the CPU, on the sensors' track. It looks only while they use much of it, and so seldom
+//! that the cost is negligible.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use gnntop_sensors::{Reading, Rival, Rivals, SensorSet, SignalIndex};
 use gnntop_wire::Quantity;
 
-/// How these marks begin; the value is the number of cores.
-const ONE: &str = "other process: ";
-const SEVERAL: &str = "other processes: ";
+/// Stands for further commands.
+const MANY: &str = "many";
 /// Others use much of the CPU if they use this many cores...
 const MUCH: f64 = 0.5;
 /// ...for this long.
@@ -23,10 +22,10 @@ const FIRST_INTERVAL: Duration = Duration::from_secs(2);
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 /// A scan may take the time until the next one divided by this: with thousands of processes, scans are rarer.
 const COST: u32 = 1000;
-/// An unchanged mark is repeated this often.
+/// What has not changed is repeated this often.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(60);
-/// Most texts of these marks; names are kept forever, and the program needs room for its own.
-const MAX_TEXTS: usize = 256;
+/// Most commands; names are kept forever, and the program needs room for its own.
+const MAX_COMMANDS: usize = 256;
 
 /// Watches how much CPU others use.
 pub(crate) struct RivalWatch {
@@ -37,8 +36,9 @@ pub(crate) struct RivalWatch {
     much_since: Option<Instant>,
     next_look: Instant,
     has_looked: bool,
-    said: Option<(Instant, String)>,
-    texts: HashSet<String>,
+    /// What was reported last: when, the command, and its process if it is one.
+    reported: Option<(Instant, String, Option<u32>)>,
+    commands: HashSet<String>,
 }
 
 /// Total CPU time, with its signals: of the machine, and of this process with all its threads.
@@ -58,8 +58,8 @@ impl RivalWatch {
             much_since: None,
             next_look: Instant::now(),
             has_looked: false,
-            said: None,
-            texts: HashSet::new(),
+            reported: None,
+            commands: HashSet::new(),
         }
     }
 
@@ -72,8 +72,8 @@ impl RivalWatch {
         }
     }
 
-    /// Scans for the processes that use the CPU, if a scan is due. Returns a mark's text and the number of cores.
-    pub(crate) fn look(&mut self) -> Option<(String, f64)> {
+    /// Scans for the processes that use the CPU, if a scan is due. Returns the one to report.
+    pub(crate) fn look(&mut self) -> Option<Rival> {
         let now = Instant::now();
         self.compare(now);
         let is_due = self.much_since.is_some_and(|since| now.duration_since(since) >= LASTING) && now >= self.next_look;
@@ -85,13 +85,16 @@ impl RivalWatch {
         self.next_look = now + pause.max(now.elapsed() * COST);
         self.has_looked = true;
         let rival = rival.filter(|rival| rival.cores >= LEAST)?;
-        let text = self.text(&rival);
-        let is_said = |(at, said): &(Instant, String)| *said == text && now.duration_since(*at) < REPEAT_INTERVAL;
-        if self.said.as_ref().is_some_and(is_said) {
+        let rival = Rival { command: self.bounded(rival.command), ..rival };
+        let pid = (rival.processes == 1).then_some(rival.pid);
+        let is_old = |(at, command, of): &(Instant, String, Option<u32>)| {
+            *command == rival.command && *of == pid && now.duration_since(*at) < REPEAT_INTERVAL
+        };
+        if self.reported.as_ref().is_some_and(is_old) {
             return None;
         }
-        self.said = Some((now, text.clone()));
-        Some((text, rival.cores))
+        self.reported = Some((now, rival.command.clone(), pid));
+        Some(rival)
     }
 
     /// Notes when others begin to use much CPU, and when they stop.
@@ -108,23 +111,18 @@ impl RivalWatch {
         if self.totals.others_since(&before) >= MUCH * passed.as_nanos() as f64 {
             self.much_since.get_or_insert(now);
         } else {
-            (self.much_since, self.has_looked, self.said) = (None, false, None);
+            (self.much_since, self.has_looked, self.reported) = (None, false, None);
             self.rivals.forget();
         }
     }
 
-    fn text(&mut self, rival: &Rival) -> String {
-        let Rival { command, processes, pid, .. } = rival;
-        let text = match processes {
-            1 => format!("{ONE}{command} (pid {pid})"),
-            _ => format!("{SEVERAL}{command}"),
-        };
-        if self.texts.len() < MAX_TEXTS || self.texts.contains(&text) {
-            self.texts.insert(text.clone());
-            text
-        } else {
-            format!("{SEVERAL}many")
+    /// The command, or [`MANY`] if there were too many already.
+    fn bounded(&mut self, command: String) -> String {
+        if self.commands.len() >= MAX_COMMANDS && !self.commands.contains(&command) {
+            return MANY.to_owned();
         }
+        self.commands.insert(command.clone());
+        command
     }
 }
 
@@ -146,10 +144,6 @@ mod tests {
 
     fn watch() -> RivalWatch {
         RivalWatch::new(&SensorSet::open(&SensorOptions { gpu: false, ..SensorOptions::default() }))
-    }
-
-    fn rival(command: &str, processes: usize, pid: u32) -> Rival {
-        Rival { command: command.to_owned(), processes, pid, cores: 1.0 }
     }
 
     #[test]
@@ -175,12 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_bounded() {
+    fn commands_are_bounded() {
         let mut watch = watch();
-        assert_eq!(watch.text(&rival("make", 1, 7)), "other process: make (pid 7)");
-        assert_eq!(watch.text(&rival("cc1plus", 8, 9)), "other processes: cc1plus");
-        let texts: HashSet<String> = (0..2000).map(|pid| watch.text(&rival("x", 1, pid))).collect();
-        assert!(texts.len() < MAX_TEXTS && texts.contains("other processes: many"), "{}", texts.len());
-        assert_eq!(watch.text(&rival("make", 1, 7)), "other process: make (pid 7)", "what was said before stays");
+        let commands: HashSet<String> = (0..2000).map(|n| watch.bounded(format!("x{n}"))).collect();
+        assert!(commands.len() == MAX_COMMANDS + 1 && commands.contains(MANY), "{}", commands.len());
+        assert_eq!(watch.bounded("x1".to_owned()), "x1", "what was named before stays");
     }
 }

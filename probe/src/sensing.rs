@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gnntop_sensors::{Reading, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
+use gnntop_sensors::{Reading, Rival, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
 use gnntop_wire::{Definition, NameKind, Quantity, SignalId, SignalKind, TrackRole, Unit};
 use rustix::time::ClockId;
 
@@ -94,8 +94,9 @@ impl Sampler {
             write_before(last, unchanged_ns, is_energy, &reading);
             write_change(last, &reading);
         });
-        if let Some((text, cores)) = rivals.look() {
-            track::mark(intern(NameKind::Text, &text), Some(cores));
+        if let Some(Rival { command, processes, pid, cores }) = rivals.look() {
+            let pid = if processes == 1 { pid } else { 0 };
+            track::rival(intern(NameKind::Text, &command), pid, cores);
         }
         let own = last.len() - 1;
         if let Some(value) = thread_cpu_ns() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_sensors::SensorOptions;
 use gnntop_sessions::layout;
-use gnntop_wire::{Definition, Place, RESUMED, TrackRole};
+use gnntop_wire::{Definition, Origin, Place, RESUMED, TrackRole};
 
 use crate::drain::Drain;
 use crate::foreign::{Ring, Waiting};
@@ -97,6 +97,13 @@ impl SessionBuilder {
         self
     }
 
+    /// Sets what observes the program, [`Origin::Probe`] by default.
+    #[must_use]
+    pub fn origin(mut self, origin: Origin) -> Self {
+        self.settings.origin = origin;
+        self
+    }
+
     /// Sets this session's place in a run of several ranks.
     #[must_use]
     pub fn place(mut self, place: Place) -> Self {
@@ -165,6 +172,7 @@ impl Session {
             recording: None,
             max_bytes: 64 << 20,
             drain_interval: Duration::from_millis(20),
+            origin: Origin::Probe,
             place: None,
             on_warning: Listener::stderr(),
             on_request: None,

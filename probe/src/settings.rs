@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gnntop_wire::Place;
+use gnntop_wire::{Origin, Place};
 
 use crate::requests::OnRequest;
 use crate::warning::Listener;
@@ -16,6 +16,7 @@ pub(crate) struct Settings {
     /// Most bytes that a session's directory keeps.
     pub(crate) max_bytes: u64,
     pub(crate) drain_interval: Duration,
+    pub(crate) origin: Origin,
     pub(crate) place: Option<Place>,
     pub(crate) on_warning: Listener,
     /// Without it, nothing looks for requests.

@@ -54,7 +54,7 @@ from gnntop import _endings
 
 ABI = 1
 MARK, SPAN, PHASE, COUNTER = 0, 1, 2, 3
-OTHER, TRAINING, LOADER = 0, 1, 2
+OTHER, TRAINING, LOADER, OPERATORS, STREAM = range(5)
 NOT_OPEN, PUBLISHING, OFF, FORKED, FAILED, WORKER = 0, 1, 2, 3, 4, 5
 NOW = -1
 _DIRECTORY, _WARNING, _REQUEST = 0, 1, 2
@@ -80,6 +80,7 @@ span_at: Callable[[int, int, int], None] = _nothing
 ns: Callable[[int], float] = _nothing
 step: Callable[[], int] = _nothing
 step_between: Callable[[int, int], int] = _nothing
+traced: Callable[[], None] = _nothing
 asked: Callable[[], int] = _nothing
 epoch: Callable[[int], None] = _nothing
 counter: Callable[[int, float], None] = _nothing
@@ -132,6 +133,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "ns": (_F64, [_U64]),
     "step": (_I32, None),
     "step_between": (_I32, None),
+    "traced": (None, None),
     "asked": (_I32, None),
     "_answered": (None, [_TEXT]),
     "epoch": (None, [_I64]),

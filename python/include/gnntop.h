@@ -96,7 +96,8 @@ void gnntop_answered(const char *request);
 
 /* ---- tracks ----------------------------------------------------------------------------------------------------- */
 
-enum { GNNTOP_OTHER = 0, GNNTOP_TRAINING = 1, GNNTOP_LOADER = 2 };
+/* Operators are what a profiler recorded on a thread; a stream has the kernels and copies of one stream of a GPU. */
+enum { GNNTOP_OTHER = 0, GNNTOP_TRAINING = 1, GNNTOP_LOADER = 2, GNNTOP_OPERATORS = 3, GNNTOP_STREAM = 4 };
 
 /* Opens a track for the calling thread; returns 1 if it records. The thread keeps it until it ends. A second call on
  * the same thread returns 1 and changes nothing, unless it makes this the training thread. */
@@ -160,13 +161,16 @@ int32_t gnntop_step(void);
  * Spans recorded since then keep the number of the step that has now ended. */
 int32_t gnntop_step_between(int32_t begin_slot, int32_t end_slot);
 
+/* Says that a profiler slows down the step that ends next: percentiles and findings leave it out. */
+void gnntop_traced(void);
+
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
 void gnntop_counter(int32_t name, double value);
 void gnntop_counter_int(int32_t name, int32_t value);
 void gnntop_mark(int32_t name);
 void gnntop_mark_value(int32_t name, double value);
-/* Records a mark whose value is the time since the stamp, in milliseconds. */
+/* Records a mark at the end of something that began at the stamp, such as a checkpoint. */
 void gnntop_mark_since(int32_t name, int32_t slot);
 /* Records a large allocation of this many bytes (negative: a release) in the open phase, and the bytes live after it. */
 void gnntop_allocation(int64_t bytes, uint64_t live_bytes);

@@ -61,7 +61,13 @@ pub unsafe extern "C" fn gnntop_name(kind: i32, name: *const c_char) -> i32 {
         session::notice_forks();
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
-        names::number(NameKind::from_code(u8::try_from(kind).unwrap_or(0)), &name)
+        let kind = match kind {
+            1 => NameKind::Span,
+            2 => NameKind::Phase,
+            3 => NameKind::Counter,
+            _ => NameKind::Text,
+        };
+        names::number(kind, &name)
     })
 }
 
@@ -145,6 +151,8 @@ pub unsafe extern "C" fn gnntop_track(name: *const c_char, role: i32) -> i32 {
         let role = match role {
             1 => TrackRole::Training,
             2 => TrackRole::Loader,
+            3 => TrackRole::Operators,
+            4 => TrackRole::Stream,
             _ => TrackRole::Other,
         };
         i32::from(thread::with(false, |thread| thread.track(&name, role)))
@@ -272,6 +280,11 @@ pub extern "C" fn gnntop_step_between(begin_slot: i32, end_slot: i32) -> i32 {
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn gnntop_traced() {
+    guarded((), || thread::with((), |thread| thread.set_traced()));
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn gnntop_counter(name: i32, value: f64) {
     guarded((), || thread::with((), |thread| thread.record(Event::Counter { name, at: after::ticks(), value })));
 }
@@ -299,10 +312,11 @@ pub extern "C" fn gnntop_mark_value(name: i32, value: f64) {
 pub extern "C" fn gnntop_mark_since(name: i32, slot: i32) {
     guarded((), || {
         thread::with((), |thread| {
-            let at = after::ticks();
-            let took = |since: u64| after::ticks_ns(at.saturating_sub(since)) as f64 / 1e6;
-            let value = thread.stamped(slot).map(took);
-            thread.record(Event::Mark { name, at, value });
+            let end = after::ticks();
+            thread.record(match thread.stamped(slot) {
+                Some(begin) => Event::TimedMark { name, begin, end },
+                None => Event::Mark { name, at: end, value: None },
+            });
         });
     });
 }

@@ -16,21 +16,43 @@ static THREADS: AtomicUsize = AtomicUsize::new(0);
 /// An event, with times in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Event {
-    Span { name: i32, begin: u64, end: u64 },
-    Counter { name: i32, at: u64, value: f64 },
-    Mark { name: i32, at: u64, value: Option<f64> },
+    Span {
+        name: i32,
+        begin: u64,
+        end: u64,
+    },
+    Counter {
+        name: i32,
+        at: u64,
+        value: f64,
+    },
+    Mark {
+        name: i32,
+        at: u64,
+        value: Option<f64>,
+    },
+    /// A mark at the end of something.
+    TimedMark {
+        name: i32,
+        begin: u64,
+        end: u64,
+    },
 }
 
 impl Event {
     /// Records it on the calling thread's track.
     pub(crate) fn record(self) {
-        let (Self::Span { name, .. } | Self::Counter { name, .. } | Self::Mark { name, .. }) = self;
+        let (Self::Span { name, .. }
+        | Self::Counter { name, .. }
+        | Self::Mark { name, .. }
+        | Self::TimedMark { name, .. }) = self;
         let Some(name) = names::get(name) else { return };
         let name = name.probe();
         match self {
             Self::Span { begin, end, .. } => after::span(name, begin, end),
             Self::Counter { at, value, .. } => after::counter(name, at, value),
             Self::Mark { at, value, .. } => after::mark(name, at, value),
+            Self::TimedMark { begin, end, .. } => after::timed_mark(name, begin, end),
         }
     }
 }

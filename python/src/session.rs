@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use gnntop_probe::{Launched, Place, Session, SessionBuilder};
+use gnntop_probe::{Engine, Launched, Origin, Place, RankKind, Session, SessionBuilder};
 
 use crate::{request, silence, warning};
 
@@ -94,7 +94,7 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
     if own.session.is_none() {
         let (place, facts) = split(facts);
         facts.into_iter().for_each(|(key, value)| own.set_fact(key, value));
-        let builder = placed(Session::builder(name), place).on_request(request::note);
+        let builder = placed(Session::builder(name).origin(Origin::Python), place).on_request(request::note);
         let session = builder.on_warning(|warning| fail(&warning.to_string())).start();
         own.facts.iter().for_each(|(key, value)| session.fact(key, value));
         own.session = Some(session);
@@ -213,7 +213,8 @@ fn placed(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
         stages: number("stages", 1),
         copy: number("copy", rank),
         copies: number("copies", ranks),
-        engine: text("engine").to_owned(),
+        engine: Engine::from(text("engine")),
+        kind: RankKind::Process,
         device: text("device").to_owned(),
         threads: number("threads", 1),
         host_ranks: number("host_ranks", 1),

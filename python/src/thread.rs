@@ -67,6 +67,8 @@ pub(crate) struct Thread {
     epoch: u64,
     batch: BatchShape,
     samples: Option<u64>,
+    /// Whether a profiler slows down the step that ends next.
+    is_traced: bool,
     /// When the current step began; 0 if unknown.
     step_began: u64,
 }
@@ -86,6 +88,7 @@ impl Thread {
             epoch: 0,
             batch: BatchShape::default(),
             samples: None,
+            is_traced: false,
             step_began: 0,
         }
     }
@@ -264,6 +267,11 @@ impl Thread {
         self.samples = samples;
     }
 
+    /// Notes that a profiler slows down the step that ends next.
+    pub(crate) fn set_traced(&mut self) {
+        self.is_traced = true;
+    }
+
     /// Ends a step that began at `begin` or, without that, at the end of the previous one.
     pub(crate) fn end_step(&mut self, begin: Option<u64>, end: u64) -> i32 {
         let (batch, samples) = (self.batch, self.samples);
@@ -276,7 +284,8 @@ impl Thread {
         let known = Some(self.step_began).filter(|began| *began != 0);
         let begin = begin.or(known).unwrap_or(end);
         self.step_began = end;
-        let number = after::end_step(&EndedStep { epoch: self.epoch, batch, begin, end });
+        let is_traced = std::mem::take(&mut self.is_traced);
+        let number = after::end_step(&EndedStep { epoch: self.epoch, batch, begin, end, is_traced });
         i32::try_from(number).unwrap_or(i32::MAX)
     }
 

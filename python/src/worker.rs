@@ -110,6 +110,11 @@ impl Attached {
                     self.writer.mark(name, at, value);
                 }
             }
+            Event::TimedMark { name, begin, end } => {
+                if let Some(name) = self.name(name) {
+                    self.writer.timed_mark(name, begin, end);
+                }
+            }
         }
     }
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from programs import GNNTOP, REACH, Ran, environment
 
+from gnntop import _native
 from gnntop.hooks import deep_trace
 
 needs_program = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build")
@@ -189,7 +190,7 @@ def test_each_thread_and_stream_has_a_track_with_inner_spans_first() -> None:
         ]
     )
     assert tracks == {
-        "operators": [(50, 20, "aten::addmm"), (50, 10, "aten::linear")],
-        "operators of thread 5": [(40, 30, "aten::mm")],
-        "GPU 0 stream 7": [(80, 60, "gemm")],
+        ("operators", _native.OPERATORS): [(50, 20, "aten::addmm"), (50, 10, "aten::linear")],
+        ("operators of thread 5", _native.OPERATORS): [(40, 30, "aten::mm")],
+        ("GPU 0 stream 7", _native.STREAM): [(80, 60, "gemm")],
     }

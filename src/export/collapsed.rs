@@ -173,7 +173,7 @@ mod tests {
 
     fn step(start_ns: u64, end_ns: u64) -> Entry<'static> {
         let batch = BatchShape::default();
-        Entry::Step { step: Step { step: StepId(1), epoch: 0, start_ns, end_ns, batch, loss: None, usage: None } }
+        Entry::Step { step: Step { step: StepId(1), epoch: 0, start_ns, end_ns, batch, ..Step::default() } }
     }
 
     fn written(entries: &[Entry<'_>]) -> String {

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use gnntop_wire::{DeviceSpan, Event, Events, Item, NameId, NameKind, Span, TrackId};
+use gnntop_wire::{DeviceSpan, Event, Events, Item, NameId, NameKind, Span, StackFrame, TrackId};
 
 use super::definitions::Definitions;
 use super::format::{Entry, Format};
-use super::sampled::{Sampled, is_sampled};
+use super::sampled::Sampled;
 use super::{chrome, collapsed, hlog, parquet, perfetto, rows, speedscope};
 use gnntop_analysis::stream::Sink;
 
@@ -112,22 +112,18 @@ impl<'w> Exporter<'w> {
 
     /// Takes the events of a block.
     fn write_all(&mut self, track: TrackId, events: &mut Events<'_>) -> io::Result<()> {
-        if !is_sampled(&self.definitions.title(track)) {
-            return events.try_for_each(|event| self.write(track, &event));
-        }
-        for event in events {
-            if let Event::Mark(mark) = &event
-                && let Some((_, text)) = self.definitions.name(mark.name)
-            {
-                self.sampled.mark(track, text, mark, self.window_ns.contains(&mark.t_ns));
+        events.try_for_each(|event| match event {
+            Event::StackSample(sample) => {
+                self.sampled.take(track, &sample, self.window_ns.contains(&sample.t_ns));
+                Ok(())
             }
-        }
-        Ok(())
+            event => self.write(track, &event),
+        })
     }
 
     fn write(&mut self, track: TrackId, event: &Event) -> io::Result<()> {
         let named = |name: &NameId| self.definitions.name(*name);
-        let on_device;
+        let (on_device, other);
         let entry = match event {
             // A whole step of the device has no name, and its spans must not be taken for the host's.
             Event::DeviceSpan(span) if span.name == NameId::NONE => return Ok(()),
@@ -149,8 +145,20 @@ impl<'w> Exporter<'w> {
                 named(&counter.name).map(|(_, name)| Entry::Counter { name, t_ns: counter.t_ns, value: counter.value })
             }
             Event::Mark(mark) => {
-                named(&mark.name).map(|(_, name)| Entry::Mark { name, t_ns: mark.t_ns, value: mark.value })
+                let took_ms = mark.took_ns.map(|ns| ns as f64 / 1e6);
+                named(&mark.name).map(|(_, name)| Entry::Mark { name, t_ns: mark.t_ns, value: mark.value.or(took_ms) })
             }
+            Event::StackFrame(StackFrame { name, t_ns, depth, .. }) => {
+                let value = Some(f64::from(*depth));
+                named(name).map(|(_, name)| Entry::Mark { name, t_ns: *t_ns, value })
+            }
+            Event::Rival(rival) => match named(&rival.name) {
+                Some((_, command)) => {
+                    other = rival.in_words(command);
+                    Some(Entry::Mark { name: &other, t_ns: rival.t_ns, value: Some(rival.cores) })
+                }
+                None => None,
+            },
             Event::Sample(sample) => self.definitions.signal(sample.signal.0).map(|(name, unit)| Entry::Sample {
                 name,
                 unit,

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use gnntop_wire::sampled::{self, Figure, ROOT, TRACK_END};
-use gnntop_wire::{Definition, Mark, NameKind, TrackId};
+use gnntop_wire::{Definition, NameId, NameKind, Sampling, StackSample, TrackId};
 
 /// Most paths that are distinguished, and bytes of their frames.
 const MAX_PATHS: usize = 1 << 16;
@@ -15,7 +14,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// A path: its caller's, and its frame.
 struct Path {
-    caller: u64,
+    caller: NameId,
     frame: String,
 }
 
@@ -29,7 +28,7 @@ struct Count {
 
 #[derive(Default)]
 struct Track {
-    counts: BTreeMap<u64, Count>,
+    counts: BTreeMap<NameId, Count>,
     a_second: u64,
 }
 
@@ -42,39 +41,37 @@ pub(super) struct Stack<'s> {
 /// The stacks of all tracks.
 #[derive(Default)]
 pub(super) struct Sampled {
-    paths: HashMap<u64, Path>,
+    paths: HashMap<NameId, Path>,
+    /// The name of the figure of how many stacks are taken a second.
+    rate: Option<NameId>,
     text: usize,
     tracks: BTreeMap<u32, Track>,
-}
-
-/// Whether the marks of a track called so are samples.
-pub(super) fn is_sampled(title: &str) -> bool {
-    title.ends_with(TRACK_END)
 }
 
 impl Sampled {
     /// Notes names that represent paths, as far as there is room.
     pub(super) fn define(&mut self, definition: &Definition) {
-        let Definition::Name { kind: NameKind::Text, text, .. } = definition else { return };
-        let Some((caller, frame)) = sampled::path(text) else { return };
-        if self.paths.len() < MAX_PATHS && self.text + frame.len() <= MAX_TEXT {
-            self.text += frame.len();
-            self.paths.insert(sampled::path_id(text), Path { caller, frame: frame.to_owned() });
+        let Definition::Name { id, kind, text } = definition else { return };
+        match *kind {
+            NameKind::Sampling(Sampling::Rate) => self.rate = Some(*id),
+            NameKind::Path(caller) if self.paths.len() < MAX_PATHS && self.text + text.len() <= MAX_TEXT => {
+                self.text += text.len();
+                self.paths.insert(*id, Path { caller, frame: text.clone() });
+            }
+            _ => (),
         }
     }
 
-    /// Takes a mark whose name has this text; `is_wanted` if it is in the window.
-    pub(super) fn mark(&mut self, track: TrackId, text: &str, mark: &Mark, is_wanted: bool) {
-        let Some(value) = mark.value.filter(|value| value.is_finite()) else { return };
+    /// Takes a sample; `is_wanted` if it is in the window.
+    pub(super) fn take(&mut self, track: TrackId, sample: &StackSample, is_wanted: bool) {
+        let StackSample { path, count, is_repeat, .. } = *sample;
         let track = self.tracks.entry(track.0).or_default();
-        if Figure::ALL.iter().any(|(known, figure)| *known == text && *figure == Figure::ASecond) {
-            track.a_second = value as u64;
+        if self.rate == Some(path) {
+            track.a_second = count;
         }
-        let id = sampled::path_id(text);
-        if self.paths.contains_key(&id) {
-            let is_sample = value > 0.0;
-            let before = || Count { before: (value.abs() as u64).saturating_sub(u64::from(is_sample)), read: 0 };
-            track.counts.entry(id).or_insert_with(before).read += u64::from(is_sample && is_wanted);
+        if self.paths.contains_key(&path) {
+            let before = || Count { before: count.saturating_sub(u64::from(!is_repeat)), read: 0 };
+            track.counts.entry(path).or_insert_with(before).read += u64::from(!is_repeat && is_wanted);
         }
     }
 
@@ -82,7 +79,7 @@ impl Sampled {
     pub(super) fn stacks(&self, is_whole: bool) -> impl Iterator<Item = (TrackId, Vec<Stack<'_>>)> {
         self.tracks.iter().map(move |(id, track)| {
             let interval_ns = SECOND_NS / track.a_second.max(1);
-            let stack = |(path, count): (&u64, &Count)| {
+            let stack = |(path, count): (&NameId, &Count)| {
                 let count = count.read.saturating_add(if is_whole { count.before } else { 0 });
                 (count > 0).then(|| Stack { frames: self.frames(*path), ns: count.saturating_mul(interval_ns) })
             };
@@ -90,9 +87,9 @@ impl Sampled {
         })
     }
 
-    fn frames(&self, path: u64) -> Vec<&str> {
+    fn frames(&self, path: NameId) -> Vec<&str> {
         let outwards = std::iter::successors(self.paths.get(&path), |path| {
-            if path.caller == ROOT { None } else { self.paths.get(&path.caller) }
+            if path.caller == NameId::NONE { None } else { self.paths.get(&path.caller) }
         });
         let mut frames: Vec<&str> = outwards.take(MAX_DEPTH).map(|path| path.frame.as_str()).collect();
         frames.reverse();
@@ -103,18 +100,16 @@ impl Sampled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnntop_wire::NameId;
 
-    /// Defines a path and gives the text of its name.
-    fn path(sampled: &mut Sampled, caller: u64, frame: &str) -> String {
-        let text = sampled::path_text(caller, frame);
-        sampled.define(&Definition::Name { id: NameId(1), kind: NameKind::Text, text: text.clone() });
-        text
+    /// Defines a path.
+    fn path(sampled: &mut Sampled, id: u32, caller: NameId, frame: &str) -> NameId {
+        let (id, kind) = (NameId(id), NameKind::Path(caller));
+        sampled.define(&Definition::Name { id, kind, text: frame.to_owned() });
+        id
     }
 
-    fn mark(sampled: &mut Sampled, text: &str, value: f64, is_wanted: bool) {
-        let mark = Mark { name: NameId(1), t_ns: 1, value: Some(value) };
-        sampled.mark(TrackId(3), text, &mark, is_wanted);
+    fn take(sampled: &mut Sampled, path: NameId, count: u64, is_repeat: bool, is_wanted: bool) {
+        sampled.take(TrackId(3), &StackSample { path, t_ns: 1, count, is_repeat }, is_wanted);
     }
 
     fn told(sampled: &Sampled, is_whole: bool) -> Vec<(String, u64)> {
@@ -125,13 +120,15 @@ mod tests {
     #[test]
     fn counts_before_the_first_one_read_are_of_the_whole_and_of_no_window() {
         let mut sampled = Sampled::default();
-        let outer = path(&mut sampled, ROOT, "forward");
-        let inner = path(&mut sampled, sampled::path_id(&outer), "f (a.py:1)");
-        mark(&mut sampled, "stacks a second", 20.0, false);
-        mark(&mut sampled, &inner, -7.0, true);
-        mark(&mut sampled, &inner, 8.0, true);
-        mark(&mut sampled, &inner, -8.0, true);
-        mark(&mut sampled, &inner, 9.0, false);
+        let outer = path(&mut sampled, 1, NameId::NONE, "forward");
+        let inner = path(&mut sampled, 2, outer, "f (a.py:1)");
+        let kind = NameKind::Sampling(Sampling::Rate);
+        sampled.define(&Definition::Name { id: NameId(3), kind, text: String::new() });
+        take(&mut sampled, NameId(3), 20, false, false);
+        take(&mut sampled, inner, 7, true, true);
+        take(&mut sampled, inner, 8, false, true);
+        take(&mut sampled, inner, 8, true, true);
+        take(&mut sampled, inner, 9, false, false);
         assert_eq!(
             told(&sampled, true),
             [("forward;f (a.py:1)".to_owned(), 400)],
@@ -143,14 +140,11 @@ mod tests {
     #[test]
     fn what_is_hostile_is_bounded() {
         let mut sampled = Sampled::default();
-        (0..2 * MAX_PATHS).for_each(|n| drop(path(&mut sampled, ROOT, &n.to_string())));
+        (0..2 * MAX_PATHS as u32).for_each(|n| _ = path(&mut sampled, n, NameId::NONE, "f"));
         assert_eq!(sampled.paths.len(), MAX_PATHS);
-        sampled.paths.insert(7, Path { caller: 7, frame: "calls itself".to_owned() });
-        assert_eq!(sampled.frames(7).len(), MAX_DEPTH);
-        let cut = sampled::path_text(99, "its caller is missing");
-        for value in [f64::NAN, f64::INFINITY, 1e300] {
-            mark(&mut sampled, &cut, value, true);
-        }
+        sampled.paths.insert(NameId(7), Path { caller: NameId(7), frame: "calls itself".to_owned() });
+        assert_eq!(sampled.frames(NameId(7)).len(), MAX_DEPTH);
+        take(&mut sampled, NameId(u32::MAX), 1, false, true);
         assert!(told(&sampled, true).is_empty());
     }
 }

@@ -27,16 +27,18 @@ struct Marked {
     duration_ns: Option<f64>,
 }
 
-/// A mark at its time, with its value in milliseconds.
+/// A mark at its time.
 pub(super) struct Placed<'a> {
     pub(super) t_ns: u64,
     pub(super) name: &'a str,
     pub(super) value: Option<f64>,
+    pub(super) took_ns: Option<u64>,
 }
 
 impl Placed<'_> {
     pub(super) fn event<W: Write>(&self, writer: &mut Writer<W>) -> Event {
-        Event::Mark(Mark { name: writer.name(NameKind::Text, self.name), t_ns: self.t_ns, value: self.value })
+        let Self { t_ns, name, value, took_ns } = *self;
+        Event::Mark(Mark { name: writer.name(NameKind::Text, name), t_ns, value, took_ns })
     }
 }
 
@@ -51,7 +53,8 @@ struct Placing<'a> {
 impl<'a> Placing<'a> {
     fn put(&mut self, mark: &Marked, t_ns: u64) {
         let name = self.files.get(mark.file).map_or("", |file| file.name.as_str());
-        self.placed.push(Placed { t_ns, name, value: mark.duration_ns.map(|ns| ns / 1e6) });
+        let took_ns = mark.duration_ns.filter(|ns| *ns >= 0.0).map(|ns| ns as u64);
+        self.placed.push(Placed { t_ns, name, value: None, took_ns });
     }
 
     fn lose(&mut self, mark: &Marked, reason: &'static str) {

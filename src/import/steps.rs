@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use gnntop_analysis::figures::count;
-use gnntop_wire::{Event, NameKind, Step, StepId, TrackRole};
+use gnntop_wire::{Event, NameKind, Origin, Step, StepId, TrackRole};
 
 use super::account::Account;
 use super::columns::Columns;
@@ -63,7 +63,8 @@ pub fn csv(path: &Path, given: &Given, out: impl Write) -> Result<Imported, Impo
     account.warnings.extend(doubts::warnings(&survey, &rows)?);
     tell_times(&mut survey, &rows, &mut account);
     tell_rows(&survey, &rows, given, &mut account);
-    let facts = given.facts.iter().map(|(name, value)| Placed { t_ns: START_NS, name, value: Some(*value) });
+    let facts =
+        given.facts.iter().map(|(name, value)| Placed { t_ns: START_NS, name, value: Some(*value), took_ns: None });
     let marks: Vec<Placed<'_>> = facts.chain(marks::place(&given.marks, &rows, &survey, &mut account)?).collect();
     let writer = Writer::new(out, head(path, &survey, given));
     let events = write(writer, &rows, &survey, &marks)?;
@@ -77,6 +78,7 @@ fn head(path: &Path, survey: &Survey, given: &Given) -> Head {
         name,
         command: format!("imported from {}{gaps}", path.display()),
         publisher: PUBLISHER,
+        origin: Origin::Table,
         session_id: survey.session_id,
         wall_ns: survey.wall_ns(),
         place: given.place.clone(),
@@ -167,7 +169,16 @@ fn write<W: Write>(
         }
         events.sort_by_key(Event::t_ns);
         let Measured { epoch, batch, loss, .. } = *step;
-        events.push(Event::Step(Step { step: id, epoch, start_ns, end_ns, batch, loss, usage: None }));
+        events.push(Event::Step(Step {
+            step: id,
+            epoch,
+            start_ns,
+            end_ns,
+            batch,
+            loss,
+            usage: None,
+            is_traced: false,
+        }));
         for event in &events {
             writer.event(tracks.steps, event)?;
         }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use gnntop_wire::{
-    Anchor, AnyMetric, BlockEncoder, Definition, End, Event, NameId, NameKind, Place, SessionInfo, SignalId, TrackId,
-    TrackRole, put_anchor, put_definitions, put_end, put_packed_segment,
+    Anchor, AnyMetric, BlockEncoder, Definition, End, Event, NameId, NameKind, Origin, Place, SessionInfo, SignalId,
+    TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
 };
 
 /// Start of the recording's times: the first step's data wait may be before it.
@@ -38,6 +38,8 @@ pub(super) struct Head {
     pub command: String,
     /// What imported it.
     pub publisher: &'static str,
+    /// What it was imported from.
+    pub origin: Origin,
     /// Identifies this recording; the same for the same input.
     pub session_id: u128,
     /// Wall-clock time of [`START_NS`] in nanoseconds since 1970; 0 if unknown.
@@ -48,7 +50,7 @@ pub(super) struct Head {
 
 impl<W: Write> Writer<W> {
     pub(super) fn new(out: W, head: Head) -> Self {
-        let Head { name, command, publisher, session_id, wall_ns, place } = head;
+        let Head { name, command, publisher, origin, session_id, wall_ns, place } = head;
         let mut writer = Self {
             out,
             ready: Vec::new(),
@@ -65,11 +67,12 @@ impl<W: Write> Writer<W> {
             name,
             command,
             publisher: format!("{publisher} {}", env!("CARGO_PKG_VERSION")),
+            origin,
             start: writer.anchor(START_NS),
             place: place.map(Box::new),
             ..SessionInfo::default()
         };
-        put_packed_segment(&mut writer.ready, &info);
+        put_segment(&mut writer.ready, &info);
         writer
     }
 

@@ -155,6 +155,7 @@ fn leaf(random: &mut Random, span: &mut impl FnMut(u32, u64, u64), name: u32, t:
 
 fn step_record(step: u64, start_ns: u64, end_ns: u64, random: &mut Random) -> Step {
     Step {
+        is_traced: false,
         step: StepId(step),
         epoch: step / 1000,
         start_ns,

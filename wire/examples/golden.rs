@@ -1,7 +1,7 @@
-//! Writes the golden recording of the format's current version to standard output: every kind of frame, of
-//! definition and of event, the same bytes each time.
+//! Writes a golden recording to standard output, of blocks of rows or of packed ones: every kind of frame, of definition
+//! and of event, the same bytes each time.
 //!
-//! `cargo run -p gnntop-wire --example golden > recordings/golden/format-2.1.gnntop`
+//! `cargo run -p gnntop-wire --example golden rows > recordings/golden/rows.gnntop`
 
 use std::io::{self, Write};
 
@@ -9,9 +9,9 @@ use gnntop_wire::chunk::{ChunkEnd, put_chunk_end, put_summary};
 use gnntop_wire::past::{Durations, FINE_BITS, Past, Series, Slice, SlowStep, StepFigures, Whole, put_past};
 use gnntop_wire::{
     Absent, Allocation, Anchor, AnyMetric, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceSpan, End,
-    Event, Mark, NameId, NameKind, Open, PhaseMemory, Place, Sample, SessionInfo, SignalId, SignalKind, Span, Step,
-    StepId, ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_end, put_packed_definitions,
-    put_packed_segment,
+    Engine, Event, Mark, NameId, NameKind, Open, Origin, PhaseMemory, Place, RankKind, Rival, Sample, Sampling,
+    SessionInfo, SignalId, SignalKind, Span, StackFrame, StackSample, StackThread, Step, StepId, ThreadUsage, TrackId,
+    TrackRole, Unit, phase, put_anchor, put_compressed_definitions, put_end, put_segment,
 };
 
 /// `CLOCK_MONOTONIC` at the start, in nanoseconds.
@@ -22,6 +22,8 @@ const TRAINING: TrackId = TrackId(1);
 const LOADER: TrackId = TrackId(2);
 const SENSORS: TrackId = TrackId(3);
 const STREAM: TrackId = TrackId(5);
+const STACKS: TrackId = TrackId(7);
+const SAMPLES: TrackId = TrackId(8);
 
 const FORWARD: NameId = NameId(1);
 const BACKWARD: NameId = NameId(2);
@@ -29,6 +31,12 @@ const LAYER: NameId = NameId(3);
 const QUEUE: NameId = NameId(4);
 const EPOCH: NameId = NameId(5);
 const REASON: NameId = NameId(6);
+const COMMAND: NameId = NameId(7);
+const INNER_FRAME: NameId = NameId(8);
+const OUTER_FRAME: NameId = NameId(9);
+const OUTER_PATH: NameId = NameId(10);
+const INNER_PATH: NameId = NameId(11);
+const TAKEN: NameId = NameId(12);
 /// Too large an id for a span's tag.
 const FAR_LAYER: NameId = NameId(5000);
 
@@ -37,18 +45,28 @@ const POWER: SignalId = SignalId(2);
 /// An id whose last value a block does not keep.
 const FAR_SIGNAL: SignalId = SignalId(70_000);
 
+/// Makes the encoder of a track.
+type NewBlock = fn(TrackId) -> BlockEncoder;
+
 fn main() -> io::Result<()> {
-    io::stdout().write_all(&recording())
+    let new = match std::env::args().nth(1).as_deref() {
+        Some("rows") => BlockEncoder::new,
+        Some("packed") => BlockEncoder::packed,
+        _ => return Err(io::Error::other("give the kind of block: rows or packed")),
+    };
+    io::stdout().write_all(&recording(new))
 }
 
-fn recording() -> Vec<u8> {
+fn recording(new: NewBlock) -> Vec<u8> {
     let mut out = Vec::new();
     begin_segment(&mut out, 0);
     put_past(&mut out, &past());
-    training_blocks(&mut out);
-    loader_block(&mut out);
-    sensors_block(&mut out);
-    device_block(&mut out);
+    training_blocks(new, &mut out);
+    block(new(LOADER), 0, &loader_events(), &mut out);
+    sensors_block(new(SENSORS), &mut out);
+    block(new(STREAM), 3, &device_events(), &mut out);
+    block(new(STACKS), 0, &stack_events(), &mut out);
+    block(new(SAMPLES), 0, &sample_events(), &mut out);
     put_anchor(&mut out, &anchor(1_000_000_000));
     end_chunk(&mut out);
     begin_segment(&mut out, 1);
@@ -100,13 +118,14 @@ fn begin_segment(out: &mut Vec<u8>, segment: u64) {
         host: "elm".into(),
         command: "gnntop train pna".into(),
         publisher: "gnntop-probe 0.1.0".into(),
+        origin: Origin::Probe,
         boot_id: "d1f2c3b4-0000-4000-8000-000000000001".into(),
         start: anchor(0),
         segment,
         place: Some(Box::new(place())),
     };
-    put_packed_segment(out, &info);
-    put_packed_definitions(out, &definitions());
+    put_segment(out, &info);
+    put_compressed_definitions(out, &definitions());
     put_anchor(out, &anchor(segment * 1_000_000_000));
 }
 
@@ -118,13 +137,14 @@ fn place() -> Place {
         stages: 1,
         copy: 1,
         copies: 2,
-        engine: "threads".into(),
+        engine: Engine::Threads,
+        kind: RankKind::Thread,
         device: "GPU 0".into(),
         threads: 4,
         host_ranks: 2,
         host_cores: 8,
         clock: Some(ClockOffset { offset_ns: -1_234, error_ns: 56 }),
-        attempt: None,
+        attempt: Some(3),
         ..Place::default()
     }
 }
@@ -154,12 +174,23 @@ fn definitions() -> Vec<Definition> {
         name(QUEUE, NameKind::Counter, "queue depth"),
         name(EPOCH, NameKind::Text, "epoch"),
         name(REASON, NameKind::Text, "driver unloaded"),
+        name(COMMAND, NameKind::Text, "make"),
+        name(INNER_FRAME, NameKind::Text, "read (data.py:4)"),
+        name(OUTER_FRAME, NameKind::Text, "main (train.py:9)"),
+        name(OUTER_PATH, NameKind::Path(NameId::NONE), "forward"),
+        name(INNER_PATH, NameKind::Path(OUTER_PATH), "read (data.py:4)"),
+        name(TAKEN, NameKind::Sampling(Sampling::Taken), Sampling::Taken.text()),
         track(TRAINING, TrackRole::Training, 4711, "training"),
         track(LOADER, TrackRole::Loader, 4712, "loader 1"),
         track(SENSORS, TrackRole::Sensors, 4713, "sensors"),
         track(TrackId(4), TrackRole::Other, 0, "other"),
         track(STREAM, TrackRole::Device, 0, "stream of cuda:0"),
         track(TrackId(6), TrackRole::SynchronisedDevice, 0, "stream of cuda:1"),
+        track(STACKS, TrackRole::Stacks, 0, "stacks of train"),
+        track(SAMPLES, TrackRole::Samples, 0, "stacks of train, sampled"),
+        track(TrackId(9), TrackRole::Communicator, 0, "nccl default_pg"),
+        track(TrackId(10), TrackRole::Stream, 0, "stream 7"),
+        track(TrackId(11), TrackRole::Operators, 0, "operators of train"),
         signal(CPU_TIME, Unit::Nanoseconds, SignalKind::Counter, "process.cpu_time", "procfs", ""),
         signal(POWER, Unit::Milliwatts, SignalKind::Gauge, "gpu.power", "NVML", "GPU 0"),
         signal(FAR_SIGNAL, Unit::Bits, SignalKind::Gauge, "gpu.throttle", "NVML", "GPU 1"),
@@ -167,9 +198,15 @@ fn definitions() -> Vec<Definition> {
     ]
 }
 
+/// A block of these events.
+fn block(mut encoder: BlockEncoder, dropped: u64, events: &[Event], out: &mut Vec<u8>) {
+    events.iter().for_each(|event| assert!(encoder.push(event), "far from full"));
+    encoder.finish(dropped, out);
+}
+
 /// A block of many steps and, as after a drop, a short one.
-fn training_blocks(out: &mut Vec<u8>) {
-    let mut encoder = BlockEncoder::packed(TRAINING);
+fn training_blocks(new: NewBlock, out: &mut Vec<u8>) {
+    let mut encoder = new(TRAINING);
     for step in 1..=40 {
         steps_events(step).iter().for_each(|event| assert!(encoder.push(event), "far from full"));
     }
@@ -190,11 +227,10 @@ fn training_blocks(out: &mut Vec<u8>) {
             peak_bytes: 4 << 30,
         }),
         // A clock that went backwards, and the longest possible time.
-        Event::Mark(Mark { name: EPOCH, t_ns: 5, value: Some(f64::from_bits(0x7ff8_0000_0000_0123)) }),
-        Event::Mark(Mark { name: EPOCH, t_ns: u64::MAX, value: Some(0.1) }),
+        Event::Mark(Mark { name: EPOCH, t_ns: 5, value: Some(f64::from_bits(0x7ff8_0000_0000_0123)), took_ns: None }),
+        Event::Mark(Mark { name: EPOCH, t_ns: u64::MAX, value: Some(0.1), took_ns: Some(7_000) }),
     ];
-    others.iter().for_each(|event| assert!(encoder.push(event), "far from full"));
-    encoder.finish(17, out);
+    block(encoder, 17, &others, out);
 }
 
 /// A step: two layers inside `forward`, one called by an id that does not fit into a tag, then `backward`.
@@ -212,6 +248,7 @@ fn steps_events(step: u64) -> Vec<Event> {
         batch: BatchShape { graphs: Some(256), nodes: Some(3600 + step), edges: Some(7800), seeds: None },
         loss: (!step.is_multiple_of(4)).then(|| f64::from(1.0 / step as f32)),
         usage: step.is_multiple_of(2).then_some(usage),
+        is_traced: step == 30,
     };
     vec![
         span(LAYER, 1_000, 1_500_000 + step),
@@ -222,50 +259,66 @@ fn steps_events(step: u64) -> Vec<Event> {
     ]
 }
 
-fn loader_block(out: &mut Vec<u8>) {
-    let mut encoder = BlockEncoder::packed(LOADER);
+fn loader_events() -> [Event; 6] {
     let t_ns = START_NS + 1_000_000;
-    for event in [
+    [
         Event::Span(Span { name: LAYER, start_ns: t_ns - 400_000, end_ns: t_ns, step: StepId::NONE }),
         Event::Counter(Counter { name: QUEUE, t_ns, value: 4.0 }),
         Event::Counter(Counter { name: QUEUE, t_ns: t_ns + 1, value: -0.5 }),
         Event::Counter(Counter { name: QUEUE, t_ns: t_ns + 2, value: f64::NEG_INFINITY }),
-        Event::Mark(Mark { name: EPOCH, t_ns: t_ns + 3, value: None }),
-        Event::Mark(Mark { name: EPOCH, t_ns: t_ns + 4, value: Some(2.0) }),
-    ] {
-        assert!(encoder.push(&event), "far from full");
-    }
-    encoder.finish(0, out);
+        Event::Mark(Mark { name: EPOCH, t_ns: t_ns + 3, ..Mark::default() }),
+        Event::Mark(Mark { name: EPOCH, t_ns: t_ns + 4, value: Some(2.0), took_ns: None }),
+    ]
 }
 
 /// What a device reports of two steps, with a mark between.
-fn device_block(out: &mut Vec<u8>) {
-    let mut encoder = BlockEncoder::packed(STREAM);
+fn device_events() -> [Event; 6] {
     let t_ns = |n: u64| START_NS + n * 1_000_000;
     let span = |name, step, from: u64, to: u64| {
         let (issued_start_ns, issued_end_ns) = (t_ns(from) - 40_000, t_ns(from) - 9_000);
         let (start_ns, end_ns, step) = (t_ns(from), t_ns(to), StepId(step));
         Event::DeviceSpan(DeviceSpan { name, start_ns, end_ns, error_ns: 7_500, issued_start_ns, issued_end_ns, step })
     };
-    for event in [
+    [
         span(FORWARD, 1, 11, 13),
         span(BACKWARD, 1, 13, 18),
         span(NameId::NONE, 1, 10, 19),
-        Event::Mark(Mark { name: REASON, t_ns: t_ns(19), value: None }),
+        Event::Mark(Mark { name: REASON, t_ns: t_ns(19), ..Mark::default() }),
         span(FAR_LAYER, 2, 20, 21),
         // A clock that went backwards.
         span(NameId::NONE, 2, 3, 4),
-    ] {
-        assert!(encoder.push(&event), "far from full");
-    }
-    encoder.finish(3, out);
+    ]
 }
 
-fn sensors_block(out: &mut Vec<u8>) {
-    let mut encoder = BlockEncoder::packed(SENSORS);
+/// A stack of the training thread and one of a worker.
+fn stack_events() -> [Event; 3] {
+    let t_ns = START_NS + 700_000_000;
+    let frame = |name, t_ns, depth, thread| Event::StackFrame(StackFrame { name, t_ns, depth, thread });
+    [
+        frame(INNER_FRAME, t_ns, 0, StackThread::Training),
+        frame(OUTER_FRAME, t_ns, 1, StackThread::Training),
+        frame(INNER_FRAME, t_ns + 100_000, 0, StackThread::LoaderWorker),
+    ]
+}
+
+/// Samples of a path, repeated once, and what is known about the sampling.
+fn sample_events() -> [Event; 4] {
+    let t_ns = START_NS + 710_000_000;
+    let sample = |path, after_ns, count, is_repeat| {
+        Event::StackSample(StackSample { path, t_ns: t_ns + after_ns, count, is_repeat })
+    };
+    [
+        sample(INNER_PATH, 0, 1, false),
+        sample(INNER_PATH, 10_000_000, 2, false),
+        sample(TAKEN, 10_000_100, 2, false),
+        sample(INNER_PATH, 20_000_000, 2, true),
+    ]
+}
+
+fn sensors_block(mut encoder: BlockEncoder, out: &mut Vec<u8>) {
     encoder.continue_from(1000);
     let t_ns = |n: u64| START_NS + n * 100_000_000;
-    for event in [
+    let events = [
         Event::Sample(Sample { signal: CPU_TIME, t_ns: t_ns(1), value: 1_000_000_000 }),
         Event::Sample(Sample { signal: POWER, t_ns: t_ns(1) + 900, value: 312_000 }),
         Event::Sample(Sample { signal: FAR_SIGNAL, t_ns: t_ns(1) + 900, value: -1 }),
@@ -274,8 +327,8 @@ fn sensors_block(out: &mut Vec<u8>) {
         Event::Absent(Absent { signal: FAR_SIGNAL, t_ns: t_ns(2) + 800, reason: REASON }),
         Event::Sample(Sample { signal: POWER, t_ns: t_ns(3), value: 298_000 }),
         Event::Sample(Sample { signal: FAR_SIGNAL, t_ns: t_ns(3), value: i64::MIN }),
-    ] {
-        assert!(encoder.push(&event), "far from full");
-    }
-    encoder.finish(2, out);
+        Event::Rival(Rival { name: COMMAND, t_ns: t_ns(3), pid: Some(4321), cores: 1.5 }),
+        Event::Rival(Rival { name: COMMAND, t_ns: t_ns(4), pid: None, cores: 3.0 }),
+    ];
+    block(encoder, 2, &events, out);
 }

@@ -1,6 +1,6 @@
 //! Lists the contents of a stream, one line for each item and event.
 //!
-//! `cargo run -p gnntop-wire --example list recordings/golden/format-1.gnntop`
+//! `cargo run -p gnntop-wire --example list recordings/golden/rows.gnntop`
 
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! Chunks of a recording: each ends with a summary of everything so far, and says where the previous chunk ends.
 //!
 //! Summary frames hold their own stream with the bits of its bytes inverted, so that a reader looking for the next good
-//! frame after damage finds none in them. Readers of events skip summaries and chunk ends, as older readers do.
+//! frame after damage finds none in them. Readers of events skip summaries and chunk ends.
 
 use crate::frame::{self, HEADER_LEN, Kind, Scan, Scanner};
 

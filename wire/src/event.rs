@@ -5,6 +5,7 @@
 
 use crate::device_span::DeviceSpan;
 use crate::ids::{NameId, SignalId, StepId, TrackId};
+use crate::name::NameKind;
 use crate::quantity::AnyMetric;
 
 /// One thing that happened on a track.
@@ -31,6 +32,12 @@ pub enum Event {
     PhaseMemory(PhaseMemory),
     /// A span or step by a device's own clock.
     DeviceSpan(DeviceSpan),
+    /// A frame of a stack that was read because a phase took too long.
+    StackFrame(StackFrame),
+    /// A stack of those that are read many times a second.
+    StackSample(StackSample),
+    /// Another program that uses the CPU.
+    Rival(Rival),
 }
 
 impl Event {
@@ -47,6 +54,9 @@ impl Event {
             Self::Allocation(e) => e.t_ns,
             Self::PhaseMemory(e) => e.t_ns,
             Self::DeviceSpan(e) => e.end_ns,
+            Self::StackFrame(e) => e.t_ns,
+            Self::StackSample(e) => e.t_ns,
+            Self::Rival(e) => e.t_ns,
         }
     }
 }
@@ -82,6 +92,8 @@ pub struct Step {
     /// The thread's page faults and switches since the last step that has them, if the system counts them. Steps of less
     /// than 250 µs share one count.
     pub usage: Option<ThreadUsage>,
+    /// Whether a deep trace slowed it down. Percentiles leave such steps out.
+    pub is_traced: bool,
 }
 
 /// The size of a step's batch; unknown parts are `None`, never zero.
@@ -122,7 +134,7 @@ pub struct Counter {
 }
 
 /// A named instant, with an optional value.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Mark {
     /// The mark's text.
     pub name: NameId,
@@ -130,6 +142,79 @@ pub struct Mark {
     pub t_ns: u64,
     /// Its value, if it has one.
     pub value: Option<f64>,
+    /// How long what ended at it took, if it is the end of something.
+    pub took_ns: Option<u64>,
+}
+
+/// A frame of a stack, on a track of the role [`TrackRole::Stacks`]. The frames of one stack follow one another, innermost
+/// first, and have the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackFrame {
+    /// The frame, such as `collate (data.py:81)`.
+    pub name: NameId,
+    /// When the stack was read.
+    pub t_ns: u64,
+    /// Frames inside it; 0 for the innermost.
+    pub depth: u32,
+    /// The thread whose stack it is.
+    pub thread: StackThread,
+}
+
+/// Whose stack was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum StackThread {
+    /// The training thread.
+    #[default]
+    Training = 0,
+    /// The worker process that the training thread waited for.
+    LoaderWorker = 1,
+}
+
+impl StackThread {
+    /// The thread with this number in the stream.
+    pub fn from_code(code: u8) -> Self {
+        if code == Self::LoaderWorker as u8 { Self::LoaderWorker } else { Self::Training }
+    }
+}
+
+/// How often one of the stacks that are read many times a second was seen, on a track of the role [`TrackRole::Samples`].
+///
+/// Counts are those of the whole session, and all of them are repeated in turn. So the newest part of a stream has them
+/// all, even if its beginning was dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackSample {
+    /// The stack: a name of the kind [`NameKind::Path`], or a [`NameKind::Sampling`], which counts something else.
+    pub path: NameId,
+    /// When.
+    pub t_ns: u64,
+    /// Samples of exactly this stack since the session began, this one included.
+    pub count: u64,
+    /// Whether there was no sample and the count is only repeated.
+    pub is_repeat: bool,
+}
+
+/// Another program that uses much of the machine's CPU time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rival {
+    /// Its command.
+    pub name: NameId,
+    /// When this was measured.
+    pub t_ns: u64,
+    /// Its process; `None` if several of this command are counted together.
+    pub pid: Option<u32>,
+    /// Cores that it uses.
+    pub cores: f64,
+}
+
+impl Rival {
+    /// What it is, for people, given the text of its name.
+    pub fn in_words(&self, command: &str) -> String {
+        match self.pid {
+            Some(pid) => format!("other process: {command} (pid {pid})"),
+            None => format!("other processes: {command}"),
+        }
+    }
 }
 
 /// The innermost span open on a track, so that a slow or hung phase is visible while it lasts.
@@ -201,33 +286,6 @@ pub struct PhaseMemory {
     pub peak_bytes: u64,
 }
 
-/// What a name is used for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum NameKind {
-    /// Any text: marks, reasons.
-    #[default]
-    Text = 0,
-    /// A span that may nest anywhere.
-    Span = 1,
-    /// A span that tiles a step.
-    Phase = 2,
-    /// A counter.
-    Counter = 3,
-}
-
-impl NameKind {
-    /// The kind with this number in the stream; [`Self::Text`] for kinds of newer versions.
-    pub fn from_code(code: u8) -> Self {
-        match code {
-            1 => Self::Span,
-            2 => Self::Phase,
-            3 => Self::Counter,
-            _ => Self::Text,
-        }
-    }
-}
-
 /// What a track's thread is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -246,6 +304,16 @@ pub enum TrackRole {
     /// The same, but the training thread waits for the device at both ends of every phase, so that the host's clock
     /// includes the device's time. This is a control experiment: it slows the training.
     SynchronisedDevice = 5,
+    /// Carries [`StackFrame`]s: stacks that were read while a phase took too long.
+    Stacks = 6,
+    /// Carries [`StackSample`]s: stacks that are read many times a second.
+    Samples = 7,
+    /// Carries the collectives of one communicator, by the clock of the ranks' devices.
+    Communicator = 8,
+    /// Carries the kernels and copies of one stream of a device.
+    Stream = 9,
+    /// Carries the operators that a deep trace has recorded on one thread.
+    Operators = 10,
 }
 
 impl TrackRole {
@@ -257,8 +325,18 @@ impl TrackRole {
             3 => Self::Sensors,
             4 => Self::Device,
             5 => Self::SynchronisedDevice,
+            6 => Self::Stacks,
+            7 => Self::Samples,
+            8 => Self::Communicator,
+            9 => Self::Stream,
+            10 => Self::Operators,
             _ => Self::Other,
         }
+    }
+
+    /// Whether it shows when a device was busy.
+    pub fn is_of_device(self) -> bool {
+        matches!(self, Self::Device | Self::SynchronisedDevice | Self::Stream)
     }
 }
 

@@ -27,7 +27,7 @@ impl Kind {
 
 /// Set in a frame's flags when the body of its payload is compressed with LZ4.
 pub(crate) const FLAG_LZ4: u8 = 1;
-/// Set in a block's flags when its events are packed as bits. Since version 2.
+/// Set in a block's flags when its events are packed as bits.
 pub(crate) const FLAG_PACKED: u8 = 2;
 
 /// A frame whose checksum is right. Its payload is not decoded yet.

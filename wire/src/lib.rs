@@ -3,10 +3,15 @@
 //! Publishing programs, recordings, live viewers and replay share one format, which only this crate writes and reads. This
 //! crate does no I/O and starts no thread.
 //!
-//! # Byte layout (format 1.4, and 2.1 for recordings)
+//! # Byte layout (format 1.0)
 //!
 //! A stream is a sequence of **segments**; a segment is a sequence of **frames** and can be read alone.
 //! A recording is one or more segments in one file; segments of one session may simply be concatenated.
+//! The events are in **blocks**, each of one track and of one of two kinds. Live sessions write *rows*: a block every half
+//! second costs the program little. A recorder merges a second's blocks and *packs* them, at half the size. Both are read
+//! alike wherever they stand.
+//!
+//! No meaning depends on how a text is spelt: what a name, a track, a fact or a session is stands beside its text, as a number.
 //!
 //! ```text
 //! frame   = A7 67 | check u8 | CRC-32 u32 LE | kind u8 | flags u8 | payload length u24 LE | payload
@@ -14,8 +19,8 @@
 //! CRC-32  = of all that follows it: kind, flags, length and payload (the polynomial of gzip)
 //! kind    = 1 segment, 2 definitions, 3 anchor, 4 block, 5 end, 6 past, 7 summary, 8 end of a chunk;
 //!           others are skipped
-//! flags   = bit 0: LZ4 (block format, no size prefix), of the body of a block or of the past or, since 2.0, of definitions,
-//!           whose length comes first; bit 1: since 2.0, the block is packed; others are ignored
+//! flags   = bit 0: LZ4 (block format, no size prefix), of the body of a block of rows, of the past or of definitions, whose
+//!           length then comes first; bit 1: the block is packed; others are ignored
 //! ```
 //!
 //! Integers are LEB128 varints, signed ones zigzagged, unless a width is given. A *text* is its length in
@@ -23,13 +28,20 @@
 //!
 //! ```text
 //! segment     = "gnntop" | major | minor | session id u128 LE | pid | segment number | anchor
-//!             | text name | text host | text command | text publisher | text boot id
-//! definitions = { 1 | length | name id | kind u8 | text }            kind 0 text, 1 span, 2 phase, 3 counter
-//!             | { 2 | length | track id | role u8 | thread id | text }   role 0 other, 1 training, 2 loader, 3 sensors,
-//!                                                                  4 device, 5 device waited for in each phase
+//!             | text name | text host | text command | text publisher | text boot id | origin u8 | place
+//!               origin 0 probe, 1 Python, 2 table, 3 trace, 4 from outside
+//! place       = 0 | 1 | rank | ranks | stage | stages | copy | copies | threads | ranks and cores of the host
+//!             | text run | text device | ranks are 0 processes, 1 threads | engine u8
+//!             | clock: 0, or 1 | offset i64 LE | error | attempt: 0, or 1 | number
+//!               engine 0 unknown, 1 threads, 2 MPI, 3 NCCL, 4 Gloo, 255 | text
+//! definitions = { 1 | length | name id | text | kind }
+//!                 kind = 0 text, 1 span, 2 phase, 3 counter, 4 path + 256 x name id of its caller, 5 sampling + 256 x figure
+//!                 figure 0 samples taken, 1 not read, 2 their cost in microseconds, 3 samples a second
+//!             | { 2 | length | track id | role u8 | thread id | text }
+//!                 role 0 other, 1 training, 2 loader, 3 sensors, 4 device, 5 device waited for in each phase, 6 stacks,
+//!                      7 samples, 8 communicator, 9 stream, 10 operators
 //!             | { 3 | length | signal id | unit u8 | kind u8 | text name | text source | text device | quantity | instance }
-//!                                                                  of quantity 0, or one unknown to the reader, unit,
-//!                                                                  kind and name are all that is known
+//!                 of quantity 0, or one unknown to the reader, unit, kind and name are all that is known
 //!             | { 4 | length | text key | text }                          a fact of the program
 //! anchor      = monotonic | wall (Unix) | boot time, in ns
 //! end         = time | text reason
@@ -46,22 +58,26 @@
 //!   others     tag C0 .. FF | length | payload, so that unknown ones can be skipped; those leave time and
 //!              step unchanged
 //!   C0 step      dt | duration | signed step difference | epoch | present u8 | fields | number loss
-//!                present: bit 0 graphs, 1 nodes, 2 edges, 3 seeds, 4 minor, major faults, voluntary, involuntary switches
-//!   C1 counter   name | dt | number           C2 mark  name | dt | number
+//!                present: bit 0 graphs, 1 nodes, 2 edges, 3 seeds, 4 minor, major faults, voluntary, involuntary switches;
+//!                bit 5: a deep trace slowed it down
+//!   C1 counter   name | dt | number           C2 mark  name | dt | number | 0, or 1 | ns that what ended took
 //!   C3 open      name | dt | signed (since - t) | step
 //!   C4 absent    reason | dt | signal          C5 allocation  phase | dt | signed bytes | live bytes
 //!   C6 memory    phase | dt | allocated bytes, count | freed bytes, count | live bytes | peak bytes
 //!   C7 device    name | dt | duration | signed (issued start - start) | issued duration | error | signed step difference
-//!                from the step of the spans; leaves time and step unchanged, as for readers that skip it
+//!                from the step of the spans; leaves time and step unchanged
+//!   C8 frame     name | dt | depth | thread u8: 0 training, 1 loader worker
+//!   C9 sample    path | dt | count | 1 if it is only repeated, else 0
+//!   CA rival     name | dt | number of cores | 0, or 1 | pid
 //! past        = body length | body: { tag u8 | length | entry }; others are skipped
 //!   1 whole     2 durations     3 slice     4 slow step; their fields in the order of [`past`]'s types, as `past/put.rs`
 //!               writes them: numbers as varints, f64 LE, lists with their length, options after a byte
-//! summary     = a part of a stream of segments, definitions, anchors and the past, each byte inverted (since 2.1)
-//! chunk end   = 8 numbers, u64 LE, as in [`chunk::ChunkEnd`] (since 2.1)
+//! summary     = a part of a stream of segments, definitions, anchors and the past, each byte inverted
+//! chunk end   = 8 numbers, u64 LE, as in [`chunk::ChunkEnd`]
 //! number      = 0 none | 1 signed integer | 2 f32 LE | 3 f64 LE
 //! ```
 //!
-//! # Packed blocks (format 2.0)
+//! # Packed blocks
 //!
 //! A recorder's blocks hold a second of a track or more, in which most things repeat. Each event and each of its numbers is
 //! predicted from the previous events of the block, and the difference is written, in bits, starting with the lowest bit of
@@ -98,18 +114,24 @@
 //! 2 step    present (5 bits, as above), loss (2 bits   dt of the end | difference of the start from that of the first span since
 //!           as for a number above)                     the last step, or from t | group step difference, epoch, graphs,
 //!                                                      nodes, edges, seeds | group of the usage, where present | loss
-//! 3 counter, 4 mark   as for a number above            dt | value
+//! 3 counter as for a number above                      dt | value
+//! 4 mark    as for a number above; 4 what ended took   dt | value | ns, where 4
+//!           some time
 //! 5 open               dt | since - t | step difference     6 absent      dt | steady reason
 //! 7 allocation         dt | bytes | live bytes less those after the event before and these
 //! 8 memory             dt | allocated bytes, count | freed bytes, count less those | live bytes less those before | peak bytes
 //! 9 device             dt | start - end | issued start - start | issued duration | error | step difference
-//! 10 .. 15  any        bytes | that many bytes, not aligned to whole bytes: unknown kinds, skipped
+//! 10 step, slowed down by a deep trace: as 2
+//! 11 frame  thread                                     dt | depth
+//! 12 sample 1 if it is only repeated                   dt | count
+//! 13 rival  as for a number above; 4 with a pid        dt | value | steady pid, where 4
+//! 14, 15    any        bytes | that many bytes, not aligned to whole bytes: unknown kinds, skipped
 //! reading = a number, whose column expects what was closer recently: half of the difference beyond what it expected, or the last
 //!           value and the trend of the differences (`block/packed/layout.rs`)
 //! value   = a number: an integer, or the bits of an f32 or f64
 //! ```
 //!
-//! # Chunks (format 2.1)
+//! # Chunks
 //!
 //! A recorder ends a chunk after a number of events or MiB: it writes all events that it holds, then a summary of
 //! everything so far, then a chunk end, which says how far back the previous one is. So a reader can begin a long recording
@@ -159,29 +181,14 @@
 //! }
 //! ```
 //!
-//! # Versions and promise
+//! # Versions
 //!
-//! | version | since | change |
-//! |---|---|---|
-//! | 1.0 | 0.1.0 | first |
-//! | 1.1 | 0.1.0 | a session's [`Place`] in a run of several ranks, at the end of the segment frame |
-//! | 1.2 | 0.1.0 | [`DeviceSpan`], tag C7, and the roles of its track |
-//! | 1.3 | 0.1.0 | facts of the program, definition 4 |
-//! | 1.4 | 0.1.0 | what is left of the past, frame 6; what live sessions are written in |
-//! | 2.0 | 0.1.0 | packed blocks; what recordings are written in |
-//! | 2.1 | 0.1.0 | chunks of recordings, frames 7 and 8 |
-//!
-//! A reader reads every older major version forever (`recordings/golden/` holds one recording of each, decoded by a test).
-//! A minor version only adds frame kinds, event tags from C8 on, or fields at the end of a length-carrying record or of a
-//! segment, anchor or end; older readers skip them. Segments of a newer major version are skipped and reported as
-//! [`Item::Newer`].
-//!
-//! Packed blocks are a major version because a reader that skipped them would show an empty recording; one that rejects
-//! them tells people to update. Live sessions keep the older version, so that any viewer can follow any program.
+//! The format is version 1.0. A later minor version only adds frame kinds, event tags, or fields at the end of a
+//! length-carrying record or of a segment, anchor or end; older readers skip them. Segments of a newer major version are
+//! skipped and reported as [`Item::Newer`]. `recordings/golden/` has a recording of each kind of block, decoded by a test.
 
 mod block;
 pub mod chunk;
-pub mod deep_trace;
 pub mod device_memory;
 mod device_span;
 mod event;
@@ -189,31 +196,30 @@ mod fields;
 mod frame;
 mod ids;
 mod meta;
+mod name;
 pub mod past;
 pub mod phase;
 mod quantity;
-pub mod sampled;
 mod session;
-pub mod stacks;
 mod stream;
 pub mod text;
 mod units;
 mod varint;
-mod version;
 
 pub use block::{BlockEncoder, BlockInfo, EventSink, Events, MAX_BLOCK_LEN};
 pub use device_span::DeviceSpan;
 pub use event::{
-    Absent, Allocation, BatchShape, Counter, Definition, Event, Mark, NameKind, Open, PhaseMemory, Sample, Span, Step,
-    ThreadUsage, TrackRole,
+    Absent, Allocation, BatchShape, Counter, Definition, Event, Mark, Open, PhaseMemory, Rival, Sample, Span,
+    StackFrame, StackSample, StackThread, Step, ThreadUsage, TrackRole,
 };
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};
 pub use meta::{
-    MAX_TEXT_LEN, put_anchor, put_definitions, put_end, put_packed_definitions, put_packed_segment, put_segment,
+    FORMAT_MAJOR, FORMAT_MINOR, MAX_TEXT_LEN, put_anchor, put_compressed_definitions, put_definitions, put_end,
+    put_segment,
 };
+pub use name::{NameKind, Sampling};
 pub use quantity::{AnyMetric, Metric, Quantity, Scope, UnknownMetric};
-pub use session::{Anchor, ClockOffset, End, Place, RESUMED, SessionInfo};
+pub use session::{Anchor, ClockOffset, End, Engine, Origin, Place, RESUMED, RankKind, SessionInfo};
 pub use stream::{Damage, Item, StreamReader};
 pub use units::{SignalKind, Unit};
-pub use version::{FORMAT_MAJOR, FORMAT_MINOR};

@@ -1,16 +1,20 @@
 //! Everything in a stream except blocks of events: the publisher, the meaning of ids, clocks, the end.
 
 use crate::block::Allowance;
-use crate::event::{Definition, NameKind, TrackRole};
+use crate::event::{Definition, TrackRole};
 use crate::frame::{self, FLAG_LZ4, Kind, RawFrame};
 use crate::ids::{NameId, SignalId, TrackId};
+use crate::name::NameKind;
 use crate::quantity::{AnyMetric, Quantity};
-use crate::session::{Anchor, ClockOffset, End, Place, SessionInfo};
+use crate::session::{Anchor, ClockOffset, End, Engine, Origin, Place, RankKind, SessionInfo};
 use crate::text::clean;
 use crate::units::{SignalKind, Unit};
 use crate::varint::{Cursor, Malformed, put_text, put_u64};
-use crate::version::{FORMAT_MAJOR, FORMAT_MINOR, LIVE_FORMAT};
 
+/// Major version of the format. A reader rejects segments of a newer one.
+pub const FORMAT_MAJOR: u16 = 1;
+/// Minor version of the format: readers skip what a newer one adds.
+pub const FORMAT_MINOR: u16 = 0;
 /// Longest text in a stream, in bytes; longer ones are truncated when written.
 pub const MAX_TEXT_LEN: usize = 1024;
 /// Opens the payload of every segment frame.
@@ -21,6 +25,9 @@ const DEFINITIONS_FRAME_LEN: usize = 64 * 1024;
 /// twenty times its length in memory.
 const MAX_DEFINITIONS_LEN: usize = 2 * DEFINITIONS_FRAME_LEN;
 
+/// An engine whose name follows.
+const OTHER_ENGINE: u8 = 255;
+
 const DEFINE_NAME: u8 = 1;
 const DEFINE_TRACK: u8 = 2;
 const DEFINE_SIGNAL: u8 = 3;
@@ -30,19 +37,10 @@ const NOT_IN_TABLE: u64 = 0;
 
 /// Appends the frame that opens a segment. A file starts with one.
 pub fn put_segment(out: &mut Vec<u8>, info: &SessionInfo) {
-    put_segment_of(LIVE_FORMAT, out, info);
-}
-
-/// Like [`put_segment`], for a segment with [packed](crate::BlockEncoder::packed) blocks.
-pub fn put_packed_segment(out: &mut Vec<u8>, info: &SessionInfo) {
-    put_segment_of((FORMAT_MAJOR, FORMAT_MINOR), out, info);
-}
-
-fn put_segment_of((major, minor): (u16, u16), out: &mut Vec<u8>, info: &SessionInfo) {
     frame::put(out, Kind::SEGMENT, 0, |out| {
         out.extend_from_slice(MAGIC);
-        put_u64(out, u64::from(major));
-        put_u64(out, u64::from(minor));
+        put_u64(out, u64::from(FORMAT_MAJOR));
+        put_u64(out, u64::from(FORMAT_MINOR));
         out.extend_from_slice(&info.session_id.to_le_bytes());
         put_u64(out, u64::from(info.pid));
         put_u64(out, info.segment);
@@ -50,11 +48,12 @@ fn put_segment_of((major, minor): (u16, u16), out: &mut Vec<u8>, info: &SessionI
         for text in [&info.name, &info.host, &info.command, &info.publisher, &info.boot_id] {
             put_text(out, text, MAX_TEXT_LEN);
         }
+        out.push(info.origin as u8);
         put_place(out, info.place.as_deref());
     });
 }
 
-/// Appends a flag, and the place if there is one. Since version 1.1.
+/// Appends a flag, and the place if there is one.
 fn put_place(out: &mut Vec<u8>, place: Option<&Place>) {
     out.push(u8::from(place.is_some()));
     let Some(place) = place else { return };
@@ -62,17 +61,31 @@ fn put_place(out: &mut Vec<u8>, place: Option<&Place>) {
     for number in [rank, ranks, stage, stages, copy, copies, threads, host_ranks, host_cores] {
         put_u64(out, u64::from(number));
     }
-    for text in [&place.run, &place.engine, &place.device] {
+    for text in [&place.run, &place.device] {
         put_text(out, text, MAX_TEXT_LEN);
     }
+    out.push(place.kind as u8);
+    put_engine(out, &place.engine);
     out.push(u8::from(place.clock.is_some()));
     if let Some(clock) = place.clock {
         out.extend_from_slice(&clock.offset_ns.to_le_bytes());
         put_u64(out, clock.error_ns);
     }
-    // Readers that do not know this field stop before it.
-    if let Some(attempt) = place.attempt {
-        put_u64(out, attempt);
+    out.push(u8::from(place.attempt.is_some()));
+    place.attempt.iter().for_each(|attempt| put_u64(out, *attempt));
+}
+
+fn put_engine(out: &mut Vec<u8>, engine: &Engine) {
+    match engine {
+        Engine::Unknown => out.push(0),
+        Engine::Threads => out.push(1),
+        Engine::Mpi => out.push(2),
+        Engine::Nccl => out.push(3),
+        Engine::Gloo => out.push(4),
+        Engine::Other(name) => {
+            out.push(OTHER_ENGINE);
+            put_text(out, name, MAX_TEXT_LEN);
+        }
     }
 }
 
@@ -83,8 +96,8 @@ pub fn put_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoIterator<Ite
     });
 }
 
-/// Like [`put_definitions`], for a segment opened by [`put_packed_segment`]: compressed if there is more than one.
-pub fn put_packed_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoIterator<Item = &'a Definition>) {
+/// Like [`put_definitions`], but compressed if there is more than one, for recordings.
+pub fn put_compressed_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoIterator<Item = &'a Definition>) {
     each_definitions_frame(definitions, |entries| {
         let compressed = lz4_flex::block::compress(entries);
         if compressed.len() + 3 < entries.len() {
@@ -121,8 +134,8 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) -> u8 {
     match definition {
         Definition::Name { id, kind, text } => {
             put_u64(out, u64::from(id.0));
-            out.push(*kind as u8);
             put_text(out, text, MAX_TEXT_LEN);
+            put_u64(out, kind.bits());
             DEFINE_NAME
         }
         Definition::Track { id, role, thread_id, text } => {
@@ -196,8 +209,9 @@ pub(crate) fn segment(payload: &[u8]) -> Result<Segment, Malformed> {
     let start = anchor_fields(&mut p)?;
     let mut next = || text(&mut p);
     let (name, host, command, publisher, boot_id) = (next()?, next()?, next()?, next()?, next()?);
-    let place = if p.is_empty() { None } else { place(&mut p)?.map(Box::new) };
-    let info = SessionInfo { session_id, name, pid, host, command, publisher, boot_id, start, segment, place };
+    let origin = Origin::from_code(p.u8()?);
+    let place = place(&mut p)?.map(Box::new);
+    let info = SessionInfo { session_id, name, pid, host, command, publisher, origin, boot_id, start, segment, place };
     Ok(Segment::Readable(info))
 }
 
@@ -207,12 +221,14 @@ fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
     }
     let (rank, ranks, stage, stages, copy, copies) = (p.u32()?, p.u32()?, p.u32()?, p.u32()?, p.u32()?, p.u32()?);
     let (threads, host_ranks, host_cores) = (p.u32()?, p.u32()?, p.u32()?);
-    let (run, engine, device) = (text(p)?, text(p)?, text(p)?);
+    let (run, device) = (text(p)?, text(p)?);
+    let kind = if p.u8()? == RankKind::Thread as u8 { RankKind::Thread } else { RankKind::Process };
+    let engine = engine(p)?;
     let clock = match p.u8()? {
         0 => None,
         _ => Some(ClockOffset { offset_ns: i64::from_le_bytes(p.array()?), error_ns: p.u64()? }),
     };
-    let attempt = if p.is_empty() { None } else { Some(p.u64()?) };
+    let attempt = if p.u8()? == 0 { None } else { Some(p.u64()?) };
     Ok(Some(Place {
         run,
         rank,
@@ -222,6 +238,7 @@ fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
         copy,
         copies,
         engine,
+        kind,
         device,
         threads,
         host_ranks,
@@ -229,6 +246,17 @@ fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
         clock,
         attempt,
     }))
+}
+
+fn engine(p: &mut Cursor<'_>) -> Result<Engine, Malformed> {
+    Ok(match p.u8()? {
+        1 => Engine::Threads,
+        2 => Engine::Mpi,
+        3 => Engine::Nccl,
+        4 => Engine::Gloo,
+        OTHER_ENGINE => Engine::Other(text(p)?),
+        _ => Engine::Unknown,
+    })
 }
 
 /// The definitions of a frame, without entries of unknown kinds. Decompression is paid from the allowance.
@@ -263,7 +291,7 @@ fn entries(payload: &[u8]) -> Result<Vec<Definition>, Malformed> {
 fn definition(tag: u8, mut p: Cursor<'_>) -> Result<Option<Definition>, Malformed> {
     Ok(Some(match tag {
         DEFINE_NAME => {
-            Definition::Name { id: NameId(p.u32()?), kind: NameKind::from_code(p.u8()?), text: text(&mut p)? }
+            Definition::Name { id: NameId(p.u32()?), text: text(&mut p)?, kind: NameKind::from_bits(p.u64()?) }
         }
         DEFINE_TRACK => Definition::Track {
             id: TrackId(p.u32()?),
@@ -281,18 +309,9 @@ fn signal(p: &mut Cursor<'_>) -> Result<Definition, Malformed> {
     let id = SignalId(p.u32()?);
     let (unit, kind) = (Unit::from_code(p.u8()?), SignalKind::from_code(p.u8()?));
     let (name, source, device) = (text(p)?, text(p)?, text(p)?);
-    let metric = if p.is_empty() {
-        metric_by_name(name, unit, kind)
-    } else {
-        let (quantity, instance) = (Quantity::from_code(p.u64()?), p.u32()?);
-        quantity.map_or(AnyMetric::Other { name, unit, kind }, |quantity| quantity.at(instance).into())
-    };
+    let (quantity, instance) = (Quantity::from_code(p.u64()?), p.u32()?);
+    let metric = quantity.map_or(AnyMetric::Other { name, unit, kind }, |quantity| quantity.at(instance).into());
     Ok(Definition::Signal { id, metric, source, device })
-}
-
-/// What a definition without a quantity measures, as those in recordings from before quantities had numbers.
-fn metric_by_name(name: String, unit: Unit, kind: SignalKind) -> AnyMetric {
-    AnyMetric::from_name(name, unit, kind)
 }
 
 pub(crate) fn anchor(payload: &[u8]) -> Result<Anchor, Malformed> {

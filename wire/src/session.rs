@@ -1,5 +1,7 @@
 //! Facts about a session besides its events: its publisher, its place in a run, its clocks, its end.
 
+use std::fmt;
+
 /// The publisher. Opens every segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionInfo {
@@ -13,8 +15,10 @@ pub struct SessionInfo {
     pub host: String,
     /// The program's command line.
     pub command: String,
-    /// What publishes, such as `gnntop-probe 0.1.0`.
+    /// What publishes, such as `gnntop-probe 0.1.0`, for people.
     pub publisher: String,
+    /// What kind of publisher it is.
+    pub origin: Origin,
     /// Identifies this boot of the machine: monotonic times can only be compared within one boot.
     pub boot_id: String,
     /// When the session started.
@@ -23,6 +27,97 @@ pub struct SessionInfo {
     pub segment: u64,
     /// Its place in a run of several ranks; `None` if the session is the whole run.
     pub place: Option<Box<Place>>,
+}
+
+/// Where the events of a session come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Origin {
+    /// A program that uses the probe.
+    #[default]
+    Probe = 0,
+    /// A Python program, observed by the Python package.
+    Python = 1,
+    /// A table of steps, imported.
+    Table = 2,
+    /// A trace by another profiler, imported.
+    Trace = 3,
+    /// Readings of a process from outside: it has no steps.
+    Outside = 4,
+}
+
+impl Origin {
+    /// The origin with this number in the stream.
+    pub fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Python,
+            2 => Self::Table,
+            3 => Self::Trace,
+            4 => Self::Outside,
+            _ => Self::Probe,
+        }
+    }
+
+    /// Whether the session was made from a file of another tool.
+    pub fn is_import(self) -> bool {
+        matches!(self, Self::Table | Self::Trace)
+    }
+}
+
+/// What carries data between ranks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Not reported.
+    #[default]
+    Unknown,
+    /// Memory that the ranks share.
+    Threads,
+    /// MPI.
+    Mpi,
+    /// NCCL, between devices.
+    Nccl,
+    /// Gloo.
+    Gloo,
+    /// Anything else, by its name.
+    Other(String),
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "",
+            Self::Threads => "threads",
+            Self::Mpi => "MPI",
+            Self::Nccl => "NCCL",
+            Self::Gloo => "gloo",
+            Self::Other(name) => name,
+        })
+    }
+}
+
+impl From<&str> for Engine {
+    /// The engine that a launcher or framework calls so.
+    fn from(name: &str) -> Self {
+        match name.to_ascii_lowercase().as_str() {
+            "" => Self::Unknown,
+            "threads" => Self::Threads,
+            "mpi" => Self::Mpi,
+            "nccl" => Self::Nccl,
+            "gloo" => Self::Gloo,
+            _ => Self::Other(name.to_owned()),
+        }
+    }
+}
+
+/// What a rank of a run is on its machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum RankKind {
+    /// Its own process.
+    #[default]
+    Process = 0,
+    /// A thread of a process shared with other ranks of that machine.
+    Thread = 1,
 }
 
 /// A session's place among the sessions of its run: one rank, one session.
@@ -42,8 +137,10 @@ pub struct Place {
     pub copy: u32,
     /// Copies of the model that train together; 1 without data parallelism.
     pub copies: u32,
-    /// What carries data between ranks, such as `threads`, `MPI` or `NCCL`.
-    pub engine: String,
+    /// What carries data between ranks.
+    pub engine: Engine,
+    /// What each rank is.
+    pub kind: RankKind,
     /// Where this rank computes, such as `CPU` or `GPU 0`.
     pub device: String,
     /// Threads that this rank computes with.

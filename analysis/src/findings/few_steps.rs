@@ -12,8 +12,6 @@ use crate::store::{StepRow, Store};
 
 /// A span that is not a phase is named from this share of its step.
 const WORTH_SAYING: f64 = 0.05;
-/// The publishers of imported sessions.
-const IMPORTS: &str = "gnntop import";
 
 /// What these steps show besides the shares of their phases.
 pub(super) fn told(store: &Store, rows: &[StepRow<'_>]) -> Vec<String> {
@@ -33,7 +31,7 @@ fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
         Some(format!("GPU {gpu} idle {} by its readings", percent(1.0 - busy.clamp(0.0, 1.0))))
     };
     let by_readings: Vec<String> = store.hardware().gpus().into_iter().filter_map(of_gpu).collect();
-    let is_import = store.session().info().is_some_and(|info| info.publisher.starts_with(IMPORTS));
+    let is_import = store.session().info().is_some_and(|info| info.origin.is_import());
     match by_readings.is_empty() && is_import {
         true => vec!["GPU idle time is not recorded".to_owned()],
         false => by_readings,

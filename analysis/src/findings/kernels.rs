@@ -2,12 +2,9 @@
 
 use std::ops::Range;
 
-use gnntop_wire::TrackRole;
+use gnntop_wire::Origin;
 
 use crate::store::{Store, Track};
-
-/// The publishers of imported traces.
-const TRACES: &str = "gnntop import chrome";
 
 /// How much of a time a device was idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,8 +17,9 @@ pub(super) struct Idle {
 
 /// The share of `span` in which no stream of a device was busy; `None` if no kernels were traced.
 pub(super) fn idle_share(store: &Store, span: Range<u64>) -> Option<Idle> {
-    store.session().info().filter(|info| info.publisher.starts_with(TRACES))?;
-    let lanes: Vec<_> = store.tracks().iter().filter(|track| is_stream(track)).filter_map(Track::lane).collect();
+    store.session().info().filter(|info| info.origin == Origin::Trace)?;
+    let lanes: Vec<_> =
+        store.tracks().iter().filter(|track| track.role.is_of_device()).filter_map(Track::lane).collect();
     // Older kernels are not kept individually.
     let from_ns = lanes.iter().map(|lane| lane.full_from_ns()).fold(span.start, u64::max);
     let mut kernels = Vec::new();
@@ -41,9 +39,4 @@ pub(super) fn idle_share(store: &Store, span: Range<u64>) -> Option<Idle> {
     }
     let share = 1.0 - busy_ns as f64 / (span.end - from_ns) as f64;
     Some(Idle { share, kernels: kernels.len() as u64 })
-}
-
-fn is_stream(track: &Track) -> bool {
-    let is_device = matches!(track.role, TrackRole::Device | TrackRole::SynchronisedDevice);
-    is_device || (track.role == TrackRole::Other && track.text.to_lowercase().contains("stream"))
 }

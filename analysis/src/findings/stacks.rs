@@ -46,8 +46,7 @@ fn line(store: &Store, stacks: &[&Stack], whose: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use gnntop_wire::TrackRole;
-    use gnntop_wire::stacks::LOADER_WORKER;
+    use gnntop_wire::{StackThread, TrackRole};
 
     use super::*;
     use gnntop_fixtures::{START_NS, StreamBuilder, each_item};
@@ -55,14 +54,13 @@ mod tests {
     #[test]
     fn loader_workers_and_the_thread_that_waits_for_them_are_told_apart() {
         let mut stream = StreamBuilder::new("test");
-        let track = stream.track(TrackRole::Other, "stacks of train");
+        let track = stream.track(TrackRole::Stacks, "stacks of train");
         let waits = &["get (python/queues.py:3)", "main (train.py:9)"][..];
-        let reads = &["read (data.py:4)", "__getitem__ (data.py:2)", "fetch (torch/fetch.py:1)", LOADER_WORKER][..];
-        let decodes = &["decode (data.py:7)", LOADER_WORKER][..];
-        for (after_ns, frames) in (1..).zip([waits, reads, reads, decodes]) {
-            for (depth, frame) in frames.iter().enumerate() {
-                stream.valued_mark(track, frame, START_NS + after_ns, depth as f64);
-            }
+        let reads = &["read (data.py:4)", "__getitem__ (data.py:2)", "fetch (torch/fetch.py:1)"][..];
+        let decodes = &["decode (data.py:7)"][..];
+        stream.stack(track, START_NS + 1, StackThread::Training, waits);
+        for (after_ns, frames) in (2..).zip([reads, reads, decodes]) {
+            stream.stack(track, START_NS + after_ns, StackThread::LoaderWorker, frames);
         }
         let mut store = Store::new();
         each_item(&stream.bytes(), |item| store.apply(item));

@@ -58,14 +58,14 @@ impl RunEnergy {
 
 #[cfg(test)]
 mod tests {
-    use gnntop_wire::{Place, SignalKind, TrackRole, Unit};
+    use gnntop_wire::{Engine, Place, RankKind, SignalKind, TrackRole, Unit};
 
     use super::super::Run;
     use super::*;
     use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item, session_info};
 
     /// 20 s of a rank on a machine whose four threads are kept busy by its ranks, one each, at 100 W if it has a counter.
-    fn session(rank: u32, host: &str, pid: u32, engine: &str, has_counter: bool) -> Vec<u8> {
+    fn session(rank: u32, host: &str, pid: u32, kind: RankKind, has_counter: bool) -> Vec<u8> {
         let mut info = session_info("pna");
         (info.session_id, info.host, info.pid) = (1000 + u128::from(rank), host.to_owned(), pid);
         info.place = Some(Box::new(Place {
@@ -76,7 +76,8 @@ mod tests {
             stages: 1,
             copy: rank,
             copies: 4,
-            engine: engine.to_owned(),
+            engine: Engine::Unknown,
+            kind,
             device: "CPU".to_owned(),
             threads: 1,
             host_ranks: if host == "alone" { 4 } else { 2 },
@@ -86,7 +87,7 @@ mod tests {
         }));
         let mut stream = StreamBuilder::of(&info);
         let sensors = stream.track(TrackRole::Sensors, "sensors");
-        let ranks = if engine == "threads" { 4 } else { 1 };
+        let ranks = if kind == RankKind::Thread { 4 } else { 1 };
         let mut count = |name: &str, unit, per_100_ms: i64| {
             let signal = stream.signal(name, unit, SignalKind::Counter);
             (0..=200).for_each(|n| stream.sample(sensors, signal, START_NS + n * 100 * MS, n as i64 * per_100_ms));
@@ -114,8 +115,8 @@ mod tests {
 
     #[test]
     fn four_ranks_on_a_machine_are_one_machine() {
-        let one = energy(&[session(0, "alone", 10, "MPI", true)]);
-        let four: Vec<_> = (0..4).map(|rank| session(rank, "alone", 10 + rank, "MPI", true)).collect();
+        let one = energy(&[session(0, "alone", 10, RankKind::Process, true)]);
+        let four: Vec<_> = (0..4).map(|rank| session(rank, "alone", 10 + rank, RankKind::Process, true)).collect();
         let four = energy(&four);
         assert_eq!((four.machines, four.processes), (1, 4));
         assert!((joules(four.device) - joules(one.device)).abs() < 1e-6, "{four:?}");
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_modelled_machine_is_not_counted_once_a_rank_either() {
-        let four: Vec<_> = (0..4).map(|rank| session(rank, "alone", 10 + rank, "MPI", false)).collect();
+        let four: Vec<_> = (0..4).map(|rank| session(rank, "alone", 10 + rank, RankKind::Process, false)).collect();
         let four = energy(&four);
         // 16 W of TDP, all threads busy, and a module of memory.
         assert!((joules(four.device) - 20.0 * (16.0 * 0.75 + 1.5)).abs() < 0.5, "{four:?}");
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn ranks_that_are_threads_are_one_process() {
-        let four: Vec<_> = (0..4).map(|rank| session(rank, "alone", 10, "threads", true)).collect();
+        let four: Vec<_> = (0..4).map(|rank| session(rank, "alone", 10, RankKind::Thread, true)).collect();
         let four = energy(&four);
         assert_eq!((four.machines, four.processes), (1, 1));
         assert!((joules(four.job) - 2030.0).abs() < 1.0, "{four:?}");
@@ -145,8 +146,11 @@ mod tests {
     #[test]
     fn two_machines_are_added_up() {
         let hosts = ["left", "left", "right", "right"];
-        let four: Vec<_> =
-            hosts.into_iter().zip(0..).map(|(host, rank)| session(rank, host, 10 + rank, "MPI", true)).collect();
+        let four: Vec<_> = hosts
+            .into_iter()
+            .zip(0..)
+            .map(|(host, rank)| session(rank, host, 10 + rank, RankKind::Process, true))
+            .collect();
         let four = energy(&four);
         assert_eq!((four.machines, four.processes), (2, 4));
         assert!((joules(four.device) - 4060.0).abs() < 2.0, "{four:?}");

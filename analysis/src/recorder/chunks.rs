@@ -5,8 +5,8 @@ use gnntop_history::Digest;
 use gnntop_wire::chunk::{ChunkEnd, put_chunk_end, put_summary};
 use gnntop_wire::past::{Past, put_past};
 use gnntop_wire::{
-    Anchor, Definition, Event, Item, SessionInfo, StreamReader, TrackId, put_anchor, put_packed_definitions,
-    put_packed_segment,
+    Anchor, Definition, Event, Item, SessionInfo, StreamReader, TrackId, put_anchor, put_compressed_definitions,
+    put_segment,
 };
 
 /// Number of slices written at a time.
@@ -129,8 +129,8 @@ impl Session<'_> {
     /// The publisher, what ids mean, figures over everything, and the unfinished slices.
     fn put_whole(&self, out: &mut Vec<u8>) -> ChunkEnd {
         let Sums { digest, anchor, last_step, .. } = &*self.sums;
-        put_packed_segment(out, self.info);
-        put_packed_definitions(out, digest.definitions());
+        put_segment(out, self.info);
+        put_compressed_definitions(out, digest.definitions());
         anchor.iter().for_each(|anchor| put_anchor(out, anchor));
         let entries = digest.whole(Vec::new());
         put_past(out, &entries);
@@ -147,7 +147,7 @@ impl Session<'_> {
     fn put_slices(&mut self, at: usize, out: &mut Vec<u8>) {
         self.sums.put_pending(at);
         if !self.sums.frames[at].is_empty() {
-            put_packed_segment(out, self.info);
+            put_segment(out, self.info);
             out.append(&mut self.sums.frames[at]);
         }
     }

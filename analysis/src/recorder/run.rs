@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use gnntop_wire::{Item, SessionInfo, put_packed_segment};
+use gnntop_wire::{Item, SessionInfo, put_segment};
 
 use super::chunks::{Ending, Session, Sums};
 use super::due::Due;
@@ -171,7 +171,7 @@ impl<W: Write> RunRecorder<W> {
         }
         let mut head = Vec::new();
         if let Some(info) = part.written.as_ref().filter(|_| self.last != Some(at)) {
-            put_packed_segment(&mut head, info);
+            put_segment(&mut head, info);
         }
         let written = part.recorder.head.as_ref().map(|head| head.info.clone());
         part.written = written.or_else(|| part.info.clone());

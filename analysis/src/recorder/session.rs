@@ -11,8 +11,8 @@ use std::ops::RangeInclusive;
 use gnntop_history::PastWindow;
 use gnntop_wire::past::Past;
 use gnntop_wire::{
-    Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, TrackId, put_anchor, put_end,
-    put_packed_definitions, put_packed_segment,
+    Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, TrackId, put_anchor,
+    put_compressed_definitions, put_end, put_segment,
 };
 
 use super::beginning::{Beginning, Fate};
@@ -160,7 +160,7 @@ impl<W: Write> Recorder<W> {
     }
 
     fn put_defined(&mut self) {
-        put_packed_definitions(&mut self.ready, &self.defined);
+        put_compressed_definitions(&mut self.ready, &self.defined);
         self.defined.clear();
     }
 
@@ -212,8 +212,8 @@ impl<W: Write> Recorder<W> {
             // Only a segment 0 means that the session started here.
             head.info.segment = head.info.segment.max(1);
         }
-        put_packed_segment(&mut self.ready, &head.info);
-        put_packed_definitions(&mut self.ready, &head.take_definitions());
+        put_segment(&mut self.ready, &head.info);
+        put_compressed_definitions(&mut self.ready, &head.take_definitions());
         self.sums.iter_mut().for_each(|sums| sums.begin(&head.info));
         head.written = true;
     }
@@ -223,7 +223,7 @@ impl<W: Write> Recorder<W> {
         if self.head.as_ref().is_some_and(|head| head.written) {
             let news = self.earlier.news(*self.options.window_ns.start());
             self.sums.iter_mut().for_each(|sums| sums.define(&news));
-            put_packed_definitions(&mut self.ready, &news);
+            put_compressed_definitions(&mut self.ready, &news);
         }
     }
 
@@ -340,7 +340,7 @@ impl<W: Write> Recorder<W> {
         let fresh = || Merging { block: BlockEncoder::packed(track), dropped: 0 };
         let merging = self.tracks.entry(track).or_insert_with(fresh);
         if merging.block.next_seq() != seq || merging.block.is_full() {
-            put_packed_definitions(&mut self.ready, &self.defined);
+            put_compressed_definitions(&mut self.ready, &self.defined);
             self.defined.clear();
             merging.block.finish(merging.dropped, &mut self.ready);
             merging.block.continue_from(seq);
@@ -459,7 +459,7 @@ mod tests {
         session.extend(fixture::steps(0..10));
         let mut block = BlockEncoder::new(fixture::TRACK);
         block.continue_from(100);
-        let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, value: None };
+        let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, ..Default::default() };
         block.push(&Event::Mark(mark));
         block.finish(7, &mut session);
         let recorded = record(&session, RecorderOptions::default());
@@ -484,9 +484,10 @@ mod tests {
             gnntop_wire::put_definitions(&mut session, [&name]);
         }
         let mut block = BlockEncoder::new(fixture::TRACK);
-        block.push(&Event::Mark(gnntop_wire::Mark { name: checkpoint, t_ns: START_NS, value: None }));
+        block.push(&Event::Mark(gnntop_wire::Mark { name: checkpoint, t_ns: START_NS, ..Default::default() }));
         for second in 0..5 {
-            let mark = gnntop_wire::Mark { name: collection, t_ns: START_NS + second * 1_000_000_000, value: None };
+            let mark =
+                gnntop_wire::Mark { name: collection, t_ns: START_NS + second * 1_000_000_000, ..Default::default() };
             block.push(&Event::Mark(mark));
         }
         block.finish(0, &mut session);
@@ -567,7 +568,7 @@ mod tests {
         let mut session = fixture::segment("pna", 1, 0);
         let mut block = BlockEncoder::new(fixture::TRACK);
         block.continue_from(u64::MAX - 1);
-        let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, value: None };
+        let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, ..Default::default() };
         block.push(&Event::Mark(mark));
         block.finish(0, &mut session);
         let mut recorder = Recorder::new(Vec::new(), RecorderOptions::default());
@@ -610,7 +611,7 @@ mod tests {
         for track in 0..20_000 {
             bytes.clear();
             let mut block = BlockEncoder::new(TrackId(track));
-            let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, value: None };
+            let mark = gnntop_wire::Mark { name: fixture::FORWARD, t_ns: START_NS, ..Default::default() };
             block.push(&Event::Mark(mark));
             block.finish(0, &mut bytes);
             feed(&mut recorder, &bytes);

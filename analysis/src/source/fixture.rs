@@ -83,6 +83,7 @@ pub fn info(name: &str, pid: u32, number: u64) -> SessionInfo {
         host: "host".to_owned(),
         command: "train".to_owned(),
         publisher: "test".to_owned(),
+        origin: gnntop_wire::Origin::Probe,
         boot_id: "boot".to_owned(),
         start: anchor(START_NS),
         segment: number,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gnntop_sensors::{MachineInfo, Reading, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
 use gnntop_wire::{
-    Absent, Anchor, BlockEncoder, Definition, End, Event, Mark, NameId, NameKind, Sample, SessionInfo, SignalId,
-    StreamReader, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
+    Absent, Anchor, BlockEncoder, Definition, End, Event, Mark, NameId, NameKind, Origin, Sample, SessionInfo,
+    SignalId, StreamReader, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
 };
 
 use super::polling::{Progress, Source};
@@ -159,7 +159,7 @@ impl Publisher {
         definitions.extend(self.sensors.signals().iter().enumerate().map(|(at, info)| signal(at, info)));
         put_definitions(&mut bytes, &definitions);
         put_anchor(&mut bytes, &start);
-        self.block.push(&Event::Mark(Mark { name: hint_name, t_ns: start.monotonic_ns, value: None }));
+        self.block.push(&Event::Mark(Mark { name: hint_name, t_ns: start.monotonic_ns, ..Mark::default() }));
         bytes
     }
 
@@ -172,6 +172,7 @@ impl Publisher {
             host: MachineInfo::of(&self.sensors).host_name.unwrap_or_default(),
             command: process.command(),
             publisher: concat!("gnntop ", env!("CARGO_PKG_VERSION"), ", from outside").to_owned(),
+            origin: Origin::Outside,
             boot_id: boot_id(),
             start,
             segment: 0,

@@ -465,7 +465,7 @@ mod tests {
         let at = bytes.windows(6).position(|window| window == b"gnntop").unwrap() + 6;
         bytes[at] = 9;
         fixture::mend_first_frame(&mut bytes);
-        assert_eq!(refusal(&bytes), "FILE is written in format 9, this gnntop reads up to 2: update gnntop");
+        assert_eq!(refusal(&bytes), "FILE is written in format 9, this gnntop reads up to 1: update gnntop");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Everything known about one session: where each part is kept, and the methods that return it.
 
-use gnntop_wire::{Item, NameId, Open, TrackId, sampled};
+use gnntop_wire::{Item, NameId, Open, Rival, TrackId};
 
 use super::attempts::Attempts;
 use super::ids::names::Names;
 use super::ids::phases::{Phase, Phases};
-use super::instants::Marks;
+use super::instants::{Marks, Newest};
 use super::limits::{Limits, Part};
 use super::losses::Losses;
 use super::memory::allocations::Memory;
@@ -25,7 +25,7 @@ use crate::stream::Sink;
 
 /// Stacks get the limit of marks divided by this.
 const STACKS_SHARE: usize = 8;
-/// The same for marks of other processes that use the CPU.
+/// The same for other programs that use the CPU.
 const RIVALS_SHARE: usize = 8;
 /// A device's steps get the limit of the host's divided by this.
 const DEVICE_SHARE: usize = 4;
@@ -56,7 +56,7 @@ pub struct Store {
     pub(super) meters: Meters,
     pub(super) counters: Counters,
     pub(super) marks: Marks,
-    pub(super) rivals: Marks,
+    pub(super) rivals: Newest<Rival>,
     pub(super) stacks: Stacks,
     pub(super) sampled: Sampled,
     pub(super) memory: Memory,
@@ -101,7 +101,7 @@ impl Store {
             meters: Meters::default(),
             counters: Counters::new(limits.counters, limits.series_points),
             marks: Marks::new(limits.marks),
-            rivals: Marks::new(limits.marks / RIVALS_SHARE),
+            rivals: Newest::new(limits.marks / RIVALS_SHARE),
             stacks: Stacks::new(limits.marks / STACKS_SHARE),
             sampled: Sampled::default(),
             memory: Memory::new(limits.allocations, limits.series_points),
@@ -155,12 +155,6 @@ impl Store {
             None if id == NameId::NONE => "(no name)",
             None => "(unknown name)",
         }
-    }
-
-    /// The frame that a name stands for, in stacks of either kind; the whole text of any other name.
-    pub fn frame(&self, id: NameId) -> &str {
-        let text = self.name(id);
-        sampled::path(text).map_or(text, |(_, frame)| frame)
     }
 
     /// All tracks, in the order in which they appeared.
@@ -244,9 +238,8 @@ impl Store {
         &self.marks
     }
 
-    /// Which other processes used the CPU, and how many cores: marks on the sensors' track, separate from the program's own
-    /// marks.
-    pub fn rivals(&self) -> &Marks {
+    /// Which other programs used the CPU, and how many cores.
+    pub fn rivals(&self) -> &Newest<Rival> {
         &self.rivals
     }
 

@@ -5,8 +5,7 @@
 
 use gnntop_history::{Tiled, Tiling};
 use gnntop_wire::{
-    BlockInfo, Definition, Event, EventSink, Events, Item, Mark, NameId, NameKind, Open, Span, Step, TrackId,
-    TrackRole, deep_trace, sampled, stacks,
+    BlockInfo, Definition, Event, EventSink, Events, Item, Mark, NameId, Open, Span, Step, TrackId, TrackRole,
 };
 
 use super::contents::Store;
@@ -36,14 +35,6 @@ pub(super) struct BlockState {
     takes_rest: bool,
     /// Whether its thread is a loader.
     is_ahead: bool,
-    /// Whether its marks are the frames of stacks.
-    is_of_stacks: bool,
-    /// Whether its marks are sampled stacks.
-    is_sampled: bool,
-    /// Whether its marks name other processes that use the CPU.
-    is_of_sensors: bool,
-    /// Whether a deep trace slows down the step that ends next.
-    is_traced: bool,
     open: Option<Open>,
     last_ns: u64,
     /// When the block's first span or step began, which is before its first event.
@@ -121,9 +112,7 @@ impl Store {
     fn define(&mut self, definition: Definition) {
         match definition {
             Definition::Name { id, kind, text } => {
-                if kind == NameKind::Text {
-                    self.sampled.define(id, &text);
-                }
+                self.sampled.define(id, kind);
                 self.losses.names_not_kept += u64::from(!self.names.define(id, kind, text));
             }
             Definition::Track { id, role, thread_id, text } => {
@@ -183,10 +172,6 @@ impl Store {
             takes_spans: self.part != Part::WithoutSpans,
             takes_rest: self.part != Part::SpansAlone,
             is_ahead: track.role == TrackRole::Loader,
-            is_of_stacks: track.role == TrackRole::Other && track.text.starts_with(stacks::TRACK_START),
-            is_sampled: track.role == TrackRole::Other && track.text.ends_with(sampled::TRACK_END),
-            is_of_sensors: track.role == TrackRole::Sensors,
-            is_traced: track.is_traced,
             open: track.open.take(),
             last_ns: track.last_ns.unwrap_or(0),
             begin_ns: u64::MAX,
@@ -211,7 +196,6 @@ impl Store {
         track.tiling = state.tiling;
         track.lane = state.lane;
         track.open = state.open;
-        track.is_traced = state.is_traced;
     }
 
     #[inline]
@@ -292,8 +276,8 @@ impl Store {
         self.losses.missing_steps = self.losses.missing_steps.saturating_add(tiled.missing_steps);
         self.losses.untiled_ns = self.losses.untiled_ns.saturating_add(tiled.untiled_ns);
         let phase_ns = &tiling.phase_ns()[..self.phases.slots()];
-        let (Tiled { start_ns, period_ns, gap_ns, .. }, is_traced) = (tiled, std::mem::take(&mut state.is_traced));
-        self.steps.push(step, &Period { start_ns, period_ns, gap_ns, phase_ns, is_traced });
+        let Tiled { start_ns, period_ns, gap_ns, .. } = tiled;
+        self.steps.push(step, &Period { start_ns, period_ns, gap_ns, phase_ns });
         self.attempts.note_step(start_ns, step.end_ns);
         if let Some(row) = self.steps.last() {
             self.statistics.add(&row);
@@ -323,19 +307,14 @@ impl Store {
                 self.memory.add_allocation(track, allocation);
                 true
             }
-            Event::Mark(Mark { name, value, .. }) if state.is_sampled => {
-                self.sampled.count(name, value.unwrap_or(f64::NAN))
-            }
-            Event::Mark(Mark { name, t_ns, value }) if state.is_of_stacks => {
-                self.stacks.push(name, t_ns, value.unwrap_or(f64::NAN))
-            }
-            Event::Mark(Mark { name, t_ns, value }) if state.is_of_sensors => {
-                self.rivals.push(Instant { track, name, t_ns, value });
+            Event::StackSample(sample) => self.sampled.count(sample.path, sample.count),
+            Event::StackFrame(frame) => self.stacks.push(&frame),
+            Event::Rival(rival) => {
+                self.rivals.push(rival);
                 true
             }
-            Event::Mark(Mark { name, t_ns, value }) => {
-                state.is_traced |= self.names.text(name) == Some(deep_trace::MARK);
-                self.marks.push(Instant { track, name, t_ns, value });
+            Event::Mark(Mark { name, t_ns, value, took_ns }) => {
+                self.marks.push(Instant { track, name, t_ns, value, took_ns });
                 true
             }
             Event::Open(open) => {

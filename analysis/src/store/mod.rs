@@ -60,7 +60,7 @@ pub use derived::restarts::{Outage, Restarts};
 pub use derived::stacks::StackTree;
 pub use derived::throughput::Throughput;
 pub use ids::phases::{GAP, MAX_PHASES, Phase, PhaseSlot};
-pub use instants::{Instant, Marks};
+pub use instants::{At, Instant, Marks, Newest};
 pub use limits::{Limits, Part};
 pub use losses::Losses;
 pub use memory::allocations::{Allocated, Memory, Peak, StepEnd};

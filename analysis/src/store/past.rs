@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use gnntop_history::Waiting;
 use gnntop_wire::past::{Durations, Past, Series, Slice, SlowStep, StepFigures, TrackEnd, Unfinished, Whole};
-use gnntop_wire::{NameId, SignalKind, TrackRole};
+use gnntop_wire::{Mark, NameId, SignalKind};
 
 use super::contents::{PastExtent, Store};
 use super::ids::names::assign_slot;
@@ -138,10 +138,10 @@ impl Store {
         self.push_energy(slice);
         self.marks.leave_out(slice.marks_left_out);
         for (track, mark) in &slice.marks {
-            let is_of_sensors = self.track(*track).is_some_and(|track| track.role == TrackRole::Sensors);
-            let kept = if is_of_sensors { &mut self.rivals } else { &mut self.marks };
-            kept.push(Instant { track: *track, name: mark.name, t_ns: mark.t_ns, value: mark.value });
+            let Mark { name, t_ns, value, took_ns } = *mark;
+            self.marks.push(Instant { track: *track, name, t_ns, value, took_ns });
         }
+        slice.rivals.iter().for_each(|rival| self.rivals.push(*rival));
     }
 
     fn stretch(&mut self, ordinals: Range<u64>, slice: &Slice) -> Stretch {

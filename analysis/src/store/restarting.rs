@@ -38,7 +38,7 @@ impl Store {
         self.interrupt(start.monotonic_ns, reason);
         let track = self.tracks.main().map_or(TrackId(0), |track| track.id);
         let name = self.own_name(&mut translation, RESTART);
-        self.marks.push(Instant { track, name, t_ns: start.monotonic_ns, value: None });
+        self.marks.push(Instant { track, name, t_ns: start.monotonic_ns, value: None, took_ns: None });
         self.session.begin_attempt(info, start);
         (self.has_past, self.is_foreign) = (false, false);
         self.translation = Some(Box::new(translation));

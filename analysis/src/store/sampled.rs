@@ -1,17 +1,16 @@
 //! Continuously sampled stacks: how many ended at each path since the session began.
 //!
 //! A path's count comes with every stack that ends there, and is repeated in turn, so it is known even if the beginning of
-//! the stream is missing. [`gnntop_wire::sampled`] describes the encoding.
+//! the stream is missing.
 
 use std::collections::HashMap;
 
-use gnntop_wire::NameId;
-use gnntop_wire::sampled::{self, Figure, ROOT};
+use gnntop_wire::{NameId, NameKind, Sampling};
 
 /// Most paths kept; a publisher has fewer.
 const MAX_PATHS: usize = 1 << 14;
 /// Largest plausible count.
-const MOST: f64 = (1_u64 << 53) as f64;
+const MOST: u64 = 1 << 53;
 
 /// A number that only grows, and restarts with each start of the run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,8 +20,8 @@ struct Count {
 }
 
 impl Count {
-    fn see(&mut self, value: f64) {
-        self.now = self.now.max(value as u64);
+    fn see(&mut self, value: u64) {
+        self.now = self.now.max(value);
     }
 
     fn total(self) -> u64 {
@@ -39,18 +38,17 @@ struct Path {
     count: Count,
 }
 
-/// What a name's marks count.
+/// What the samples of a name count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
     Path(usize),
-    Figure(Figure),
+    Figure(Sampling),
 }
 
 /// The counts of all paths.
 #[derive(Clone, Debug, Default)]
 pub struct Sampled {
     paths: Vec<Path>,
-    by_id: HashMap<u64, usize>,
     by_name: HashMap<NameId, Counted>,
     taken: Count,
     unread: Count,
@@ -100,40 +98,43 @@ impl Sampled {
     }
 
     /// Notes a name that may stand for a path or a figure.
-    pub(super) fn define(&mut self, name: NameId, text: &str) {
-        let counted = match sampled::path(text) {
-            Some((caller, _)) => self.path(name, caller, sampled::path_id(text)).map(Counted::Path),
-            None => Figure::ALL.iter().find(|(known, _)| *known == text).map(|(_, figure)| Counted::Figure(*figure)),
+    pub(super) fn define(&mut self, name: NameId, kind: NameKind) {
+        let counted = match kind {
+            NameKind::Path(caller) => self.path(name, caller).map(Counted::Path),
+            NameKind::Sampling(figure) => Some(Counted::Figure(figure)),
+            _ => None,
         };
         if let Some(counted) = counted {
             self.by_name.insert(name, counted);
         }
     }
 
-    /// The index of the path with this id. Its callers were defined before it, so no path is its own caller.
-    fn path(&mut self, name: NameId, caller: u64, id: u64) -> Option<usize> {
-        if let Some(at) = self.by_id.get(&id) {
+    /// The index of the path with this name. Its callers were defined before it, so no path is its own caller.
+    fn path(&mut self, name: NameId, caller: NameId) -> Option<usize> {
+        if let Some(Counted::Path(at)) = self.by_name.get(&name) {
             return Some(*at);
         }
-        let caller = if caller == ROOT { None } else { Some(*self.by_id.get(&caller)?) };
+        let caller = match (caller, self.by_name.get(&caller)) {
+            (NameId::NONE, _) => None,
+            (_, Some(Counted::Path(at))) => Some(*at),
+            _ => return None,
+        };
         if self.paths.len() >= MAX_PATHS {
             return None;
         }
         self.paths.push(Path { name, caller, count: Count::default() });
-        self.by_id.insert(id, self.paths.len() - 1);
         Some(self.paths.len() - 1)
     }
 
     /// Adds a count; returns whether its name is known.
-    pub(super) fn count(&mut self, name: NameId, value: f64) -> bool {
-        let value = value.abs();
+    pub(super) fn count(&mut self, name: NameId, value: u64) -> bool {
         let Some(counted) = self.by_name.get(&name).filter(|_| value <= MOST) else { return false };
         match counted {
             Counted::Path(at) => self.paths[*at].count.see(value),
-            Counted::Figure(Figure::Taken) => self.taken.see(value),
-            Counted::Figure(Figure::Unread) => self.unread.see(value),
-            Counted::Figure(Figure::CostUs) => self.cost_us.see(value),
-            Counted::Figure(Figure::ASecond) => self.a_second = value as u64,
+            Counted::Figure(Sampling::Taken) => self.taken.see(value),
+            Counted::Figure(Sampling::Unread) => self.unread.see(value),
+            Counted::Figure(Sampling::CostUs) => self.cost_us.see(value),
+            Counted::Figure(Sampling::Rate) => self.a_second = value,
         }
         true
     }
@@ -150,56 +151,53 @@ impl Sampled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnntop_wire::sampled::{path_id, path_text};
 
-    /// Defines a stack from the phase inwards, with names from `first` on; returns the innermost name.
-    fn define(sampled: &mut Sampled, first: u32, frames: &[&str]) -> NameId {
-        let mut caller = ROOT;
-        for (name, frame) in (first..).zip(frames) {
-            let text = path_text(caller, frame);
-            sampled.define(NameId(name), &text);
-            caller = path_id(&text);
-        }
-        NameId(first + frames.len() as u32 - 1)
+    /// Defines a stack from the phase inwards, of these many names from `first` on; returns the innermost name.
+    fn define(sampled: &mut Sampled, first: u32, frames: u32) -> NameId {
+        let names = first..first + frames;
+        names.fold(NameId::NONE, |caller, name| {
+            sampled.define(NameId(name), NameKind::Path(caller));
+            NameId(name)
+        })
     }
 
     #[test]
     fn counts_are_those_of_the_whole_session_wherever_the_stream_begins() {
         let mut sampled = Sampled::default();
-        let path = define(&mut sampled, 1, &["forward", "main (a.py:1)", "f (a.py:7)"]);
+        let path = define(&mut sampled, 1, 3);
         assert!(sampled.is_empty());
-        assert!(sampled.count(path, 941.0) && sampled.count(path, -942.0) && sampled.count(path, 942.0));
+        assert!(sampled.count(path, 941) && sampled.count(path, 942) && sampled.count(path, 942));
         let stacks: Vec<_> = sampled.stacks().collect();
         assert_eq!(stacks, [(vec![NameId(3), NameId(2), NameId(1)], 942)]);
-        sampled.define(NameId(4), Figure::ALL[0].0);
-        assert!(sampled.count(NameId(4), 1000.0));
+        sampled.define(NameId(4), NameKind::Sampling(Sampling::Taken));
+        assert!(sampled.count(NameId(4), 1000));
         assert_eq!((sampled.taken(), sampled.known()), (1000, 942));
     }
 
     #[test]
     fn a_further_start_is_added() {
         let mut sampled = Sampled::default();
-        let path = define(&mut sampled, 1, &["forward", "f"]);
-        sampled.count(path, 10.0);
+        let path = define(&mut sampled, 1, 2);
+        sampled.count(path, 10);
         sampled.begin_attempt();
-        let again = define(&mut sampled, 1, &["forward", "f"]);
-        sampled.count(again, 4.0);
+        let again = define(&mut sampled, 1, 2);
+        sampled.count(again, 4);
         assert_eq!(sampled.taken(), 14);
     }
 
     #[test]
     fn what_is_hostile_is_bounded() {
         let mut sampled = Sampled::default();
-        assert!(!sampled.count(NameId(7), 1.0), "a name that is no path");
-        sampled.define(NameId(1), &path_text(12345, "its caller is not known"));
-        assert!(!sampled.count(NameId(1), 1.0));
-        for n in 0..2 * MAX_PATHS as u32 {
-            sampled.define(NameId(n), &path_text(ROOT, &n.to_string()));
+        assert!(!sampled.count(NameId(7), 1), "a name that is no path");
+        sampled.define(NameId(1), NameKind::Path(NameId(12345)));
+        assert!(!sampled.count(NameId(1), 1), "its caller is not known");
+        sampled.define(NameId(2), NameKind::Path(NameId(2)));
+        assert!(!sampled.count(NameId(2), 1), "its own caller");
+        for n in 3..2 * MAX_PATHS as u32 {
+            sampled.define(NameId(n), NameKind::Path(NameId::NONE));
         }
         assert_eq!(sampled.paths.len(), MAX_PATHS);
-        for value in [f64::NAN, f64::INFINITY, 1e300, -1e300] {
-            assert!(!sampled.count(NameId(0), value), "{value}");
-        }
+        assert!(!sampled.count(NameId(3), u64::MAX));
         assert!(sampled.is_empty());
     }
 }

@@ -1,11 +1,9 @@
 //! Stacks taken while a phase took too long; the newest are kept.
-//!
-//! They come as marks on a track of their own ([`gnntop_wire::stacks`]).
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use gnntop_wire::NameId;
+use gnntop_wire::{NameId, StackFrame, StackThread};
 
 /// Most frames of a stack; one with more is not from our publisher.
 const MAX_FRAMES: usize = 256;
@@ -15,6 +13,8 @@ const MAX_FRAMES: usize = 256;
 pub struct Stack {
     /// When.
     pub t_ns: u64,
+    /// Whose it is.
+    pub thread: StackThread,
     /// Names of the frames, such as `collate (data.py:81)`, innermost first.
     pub frames: Vec<NameId>,
 }
@@ -53,19 +53,20 @@ impl Stacks {
     }
 
     /// Adds a frame: to a new stack at depth 0, else to the newest one. Returns whether it belongs to a stack.
-    pub(super) fn push(&mut self, frame: NameId, t_ns: u64, depth: f64) -> bool {
-        if depth == 0.0 {
+    pub(super) fn push(&mut self, frame: &StackFrame) -> bool {
+        let StackFrame { name, t_ns, depth, thread } = *frame;
+        if depth == 0 {
             if self.kept.len() >= self.capacity {
                 self.kept.pop_front();
                 self.discarded += 1;
             }
-            self.kept.push_back(Stack { t_ns, frames: vec![frame] });
+            self.kept.push_back(Stack { t_ns, thread, frames: vec![name] });
             return true;
         }
         match self.kept.back_mut() {
             // A stack whose beginning was dropped is ignored.
-            Some(stack) if stack.frames.len() as f64 == depth && stack.frames.len() < MAX_FRAMES => {
-                stack.frames.push(frame);
+            Some(stack) if stack.frames.len() == depth as usize && stack.frames.len() < MAX_FRAMES => {
+                stack.frames.push(name);
                 true
             }
             _ => false,
@@ -80,14 +81,15 @@ mod tests {
     #[test]
     fn frames_become_stacks_and_those_without_a_beginning_do_not() {
         let mut stacks = Stacks::new(2);
-        assert!(!stacks.push(NameId(9), 5, 3.0), "its beginning was lost");
+        let frame = |name, t_ns, depth| StackFrame { name: NameId(name), t_ns, depth, thread: StackThread::Training };
+        assert!(!stacks.push(&frame(9, 5, 3)), "its beginning was lost");
         for t_ns in [10, 20, 30] {
-            assert!(stacks.push(NameId(1), t_ns, 0.0) && stacks.push(NameId(2), t_ns, 1.0));
-            assert!(!stacks.push(NameId(3), t_ns, 7.0), "a frame in between was lost");
+            assert!(stacks.push(&frame(1, t_ns, 0)) && stacks.push(&frame(2, t_ns, 1)));
+            assert!(!stacks.push(&frame(3, t_ns, 7)), "a frame in between was lost");
         }
         let kept: Vec<_> = stacks.iter().map(|stack| (stack.t_ns, stack.frames.len())).collect();
         assert_eq!((kept, stacks.discarded()), (vec![(20, 2), (30, 2)], 1));
         assert_eq!(stacks.within(20..30).count(), 1);
-        assert!((0..1000).all(|depth| depth == 0 || !stacks.push(NameId(1), 40, 1e9 + f64::from(depth))));
+        assert!((0..1000).all(|depth| !stacks.push(&frame(1, 40, u32::MAX - depth))));
     }
 }

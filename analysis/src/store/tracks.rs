@@ -36,8 +36,6 @@ pub struct Track {
     pub last_ns: Option<u64>,
     /// The last span reported as open; [`crate::store::Store::open_spans`] knows whether it still is.
     pub(super) open: Option<Open>,
-    /// Whether a deep trace slows down the step that ends next.
-    pub(super) is_traced: bool,
     /// Events dropped by earlier starts of the run.
     earlier_dropped: u64,
     pub(super) next_seq: Option<u64>,
@@ -68,7 +66,6 @@ impl Track {
             before: 0,
             last_ns: None,
             open: None,
-            is_traced: false,
             earlier_dropped: 0,
             next_seq: None,
             tiling: None,

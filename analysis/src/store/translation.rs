@@ -76,7 +76,7 @@ pub(super) struct Known<'a> {
 /// Translates the ids and times of one start to those of the store.
 #[derive(Clone, Debug)]
 pub(super) struct Translation {
-    names: Ids<(u8, String)>,
+    names: Ids<(NameKind, String)>,
     tracks: Ids<(u8, String)>,
     signals: Ids<AnyMetric>,
     /// To be added to its times, in nanoseconds.
@@ -88,7 +88,7 @@ pub(super) struct Translation {
 impl Translation {
     pub(super) fn new(known: &Known<'_>, offset_ns: i64, steps_before: u64) -> Self {
         let [names, tracks, signals] = known.most;
-        let name_keys = known.names.iter().map(|(id, kind, text)| ((*kind as u8, (*text).to_owned()), *id));
+        let name_keys = known.names.iter().map(|(id, kind, text)| ((*kind, (*text).to_owned()), *id));
         let track_keys = known.tracks.iter().map(|(id, role, text)| ((*role as u8, (*text).to_owned()), *id));
         let signal_keys = known.signals.iter().map(|(id, metric)| ((*metric).clone(), *id));
         let mut name_ids = Ids::of(name_keys, names);
@@ -105,7 +105,7 @@ impl Translation {
 
     /// The store's id for a name that is not the program's.
     pub(super) fn own_name(&mut self, text: &str) -> NameId {
-        NameId(self.names.take((NameKind::Text as u8, text.to_owned())))
+        NameId(self.names.take((NameKind::Text, text.to_owned())))
     }
 
     #[inline]
@@ -150,7 +150,12 @@ impl Translation {
 
     fn definition(&mut self, mut definition: Definition) -> Definition {
         match &mut definition {
-            Definition::Name { id, kind, text } => id.0 = self.names.define(id.0, (*kind as u8, text.clone())),
+            Definition::Name { id, kind, text } => {
+                if let NameKind::Path(caller) = kind {
+                    *caller = self.name(*caller);
+                }
+                id.0 = self.names.define(id.0, (*kind, text.clone()));
+            }
             Definition::Track { id, role, text, .. } => id.0 = self.tracks.define(id.0, (*role as u8, text.clone())),
             Definition::Signal { id, metric, .. } => id.0 = self.signals.define(id.0, metric.clone()),
             _ => (),
@@ -181,6 +186,9 @@ impl Translation {
             Event::Allocation(e) => (e.phase, e.t_ns) = (self.name(e.phase), self.time(e.t_ns)),
             Event::PhaseMemory(e) => (e.phase, e.t_ns) = (self.name(e.phase), self.time(e.t_ns)),
             Event::DeviceSpan(e) => self.device_span(e),
+            Event::StackFrame(e) => (e.name, e.t_ns) = (self.name(e.name), self.time(e.t_ns)),
+            Event::StackSample(e) => (e.path, e.t_ns) = (self.name(e.path), self.time(e.t_ns)),
+            Event::Rival(e) => (e.name, e.t_ns) = (self.name(e.name), self.time(e.t_ns)),
             _ => (),
         }
         event
@@ -251,6 +259,9 @@ impl Translation {
         }
         for (name, readings) in &mut slice.counters {
             (*name, readings.last_ns) = (self.name(*name), self.time(readings.last_ns));
+        }
+        for rival in &mut slice.rivals {
+            (rival.name, rival.t_ns) = (self.name(rival.name), self.time(rival.t_ns));
         }
         for (track, mark) in &mut slice.marks {
             (*track, mark.name, mark.t_ns) = (self.track(*track), self.name(mark.name), self.time(mark.t_ns));

@@ -6,9 +6,6 @@
 
 use gnntop_wire::SessionInfo;
 
-/// Prefix of the publishers of imported sessions.
-const IMPORTER: &str = "gnntop import";
-
 /// What an offset between two clocks is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
@@ -55,15 +52,14 @@ pub fn align(session: &SessionInfo, reference: &SessionInfo) -> Alignment {
     let zero = |info: &SessionInfo| i128::from(info.start.wall_ns) - i128::from(info.start.monotonic_ns);
     let offset = zero(session) - zero(reference);
     let offset_ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
-    let is_imported = |info: &SessionInfo| info.publisher.starts_with(IMPORTER);
-    let evidence =
-        if is_imported(session) && is_imported(reference) { Evidence::Imported } else { Evidence::WallClock };
+    let are_imported = session.origin.is_import() && reference.origin.is_import();
+    let evidence = if are_imported { Evidence::Imported } else { Evidence::WallClock };
     Alignment { offset_ns, error_ns: None, evidence }
 }
 
 #[cfg(test)]
 mod tests {
-    use gnntop_wire::{Anchor, ClockOffset, Place};
+    use gnntop_wire::{Anchor, ClockOffset, Origin, Place};
 
     use super::*;
 
@@ -112,10 +108,7 @@ mod tests {
 
     #[test]
     fn of_imported_ranks_no_clock_is_known() {
-        let imported = |rank, wall_s| SessionInfo {
-            publisher: "gnntop import chrome 0.1.0".to_owned(),
-            ..session(rank, "", 1, wall_s, None)
-        };
+        let imported = |rank, wall_s| SessionInfo { origin: Origin::Trace, ..session(rank, "", 1, wall_s, None) };
         let aligned = align(&imported(1, 1003), &imported(0, 1000));
         assert_eq!((aligned.offset_ns, aligned.evidence), (3 * SECOND as i64, Evidence::Imported));
     }

@@ -15,5 +15,5 @@ mod sink;
 
 pub use clock::{Alignment, Evidence, align};
 pub use death::{DIED, DIED_OF};
-pub use run::{MOST_SESSIONS, RIVAL_NS, RankKind, follows, may_overlap};
+pub use run::{MOST_SESSIONS, RIVAL_NS, follows, may_overlap};
 pub use sink::Sink;

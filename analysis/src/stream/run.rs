@@ -1,27 +1,11 @@
 //! What makes several sessions one run, as far as readers and stores of sessions must agree on it.
 
-use gnntop_wire::{Place, SessionInfo};
+use gnntop_wire::SessionInfo;
 
 /// Most sessions of a run that are kept, including replaced ones. Further ones are counted.
 pub const MOST_SESSIONS: usize = 256;
 /// A session that continues for this long after its replacement has started is a rival, not a predecessor.
 pub const RIVAL_NS: u64 = 2_000_000_000;
-
-/// What a rank of a run is on its machine: a process or a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RankKind {
-    /// Its own process.
-    Process,
-    /// A thread of a process shared with other ranks of that machine.
-    Thread,
-}
-
-impl RankKind {
-    /// Determined by the engine that joins the ranks: `threads`, or another engine and threads, such as `NCCL and threads`.
-    pub fn of(place: &Place) -> Self {
-        if place.engine.ends_with("threads") { Self::Thread } else { Self::Process }
-    }
-}
 
 /// Whether `later` is a later start of the same run as `earlier`: of the same rank of the same program, with a greater
 /// number. Programs that a launcher's job runs one after the other have different command lines; a run named by a person

@@ -13,8 +13,8 @@ const SHARES: [(f64, &str); 3] = [(0.003, "0.3 %"), (0.015, "1.5 %"), (0.048, "4
 
 pub fn cases() -> Vec<Case> {
     [
-        strengths(SHARES, |share| between("frequent marks between steps", 1, share, Some("gc (ms)"))),
-        strengths(SHARES, |share| inside("frequent marks in steps", 2, share, Some("gc (ms)"))),
+        strengths(SHARES, |share| between("frequent marks between steps", 1, share, Some("gc"))),
+        strengths(SHARES, |share| inside("frequent marks in steps", 2, share, Some("gc"))),
         strengths(SHARES, |share| between("frequent marks between steps, without durations", 3, share, None)),
         strengths([(0.003, "0.3 %"), (0.03, "3 %"), (0.1, "10 %")], |share| {
             inside("frequent marks in steps, without durations", 4, share, None)
@@ -28,19 +28,19 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Marks at 44 of 100 steps, in the time before them, that cost this share of the wall time in all.
-fn between(class: &'static str, seed: u64, share: f64, valued: Option<&str>) -> Case {
-    let stream = marked(seed, share, valued, |run, marks| {
+fn between(class: &'static str, seed: u64, share: f64, timed: Option<&str>) -> Case {
+    let stream = marked(seed, share, timed, |run, marks| {
         run.pass(0.5);
         marks(run);
         run.usual_step();
     });
     let case = Case::of(class, stream).expect(Kind::Stall).also(Kind::Gap).says("all between steps");
-    if valued.is_some() { case.says("\"gc\"") } else { case.says("\"collected\"") }
+    if timed.is_some() { case.says("\"gc\"") } else { case.says("\"collected\"") }
 }
 
 /// The same inside of steps.
-fn inside(class: &'static str, seed: u64, share: f64, valued: Option<&str>) -> Case {
-    let stream = marked(seed, share, valued, |run, marks| {
+fn inside(class: &'static str, seed: u64, share: f64, timed: Option<&str>) -> Case {
+    let stream = marked(seed, share, timed, |run, marks| {
         run.pass(0.5);
         run.step(|run| {
             run.span("work", marks);
@@ -56,7 +56,7 @@ fn inside(class: &'static str, seed: u64, share: f64, valued: Option<&str>) -> C
 fn marked(
     seed: u64,
     share: f64,
-    valued: Option<&str>,
+    timed: Option<&str>,
     mut step: impl FnMut(&mut TrainingLoop, &mut dyn FnMut(&mut TrainingLoop)),
 ) -> Vec<u8> {
     let pause_ms = PERIOD_MS * share / (1.0 - share) / 0.44;
@@ -66,8 +66,8 @@ fn marked(
         let mut marks = |run: &mut TrainingLoop| {
             if is_marked {
                 let took_ms = run.pause(pause_ms);
-                match valued {
-                    Some(text) => run.valued_mark(text, took_ms),
+                match timed {
+                    Some(text) => run.timed_mark(text, took_ms),
                     None => run.mark("collected"),
                 }
             }
@@ -118,7 +118,7 @@ fn clean() -> Vec<Case> {
         with("clean: short collections", 9, |run, step| {
             if step % 2 == 0 {
                 let took_ms = run.pause(0.15);
-                run.valued_mark("gc (ms)", took_ms);
+                run.timed_mark("gc", took_ms);
             }
         }),
         with("clean: an epoch's marks", 10, |run, step| {

@@ -165,6 +165,9 @@ fn put_step(
         stream.counter(main, text, end_ns - 1, value);
     }
     let Plan { epoch, batch, usage, .. } = *plan;
-    stream.event(main, Event::Step(Step { step: StepId(step), epoch, start_ns, end_ns, batch, loss: None, usage }));
+    stream.event(
+        main,
+        Event::Step(Step { step: StepId(step), epoch, start_ns, end_ns, batch, usage, ..Step::default() }),
+    );
     end_ns
 }

@@ -116,6 +116,10 @@ impl TrainingLoop {
         self.stream.mark(self.main, text, self.t_ns);
     }
 
+    pub fn timed_mark(&mut self, text: &str, took_ms: f64) {
+        self.stream.timed_mark(self.main, text, self.t_ns, (took_ms * 1e6) as u64);
+    }
+
     pub fn valued_mark(&mut self, text: &str, value: f64) {
         self.stream.valued_mark(self.main, text, self.t_ns, value);
     }
@@ -147,7 +151,7 @@ impl TrainingLoop {
         let batch = BatchShape { graphs: Some(256), nodes: Some(3584), edges: Some(7168), seeds: None };
         let (step, epoch) = (StepId(self.step), self.epoch);
         let (start_ns, end_ns, usage) = (self.step_start_ns, self.t_ns, Some(usage));
-        let step = Step { step, epoch, start_ns, end_ns, batch, loss: None, usage };
+        let step = Step { step, epoch, start_ns, end_ns, batch, usage, ..Step::default() };
         self.stream.event(self.main, Event::Step(step));
     }
 

@@ -282,7 +282,7 @@ impl Resolver {
         }
         let reason = self.shared.reason.get().map_or("", String::as_str);
         let name = names::intern(NameKind::Text, &format!("device time ends: {reason}")).id();
-        self.push(out, &Event::Mark(Mark { name, t_ns, value: None }));
+        self.push(out, &Event::Mark(Mark { name, t_ns, ..Mark::default() }));
         self.count_unreached();
         self.is_over = true;
     }
@@ -319,7 +319,7 @@ impl Source for Resolver {
         let unreached = self.count_unreached();
         if unreached > 0 {
             let name = names::intern(NameKind::Text, "not reached by the device at the end").id();
-            self.encoder.push(&Event::Mark(Mark { name, t_ns, value: Some(unreached as f64) }));
+            self.encoder.push(&Event::Mark(Mark { name, t_ns, value: Some(unreached as f64), took_ns: None }));
         }
         self.is_over = true;
     }

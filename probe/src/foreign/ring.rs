@@ -71,9 +71,9 @@ pub(super) struct Event {
     pub(super) kind: EventKind,
     /// Index of the name in the ring.
     pub(super) name: u32,
-    /// Begin of a span, else the instant.
+    /// Begin of a span or of what a timed mark ends, else the instant.
     pub(super) at: u64,
-    /// End of a span, else the bits of the value.
+    /// End of a span or instant of a timed mark, else the bits of the value.
     pub(super) other: u64,
 }
 
@@ -83,11 +83,14 @@ pub(super) enum EventKind {
     Counter,
     Mark,
     MarkWithValue,
+    TimedMark,
 }
 
 impl EventKind {
     fn of(code: u64) -> Option<Self> {
-        [Self::Span, Self::Counter, Self::Mark, Self::MarkWithValue].get(usize::try_from(code).ok()?).copied()
+        const ALL: [EventKind; 5] =
+            [EventKind::Span, EventKind::Counter, EventKind::Mark, EventKind::MarkWithValue, EventKind::TimedMark];
+        ALL.get(usize::try_from(code).ok()?).copied()
     }
 }
 
@@ -212,7 +215,8 @@ impl Shared {
         let index = self.names_known.load(Ordering::Relaxed);
         let slot = self.names.get(index as usize)?;
         let text = &text[..text.floor_char_boundary(TEXT_BYTES)];
-        slot.kind.store(kind as u32, Ordering::Relaxed);
+        // A worker's names refer to no others, so this is short.
+        slot.kind.store(kind.bits() as u32, Ordering::Relaxed);
         slot.len.store(text.len() as u32, Ordering::Relaxed);
         for (to, from) in slot.text.iter().zip(text.bytes()) {
             to.store(from, Ordering::Relaxed);
@@ -229,7 +233,7 @@ impl Shared {
         let slot = self.names.get(index)?;
         let len = (slot.len.load(Ordering::Relaxed) as usize).min(TEXT_BYTES);
         let bytes: Vec<u8> = slot.text.iter().take(len).map(|byte| byte.load(Ordering::Relaxed)).collect();
-        let kind = NameKind::from_code(slot.kind.load(Ordering::Relaxed) as u8);
+        let kind = NameKind::from_bits(slot.kind.load(Ordering::Relaxed).into());
         Some((kind, String::from_utf8_lossy(&bytes).into_owned()))
     }
 

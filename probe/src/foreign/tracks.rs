@@ -175,8 +175,12 @@ impl ForeignTrack {
                 Event::Span(Span { name, start_ns: t_ns, end_ns, step: StepId::NONE })
             }
             EventKind::Counter => Event::Counter(Counter { name, t_ns, value }),
-            EventKind::Mark => Event::Mark(Mark { name, t_ns, value: None }),
-            EventKind::MarkWithValue => Event::Mark(Mark { name, t_ns, value: Some(value) }),
+            EventKind::Mark => Event::Mark(Mark { name, t_ns, ..Mark::default() }),
+            EventKind::MarkWithValue => Event::Mark(Mark { name, t_ns, value: Some(value), took_ns: None }),
+            EventKind::TimedMark => {
+                let end_ns = map.ns(event.other).max(t_ns);
+                Event::Mark(Mark { name, t_ns: end_ns, value: None, took_ns: Some(end_ns - t_ns) })
+            }
         })
     }
 

@@ -53,6 +53,11 @@ impl Writer {
         self.push(kind, name, at, value.unwrap_or(0.0).to_bits());
     }
 
+    /// Records a mark at the end of something, in ticks of [`crate::after::ticks`].
+    pub fn timed_mark(&mut self, name: RingName, begin: u64, end: u64) {
+        self.push(EventKind::TimedMark, name, begin, end.max(begin));
+    }
+
     fn push(&mut self, kind: EventKind, name: RingName, at: u64, other: u64) {
         self.ring.shared().push(Event { kind, name: name.0, at, other });
     }

@@ -125,6 +125,7 @@ impl LongRun {
             batch: BatchShape { graphs: Some(32), ..BatchShape::default() },
             loss: Some(1.0 / (1.0 + n as f64)),
             usage: None,
+            is_traced: false,
         };
         self.stream.event(self.main, Event::Step(step));
         if n.is_multiple_of(4999) {

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use gnntop_wire::BatchShape;
+use gnntop_wire::{BatchShape, StackThread};
 use quanta::Clock;
 
 use super::local::{current, record, with_track};
@@ -64,6 +64,33 @@ pub fn mark(name: impl Into<NameRef>, at: u64, value: Option<f64>) {
     });
 }
 
+/// Records a mark at the end of something that began and ended at these ticks.
+pub fn timed_mark(name: impl Into<NameRef>, begin: u64, end: u64) {
+    let id = name.into().id().0;
+    record(|track| {
+        track.push(RawEvent { a: begin, b: end.max(begin), c: 0, id, tag: Tag::TimedMark, present: 0 });
+    });
+}
+
+/// Records a frame of a stack that was read at these ticks, with the number of frames inside it. A stack's frames follow
+/// one another, innermost first, on a track of the role [`TrackRole::Stacks`](gnntop_wire::TrackRole::Stacks).
+pub fn stack_frame(name: impl Into<NameRef>, at: u64, depth: u32, thread: StackThread) {
+    let id = name.into().id().0;
+    record(|track| {
+        let (b, present) = (u64::from(depth), thread as u8);
+        track.push(RawEvent { a: at, b, c: 0, id, tag: Tag::StackFrame, present });
+    });
+}
+
+/// Records at these ticks how many samples of a stack there were since the session began; `is_repeat` if there was none
+/// since the last time. It belongs on a track of the role [`TrackRole::Samples`](gnntop_wire::TrackRole::Samples).
+pub fn stack_sample(path: impl Into<NameRef>, at: u64, count: u64, is_repeat: bool) {
+    let id = path.into().id().0;
+    record(|track| {
+        track.push(RawEvent { a: at, b: count, c: 0, id, tag: Tag::StackSample, present: u8::from(is_repeat) });
+    });
+}
+
 /// Records a large allocation of `bytes` (negative: a release) and the live bytes after it, in the calling thread's open span.
 pub fn allocation(bytes: i64, live_bytes: u64) {
     let open = with_track(|track| track.shared.open.get()).flatten();
@@ -89,6 +116,8 @@ pub struct EndedStep {
     pub begin: u64,
     /// When it ended, in ticks.
     pub end: u64,
+    /// Whether a profiler slowed it down.
+    pub is_traced: bool,
 }
 
 /// Records the calling thread's step, which contains everything recorded since the previous one, and begins the next.
@@ -98,8 +127,8 @@ pub fn end_step(ended: &EndedStep) -> u64 {
     // An `Rc`, as above.
     let Some(track) = current().filter(|_| switch::is_recording()) else { return 0 };
     let number = track.step.get();
-    let EndedStep { epoch, batch, begin, end } = *ended;
-    step::end(&track, &Parts { epoch, batch, loss: None }, begin.min(end), end);
+    let EndedStep { epoch, batch, begin, end, is_traced } = *ended;
+    step::end(&track, &Parts { epoch, batch, loss: None, is_traced }, begin.min(end), end);
     begin_steps();
     number
 }

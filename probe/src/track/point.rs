@@ -1,5 +1,7 @@
 //! Records at an instant: counters, marks, allocations, sensor readings.
 
+use std::time::Duration;
+
 use super::local::record;
 use super::peaks::Peak;
 use super::raw_event::{RawEvent, Tag};
@@ -21,6 +23,18 @@ pub fn counter(name: impl Into<NameRef>, value: f64) {
 #[inline]
 pub fn mark(name: impl Into<NameRef>, value: Option<f64>) {
     now(name, Tag::Mark, value);
+}
+
+/// Records a mark at the end of something that took so long, such as a checkpoint.
+pub fn timed_mark(name: impl Into<NameRef>, took: Duration) {
+    if !switch::is_recording() {
+        return;
+    }
+    let id = name.into().id().0;
+    record(|track| {
+        let (a, c) = (track.clock.raw(), u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        track.push(RawEvent { a, b: a, c, id, tag: Tag::TimedMark, present: 1 });
+    });
 }
 
 #[inline]
@@ -51,6 +65,14 @@ pub(crate) fn phase_peak(phase: u32, peak: Peak, bytes: u64) {
     record(|track| {
         let (a, b) = (track.clock.raw(), (bytes as f64).to_bits());
         track.push(RawEvent { a, b, c: 0, id: phase, tag: Tag::PhasePeak, present: peak as u8 });
+    });
+}
+
+/// Records that another program uses so many cores; `pid` is 0 for several processes.
+pub(crate) fn rival(command: NameRef, pid: u32, cores: f64) {
+    record(|track| {
+        let (a, b, c) = (track.clock.raw(), cores.to_bits(), u64::from(pid));
+        track.push(RawEvent { a, b, c, id: command.id().0, tag: Tag::Rival, present: 0 });
     });
 }
 

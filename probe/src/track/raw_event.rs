@@ -37,12 +37,20 @@ pub(super) enum Tag {
     StepRun,
     /// Likewise: `a` minor and major faults, `b` voluntary and involuntary switches, in the high and low half.
     StepUsage,
-    /// `a` start, `b` end, `c` step, `id` epoch, unless `present` says that a part has it; completes the parts before it.
+    /// `a` start, `b` end, `c` step, `id` epoch, unless [`LONG_EPOCH`] says that a part has it; completes the parts before it.
     Step,
     /// `id` name, `a` time, `b` bits of the value.
     Counter,
     /// `id` name, `a` time, `b` bits of the value, `present` 1 if it has one.
     Mark,
+    /// `id` name, `a` begin and `b` end of what ends at the mark; if `present` is 1, `c` nanoseconds that it took.
+    TimedMark,
+    /// `id` name, `a` time, `b` depth, `present` the thread.
+    StackFrame,
+    /// `id` path, `a` time, `b` count, `present` 1 if it is only repeated.
+    StackSample,
+    /// `id` command, `a` time, `b` bits of the cores, `c` pid or 0.
+    Rival,
     /// `id` phase, `a` time, `b` bits of the value, `present` the number of a peak.
     PhasePeak,
     /// `id` phase, `a` time, `b` signed bytes, `c` live bytes.
@@ -52,6 +60,11 @@ pub(super) enum Tag {
     /// `id` signal, `a` nanoseconds of `CLOCK_MONOTONIC`, `b` id of the reason's name.
     Absent,
 }
+
+/// Bit of `present` of a step: a part has its epoch.
+pub(super) const LONG_EPOCH: u8 = 1;
+/// Bit of `present` of a step: a deep trace slowed it down.
+pub(super) const IS_TRACED: u8 = 2;
 
 impl RawEvent {
     const EMPTY: Self = Self { a: 0, b: 0, c: 0, id: u32::MAX, tag: Tag::Span, present: 0 };

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use gnntop_wire::{
-    Absent, Allocation, BatchShape, BlockEncoder, Counter, Definition, Event, Mark, NameId, Open, Sample, SignalId,
-    Span, Step, StepId, ThreadUsage, TrackRole,
+    Absent, Allocation, BatchShape, BlockEncoder, Counter, Definition, Event, Mark, NameId, Open, Rival, Sample,
+    SignalId, Span, StackFrame, StackSample, StackThread, Step, StepId, ThreadUsage, TrackRole,
 };
 use quanta::Clock;
 use ringbuf::traits::Consumer as _;
 
 use super::open_span;
 use super::peaks::PeakNames;
-use super::raw_event::{Consumer, RING_EVENTS, RawEvent, Tag};
+use super::raw_event::{Consumer, IS_TRACED, LONG_EPOCH, RING_EVENTS, RawEvent, Tag};
 use super::shared::Shared;
 use crate::clock::ClockMap;
 use crate::source::Source;
@@ -89,7 +89,23 @@ impl RingReader {
             }
             Tag::Mark => {
                 let value = (present != 0).then(|| value(b));
-                Event::Mark(Mark { name, t_ns: map.ns(a), value })
+                Event::Mark(Mark { name, t_ns: map.ns(a), value, took_ns: None })
+            }
+            Tag::TimedMark => {
+                let t_ns = map.ns(b);
+                let took_ns = if present != 0 { c } else { t_ns.saturating_sub(map.ns(a)) };
+                Event::Mark(Mark { name, t_ns, value: None, took_ns: Some(took_ns) })
+            }
+            Tag::StackFrame => {
+                let thread = StackThread::from_code(present);
+                Event::StackFrame(StackFrame { name, t_ns: map.ns(a), depth: b as u32, thread })
+            }
+            Tag::StackSample => {
+                Event::StackSample(StackSample { path: name, t_ns: map.ns(a), count: b, is_repeat: present != 0 })
+            }
+            Tag::Rival => {
+                let pid = (c != 0).then_some(c as u32);
+                Event::Rival(Rival { name, t_ns: map.ns(a), pid, cores: value(b) })
             }
             Tag::Allocation => {
                 Event::Allocation(Allocation { phase: name, t_ns: map.ns(a), bytes: b as i64, live_bytes: c })
@@ -129,8 +145,9 @@ impl RingReader {
         let (of, parts) = std::mem::take(&mut self.parts);
         // Parts of another step: that step itself was dropped by a full ring.
         let parts = if of == raw.c as u32 { parts } else { Step::default() };
-        let epoch = if raw.present == 0 { u64::from(raw.id) } else { parts.epoch };
-        Step { step: StepId(raw.c), epoch, start_ns: map.ns(raw.a), end_ns: map.ns(raw.b), ..parts }
+        let epoch = if raw.present & LONG_EPOCH == 0 { u64::from(raw.id) } else { parts.epoch };
+        let is_traced = raw.present & IS_TRACED != 0;
+        Step { step: StepId(raw.c), epoch, start_ns: map.ns(raw.a), end_ns: map.ns(raw.b), is_traced, ..parts }
     }
 }
 

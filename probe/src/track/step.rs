@@ -5,7 +5,7 @@ use std::ptr;
 use gnntop_wire::BatchShape;
 
 use super::local::{Local, current, is_current};
-use super::raw_event::{RawEvent, Tag};
+use super::raw_event::{IS_TRACED, LONG_EPOCH, RawEvent, Tag};
 use crate::switch;
 
 /// Begins the next step of this thread's training loop; it ends when the result is dropped.
@@ -39,7 +39,8 @@ pub(super) fn end(track: &Local, parts: &Parts, begin: u64, end: u64) {
     let (epoch, is_long_epoch) = (parts.epoch as u32, parts.epoch > u64::from(u32::MAX));
     parts.push(track, step, is_long_epoch);
     push_usage(track, step, end);
-    track.push(RawEvent { a: begin, b: end, c: step, id: epoch, tag: Tag::Step, present: u8::from(is_long_epoch) });
+    let present = if is_long_epoch { LONG_EPOCH } else { 0 } | if parts.is_traced { IS_TRACED } else { 0 };
+    track.push(RawEvent { a: begin, b: end, c: step, id: epoch, tag: Tag::Step, present });
     if let Some(observer) = track.observer.get() {
         observer.end_step(step, begin, end);
     }
@@ -61,6 +62,7 @@ pub(super) struct Parts {
     pub(super) epoch: u64,
     pub(super) batch: BatchShape,
     pub(super) loss: Option<f64>,
+    pub(super) is_traced: bool,
 }
 
 impl std::fmt::Debug for Step {
@@ -80,6 +82,11 @@ impl Step {
     /// Sets the step's loss. On a GPU, reading the loss waits for the device: omit it if that disturbs the training.
     pub fn loss(&mut self, loss: f64) {
         self.parts.loss = Some(loss);
+    }
+
+    /// Says that a profiler slows this step down: percentiles and findings leave it out.
+    pub fn traced(&mut self) {
+        self.parts.is_traced = true;
     }
 }
 

@@ -2,7 +2,7 @@
 
 torch.profiler runs from the end of one step to the end of the last one asked for. Its trace goes into the session's
 directory, where ``gnntop trace`` fetches it. Its operators become spans of the session, on a track for each thread and
-each stream of a GPU. Each step that this slows down has a mark, by which percentiles leave it out.
+each stream of a GPU. Each step that this slows down says so, and percentiles leave it out.
 
 The training thread waits until the trace is written, because a person asked for it. Whatever fails is answered, and the
 program continues. ``sessions/src/request.rs`` describes the request and its answers.
@@ -33,6 +33,8 @@ _NO_LOG = "99"
 
 _Span = tuple[int, int, str]
 """End and begin in nanoseconds since 1970, and the name."""
+_Track = tuple[str, int]
+"""What people read, and its role."""
 
 _trace: DeepTrace | None = None
 
@@ -60,6 +62,7 @@ def step_ended(step: int) -> None:
         if trace is not None:
             trace.abandon()
     _native.mark(_native.mark_name("deep trace"))
+    _native.traced()
 
 
 def _give_up(request: str, error: Exception) -> None:
@@ -175,13 +178,13 @@ def publish(events: Iterable[Any]) -> int:
     return sum(map(len, tracks.values()))
 
 
-def by_track(events: Iterable[Any]) -> dict[str, list[_Span]]:
+def by_track(events: Iterable[Any]) -> dict[_Track, list[_Span]]:
     """The spans of each thread and of each stream of a GPU, in the order of their ends, inner ones first."""
     ordered = sorted(events, key=lambda event: event.start_ns())
     # Our steps are in the session already.
     steps = [event for event in ordered if event.name().startswith("ProfilerStep#")]
     training = steps[0].start_thread_id() if steps else 0
-    tracks: dict[str, list[_Span]] = {}
+    tracks: dict[_Track, list[_Span]] = {}
     for event in [event for event in ordered if not _is_left_out(event)][:MOST_SPANS]:
         begin, name = event.start_ns(), event.name()
         tracks.setdefault(_track(event, training), []).append((begin + event.duration_ns(), begin, name))
@@ -194,11 +197,11 @@ def _is_left_out(event: Any) -> bool:
     return event.name().startswith("ProfilerStep#") or (hasattr(event, "is_async") and event.is_async())
 
 
-def _track(event: Any, training: int) -> str:
+def _track(event: Any, training: int) -> _Track:
     if event.device_type().name != "CPU":
-        return f"GPU {event.device_index()} stream {event.device_resource_id()}"
+        return f"GPU {event.device_index()} stream {event.device_resource_id()}", _native.STREAM
     thread = event.start_thread_id()
-    return "operators" if thread == training else f"operators of thread {thread}"
+    return "operators" if thread == training else f"operators of thread {thread}", _native.OPERATORS
 
 
 def _ticks() -> Callable[[int], int]:
@@ -208,10 +211,10 @@ def _ticks() -> Callable[[int], int]:
     return lambda ns: now - int((wall_ns - ns) * ticks_per_ns)
 
 
-def _record(tracks: dict[str, list[_Span]], ticks: Callable[[int], int]) -> None:
+def _record(tracks: dict[_Track, list[_Span]], ticks: Callable[[int], int]) -> None:
     names: dict[str, int] = {}
-    for track, spans in tracks.items():
-        _native.track(track)
+    for (track, role), spans in tracks.items():
+        _native.track(track, role)
         for number, (end, begin, name) in enumerate(spans, 1):
             _native.span_at(_number(names, name), ticks(begin), ticks(end))
             if number % _AT_ONCE == 0:

@@ -46,9 +46,9 @@ class Names:
         self.clip = span("clip gradients")
         self.unscale = span("unscale gradients")
         self.skipped = _native.mark_name("optimizer step skipped: gradients were not finite")
-        self.validated = _native.mark_name("validation (ms)")
-        self.collected = _native.mark_name("garbage collection (ms)")
-        self.saved = _native.mark_name("checkpoint (ms)")
+        self.validated = _native.mark_name("validation")
+        self.collected = _native.mark_name("garbage collection")
+        self.saved = _native.mark_name("checkpoint")
 
 
 class Loop:

@@ -59,7 +59,7 @@ impl Handle {
 /// Opens a communicator called `name`; returns its number. May wait for the session to open, as NCCL waits anyway.
 pub(super) fn open(name: &str) -> Option<usize> {
     let at = ALL.iter().position(|place| lock(place).is_some_and(|place| place.is_none()))?;
-    let (ring, address) = worker::make(name, TrackRole::Other)?;
+    let (ring, address) = worker::make(name, TrackRole::Communicator)?;
     let communicator = Writer::attach(&address).ok().map(|writer| Communicator::new(ring, writer));
     let mut place = ALL[at].lock().unwrap_or_else(PoisonError::into_inner);
     match communicator {

@@ -1,19 +1,19 @@
-//! Paths of frames in a stream: each is named once, then counted. See [`gnntop_probe::sampled`].
+//! Paths of frames in a stream: each is named once, then counted.
 
 use std::collections::HashMap;
 
-use gnntop_probe::sampled::{self, OTHER, ROOT};
-use gnntop_probe::{NameKind, NameRef, intern};
+use gnntop_probe::{NameId, NameKind, NameRef, intern};
 
 /// Most paths, and bytes of their names: a part of the probe's limits.
 const MAX_PATHS: usize = 1500;
 const MAX_BYTES: usize = 128 * 1024;
 /// Longest text of a frame, in bytes.
 const MAX_FRAME: usize = 160;
+/// The frame for stacks beyond the limit on paths.
+const OTHER: &str = "(other)";
 
 /// A path: a frame and its callers.
 struct Path {
-    id: u64,
     name: NameRef,
     /// Number of stacks that ended here.
     count: u64,
@@ -23,7 +23,7 @@ struct Path {
 pub(super) struct Paths {
     all: Vec<Path>,
     /// Index by the caller's path and the frame.
-    by_frame: HashMap<(u64, Box<str>), usize>,
+    by_frame: HashMap<(NameId, Box<str>), usize>,
     bytes: usize,
     /// Index of the path whose count is repeated next.
     next: usize,
@@ -33,20 +33,20 @@ impl Paths {
     /// Only the path for stacks that do not fit.
     pub(super) fn new() -> Self {
         let mut paths = Self { all: Vec::new(), by_frame: HashMap::new(), bytes: 0, next: 0 };
-        paths.go_on(ROOT, OTHER);
+        paths.go_on(NameId::NONE, OTHER);
         paths
     }
 
     /// Counts a stack, given from the outermost frame on; returns the name of its path, and the path's count.
     pub(super) fn count<'f>(&mut self, frames: impl Iterator<Item = &'f str>) -> (NameRef, u64) {
         // The first path is for stacks that do not fit.
-        let (mut at, mut id) = (0, ROOT);
+        let (mut at, mut caller) = (0, NameId::NONE);
         for frame in frames {
-            at = self.go_on(id, frame).unwrap_or(0);
+            at = self.go_on(caller, frame).unwrap_or(0);
             if at == 0 {
                 break;
             }
-            id = self.all[at].id;
+            caller = self.all[at].name.id();
         }
         let path = &mut self.all[at];
         path.count += 1;
@@ -66,18 +66,18 @@ impl Paths {
     }
 
     /// The index of the path that continues `caller`; `None` if there is no room for it.
-    fn go_on(&mut self, caller: u64, frame: &str) -> Option<usize> {
+    fn go_on(&mut self, caller: NameId, frame: &str) -> Option<usize> {
         let key = (caller, Box::from(frame));
         if let Some(at) = self.by_frame.get(&key) {
             return Some(*at);
         }
-        let text = sampled::path_text(caller, &frame[..frame.floor_char_boundary(MAX_FRAME)]);
+        let text = &frame[..frame.floor_char_boundary(MAX_FRAME)];
         if self.all.len() == MAX_PATHS || self.bytes + text.len() > MAX_BYTES {
             return None;
         }
         self.bytes += text.len();
         let at = self.all.len();
-        self.all.push(Path { id: sampled::path_id(&text), name: intern(NameKind::Text, &text), count: 0 });
+        self.all.push(Path { name: intern(NameKind::Path(caller), text), count: 0 });
         self.by_frame.insert(key, at);
         Some(at)
     }

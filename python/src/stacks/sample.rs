@@ -7,13 +7,12 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gnntop_probe::sampled::{Figure, MOST_A_SECOND, TRACK_END};
-use gnntop_probe::{NameKind, NameRef, TrackRole, after, intern};
+use gnntop_probe::{NameKind, NameRef, Sampling, TrackRole, after, intern};
 
 use super::frames::{self, Code, Python, Raw};
 use super::memory::Address;
 use super::paths::Paths;
-use super::told::{TRACK, is_ours, told};
+use super::told::{SAMPLES_TRACK, is_ours, told};
 use crate::overdue::{self, Now};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread};
@@ -56,7 +55,7 @@ pub(super) struct Sampler {
 impl Sampler {
     /// Samples the thread with this state while this session is open.
     pub(super) fn new(python: Python, thread: Address, session: u32, a_second: u32) -> Self {
-        let a_second = a_second.clamp(1, MOST_A_SECOND);
+        let a_second = a_second.clamp(1, Sampling::MOST_A_SECOND);
         let random = Random(after::ticks() | 1);
         let (paths, texts) = (Paths::new(), HashMap::new());
         Self { python, thread, session, a_second, paths, texts, outermost: None, taken: 0, unread: 0, random }
@@ -64,8 +63,8 @@ impl Sampler {
 
     /// Samples until the session is closed.
     pub(super) fn run(mut self) {
-        own_thread::with(false, |thread| thread.track(&format!("{TRACK}{TRACK_END}"), TrackRole::Other));
-        let figures = Figure::ALL.map(|(text, figure)| (intern(NameKind::Text, text), figure));
+        own_thread::with(false, |thread| thread.track(SAMPLES_TRACK, TrackRole::Samples));
+        let figures = Sampling::ALL.map(|figure| (intern(NameKind::Sampling(figure), figure.text()), figure));
         let interval = Duration::from_secs(1) / self.a_second;
         let (mut begin, mut told) = (Instant::now(), Instant::now());
         self.tell(&figures);
@@ -104,10 +103,10 @@ impl Sampler {
         });
         let left = frames.is_empty().then_some(LEFT);
         let (name, count) = self.paths.count(std::iter::once(called(phase)).chain(left).chain(shown));
-        after::mark(name, after::ticks(), Some(count as f64));
+        after::stack_sample(name, after::ticks(), count, false);
         self.taken += 1;
         if let Some((name, count)) = self.paths.repeat() {
-            after::mark(name, after::ticks(), Some(-(count as f64)));
+            after::stack_sample(name, after::ticks(), count, true);
         }
     }
 
@@ -148,15 +147,15 @@ impl Sampler {
     }
 
     /// Reports the figures of the sampling itself.
-    fn tell(&self, figures: &[(NameRef, Figure)]) {
+    fn tell(&self, figures: &[(NameRef, Sampling)]) {
         for (name, figure) in figures {
             let value = match figure {
-                Figure::Taken => self.taken as f64,
-                Figure::Unread => self.unread as f64,
-                Figure::CostUs => own_time_us(),
-                Figure::ASecond => f64::from(self.a_second),
+                Sampling::Taken => self.taken,
+                Sampling::Unread => self.unread,
+                Sampling::CostUs => own_time_us(),
+                Sampling::Rate => u64::from(self.a_second),
             };
-            after::mark(*name, after::ticks(), Some(value));
+            after::stack_sample(*name, after::ticks(), value, false);
         }
     }
 }
@@ -180,11 +179,11 @@ fn called(phase: Now) -> &'static str {
 }
 
 /// CPU time of the calling thread, in microseconds.
-fn own_time_us() -> f64 {
+fn own_time_us() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes to `time`, which is ours.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
 }
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
-//! Texts about stacks: their track, and frames.
+//! Texts about stacks, for people: their track, and frames.
 
 use super::frames::Frame;
 
-/// The track of the stacks; readers of recordings recognise it by how this begins ([`gnntop_probe::stacks`]).
+/// The track of the stacks.
 pub(super) const TRACK: &str = "stacks of train";
+/// The track of the samples.
+pub(super) const SAMPLES_TRACK: &str = "stacks of train, sampled";
+/// Shown around the frames of a loader worker.
+pub(super) const LOADER_WORKER: &str = "loader worker";
 
 /// `collate (data.py:81)`. A library's file has its folders from the library on, and Python's own begins with `python/`.
 pub(super) fn told(frame: &Frame) -> String {

@@ -1,5 +1,5 @@
-//! The thread that checks whether the training thread is overdue, and then records its stack: a mark for each frame, all at
-//! the same time, with the frame's depth as its number, on a separate track whose name readers know.
+//! The thread that checks whether the training thread is overdue, and then records its stack, frame by frame, on a track
+//! of its own.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -8,16 +8,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use gnntop_probe::stacks::LOADER_WORKER;
-use gnntop_probe::{NameKind, TrackRole, after, phase};
+use gnntop_probe::{NameKind, StackThread, TrackRole, after, phase};
 
 use super::blocked;
 use super::frames::{self, Python, Stack};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
 use super::sample::Sampler;
-use super::told::{TRACK, is_idle, is_ours, told};
-use crate::early::Event;
+use super::told::{LOADER_WORKER, TRACK, is_idle, is_ours, told};
 use crate::overdue::{self, Now};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread, worker};
@@ -110,12 +108,12 @@ struct Watch {
 
 impl Watch {
     fn run(mut self) {
-        own_thread::with(false, |thread| thread.track(TRACK, TrackRole::Other));
+        own_thread::with(false, |thread| thread.track(TRACK, TrackRole::Stacks));
         while session::state() == (Status::Publishing, self.session) {
             if let Some(now) = self.due() {
                 let call = blocked::frame(self.python.process, self.thread_id);
                 if let Some(stack) = frames::stack(&self.python, self.thread) {
-                    record(call.as_deref(), &stack, None);
+                    record(call.as_deref(), &stack, StackThread::Training);
                 }
                 if names::get(now.name).is_some_and(|name| &*name.text == phase::DATA_WAIT.text()) {
                     self.record_workers();
@@ -134,7 +132,7 @@ impl Watch {
             let call = blocked::frame(process, process.id());
             let python = Python { process, ..self.python.clone() };
             if let Some(stack) = frames::stack(&python, state).filter(|stack| !is_idle(&stack.frames)) {
-                record(call.as_deref(), &stack, Some(LOADER_WORKER));
+                record(call.as_deref(), &stack, StackThread::LoaderWorker);
             }
         }
     }
@@ -161,25 +159,28 @@ impl Watch {
     }
 }
 
-/// Records the frames as marks, innermost first: the system call inside them, and `outermost` around them.
-fn record(call: Option<&str>, stack: &Stack, outermost: Option<&str>) {
+/// Records the frames of a thread, innermost first, with the system call inside them.
+fn record(call: Option<&str>, stack: &Stack, thread: StackThread) {
     let at = after::ticks();
-    let mut depth = 0.0;
-    let mut mark = |text: &str| {
-        let name = names::number(NameKind::Text, text);
-        own_thread::with((), |thread| thread.record(Event::Mark { name, at, value: Some(depth) }));
-        depth += 1.0;
-    };
-    call.into_iter().for_each(&mut mark);
-    for (number, frame) in stack.frames.iter().enumerate() {
-        if let Some((_, frames)) = stack.left_out.filter(|(before, _)| *before == number) {
-            mark(&format!("({frames} frames more)"));
+    let mut depth = 0;
+    let mut frame = |text: &str| {
+        if let Some(name) = names::get(names::number(NameKind::Text, text)) {
+            after::stack_frame(name.probe(), at, depth, thread);
         }
-        if !is_ours(frame) {
-            mark(&told(frame));
+        depth += 1;
+    };
+    call.into_iter().for_each(&mut frame);
+    for (number, called) in stack.frames.iter().enumerate() {
+        if let Some((_, frames)) = stack.left_out.filter(|(before, _)| *before == number) {
+            frame(&format!("({frames} frames more)"));
+        }
+        if !is_ours(called) {
+            frame(&told(called));
         }
     }
-    outermost.into_iter().for_each(mark);
+    if thread == StackThread::LoaderWorker {
+        frame(LOADER_WORKER);
+    }
 }
 
 #[cfg(test)]

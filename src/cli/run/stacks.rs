@@ -10,7 +10,7 @@ use crate::cli::usage::UsageError;
 const STACKS: &str = "GNNTOP_STACKS";
 /// How long a phase lasts before its stack is taken, in milliseconds.
 const STALL_MS: &str = "GNNTOP_STALL_MS";
-const MOST_STACKS: i64 = gnntop_wire::sampled::MOST_A_SECOND as i64;
+const MOST_STACKS: i64 = gnntop_wire::Sampling::MOST_A_SECOND as i64;
 
 /// Stacks of Python programs.
 #[derive(Debug, clap::Args)]

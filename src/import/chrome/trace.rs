@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gnntop_analysis::figures::{count, counted};
 use gnntop_analysis::store::SignalOrigin;
-use gnntop_wire::{Event, NameKind, Place, Quantity, Sample, SignalId, Span, Step, StepId, TrackId, TrackRole};
+use gnntop_wire::{Event, NameKind, Origin, Place, Quantity, Sample, SignalId, Span, Step, StepId, TrackId, TrackRole};
 
 use super::busy::{Busy, busy, gpu_of};
 use super::read::{Complete, STEP, Sort, Trace};
@@ -46,6 +46,7 @@ pub fn trace(path: &Path, said: &Said, out: impl Write) -> Result<Imported, Impo
         name: path.file_stem().map_or_else(|| "trace".to_owned(), |stem| stem.to_string_lossy().into_owned()),
         command: format!("imported from {}", path.display()),
         publisher: PUBLISHER,
+        origin: Origin::Trace,
         session_id: session_id(path, &trace),
         wall_ns: if (WALL_NS..1e19).contains(&wall_ns) { wall_ns as u64 } else { 0 },
         place: place(&trace, said, &mut account),
@@ -172,7 +173,6 @@ impl Recording<'_> {
             has_kernels[event.track as usize] = true;
         }
         let track = |(index, key): (u16, &(String, String))| {
-            let role = if Some(index) == self.steps.track { TrackRole::Training } else { TrackRole::Other };
             let gpu = gpu_of(key).filter(|_| has_kernels[index as usize]);
             let title = match gpu {
                 Some(gpu) => format!("GPU {gpu} stream {}", key.1.trim_start_matches("stream").trim()),
@@ -180,6 +180,11 @@ impl Recording<'_> {
                     let title = self.trace.titles.get(key).cloned();
                     title.unwrap_or_else(|| format!("thread {} of {}", key.1, key.0))
                 }
+            };
+            let role = match Some(index) == self.steps.track {
+                true => TrackRole::Training,
+                false if gpu.is_some() || title.to_lowercase().contains("stream") => TrackRole::Stream,
+                false => TrackRole::Other,
             };
             writer.track(role, &title)
         };

@@ -105,7 +105,7 @@ impl RunReport {
             id: run.id().unwrap_or_default().to_owned(),
             ranks_expected: run.expected(),
             rank_reported: run.rank().unwrap_or_default(),
-            engine: run.member().place().map(|place| place.engine.clone()).unwrap_or_default(),
+            engine: run.member().place().map(|place| place.engine.to_string()).unwrap_or_default(),
             efficiency: alone.and_then(|alone| going.efficiency(&throughput, alone)),
             one_rank_per_s: alone,
             throughput,

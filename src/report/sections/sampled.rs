@@ -53,17 +53,17 @@ impl Sampled {
         let mut stacks = Vec::new();
         for (names, times) in sampled.stacks() {
             let Some((phase, frames)) = names.split_last() else { continue };
-            let phase = store.frame(*phase).to_owned();
+            let phase = store.name(*phase).to_owned();
             *phases.entry(phase.clone()).or_default() += times;
             let place = store.place_of_frames(frames);
             place.into_iter().for_each(|place| *places.entry(place).or_default() += times);
-            stacks.push((phase, frames.iter().map(|frame| store.frame(*frame).to_owned()).collect(), times));
+            stacks.push((phase, frames.iter().map(|frame| store.name(*frame).to_owned()).collect(), times));
         }
         stacks.sort_by_key(|(_, _, times)| std::cmp::Reverse(*times));
         stacks.truncate(MOST);
         let lines = StackTree::of_sampled(sampled).lines_by_phase(LEAST_SHARE);
         let line = |(depth, share, frame): (usize, f64, _)| {
-            format!("{:>6}  {}{}", percent(share), "  ".repeat(depth), store.frame(frame))
+            format!("{:>6}  {}{}", percent(share), "  ".repeat(depth), store.name(frame))
         };
         let elapsed_ns = store.elapsed_ns();
         Some(Self {

@@ -171,7 +171,7 @@ fn marks_in<'a>(column: &StepColumn<'_>, scene: &Scene<'a>) -> Vec<Flag<'a>> {
     let least_ns = WORTH_A_SIGN * times.end.saturating_sub(times.start) as f64;
     let mut texts: Vec<(&str, u64)> = Vec::new();
     for mark in scene.store.marks().within(times) {
-        let (text, took_ns) = (scene.store.mark_text(mark), scene.store.mark_duration_ns(mark).unwrap_or(0));
+        let (text, took_ns) = (scene.store.mark_text(mark), mark.duration_ns().unwrap_or(0));
         match texts.iter_mut().find(|(known, _)| *known == text) {
             Some((_, ns)) => *ns = ns.saturating_add(took_ns),
             None => texts.push((text, took_ns)),

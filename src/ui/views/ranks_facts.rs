@@ -6,6 +6,7 @@ use crate::ui::scene::Scene;
 use gnntop_analysis::figures::{count, duration, percent, quantity};
 use gnntop_analysis::ranks::{ONE_RANK, Rank, Ranks, StepWork, Work, quantile};
 use gnntop_analysis::stream::Evidence;
+use gnntop_wire::Engine;
 
 /// Time over which rates are counted.
 const RATE_NS: u64 = 5_000_000_000;
@@ -68,7 +69,7 @@ fn skew(going: &Ranks<'_>, work: &Work) -> Option<String> {
 /// The run's throughput, and how that compares with one rank alone.
 fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
     let whole = going.throughput(|rank| rank.store.recent_throughput(RATE_NS));
-    let engine = ranks.all().iter().map(|rank| rank.place.engine.as_str()).find(|engine| !engine.is_empty());
+    let engine = ranks.all().iter().map(|rank| &rank.place.engine).find(|engine| **engine != Engine::Unknown);
     let mut parts = vec![format!("{} ranks", ranks.expected())];
     parts.extend(engine.map(|engine| format!("engine {engine}")));
     let rates = [(whole.steps_per_s, "steps/s"), (whole.graphs_per_s, "graphs/s"), (whole.seeds_per_s, "seeds/s")];

@@ -119,13 +119,13 @@ impl Flames<'_> {
         let Some(y) = place.depth.checked_sub(self.first).and_then(|y| u16::try_from(y).ok()) else { return };
         let theme = self.scene.theme;
         let is_selected = path == self.selected;
-        let look = path.first().and_then(|phase| self.scene.look(self.scene.store.frame(*phase)));
+        let look = path.first().and_then(|phase| self.scene.look(self.scene.store.name(*phase)));
         let edge = look.map_or(theme.dim(), |look| Style::new().fg(look.color));
         let mut part = sheet.part(place.x, y, place.end - place.x, 1);
         let line = if is_selected { ('━', '=') } else { ('─', '-') };
         part.fill_row(0, 0, theme.glyph(line.0, line.1), if is_selected { theme.accent() } else { theme.dim() });
         part.cell(0, 0, if is_selected { theme.glyph('▶', '>') } else { theme.glyph('│', '|') }, edge);
-        let name = path.last().map_or("all", |frame| self.scene.store.frame(*frame));
+        let name = path.last().map_or("all", |frame| self.scene.store.name(*frame));
         let name = clip(name, part.width().saturating_sub(1), theme);
         let x = part.text(1, 0, &name, if is_selected { theme.accent() } else { theme.plain() });
         if x < part.width() {
@@ -138,7 +138,7 @@ impl Flames<'_> {
 fn read_out(row: &mut Sheet<'_>, tree: &StackTree, selected: &[NameId], scene: &Scene<'_>) {
     let Some(node) = tree.at(selected) else { return };
     let share = |part: u64| percent(part as f64 / tree.count.max(1) as f64);
-    let name = selected.last().map_or("all", |frame| scene.store.frame(*frame));
+    let name = selected.last().map_or("all", |frame| scene.store.name(*frame));
     let told = format!(
         ": {} of the time, {} in it alone; {} {}",
         share(node.count),

@@ -40,8 +40,8 @@ struct Rows {
 }
 
 impl BlockEncoder {
-    /// An empty block for `track` of a live session, which readers of every version understand. Its memory grows with
-    /// the longest block, to at most 150 KiB, and is reused for later blocks.
+    /// An empty block of rows for `track`, for a live session. Its memory grows with the longest block, to at most 150 KiB,
+    /// and is reused for later blocks.
     pub fn new(track: TrackId) -> Self {
         let rows = Rows {
             context: Context::default(),
@@ -53,8 +53,8 @@ impl BlockEncoder {
         Self::with_body(track, Body::Rows(Box::new(rows)))
     }
 
-    /// An empty block for `track` of a recording, in segments opened by [`put_packed_segment`](crate::put_packed_segment).
-    /// With a second's events or more it takes half the bytes of a block of rows, for several times the work.
+    /// An empty packed block for `track`, for a recording. With a second's events or more it takes half the bytes of a
+    /// block of rows, for several times the work.
     pub fn packed(track: TrackId) -> Self {
         Self::with_body(track, Body::Packed(Box::default()))
     }

@@ -2,7 +2,7 @@
 
 use super::durations::Durations;
 use super::readings::Readings;
-use crate::event::{Mark, PhaseMemory, Span, Step, ThreadUsage};
+use crate::event::{Mark, PhaseMemory, Rival, Span, Step, ThreadUsage};
 use crate::ids::{NameId, SignalId, TrackId};
 
 /// One entry of a frame of kind 6.
@@ -146,6 +146,8 @@ pub struct Slice {
     pub marks: Vec<(TrackId, Mark)>,
     /// Marks for which there was no room.
     pub marks_left_out: u64,
+    /// The first few other programs that used much of the CPU.
+    pub rivals: Vec<Rival>,
 }
 
 /// A step, with where its time went.

@@ -3,7 +3,7 @@
 use super::durations::{Durations, SLICE_BITS};
 use super::entry::{Past, Series, Slice, SlowStep, StepFigures, Sum, Unfinished, Whole};
 use super::readings::Readings;
-use crate::event::{BatchShape, Mark, PhaseMemory, Step, ThreadUsage};
+use crate::event::{BatchShape, Mark, PhaseMemory, Rival, Step, ThreadUsage};
 use crate::frame::{self, FLAG_LZ4, Kind};
 use crate::ids::TrackId;
 use crate::varint::{put_i64, put_u64};
@@ -138,6 +138,7 @@ fn put_slice(out: &mut Vec<u8>, slice: &Slice) {
     put_list(out, &slice.counters, |out, (name, readings)| put_readings(out, name.0, readings, slice.to_ns));
     put_list(out, &slice.marks, |out, (track, mark)| put_mark(out, *track, mark, slice.from_ns));
     put_u64(out, slice.marks_left_out);
+    put_list(out, &slice.rivals, |out, rival| put_rival(out, rival, slice.from_ns));
 }
 
 /// A bit of the first byte for each sum; sums of 0 are left out.
@@ -149,13 +150,14 @@ fn put_batch(out: &mut Vec<u8>, batch: &[Sum; 4]) {
 
 fn put_figures(out: &mut Vec<u8>, figures: &StepFigures, base_ns: u64) {
     let StepFigures { ordinal, step, period_start_ns, gap_ns, phases } = figures;
-    let Step { step: number, epoch, start_ns, end_ns, batch, loss, usage } = step;
+    let Step { step: number, epoch, start_ns, end_ns, batch, loss, usage, is_traced } = step;
     put_numbers(out, [*ordinal, number.0, *epoch]);
     put_i64(out, end_ns.wrapping_sub(base_ns) as i64);
     put_numbers(out, [end_ns.wrapping_sub(*start_ns), end_ns.wrapping_sub(*period_start_ns), *gap_ns]);
     put_shape(out, batch);
     put_option(out, *loss, put_f64);
     put_option(out, *usage, put_usage);
+    out.push(u8::from(*is_traced));
     put_list(out, phases, |out, (name, ns)| put_numbers(out, [u64::from(name.0), *ns]));
 }
 
@@ -174,6 +176,14 @@ fn put_mark(out: &mut Vec<u8>, track: TrackId, mark: &Mark, base_ns: u64) {
     put_numbers(out, [u64::from(track.0), u64::from(mark.name.0)]);
     put_i64(out, mark.t_ns.wrapping_sub(base_ns) as i64);
     put_option(out, mark.value, put_f64);
+    put_option(out, mark.took_ns, put_u64);
+}
+
+fn put_rival(out: &mut Vec<u8>, rival: &Rival, base_ns: u64) {
+    put_u64(out, u64::from(rival.name.0));
+    put_i64(out, rival.t_ns.wrapping_sub(base_ns) as i64);
+    put_option(out, rival.pid, |out, pid| put_u64(out, u64::from(pid)));
+    put_f64(out, rival.cores);
 }
 
 fn put_slow(out: &mut Vec<u8>, slow: &SlowStep) {

@@ -8,7 +8,7 @@ use super::put::{
 };
 use super::readings::Readings;
 use crate::block::Allowance;
-use crate::event::{BatchShape, Mark, PhaseMemory, Span, Step};
+use crate::event::{BatchShape, Mark, PhaseMemory, Rival, Span, Step};
 use crate::fields;
 use crate::frame::{FLAG_LZ4, RawFrame};
 use crate::ids::{NameId, SignalId, StepId, TrackId};
@@ -95,6 +95,7 @@ fn slice(p: &mut Cursor<'_>) -> Read<Slice> {
     let counters = list(p, |p| readings(p, to_ns).map(|(id, readings)| (NameId(id), readings)))?;
     let marks = list(p, |p| mark(p, from_ns))?;
     let marks_left_out = p.u64()?;
+    let rivals = list(p, |p| rival(p, from_ns))?;
     Ok(Slice {
         from_ns,
         to_ns,
@@ -111,6 +112,7 @@ fn slice(p: &mut Cursor<'_>) -> Read<Slice> {
         counters,
         marks,
         marks_left_out,
+        rivals,
     })
 }
 
@@ -134,7 +136,8 @@ fn figures(p: &mut Cursor<'_>, base_ns: u64) -> Read<StepFigures> {
     let batch = shape(p)?;
     let loss = option(p, number_f64)?;
     let usage = option(p, fields::usage)?;
-    let step = Step { step: StepId(number), epoch, start_ns, end_ns, batch, loss, usage };
+    let is_traced = p.u8()? != 0;
+    let step = Step { step: StepId(number), epoch, start_ns, end_ns, batch, loss, usage, is_traced };
     let phases = list(p, |p| Ok((NameId(p.u32()?), p.u64()?)))?;
     Ok(StepFigures { ordinal, step, period_start_ns, gap_ns, phases })
 }
@@ -147,7 +150,13 @@ fn shape(p: &mut Cursor<'_>) -> Read<BatchShape> {
 
 fn mark(p: &mut Cursor<'_>, base_ns: u64) -> Read<(TrackId, Mark)> {
     let (track, name) = (TrackId(p.u32()?), NameId(p.u32()?));
-    Ok((track, Mark { name, t_ns: p.after(base_ns)?, value: option(p, number_f64)? }))
+    let (t_ns, value, took_ns) = (p.after(base_ns)?, option(p, number_f64)?, option(p, |p| p.u64())?);
+    Ok((track, Mark { name, t_ns, value, took_ns }))
+}
+
+fn rival(p: &mut Cursor<'_>, base_ns: u64) -> Read<Rival> {
+    let (name, t_ns, pid) = (NameId(p.u32()?), p.after(base_ns)?, option(p, |p| p.u32())?);
+    Ok(Rival { name, t_ns, pid, cores: number_f64(p)? })
 }
 
 fn slow(p: &mut Cursor<'_>) -> Read<SlowStep> {

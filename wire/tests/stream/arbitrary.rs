@@ -41,6 +41,7 @@ impl From<Event> for Exact {
             Event::Step(step) => step.loss.take(),
             Event::Mark(mark) => mark.value.take(),
             Event::Counter(counter) => Some(std::mem::take(&mut counter.value)),
+            Event::Rival(rival) => Some(std::mem::take(&mut rival.cores)),
             _ => None,
         };
         Self { event, bits: bits.map(f64::to_bits) }
@@ -61,7 +62,7 @@ impl Written {
             Self::Meta(piece) => {
                 match piece {
                     Piece::Segment(info) => put_segment(out, info),
-                    Piece::Definitions(all) if all.len() % 2 == 0 => put_packed_definitions(out, all),
+                    Piece::Definitions(all) if all.len() % 2 == 0 => put_compressed_definitions(out, all),
                     Piece::Definitions(all) => put_definitions(out, all),
                     Piece::Anchor(anchor) => put_anchor(out, anchor),
                     Piece::End(end) => put_end(out, end),
@@ -237,7 +238,16 @@ pub fn event() -> impl Strategy<Value = Event> {
         2 => (signal(), time(), signed()).prop_map(|(signal, t_ns, value)| Event::Sample(Sample { signal, t_ns, value })),
         1 => step_record().prop_map(Event::Step),
         1 => (name(), time(), real()).prop_map(|(name, t_ns, value)| Event::Counter(Counter { name, t_ns, value })),
-        1 => (name(), time(), option::of(real())).prop_map(|(name, t_ns, value)| Event::Mark(Mark { name, t_ns, value })),
+        1 => (name(), time(), option::of(real()), option::of(number()))
+            .prop_map(|(name, t_ns, value, took_ns)| Event::Mark(Mark { name, t_ns, value, took_ns })),
+        1 => (name(), time(), any::<u32>(), 0u8..2).prop_map(|(name, t_ns, depth, thread)| {
+            Event::StackFrame(StackFrame { name, t_ns, depth, thread: StackThread::from_code(thread) })
+        }),
+        1 => (name(), time(), number(), any::<bool>()).prop_map(|(path, t_ns, count, is_repeat)| {
+            Event::StackSample(StackSample { path, t_ns, count, is_repeat })
+        }),
+        1 => (name(), time(), option::of(any::<u32>()), real())
+            .prop_map(|(name, t_ns, pid, cores)| Event::Rival(Rival { name, t_ns, pid, cores })),
         1 => (name(), time(), time(), step())
             .prop_map(|(name, since_ns, t_ns, step)| Event::Open(Open { name, since_ns, t_ns, step })),
         1 => (signal(), time(), name())
@@ -267,8 +277,9 @@ pub fn event() -> impl Strategy<Value = Event> {
 fn step_record() -> impl Strategy<Value = Step> {
     let batch = prop::array::uniform4(option::of(number()));
     let usage = option::of(prop::array::uniform4(number()));
-    (number(), number(), time(), time(), batch, option::of(real()), usage).prop_map(
-        |(step, epoch, start_ns, end_ns, [graphs, nodes, edges, seeds], loss, usage)| Step {
+    (number(), number(), time(), time(), batch, option::of(real()), usage, any::<bool>()).prop_map(
+        |(step, epoch, start_ns, end_ns, [graphs, nodes, edges, seeds], loss, usage, is_traced)| Step {
+            is_traced,
             step: StepId(step),
             epoch,
             start_ns,
@@ -300,8 +311,9 @@ fn anchor() -> impl Strategy<Value = Anchor> {
 
 fn session_info() -> impl Strategy<Value = SessionInfo> {
     let texts = prop::array::uniform5(text());
-    (any::<u128>(), any::<u32>(), anchor(), number(), texts, prop::option::of(place())).prop_map(
-        |(session_id, pid, start, segment, [name, host, command, publisher, boot_id], place)| SessionInfo {
+    (any::<u128>(), any::<u32>(), anchor(), number(), texts, 0u8..5, prop::option::of(place())).prop_map(
+        |(session_id, pid, start, segment, [name, host, command, publisher, boot_id], origin, place)| SessionInfo {
+            origin: Origin::from_code(origin),
             session_id,
             name,
             pid,
@@ -319,10 +331,16 @@ fn session_info() -> impl Strategy<Value = SessionInfo> {
 fn place() -> impl Strategy<Value = Place> {
     let clock = prop::option::of((any::<i64>(), number()));
     let clock = clock.prop_map(|clock| clock.map(|(offset_ns, error_ns)| ClockOffset { offset_ns, error_ns }));
-    (any::<[u32; 9]>(), prop::array::uniform3(text()), clock, prop::option::of(number())).prop_map(
+    let engine = prop_oneof![
+        select(vec![Engine::Unknown, Engine::Threads, Engine::Mpi, Engine::Nccl, Engine::Gloo]),
+        text().prop_map(Engine::Other),
+    ];
+    let kind = (engine, select(vec![RankKind::Process, RankKind::Thread]));
+    (any::<[u32; 9]>(), prop::array::uniform2(text()), kind, clock, prop::option::of(number())).prop_map(
         |(
             [rank, ranks, stage, stages, copy, copies, threads, host_ranks, host_cores],
-            [run, engine, device],
+            [run, device],
+            (engine, kind),
             clock,
             attempt,
         )| {
@@ -335,6 +353,7 @@ fn place() -> impl Strategy<Value = Place> {
                 copy,
                 copies,
                 engine,
+                kind,
                 device,
                 threads,
                 host_ranks,
@@ -346,14 +365,18 @@ fn place() -> impl Strategy<Value = Place> {
     )
 }
 
+fn name_kind() -> impl Strategy<Value = NameKind> {
+    prop_oneof![
+        select(vec![NameKind::Text, NameKind::Span, NameKind::Phase, NameKind::Counter]),
+        id().prop_map(|caller| NameKind::Path(NameId(caller))),
+        select(Sampling::ALL.to_vec()).prop_map(NameKind::Sampling),
+    ]
+}
+
 fn definition() -> impl Strategy<Value = Definition> {
     prop_oneof![
-        (id(), 0u8..4, text()).prop_map(|(id, kind, text)| Definition::Name {
-            id: NameId(id),
-            kind: NameKind::from_code(kind),
-            text
-        }),
-        (id(), 0u8..6, number(), text()).prop_map(|(id, role, thread_id, text)| Definition::Track {
+        (id(), name_kind(), text()).prop_map(|(id, kind, text)| Definition::Name { id: NameId(id), kind, text }),
+        (id(), 0u8..11, number(), text()).prop_map(|(id, role, thread_id, text)| Definition::Track {
             id: TrackId(id),
             role: TrackRole::from_code(role),
             thread_id,

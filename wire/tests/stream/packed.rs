@@ -100,7 +100,7 @@ fn the_documented_layout_is_what_is_written() {
 
 #[test]
 fn kinds_added_later_are_stepped_over_and_counted() {
-    let mark = |name, t_ns| Event::Mark(Mark { name: NameId(name), t_ns, value: None });
+    let mark = |name, t_ns| Event::Mark(Mark { name: NameId(name), t_ns, ..Mark::default() });
     let bits = Bits::default()
         .introduce(4, 0)
         .any(14)
@@ -119,7 +119,7 @@ fn kinds_added_later_are_stepped_over_and_counted() {
 
 #[test]
 fn malformed_bits_end_a_block_but_keep_what_came_before() {
-    let mark = Event::Mark(Mark { name: NameId(7), t_ns: 1_005, value: None });
+    let mark = Event::Mark(Mark { name: NameId(7), t_ns: 1_005, ..Mark::default() });
     let first = || Bits::default().introduce(4, 0).any(14).any(10);
     for (what, bits) in [
         ("a symbol that was never there", first().put(0b10, 2).any(99)),

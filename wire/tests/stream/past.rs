@@ -47,6 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
     (any_size(), any_size(), option::of(number()), vec(option::of(any_size()), 4), option::of(any_size())).prop_map(
         |(end_ns, step, loss, batch, faults)| Step {
             step: StepId(step),
+            is_traced: step % 3 == 0,
             epoch: step >> 1,
             start_ns: end_ns / 2,
             end_ns,
@@ -78,6 +79,10 @@ fn slow() -> impl Strategy<Value = SlowStep> {
     })
 }
 
+fn rival(id: u32, t_ns: u64, cores: Option<f64>) -> Rival {
+    Rival { name: NameId(id), t_ns, pid: cores.map(|_| id), cores: cores.unwrap_or(0.5) }
+}
+
 fn slice() -> impl Strategy<Value = Slice> {
     let times = (any_size(), any_size(), any_size());
     let all = (durations(6), vec((any::<u32>().prop_map(NameId), durations(6)), 0..4), option::of(figures()));
@@ -95,11 +100,14 @@ fn slice() -> impl Strategy<Value = Slice> {
         batch: [Sum { sum: n, period_ns: 1 }, Sum::default(), Sum { sum: 0, period_ns: ns }, Sum::default()],
         median: worst.clone().map(Box::new),
         worst: worst.map(Box::new),
+        rivals: marks.iter().map(|(id, t_ns, cores)| rival(*id, *t_ns, *cores)).collect(),
         signals: readings.iter().map(|(id, readings)| (SignalId(*id), *readings)).collect(),
         counters: readings.iter().map(|(id, readings)| (NameId(*id), *readings)).collect(),
         marks: marks
             .into_iter()
-            .map(|(id, t_ns, value)| (TrackId(id), Mark { name: NameId(id), t_ns, value }))
+            .map(|(id, t_ns, value)| {
+                (TrackId(id), Mark { name: NameId(id), t_ns, value, took_ns: value.map(|_| t_ns) })
+            })
             .collect(),
         marks_left_out: n,
     })

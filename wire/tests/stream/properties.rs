@@ -155,7 +155,7 @@ fn an_empty_block_writes_nothing() {
 fn a_sequence_number_at_its_end_stays_there() {
     let mut encoder = BlockEncoder::new(TrackId(1));
     encoder.continue_from(u64::MAX);
-    assert!(encoder.push(&Event::Mark(Mark { name: NameId(1), t_ns: 1, value: None })));
+    assert!(encoder.push(&Event::Mark(Mark { name: NameId(1), t_ns: 1, ..Mark::default() })));
     assert_eq!(encoder.next_seq(), u64::MAX);
     encoder.finish(0, &mut Vec::new());
     assert_eq!(encoder.next_seq(), u64::MAX);

@@ -1,6 +1,7 @@
 //! What ranks do together, whatever carries their data.
 
 use candle_core::Tensor;
+use gnntop_probe::{Engine, RankKind};
 
 use super::{CollectiveError, SyncError};
 
@@ -13,8 +14,11 @@ pub trait Collective: Send + Sync {
     /// Ranks in the group.
     fn ranks(&self) -> usize;
 
-    /// What carries the data, such as `threads`.
-    fn engine(&self) -> &'static str;
+    /// What carries the data.
+    fn engine(&self) -> Engine;
+
+    /// What the ranks are.
+    fn kind(&self) -> RankKind;
 
     /// Waits until every rank has made this call.
     ///

@@ -11,6 +11,8 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::*;
 use mpi::{Threading, initialize_with_threading};
 
+use gnntop_probe::{Engine, RankKind};
+
 use super::{Collective, CollectiveError};
 
 /// Sent values wait here until they are received: a send must not wait.
@@ -70,8 +72,12 @@ impl Collective for MpiRank {
         usize::try_from(self.group.size()).unwrap_or_default()
     }
 
-    fn engine(&self) -> &'static str {
-        "MPI"
+    fn engine(&self) -> Engine {
+        Engine::Mpi
+    }
+
+    fn kind(&self) -> RankKind {
+        RankKind::Process
     }
 
     fn barrier(&self) -> Result<(), CollectiveError> {

@@ -187,14 +187,14 @@ fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> F
 /// Other processes that took most of the CPU, by name: `other process: make (pid 7), 1.40 cores`. Looked up only
 /// from time to time, while others take a lot; `None` if nothing was seen.
 fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<String> {
-    let mut by_text: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    let mut by_text: BTreeMap<String, (f64, u32)> = BTreeMap::new();
     for seen in evidence.store.rivals().within(span.clone()) {
-        if let Some(cores) = seen.value.filter(|cores| *cores > 0.0 && cores.is_finite()) {
-            let (sum, times) = by_text.entry(evidence.store.name(seen.name)).or_default();
-            (*sum, *times) = (*sum + cores, *times + 1);
+        if seen.cores > 0.0 && seen.cores.is_finite() {
+            let (sum, times) = by_text.entry(seen.in_words(evidence.store.name(seen.name))).or_default();
+            (*sum, *times) = (*sum + seen.cores, *times + 1);
         }
     }
-    let mut most: Vec<(&str, f64, f64)> =
+    let mut most: Vec<(String, f64, f64)> =
         by_text.into_iter().map(|(text, (sum, times))| (text, sum, sum / f64::from(times))).collect();
     most.sort_by(|a, b| b.1.total_cmp(&a.1));
     let named = most.iter().take(RIVALS_NAMED).map(|(text, _, cores)| format!("{text}, {cores:.2} cores"));

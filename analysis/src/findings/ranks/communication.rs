@@ -3,6 +3,7 @@
 //! The last rank to reach an all-reduce waits for no one, so the shortest time of any rank in it is the time of
 //! transfer and sum. In a pipeline it is what a step takes beyond the recurrence, in which transfers take no time.
 
+use gnntop_wire::Engine;
 use gnntop_wire::phase::ALL_REDUCE;
 
 use super::check::Check;
@@ -57,7 +58,7 @@ fn all_reduce(evidence: &SideBySide<'_>) -> Option<Finding> {
     let ranks = &evidence.ranks.all()[peers[0]].place;
     Some(
         Finding::of_run(Kind::CommunicationBound, Confidence::High, Some(share), summary)
-            .because(format!("{} copies exchange gradients over {}", ranks.copies, engine(&ranks.engine)))
+            .because(format!("{} copies exchange gradients over {}", ranks.copies, in_words(&ranks.engine)))
             .advise("do more work between all-reduces, such as by gradient accumulation"),
     )
 }
@@ -83,11 +84,11 @@ fn hand_over(evidence: &SideBySide<'_>) -> Option<Finding> {
     Some(
         Finding::of_run(Kind::CommunicationBound, Confidence::Medium, Some(share), summary)
             .because(format!("stages have their input but do not run yet for {} of the time", percent(late)))
-            .because(format!("{} stages exchange data through {}", place.stages, engine(&place.engine)))
+            .because(format!("{} stages exchange data through {}", place.stages, in_words(&place.engine)))
             .advise("use fewer, larger micro-batches"),
     )
 }
 
-fn engine(name: &str) -> &str {
-    if name.is_empty() { "an unnamed engine" } else { name }
+fn in_words(engine: &Engine) -> String {
+    if *engine == Engine::Unknown { "an unnamed engine".to_owned() } else { engine.to_string() }
 }

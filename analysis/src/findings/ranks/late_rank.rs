@@ -14,8 +14,6 @@ use crate::findings::robust::median;
 use crate::ranks::Rank;
 use crate::store::Track;
 
-/// Prefix of the tracks of communicators, followed by the program's name for the communicator.
-const TRACK: &str = "nccl";
 /// What two ranks do alone shows nothing about the others.
 const OF_TWO: [&str; 3] = ["send", "receive", "send and receive"];
 /// Collectives needed, and the newest that are looked at.
@@ -50,8 +48,7 @@ fn communicators<'a>(evidence: &SideBySide<'a>) -> Vec<&'a str> {
 }
 
 fn is_communicator(track: &Track) -> bool {
-    let rest = track.text.strip_prefix(TRACK);
-    track.role == TrackRole::Other && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    track.role == TrackRole::Communicator
 }
 
 /// A collective on one rank, on the run's clock.
@@ -165,7 +162,7 @@ mod tests {
         let session = |rank: u32| {
             let mut stream = StreamBuilder::of(&rank_info("ddp", place(rank, 3)));
             let main = stream.track(TrackRole::Training, "train");
-            let nccl = stream.track(TrackRole::Other, "nccl default_pg");
+            let nccl = stream.track(TrackRole::Communicator, "nccl default_pg");
             for step in 1..=60 {
                 let begin = START_NS + step * 30 * MS;
                 let last = (0..3).map(|rank| arrival(rank, step)).max().unwrap();

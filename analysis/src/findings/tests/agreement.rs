@@ -127,7 +127,7 @@ fn frequent_marks_between_steps_cost_what_they_say() {
     let main = gnntop_wire::TrackId(1);
     let pause = |stream: &mut StreamBuilder, step: u64, t_ns: u64| {
         if step.is_multiple_of(2) {
-            stream.valued_mark(main, "gc (ms)", t_ns + 2 * MS, 2.0);
+            stream.timed_mark(main, "gc", t_ns + 2 * MS, 2 * MS);
         }
         2 * MS + MS / 10
     };

@@ -1,6 +1,6 @@
 //! What the machine shows: faults, switches, signals, losses.
 
-use gnntop_wire::{Definition, Event, Item, NameId, PhaseMemory, SignalKind, TrackId, TrackRole, Unit};
+use gnntop_wire::{Definition, Event, Item, NameId, PhaseMemory, Rival, SignalKind, TrackId, TrackRole, Unit};
 
 use super::*;
 use gnntop_fixtures::SECOND;
@@ -64,14 +64,14 @@ fn who_has_the_processor_is_named() {
     let mut stream = StreamBuilder::new("x");
     let sensors = TrackId(77);
     stream.define(Definition::Track { id: sensors, role: TrackRole::Sensors, thread_id: 0, text: "sensors".into() });
-    let mut mark = |id, text: &str, t_ns, cores| {
+    let mut rival = |id, text: &str, pid, t_ns, cores| {
         stream.define(Definition::Name { id: NameId(id), kind: NameKind::Text, text: text.to_owned() });
-        stream.event(sensors, Event::Mark(Mark { name: NameId(id), t_ns, value: Some(cores) }));
+        stream.event(sensors, Event::Rival(Rival { name: NameId(id), t_ns, pid, cores }));
     };
     let middle_ns = store.now_ns() - store.elapsed_ns() / 2;
-    mark(900, "other process: backup (pid 5)", middle_ns, 0.3);
-    mark(901, "other processes: cc1plus", middle_ns + MS, 1.4);
-    mark(901, "other processes: cc1plus", middle_ns + 2 * MS, 1.6);
+    rival(900, "backup", Some(5), middle_ns, 0.3);
+    rival(901, "cc1plus", None, middle_ns + MS, 1.4);
+    rival(901, "cc1plus", None, middle_ns + 2 * MS, 1.6);
     each_item(&stream.bytes(), |item| {
         if !matches!(item, Item::Segment(_)) {
             store.apply(item)

@@ -27,6 +27,7 @@ struct MadeUpStep {
     /// A mark in the middle of the gap before the step.
     mark_before: Option<&'static str>,
     counter: Option<(&'static str, f64)>,
+    is_traced: bool,
 }
 
 impl Default for MadeUpStep {
@@ -40,6 +41,7 @@ impl Default for MadeUpStep {
             mark_inside: None,
             mark_before: None,
             counter: None,
+            is_traced: false,
         }
     }
 }
@@ -88,15 +90,15 @@ fn run(steps: u64, plan: impl Fn(u64) -> MadeUpStep, readings: &[MadeUpSignal]) 
             t_ns += ns;
             if let Some(text) = plan.mark_inside.filter(|_| i == 0) {
                 let name = stream.name(NameKind::Text, text);
-                stream.event(main, Event::Mark(Mark { name, t_ns, value: None }));
+                stream.event(main, Event::Mark(Mark { name, t_ns, ..Mark::default() }));
             }
         }
         if let Some((text, value)) = plan.counter {
             stream.counter(main, text, t_ns - 1, value);
         }
         let MadeUpStep { batch, usage, epoch, .. } = plan;
-        let (step, end_ns, usage) = (StepId(step), t_ns, Some(usage));
-        stream.event(main, Event::Step(Step { step, epoch, start_ns, end_ns, batch, loss: None, usage }));
+        let (step, end_ns, usage, is_traced) = (StepId(step), t_ns, Some(usage), plan.is_traced);
+        stream.event(main, Event::Step(Step { step, epoch, start_ns, end_ns, batch, loss: None, usage, is_traced }));
         while next_reading_ns < t_ns {
             for (id, reading) in &signals {
                 let value = (reading.value)((next_reading_ns - START_NS) as f64 / 1e9);

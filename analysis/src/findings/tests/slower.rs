@@ -29,7 +29,7 @@ fn stream(plan: impl Fn(u64) -> MadeUpStep) -> Vec<u8> {
             t_ns += ns;
         }
         let (step, end_ns, usage) = (StepId(step), t_ns, Some(usage));
-        stream.event(main, Event::Step(Step { step, epoch, start_ns, end_ns, batch, loss: None, usage }));
+        stream.event(main, Event::Step(Step { step, epoch, start_ns, end_ns, batch, usage, ..Step::default() }));
         if step.0.is_multiple_of(50) {
             stream.flush();
         }

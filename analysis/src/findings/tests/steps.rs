@@ -127,15 +127,15 @@ fn a_gap_is_found_with_what_step_timers_make_of_it() {
 
 #[test]
 fn steps_that_a_deep_trace_slows_down_are_nothing_to_find() {
-    let marked = |text| {
+    let found = |is_traced| {
         let plan = move |step: u64| match step {
-            100..=105 => MadeUpStep { mark_before: Some(text), ..with_phase("forward", 130 * MS) },
+            100..=105 => MadeUpStep { mark_before: Some("deep trace"), is_traced, ..with_phase("forward", 130 * MS) },
             _ => MadeUpStep::default(),
         };
         all(&run(300, plan, &[])).found.into_iter().map(|finding| finding.kind).collect::<Vec<_>>()
     };
-    assert!(!marked("restarted").is_empty());
-    assert_eq!(marked(gnntop_wire::deep_trace::MARK), []);
+    assert!(!found(false).is_empty());
+    assert_eq!(found(true), []);
 }
 
 #[test]

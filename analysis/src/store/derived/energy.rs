@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gnntop_wire::{Metric, Quantity};
+use gnntop_wire::{Metric, Quantity, RankKind};
 
 use crate::energy::{
     Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, GpuInputs, Inputs, Intensity, MemoryInputs,
@@ -13,7 +13,6 @@ use crate::store::ids::phases::PhaseSlot;
 use crate::store::session::SessionState;
 use crate::store::signals::signal::{Signal, SignalOrigin};
 use crate::store::steps::row::StepRow;
-use crate::stream::RankKind;
 
 use super::hardware::Absence;
 
@@ -167,7 +166,7 @@ impl Store {
     /// Number of the run's processes on this session's machine.
     fn processes_of_the_run(&self) -> u32 {
         let place = self.session().info().and_then(|info| info.place.as_deref());
-        place.map_or(1, |place| match RankKind::of(place) {
+        place.map_or(1, |place| match place.kind {
             RankKind::Thread => 1,
             RankKind::Process => place.host_ranks.max(1),
         })

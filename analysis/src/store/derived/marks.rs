@@ -6,12 +6,8 @@ use crate::store::contents::Store;
 use crate::store::instants::Instant;
 use crate::store::steps::row::StepRow;
 
-/// Suffix of the text of a mark whose number is a duration in milliseconds.
-const MILLISECONDS: &str = " (ms)";
-/// The publisher of sessions imported from tables.
-const TABLES: &str = "gnntop import csv";
 /// Longest plausible duration: one day.
-const BELIEVED_MS: f64 = 86_400_000.0;
+const BELIEVED_NS: u64 = 86_400_000_000_000;
 
 /// All kept marks with one text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,26 +48,23 @@ fn sum(total_ns: Option<u64>, more_ns: Option<u64>) -> Option<u64> {
     more_ns.map(|ns| total_ns.unwrap_or(0).saturating_add(ns)).or(total_ns)
 }
 
-impl Store {
-    /// A mark's text, without the unit of its number.
-    pub fn mark_text(&self, mark: &Instant) -> &str {
-        let text = self.name(mark.name);
-        text.strip_suffix(MILLISECONDS).unwrap_or(text)
+impl Instant {
+    /// How long what ended at it took, if that is plausible.
+    pub fn duration_ns(&self) -> Option<u64> {
+        self.took_ns.filter(|ns| *ns <= BELIEVED_NS)
     }
+}
 
-    /// How long what ended at a mark took. Marks have durations if their text ends in ` (ms)`, or if they are from imported
-    /// tables, except for numbers of the whole run at its start. The numbers of other marks may be anything.
-    pub fn mark_duration_ns(&self, mark: &Instant) -> Option<u64> {
-        let ms = mark.value.filter(|ms| (0.0..=BELIEVED_MS).contains(ms))?;
-        let is_table = || self.session().info().is_some_and(|info| info.publisher.starts_with(TABLES));
-        let is_of_table = || is_table() && self.first_ns().is_some_and(|first_ns| mark.t_ns > first_ns);
-        (self.name(mark.name).ends_with(MILLISECONDS) || is_of_table()).then_some((ms * 1e6) as u64)
+impl Store {
+    /// A mark's text.
+    pub fn mark_text(&self, mark: &Instant) -> &str {
+        self.name(mark.name)
     }
 
     /// Whether a mark in a step's period is inside the step, by its own timer, rather than before it. What ended at the
     /// mark is placed by its middle; what ended as a step began is before the step.
     pub fn is_mark_inside(&self, mark: &Instant, row: &StepRow<'_>) -> bool {
-        let half_ns = self.mark_duration_ns(mark).unwrap_or(0) / 2;
+        let half_ns = mark.duration_ns().unwrap_or(0) / 2;
         mark.t_ns.saturating_sub(half_ns) > row.start_ns()
     }
 
@@ -79,7 +72,7 @@ impl Store {
     /// they have no durations. Looks up no steps, unlike [`marks_by_text`](Self::marks_by_text), so it suits every frame.
     pub fn marks_called(&self, text: &str) -> (u64, Option<u64>) {
         let called = self.marks().iter().filter(|mark| self.mark_text(mark) == text);
-        called.fold((0, None), |(count, total_ns), mark| (count + 1, sum(total_ns, self.mark_duration_ns(mark))))
+        called.fold((0, None), |(count, total_ns), mark| (count + 1, sum(total_ns, mark.duration_ns())))
     }
 
     /// The kept marks by text: longest total first, then the most frequent.
@@ -106,7 +99,7 @@ impl Store {
     fn add_mark(&self, marks: &mut MarksOfText, mark: &Instant) {
         marks.count += 1;
         marks.newest_ns = marks.newest_ns.max(mark.t_ns);
-        marks.total_ns = sum(marks.total_ns, self.mark_duration_ns(mark));
+        marks.total_ns = sum(marks.total_ns, mark.duration_ns());
         // A mark at the very end of a step belongs to the step.
         let Some(row) = self.steps().at_time(mark.t_ns.saturating_sub(1)).filter(|row| mark.t_ns <= row.end_ns())
         else {
@@ -130,28 +123,28 @@ mod tests {
     use gnntop_wire::TrackRole;
 
     #[test]
-    fn only_marks_that_say_milliseconds_have_a_duration() {
+    fn only_marks_at_the_end_of_something_have_a_duration() {
         let mut stream = StreamBuilder::new("marks");
         let main = stream.track(TrackRole::Training, "main");
         let end_ns = |step: u64| START_NS + step * 10 * MS;
         for step in 1..=4 {
             stream.step(main, step, end_ns(step) - 8 * MS, end_ns(step));
-            stream.valued_mark(main, "gc (ms)", end_ns(step) + if step % 2 == 0 { MS } else { 0 }, 1.5);
-            stream.valued_mark(main, "batch", end_ns(step) - MS, 512.0);
+            stream.timed_mark(main, "gc", end_ns(step) + if step % 2 == 0 { MS } else { 0 }, MS * 3 / 2);
+            stream.valued_mark(main, "batch (ms)", end_ns(step) - MS, 512.0);
         }
-        stream.valued_mark(main, "gc (ms)", end_ns(5), f64::NAN);
+        stream.timed_mark(main, "gc", end_ns(5), u64::MAX);
         let mut store = Store::new();
         each_item(&stream.bytes(), |item| store.apply(item));
         let by_text = store.marks_by_text();
         let (text, gc) = &by_text[0];
         assert_eq!((*text, gc.count, gc.total_ns), ("gc", 5, Some(6 * MS)));
-        assert_eq!((store.marks_called("gc"), store.marks_called("batch")), ((5, Some(6 * MS)), (4, None)));
+        assert_eq!((store.marks_called("gc"), store.marks_called("batch (ms)")), ((5, Some(6 * MS)), (4, None)));
         assert_eq!((gc.inside, gc.between), (2, 1), "the last two come after the last step");
         assert_eq!(gc.place_in_words(), "2 in steps, 1 between them");
         assert_eq!(gc.steps.iter().map(|(ordinal, _)| *ordinal).collect::<Vec<_>>(), [0, 2]);
         let share = store.share_of_marks(gc).unwrap();
         assert!((share - 6.0 / 38.0).abs() < 1e-9, "of the time from the first step's start: {share}");
         let (text, batch) = &by_text[1];
-        assert_eq!((*text, batch.total_ns, batch.place_in_words().as_str()), ("batch", None, "all in steps"));
+        assert_eq!((*text, batch.total_ns, batch.place_in_words().as_str()), ("batch (ms)", None, "all in steps"));
     }
 }

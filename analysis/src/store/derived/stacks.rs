@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gnntop_wire::{NameId, stacks};
+use gnntop_wire::{NameId, StackThread};
 
 use crate::store::contents::Store;
 use crate::store::sampled::Sampled;
@@ -107,17 +107,17 @@ impl Store {
             let file = frame.rsplit_once(" (").map_or("", |(_, file)| file);
             !file.is_empty() && !file.contains('/') && !file.starts_with('<')
         };
-        let mut own = frames.iter().map(|frame| self.frame(*frame)).filter(is_own);
+        let mut own = frames.iter().map(|frame| self.name(*frame)).filter(is_own);
         match (own.next(), own.next()) {
             (Some(place), Some(under)) => Some(format!("{place}, under {under}")),
             (Some(place), None) => Some(place.to_owned()),
-            (None, _) => frames.first().map(|frame| self.frame(*frame).to_owned()),
+            (None, _) => frames.first().map(|frame| self.name(*frame).to_owned()),
         }
     }
 
     /// Whether this is a loader worker's stack, and not the training thread's.
     pub fn is_of_loader(&self, stack: &Stack) -> bool {
-        stack.frames.last().is_some_and(|frame| self.name(*frame) == stacks::LOADER_WORKER)
+        stack.thread == StackThread::LoaderWorker
     }
 
     /// The places of these stacks and the number of stacks at each, most frequent first.
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn stack(frames: &[u32]) -> Stack {
-        Stack { t_ns: 1, frames: frames.iter().map(|frame| NameId(*frame)).collect() }
+        Stack { t_ns: 1, thread: StackThread::Training, frames: frames.iter().map(|frame| NameId(*frame)).collect() }
     }
 
     #[test]

@@ -143,8 +143,7 @@ impl DeviceTime {
         self.last_step = span.step.0;
         let tiled = self.tiling.step(span.step.0, span.start_ns, span.end_ns);
         let Tiled { start_ns, period_ns, gap_ns, .. } = tiled;
-        let period =
-            Period { start_ns, period_ns, gap_ns, phase_ns: &self.tiling.phase_ns()[..slots], is_traced: false };
+        let period = Period { start_ns, period_ns, gap_ns, phase_ns: &self.tiling.phase_ns()[..slots] };
         let step = Step { step: span.step, start_ns: span.start_ns, end_ns: span.end_ns, ..Step::default() };
         self.steps.push(&step, &period);
         if let Some(row) = self.steps.last() {

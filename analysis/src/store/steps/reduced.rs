@@ -28,8 +28,7 @@ impl Known {
     /// A step whose events the publisher has dropped, with its gap, and its phases by slot.
     pub(in crate::store) fn of_past(figures: &StepFigures, gap_ns: u64, phase_ns: &[u64]) -> Self {
         let StepFigures { ordinal, step, period_start_ns, .. } = figures;
-        let period =
-            Period { start_ns: *period_start_ns, period_ns: figures.period_ns(), gap_ns, phase_ns, is_traced: false };
+        let period = Period { start_ns: *period_start_ns, period_ns: figures.period_ns(), gap_ns, phase_ns };
         Self { ordinal: *ordinal, head: Head::of(step, &period), phase_ns: phase_ns.into() }
     }
 

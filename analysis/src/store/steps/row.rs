@@ -18,8 +18,6 @@ pub(in crate::store) struct Period<'a> {
     pub gap_ns: u64,
     /// Time in each phase, by slot; phases beyond the end took no time.
     pub phase_ns: &'a [u64],
-    /// Whether a deep trace has slowed it down.
-    pub is_traced: bool,
 }
 
 /// The numbers that every row has.
@@ -156,7 +154,7 @@ impl Head {
             usage: usage_numbers.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
             has_loss: step.loss.is_some(),
             has_usage: step.usage.is_some(),
-            is_traced: period.is_traced,
+            is_traced: step.is_traced,
         }
     }
 }

@@ -303,7 +303,7 @@ mod tests {
         let usage = |minor_faults| Some(ThreadUsage { minor_faults, ..ThreadUsage::default() });
         for (number, usage) in (1..).zip([usage(3), None, None, usage(7), usage(1), None]) {
             let step = Step { step: StepId(number), usage, ..Step::default() };
-            table.push(&step, &Period { start_ns: 0, period_ns: 1, gap_ns: 1, phase_ns: &[], is_traced: false });
+            table.push(&step, &Period { start_ns: 0, period_ns: 1, gap_ns: 1, phase_ns: &[] });
         }
         let around = |ordinal| table.usage_around(ordinal).map(|(usage, steps)| (usage.minor_faults, steps));
         assert_eq!(around(0), Some((3, 0..1)));

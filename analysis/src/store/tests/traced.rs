@@ -1,22 +1,22 @@
 //! Steps that a deep trace has slowed down: they are shown, and are in no figure.
 
-use gnntop_wire::{TrackRole, deep_trace};
+use gnntop_wire::TrackRole;
 
 use crate::store::*;
 use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item};
 
-/// Steps of 10 ms, of which those with these numbers take 50 ms and have the mark.
+/// Steps of 10 ms, of which those with these numbers are traced and take 50 ms.
 fn run(steps: u64, traced: &[u64]) -> Vec<u8> {
     let mut stream = StreamBuilder::new("test");
     let main = stream.track(TrackRole::Training, "main");
     let mut begin_ns = START_NS;
     for number in 1..=steps {
         let end_ns = begin_ns + if traced.contains(&number) { 50 * MS } else { 10 * MS };
-        if traced.contains(&number) {
-            stream.mark(main, deep_trace::MARK, begin_ns + 1);
-        }
         stream.phase(main, number, "forward", begin_ns + MS, end_ns - MS);
-        stream.step(main, number, begin_ns, end_ns);
+        match traced.contains(&number) {
+            true => stream.traced_step(main, number, begin_ns, end_ns),
+            false => stream.step(main, number, begin_ns, end_ns),
+        }
         begin_ns = end_ns;
         if number % 7 == 0 {
             stream.flush();
@@ -44,11 +44,11 @@ fn they_are_rows_but_in_no_percentile() {
 }
 
 #[test]
-fn another_mark_leaves_a_step_where_it_was() {
+fn a_mark_leaves_a_step_where_it_was() {
     let bytes = run(100, &[50]);
     let mut other = StreamBuilder::new("test");
     let main = other.track(TrackRole::Training, "main");
-    other.mark(main, "deep tracing", START_NS + 1);
+    other.mark(main, "deep trace", START_NS + 1);
     other.step(main, 1, START_NS, START_NS + 50 * MS);
     assert_eq!(store(&other.bytes()).percentile("period", 1.0), Some(50 * MS));
     assert_eq!(store(&bytes).percentile("period", 1.0), Some(10 * MS));

@@ -4,7 +4,10 @@ use super::coder::Coder;
 use super::number::Number;
 use super::symbols::{KIND_BITS, Slot, Symbols};
 use crate::device_span::DeviceSpan;
-use crate::event::{Absent, Allocation, BatchShape, Counter, Mark, Open, PhaseMemory, Sample, Span, Step, ThreadUsage};
+use crate::event::{
+    Absent, Allocation, BatchShape, Counter, Mark, Open, PhaseMemory, Rival, Sample, Span, StackFrame, StackSample,
+    StackThread, Step, ThreadUsage,
+};
 use crate::ids::{NameId, SignalId, StepId};
 
 pub(super) const SPAN: u8 = 0;
@@ -17,11 +20,15 @@ pub(super) const ABSENT: u8 = 6;
 pub(super) const ALLOCATION: u8 = 7;
 pub(super) const PHASE_MEMORY: u8 = 8;
 pub(super) const DEVICE_SPAN: u8 = 9;
+pub(super) const TRACED_STEP: u8 = 10;
+pub(super) const STACK_FRAME: u8 = 11;
+pub(super) const STACK_SAMPLE: u8 = 12;
+pub(super) const RIVAL: u8 = 13;
 /// Kinds from here on carry bytes, whether known or not.
-pub(super) const FIRST_SIZED: u8 = 10;
+pub(super) const FIRST_SIZED: u8 = 14;
 
 /// Numbers of each kind; for kinds that carry bytes, their length.
-pub(super) const COLUMNS: [usize; 1 << KIND_BITS] = [3, 5, 13, 2, 2, 3, 2, 3, 7, 6, 1, 1, 1, 1, 1, 1];
+pub(super) const COLUMNS: [usize; 1 << KIND_BITS] = [3, 5, 13, 2, 3, 3, 2, 3, 7, 6, 13, 2, 2, 3, 1, 1];
 
 /// A span that began before the previous event ended.
 pub(super) const FROM_END: u8 = 1;
@@ -35,6 +42,14 @@ pub(super) const UNIT_MASK: u8 = 7;
 pub(super) const MICROSECONDS: u8 = 8;
 /// Units whose multiples a signal's values are: sectors, pages, kibibytes, thousands, clock ticks.
 pub(super) const UNITS: [i64; 8] = [1, 512, 1_000, 1_024, 4_096, 1_000_000, 1_048_576, 10_000_000];
+/// A mark at the end of something: how long that took follows.
+pub(super) const HAS_DURATION: u8 = 4;
+/// A count that is only repeated.
+pub(super) const IS_REPEAT: u8 = 1;
+/// A rival that is one process.
+pub(super) const HAS_PID: u8 = 4;
+/// The bits of a form that say what a number is, where it is not alone.
+const NUMBER_MASK: u8 = 3;
 /// Position of the kind of loss in a step's form, above the bits for what is present.
 pub(super) const LOSS_SHIFT: u8 = 5;
 pub(super) const HAS_USAGE: u8 = 1 << 4;
@@ -139,7 +154,7 @@ impl Model {
 
     pub(super) fn step<C: Coder>(&mut self, coder: &mut C, slot: usize, step: &Step) -> Option<Step> {
         let (slot, columns) = self.symbols.columns::<13>(slot)?;
-        let form = slot.symbol.form;
+        let (form, is_traced) = (slot.symbol.form, slot.symbol.kind == TRACED_STEP);
         let [end, start, loss, others @ ..] = columns;
         let (usages, others) = others.split_first_chunk_mut::<4>()?;
         let shapes = others.first_chunk_mut::<6>()?;
@@ -157,8 +172,8 @@ impl Model {
         let batch = BatchShape { graphs: part(0), nodes: part(1), edges: part(2), seeds: part(3) };
         let usage = if form & HAS_USAGE != 0 { Some(usage(coder, usages, step.usage)) } else { None };
         let loss = real(coder, loss, form >> LOSS_SHIFT, step.loss);
-        let (end_ns, epoch) = (self.t_ns, values[1]);
-        Some(Step { step: StepId(self.step), epoch, start_ns: start_ns.min(end_ns), end_ns, batch, loss, usage })
+        let (end_ns, epoch, start_ns) = (self.t_ns, values[1], start_ns.min(self.t_ns));
+        Some(Step { step: StepId(self.step), epoch, start_ns, end_ns, batch, loss, usage, is_traced })
     }
 
     /// The slot, its numbers except the first, and the time that the first one encodes.
@@ -180,9 +195,38 @@ impl Model {
     }
 
     pub(super) fn mark<C: Coder>(&mut self, coder: &mut C, slot: usize, mark: &Mark) -> Option<Mark> {
-        let (slot, [_, value], t_ns) = self.timed::<2, C>(coder, slot, mark.t_ns)?;
-        let value = real(coder, value, slot.symbol.form, mark.value);
-        Some(Mark { name: NameId(slot.symbol.id), t_ns, value })
+        let (slot, [_, value, took], t_ns) = self.timed::<3, C>(coder, slot, mark.t_ns)?;
+        let form = slot.symbol.form;
+        let value = real(coder, value, form & NUMBER_MASK, mark.value);
+        let took_ns = (form & HAS_DURATION != 0).then(|| coder.unsigned(took, mark.took_ns.unwrap_or(0)));
+        Some(Mark { name: NameId(slot.symbol.id), t_ns, value, took_ns })
+    }
+
+    pub(super) fn stack_frame<C: Coder>(&mut self, coder: &mut C, slot: usize, it: &StackFrame) -> Option<StackFrame> {
+        let (slot, [_, depth], t_ns) = self.timed::<2, C>(coder, slot, it.t_ns)?;
+        let depth = u32::try_from(coder.number(depth, i64::from(it.depth))).ok()?;
+        let thread = StackThread::from_code(slot.symbol.form);
+        Some(StackFrame { name: NameId(slot.symbol.id), t_ns, depth, thread })
+    }
+
+    pub(super) fn stack_sample<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        slot: usize,
+        it: &StackSample,
+    ) -> Option<StackSample> {
+        let (slot, [_, count], t_ns) = self.timed::<2, C>(coder, slot, it.t_ns)?;
+        let (path, is_repeat) = (NameId(slot.symbol.id), slot.symbol.form == IS_REPEAT);
+        Some(StackSample { path, t_ns, count: coder.unsigned(count, it.count), is_repeat })
+    }
+
+    pub(super) fn rival<C: Coder>(&mut self, coder: &mut C, slot: usize, it: &Rival) -> Option<Rival> {
+        let (slot, [_, cores, pid], t_ns) = self.timed::<3, C>(coder, slot, it.t_ns)?;
+        let form = slot.symbol.form;
+        let cores = real(coder, cores, form & NUMBER_MASK, Some(it.cores))?;
+        let number = (form & HAS_PID != 0).then(|| coder.steady(pid, i64::from(it.pid.unwrap_or(0))));
+        let pid = number.map(u32::try_from).transpose().ok()?;
+        Some(Rival { name: NameId(slot.symbol.id), t_ns, pid, cores })
     }
 
     pub(super) fn open<C: Coder>(&mut self, coder: &mut C, slot: usize, open: &Open) -> Option<Open> {

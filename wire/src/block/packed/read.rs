@@ -3,12 +3,15 @@
 use super::bits::BitReader;
 use super::coder::Coder;
 use super::layout::{
-    ABSENT, ALLOCATION, COLUMNS, COUNTER, DEVICE_SPAN, FIRST_SIZED, MARK, Model, OPEN, PHASE_MEMORY, SAMPLE, SPAN, STEP,
+    ABSENT, ALLOCATION, COLUMNS, COUNTER, DEVICE_SPAN, FIRST_SIZED, MARK, Model, OPEN, PHASE_MEMORY, RIVAL, SAMPLE,
+    SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP,
 };
 use super::symbols::Symbol;
 use crate::block::sink::EventSink;
 use crate::device_span::DeviceSpan;
-use crate::event::{Absent, Allocation, Counter, Event, Mark, Open, PhaseMemory, Sample, Span, Step};
+use crate::event::{
+    Absent, Allocation, Counter, Event, Mark, Open, PhaseMemory, Rival, Sample, Span, StackFrame, StackSample, Step,
+};
 use crate::ids::{NameId, SignalId, StepId};
 use crate::varint::Malformed;
 
@@ -36,7 +39,6 @@ impl Unpacker {
 const NO_SPAN: Span = Span { name: NameId::NONE, start_ns: 0, end_ns: 0, step: StepId::NONE };
 const NO_SAMPLE: Sample = Sample { signal: SignalId(0), t_ns: 0, value: 0 };
 const NO_COUNTER: Counter = Counter { name: NameId::NONE, t_ns: 0, value: 0.0 };
-const NO_MARK: Mark = Mark { name: NameId::NONE, t_ns: 0, value: None };
 const NO_OPEN: Open = Open { name: NameId::NONE, since_ns: 0, t_ns: 0, step: StepId::NONE };
 const NO_ABSENCE: Absent = Absent { signal: SignalId(0), t_ns: 0, reason: NameId::NONE };
 const NO_ALLOCATION: Allocation = Allocation { phase: NameId::NONE, t_ns: 0, bytes: 0, live_bytes: 0 };
@@ -107,14 +109,17 @@ impl Unpacking<'_> {
         let event = match model.symbols.get(slot).ok_or(Malformed)?.symbol.kind {
             SPAN => model.span(bits, slot, &NO_SPAN).map(Event::Span),
             SAMPLE => model.sample(bits, slot, &NO_SAMPLE).map(Event::Sample),
-            STEP => model.step(bits, slot, &Step::default()).map(Event::Step),
+            STEP | TRACED_STEP => model.step(bits, slot, &Step::default()).map(Event::Step),
             COUNTER => model.counter(bits, slot, &NO_COUNTER).map(Event::Counter),
-            MARK => model.mark(bits, slot, &NO_MARK).map(Event::Mark),
+            MARK => model.mark(bits, slot, &Mark::default()).map(Event::Mark),
             OPEN => model.open(bits, slot, &NO_OPEN).map(Event::Open),
             ABSENT => model.absent(bits, slot, &NO_ABSENCE).map(Event::Absent),
             ALLOCATION => model.allocation(bits, slot, &NO_ALLOCATION).map(Event::Allocation),
             PHASE_MEMORY => model.phase_memory(bits, slot, &PhaseMemory::default()).map(Event::PhaseMemory),
             DEVICE_SPAN => model.device_span(bits, slot, &NO_DEVICE_SPAN).map(Event::DeviceSpan),
+            STACK_FRAME => model.stack_frame(bits, slot, &StackFrame::default()).map(Event::StackFrame),
+            STACK_SAMPLE => model.stack_sample(bits, slot, &StackSample::default()).map(Event::StackSample),
+            RIVAL => model.rival(bits, slot, &Rival::default()).map(Event::Rival),
             FIRST_SIZED.. => {
                 let (_, [length]) = model.symbols.columns::<1>(slot).ok_or(Malformed)?;
                 let bytes = bits.number(length, 0);

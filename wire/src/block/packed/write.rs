@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use super::bits::BitWriter;
 use super::coder::Coder;
 use super::layout::{
-    ABSENT, ALLOCATION, COLUMNS, COUNTER, DEVICE_SPAN, F32, F64, FROM_END, HAS_USAGE, INTEGER, LOSS_SHIFT, MARK,
-    MICROSECONDS, Model, NEXT_STEP, NO_NUMBER, OPEN, OTHER_STEP, PHASE_MEMORY, SAMPLE, SPAN, STEP, UNIT_MASK, UNITS,
+    ABSENT, ALLOCATION, COLUMNS, COUNTER, DEVICE_SPAN, F32, F64, FROM_END, HAS_DURATION, HAS_PID, HAS_USAGE, INTEGER,
+    IS_REPEAT, LOSS_SHIFT, MARK, MICROSECONDS, Model, NEXT_STEP, NO_NUMBER, OPEN, OTHER_STEP, PHASE_MEMORY, RIVAL,
+    SAMPLE, SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP, UNIT_MASK, UNITS,
 };
 use super::symbols::Symbol;
-use crate::event::{Event, Sample, Span, Step};
+use crate::event::{Event, Mark, Rival, Sample, Span, Step};
 use crate::ids::SignalId;
 
 /// Collects the events of a block as bits.
@@ -58,6 +59,9 @@ impl Packer {
             Event::Allocation(allocation) => model.allocation(bits, slot, allocation).is_some(),
             Event::PhaseMemory(memory) => model.phase_memory(bits, slot, memory).is_some(),
             Event::DeviceSpan(span) => model.device_span(bits, slot, span).is_some(),
+            Event::StackFrame(frame) => model.stack_frame(bits, slot, frame).is_some(),
+            Event::StackSample(sample) => model.stack_sample(bits, slot, sample).is_some(),
+            Event::Rival(rival) => model.rival(bits, slot, rival).is_some(),
         };
         debug_assert!(is_written, "its symbol has all its columns");
     }
@@ -67,14 +71,17 @@ impl Packer {
         let (kind, form, id) = match event {
             Event::Span(span) => (SPAN, self.span_form(span), span.name.0),
             Event::Sample(sample) => (SAMPLE, self.sample_form(sample), sample.signal.0),
-            Event::Step(step) => (STEP, step_form(step), 0),
+            Event::Step(step) => (if step.is_traced { TRACED_STEP } else { STEP }, step_form(step), 0),
             Event::Counter(counter) => (COUNTER, number_form(Some(counter.value)), counter.name.0),
-            Event::Mark(mark) => (MARK, number_form(mark.value), mark.name.0),
+            Event::Mark(mark) => (MARK, mark_form(mark), mark.name.0),
             Event::Open(open) => (OPEN, 0, open.name.0),
             Event::Absent(absent) => (ABSENT, 0, absent.signal.0),
             Event::Allocation(allocation) => (ALLOCATION, 0, allocation.phase.0),
             Event::PhaseMemory(memory) => (PHASE_MEMORY, 0, memory.phase.0),
             Event::DeviceSpan(span) => (DEVICE_SPAN, 0, span.name.0),
+            Event::StackFrame(frame) => (STACK_FRAME, frame.thread as u8, frame.name.0),
+            Event::StackSample(sample) => (STACK_SAMPLE, if sample.is_repeat { IS_REPEAT } else { 0 }, sample.path.0),
+            Event::Rival(rival) => (RIVAL, rival_form(rival), rival.name.0),
         };
         Symbol { kind, form, id }
     }
@@ -143,6 +150,14 @@ fn step_form(step: &Step) -> u8 {
     let present = (0..4).map(|bit| u8::from(batch[bit].is_some()) << bit).sum::<u8>();
     let usage = if step.usage.is_some() { HAS_USAGE } else { 0 };
     present | usage | number_form(step.loss) << LOSS_SHIFT
+}
+
+fn mark_form(mark: &Mark) -> u8 {
+    number_form(mark.value) | if mark.took_ns.is_some() { HAS_DURATION } else { 0 }
+}
+
+fn rival_form(rival: &Rival) -> u8 {
+    number_form(Some(rival.cores)) | if rival.pid.is_some() { HAS_PID } else { 0 }
 }
 
 /// The shortest kind of number that preserves all bits.

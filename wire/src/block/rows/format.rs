@@ -22,6 +22,9 @@ pub(super) const TAG_ABSENT: u8 = 0xC4;
 pub(super) const TAG_ALLOCATION: u8 = 0xC5;
 pub(super) const TAG_PHASE_MEMORY: u8 = 0xC6;
 pub(super) const TAG_DEVICE_SPAN: u8 = 0xC7;
+pub(super) const TAG_STACK_FRAME: u8 = 0xC8;
+pub(super) const TAG_STACK_SAMPLE: u8 = 0xC9;
+pub(super) const TAG_RIVAL: u8 = 0xCA;
 /// Tags from here on carry a length, so that unknown ones can be skipped.
 pub(super) const FIRST_SIZED_TAG: u8 = 0xC0;
 
@@ -46,6 +49,10 @@ impl LastValues {
         self.0.get_mut(index)
     }
 }
+
+// Bits of a step that say what is present, above those of its batch.
+pub(super) const HAS_USAGE: u8 = 1 << 4;
+pub(super) const IS_TRACED: u8 = 1 << 5;
 
 // Forms of a number.
 pub(super) const NUMBER_NONE: u8 = 0;

@@ -1,13 +1,16 @@
 //! Reads rows.
 
 use super::format::{
-    FIRST_OTHER_TAG, FIRST_SIZED_TAG, LastValues, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER, NUMBER_NONE, SPAN_FROM_END,
-    TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK, TAG_OPEN, TAG_SAMPLE,
-    TAG_STEP,
+    FIRST_OTHER_TAG, FIRST_SIZED_TAG, HAS_USAGE, IS_TRACED, LastValues, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER,
+    NUMBER_NONE, SPAN_FROM_END, TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK,
+    TAG_OPEN, TAG_PHASE_MEMORY, TAG_RIVAL, TAG_SAMPLE, TAG_STACK_FRAME, TAG_STEP,
 };
 use crate::block::sink::EventSink;
 use crate::device_span::DeviceSpan;
-use crate::event::{Absent, Allocation, BatchShape, Counter, Event, Mark, Open, Sample, Span, Step};
+use crate::event::{
+    Absent, Allocation, BatchShape, Counter, Event, Mark, Open, Rival, Sample, Span, StackFrame, StackSample,
+    StackThread, Step,
+};
 use crate::fields;
 use crate::ids::{NameId, SignalId, StepId};
 use crate::varint::{Cursor, Malformed, unzigzag};
@@ -118,7 +121,7 @@ impl Rows<'_> {
         if tag == TAG_DEVICE_SPAN {
             return self.device_span(p).map(|span| Some(Event::DeviceSpan(span)));
         }
-        if tag > TAG_DEVICE_SPAN {
+        if tag > TAG_RIVAL {
             return Ok(None);
         }
         let name = NameId(p.u32()?);
@@ -126,7 +129,11 @@ impl Rows<'_> {
         self.t_ns = t_ns;
         Ok(Some(match tag {
             TAG_COUNTER => Event::Counter(Counter { name, t_ns, value: number(&mut p)?.ok_or(Malformed)? }),
-            TAG_MARK => Event::Mark(Mark { name, t_ns, value: number(&mut p)? }),
+            TAG_MARK => {
+                let value = number(&mut p)?;
+                let took_ns = option(&mut p)?;
+                Event::Mark(Mark { name, t_ns, value, took_ns })
+            }
             TAG_OPEN => Event::Open(Open { name, t_ns, since_ns: p.after(t_ns)?, step: StepId(p.u64()?) }),
             TAG_ABSENT => {
                 let signal = SignalId(p.u32()?);
@@ -138,7 +145,17 @@ impl Rows<'_> {
             TAG_ALLOCATION => {
                 Event::Allocation(Allocation { phase: name, t_ns, bytes: p.i64()?, live_bytes: p.u64()? })
             }
-            _ => Event::PhaseMemory(fields::memory(&mut p, name, t_ns)?),
+            TAG_PHASE_MEMORY => Event::PhaseMemory(fields::memory(&mut p, name, t_ns)?),
+            TAG_STACK_FRAME => {
+                let (depth, thread) = (p.u32()?, StackThread::from_code(p.u8()?));
+                Event::StackFrame(StackFrame { name, t_ns, depth, thread })
+            }
+            TAG_RIVAL => {
+                let cores = number(&mut p)?.ok_or(Malformed)?;
+                let pid = option(&mut p)?.map(u32::try_from).transpose().map_err(|_| Malformed)?;
+                Event::Rival(Rival { name, t_ns, pid, cores })
+            }
+            _ => Event::StackSample(StackSample { path: name, t_ns, count: p.u64()?, is_repeat: p.u8()? != 0 }),
         }))
     }
 
@@ -162,10 +179,15 @@ impl Rows<'_> {
         let present = p.u8()?;
         let mut field = |bit: u8| (present >> bit & 1 == 1).then(|| p.u64()).transpose();
         let batch = BatchShape { graphs: field(0)?, nodes: field(1)?, edges: field(2)?, seeds: field(3)? };
-        let usage = if present >> 4 & 1 == 1 { Some(fields::usage(&mut p)?) } else { None };
+        let usage = if present & HAS_USAGE != 0 { Some(fields::usage(&mut p)?) } else { None };
         let loss = number(&mut p)?;
-        Ok(Step { step: StepId(self.step), epoch, start_ns, end_ns, batch, loss, usage })
+        let is_traced = present & IS_TRACED != 0;
+        Ok(Step { step: StepId(self.step), epoch, start_ns, end_ns, batch, loss, usage, is_traced })
     }
+}
+
+fn option(cursor: &mut Cursor<'_>) -> Result<Option<u64>, Malformed> {
+    if cursor.u8()? == 0 { Ok(None) } else { cursor.u64().map(Some) }
 }
 
 fn number(cursor: &mut Cursor<'_>) -> Result<Option<f64>, Malformed> {

@@ -1,9 +1,9 @@
 //! Writes rows.
 
 use super::format::{
-    INLINE_NAMES, LastValues, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER, NUMBER_NONE, SPAN_FROM_END, TAG_ABSENT,
-    TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK, TAG_OPEN, TAG_PHASE_MEMORY, TAG_SAMPLE,
-    TAG_STEP,
+    HAS_USAGE, INLINE_NAMES, IS_TRACED, LastValues, NUMBER_F32, NUMBER_F64, NUMBER_INTEGER, NUMBER_NONE, SPAN_FROM_END,
+    TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK, TAG_OPEN, TAG_PHASE_MEMORY,
+    TAG_RIVAL, TAG_SAMPLE, TAG_STACK_FRAME, TAG_STACK_SAMPLE, TAG_STEP,
 };
 use crate::device_span::DeviceSpan;
 use crate::event::{Event, PhaseMemory, Sample, Span, Step};
@@ -113,6 +113,7 @@ fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
         Event::Mark(mark) => {
             named(out, mark.name);
             put_number(out, mark.value);
+            put_option(out, mark.took_ns);
             TAG_MARK
         }
         Event::Open(open) => {
@@ -140,10 +141,28 @@ fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
             phase_memory_fields(memory).into_iter().for_each(|value| out.u64(value));
             TAG_PHASE_MEMORY
         }
+        Event::StackFrame(frame) => {
+            named(out, frame.name);
+            out.u64(u64::from(frame.depth));
+            out.u8(frame.thread as u8);
+            TAG_STACK_FRAME
+        }
+        Event::StackSample(sample) => {
+            named(out, sample.path);
+            out.u64(sample.count);
+            out.u8(u8::from(sample.is_repeat));
+            TAG_STACK_SAMPLE
+        }
+        Event::Rival(rival) => {
+            named(out, rival.name);
+            put_number(out, Some(rival.cores));
+            put_option(out, rival.pid.map(u64::from));
+            TAG_RIVAL
+        }
     }
 }
 
-/// Readers before version 1.2 skip this, so it must not move what later events count from.
+/// Leaves the time and step that later events count from: a stream's device is behind its host.
 fn put_device_span(out: &mut Writer<'_>, context: &Context, span: &DeviceSpan) {
     out.u64(u64::from(span.name.0));
     out.delta(context.t_ns, span.end_ns);
@@ -170,7 +189,8 @@ fn put_step(out: &mut Writer<'_>, context: &mut Context, step: &Step) {
     for (bit, value) in batch.iter().enumerate() {
         present |= u8::from(value.is_some()) << bit;
     }
-    present |= u8::from(step.usage.is_some()) << 4;
+    present |= if step.usage.is_some() { HAS_USAGE } else { 0 };
+    present |= if step.is_traced { IS_TRACED } else { 0 };
     out.u8(present);
     batch.into_iter().flatten().for_each(|value| out.u64(value));
     if let Some(u) = step.usage {
@@ -178,6 +198,11 @@ fn put_step(out: &mut Writer<'_>, context: &mut Context, step: &Step) {
         fields.into_iter().for_each(|value| out.u64(value));
     }
     put_number(out, step.loss);
+}
+
+fn put_option(out: &mut Writer<'_>, value: Option<u64>) {
+    out.u8(u8::from(value.is_some()));
+    value.into_iter().for_each(|value| out.u64(value));
 }
 
 /// Writes a number in the shortest form that preserves all bits.

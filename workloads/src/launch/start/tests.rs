@@ -151,7 +151,7 @@ fn ranks_of_a_pipeline_are_numbered_copy_by_copy() {
     let first = &places[0];
     assert!(first.run.starts_with("test-") && places.iter().all(|place| place.run == first.run));
     assert!(places.iter().all(|place| (place.copies, place.stages, place.host_ranks) == (2, 2, 4)));
-    assert!(places.iter().all(|place| place.clock.is_none() && place.engine == "threads"));
+    assert!(places.iter().all(|place| place.clock.is_none() && place.engine == gnntop_probe::Engine::Threads));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod library;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use candle_core::{Device, DeviceLocation, Tensor};
+use gnntop_probe::{Engine, RankKind};
 
 use super::{Collective, CollectiveError, OnDevice, SyncError};
 use crate::cuda::{OnStream, let_use};
@@ -83,7 +84,7 @@ impl NcclRank {
 
     /// Whether the ranks are threads of this process.
     fn shares_process(&self) -> bool {
-        self.host.engine() == "threads"
+        self.host.kind() == RankKind::Thread
     }
 
     /// An id that rank 0 makes and sends to all others.
@@ -124,9 +125,12 @@ impl Collective for NcclRank {
         self.host.ranks()
     }
 
-    fn engine(&self) -> &'static str {
-        // A viewer also needs to know whether ranks share a process.
-        if self.shares_process() { "NCCL and threads" } else { "NCCL and MPI" }
+    fn engine(&self) -> Engine {
+        Engine::Nccl
+    }
+
+    fn kind(&self) -> RankKind {
+        self.host.kind()
     }
 
     fn barrier(&self) -> Result<(), CollectiveError> {

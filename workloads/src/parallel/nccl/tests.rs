@@ -113,7 +113,7 @@ fn tensors_are_joined_where_they_lie_and_all_else_goes_by_the_host() {
         let mut sums = [number];
         rank.all_reduce(&mut sums).unwrap();
         rank.barrier().unwrap();
-        assert_eq!((rank.gather(1.5).unwrap(), rank.engine()), (vec![1.5; 3], "NCCL and threads"));
+        assert_eq!((rank.gather(1.5).unwrap(), rank.engine()), (vec![1.5; 3], Engine::Nccl));
         (shared.to_vec1::<f32>().unwrap(), values.to_vec1::<f32>().unwrap(), sums[0])
     });
     for (shared, values, sum) in seen {

@@ -12,6 +12,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use gnntop_probe::{Engine, RankKind};
+
 use super::{Collective, CollectiveError};
 use mailbox::Mailbox;
 use meeting::Meeting;
@@ -180,8 +182,12 @@ impl Collective for ThreadRank {
         self.group.ranks()
     }
 
-    fn engine(&self) -> &'static str {
-        "threads"
+    fn engine(&self) -> Engine {
+        Engine::Threads
+    }
+
+    fn kind(&self) -> RankKind {
+        RankKind::Thread
     }
 
     fn barrier(&self) -> Result<(), CollectiveError> {

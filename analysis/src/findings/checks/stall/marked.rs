@@ -67,7 +67,7 @@ impl Marked {
             }
             let Some(is_inside) = is_inside(evidence, mark) else { continue };
             // Work of another thread did not hold up this one.
-            let own_ns = evidence.store.mark_duration_ns(mark).filter(|_| Some(mark.track) == training);
+            let own_ns = mark.duration_ns().filter(|_| Some(mark.track) == training);
             let own_ns = own_ns.map(|ns| ns as f64);
             let marked = by_text.entry(text).or_default();
             marked.inside += u64::from(is_inside);
