@@ -7,7 +7,7 @@ use super::keymap::KeyMap;
 use super::pointing::{Gesture, Target};
 use super::situation::When;
 use super::state::App;
-use super::view::{Panel, View};
+use super::view::{Lines, Panel, View};
 
 /// Lines that one turn of the wheel scrolls.
 const WHEEL_LINES: i32 = 3;
@@ -44,15 +44,14 @@ impl App {
     /// Selects a line; opens the session that was selected already.
     fn press_line(&mut self, line: usize) -> Option<Effect> {
         let view = self.view();
-        if view == View::Sessions && self.line(view) == line {
-            return self.open_selected();
+        match view.lines() {
+            Lines::Sessions if self.line(view) == line => return self.open_selected(),
+            Lines::Ranks => self.select_rank(line),
+            _ => {
+                self.navigation.set_line(view, line);
+                self.another_line();
+            }
         }
-        if view == View::Ranks {
-            self.select_rank(line);
-            return None;
-        }
-        self.navigation.set_line(view, line);
-        self.another_line();
         None
     }
 

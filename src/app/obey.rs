@@ -3,7 +3,7 @@
 use super::action::Effect;
 use super::command::Command;
 use super::state::App;
-use super::view::View;
+use super::view::{Axis, Lines, View};
 use gnntop_analysis::source::Control;
 use gnntop_analysis::store::StackTree;
 
@@ -37,7 +37,9 @@ impl App {
             Command::AskTrace => self.questions.ask_trace(),
             Command::ToggleFreeze => self.feed.toggle_freeze(),
             Command::ToggleHelp => self.navigation.toggle(View::Help),
-            Command::ToggleDetail if self.view() == View::Stacks => return self.obey(Command::Zoom { inward: true }),
+            Command::ToggleDetail if self.view().lines() == Lines::Frames => {
+                return self.obey(Command::Zoom { inward: true });
+            }
             Command::ToggleDetail => self.navigation.toggle(View::Step),
             Command::NextPanel => self.navigation.turn_focus(true),
             Command::PreviousPanel => self.navigation.turn_focus(false),
@@ -55,12 +57,12 @@ impl App {
             Command::MovePercentile { by } => self.latency.move_percentile(by),
             Command::ShowPercentile => self.show_percentile(),
             Command::ShowPlace => self.show_place(),
-            Command::ShowFinding { forward } if self.view() != View::Findings => self.show_finding(forward),
+            Command::ShowFinding { forward } if self.view().lines() != Lines::Findings => self.show_finding(forward),
             Command::MovePlace { forward } | Command::ShowFinding { forward } => {
                 self.judged.move_place(forward, self.line(View::Findings));
             }
             Command::Scroll { .. } | Command::ScrollEnd { .. } | Command::MoveCursor { .. } | Command::Zoom { .. }
-                if self.view() == View::Stacks =>
+                if self.view().lines() == Lines::Frames =>
             {
                 self.flame.walk(command, &StackTree::of_sampled(self.run.store().sampled()));
             }
@@ -89,19 +91,19 @@ impl App {
     /// Leaves the innermost thing: what is on top, then the selected step, then the view; the screen, if nothing is
     /// open.
     fn back(&mut self) -> Option<Effect> {
-        let view = self.view();
-        if view == View::Sessions && self.sessions.has_nothing_open() && !self.questions.has_filter() {
+        let (view, lines) = (self.view(), self.view().lines());
+        if lines == Lines::Sessions && self.sessions.has_nothing_open() && !self.questions.has_filter() {
             return Some(Effect::Quit);
         }
-        if view == View::Stacks && self.flame.leave() {
+        if lines == Lines::Frames && self.flame.leave() {
             return None;
         }
-        let can_filter = view.key().is_some() || view == View::Sessions;
+        let can_filter = view.key().is_some() || lines == Lines::Sessions;
         if can_filter && (self.presentation.take_highlight() || self.questions.clear_filter()) {
             return None;
         }
         let alone = self.navigation.is_alone() && view.key().is_some();
-        let has_cursor = view.has_step_axis() || view.has_time_axis();
+        let has_cursor = view.axis() != Axis::Nothing;
         if alone && has_cursor && self.axes.cursor().is_some() {
             self.axes.follow();
         } else {
@@ -172,10 +174,10 @@ impl App {
     /// Moves the view that is shown by lines.
     fn scroll(&mut self, command: Command) {
         let Some((down, lines)) = self.navigation.scrolling(command) else { return };
-        match (self.view(), &mut self.output) {
-            (View::Ranks, _) => self.walk_ranks(down, lines),
+        match (self.view().lines(), &mut self.output) {
+            (Lines::Ranks, _) => self.walk_ranks(down, lines),
             // A log is read from its end.
-            (View::Log, Some(output)) => output.scroll(!down, lines, self.navigation.last_line()),
+            (Lines::Log, Some(output)) => output.scroll(!down, lines, self.navigation.last_line()),
             _ => {
                 self.navigation.scroll(down, lines);
                 self.another_line();
@@ -185,14 +187,14 @@ impl App {
 
     /// Another line may be selected now.
     pub(super) fn another_line(&mut self) {
-        if self.view() == View::Findings {
+        if self.view().lines() == Lines::Findings {
             self.judged.forget_place();
         }
     }
 
     /// Moves or zooms the axis of what is shown.
     fn move_axis(&mut self, command: Command) {
-        if self.view().has_time_axis() {
+        if self.view().axis() == Axis::Time {
             self.axes.move_time(command, self.run.store());
         } else {
             self.axes.move_steps(command, self.run.store());

@@ -3,13 +3,13 @@
 use gnntop_wire::StepId;
 
 use super::state::App;
-use super::view::View;
+use super::view::Lines;
 
 impl App {
     /// Looks at the next rank, or at the one before.
     pub(super) fn turn_rank(&mut self, forward: bool) {
         self.look_at(|app| app.run.turn(forward));
-        if self.view() != View::Ranks {
+        if self.view().lines() != Lines::Ranks {
             let of = self.run.expected();
             self.tell(self.run.rank().map_or_else(String::new, |rank| format!("rank {rank} of {of}")));
         }

@@ -1,6 +1,6 @@
 //! What decides whether a key does something: conditions, and the facts about the screen that they check.
 
-use super::view::{Panel, View};
+use super::view::{Axis, Lines, Panel, Part, View};
 
 /// What must be so for a key to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,40 +113,40 @@ pub struct Situation {
 impl Situation {
     /// Whether a key with this condition does something.
     pub fn allows(&self, when: When) -> bool {
-        let overview = self.view == View::Overview;
+        let (overview, axis, lines) = (self.view == View::Overview, self.view.axis(), self.view.lines());
         match when {
             When::Always => true,
             When::Started => self.started,
-            When::Steps => self.steps && self.view.has_step_axis(),
-            When::Bars => self.steps && matches!(self.view, View::Overview | View::Steps),
-            When::Axis => self.steps && matches!(self.view, View::Overview | View::Steps | View::Latency),
-            When::Tracks => self.view.has_time_axis(),
-            When::Stacks => self.view == View::Stacks,
-            When::Device => self.device && matches!(self.view, View::Overview | View::Latency | View::Step),
+            When::Steps => self.steps && axis == Axis::Steps,
+            When::Bars => self.steps && self.view.has(Part::Bars),
+            When::Axis => self.steps && self.view.has(Part::Scale),
+            When::Tracks => axis == Axis::Time,
+            When::Stacks => lines == Lines::Frames,
+            When::Device => self.device && self.view.has(Part::Phases),
             When::Ranks => self.ranks && self.open,
             When::Stages => self.stages && self.open,
             When::Overview => overview,
             When::MainView => !overview && self.view.key().is_some(),
-            When::Latency => self.view == View::Latency,
-            When::Percentile => self.view == View::Latency && self.percentile,
-            When::Found => self.found && (self.view.has_step_axis() || self.view == View::Findings),
-            When::FoundHere => self.found && self.view == View::Findings,
-            When::Lines => match self.view {
-                View::Overview => self.focus == Panel::Phases,
-                View::Steps | View::Stacks => false,
+            When::Latency => lines == Lines::Durations,
+            When::Percentile => lines == Lines::Durations && self.percentile,
+            When::Found => self.found && (axis == Axis::Steps || lines == Lines::Findings),
+            When::FoundHere => self.found && lines == Lines::Findings,
+            When::Lines => match lines {
+                Lines::Phases => self.focus == Panel::Phases,
+                Lines::Nothing | Lines::Frames => false,
                 _ => true,
             },
-            When::Names => matches!(self.view, View::Overview | View::Latency | View::Tracks | View::Sessions),
+            When::Names => self.view.has(Part::Names),
             When::Live => self.live && !self.replay && !self.frozen,
             When::Frozen => self.frozen && !self.replay,
             When::Replay => self.replay,
             When::Playing => self.replay && !self.paused,
             When::Paused => self.replay && self.paused,
-            When::Range => self.range && self.steps && self.view.has_step_axis(),
+            When::Range => self.range && self.steps && axis == Axis::Steps,
             When::Log => self.log,
             When::Traceable => self.torch && self.live && !self.replay,
             When::Sessions => self.sessions && self.open,
-            When::Choosing => self.view == View::Sessions,
+            When::Choosing => lines == Lines::Sessions,
             When::Open => self.open,
             When::Away => !overview || self.selected,
         }

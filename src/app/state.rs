@@ -23,7 +23,7 @@ use super::questions::Questions;
 use super::sessions::Sessions;
 use super::situation::Situation;
 use super::time_window::TimeWindow;
-use super::view::{Extent, Panel, View};
+use super::view::{Extent, Lines, Panel, Part, View};
 use super::window::Window;
 use crate::report::EnergyTold;
 use gnntop_analysis::findings::{Findings, Judgement, Occurrence};
@@ -165,7 +165,7 @@ impl App {
 
     /// Whether percentiles are shown instead of bars.
     pub fn shows_percentiles(&self) -> bool {
-        self.presentation.percentiles() && matches!(self.view(), View::Overview | View::Steps)
+        self.presentation.percentiles() && self.view().has(Part::Bars)
     }
 
     /// The phase that is shown more clearly than the others.
@@ -301,11 +301,8 @@ impl App {
 
     /// Whether the run has what this view shows.
     pub fn offers(&self, view: View) -> bool {
-        match view {
-            View::Ranks => self.run.is_parallel(),
-            View::Pipeline => self.run.is_pipeline(),
-            _ => true,
-        }
+        let (is_parallel, is_pipeline) = (self.run.is_parallel(), self.run.is_pipeline());
+        (is_parallel || !view.has(Part::Ranks)) && (is_pipeline || !view.has(Part::Stages))
     }
 
     /// The situation that decides what keys do.
@@ -315,9 +312,11 @@ impl App {
             view,
             focus: self.focus(),
             steps: has_steps,
-            percentile: view == View::Latency && has_steps && !matches!(self.latency_line(), LatencyLine::Span(_)),
-            found: match view {
-                View::Findings => self.judged.has_place_at(self.line(view)),
+            percentile: view.lines() == Lines::Durations
+                && has_steps
+                && !matches!(self.latency_line(), LatencyLine::Span(_)),
+            found: match view.lines() {
+                Lines::Findings => self.judged.has_place_at(self.line(view)),
                 _ => self.judged.has_any_place(),
             },
             selected: self.axes.cursor().is_some() || self.highlight().is_some() || self.questions.has_filter(),

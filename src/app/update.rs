@@ -4,7 +4,7 @@ use super::action::{Action, Effect};
 use super::key::Key;
 use super::phase_clock::ClockedPhases;
 use super::state::App;
-use super::view::View;
+use super::view::{Lines, Part, View};
 use crate::report::EnergyTold;
 use gnntop_analysis::findings::Judgement;
 use gnntop_analysis::ranks::Run;
@@ -42,7 +42,7 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
         }
         Action::LogRead(read) => {
             let is_news = app.output.as_mut().is_some_and(|output| output.read(read));
-            app.dirty |= is_news && app.view() == View::Log;
+            app.dirty |= is_news && app.view().lines() == Lines::Log;
         }
         Action::SessionsListed(listed) => app.sessions_listed(listed),
         Action::Opened => app.opened(),
@@ -97,7 +97,7 @@ impl App {
 
     /// Brings percentiles up to date, where they are shown.
     fn count_latency(&mut self) {
-        if self.view() == View::Latency {
+        if self.view().lines() == Lines::Durations {
             let (store, measure) = (self.run.store(), self.axes.window().measure());
             let phases = ClockedPhases::new(store, self.presentation.clock(), measure);
             self.latency.count(phases, self.axes.range());
@@ -113,7 +113,7 @@ impl App {
     }
 
     fn energy_told(&mut self, told: Box<EnergyTold>) {
-        let is_shown = matches!(self.view(), View::Overview | View::Energy | View::Step);
+        let is_shown = self.view().has(Part::Energy);
         self.dirty |= is_shown && self.energy.as_ref().is_none_or(|known| *known != told);
         self.energy = Some(told);
     }
@@ -123,7 +123,7 @@ impl App {
         let selected = self.sessions.entry(self.line(View::Sessions), &self.questions).map(|entry| entry.path.clone());
         self.sessions.listed(listed);
         // New ages alone are not worth a frame a second if the list is not shown.
-        self.dirty |= self.view() == View::Sessions;
+        self.dirty |= self.view().lines() == Lines::Sessions;
         if let Some(line) = selected.and_then(|path| self.sessions.line_of(&path, &self.questions)) {
             self.navigation.set_line(View::Sessions, line);
         }

@@ -41,27 +41,124 @@ pub enum View {
     Help,
 }
 
+/// The horizontal axis of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// None.
+    Nothing,
+    /// That of the step bars, or it shows the step under their cursor, so that their cursor and zoom are its own too.
+    Steps,
+    /// Time, so that moving and zooming goes by time.
+    Time,
+}
+
+/// What the lines of a view are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// It has none.
+    Nothing,
+    /// Text or pictures, which are scrolled.
+    Text,
+    /// The phases of a panel.
+    Phases,
+    /// The step, its phases and spans, with percentiles.
+    Durations,
+    /// Findings.
+    Findings,
+    /// Ranks of the run, of which one is selected in every view.
+    Ranks,
+    /// Sessions and recordings.
+    Sessions,
+    /// Frames of stacks.
+    Frames,
+    /// The program's output, read from its end.
+    Log,
+}
+
+/// What a view shows beside its lines, for keys and news that are about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The step bars, alone or with others.
+    Bars,
+    /// An axis that can be logarithmic.
+    Scale,
+    /// Phases, by one of two clocks.
+    Phases,
+    /// Names, which can be filtered.
+    Names,
+    /// Energy.
+    Energy,
+    /// Ranks, if the run has several.
+    Ranks,
+    /// Stages, if the run has several.
+    Stages,
+}
+
+/// All there is to know of a view, but how it is drawn.
+#[derive(Debug)]
+struct Row {
+    view: View,
+    name: &'static str,
+    short_name: &'static str,
+    key: Option<char>,
+    axis: Axis,
+    lines: Lines,
+    parts: &'static [Part],
+}
+
+const fn row(
+    view: View,
+    names: [&'static str; 2],
+    key: Option<char>,
+    axis: Axis,
+    lines: Lines,
+    parts: &'static [Part],
+) -> Row {
+    Row { view, name: names[0], short_name: names[1], key, axis, lines, parts }
+}
+
+/// The views in the order of [`View`], main ones first. A new one is a variant there and a row here.
+static ROWS: [Row; 17] = {
+    use Part::{Bars, Energy, Names, Phases, Ranks, Scale, Stages};
+    [
+        row(
+            View::Overview,
+            ["overview", "over"],
+            Some('1'),
+            Axis::Steps,
+            Lines::Phases,
+            &[Bars, Scale, Phases, Names, Energy],
+        ),
+        row(View::Steps, ["steps", "step"], Some('2'), Axis::Steps, Lines::Nothing, &[Bars, Scale]),
+        row(View::Latency, ["latency", "lat"], Some('3'), Axis::Nothing, Lines::Durations, &[Scale, Phases, Names]),
+        row(View::Memory, ["memory", "mem"], Some('4'), Axis::Steps, Lines::Text, &[]),
+        row(View::Hardware, ["hardware", "hw"], Some('5'), Axis::Steps, Lines::Text, &[]),
+        row(View::Energy, ["energy", "nrg"], Some('6'), Axis::Steps, Lines::Text, &[Energy]),
+        row(View::Tracks, ["tracks", "trk"], Some('7'), Axis::Time, Lines::Text, &[Names]),
+        row(View::Findings, ["findings", "find"], Some('8'), Axis::Nothing, Lines::Findings, &[]),
+        row(View::Compare, ["compare", "cmp"], Some('9'), Axis::Nothing, Lines::Text, &[]),
+        row(View::Ranks, ["ranks", "rank"], Some('R'), Axis::Time, Lines::Ranks, &[Ranks]),
+        row(View::Pipeline, ["pipeline", "pipe"], Some('P'), Axis::Steps, Lines::Text, &[Stages]),
+        row(View::Step, ["step", "step"], None, Axis::Steps, Lines::Text, &[Phases, Energy]),
+        row(View::Sessions, ["sessions", "open"], None, Axis::Nothing, Lines::Sessions, &[Names]),
+        row(View::Marks, ["marks", "mark"], None, Axis::Nothing, Lines::Text, &[]),
+        row(View::Stacks, ["stacks", "stk"], None, Axis::Nothing, Lines::Frames, &[]),
+        row(View::Log, ["output", "out"], None, Axis::Nothing, Lines::Log, &[]),
+        row(View::Help, ["help", "help"], None, Axis::Nothing, Lines::Text, &[]),
+    ]
+};
+
 impl View {
     /// All views.
-    pub const ALL: [Self; 17] = [
-        Self::Overview,
-        Self::Steps,
-        Self::Latency,
-        Self::Memory,
-        Self::Hardware,
-        Self::Energy,
-        Self::Tracks,
-        Self::Findings,
-        Self::Compare,
-        Self::Ranks,
-        Self::Pipeline,
-        Self::Step,
-        Self::Sessions,
-        Self::Marks,
-        Self::Stacks,
-        Self::Log,
-        Self::Help,
-    ];
+    pub const ALL: [Self; ROWS.len()] = {
+        let mut all = [Self::Overview; ROWS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = ROWS[at].view;
+            at += 1;
+        }
+        all
+    };
 
     /// The main views, which have their own keys: nine digits, and letters for those that only some runs have.
     pub const MAIN: [Self; 11] = {
@@ -69,24 +166,23 @@ impl View {
         [one, two, three, four, five, six, seven, eight, nine, ranks, pipeline]
     };
 
-    /// The key that shows this view; `None` if it is opened on top of another one.
-    pub fn key(self) -> Option<char> {
-        let at = Self::MAIN.iter().position(|view| *view == self)?;
-        match self {
-            Self::Ranks => Some('R'),
-            Self::Pipeline => Some('P'),
-            _ => char::from_digit(at as u32 + 1, 10),
-        }
+    fn row(self) -> &'static Row {
+        &ROWS[self.index()]
     }
 
-    /// Whether only runs of several ranks have it.
-    pub fn is_of_ranks(self) -> bool {
-        matches!(self, Self::Ranks | Self::Pipeline)
+    /// Its place among [`View::ALL`].
+    pub(super) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The key that shows this view; `None` if it is opened on top of another one.
+    pub fn key(self) -> Option<char> {
+        self.row().key
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        self.names().0
+        self.row().name
     }
 
     /// The main view with this name.
@@ -96,46 +192,27 @@ impl View {
 
     /// Its short name.
     pub fn short_name(self) -> &'static str {
-        self.names().1
+        self.row().short_name
     }
 
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Overview => ("overview", "over"),
-            Self::Steps => ("steps", "step"),
-            Self::Latency => ("latency", "lat"),
-            Self::Memory => ("memory", "mem"),
-            Self::Hardware => ("hardware", "hw"),
-            Self::Energy => ("energy", "nrg"),
-            Self::Tracks => ("tracks", "trk"),
-            Self::Findings => ("findings", "find"),
-            Self::Compare => ("compare", "cmp"),
-            Self::Ranks => ("ranks", "rank"),
-            Self::Pipeline => ("pipeline", "pipe"),
-            Self::Step => ("step", "step"),
-            Self::Sessions => ("sessions", "open"),
-            Self::Marks => ("marks", "mark"),
-            Self::Stacks => ("stacks", "stk"),
-            Self::Log => ("output", "out"),
-            Self::Help => ("help", "help"),
-        }
+    /// Its horizontal axis.
+    pub fn axis(self) -> Axis {
+        self.row().axis
     }
 
-    /// Its place among [`View::ALL`].
-    pub(super) fn index(self) -> usize {
-        self as usize
+    /// What its lines are.
+    pub fn lines(self) -> Lines {
+        self.row().lines
     }
 
-    /// Whether its horizontal axis is time, so that moving and zooming goes by time.
-    pub fn has_time_axis(self) -> bool {
-        matches!(self, Self::Tracks | Self::Ranks)
+    /// Whether it shows this.
+    pub fn has(self, part: Part) -> bool {
+        self.row().parts.contains(&part)
     }
 
-    /// Whether its horizontal axis is that of the step bars, or it shows the step under their cursor, so that their cursor
-    /// and zoom are its own too.
-    pub fn has_step_axis(self) -> bool {
-        let of_bars = matches!(self, Self::Overview | Self::Steps | Self::Memory | Self::Hardware | Self::Energy);
-        of_bars || matches!(self, Self::Step | Self::Pipeline)
+    /// Whether only runs of several ranks have it.
+    pub fn is_of_ranks(self) -> bool {
+        self.has(Part::Ranks) || self.has(Part::Stages)
     }
 }
 
@@ -180,8 +257,8 @@ mod tests {
 
     #[test]
     fn every_view_has_its_place_and_eleven_have_a_key() {
-        for (at, view) in View::ALL.into_iter().enumerate() {
-            assert_eq!(view.index(), at);
+        for (at, (view, row)) in View::ALL.into_iter().zip(&ROWS).enumerate() {
+            assert_eq!((view.index(), row.view), (at, view));
         }
         let keys: String = View::ALL.iter().filter_map(|view| view.key()).collect();
         assert_eq!(keys, "123456789RP");
