@@ -46,7 +46,7 @@ fn no_member_has_a_circle_of_rooms() {
 }
 
 /// The rooms of the member between stream and screen, each with those that stand below it.
-const ANALYSIS: [(&str, &[&str]); 9] = [
+const ANALYSIS: [(&str, &[&str]); 10] = [
     ("energy", &[]),
     ("figures", &[]),
     ("stream", &[]),
@@ -55,6 +55,7 @@ const ANALYSIS: [(&str, &[&str]); 9] = [
     ("store", &["energy", "figures", "stream"]),
     ("ranks", &["energy", "figures", "store", "stream"]),
     ("findings", &["figures", "ranks", "store"]),
+    ("catalogue", &["energy", "figures", "findings", "ranks", "store"]),
     ("comparison", &["figures", "findings", "ranks", "store"]),
 ];
 

@@ -77,6 +77,21 @@ fn a_check_has_a_line_for_each_rule_and_the_worst_decides() {
 }
 
 #[test]
+fn what_can_be_limited_is_listed_with_its_value() {
+    let sessions = recordings();
+    let listed = sessions.run(["check", "a.gnntop", "--list"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let line = |figure: &str| {
+        let is_of = |line: &&str| line.split_whitespace().next() == Some(figure);
+        listed.out.lines().find(is_of).unwrap_or_else(|| panic!("{figure} is not in\n{}", listed.out)).to_owned()
+    };
+    assert!(line("forward.p50").contains("10.0 ms") && line("forward.p50").ends_with("400 steps"), "{}", listed.out);
+    assert!(line("steps.count").contains(" 400 ") && line("gap.share").contains(" %"), "{}", listed.out);
+    let both = sessions.run(["check", "a.gnntop", "--list", "--max", "step.p50=1s"]);
+    assert_eq!(both.code, Some(2), "{both:?}");
+}
+
+#[test]
 fn rules_come_from_a_file_too() {
     let sessions = recordings();
     sessions.file("gate.txt", b"# the gate\nmax backward.p50=25ms  # roomy\n\nmin steps.per_s=1000\n");

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! comparison                    two runs, or several a side: which gets its work done faster
+//! catalogue                     every number of a run, by name
 //!    │
 //! findings                      what is slow, as text, with evidence
 //!    │
@@ -21,6 +22,7 @@
 //!
 //! Nothing here knows of a terminal, prints or exits.
 
+pub mod catalogue;
 pub mod comparison;
 pub mod energy;
 pub mod figures;

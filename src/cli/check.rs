@@ -5,12 +5,15 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
+use super::assumptions::EnergyArguments;
 use super::exit::{REGRESSED, SUCCESS, UNDECIDED};
 use super::output;
 use super::reading::{ExactArguments, read_run};
 use super::report::{say_rank, select};
+use super::settings::Settings;
 use super::usage::UsageError;
-use crate::report::{Bound, Measured, Options, Report, Rule, Ruling, ruling_of};
+use crate::report::{Bound, Rule, Ruling, ruling_of};
+use gnntop_analysis::catalogue::{Absent, Catalogue, FigureId, Measured};
 use gnntop_analysis::comparison::{Compared, compare};
 use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::ranks::Run;
@@ -19,12 +22,14 @@ const EXAMPLES: &str = "\
 Examples:
   gnntop check run.gnntop --max forward.p99=12ms --max gap.share=5% --min graphs.per_s=5000
   gnntop check run.gnntop --rules gate.txt
+  gnntop check run.gnntop --list
   gnntop check new.gnntop --baseline old.gnntop --slower 5%
 
-A rule is NAME.STATISTIC=LIMIT. Names: phases, gap, step (from its own start), period (with the gap before it), spans;
-steps, graphs, nodes, edges, seeds with per_s; memory and rss with peak; device.forward and the like by a GPU's own clock,
-device.memory and device.reserved with peak. Spaces in names may be written as _ or -. Statistics: p50 or any percentile,
-mean, min, max, sd, share, per_s, peak. A file of rules has one rule per line, with max or min before it.
+A rule is FIGURE=LIMIT. A figure is a name and a statistic: a phase, the gap, the step (from its own start), the period
+(with the gap before it) or spans with p50 or any percentile, mean, min, max, sd or share; steps.per_s, heap.peak,
+process.rss.peak, gpu.0.util.mean, energy.per_step, device.forward.p99 by a GPU's own clock, and many more: --list lists
+those of a recording. Spaces in names may be written as _ or -. A file of rules has one rule per line, with max or min
+before it.
 
 With --baseline, the mean, p50 and p90 of the period may exceed the baseline's by at most --slower. Above that, the rule
 is broken if the 95 % interval of the change is above zero, and unclear if it is not.
@@ -39,15 +44,18 @@ pub(super) struct CheckArguments {
     /// The recording
     #[arg(value_name = "FILE")]
     file: String,
-    /// Upper limit, as NAME.STATISTIC=LIMIT; can be given several times
+    /// Upper limit, as FIGURE=LIMIT; can be given several times
     #[arg(long, value_name = "RULE", value_parser = |text: &str| Rule::parse(text, Bound::Max))]
     max: Vec<Rule>,
-    /// Lower limit, as NAME.STATISTIC=LIMIT; can be given several times
+    /// Lower limit, as FIGURE=LIMIT; can be given several times
     #[arg(long, value_name = "RULE", value_parser = |text: &str| Rule::parse(text, Bound::Min))]
     min: Vec<Rule>,
     /// A file of rules
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
+    /// List every figure that can be limited, with its value
+    #[arg(long, conflicts_with_all = ["max", "min", "rules", "baseline"])]
+    list: bool,
     /// A recording to compare with
     #[arg(long, value_name = "FILE")]
     baseline: Option<String>,
@@ -57,11 +65,13 @@ pub(super) struct CheckArguments {
     /// For a run of several ranks: the rank to check [default: 0]
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
-    /// Leave this many steps at the start out of shares and rates
+    /// Leave this many steps at the start out
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_steps: u64,
     #[command(flatten)]
     exact: ExactArguments,
+    #[command(flatten)]
+    energy: EnergyArguments,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -76,20 +86,26 @@ pub(super) fn check(arguments: &CheckArguments) -> anyhow::Result<u8> {
     if let Some(path) = &arguments.rules {
         rules.extend(rules_in(path)?);
     }
-    if rules.is_empty() && arguments.baseline.is_none() {
-        return Err(UsageError::told("nothing to check: give --max, --min, --rules with a rule in it, or --baseline"));
+    if rules.is_empty() && arguments.baseline.is_none() && !arguments.list {
+        let nothing = "nothing to check: give --max, --min, --rules with a rule in it, or --baseline";
+        return Err(UsageError::told(format!("{nothing}; --list lists what can be limited")));
     }
+    let assumptions = Settings::assumptions(&arguments.energy)?;
     let run = read(&arguments.file, arguments)?;
-    let store = run.store();
-    for rule in &mut rules {
-        rule.resolve(store).map_err(UsageError::told)?;
+    let catalogue = Catalogue::with_run(&run).with_skipped_steps(arguments.skip_steps).with_assumptions(assumptions);
+    if arguments.list {
+        output::say(&table(&catalogue.list()))?;
+        return Ok(SUCCESS);
     }
-    let options = Options { skip_steps: arguments.skip_steps, ..Options::default() };
-    let report = Report::of(store, &options);
+    let resolved = |rule: Rule| {
+        let text = rule.text.clone();
+        rule.resolved(&catalogue).map_err(|error| UsageError::told(format!("{text}: {error}")))
+    };
+    let rules = rules.into_iter().map(resolved).collect::<anyhow::Result<Vec<Rule>>>()?;
     let mut rulings = Vec::new();
     for rule in &rules {
-        let measured = rule.measured(store, &report);
-        let ruling = rule.ruling(&measured);
+        let measured = catalogue.get(&rule.figure);
+        let ruling = measured.as_ref().map_or(Ruling::NotEnough, |measured| rule.ruling(measured));
         output::say(&line(rule, ruling, &measured))?;
         rulings.push(ruling);
     }
@@ -137,16 +153,39 @@ fn word(ruling: Ruling) -> &'static str {
 }
 
 /// The rule, what was measured, of which steps, and its interval.
-fn line(rule: &Rule, ruling: Ruling, measured: &Measured) -> String {
+fn line(rule: &Rule, ruling: Ruling, measured: &Result<Measured, Absent>) -> String {
     let side = if rule.bound == Bound::Max { "max" } else { "min" };
-    let Measured { value, interval, population } = measured;
-    let found = match value {
-        Some(value) => rule.written(*value),
-        None => "not enough was recorded".to_owned(),
+    let found = match measured {
+        Ok(Measured { population, .. }) if ruling == Ruling::NotEnough => {
+            format!("not enough was recorded (of {population})")
+        }
+        Ok(measured) => {
+            let interval = interval(measured).map(|interval| format!("; 95 %: {interval}")).unwrap_or_default();
+            format!("{} (of {}{interval})", measured.unit.format(measured.value), measured.population)
+        }
+        Err(absent) => absent.to_string(),
     };
-    let written = |(low, high): &(f64, f64)| format!("; 95 %: {} to {}", rule.written(*low), rule.written(*high));
-    let interval = interval.as_ref().map(written).unwrap_or_default();
-    format!("{} {side} {}: {found} (of {population}{interval})", word(ruling), rule.text)
+    format!("{} {side} {}: {found}", word(ruling), rule.text)
+}
+
+fn interval(measured: &Measured) -> Option<String> {
+    let (low, high) = measured.interval?;
+    Some(format!("{} to {}", measured.unit.format(low), measured.unit.format(high)))
+}
+
+/// Figures with their values, one a line.
+fn table(figures: &[(FigureId, Measured)]) -> String {
+    let cells = |(id, measured): &(FigureId, Measured)| {
+        let (value, over) = (measured.unit.format(measured.value), measured.population.to_string());
+        [id.to_string(), value, interval(measured).unwrap_or_default(), over]
+    };
+    let rows: Vec<[String; 4]> = figures.iter().map(cells).collect();
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let [name, value, interval, _] = [0, 1, 2, 3].map(width);
+    let line = |row: &[String; 4]| {
+        format!("{:name$}  {:>value$}  {:interval$}  {}", row[0], row[1], row[2], row[3]).trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<String>>().join("\n")
 }
 
 /// Checks a run against a baseline, and prints the rulings.

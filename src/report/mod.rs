@@ -20,7 +20,7 @@ mod sections;
 mod sheet;
 
 pub use document::{Bar, Chart, Document};
-pub use gate::{Bound, Measured, Rule, Ruling, ruling_of};
+pub use gate::{Bound, Rule, Ruling, ruling_of};
 pub use options::Options;
 pub use sections::energy::{self, Component, EnergyTold, EnergyWatch};
 pub use sections::{Report, SCHEMA_VERSION};

@@ -81,6 +81,16 @@ impl EnergyBook {
         all.map(|all| (all, missing))
     }
 
+    /// The scope that is shown to people: the job's, if it is known of all components that the devices are known of.
+    pub fn shown_scope(&self, range: Range<u64>) -> Scope {
+        let missing = |scope| self.total(scope, range.clone()).map(|(_, missing)| missing.len());
+        match (missing(Scope::Job), missing(Scope::Device)) {
+            (Some(job), Some(device)) if job <= device => Scope::Job,
+            (Some(_), None) => Scope::Job,
+            _ => Scope::Device,
+        }
+    }
+
     /// Mean power of a component over the known part of a range, in watts; `None` if less than half of it is known.
     pub fn watts(&self, component: &ComponentEnergy, scope: Scope, range: Range<u64>) -> Option<f64> {
         let account = component.account(scope)?;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use gnntop_wire::{Metric, Quantity, RankKind};
 
 use crate::energy::{
-    Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, GpuInputs, Inputs, Intensity, MemoryInputs,
-    PhaseFigure, PhasedTime, Processor, ProcessorInputs, Scope,
+    Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, Figure, GpuInputs, Inputs, Intensity,
+    MemoryInputs, PhaseFigure, PhasedTime, Processor, ProcessorInputs, Scope,
 };
 use crate::store::contents::Store;
 use crate::store::ids::phases::PhaseSlot;
@@ -16,6 +16,8 @@ use crate::store::steps::row::StepRow;
 
 use super::hardware::Absence;
 
+/// Epochs that are listed, the newest ones.
+const EPOCHS_LISTED: usize = 32;
 /// Number of newest steps whose lengths are compared.
 const STEPS_COMPARED: usize = 2000;
 
@@ -56,6 +58,40 @@ impl Store {
     pub fn steps_time(&self) -> Option<Range<u64>> {
         let first = self.steps().known_row(0)?;
         Some(first.period_start_ns()..self.steps().last()?.end_ns())
+    }
+
+    /// Energy of the mean step after the first `skip`.
+    pub fn mean_step_energy(&self, book: &EnergyBook, scope: Scope, skip: u64) -> Option<Figure> {
+        let first = self.steps().known_row(skip)?;
+        let range = first.period_start_ns()..self.steps().last()?.end_ns();
+        let steps = self.steps().total().checked_sub(skip).filter(|steps| *steps > 0)?;
+        let all = book.total(scope, range)?.0;
+        let label = all.label;
+        Some(Figure { label, ..all.share(1.0 / steps as f64) })
+    }
+
+    /// Energy of the newest epochs whose steps are kept, oldest first: each with its number, and whether all of its steps
+    /// are in it, since it begins in what is kept and is over.
+    pub fn epochs_energy(&self, book: &EnergyBook, scope: Scope) -> Vec<(u64, bool, Figure)> {
+        let mut times: Vec<(u64, Range<u64>, u64)> = Vec::new();
+        for row in self.steps().all().rev() {
+            let is_full = times.len() == EPOCHS_LISTED;
+            match times.last_mut() {
+                Some((epoch, time, first)) if *epoch == row.epoch() => {
+                    (time.start, *first) = (row.period_start_ns(), row.ordinal());
+                }
+                _ if is_full => break,
+                _ => times.push((row.epoch(), row.period_start_ns()..row.end_ns(), row.ordinal())),
+            }
+        }
+        let oldest = self.steps().kept().start;
+        let goes_on = times.first().filter(|_| !matches!(self.session().state(), SessionState::Ended(_)));
+        let going_on = goes_on.map(|(epoch, ..)| *epoch);
+        let energy = |(epoch, time, first)| {
+            let is_whole = (first > oldest || first == 0) && Some(epoch) != going_on;
+            Some((epoch, is_whole, book.total(scope, time)?.0))
+        };
+        times.into_iter().rev().filter_map(energy).collect()
     }
 
     fn by_phase<'r>(

@@ -10,10 +10,8 @@ use gnntop_analysis::energy::{
     Assumptions, Basis, ComponentEnergy, CrossCheck, EnergyBook, Figure, Intensity, Label, PhaseFigure, PhaseShare,
     Scope, watt_hours,
 };
-use gnntop_analysis::store::{SessionState, Store};
+use gnntop_analysis::store::Store;
 
-/// Epochs that are listed, the newest ones.
-const EPOCHS_LISTED: usize = 32;
 /// What nothing here counts.
 const NOT_COUNTED: [&str; 4] = ["disks", "network", "fans", "power supply"];
 
@@ -198,13 +196,11 @@ impl Energy {
     pub fn of_book(book: &EnergyBook, store: &Store, assumptions: &Assumptions, skip_steps: u64) -> Self {
         let session = store.first_ns().unwrap_or(0)..store.now_ns();
         let total = Total::of(book, &session);
-        // A job that is known by all that the devices are known by is what a person asks for; else the devices.
-        let is_job = total.job.is_some() && total.without_job.len() <= total.without_device.len();
-        let scope = if is_job { Scope::Job } else { Scope::Device };
-        let of_scope = if is_job { total.job } else { total.device };
+        let scope = book.shown_scope(session.clone());
+        let of_scope = if scope == Scope::Job { total.job } else { total.device };
         Self {
             components: book.components.iter().map(|part| Component::of(book, part, store, &session)).collect(),
-            step: step(store, book, scope, skip_steps),
+            step: store.mean_step_energy(book, scope, skip_steps).map(Joules::from),
             scope,
             epochs: epochs(store, book, scope),
             carbon: Carbon::of(
@@ -268,37 +264,10 @@ impl Total {
     }
 }
 
-/// The mean step from `skip` on.
-fn step(store: &Store, book: &EnergyBook, scope: Scope, skip: u64) -> Option<Joules> {
-    let first = store.steps().known_row(skip)?;
-    let range = first.period_start_ns()..store.steps().last()?.end_ns();
-    let steps = store.steps().total().checked_sub(skip).filter(|steps| *steps > 0)?;
-    let all = book.total(scope, range)?.0;
-    let label = all.label;
-    Some(Figure { label, ..all.share(1.0 / steps as f64) }.into())
-}
-
 /// The newest epochs whose steps are kept.
 fn epochs(store: &Store, book: &EnergyBook, scope: Scope) -> Vec<Epoch> {
-    let mut times: Vec<(u64, Range<u64>, u64)> = Vec::new();
-    for row in store.steps().all().rev() {
-        let is_full = times.len() == EPOCHS_LISTED;
-        match times.last_mut() {
-            Some((epoch, time, first)) if *epoch == row.epoch() => {
-                (time.start, *first) = (row.period_start_ns(), row.ordinal());
-            }
-            _ if is_full => break,
-            _ => times.push((row.epoch(), row.period_start_ns()..row.end_ns(), row.ordinal())),
-        }
-    }
-    let oldest = store.steps().kept().start;
-    let goes_on = times.first().filter(|_| !matches!(store.session().state(), SessionState::Ended(_)));
-    let going_on = goes_on.map(|(epoch, ..)| *epoch);
-    let energy = |(epoch, time, first)| {
-        let is_whole = (first > oldest || first == 0) && Some(epoch) != going_on;
-        Some(Epoch { epoch, is_whole, energy: book.total(scope, time)?.0.into() })
-    };
-    times.into_iter().rev().filter_map(energy).collect()
+    let epoch = |(epoch, is_whole, figure): (u64, bool, Figure)| Epoch { epoch, is_whole, energy: figure.into() };
+    store.epochs_energy(book, scope).into_iter().map(epoch).collect()
 }
 
 impl Carbon {

@@ -1,0 +1,127 @@
+//! The figures of one session or run, by name.
+
+use std::collections::HashSet;
+
+use gnntop_wire::phase::STANDARD;
+use thiserror::Error;
+
+use crate::energy::Assumptions;
+use crate::ranks::Run;
+use crate::store::Store;
+
+use super::context::Context;
+use super::id::FigureId;
+use super::measured::{Absent, Measured};
+use super::row::Names;
+use super::rows::all;
+
+/// The figures of one session or run. Each is computed when it is asked for, and what several need only once.
+pub struct Catalogue<'a> {
+    context: Context<'a>,
+}
+
+/// A name that the run does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the recording has no {subject:?}; {hint}")]
+pub struct UnknownName {
+    /// The subject with the name.
+    pub subject: String,
+    /// The nearest one, or all there are.
+    pub hint: String,
+}
+
+impl<'a> Catalogue<'a> {
+    /// The figures of a session.
+    pub fn new(store: &'a Store) -> Self {
+        Self { context: Context::new(store) }
+    }
+
+    /// The figures of a run: those of the selected rank, and those over all ranks.
+    pub fn with_run(run: &'a Run) -> Self {
+        let mut of_run = Self::new(run.store());
+        of_run.context.run = Some(run);
+        of_run
+    }
+
+    /// Leaves this many steps at the start out.
+    #[must_use]
+    pub fn with_skipped_steps(mut self, skip: u64) -> Self {
+        self.context.skip = skip;
+        self
+    }
+
+    /// Computes energy and carbon under these assumptions.
+    #[must_use]
+    pub fn with_assumptions(mut self, assumptions: Assumptions) -> Self {
+        self.context.assumptions = assumptions;
+        self
+    }
+
+    /// Compares a run with what one rank alone gets through in a second, in graphs or seeds.
+    #[must_use]
+    pub fn with_one_rank_per_s(mut self, one_rank_per_s: Option<f64>) -> Self {
+        self.context.one_rank_per_s = one_rank_per_s;
+        self
+    }
+
+    /// A figure.
+    ///
+    /// # Errors
+    /// If the run does not have it, why.
+    pub fn get(&self, id: &FigureId) -> Result<Measured, Absent> {
+        let found = (id.row().get)(&self.context, id.name(), id.statistic)?;
+        let (value, interval, population) = (found.value, found.interval, found.population);
+        Ok(Measured { value, unit: id.unit(), interval, population })
+    }
+
+    /// Every figure that this run has, in the catalogue's order. Percentiles other than p50, p90 and p99 are not listed.
+    pub fn list(&self) -> Vec<(FigureId, Measured)> {
+        let mut known: Vec<FigureId> = Vec::new();
+        for (at, row) in all().enumerate() {
+            for name in row.names_in(&self.context) {
+                let statistics = (row.statistics)(&name);
+                let ids = statistics.into_iter().filter_map(|(statistic, _)| FigureId::new(at, &name, statistic));
+                known.extend(ids);
+            }
+        }
+        // Two names of a program may differ only in spaces; the first one is meant.
+        let mut seen = HashSet::new();
+        known.retain(|id| seen.insert(id.clone()));
+        known.into_iter().filter_map(|id| self.get(&id).ok().map(|measured| (id, measured))).collect()
+    }
+
+    /// The figure as this run names it: a program's name exactly, or with case, `_`, `-` and spaces treated alike.
+    ///
+    /// # Errors
+    /// If the run has no such name and gnntop knows none.
+    pub fn resolve(&self, id: &FigureId) -> Result<FigureId, UnknownName> {
+        let Names::Program(_) = id.row().names else { return Ok(id.clone()) };
+        let known = id.row().names_in(&self.context);
+        let is_alike = |name: &&String| loose(name) == loose(id.name());
+        let found = known.iter().find(|name| *name == id.name()).or_else(|| known.iter().find(is_alike));
+        if let Some(renamed) = found.and_then(|name| id.with_name(name)) {
+            return Ok(renamed);
+        }
+        let is_standard = STANDARD.iter().any(|phase| loose(phase) == loose(id.name()));
+        if is_standard { Ok(id.clone()) } else { Err(self.unknown(id, &known)) }
+    }
+
+    fn unknown(&self, id: &FigureId, known: &[String]) -> UnknownName {
+        let subject = |name: &String| id.with_name(name).map(|id| id.subject());
+        let others = all().filter(|row| row.around_the_name().is_none() && row.unit("", id.statistic).is_some());
+        let subjects: Vec<String> =
+            known.iter().filter_map(subject).chain(others.map(|row| row.subject.to_owned())).collect();
+        let wanted = loose(&id.subject());
+        let nearest = subjects.iter().map(|of| (strsim::damerau_levenshtein(&loose(of), &wanted), of)).min();
+        let hint = match nearest.filter(|(edits, of)| *edits <= (of.chars().count() / 3).max(1)) {
+            Some((_, of)) => format!("did you mean {of}?"),
+            None => format!("there are {}", subjects.join(", ")),
+        };
+        UnknownName { subject: id.subject(), hint }
+    }
+}
+
+/// A name with its variants of spelling unified.
+fn loose(name: &str) -> String {
+    name.replace(['_', '-', ' '], "").to_lowercase()
+}

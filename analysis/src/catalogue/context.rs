@@ -1,0 +1,137 @@
+//! What figures are computed from: a session or a run, and what several figures need, computed at most once.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use crate::energy::{Assumptions, EnergyBook, Figure, Scope};
+use crate::findings::{Class, Findings, Judgement, classes, of_ranks};
+use crate::ranks::{Run, Work};
+use crate::store::{Distribution, StepRow, StepStatistics, Store};
+
+use super::epochs::Epochs;
+use super::work::StepsWork;
+
+/// Steps that skew and waits are over, at most the newest of those that all ranks have.
+const MOST_COMMON_STEPS: usize = 100_000;
+
+/// What figures are computed from.
+pub(super) struct Context<'a> {
+    pub store: &'a Store,
+    pub run: Option<&'a Run>,
+    /// Steps at the start that are left out.
+    pub skip: u64,
+    pub assumptions: Assumptions,
+    /// Graphs or seeds a second of one rank alone.
+    pub one_rank_per_s: Option<f64>,
+    statistics: OnceCell<Option<StepStatistics>>,
+    device: OnceCell<Option<StepStatistics>>,
+    work: OnceCell<StepsWork>,
+    epochs: OnceCell<Epochs>,
+    classes: OnceCell<Vec<(StepRow<'a>, Class)>>,
+    energy: OnceCell<EnergyBook>,
+    findings: OnceCell<Findings>,
+    ranks: OnceCell<Work>,
+}
+
+impl<'a> Context<'a> {
+    pub fn new(store: &'a Store) -> Self {
+        Self {
+            store,
+            run: None,
+            skip: 0,
+            assumptions: Assumptions::default(),
+            one_rank_per_s: None,
+            statistics: OnceCell::new(),
+            device: OnceCell::new(),
+            work: OnceCell::new(),
+            epochs: OnceCell::new(),
+            classes: OnceCell::new(),
+            energy: OnceCell::new(),
+            findings: OnceCell::new(),
+            ranks: OnceCell::new(),
+        }
+    }
+
+    /// Figures over the steps, without those that are left out.
+    pub fn statistics(&self) -> &StepStatistics {
+        let kept = || (self.skip > 0).then(|| StepStatistics::of(self.rows()));
+        self.statistics.get_or_init(kept).as_ref().unwrap_or(self.store.statistics())
+    }
+
+    /// The same by the clock of the device; `None` without one.
+    pub fn device(&self) -> Option<&StepStatistics> {
+        let device = self.store.device()?;
+        let kept = || {
+            let first = (self.skip > 0).then(|| self.rows().next().map(|row| row.step()))?;
+            let rows = first.into_iter().flat_map(|first| device.rows(first, gnntop_wire::StepId(u64::MAX)));
+            Some(StepStatistics::of(rows))
+        };
+        Some(self.device.get_or_init(kept).as_ref().unwrap_or(device.statistics()))
+    }
+
+    /// The kept steps that are not left out.
+    pub fn rows(&self) -> impl DoubleEndedIterator<Item = StepRow<'a>> {
+        self.store.steps().rows(self.skip..u64::MAX)
+    }
+
+    /// The steps without getting their batches.
+    pub fn work(&self) -> &StepsWork {
+        self.work.get_or_init(|| StepsWork::new(self.store, self.rows()))
+    }
+
+    /// The epochs.
+    pub fn epochs(&self) -> &Epochs {
+        self.epochs.get_or_init(|| Epochs::new(self.store, self.rows().next()))
+    }
+
+    /// The periods of the steps of a class.
+    pub fn class(&self, class: Class) -> impl Iterator<Item = StepRow<'a>> {
+        let all = self.classes.get_or_init(|| classes(self.store, self.skip..u64::MAX));
+        all.iter().filter(move |(_, of)| *of == class).map(|(row, _)| *row)
+    }
+
+    /// What was found.
+    pub fn findings(&self) -> &Findings {
+        self.findings.get_or_init(|| {
+            let judgement = Judgement::of(self.store, self.skip..u64::MAX);
+            match self.run {
+                Some(run) => judgement.and(of_ranks(&run.ranks())).findings,
+                None => judgement.findings,
+            }
+        })
+    }
+
+    /// The energy of the session.
+    pub fn energy(&self) -> &EnergyBook {
+        self.energy.get_or_init(|| self.store.energy(&self.assumptions))
+    }
+
+    /// The time of the session.
+    pub fn session_ns(&self) -> Range<u64> {
+        self.store.first_ns().unwrap_or(0)..self.store.now_ns()
+    }
+
+    /// All components together in the scope that is shown.
+    pub fn energy_in(&self, range: Range<u64>) -> Option<Figure> {
+        let book = self.energy();
+        book.total(book.shown_scope(self.session_ns()), range).map(|(figure, _)| figure)
+    }
+
+    /// The scope that is shown.
+    pub fn scope(&self) -> Scope {
+        self.energy().shown_scope(self.session_ns())
+    }
+
+    /// What each rank did in the steps that all ranks have; `None` of a session alone.
+    pub fn ranks(&self) -> Option<&Work> {
+        let run = self.run.filter(|run| run.is_parallel())?;
+        Some(self.ranks.get_or_init(|| run.ranks().going().work(MOST_COMMON_STEPS)))
+    }
+}
+
+/// The periods of steps.
+pub(super) fn periods<'a>(rows: impl Iterator<Item = StepRow<'a>>) -> Distribution {
+    let mut all = Distribution::new();
+    rows.for_each(|row| all.record(row.period_ns()));
+    all
+}

@@ -1,0 +1,57 @@
+//! The page of the documentation that lists every figure.
+
+use std::fmt::Write;
+
+use gnntop_wire::Quantity;
+
+use super::row::{Names, Row};
+use super::rows::{HARDWARE, SECTIONS, statistics_of};
+use super::statistic::Statistic;
+use crate::figures::Unit;
+
+const HEAD: &str = "\
+# Figures
+
+Every number has one name, `SUBJECT.STATISTIC`: in limits (`gnntop check`), in studies, in CSV and in OpenMetrics.
+`gnntop check a.gnntop --list` lists those of a recording with their values. This page is printed from the catalogue
+(`analysis/src/catalogue/rows`).
+
+A word in capitals stands for a name. Names that a program gives have `_` for a space, and `-` and capital letters may be
+written as you like. If such a name reads like one of gnntop's own, put it in quotes: `\"step\".p99`.
+p50, p90 and p99 stand for any percentile, such as p99.9.
+";
+
+/// The page as Markdown.
+pub fn page() -> String {
+    let mut out = HEAD.to_owned();
+    for section in &SECTIONS {
+        let _ = write!(out, "\n## {}\n| subject | statistics | what it is |\n|---|---|---|\n", section.title);
+        for row in section.rows {
+            let _ = writeln!(out, "| `{}` | {} | {} |", row.subject, statistics(row), row.about);
+        }
+        if section.title == HARDWARE {
+            quantities(&mut out);
+        }
+    }
+    out
+}
+
+fn statistics(row: &Row) -> String {
+    let name = match row.names {
+        Names::Own(example, _) => example,
+        Names::None | Names::Program(_) => "name",
+    };
+    listed(&(row.statistics)(name))
+}
+
+fn listed(statistics: &[(Statistic, Unit)]) -> String {
+    statistics.iter().map(|(statistic, _)| statistic.to_string()).collect::<Vec<String>>().join(", ")
+}
+
+/// What sensors measure.
+fn quantities(out: &mut String) {
+    *out += "\n`N` is a number:\n\n| quantity | statistics |\n|---|---|\n";
+    for quantity in Quantity::ALL {
+        let _ = writeln!(out, "| `{}` | {} |", quantity.text(), listed(&statistics_of(*quantity)));
+    }
+}

@@ -1,0 +1,77 @@
+//! What a row of the catalogue is: a subject with its statistics, and how they are computed.
+
+use crate::figures::Unit;
+
+use super::context::Context;
+use super::measured::Outcome;
+use super::statistic::Statistic;
+
+/// A subject, or all subjects that differ in a name.
+pub(super) struct Row {
+    /// The subject's text. A word in capitals stands for a name: `step`, `counter.COUNTER`, `PHASE`.
+    pub subject: &'static str,
+    /// What it is, for people.
+    pub about: &'static str,
+    /// Which names there are.
+    pub names: Names,
+    /// The statistics that a subject of this name has, in the order in which they are listed. Where one is a percentile,
+    /// so is every other one.
+    pub statistics: fn(name: &str) -> Vec<(Statistic, Unit)>,
+    /// Computes one of them.
+    pub get: fn(context: &Context<'_>, name: &str, statistic: Statistic) -> Outcome,
+}
+
+/// The names that a word in capitals may stand for.
+pub(super) enum Names {
+    /// There is no such word.
+    None,
+    /// gnntop's own names: one for the documentation, and those of this run.
+    Own(&'static str, fn(&Context<'_>) -> Vec<String>),
+    /// Names that the program gives; those of this run.
+    Program(fn(&Context<'_>) -> Vec<String>),
+}
+
+impl Row {
+    /// The text before the name and the text after it; `None` of a subject without a name.
+    pub fn around_the_name(&self) -> Option<(&'static str, &'static str)> {
+        let from = self.subject.find(|c: char| c.is_ascii_uppercase())?;
+        let length = self.subject[from..].find(|c: char| !c.is_ascii_uppercase()).unwrap_or(self.subject.len() - from);
+        Some((&self.subject[..from], &self.subject[from + length..]))
+    }
+
+    /// The unit of a statistic of the subject with this name; `None` if it has no such statistic.
+    pub fn unit(&self, name: &str, statistic: Statistic) -> Option<Unit> {
+        let is_like = |of: Statistic| of == statistic || of.quantile().is_some() && statistic.quantile().is_some();
+        (self.statistics)(name).into_iter().find(|(of, _)| is_like(*of)).map(|(_, unit)| unit)
+    }
+
+    /// The names of the subject in this run; one empty name where it has none.
+    pub fn names_in(&self, context: &Context<'_>) -> Vec<String> {
+        match self.names {
+            Names::None => vec![String::new()],
+            Names::Own(_, list) | Names::Program(list) => list(context).into_iter().map(|name| slug(&name)).collect(),
+        }
+    }
+}
+
+/// Percentiles, moments and extremes of durations.
+pub(super) fn durations() -> Vec<(Statistic, Unit)> {
+    let percentiles = [50.0, 90.0, 99.0].map(|percentage| (Statistic::percentile(percentage), Unit::Time));
+    let rest = [Statistic::Mean, Statistic::Sd, Statistic::Min, Statistic::Max, Statistic::Total];
+    percentiles.into_iter().chain(rest.map(|of| (of, Unit::Time))).chain([(Statistic::Count, Unit::Count)]).collect()
+}
+
+/// The same with a share.
+pub(super) fn shared_durations() -> Vec<(Statistic, Unit)> {
+    durations().into_iter().chain([(Statistic::Share, Unit::Share)]).collect()
+}
+
+/// A name as figures have it: without spaces, so that no shell needs quotes.
+pub(super) fn slug(name: &str) -> String {
+    name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect()
+}
+
+/// Whether a program's name is the one of a figure.
+pub(super) fn is_called(text: &str, name: &str) -> bool {
+    text.chars().map(|c| if c.is_whitespace() { '_' } else { c }).eq(name.chars())
+}

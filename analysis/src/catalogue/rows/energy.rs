@@ -1,0 +1,128 @@
+//! Energy in the scope that is shown, the job's or the devices', and its carbon.
+
+use std::ops::Range;
+
+use crate::catalogue::context::Context;
+use crate::catalogue::measured::{Absent, Found, Outcome};
+use crate::catalogue::row::{Names, Row, is_called};
+use crate::catalogue::statistic::Statistic;
+use crate::energy::{Figure, Scope};
+use crate::figures::Unit;
+
+pub(in crate::catalogue) const ROWS: &[Row] = &[
+    Row {
+        subject: "energy",
+        about: "energy of all known components together, of the job where it is known, else of the devices; between its \
+                bounds. The epoch is the median one without the first",
+        names: Names::None,
+        statistics: |_| {
+            [Statistic::Total, Statistic::PerStep, Statistic::PerEpoch].map(|of| (of, Unit::Energy)).to_vec()
+        },
+        get: |context, _, statistic| match statistic {
+            Statistic::PerStep => of_figure(step(context)),
+            Statistic::PerEpoch => of_figure(epoch(context)),
+            _ => of_figure(context.energy_in(context.session_ns())),
+        },
+    },
+    Row {
+        subject: "energy.measured",
+        about: "the part of the energy that a counter or sensor measured",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Share, Unit::Share)],
+        get: |context, _, _| {
+            Found::in_all(context.energy_in(context.session_ns()).map(|figure| figure.coverage()), UNKNOWN)
+        },
+    },
+    Row {
+        subject: "energy.device.COMPONENT",
+        about: "energy of a whole component, such as `gpu_0`",
+        names: Names::Own("gpu_0", components),
+        statistics: |_| vec![(Statistic::Total, Unit::Energy)],
+        get: |context, name, _| of_figure(component(context, name, Scope::Device)),
+    },
+    Row {
+        subject: "energy.job.COMPONENT",
+        about: "what the job used of it",
+        names: Names::Own("gpu_0", components),
+        statistics: |_| vec![(Statistic::Total, Unit::Energy)],
+        get: |context, name, _| of_figure(component(context, name, Scope::Job)),
+    },
+    Row {
+        subject: "energy.HARDWARE",
+        about: "the part of the known energy that goes to cpu, gpu or memory",
+        names: Names::Own("gpu", |_| HARDWARE.map(str::to_owned).to_vec()),
+        statistics: |name| match HARDWARE.contains(&name) {
+            true => vec![(Statistic::Total, Unit::Energy), (Statistic::Share, Unit::Share)],
+            false => Vec::new(),
+        },
+        get: |context, name, statistic| {
+            let all: f64 = HARDWARE.iter().filter_map(|of| hardware(context, of)).sum();
+            let joules = hardware(context, name).filter(|_| all > 0.0);
+            let of = if statistic == Statistic::Share { all } else { 1.0 };
+            Found::in_all(joules.map(|joules| joules / of), UNKNOWN)
+        },
+    },
+    Row {
+        subject: "carbon",
+        about: "CO2-equivalent of the energy, under the assumptions on carbon and PUE",
+        names: Names::None,
+        statistics: |_| {
+            [Statistic::Total, Statistic::PerStep, Statistic::PerEpoch].map(|of| (of, Unit::Carbon)).to_vec()
+        },
+        get: carbon,
+    },
+];
+
+const UNKNOWN: &str = "no energy is known";
+/// Components by the word that their names begin with.
+const HARDWARE: [&str; 3] = ["cpu", "gpu", "memory"];
+
+fn of_figure(figure: Option<Figure>) -> Outcome {
+    let interval = figure.map(|figure| (figure.lo, figure.hi));
+    Ok(Found { interval, ..Found::in_all(figure.map(|figure| figure.joules), UNKNOWN)? })
+}
+
+fn components(context: &Context<'_>) -> Vec<String> {
+    context.energy().components.iter().map(|component| component.name.clone()).collect()
+}
+
+fn component(context: &Context<'_>, name: &str, scope: Scope) -> Option<Figure> {
+    let component = context.energy().components.iter().find(|component| is_called(&component.name, name))?;
+    context.energy().figure(component, scope, context.session_ns())
+}
+
+/// The energy of the components of a kind, in joules.
+fn hardware(context: &Context<'_>, word: &str) -> Option<f64> {
+    let named = context.energy().components.iter().filter(|component| component.name.starts_with(word));
+    let figure = |component| context.energy().figure(component, context.scope(), context.session_ns());
+    named.filter_map(figure).map(|figure| figure.joules).reduce(|a, b| a + b)
+}
+
+/// The mean step.
+fn step(context: &Context<'_>) -> Option<Figure> {
+    context.store.mean_step_energy(context.energy(), context.scope(), context.skip)
+}
+
+/// The median epoch without the first one, or the only one.
+fn epoch(context: &Context<'_>) -> Option<Figure> {
+    let epochs = context.store.epochs_energy(context.energy(), context.scope());
+    let has_first = context.statistics().epochs() <= epochs.len() as u64 && epochs.len() > 1;
+    let mut later: Vec<Figure> = epochs.into_iter().skip(usize::from(has_first)).map(|(.., figure)| figure).collect();
+    later.sort_by(|a, b| a.joules.total_cmp(&b.joules));
+    later.get(later.len().saturating_sub(1) / 2).copied()
+}
+
+fn carbon(context: &Context<'_>, _: &str, statistic: Statistic) -> Outcome {
+    let range: Range<u64> = context.session_ns();
+    let figure = match statistic {
+        Statistic::PerStep => step(context),
+        Statistic::PerEpoch => epoch(context),
+        _ => context.energy_in(range.clone()),
+    };
+    let intensity = context.store.carbon_intensity(context.energy(), &context.assumptions, context.scope(), range);
+    let intensity = intensity.map_err(Absent)?;
+    let grams = |joules: f64| intensity.kilograms(joules, context.assumptions.pue_or_one()) * 1e3;
+    let found = of_figure(figure)?;
+    let interval = found.interval.map(|(low, high)| (grams(low), grams(high)));
+    Ok(Found { value: grams(found.value), interval, ..found })
+}

@@ -1,0 +1,98 @@
+//! What sensors measured, over the whole session.
+
+use gnntop_wire::{Metric, Quantity, SignalKind, Unit as RawUnit};
+
+use crate::catalogue::context::Context;
+use crate::catalogue::measured::{Absent, Found, Outcome};
+use crate::catalogue::row::{Names, Row};
+use crate::catalogue::statistic::Statistic;
+use crate::figures::Unit;
+
+pub(in crate::catalogue) const ROWS: &[Row] = &[
+    Row {
+        subject: "gpu.busiest.util",
+        about: "the use of the GPU that is used most",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Mean, Unit::Share)],
+        get: |context, _, statistic| {
+            let gpus = context.store.hardware().gpus().into_iter();
+            let used = gpus.map(|gpu| measured(context, Quantity::GpuUtil.at(gpu), statistic));
+            let most = used.filter_map(Result::ok).max_by(|a, b| a.value.total_cmp(&b.value));
+            most.ok_or_else(|| Absent("no GPU was measured".to_owned()))
+        },
+    },
+    Row {
+        subject: "QUANTITY",
+        about: "a measured quantity, such as `process.rss` or `gpu.0.util`; of one that counts, how much in all and each second",
+        names: Names::Own("process.rss", |context| {
+            let metrics = context.store.signals().all().iter().filter_map(|signal| signal.metric.known());
+            metrics.map(|metric| metric.to_string()).collect()
+        }),
+        statistics: |name| name.parse().map(|metric: Metric| statistics(metric.quantity())).unwrap_or_default(),
+        get: |context, name, statistic| match name.parse() {
+            Ok(metric) => measured(context, metric, statistic),
+            Err(_) => Absent::because("nothing measured has this name"),
+        },
+    },
+];
+
+/// The statistics of a gauge or of a counter, in the unit that people use.
+pub(in crate::catalogue) fn statistics(quantity: Quantity) -> Vec<(Statistic, Unit)> {
+    if quantity.kind() == SignalKind::Counter {
+        let (total, each_second) = match quantity.unit() {
+            RawUnit::Nanoseconds if is_of_cores(quantity) => (Unit::Time, Unit::Cores),
+            RawUnit::Nanoseconds => (Unit::Time, Unit::Share),
+            RawUnit::Bytes => (Unit::Bytes, Unit::BytesPerSecond),
+            RawUnit::Millijoules | RawUnit::Microjoules => (Unit::Energy, Unit::Power),
+            _ => (Unit::Count, Unit::Rate),
+        };
+        return vec![(Statistic::PerS, each_second), (Statistic::Total, total)];
+    }
+    let (unit, most) = match quantity.unit() {
+        // A mean of flags is nothing.
+        RawUnit::Bits => return Vec::new(),
+        RawUnit::Nanoseconds => (Unit::Time, Statistic::Max),
+        RawUnit::Bytes => (Unit::Bytes, Statistic::Peak),
+        RawUnit::BytesPerSecond => (Unit::BytesPerSecond, Statistic::Max),
+        RawUnit::MilliPercent => (Unit::Share, Statistic::Max),
+        RawUnit::Milliwatts => (Unit::Power, Statistic::Max),
+        RawUnit::Millijoules | RawUnit::Microjoules => (Unit::Energy, Statistic::Max),
+        RawUnit::Megahertz => (Unit::Frequency, Statistic::Max),
+        RawUnit::MilliCelsius => (Unit::Temperature, Statistic::Max),
+        _ => (Unit::Count, Statistic::Max),
+    };
+    [Statistic::Mean, most, Statistic::Min, Statistic::Last].map(|statistic| (statistic, unit)).to_vec()
+}
+
+/// Whether a time is worked by cores, of which there may be several, and not waited.
+fn is_of_cores(quantity: Quantity) -> bool {
+    use Quantity as Q;
+    let of_process = [Q::ProcessCpuTime, Q::ProcessCpuTimeUser, Q::ProcessCpuTimeSystem, Q::SensorsCpuTime];
+    let of_machine = [Q::MachineCpuBusy, Q::MachineCpuIowait, Q::MachineCpuSteal];
+    let of_core = [Q::CoreBusy, Q::CoreIowait, Q::CoreSteal];
+    of_process.contains(&quantity) || of_machine.contains(&quantity) || of_core.contains(&quantity)
+}
+
+/// How much of the unit for people a raw value of 1 is.
+fn scale(unit: RawUnit, statistic: Statistic) -> f64 {
+    match unit {
+        RawUnit::Nanoseconds if statistic == Statistic::PerS => 1e-9,
+        RawUnit::MilliPercent => 1e-5,
+        RawUnit::Milliwatts | RawUnit::Millijoules | RawUnit::MilliCelsius => 1e-3,
+        RawUnit::Microjoules => 1e-6,
+        RawUnit::Megahertz => 1e6,
+        _ => 1.0,
+    }
+}
+
+fn measured(context: &Context<'_>, metric: Metric, statistic: Statistic) -> Outcome {
+    let Some(signal) = context.store.signals().find(metric) else {
+        return Absent::because("not published");
+    };
+    let found = Found::of_readings(&signal.series, statistic, scale(metric.quantity().unit(), statistic));
+    // The sensor knows better than we why there is nothing.
+    found.or_else(|absent| match context.store.hardware().of(signal) {
+        Err(reason) => Absent::because(reason.to_string()),
+        Ok(_) => Err(absent),
+    })
+}

@@ -1,0 +1,150 @@
+//! A run of several ranks: all together, how far apart they are, and each of them.
+
+use crate::catalogue::context::Context;
+use crate::catalogue::measured::{Absent, Found, Outcome, STEPS};
+use crate::catalogue::row::{Names, Row};
+use crate::catalogue::statistic::Statistic;
+use crate::figures::Unit;
+use crate::ranks::{Rank, RankWork};
+use crate::store::{StepStatistics, Throughput};
+
+pub(in crate::catalogue) const ROWS: &[Row] = &[
+    Row {
+        subject: "run.ITEMS",
+        about: "what all ranks get through together: steps (of the slowest), graphs, nodes, edges, seeds; of a session \
+                alone, what it does",
+        names: Names::Own("graphs", |_| RATES.map(|(name, _)| name.to_owned()).to_vec()),
+        statistics: |name| rate(name).map(|_| (Statistic::PerS, Unit::Rate)).into_iter().collect(),
+        get: |context, name, _| {
+            let value = rate(name).and_then(|rate| rate(&throughput(context)));
+            Found::of(value, context.statistics().steps(), STEPS, "the program does not report them")
+        },
+    },
+    Row {
+        subject: "run.skew",
+        about: "how much longer the slowest rank of a step works than the fastest",
+        names: Names::None,
+        statistics: |_| {
+            let all = [Statistic::percentile(50.0), Statistic::percentile(90.0), Statistic::Mean, Statistic::Max];
+            all.map(|statistic| (statistic, Unit::Time)).to_vec()
+        },
+        get: |context, _, statistic| match context.ranks() {
+            Some(work) => Found::of_sorted(&work.skew_ns, statistic, STEPS),
+            None => Absent::because(ALONE),
+        },
+    },
+    Row {
+        subject: "run.efficiency",
+        about: "the run's graphs or seeds a second over as many times those of one rank alone",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Share, Unit::Share)],
+        get: |context, _, _| {
+            let Some(run) = context.run.filter(|run| run.is_parallel()) else { return Absent::because(ALONE) };
+            let going = run.ranks().going();
+            let alone = context.one_rank_per_s.or_else(|| going.alone_per_s());
+            let share = alone.and_then(|alone| going.efficiency(&throughput(context), alone));
+            Found::in_all(share, "it is not known what one rank alone gets through")
+        },
+    },
+    Row {
+        subject: "rank.RANK.steps",
+        about: "steps of a rank",
+        names: Names::Own("0", ranks),
+        statistics: |name| is_rank(name, &[(Statistic::Count, Unit::Count)]),
+        get: |context, name, _| of_rank(context, name, |rank, _, _| Some(rank.store.steps().total() as f64)),
+    },
+    Row {
+        subject: "rank.RANK.period",
+        about: "the median period of a rank",
+        names: Names::Own("0", ranks),
+        statistics: |name| is_rank(name, &[(Statistic::percentile(50.0), Unit::Time)]),
+        get: |context, name, statistic| {
+            let quantile = statistic.quantile().unwrap_or(0.5);
+            of_rank(context, name, |rank, _, _| rank.store.percentile("period", quantile).map(|ns| ns as f64))
+        },
+    },
+    Row {
+        subject: "rank.RANK.own",
+        about: "the time of a step that a rank does not wait for others in the all-reduce",
+        names: Names::Own("0", ranks),
+        statistics: |name| is_rank(name, &[(Statistic::percentile(50.0), Unit::Time)]),
+        get: |context, name, statistic| {
+            let quantile = statistic.quantile().unwrap_or(0.5);
+            of_rank(context, name, |_, work, _| crate::ranks::quantile(&work?.own_ns, quantile).map(|ns| ns as f64))
+        },
+    },
+    Row {
+        subject: "rank.RANK.wait",
+        about: "the part of a rank's time in which it waits for others in the all-reduce",
+        names: Names::Own("0", ranks),
+        statistics: |name| is_rank(name, &[(Statistic::Share, Unit::Share)]),
+        get: |context, name, _| of_rank(context, name, |_, work, _| share(work?, work?.wait_ns)),
+    },
+    Row {
+        subject: "rank.RANK.reduce",
+        about: "the part of a rank's time in the all-reduce itself",
+        names: Names::Own("0", ranks),
+        statistics: |name| is_rank(name, &[(Statistic::Share, Unit::Share)]),
+        get: |context, name, _| of_rank(context, name, |_, work, _| share(work?, work?.reduce_ns)),
+    },
+    Row {
+        subject: "rank.RANK.slowest",
+        about: "the part of the common steps in which a rank is the slowest",
+        names: Names::Own("0", ranks),
+        statistics: |name| is_rank(name, &[(Statistic::Share, Unit::Share)]),
+        get: |context, name, _| of_rank(context, name, |_, work, steps| Some(work?.slowest_in as f64 / steps as f64)),
+    },
+];
+
+const ALONE: &str = "the session is a run by itself";
+
+/// Work per second by name.
+type Rate = fn(&Throughput) -> Option<f64>;
+
+const RATES: [(&str, Rate); 5] = [
+    ("steps", |t| t.steps_per_s),
+    ("graphs", |t| t.graphs_per_s),
+    ("nodes", |t| t.nodes_per_s),
+    ("edges", |t| t.edges_per_s),
+    ("seeds", |t| t.seeds_per_s),
+];
+
+fn rate(name: &str) -> Option<Rate> {
+    RATES.iter().find(|(of, _)| *of == name).map(|(_, rate)| *rate)
+}
+
+fn throughput(context: &Context<'_>) -> Throughput {
+    match context.run.filter(|run| run.is_parallel()) {
+        Some(run) => run.ranks().going().throughput(|rank| rank.store.statistics().throughput()),
+        None => StepStatistics::throughput(context.statistics()),
+    }
+}
+
+fn ranks(context: &Context<'_>) -> Vec<String> {
+    let Some(run) = context.run.filter(|run| run.is_parallel()) else { return Vec::new() };
+    run.ranks().all().iter().map(|rank| rank.place.rank.to_string()).collect()
+}
+
+fn is_rank(name: &str, statistics: &[(Statistic, Unit)]) -> Vec<(Statistic, Unit)> {
+    if name.parse::<u32>().is_ok() { statistics.to_vec() } else { Vec::new() }
+}
+
+/// A number of one rank: of its session, of its part of the common steps, and of how many these are.
+fn of_rank(
+    context: &Context<'_>,
+    name: &str,
+    of: impl Fn(&Rank<'_>, Option<&RankWork>, u64) -> Option<f64>,
+) -> Outcome {
+    let Some((run, work)) = context.run.zip(context.ranks()) else { return Absent::because(ALONE) };
+    let (ranks, going) = (run.ranks(), run.ranks().going());
+    let Some(rank) = name.parse().ok().and_then(|number| ranks.get(number)) else {
+        return Absent::because("the run has no such rank");
+    };
+    let place = going.all().iter().position(|other| other.place.rank == rank.place.rank);
+    let steps = work.skew_ns.len() as u64;
+    Found::of(of(rank, place.and_then(|at| work.ranks.get(at)), steps), steps, STEPS, "it is not known of this rank")
+}
+
+fn share(work: &RankWork, ns: Option<u64>) -> Option<f64> {
+    Some(ns? as f64 / work.period_ns.max(1) as f64)
+}

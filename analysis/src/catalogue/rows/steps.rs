@@ -1,0 +1,141 @@
+//! Steps: how long they take, how many there are, and what they get through.
+
+use gnntop_wire::ThreadUsage;
+
+use crate::catalogue::context::Context;
+use crate::catalogue::measured::{Found, Outcome, STEPS};
+use crate::catalogue::row::{Names, Row, durations, shared_durations};
+use crate::catalogue::statistic::Statistic;
+use crate::figures::Unit;
+use crate::store::{BatchTotals, Distribution, StepStatistics, Total};
+
+pub(in crate::catalogue) const ROWS: &[Row] = &[
+    Row {
+        subject: "step",
+        about: "a step from its own start to its end; its share is of the wall time",
+        names: Names::None,
+        statistics: |_| shared_durations(),
+        get: |context, _, statistic| of_steps(context, statistic, StepStatistics::step),
+    },
+    Row {
+        subject: "period",
+        about: "a step with the gap before it, from the end of the previous step",
+        names: Names::None,
+        statistics: |_| shared_durations(),
+        get: |context, _, statistic| of_steps(context, statistic, StepStatistics::period),
+    },
+    Row {
+        subject: "work",
+        about: "the period without the gap and without getting the batch, as a timer around a step measures it",
+        names: Names::None,
+        statistics: |_| durations(),
+        get: |context, _, statistic| Found::of_durations(&context.work().work, statistic, STEPS),
+    },
+    Row {
+        subject: "between",
+        about: "the rest of the period",
+        names: Names::None,
+        statistics: |_| durations(),
+        get: |context, _, statistic| Found::of_durations(&context.work().between, statistic, STEPS),
+    },
+    Row {
+        subject: "outliers",
+        about: "steps whose work takes more than 1.5 times the median",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Count, Unit::Count)],
+        get: |context, _, _| over_steps(context, Some(context.work().outliers as f64), NO_STEPS),
+    },
+    Row {
+        subject: "steps",
+        about: "steps; each second of their wall time",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Count, Unit::Count), (Statistic::PerS, Unit::Rate)],
+        get: |context, _, statistic| {
+            let steps = context.statistics();
+            let value = if statistic == Statistic::Count { Some(steps.steps() as f64) } else { steps.steps_per_s() };
+            over_steps(context, value, NO_STEPS)
+        },
+    },
+    Row {
+        subject: "ITEMS",
+        about: "what is in the batches: graphs, nodes, directed edges, seed nodes",
+        names: Names::Own("graphs", |_| ITEMS.map(|(name, _)| name.to_owned()).to_vec()),
+        statistics: |name| match items(name) {
+            Some(_) => vec![(Statistic::PerS, Unit::Rate), (Statistic::Total, Unit::Count)],
+            None => Vec::new(),
+        },
+        get: |context, name, statistic| {
+            let total = items(name).map(|of| of(context.statistics().batch())).filter(|total| total.period_ns > 0);
+            let value =
+                total.and_then(|all| if statistic == Statistic::PerS { all.per_s() } else { Some(all.sum as f64) });
+            over_steps(context, value, "the program does not report them")
+        },
+    },
+    Row {
+        subject: "loss",
+        about: "the loss that the program read",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::First, Unit::Number), (Statistic::Last, Unit::Number)],
+        get: |context, _, statistic| {
+            let steps = context.statistics();
+            let loss = if statistic == Statistic::First { steps.first_loss() } else { steps.last_loss() };
+            over_steps(context, loss, "the program does not report it")
+        },
+    },
+    Row {
+        subject: "USAGE",
+        about: "page faults of the training thread, times that it waited, and times that it was made to wait",
+        names: Names::Own("minor_faults", |_| USAGE.map(|(name, _)| name.to_owned()).to_vec()),
+        statistics: |name| match usage(name) {
+            Some(_) => vec![(Statistic::Total, Unit::Count), (Statistic::PerStep, Unit::Count)],
+            None => Vec::new(),
+        },
+        get: |context, name, statistic| {
+            let steps = context.statistics();
+            let total = steps.usage().zip(usage(name)).map(|(all, of)| of(all) as f64);
+            let each = if statistic == Statistic::PerStep { steps.steps() as f64 } else { 1.0 };
+            over_steps(context, total.map(|total| total / each), "the system does not report it")
+        },
+    },
+];
+
+type Items = fn(&BatchTotals) -> Total;
+type Usage = fn(&ThreadUsage) -> u64;
+
+/// What batches are made of.
+const ITEMS: [(&str, Items); 4] = [
+    ("graphs", |batch| batch.graphs),
+    ("nodes", |batch| batch.nodes),
+    ("edges", |batch| batch.edges),
+    ("seeds", |batch| batch.seeds),
+];
+/// What the system counts of the training thread.
+const USAGE: [(&str, Usage); 4] = [
+    ("minor_faults", |usage| usage.minor_faults),
+    ("major_faults", |usage| usage.major_faults),
+    ("voluntary_switches", |usage| usage.voluntary_switches),
+    ("involuntary_switches", |usage| usage.involuntary_switches),
+];
+const NO_STEPS: &str = "there are no steps";
+
+/// A number over all steps.
+fn over_steps(context: &Context<'_>, value: Option<f64>, missing: &str) -> Outcome {
+    Found::of(value, context.statistics().steps(), STEPS, missing)
+}
+
+fn of_steps(context: &Context<'_>, statistic: Statistic, of: fn(&StepStatistics) -> &Distribution) -> Outcome {
+    let steps = context.statistics();
+    if statistic == Statistic::Share {
+        let share = of(steps).total_ns() as f64 / steps.tiled_ns() as f64;
+        return over_steps(context, Some(share), NO_STEPS);
+    }
+    Found::of_durations(of(steps), statistic, STEPS)
+}
+
+fn items(name: &str) -> Option<Items> {
+    ITEMS.iter().find(|(of, _)| *of == name).map(|(_, of)| *of)
+}
+
+fn usage(name: &str) -> Option<Usage> {
+    USAGE.iter().find(|(of, _)| *of == name).map(|(_, of)| *of)
+}

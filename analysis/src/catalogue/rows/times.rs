@@ -1,0 +1,83 @@
+//! Phases of a step, and spans by name. A name is a phase's where the training thread has one in its steps, else a span's.
+
+use crate::catalogue::context::Context;
+use crate::catalogue::measured::{Absent, Found, Outcome, SPANS, STEPS};
+use crate::catalogue::row::{Names, Row, is_called, shared_durations};
+use crate::catalogue::statistic::Statistic;
+use crate::figures::Unit;
+use crate::store::Phase;
+
+pub(in crate::catalogue) const ROWS: &[Row] = &[
+    Row {
+        subject: "work.PHASE",
+        about: "the part of the work that a phase takes",
+        names: Names::Program(|context| {
+            let phases = context.store.phases().iter().filter(|phase| context.work().share(phase.slot).is_some());
+            phases.map(|phase| phase.text.clone()).collect()
+        }),
+        statistics: |_| vec![(Statistic::Share, Unit::Share)],
+        get: |context, name, _| {
+            let share = phase(context, name).and_then(|phase| context.work().share(phase.slot));
+            Found::of(share, context.statistics().steps(), STEPS, "it is no phase of the work")
+        },
+    },
+    Row {
+        subject: "mark.MARK",
+        about: "marks by their text, and how long what ended at them took",
+        names: Names::Program(|context| {
+            context.store.marks_by_text().into_iter().map(|(text, _)| text.to_owned()).collect()
+        }),
+        statistics: |_| {
+            vec![(Statistic::Count, Unit::Count), (Statistic::Total, Unit::Time), (Statistic::Share, Unit::Share)]
+        },
+        get: mark,
+    },
+    Row {
+        subject: "NAME",
+        about: "a phase's time in a step, over the steps that spend any in it; `gap`, the time of a step in no phase; \
+                or the spans of this name. The share is of the steps' wall time, and of spans of the time recorded",
+        names: Names::Program(|context| {
+            let phases = context.store.phases().iter().map(|phase| phase.text.clone());
+            let spans = context.store.spans().iter().filter(|span| !span.is_phase);
+            phases.chain(spans.map(|span| context.store.name(span.name).to_owned())).collect()
+        }),
+        statistics: |_| shared_durations(),
+        get: named,
+    },
+];
+
+fn phase<'a>(context: &Context<'a>, name: &str) -> Option<&'a Phase> {
+    // Where the program names no phases, all time is in none: that is no gap.
+    let phases = context.store.phases();
+    phases.iter().rev().filter(|_| phases.len() > 1).find(|phase| is_called(&phase.text, name))
+}
+
+fn named(context: &Context<'_>, name: &str, statistic: Statistic) -> Outcome {
+    let steps = context.statistics();
+    if let Some((phase, all)) = phase(context, name).and_then(|phase| Some((phase, steps.phase(phase.slot)?))) {
+        return match statistic {
+            Statistic::Share => Found::of(steps.share(phase.slot), steps.steps(), STEPS, "there are no steps"),
+            _ => Found::of_durations(all, statistic, STEPS),
+        };
+    }
+    let called = context.store.spans().iter().find(|span| is_called(context.store.name(span.name), name));
+    let Some(span) = called else { return Absent::because("the recording has no such phase or span") };
+    if statistic == Statistic::Share {
+        let share = span.durations.total_ns() as f64 / context.store.elapsed_ns() as f64;
+        return Found::of(Some(share), span.durations.count(), SPANS, "no time was recorded");
+    }
+    Found::of_durations(&span.durations, statistic, SPANS)
+}
+
+fn mark(context: &Context<'_>, name: &str, statistic: Statistic) -> Outcome {
+    let all = context.store.marks_by_text();
+    let Some((_, marks)) = all.iter().find(|(text, _)| is_called(text, name)) else {
+        return Absent::because("the recording has no such mark");
+    };
+    let value = match statistic {
+        Statistic::Total => marks.total_ns.map(|ns| ns as f64),
+        Statistic::Share => context.store.share_of_marks(marks),
+        _ => Some(marks.count as f64),
+    };
+    Found::of(value, marks.count, ["mark", "marks"], "these marks say no duration")
+}

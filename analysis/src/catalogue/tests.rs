@@ -1,0 +1,93 @@
+//! What the catalogue gives of made-up runs, whose numbers are known.
+
+use gnntop_fixtures::device::DeviceRun;
+use gnntop_fixtures::{TrainingRun, each_item};
+
+use super::{Catalogue, FigureId, Measured, Population};
+use crate::store::Store;
+
+fn store(bytes: &[u8]) -> Store {
+    let mut store = Store::new();
+    each_item(bytes, |item| store.apply(item));
+    store
+}
+
+fn get(store: &Store, text: &str) -> Measured {
+    let id: FigureId = text.parse().unwrap();
+    Catalogue::new(store).get(&id).unwrap_or_else(|why| panic!("{text}: {why}"))
+}
+
+#[test]
+fn a_figure_has_its_value_interval_and_population() {
+    let store = store(&TrainingRun { steps: 400, ..TrainingRun::default() }.bytes());
+    let p50 = get(&store, "backward.p50");
+    let (low, high) = p50.interval.unwrap();
+    assert!(low <= p50.value && p50.value <= high, "{p50:?}");
+    assert_eq!(p50.population, Population::Samples { count: 400, nouns: ["step", "steps"] });
+    assert_eq!(get(&store, "layer_0.p50").population, Population::Samples { count: 400, nouns: ["span", "spans"] });
+    assert!(get(&store, "backward.mean").interval.is_some() && get(&store, "gap.share").interval.is_none());
+    assert_eq!(get(&store, "steps.count").value, 400.0);
+    // The gap of a millisecond is before the step, and in its period.
+    let difference = get(&store, "period.p50").value - get(&store, "step.p50").value;
+    assert!((0.9e6..=1.1e6).contains(&difference), "{difference}");
+}
+
+#[test]
+fn every_listed_figure_is_found_again_by_its_text() {
+    for bytes in [TrainingRun::default().bytes(), DeviceRun::default().bytes()] {
+        let store = store(&bytes);
+        let catalogue = Catalogue::new(&store);
+        let listed = catalogue.list();
+        assert!(listed.len() > 100, "{}", listed.len());
+        for (id, measured) in listed {
+            let parsed: FigureId = id.to_string().parse().unwrap();
+            assert_eq!(catalogue.resolve(&parsed).as_ref(), Ok(&id), "{id}");
+            assert_eq!(catalogue.get(&parsed).unwrap(), measured, "{id}");
+        }
+    }
+}
+
+#[test]
+fn steps_left_out_are_left_out_of_every_figure_of_steps() {
+    let store = store(&TrainingRun { steps: 100, ..TrainingRun::default() }.bytes());
+    let catalogue = Catalogue::new(&store).with_skipped_steps(30);
+    for text in ["steps.count", "period.count", "work.count", "backward.count"] {
+        assert_eq!(catalogue.get(&text.parse().unwrap()).unwrap().value, 70.0, "{text}");
+    }
+}
+
+#[test]
+fn a_device_has_figures_of_its_own() {
+    let store = store(&DeviceRun::default().bytes());
+    // The host hands forward over in 0.6 ms, the device takes 6 ms for it.
+    assert!(get(&store, "forward.p50").value < 1e6 && get(&store, "device.forward.p50").value > 5e6);
+    assert!((1u64 << 30) as f64 <= get(&store, "device.memory.peak").value);
+    let id: FigureId = "device.forward.p50".parse().unwrap();
+    let host = self::store(&TrainingRun::default().bytes());
+    assert_eq!(Catalogue::new(&host).get(&id).unwrap_err().to_string(), "no device was timed");
+}
+
+#[test]
+fn a_name_is_resolved_however_it_is_written_and_a_wrong_one_is_not() {
+    let store = store(&TrainingRun::default().bytes());
+    let resolved = |text: &str| Catalogue::new(&store).resolve(&text.parse().unwrap()).map(|id| id.to_string());
+    for text in ["data_wait.p50", "data-wait.p50", "data wait.p50", "Data_Wait.p50"] {
+        assert_eq!(resolved(text), Ok("data_wait.p50".to_owned()));
+    }
+    assert_eq!(resolved("all-reduce.p50"), Ok("all-reduce.p50".to_owned()), "a phase that this run does not have");
+    let refused = |text| resolved(text).unwrap_err().to_string();
+    assert!(refused("foward.p99").contains("did you mean forward?"), "{}", refused("foward.p99"));
+    assert!(refused("dta_wait.p99").contains("did you mean data_wait?"));
+    assert!(refused("nowhere.p50").contains("there are data_wait, forward"), "{}", refused("nowhere.p50"));
+}
+
+/// The page of the documentation is printed from the catalogue: `GNNTOP_PRINT=1 cargo test -p gnntop-analysis page` writes it.
+#[test]
+fn the_page_of_the_documentation_lists_every_figure() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/figures.md");
+    if std::env::var_os("GNNTOP_PRINT").is_some() {
+        std::fs::write(path, super::page()).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written == super::page(), "docs/figures.md is not what the catalogue prints; write it with GNNTOP_PRINT=1");
+}

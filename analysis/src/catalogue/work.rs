@@ -1,0 +1,63 @@
+//! A step without getting its batch and without the gap before it, which is what timers around a step see.
+
+use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE};
+
+use crate::store::{Distribution, PhaseSlot, StepRow, Store};
+
+/// Phases in which a loop gets its batch.
+const LOADING: [&str; 4] = [DATA_WAIT, SAMPLE, GATHER, ASSEMBLE];
+/// The name of our workloads for putting a batch together.
+const ASSEMBLE: &str = "assemble";
+/// Work that takes this many times the median is an outlier.
+const OUTLIER: f64 = 1.5;
+
+/// The work of steps, and the rest of their time.
+pub(super) struct StepsWork {
+    /// The work.
+    pub work: Distribution,
+    /// The rest of each period.
+    pub between: Distribution,
+    /// Steps whose work takes much longer than the median.
+    pub outliers: u64,
+    /// How long each phase of the work took in all.
+    phases: Vec<(PhaseSlot, u64)>,
+}
+
+impl StepsWork {
+    pub fn new<'a>(store: &Store, rows: impl Iterator<Item = StepRow<'a>>) -> Self {
+        let loading = loading(store);
+        let (mut work, mut between) = (Distribution::new(), Distribution::new());
+        let is_work = |text: &str| !LOADING.contains(&text);
+        let phases = store.phases().iter().filter(|phase| !phase.is_gap() && is_work(&phase.text));
+        let mut phases: Vec<(PhaseSlot, u64)> = phases.map(|phase| (phase.slot, 0)).collect();
+        let mut all = Vec::new();
+        for row in rows {
+            let ns = work_ns(&row, &loading);
+            all.push(ns);
+            work.record(ns);
+            between.record(row.period_ns().saturating_sub(ns));
+            phases.iter_mut().for_each(|(slot, sum)| *sum = sum.saturating_add(row.phase_ns(*slot)));
+        }
+        all.sort_unstable();
+        let limit = all.get(all.len().saturating_sub(1) / 2).map_or(f64::MAX, |median| OUTLIER * *median as f64);
+        let outliers = all.iter().filter(|ns| **ns as f64 > limit).count() as u64;
+        Self { work, between, outliers, phases }
+    }
+
+    /// The part of the work that a phase takes; `None` if the phase is no work.
+    pub fn share(&self, slot: PhaseSlot) -> Option<f64> {
+        let (_, ns) = self.phases.iter().find(|(of, _)| *of == slot)?;
+        (self.work.total_ns() > 0).then(|| *ns as f64 / self.work.total_ns() as f64)
+    }
+}
+
+/// The phases of a session in which the loop gets its batch.
+pub(super) fn loading(store: &Store) -> Vec<PhaseSlot> {
+    LOADING.iter().filter_map(|name| store.phase(name)).map(|phase| phase.slot).collect()
+}
+
+/// The work of one step.
+pub(super) fn work_ns(row: &StepRow<'_>, loading: &[PhaseSlot]) -> u64 {
+    let outside = loading.iter().fold(row.gap_ns(), |sum, slot| sum.saturating_add(row.phase_ns(*slot)));
+    row.period_ns().saturating_sub(outside)
+}

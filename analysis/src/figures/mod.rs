@@ -1,0 +1,9 @@
+//! Numbers for people, with three significant digits and a unit; and names so that two runs can be distinguished.
+
+mod text;
+mod unit;
+
+pub use text::{
+    apart, bytes, count, counted, difference, duration, elapsed, elapsed_time, joined, percent, quantity, timecode, utc,
+};
+pub use unit::{Unit, UnitError};
