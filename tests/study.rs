@@ -35,7 +35,7 @@ fn write_study(sessions: &Sessions, script_before: &str, more: &str) {
 }
 
 const SIZES: &str = "repeats = 2\nwarm-up-steps = 2\n[vary]\nsteps = [20, 40]\n
-[[published]]\nwhat = 'time of an epoch'\nmeasure = 'epoch work'\nunit = 's'\nsource = 'nowhere'
+[[published]]\nwhat = 'time of an epoch'\nmeasure = 'epoch.work.p50'\nunit = 's'\nsource = 'nowhere'
 values = { 'steps=20' = 1.0, 'steps=40' = 2.0 }\n";
 
 fn recordings(folder: &Path) -> Vec<PathBuf> {
@@ -74,15 +74,15 @@ fn a_study_records_every_run_and_reports_on_them() {
 
 const SHOWN: &str = "
 [[claim]]\nsays = 'Twice the steps are twice the time'\nnote = 'they sleep'
-first = { setting = 'steps=20', measure = 'epoch wall' }\nsecond = { setting = 'steps=40', measure = 'epoch wall' }
+first = { setting = 'steps=20', measure = 'epoch.p50' }\nsecond = { setting = 'steps=40', measure = 'epoch.p50' }
 expect = 'more'
 [[claim]]\nsays = 'Twice the steps are as many steps'
-first = { setting = 'steps=20', measure = 'steps' }\nsecond = { setting = 'steps=40', measure = 'steps' }\nexpect = 'same'
+first = { setting = 'steps=20', measure = 'steps.count' }\nsecond = { setting = 'steps=40', measure = 'steps.count' }\nexpect = 'same'
 [[claim]]\nsays = 'It learns'
-first = { setting = 'steps=20', measure = 'last acc' }\nsecond = { setting = 'steps=40', measure = 'last acc' }
+first = { setting = 'steps=20', measure = 'counter.acc.last' }\nsecond = { setting = 'steps=40', measure = 'counter.acc.last' }
 expect = 'more'
-[[figure]]\nwhat = 'Epochs of both'\nmeasures = ['epoch wall', 'epoch work']
-[[figure]]\nwhat = 'Use of a GPU'\nmeasures = ['gpu utilisation']\n";
+[[figure]]\nwhat = 'Epochs of both'\nmeasures = ['epoch.p50', 'epoch.work.p50']
+[[figure]]\nwhat = 'Use of a GPU'\nmeasures = ['gpu.busiest.util.mean']\n";
 
 #[test]
 fn conclusions_are_judged_in_words_and_figures_are_drawn() {
@@ -96,7 +96,7 @@ fn conclusions_are_judged_in_words_and_figures_are_drawn() {
         "expected more (they sleep)",
         "\"Twice the steps are as many steps\" does not hold: 38 with steps=40 against 18 with steps=20",
         "\"It learns\" undecided: it was not measured",
-        "Not measured here: gpu utilisation.",
+        "Not measured here: gpu.busiest.util.mean.",
         "## Epochs of both",
     ] {
         assert!(report.contains(words), "no {words:?} in\n{report}");

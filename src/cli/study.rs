@@ -254,6 +254,7 @@ fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut
     let setting = study.settings.get(at)?.clone();
     let assumptions = Assumptions { g_per_kwh: study.carbon_g_per_kwh, ..Assumptions::default() };
     let options = Options { skip_steps: setting.warm_up_steps, assumptions, ..Options::default() };
+    let wanted = study.wanted();
     let mut measured = Measured { setting, planned: 0, runs: Vec::new(), report: None };
     for run in runs.iter().filter(|run| run.setting == at) {
         measured.planned += 1;
@@ -268,7 +269,7 @@ fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut
                 continue;
             }
         };
-        match Numbers::of(&recorded, &options) {
+        match Numbers::new(&recorded, &options, &wanted) {
             Some((numbers, report)) => {
                 measured.runs.push(numbers);
                 measured.report = Some(report);

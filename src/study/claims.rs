@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use gnntop_analysis::catalogue::FigureId;
+
 use super::published::{Direction, Holds, median, overlap};
 
 /// A published conclusion, as a relation between two measured numbers.
@@ -25,7 +27,7 @@ pub struct Subject {
     /// The setting, by the name under which values are published.
     pub setting: String,
     /// What is measured of it.
-    pub measure: String,
+    pub measure: FigureId,
 }
 
 /// The expected relation of two numbers.

@@ -37,15 +37,15 @@ pub fn document(study: &Study, measured: &[Measured], failures: &[String]) -> Do
 /// All that is measured, a table a subject.
 fn numbers(document: &mut Document, measured: &[Measured]) {
     document.heading("Time");
-    document.table(tables::columns(measured, &tables::TIMES));
+    document.table(tables::columns(measured, &tables::named(&tables::TIMES)));
     document.paragraph(WORDS);
     tables::spread(document, measured);
     document.heading("Shares of the wall time");
     document.table(tables::shares(measured));
     document.heading("Batches and spikes");
-    document.table(tables::columns(measured, &tables::BATCHES));
+    document.table(tables::columns(measured, &tables::named(&tables::BATCHES)));
     document.heading("Memory and processor");
-    document.table(tables::columns(measured, &tables::MEMORY));
+    document.table(tables::columns(measured, &tables::named(&tables::MEMORY)));
     tables::memory_by_phase(document, measured);
     tables::energy(document, measured);
     tables::counted(document, measured);

@@ -4,6 +4,7 @@ use super::numbers::Numbers;
 use super::plan::Setting;
 use super::published::median;
 use crate::report::Report;
+use gnntop_analysis::catalogue::FigureId;
 
 /// The summary of a setting's recordings.
 pub struct Measured {
@@ -19,18 +20,18 @@ pub struct Measured {
 
 impl Measured {
     /// The number of each run.
-    pub(super) fn values(&self, measure: &str) -> Vec<f64> {
-        self.runs.iter().filter_map(|numbers| numbers.get(measure)).collect()
+    pub(super) fn values(&self, figure: &FigureId) -> Vec<f64> {
+        self.runs.iter().filter_map(|numbers| numbers.get(figure)).collect()
     }
 
     /// The median of the runs.
-    pub(super) fn median(&self, measure: &str) -> Option<f64> {
-        median(&self.values(measure))
+    pub(super) fn median(&self, figure: &FigureId) -> Option<f64> {
+        median(&self.values(figure))
     }
 
     /// The smallest and the largest number of a run.
-    pub(super) fn range(&self, measure: &str) -> Option<(f64, f64)> {
-        let values = self.values(measure);
+    pub(super) fn range(&self, figure: &FigureId) -> Option<(f64, f64)> {
+        let values = self.values(figure);
         let (low, high) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
         Some((low, high))
     }

@@ -23,6 +23,6 @@ pub use claims::{Claim, Expected, Subject};
 pub use document::document;
 pub use file::{FileError, read};
 pub use measured::Measured;
-pub use numbers::{Numbers, Unit, unit_of};
+pub use numbers::Numbers;
 pub use plan::{FigurePlan, Program, Run, Setting, Study};
 pub use published::{Comparison, Holds, Published};

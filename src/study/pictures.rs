@@ -5,6 +5,7 @@ use super::plan::{FigurePlan, Study};
 use super::published::{Comparison, Published};
 use super::tables::{cell, columns, times};
 use crate::report::{Bar, Chart, Document};
+use gnntop_analysis::catalogue::FigureId;
 
 /// Whether a figure shows this setting.
 fn is_about(plan: &FigurePlan, one: &Measured) -> bool {
@@ -12,7 +13,7 @@ fn is_about(plan: &FigurePlan, one: &Measured) -> bool {
 }
 
 fn chart(plan: &FigurePlan, measured: &[&Measured]) -> Chart {
-    let bar = |one: &Measured, measure: &str| {
+    let bar = |one: &Measured, measure: &FigureId| {
         let value = one.median(measure).filter(|value| *value >= 0.0)?;
         Some(Bar { value, range: one.range(measure)?, text: cell(measure, Some(value)) })
     };
@@ -22,7 +23,7 @@ fn chart(plan: &FigurePlan, measured: &[&Measured]) -> Chart {
     };
     Chart {
         title: plan.what.clone(),
-        legend: plan.measures.clone(),
+        legend: plan.measures.iter().map(FigureId::to_string).collect(),
         groups: measured.iter().map(group).collect(),
         is_stacked: plan.is_stacked,
     }
@@ -33,14 +34,17 @@ pub(super) fn figures(document: &mut Document, study: &Study, measured: &[Measur
     for plan in &study.figures {
         let about: Vec<&Measured> = measured.iter().filter(|one| is_about(plan, one)).collect();
         document.heading(plan.what.clone());
-        let known = |measure: &&String| about.iter().any(|one| one.median(measure).is_some());
-        let measures: Vec<&String> = plan.measures.iter().filter(known).collect();
+        let known = |measure: &&FigureId| about.iter().any(|one| one.median(measure).is_some());
+        let measures: Vec<&FigureId> = plan.measures.iter().filter(known).collect();
         if measures.is_empty() {
-            document.paragraph(format!("Not measured here: {}.", plan.measures.join(", ")));
+            let named: Vec<String> = plan.measures.iter().map(FigureId::to_string).collect();
+            document.paragraph(format!("Not measured here: {}.", named.join(", ")));
             continue;
         }
         document.chart(&chart(plan, &about));
-        let pairs: Vec<(&str, &str)> = plan.measures.iter().map(|name| (name.as_str(), name.as_str())).collect();
+        let heads: Vec<String> = plan.measures.iter().map(FigureId::to_string).collect();
+        let pairs: Vec<(FigureId, &str)> =
+            plan.measures.iter().cloned().zip(heads.iter().map(String::as_str)).collect();
         document.table(columns(about.iter().copied(), &pairs));
         if let [some, ..] = plan.measures.iter().filter(|name| !known(name)).collect::<Vec<_>>().as_slice() {
             document.paragraph(format!("Not measured here: {some}."));

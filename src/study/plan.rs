@@ -1,6 +1,9 @@
 //! What a study does: its settings, its runs and their order, and the names of their recordings.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
+
+use gnntop_analysis::catalogue::FigureId;
 
 use super::claims::Claim;
 use super::published::Published;
@@ -73,7 +76,7 @@ pub struct FigurePlan {
     /// What they show.
     pub what: String,
     /// Measures of one unit, a bar each.
-    pub measures: Vec<String>,
+    pub measures: Vec<FigureId>,
     /// Settings by the names under which values are published; all if it is not given.
     pub settings: Option<Vec<String>>,
     /// Whether a setting's bars are stacked, as parts of a whole.
@@ -81,6 +84,13 @@ pub struct FigurePlan {
 }
 
 impl Study {
+    /// The figures that its claims, its drawings and its published values are about.
+    pub fn wanted(&self) -> BTreeSet<&FigureId> {
+        let claimed = self.claims.iter().flat_map(|claim| [&claim.first.measure, &claim.second.measure]);
+        let published = self.published.iter().map(|published| &published.measure);
+        claimed.chain(published).chain(self.figures.iter().flat_map(|plan| &plan.measures)).collect()
+    }
+
     /// All runs in the order in which they are done: every setting once, then every setting again, so that what
     /// changes about the machine meanwhile affects all alike. Each round begins with another setting, so that none
     /// is always the first.

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use gnntop_analysis::catalogue::FigureId;
+
 /// Ratios within this of 1 are no difference.
 const LEVEL: f64 = 0.05;
 
@@ -12,7 +14,7 @@ pub struct Published {
     /// What it is, for a heading.
     pub what: String,
     /// Which of our measures it is compared with.
-    pub measure: String,
+    pub measure: FigureId,
     /// The unit of the values, in the publication's words.
     pub unit: String,
     /// Where it was published.

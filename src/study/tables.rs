@@ -1,118 +1,114 @@
 //! Tables of a study's report: a row a setting.
 
+use std::collections::BTreeSet;
+
 use super::measured::Measured;
-use super::numbers::{Numbers, Unit, unit_of};
+use super::numbers::Numbers;
 use crate::report::Document;
-use gnntop_analysis::figures::{bytes, count, duration, percent, quantity};
+use gnntop_analysis::catalogue::{FigureId, Statistic};
+use gnntop_analysis::figures::{bytes, count, quantity};
 
 /// Columns of the first table: what is measured, and its head.
 pub(super) const TIMES: [(&str, &str); 10] = [
-    ("steps per second", "steps/s"),
-    ("period p50", "period p50"),
-    ("period p90", "period p90"),
-    ("period p99", "period p99"),
-    ("work p50", "work p50"),
-    ("between mean", "between steps"),
-    ("gap mean", "gap"),
-    ("epoch first", "first epoch"),
-    ("epoch wall", "epoch, wall"),
-    ("epoch work", "epoch, sum of work"),
+    ("steps.per_s", "steps/s"),
+    ("period.p50", "period p50"),
+    ("period.p90", "period p90"),
+    ("period.p99", "period p99"),
+    ("work.p50", "work p50"),
+    ("between.mean", "between steps"),
+    ("gap.mean", "gap"),
+    ("epoch.first", "first epoch"),
+    ("epoch.p50", "epoch, wall"),
+    ("epoch.work.p50", "epoch, sum of work"),
 ];
 pub(super) const BATCHES: [(&str, &str); 5] = [
-    ("full batch p50", "period p50, full batches"),
-    ("partial batch p50", "period p50, partial batches"),
-    ("partial batches", "partial batches"),
-    ("spikes", "spikes"),
-    ("outliers", "work > 1.5 x median"),
+    ("full_batch.p50", "period p50, full batches"),
+    ("partial_batch.p50", "period p50, partial batches"),
+    ("partial_batch.count", "partial batches"),
+    ("finding.spike.count", "spikes"),
+    ("outliers.count", "work > 1.5 x median"),
 ];
 pub(super) const MEMORY: [(&str, &str); 5] = [
-    ("heap peak", "peak heap"),
-    ("resident peak", "peak resident memory"),
-    ("machine memory mean", "machine memory"),
-    ("process cpu", "process cores"),
-    ("gpu utilisation", "GPU"),
+    ("heap.peak", "peak heap"),
+    ("process.rss.peak", "peak resident memory"),
+    ("machine.memory.used.mean", "machine memory"),
+    ("process.cpu_time.per_s", "process cores"),
+    ("gpu.busiest.util.mean", "GPU"),
 ];
 const ENERGY: [(&str, &str); 7] = [
-    ("energy per step", "per step"),
-    ("energy per epoch", "per epoch"),
-    ("energy share cpu", "cpu"),
-    ("energy share gpu", "gpu"),
-    ("energy share memory", "memory"),
-    ("carbon per step", "carbon per step"),
-    ("carbon per epoch", "carbon per epoch"),
+    ("energy.per_step", "per step"),
+    ("energy.per_epoch", "per epoch"),
+    ("energy.cpu.share", "cpu"),
+    ("energy.gpu.share", "gpu"),
+    ("energy.memory.share", "memory"),
+    ("carbon.per_step", "carbon per step"),
+    ("carbon.per_epoch", "carbon per epoch"),
 ];
+const SPREAD: [(&str, &str); 3] =
+    [("period.p50", "median period"), ("epoch.p50", "median epoch, wall"), ("heap.peak", "peak heap")];
 const RATIOS: [(&str, &str); 7] = [
-    ("steps per second", "steps/s"),
-    ("period p50", "period p50"),
-    ("period p99", "period p99"),
-    ("work p50", "work p50"),
-    ("between mean", "between steps"),
-    ("epoch wall", "epoch, wall"),
-    ("heap peak", "heap"),
+    ("steps.per_s", "steps/s"),
+    ("period.p50", "period p50"),
+    ("period.p99", "period p99"),
+    ("work.p50", "work p50"),
+    ("between.mean", "between steps"),
+    ("epoch.p50", "epoch, wall"),
+    ("heap.peak", "heap"),
 ];
 
 pub(super) fn settings(measured: &[Measured]) -> Vec<Vec<String>> {
     let row = |one: &Measured| {
         let runs = format!("{} of {}", one.runs.len(), one.planned);
-        let (steps, left_out) = (cell("steps", one.median("steps")), count(one.setting.warm_up_steps));
-        vec![one.setting.name.clone(), one.setting.words.join(" "), runs, steps, left_out]
+        let left_out = count(one.setting.warm_up_steps);
+        vec![one.setting.name.clone(), one.setting.words.join(" "), runs, cell_of(one, "steps.count"), left_out]
     };
     let head = ["setting", "options", "runs", "steps per run", "skipped before"].map(str::to_owned).to_vec();
     std::iter::once(head).chain(measured.iter().map(row)).collect()
 }
 
-/// A table with a row a setting and these columns.
+/// A table with a row a setting and these columns: figures and their heads.
 pub(super) fn columns<'a>(
     measured: impl IntoIterator<Item = &'a Measured>,
-    columns: &[(&str, &str)],
+    columns: &[(FigureId, &str)],
 ) -> Vec<Vec<String>> {
     let head = std::iter::once("setting").chain(columns.iter().map(|(_, head)| *head)).map(str::to_owned).collect();
     let row = |one: &Measured| {
-        let cells = columns.iter().map(|(measure, _)| cell(measure, one.median(measure)));
+        let cells = columns.iter().map(|(figure, _)| cell(figure, one.median(figure)));
         std::iter::once(one.setting.name.clone()).chain(cells).collect()
     };
     std::iter::once(head).chain(measured.into_iter().map(row)).collect()
 }
 
+/// Columns by the names of their figures.
+pub(super) fn named<'a>(columns: &[(&str, &'a str)]) -> Vec<(FigureId, &'a str)> {
+    columns.iter().filter_map(|(figure, head)| Some((figure.parse().ok()?, *head))).collect()
+}
+
 /// A number with its unit; a dash where there is none.
-pub(super) fn cell(measure: &str, value: Option<f64>) -> String {
-    let (Some(value), Some(unit)) = (value, unit_of(measure)) else { return "-".to_owned() };
-    match unit {
-        Unit::Time => duration(value.round() as u64),
-        Unit::Share => percent(value),
-        Unit::Count if value.fract() == 0.0 => count(value as u64),
-        Unit::Count => quantity(value),
-        Unit::Rate => format!("{}/s", quantity(value)),
-        Unit::Bytes => bytes(value),
-        Unit::Cores => format!("{} cores", quantity(value)),
-        Unit::Energy => format!("{} J", quantity(value)),
-        Unit::Carbon if value < 0.1 => format!("{} mg", quantity(value * 1e3)),
-        Unit::Carbon => format!("{} g", quantity(value)),
-        Unit::Number => quantity(value),
-    }
+pub(super) fn cell(figure: &FigureId, value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| figure.unit().format(value))
+}
+
+fn cell_of(one: &Measured, figure: &str) -> String {
+    figure.parse().map_or_else(|_| "-".to_owned(), |figure| cell(&figure, one.median(&figure)))
 }
 
 /// How far the runs of a setting differ, if there are several.
 pub(super) fn spread(document: &mut Document, measured: &[Measured]) {
-    let range = |one: &Measured, measure: &str| match one.range(measure) {
-        Some((low, high)) => format!("{} to {}", cell(measure, Some(low)), cell(measure, Some(high))),
+    let range = |one: &Measured, (figure, _): &(FigureId, &str)| match one.range(figure) {
+        Some((low, high)) => format!("{} to {}", cell(figure, Some(low)), cell(figure, Some(high))),
         None => "-".to_owned(),
     };
+    let columns = named(&SPREAD);
     let row = |one: &Measured| {
-        let runs = count(one.runs.len() as u64);
-        vec![
-            one.setting.name.clone(),
-            runs,
-            range(one, "period p50"),
-            range(one, "epoch wall"),
-            range(one, "heap peak"),
-        ]
+        let cells = columns.iter().map(|column| range(one, column));
+        [one.setting.name.clone(), count(one.runs.len() as u64)].into_iter().chain(cells).collect()
     };
     let rows: Vec<Vec<String>> = measured.iter().filter(|one| one.runs.len() > 1).map(row).collect();
     if !rows.is_empty() {
         document.paragraph("From run to run:");
-        let head = ["setting", "runs", "median period", "median epoch, wall", "peak heap"].map(str::to_owned).to_vec();
-        document.table(std::iter::once(head).chain(rows).collect());
+        let heads = ["setting", "runs"].into_iter().chain(columns.iter().map(|(_, head)| *head));
+        document.table(std::iter::once(heads.map(str::to_owned).collect()).chain(rows).collect());
     }
 }
 
@@ -147,7 +143,7 @@ pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
         return;
     }
     document.heading("Energy");
-    let mut rows = columns(measured, &ENERGY);
+    let mut rows = columns(measured, &named(&ENERGY));
     let labels = std::iter::once("label").chain(measured.iter().map(|one| label(one).unwrap_or("-")));
     rows.iter_mut().zip(labels).for_each(|(row, label)| row.push(label.to_owned()));
     document.table(rows);
@@ -158,18 +154,14 @@ pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
 
 /// The last values of the programs' own counters, such as accuracies; nothing if there are none.
 pub(super) fn counted(document: &mut Document, measured: &[Measured]) {
-    let mut names: Vec<String> = Vec::new();
-    for name in measured.iter().flat_map(|one| &one.runs).flat_map(Numbers::counters) {
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
-    }
-    if names.is_empty() {
+    let figures: BTreeSet<&FigureId> = measured.iter().flat_map(|one| &one.runs).flat_map(Numbers::counters).collect();
+    if figures.is_empty() {
         return;
     }
     document.heading("Last values of the programs' counters");
-    let measures: Vec<String> = names.iter().map(|name| format!("last {name}")).collect();
-    let pairs: Vec<(&str, &str)> = measures.iter().map(String::as_str).zip(names.iter().map(String::as_str)).collect();
+    let head = |figure: &FigureId| (figure.clone(), figure.program_name().unwrap_or_default().replace('_', " "));
+    let heads: Vec<(FigureId, String)> = figures.into_iter().map(head).collect();
+    let pairs: Vec<(FigureId, &str)> = heads.iter().map(|(figure, head)| (figure.clone(), head.as_str())).collect();
     document.table(columns(measured, &pairs));
 }
 
@@ -177,30 +169,28 @@ pub(super) fn shares(measured: &[Measured]) -> Vec<Vec<String>> {
     let mut phases: Vec<&str> = Vec::new();
     // In the order of the reports, which is that of the screen.
     let reported = measured.iter().filter_map(|one| one.report.as_ref()).flat_map(|report| &report.phases);
-    let numbered = measured.iter().flat_map(|one| &one.runs).flat_map(Numbers::phases);
-    for phase in
-        reported.map(|line| line.name.as_str()).filter(|name| !matches!(*name, "period" | "step")).chain(numbered)
-    {
+    for phase in reported.map(|line| line.name.as_str()).filter(|name| !matches!(*name, "period" | "step")) {
         if !phases.contains(&phase) {
             phases.push(phase);
         }
     }
-    let names: Vec<String> = phases.iter().map(|phase| format!("share {phase}")).collect();
-    let pairs: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(phases).collect();
+    let share = |phase: &str| FigureId::of_phase(phase, Statistic::Share);
+    let pairs: Vec<(FigureId, &str)> = phases.into_iter().map(|phase| (share(phase), phase)).collect();
     columns(measured, &pairs)
 }
 
 pub(super) fn against_the_first(document: &mut Document, measured: &[Measured]) {
     let Some((first, others)) = measured.split_first().filter(|(_, others)| !others.is_empty()) else { return };
     document.heading(format!("Against {}", first.setting.name));
+    let ratios = named(&RATIOS);
     let mut rows: Vec<Vec<String>> =
         vec![std::iter::once("setting").chain(RATIOS.iter().map(|(_, head)| *head)).map(str::to_owned).collect()];
     for one in others {
-        let ratio = |measure: &str| {
-            let ratio = one.median(measure)? / first.median(measure)?;
+        let ratio = |figure: &FigureId| {
+            let ratio = one.median(figure)? / first.median(figure)?;
             ratio.is_finite().then(|| times(ratio))
         };
-        let cells = RATIOS.iter().map(|(measure, _)| ratio(measure).unwrap_or_else(|| "-".to_owned()));
+        let cells = ratios.iter().map(|(figure, _)| ratio(figure).unwrap_or_else(|| "-".to_owned()));
         rows.push(std::iter::once(one.setting.name.clone()).chain(cells).collect());
     }
     document.table(rows);
@@ -208,4 +198,16 @@ pub(super) fn against_the_first(document: &mut Document, measured: &[Measured]) 
 
 pub(super) fn times(ratio: f64) -> String {
     format!("x {}", quantity(ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_is_a_figure() {
+        for columns in [&TIMES[..], &BATCHES, &MEMORY, &ENERGY, &SPREAD, &RATIOS] {
+            assert_eq!(named(columns).len(), columns.len(), "{columns:?}");
+        }
+    }
 }

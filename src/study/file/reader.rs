@@ -355,7 +355,7 @@ batch = ["a", "b"]
 
 [[published]]
 what = "median step"
-measure = "step p50"
+measure = "step.p50"
 unit = "ms"
 source = "a table"
 values = { "width=8,batch=a" = 1.0, "width=16,batch=a" = 2.5 }
@@ -457,32 +457,40 @@ warm-up-steps = 2
             let error = checked(text, false).unwrap_err();
             assert!(error.starts_with(&format!("line {line}: ")) && error.contains(what), "{text}:\n{error}");
         }
-        let claim = "[[claim]]\nsays = 'x'\nfirst = { setting = 'b=1', measure = 'step p50' }\nsecond = \
-                     { setting = 'b=2', measure = 'step p90' }\nexpect = 'more'\n";
-        let figure = "[[figure]]\nwhat = 'x'\nmeasures = ['step p50', 'step p90']\nsettings = ['b=2']\n";
+        let claim = "[[claim]]\nsays = 'x'\nfirst = { setting = 'b=1', measure = 'step.p50' }\nsecond = \
+                     { setting = 'b=2', measure = 'step.p90' }\nexpect = 'more'\n";
+        let figure = "[[figure]]\nwhat = 'x'\nmeasures = ['step.p50', 'step.p90']\nsettings = ['b=2']\n";
         let shown = |text: String| checked(&format!("name = 'a'\ncommand = ['x']\n[vary]\nb = [1, 2]\n{text}"), false);
         let study = shown(format!("{claim}{figure}")).unwrap();
-        assert_eq!((study.claims[0].expected, study.claims[0].second.measure.as_str()), (Expected::More, "step p90"));
+        assert_eq!(
+            (study.claims[0].expected, &*study.claims[0].second.measure.to_string()),
+            (Expected::More, "step.p90")
+        );
         assert_eq!(study.figures[0].settings.as_deref(), Some(&["b=2".to_owned()][..]));
         for (from, to, line, what) in [
             ("'b=1'", "'b=3'", 7, "there is no setting b=3; settings are: b=1; b=2"),
-            ("'step p90'", "'epochs'", 8, "step p50 and epochs cannot be compared"),
-            ("'step p90'", "'step p91'", 8, "there is no measure step p91"),
+            ("'step.p90'", "'epochs.count'", 8, "step.p50 and epochs.count cannot be compared"),
+            (
+                "'step.p90'",
+                "'step.peak'",
+                8,
+                "no measure step.peak: there is no figure step.peak; did you mean step.p50?",
+            ),
             ("'more'", "'much'", 9, "unknown variant"),
         ] {
             let error = shown(claim.replace(from, to)).unwrap_err();
             assert!(error.starts_with(&format!("line {line}: ")) && error.contains(what), "{error}");
         }
         for (from, to, line, what) in [
-            ("['step p50', 'step p90']", "[]", 7, "name at least one measure"),
-            ("'step p90'", "'spikes'", 7, "spikes has another unit than the first"),
+            ("['step.p50', 'step.p90']", "[]", 7, "name at least one measure"),
+            ("'step.p90'", "'finding.spike.count'", 7, "finding.spike.count has another unit than the first"),
             ("'b=2'", "'b=9'", 8, "there is no setting b=9"),
         ] {
             let error = shown(figure.replace(from, to)).unwrap_err();
             assert!(error.starts_with(&format!("line {line}: ")) && error.contains(what), "{error}");
         }
-        let wrong = WHOLE.replace("step p50", "step p51");
-        assert!(checked(&wrong, false).unwrap_err().contains("there is no measure step p51"));
+        let wrong = WHOLE.replace("step.p50", "step.peak");
+        assert!(checked(&wrong, false).unwrap_err().contains("no measure step.peak"));
         let wrong = WHOLE.replace(r#""width=16,batch=a" = 2.5"#, "x = 2.5");
         assert!(checked(&wrong, false).unwrap_err().contains("line 23: there is no setting x"));
     }

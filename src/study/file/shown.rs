@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use toml::Spanned;
 
+use gnntop_analysis::catalogue::FigureId;
+
 use super::mistake::{Mistake, unknown_setting};
 use crate::study::claims::{Claim, Expected, Subject};
-use crate::study::numbers::{MEASURES, unit_of};
 use crate::study::plan::FigurePlan;
 use crate::study::published::Published;
 
@@ -54,10 +55,9 @@ pub(super) struct WrittenFigure {
 }
 
 pub(super) fn published(written: WrittenPublished, known: &BTreeSet<&str>) -> Result<Published, Mistake> {
-    let measure = written.measure;
-    check_measure(&measure, measure.get_ref())?;
+    let measure = measure(&written.measure, written.measure.get_ref())?;
     if written.values.is_empty() {
-        return Err(Mistake::at(&measure, "give values with the names of settings"));
+        return Err(Mistake::at(&written.measure, "give values with the names of settings"));
     }
     for (setting, value) in &written.values {
         check_setting(setting, setting.get_ref(), known)?;
@@ -68,7 +68,7 @@ pub(super) fn published(written: WrittenPublished, known: &BTreeSet<&str>) -> Re
     let values = written.values.into_iter().map(|(setting, value)| (setting.into_inner(), value.into_inner()));
     Ok(Published {
         what: written.what,
-        measure: measure.into_inner(),
+        measure,
         unit: written.unit,
         source: written.source,
         is_placeholder: written.placeholder,
@@ -78,7 +78,7 @@ pub(super) fn published(written: WrittenPublished, known: &BTreeSet<&str>) -> Re
 
 pub(super) fn claim(written: WrittenClaim, known: &BTreeSet<&str>) -> Result<Claim, Mistake> {
     let (first, second) = (subject(&written.first, known)?, subject(&written.second, known)?);
-    if unit_of(&first.measure) != unit_of(&second.measure) {
+    if first.measure.unit() != second.measure.unit() {
         let what = format!("{} and {} cannot be compared", first.measure, second.measure);
         return Err(Mistake::at(&written.second.measure, what));
     }
@@ -86,38 +86,34 @@ pub(super) fn claim(written: WrittenClaim, known: &BTreeSet<&str>) -> Result<Cla
 }
 
 fn subject(written: &WrittenSubject, known: &BTreeSet<&str>) -> Result<Subject, Mistake> {
-    check_measure(&written.measure, written.measure.get_ref())?;
+    let measure = measure(&written.measure, written.measure.get_ref())?;
     check_setting(&written.setting, written.setting.get_ref(), known)?;
-    Ok(Subject { setting: written.setting.get_ref().clone(), measure: written.measure.get_ref().clone() })
+    Ok(Subject { setting: written.setting.get_ref().clone(), measure })
 }
 
 pub(super) fn figure(written: WrittenFigure, known: &BTreeSet<&str>) -> Result<FigurePlan, Mistake> {
-    let measures = &written.measures;
-    measures.get_ref().iter().try_for_each(|measure| check_measure(measures, measure))?;
-    let Some(unit) = measures.get_ref().first().map(|measure| unit_of(measure)) else {
-        return Err(Mistake::at(measures, "name at least one measure to draw"));
+    let place = &written.measures;
+    let parsed = place.get_ref().iter().map(|text| measure(place, text));
+    let measures = parsed.collect::<Result<Vec<FigureId>, Mistake>>()?;
+    let Some(unit) = measures.first().map(FigureId::unit) else {
+        return Err(Mistake::at(place, "name at least one measure to draw"));
     };
-    if let Some(other) = measures.get_ref().iter().find(|measure| unit_of(measure) != unit) {
-        return Err(Mistake::at(measures, format!("{other} has another unit than the first: make two figures")));
+    if let Some(other) = measures.iter().find(|measure| measure.unit() != unit) {
+        return Err(Mistake::at(place, format!("{other} has another unit than the first: make two figures")));
     }
     if let Some(settings) = &written.settings {
         settings.get_ref().iter().try_for_each(|setting| check_setting(settings, setting, known))?;
     }
     Ok(FigurePlan {
         what: written.what,
-        measures: written.measures.into_inner(),
+        measures,
         settings: written.settings.map(Spanned::into_inner),
         is_stacked: written.stacked,
     })
 }
 
-fn check_measure<T>(place: &Spanned<T>, measure: &str) -> Result<(), Mistake> {
-    if unit_of(measure).is_some() {
-        return Ok(());
-    }
-    let known = MEASURES.map(|(name, _)| name).join(", ");
-    let families = "share PHASE, work share PHASE, energy share COMPONENT, last COUNTER";
-    Err(Mistake::at(place, format!("there is no measure {measure}; measures are: {known}, {families}")))
+fn measure<T>(place: &Spanned<T>, text: &str) -> Result<FigureId, Mistake> {
+    text.parse().map_err(|error| Mistake::at(place, format!("no measure {text}: {error}")))
 }
 
 fn check_setting<T>(place: &Spanned<T>, setting: &str, known: &BTreeSet<&str>) -> Result<(), Mistake> {
