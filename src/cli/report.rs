@@ -116,15 +116,19 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let named = arguments.inputs.iter().map(|input| Some(input.as_str()));
     let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
     let runs = read_runs(&inputs, arguments.exact)?;
-    let mut reports = Vec::new();
+    let (mut reports, mut figures) = (Vec::new(), Vec::new());
     for (name, mut run) in runs {
         select(&mut run, arguments.rank, &name)?;
-        reports.push((name, Report::of_run(&run, &options)));
+        if form == Form::Csv {
+            figures.push((name, options.catalogue(&run).list()));
+        } else {
+            reports.push((name, Report::of_run(&run, &options)));
+        }
     }
     let named: Vec<(&str, &Report)> = reports.iter().map(|(name, report)| (name.as_str(), report)).collect();
     let written = match form {
         Form::Json => json(&reports)?,
-        Form::Csv => to_csv(&named),
+        Form::Csv => to_csv(&figures),
         Form::Markdown => Document::of(&named).to_markdown(),
         Form::Html => Document::of(&named).to_html(),
         Form::Text => text(&named),

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! Store ─▶ sections ─▶ Report ─┬─ to_json   for machines, `schema_version` 1
-//!                              ├─ sheet.rs  CSV, of one or several recordings
 //!                              └─ run.rs ─▶ Document ─▶ text in 80 columns, Markdown, HTML with pictures
+//! Catalogue ─▶ sheet.rs  CSV, of one or several recordings
 //! ```
 //!
 //! `document` does not depend on reports: studies are written with it, too. `comparison` makes one of two runs, and `gate`

@@ -1,6 +1,8 @@
 //! Options of a report.
 
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::energy::Assumptions;
+use gnntop_analysis::ranks::Run;
 
 /// Options of a report.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,5 +23,16 @@ impl Default for Options {
     fn default() -> Self {
         let percentiles = vec![50.0, 90.0, 99.0];
         Self { percentiles, skip_steps: 0, top_spans: 12, assumptions: Assumptions::default(), one_rank_per_s: None }
+    }
+}
+
+impl Options {
+    /// The figures of a run under these options.
+    pub fn catalogue<'a>(&self, run: &'a Run) -> Catalogue<'a> {
+        Catalogue::with_run(run)
+            .with_skipped_steps(self.skip_steps)
+            .with_percentiles(&self.percentiles)
+            .with_assumptions(self.assumptions.clone())
+            .with_one_rank_per_s(self.one_rank_per_s)
     }
 }

@@ -5,6 +5,7 @@ use proptest::test_runner::Config as ProptestConfig;
 use serde_json::Value;
 
 use super::{Document, Options, Report, to_csv};
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::store::{Limits, Store};
 use gnntop_fixtures::{MS, TrainingRun, each_item};
 
@@ -212,18 +213,20 @@ fn markdown_tables_have_equal_rows() {
 }
 
 #[test]
-fn a_sheet_has_one_number_a_line_and_no_formula() {
-    let reports = several();
-    let sheet = to_csv(&named(&reports));
+fn a_sheet_has_one_figure_a_line_and_no_formula() {
+    let store = store(&TrainingRun::default().bytes(), Limits::default());
+    let figures = || Catalogue::new(&store).with_percentiles(&[50.0, 99.9]).list();
+    let sheet = to_csv(&[("a,\"b\".gnntop".to_owned(), figures()), ("=1+1".to_owned(), figures())]);
     let mut reader = csv::Reader::from_reader(sheet.as_bytes());
     let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
-    assert!(rows.len() > 100 && rows.iter().all(|row| row.len() == 6 && row[4].parse::<f64>().is_ok()));
-    assert!(rows.iter().any(|row| &row[0] == "a,\"b\".gnntop") && rows.iter().any(|row| &row[0] == "'=1+1"));
-    let find = |name: &str, statistic: &str| {
-        rows.iter().find(|row| &row[0] == "a,\"b\".gnntop" && &row[2] == name && &row[3] == statistic)
-    };
-    assert_eq!(&find("backward", "p50").unwrap()[4], "22000000");
-    assert_eq!(&find("partial batch", "count").unwrap()[4], "4");
+    assert!(rows.len() > 100 && rows.iter().all(|row| row.len() == 7 && row[2].parse::<f64>().is_ok()));
+    assert!(rows.iter().any(|row| &row[0] == "'=1+1"));
+    let find = |figure: &str| rows.iter().find(|row| &row[0] == "a,\"b\".gnntop" && &row[1] == figure).unwrap();
+    let backward = find("backward.p50");
+    assert_eq!([&backward[2], &backward[3], &backward[6]], ["22000000", "ns", "100 steps"]);
+    assert!(backward[4].parse::<f64>().unwrap() <= backward[5].parse::<f64>().unwrap());
+    assert_eq!(&find("partial_batch.count")[2], "4");
+    assert!(sheet.contains("period.p99.9,") && !sheet.contains("period.p90"), "{sheet}");
 }
 
 #[test]

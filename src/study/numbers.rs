@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::{Options, Report};
-use gnntop_analysis::catalogue::{Catalogue, FigureId, Statistic};
+use gnntop_analysis::catalogue::{FigureId, Statistic};
 use gnntop_analysis::ranks::Run;
 
 /// Figures of one recording. What was not measured is left out.
@@ -20,9 +20,7 @@ impl Numbers {
     /// that they leave out. Of a run of several ranks they are rank 0's. `None` if no step is left.
     pub fn new(run: &Run, options: &Options, wanted: &BTreeSet<&FigureId>) -> Option<(Self, Report)> {
         run.store().steps().rows(options.skip_steps..u64::MAX).next()?;
-        let catalogue = Catalogue::with_run(run)
-            .with_skipped_steps(options.skip_steps)
-            .with_assumptions(options.assumptions.clone());
+        let catalogue = options.catalogue(run);
         let listed = catalogue.list().into_iter().map(|(id, measured)| (id, measured.value));
         let named = |id: &&FigureId| Some(((*id).clone(), catalogue.get(&catalogue.resolve(id).ok()?).ok()?.value));
         let by_figure = listed.chain(wanted.iter().filter_map(named)).collect();

@@ -14,10 +14,13 @@ use super::id::FigureId;
 use super::measured::{Absent, Measured};
 use super::row::Names;
 use super::rows::all;
+use super::statistic::Statistic;
 
 /// The figures of one session or run. Each is computed when it is asked for, and what several need only once.
 pub struct Catalogue<'a> {
     context: Context<'a>,
+    /// Those that are listed.
+    percentiles: Vec<Statistic>,
 }
 
 /// A name that the run does not have.
@@ -33,7 +36,7 @@ pub struct UnknownName {
 impl<'a> Catalogue<'a> {
     /// The figures of a session.
     pub fn new(store: &'a Store) -> Self {
-        Self { context: Context::new(store) }
+        Self { context: Context::new(store), percentiles: [50.0, 90.0, 99.0].map(Statistic::percentile).to_vec() }
     }
 
     /// The figures of a run: those of the selected rank, and those over all ranks.
@@ -47,6 +50,13 @@ impl<'a> Catalogue<'a> {
     #[must_use]
     pub fn with_skipped_steps(mut self, skip: u64) -> Self {
         self.context.skip = skip;
+        self
+    }
+
+    /// Lists these percentiles, from 0 to 100.
+    #[must_use]
+    pub fn with_percentiles(mut self, percentages: &[f64]) -> Self {
+        self.percentiles = percentages.iter().map(|percentage| Statistic::percentile(*percentage)).collect();
         self
     }
 
@@ -74,14 +84,15 @@ impl<'a> Catalogue<'a> {
         Ok(Measured { value, unit: id.unit(), interval, population })
     }
 
-    /// Every figure that this run has, in the catalogue's order. Percentiles other than p50, p90 and p99 are not listed.
+    /// Every figure that this run has, in the catalogue's order.
     pub fn list(&self) -> Vec<(FigureId, Measured)> {
         let mut known: Vec<FigureId> = Vec::new();
         for (at, row) in all().enumerate() {
             for name in row.names_in(&self.context) {
-                let statistics = (row.statistics)(&name);
-                let ids = statistics.into_iter().filter_map(|(statistic, _)| FigureId::new(at, &name, statistic));
-                known.extend(ids);
+                let all: Vec<Statistic> = (row.statistics)(&name).into_iter().map(|(statistic, _)| statistic).collect();
+                let others = all.iter().filter(|statistic| statistic.quantile().is_none());
+                let percentiles = self.percentiles.iter().filter(|_| all.iter().any(|of| of.quantile().is_some()));
+                known.extend(percentiles.chain(others).filter_map(|statistic| FigureId::new(at, &name, *statistic)));
             }
         }
         // Two names of a program may differ only in spaces; the first one is meant.
