@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use gnntop_sessions::{Error, Removal};
+use gnntop_sessions::{Error, PrivateDir, Removal};
 
 /// A session whose program ended it normally is kept this long. One whose program was killed or failed is kept until it is
 /// removed by hand, as long as there is room.
@@ -28,7 +28,10 @@ struct Room {
 /// Removes sessions of dead processes that are too old or too many. Those that cannot be read or removed stay.
 pub(crate) fn remove_old(sessions: &Path, now: SystemTime) {
     // If the directory cannot be opened, the new session reports it.
-    let _ = Removal::open(sessions, now).and_then(|removal| prune(&removal, now, room(removal.capacity_bytes())));
+    let _ = PrivateDir::open(sessions).and_then(|sessions| {
+        let removal = Removal::new(sessions, now);
+        prune(&removal, now, room(removal.capacity_bytes()))
+    });
 }
 
 fn room(capacity_bytes: Option<u64>) -> Room {
@@ -84,7 +87,7 @@ mod tests {
 
     fn prune_in(sessions: &Path, after: Duration, room: Room) {
         let now = SystemTime::now() + after;
-        prune(&Removal::open(sessions, now).unwrap(), now, room).unwrap();
+        prune(&Removal::new(PrivateDir::open(sessions).unwrap(), now), now, room).unwrap();
     }
 
     #[test]

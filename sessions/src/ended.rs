@@ -7,14 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gnntop_wire::text::clean;
 use gnntop_wire::{Item, SessionInfo, StreamReader};
-use rustix::fs::Stat;
 
+use crate::discover::first_frame;
 use crate::error::Error;
 use crate::layout;
-use crate::private_dir::PrivateDir;
+use crate::private_dir::{PrivateDir, modified};
 
-/// Bytes of a segment that are searched for its first frame.
-const HEAD_LEN: u64 = 64 * 1024;
 /// Bytes at the end of the last segment that are searched for the end of the stream, which takes a few dozen.
 const TAIL_LEN: u64 = 4096;
 /// A younger session without a segment may be about to be locked.
@@ -72,7 +70,7 @@ impl Content {
     /// program the parent adds the reason.
     pub(crate) fn ended_well(&self) -> bool {
         let Some(last) = self.segments().max_by_key(|segment| segment.0) else { return false };
-        let tail = self.read(&last.1.name, last.1.bytes.saturating_sub(TAIL_LEN), TAIL_LEN);
+        let tail = self.tail(last.1, TAIL_LEN);
         let mut reader = StreamReader::new();
         reader.fill(&tail.unwrap_or_default());
         reader.finish();
@@ -110,12 +108,7 @@ impl Content {
     /// Its publisher, by its first segment; `None` if it died before there was one.
     fn publisher(&self) -> Result<Option<SessionInfo>, Error> {
         let Some((_, first)) = self.segments().min_by_key(|segment| segment.0) else { return Ok(None) };
-        let mut reader = StreamReader::new();
-        reader.fill(&self.read(&first.name, 0, HEAD_LEN)?);
-        match reader.next() {
-            Some(Item::Segment(info)) => Ok(Some(info)),
-            _ => Err(Error::NotASession),
-        }
+        first_frame(self.open_file(&first.name)?).map(Some)
     }
 
     /// The segments that are not empty, with their numbers.
@@ -124,12 +117,17 @@ impl Content {
         filled.filter_map(|file| Some((layout::segment_number(&file.name)?, file)))
     }
 
-    fn read(&self, name: &str, from: u64, most: u64) -> Result<Vec<u8>, Error> {
-        let mut file = self.dir.read(name).map_err(|error| error.inside(name))?;
-        file.seek(SeekFrom::Start(from))?;
+    /// The end of a file, at most this many bytes.
+    fn tail(&self, file: &SessionFile, most: u64) -> Result<Vec<u8>, Error> {
+        let mut open = self.open_file(&file.name)?;
+        open.seek(SeekFrom::Start(file.bytes.saturating_sub(most)))?;
         let mut bytes = Vec::new();
-        file.take(most).read_to_end(&mut bytes)?;
+        open.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn open_file(&self, name: &str) -> Result<File, Error> {
+        self.dir.read(name).map_err(|error| error.inside(name))
     }
 }
 
@@ -139,13 +137,8 @@ impl SessionFile {
             return Err(Error::Unknown { name: clean(name.to_bytes()) });
         };
         let found = dir.file_stat(name).map_err(|error| error.inside(name))?;
-        Ok(Self { name: name.to_owned(), bytes: u64::try_from(found.st_size).unwrap_or(0), written: written(&found) })
+        Ok(Self { name: name.to_owned(), bytes: u64::try_from(found.st_size).unwrap_or(0), written: modified(&found) })
     }
-}
-
-fn written(found: &Stat) -> SystemTime {
-    let since = u64::try_from(found.st_mtime).unwrap_or(0);
-    UNIX_EPOCH.checked_add(Duration::from_secs(since)).unwrap_or(UNIX_EPOCH)
 }
 
 /// Whether this machine's current boot has this boot id.

@@ -1,10 +1,12 @@
 //! Why a file, a directory or a session is not used.
 
 use std::io;
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-/// Why a file, a directory or a session is not used. The messages follow its name, as in "`/tmp/x` is a symbolic link".
+/// Why a file, a directory or a session is not used. The messages follow its name, as in "`/tmp/x` is a symbolic link";
+/// [`Error::SessionsDir`] alone has the name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -49,6 +51,26 @@ pub enum Error {
     /// There is no lock to check.
     #[error("has no lock file, so whether it is live is unknown")]
     NoLock,
+    /// There is no segment.
+    #[error("has no segments")]
+    NoSegments,
+    /// Nothing was written into its segments yet.
+    #[error("is still empty")]
+    Empty,
+    /// It was written by a newer gnntop.
+    #[error("is written in the newer format {major}: update gnntop")]
+    Newer {
+        /// The format's major version.
+        major: u64,
+    },
+    /// The directory of all sessions cannot be used.
+    #[error("the sessions directory {} {error}; set GNNTOP_DIR to a directory of your own", path.display())]
+    SessionsDir {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: Box<Error>,
+    },
     /// Its first segment does not begin with a description of the session.
     #[error("does not start like a session")]
     NotASession,

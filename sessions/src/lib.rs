@@ -23,6 +23,7 @@
 //! | `a_forked_child_keeps_no_session_alive` | the child closes the locked files |
 //! | `reports_a_full_disk_in_reserved_room` | the lock file has its length from the start |
 //! | `asks_one_request_at_a_time` | the file of a request is locked for as long as somebody waits |
+//! | `writes_into_no_session_that_is_live` | only its publisher writes; a reason of death is added once the lock is free |
 //! | `knows_who_ended_well` | the last segment ends with the end of the stream, and no reason of death follows |
 //! | `removes_nothing_live` | the lock is tried before anything is removed, and held until everything is |
 //! | `removes_nothing_that_is_not_a_sessions` | every name must be one of [`layout`] and every entry a file of this user |
@@ -31,6 +32,7 @@
 //!
 //! Trusted are the directories above: anyone who may rename them decides where sessions are.
 
+pub mod discover;
 mod ended;
 mod error;
 pub mod layout;
@@ -45,4 +47,4 @@ pub use error::Error;
 pub use live_lock::{LiveLock, Publisher, Stopped, close_in_child};
 pub use private_dir::{PrivateDir, user_id};
 pub use removal::{Candidates, Idle, Removal};
-pub use session_dir::SessionDir;
+pub use session_dir::{SessionDir, append_to_ended};

@@ -3,11 +3,14 @@
 //! Every name is looked up inside the open directory, so that nothing outside it can be reached, whatever others do to the
 //! path in the meantime.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -57,8 +60,9 @@ impl PrivateDir {
     ///
     /// # Errors
     /// As for [`open`](Self::open).
-    pub fn dir(&self, name: &str) -> Result<Self, Error> {
-        Self::open_at(self.dir.as_fd(), Path::new(plain(name)?), self.path.join(name))
+    pub fn dir(&self, name: impl AsRef<OsStr>) -> Result<Self, Error> {
+        let name = plain(name.as_ref())?;
+        Self::open_at(self.dir.as_fd(), Path::new(name), self.path.join(name))
     }
 
     /// Opens a directory in this one; if it is missing, creates it for this user alone.
@@ -146,17 +150,24 @@ impl PrivateDir {
         Ok(rustix::fs::unlinkat(&self.dir, plain(name)?, AtFlags::REMOVEDIR)?)
     }
 
-    /// Names of all entries that are UTF-8, in no order.
+    /// Names of all entries, in no order.
     ///
     /// # Errors
     /// If it cannot be listed.
-    pub fn names(&self) -> Result<Vec<String>, Error> {
+    pub fn names(&self) -> Result<Vec<OsString>, Error> {
         let mut names = Vec::new();
         for entry in self.entries()? {
-            names.extend(entry?.file_name().to_str().map(str::to_owned).ok());
+            names.extend(plain(OsStr::from_bytes(entry?.file_name().to_bytes())).map(OsStr::to_owned).ok());
         }
-        names.retain(|name| plain(name).is_ok());
         Ok(names)
+    }
+
+    /// When a regular file of this user was last written, to the second.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn modified(&self, name: &str) -> Result<SystemTime, Error> {
+        Ok(modified(&self.file_stat(name)?))
     }
 
     /// All entries, and the two that every directory has.
@@ -164,9 +175,14 @@ impl PrivateDir {
         Ok(Dir::read_from(&self.dir)?)
     }
 
-    /// What a file of this user is; a link is not followed.
+    /// What an entry is; a link is not followed.
+    pub(crate) fn stat(&self, name: &OsStr) -> Result<Stat, Error> {
+        Ok(rustix::fs::statat(&self.dir, plain(name)?, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// What a regular file of this user is; a link is not followed.
     pub(crate) fn file_stat(&self, name: &str) -> Result<Stat, Error> {
-        let found = rustix::fs::statat(&self.dir, plain(name)?, AtFlags::SYMLINK_NOFOLLOW)?;
+        let found = self.stat(name.as_ref())?;
         check_regular(&found)?;
         check_owner(&found)?;
         Ok(found)
@@ -237,9 +253,16 @@ fn check_regular(found: &Stat) -> Result<(), Error> {
     }
 }
 
+/// When something was last written, to the second.
+pub(crate) fn modified(found: &Stat) -> SystemTime {
+    let since = u64::try_from(found.st_mtime).unwrap_or(0);
+    UNIX_EPOCH.checked_add(Duration::from_secs(since)).unwrap_or(UNIX_EPOCH)
+}
+
 /// A name, if it is of an entry of the directory itself.
-fn plain(name: &str) -> Result<&str, Error> {
-    let is_plain = !matches!(name, "" | "." | "..") && !name.contains('/');
+pub(crate) fn plain<N: AsRef<OsStr> + ?Sized>(name: &N) -> Result<&OsStr, Error> {
+    let name = name.as_ref();
+    let is_plain = !matches!(name.as_bytes(), b"" | b"." | b"..") && !name.as_bytes().contains(&b'/');
     if is_plain {
         Ok(name)
     } else {

@@ -5,7 +5,6 @@
 //! lock, on a file system on which this machine would see that. Anything else stays, such as a copy that a person made.
 
 use std::ffi::CStr;
-use std::path::Path;
 use std::time::SystemTime;
 
 use rustix::fs::FileType;
@@ -45,12 +44,9 @@ pub struct Candidates {
 }
 
 impl Removal {
-    /// Opens the directory of all sessions; ages are counted up to `now`.
-    ///
-    /// # Errors
-    /// If it is missing, or another user could have prepared it.
-    pub fn open(sessions: &Path, now: SystemTime) -> Result<Self, Error> {
-        Ok(Self { sessions: PrivateDir::open(sessions)?, now })
+    /// In the directory of all sessions; ages are counted up to `now`.
+    pub fn new(sessions: PrivateDir, now: SystemTime) -> Self {
+        Self { sessions, now }
     }
 
     /// What could be removed. That a session has ended is not yet proved: see [`check`](Self::check).

@@ -1,15 +1,17 @@
 //! A session's directory, to read from.
 
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::SystemTime;
 
-use rustix::fs::{Dir, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 
 use crate::error::Error;
 use crate::layout;
 use crate::live_lock::Publisher;
-use crate::private_dir::{PrivateDir, open_regular};
+use crate::private_dir::{PrivateDir, modified, open_regular};
 
 /// An open directory of a session. It may be anyone's if a person named it; nothing in it is trusted.
 #[derive(Debug)]
@@ -68,6 +70,25 @@ impl SessionDir {
         self.read(&layout::slices_file_name(number))
     }
 
+    /// When a segment last grew, to the second.
+    pub fn modified(&self, number: u64) -> Option<SystemTime> {
+        let name = layout::segment_file_name(number);
+        rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| modified(&found))
+    }
+
+    /// The end of the newest segment, at most this many bytes.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn tail(&self, most: u64) -> Result<Vec<u8>, Error> {
+        let mut newest = self.segment(self.segments()?.pop().ok_or(Error::NoSegments)?)?;
+        let len = newest.metadata()?.len();
+        newest.seek(SeekFrom::Start(len.saturating_sub(most)))?;
+        let mut bytes = Vec::new();
+        newest.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
     fn read(&self, name: &str) -> Result<File, Error> {
         open_regular(&self.0, name, OFlags::RDONLY)
     }
@@ -77,4 +98,17 @@ impl From<PrivateDir> for SessionDir {
     fn from(dir: PrivateDir) -> Self {
         Self(dir.into())
     }
+}
+
+/// Adds a frame to the end of this user's ended session in `dir`, where no one else writes any more.
+///
+/// # Errors
+/// If the session has no segment, is still live, or cannot be written.
+pub fn append_to_ended(dir: &Path, frame: &[u8]) -> Result<(), Error> {
+    let (own, session) = (PrivateDir::open(dir)?, SessionDir::open(dir)?);
+    if session.publisher().alive {
+        return Err(Error::Live);
+    }
+    let newest = session.segments()?.pop().ok_or(Error::NoSegments)?;
+    Ok(own.append(&layout::segment_file_name(newest))?.write_all(frame)?)
 }

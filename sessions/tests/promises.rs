@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use gnntop_sessions::{Error, LiveLock, PrivateDir, Removal, SessionDir, Stopped, close_in_child, layout, request};
+use gnntop_sessions::{
+    Error, LiveLock, PrivateDir, Removal, SessionDir, Stopped, append_to_ended, close_in_child, discover, layout,
+    request,
+};
 use gnntop_wire::{Definition, End, SessionInfo, put_definitions, put_end, put_segment};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
@@ -45,9 +48,14 @@ fn session(sessions: &Path, pid: u32) -> PathBuf {
     dir.path().to_owned()
 }
 
+/// As it will be after some time.
+fn removal(sessions: &Path, later: Duration) -> Removal {
+    Removal::new(PrivateDir::open(sessions).unwrap(), SystemTime::now() + later)
+}
+
 /// Removes all that can be removed, and returns by name why the rest cannot.
 fn remove_all(sessions: &Path) -> Vec<(String, String)> {
-    let removal = Removal::open(sessions, SystemTime::now() + HOUR).unwrap();
+    let removal = removal(sessions, HOUR);
     let found = removal.candidates().unwrap();
     let mut kept: Vec<_> = found.others.into_iter().map(|(name, error)| (name, error.to_string())).collect();
     for idle in found.idle {
@@ -179,7 +187,6 @@ fn opens_only_what_is_mine() {
     assert!(matches!(PrivateDir::create(&theirs), Err(Error::OtherUser { uid: OTHER_USER })));
     assert!(matches!(dir.dir("theirs"), Err(Error::OtherUser { uid: OTHER_USER })));
     assert!(matches!(dir.create_dir("theirs"), Err(Error::OtherUser { uid: OTHER_USER })));
-    assert!(matches!(Removal::open(&theirs, SystemTime::now()), Err(Error::OtherUser { uid: OTHER_USER })));
 }
 
 #[test]
@@ -192,7 +199,7 @@ fn refuses_a_directory_that_others_can_write_to() {
         assert!(matches!(PrivateDir::open(&path), Err(Error::WritableByOthers)), "{mode:o}");
         assert!(matches!(PrivateDir::create(&path), Err(Error::WritableByOthers)), "{mode:o}");
         assert!(matches!(dir.dir("open"), Err(Error::WritableByOthers)), "{mode:o}");
-        assert!(matches!(Removal::open(&path, SystemTime::now()), Err(Error::WritableByOthers)), "{mode:o}");
+        assert!(discover::list(&path).is_err(), "{mode:o}");
     }
     fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
     PrivateDir::open(&path).unwrap();
@@ -374,7 +381,7 @@ fn asks_one_request_at_a_time() {
 fn knows_who_ended_well() {
     let temp = tempfile::tempdir().unwrap();
     let dir = session(temp.path(), 1);
-    let idle = || Removal::open(temp.path(), SystemTime::now()).unwrap().candidates().unwrap().idle.remove(0);
+    let idle = || removal(temp.path(), Duration::ZERO).candidates().unwrap().idle.remove(0);
     let mut last = vec![0; 9000];
     let mut write = |more: &[u8]| {
         last.extend(more);
@@ -392,7 +399,23 @@ fn knows_who_ended_well() {
     put_definitions(&mut died, &[Definition::Fact { key: "died".into(), text: "out of memory".into() }]);
     write(&died);
     assert!(!idle().ended_well, "why it died was added");
-    assert!(Removal::open(temp.path(), SystemTime::now()).unwrap().capacity_bytes() > Some(0));
+    assert!(removal(temp.path(), Duration::ZERO).capacity_bytes() > Some(0));
+}
+
+#[test]
+fn writes_into_no_session_that_is_live() {
+    let _alone = locks();
+    let temp = tempfile::tempdir().unwrap();
+    let dir = PrivateDir::create(&temp.path().join("pna-1-00000000")).unwrap();
+    assert!(matches!(append_to_ended(dir.path(), b"x"), Err(Error::NoSegments)));
+    dir.create_file(SEGMENT).unwrap().write_all(b"segment").unwrap();
+    dir.create_file("00000001.gnntop").unwrap().write_all(b"newest").unwrap();
+    let lock = LiveLock::create(&dir).unwrap();
+    assert!(matches!(append_to_ended(dir.path(), b"x"), Err(Error::Live)));
+    drop(lock);
+    append_to_ended(dir.path(), b" and why").unwrap();
+    assert_eq!(fs::read(dir.path().join(SEGMENT)).unwrap(), b"segment");
+    assert_eq!(SessionDir::open(dir.path()).unwrap().tail(11).unwrap(), b"est and why");
 }
 
 #[test]
@@ -439,11 +462,12 @@ fn removes_nothing_that_is_not_a_sessions() {
         return;
     }
     let (theirs, their_segment) = (session(temp.path(), 7), session(temp.path(), 8));
-    for path in [&theirs, &their_segment.join(SEGMENT)] {
+    fs::write(their_segment.join("00000001.gnntop"), "").unwrap();
+    for path in [&theirs, &their_segment.join("00000001.gnntop")] {
         chown(path, Some(OTHER_USER), None).unwrap();
     }
     let expected =
-        ["belongs to another user (uid 12345)", "contains 00000000.gnntop, which belongs to another user (uid 12345)"];
+        ["belongs to another user (uid 12345)", "contains 00000001.gnntop, which belongs to another user (uid 12345)"];
     assert_eq!(reasons(remove_all(temp.path()))[7..], expected);
     assert!(theirs.exists() && their_segment.exists());
 }
@@ -463,7 +487,7 @@ fn removes_nothing_that_is_about_to_begin() {
     let temp = tempfile::tempdir().unwrap();
     let dir = session(temp.path(), 1);
     fs::write(dir.join(SEGMENT), "").unwrap();
-    let now = Removal::open(temp.path(), SystemTime::now()).unwrap();
+    let now = removal(temp.path(), Duration::ZERO);
     let error = now.remove(&now.candidates().unwrap().idle[0]).unwrap_err();
     assert!(matches!(error, Error::Starting) && dir.exists(), "{error}");
     assert!(remove_all(temp.path()).is_empty() && !dir.exists());

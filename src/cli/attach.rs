@@ -11,7 +11,8 @@ use super::settings::{ScreenArguments, Settings};
 use super::{join, output, run, screen};
 use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::target::{self, Target, TargetError};
-use gnntop_analysis::source::{Launched, Playback, Source, discover, follow, playback::PlaybackOptions};
+use gnntop_analysis::source::{Launched, Playback, Source, follow, playback::PlaybackOptions};
+use gnntop_sessions::{discover, layout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +46,7 @@ pub(super) struct AttachArguments {
 pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(&arguments.screen)?;
     arguments.sensors.apply();
-    let dir = discover::sessions_dir();
+    let dir = layout::sessions_dir();
     let target = meant(arguments.session.as_deref(), &dir)?;
     let outside = if let Target::Process(process) = &target { Some(process.pid()) } else { None };
     let log = log_of(&target);
@@ -86,7 +87,7 @@ fn log_of(target: &Target) -> Option<PathBuf> {
 /// Does `gnntop` alone: opens the only live session, offers a choice, or says how to get a session.
 pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
     let settings = Settings::of(arguments)?;
-    let dir = discover::sessions_dir();
+    let dir = layout::sessions_dir();
     match meant(None, &dir) {
         Ok(target) => {
             let log = log_of(&target);

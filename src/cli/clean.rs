@@ -9,8 +9,7 @@ use super::exit::{FAILURE, SUCCESS};
 use super::usage::UsageError;
 use super::{output, quantities};
 use gnntop_analysis::figures::{self, counted};
-use gnntop_analysis::source::discover;
-use gnntop_sessions::{Error, Idle, Removal};
+use gnntop_sessions::{Error, Idle, Removal, discover, layout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,15 +42,10 @@ pub(super) struct CleanArguments {
 
 /// Does `gnntop clean`.
 pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
-    let (dir, now) = (discover::sessions_dir(), SystemTime::now());
-    let found = if discover::is_usable(&dir)? {
-        let unreadable = || format!("cannot read the sessions directory {}", dir.display());
-        let removal = Removal::open(&dir, now).with_context(unreadable)?;
-        Some((ended(&removal).with_context(unreadable)?, removal))
-    } else {
-        None
-    };
-    let (ended, removal) = found.map_or_else(|| (Vec::new(), None), |(ended, removal)| (ended, Some(removal)));
+    let (dir, now) = (layout::sessions_dir(), SystemTime::now());
+    let removal = discover::open(&dir)?.map(|sessions| Removal::new(sessions, now));
+    let unreadable = || format!("cannot list the sessions directory {}", dir.display());
+    let ended = removal.as_ref().map(ended).transpose().with_context(unreadable)?.unwrap_or_default();
     if arguments.older.is_none() && arguments.keep_total.is_none() {
         return Err(UsageError::told(advice(&ended, now)));
     }

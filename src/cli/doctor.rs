@@ -1,11 +1,10 @@
 //! `gnntop doctor`: what can be read here, what cannot, and how to change that.
 
-use std::fs;
 use std::io::{self, IsTerminal};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use gnntop_sensors::{SensorOptions, diagnose};
+use gnntop_sessions::{Error, discover, layout};
 use rustix::fs::Access;
 use serde::Serialize;
 
@@ -13,7 +12,6 @@ use super::exit::{FAILURE, SUCCESS};
 use super::sensing::SensorArguments;
 use super::{output, screen};
 use crate::python::diagnose;
-use gnntop_analysis::source::discover;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,7 +56,7 @@ struct Check {
 /// Does `gnntop doctor`.
 pub(super) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<u8> {
     arguments.sensors.apply();
-    let mut checks = vec![sessions_dir(&discover::sessions_dir()), publishing(), python(), terminal()];
+    let mut checks = vec![sessions_dir(&layout::sessions_dir()), publishing(), python(), terminal()];
     checks.extend(diagnose(&SensorOptions::default()).into_iter().map(|found| Check {
         component: found.component,
         state: found.state.as_str(),
@@ -87,9 +85,12 @@ fn sessions_dir(dir: &Path) -> Check {
     let remedy = Some("set GNNTOP_DIR to a directory of your own, for both the training run and gnntop");
     let listing = match discover::list(dir) {
         Ok(listing) => listing,
-        Err(error) => {
-            return Check { component, state: "failed", detail: error.to_string(), remedy: remedy.map(str::to_owned) };
+        Err(Error::SessionsDir { error, .. }) => {
+            let is_open = matches!(*error, Error::WritableByOthers);
+            let remedy = if is_open { Some("remove their access: chmod 700") } else { remedy };
+            return check("failed", error.to_string(), remedy);
         }
+        Err(error) => return check("failed", error.to_string(), remedy),
     };
     // The nearest existing directory must let us make the others.
     let Some(nearest) = dir.ancestors().find(|dir| dir.exists()) else {
@@ -97,14 +98,6 @@ fn sessions_dir(dir: &Path) -> Check {
     };
     if !is_writable(nearest) {
         return check("failed", format!("{} is not writable", nearest.display()), remedy);
-    }
-    let mode = fs::metadata(nearest).map_or(0, |meta| meta.permissions().mode());
-    if nearest == dir && mode & 0o022 != 0 {
-        return check(
-            "failed",
-            "other users can write to it, so nothing is published there".to_owned(),
-            Some("remove their access: chmod 700"),
-        );
     }
     let live = listing.sessions.iter().filter(|session| session.alive).count();
     let ended = listing.sessions.len() - live;
@@ -163,6 +156,9 @@ fn in_words(findings: &Findings) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -8,8 +8,10 @@ use super::output;
 use super::run::{self, Entry};
 use crate::wrap;
 use gnntop_analysis::figures;
-use gnntop_analysis::source::discover::{self, Session};
+use gnntop_analysis::source::afterword;
 use gnntop_analysis::source::runs::{self, SessionGroup};
+use gnntop_sessions::discover::{self, Session};
+use gnntop_sessions::layout;
 use gnntop_wire::text::clean;
 
 const EXAMPLES: &str = "\
@@ -57,7 +59,7 @@ pub(super) struct ListArguments {
 
 /// Does `gnntop list`.
 pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
-    let dir = discover::sessions_dir();
+    let dir = layout::sessions_dir();
     let listing = discover::list(&dir)?;
     let silent = run::unpublished(&listing.sessions);
     let mut groups = runs::group(&listing.sessions);
@@ -77,7 +79,7 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
         (_, older) => output::note(&not_listed(older, left_out)),
     }
     for skipped in &listing.skipped {
-        output::note(&format!("skipped: {} {}", skipped.path.display(), skipped.reason));
+        output::note(&format!("skipped: {} {}", skipped.path.display(), skipped.error));
     }
     Ok(SUCCESS)
 }
@@ -231,7 +233,8 @@ fn row(session: &Session, group: &SessionGroup, now: SystemTime) -> Row {
         ago(session.last_active.filter(|_| !session.alive), now),
         figures::bytes(session.size_bytes as f64),
     ];
-    Row { died: session.died.clone(), ..Row::new(cells, Tail::Command(info.command.clone())) }
+    let died = if session.alive { None } else { afterword::read(&session.dir) };
+    Row { died, ..Row::new(cells, Tail::Command(info.command.clone())) }
 }
 
 fn wall(ns: u64) -> Option<SystemTime> {
@@ -268,14 +271,8 @@ mod tests {
         let day = Duration::from_secs(86_400);
         let command = "python3 train.py --data /data/ogbn-products --hidden 256".to_owned();
         let info = SessionInfo { name: "python3 train.py".into(), pid: 4_194_303, command, ..SessionInfo::default() };
-        let session = Session {
-            dir: "x".into(),
-            info,
-            alive: false,
-            size_bytes: 64 << 20,
-            last_active: Some(now - day * 29),
-            died: None,
-        };
+        let session =
+            Session { dir: "x".into(), info, alive: false, size_bytes: 64 << 20, last_active: Some(now - day * 29) };
         let group = SessionGroup { sessions: vec![session] };
         let lines =
             |columns| table(&[], std::slice::from_ref(&group), now, columns).lines().map(str::len).max().unwrap();

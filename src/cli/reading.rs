@@ -10,9 +10,10 @@ use super::output;
 use gnntop_analysis::figures::count;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::{self, Target, TargetError};
-use gnntop_analysis::source::{Extent, READ_WHOLE, Recording, Source, Status, discover, follow};
+use gnntop_analysis::source::{Extent, READ_WHOLE, Recording, Source, Status, follow};
 use gnntop_analysis::store::{Limits, Part};
 use gnntop_analysis::stream::Sink;
+use gnntop_sessions::layout;
 
 /// Steps that findings and `--skip-steps` can look at: at most 125 MiB. A screen keeps fewer.
 const STEP_ROWS: usize = 1 << 19;
@@ -143,6 +144,6 @@ fn resolve(input: Option<&str>) -> Result<Target, TargetError> {
     let looks_like_file = |input: &&str| input.contains(['/', '.']) && !Path::new(input).is_dir();
     match input.filter(looks_like_file) {
         Some(file) => Ok(Target::Recording(file.into())),
-        None => target::resolve(input, &discover::sessions_dir()),
+        None => target::resolve(input, &layout::sessions_dir()),
     }
 }

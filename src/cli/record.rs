@@ -15,11 +15,12 @@ use super::usage::UsageError;
 use super::{output, quantities, signals};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::recorder::RecorderOptions;
-use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::runs::SessionGroup;
 use gnntop_analysis::source::target::{self, Target};
 use gnntop_analysis::source::{Hardware, Recording, Source, follow, runs};
 use gnntop_analysis::stream::align;
+use gnntop_sessions::discover::{self, Session};
+use gnntop_sessions::layout;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,7 +73,7 @@ pub(super) struct RecordArguments {
 
 /// Does `gnntop record`.
 pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
-    let dir = discover::sessions_dir();
+    let dir = layout::sessions_dir();
     let to_stdout = arguments.session.as_deref() == Some("-");
     let named = arguments.session.as_deref().filter(|_| !to_stdout);
     let request = Request::new(target::resolve(named, &dir)?, arguments)?;

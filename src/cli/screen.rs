@@ -10,7 +10,8 @@ use super::{plain, signals};
 use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 use gnntop_analysis::source::catalog::Catalog;
 use gnntop_analysis::source::target::{self, Target};
-use gnntop_analysis::source::{READ_WHOLE, Recording, Source, discover, follow};
+use gnntop_analysis::source::{READ_WHOLE, Recording, Source, follow};
+use gnntop_sessions::layout;
 
 /// Whether a screen can be shown: standard output is a terminal that can be drawn on, and keys can be read, even while
 /// a recording arrives through standard input.
@@ -68,7 +69,7 @@ pub(super) fn choose(settings: &Settings) -> anyhow::Result<u8> {
 
 /// This user's sessions, and the recordings of the current directory.
 pub(super) fn catalog() -> Catalog {
-    Catalog { sessions_dir: discover::sessions_dir(), recordings_dir: PathBuf::from(".") }
+    Catalog { sessions_dir: layout::sessions_dir(), recordings_dir: PathBuf::from(".") }
 }
 
 fn exit_code(outcome: Outcome) -> u8 {
@@ -81,7 +82,7 @@ fn exit_code(outcome: Outcome) -> u8 {
 
 /// The other side of a comparison: a whole recording, or a live session as it continues.
 fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
-    Ok(match target::resolve(Some(named), &discover::sessions_dir())? {
+    Ok(match target::resolve(Some(named), &layout::sessions_dir())? {
         Target::Session(session) => follow(&session),
         Target::Recording(path) => Box::new(Recording::open_summed(&path, READ_WHOLE)?.0),
         Target::Process(_) => anyhow::bail!("{named} publishes no steps, so there is nothing to compare with"),

@@ -4,12 +4,11 @@
 //! The newest output is in one file. When it is half as large as the log may be, it takes the place of an older one and a
 //! new file is begun, so that at least half of the bound is always there.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use gnntop_sessions::{Error, PrivateDir};
 
 /// What both files take together.
 const MAX_BYTES: u64 = 64 << 20;
@@ -18,6 +17,8 @@ const MAX_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct BoundedLog {
     file: File,
+    dir: PrivateDir,
+    name: String,
     path: PathBuf,
     len: u64,
     /// Bytes from which on a file is full.
@@ -29,16 +30,17 @@ pub struct BoundedLog {
 }
 
 impl BoundedLog {
-    /// Makes the log at `path`, for this user alone.
+    /// Makes the log of this name in `dir`, for this user alone.
     ///
     /// # Errors
-    /// When there is something at `path`, or no file can be made there.
-    pub fn create(path: PathBuf) -> io::Result<Self> {
-        Self::with_bound(path, MAX_BYTES)
+    /// When there is something of that name, or no file can be made there.
+    pub fn create(dir: PrivateDir, name: &str) -> Result<Self, Error> {
+        Self::with_bound(dir, name, MAX_BYTES)
     }
 
-    fn with_bound(path: PathBuf, max_bytes: u64) -> io::Result<Self> {
-        Ok(Self { file: create(&path)?, path, len: 0, half: max_bytes / 2, forgotten: 0, lost: 0 })
+    fn with_bound(dir: PrivateDir, name: &str, max_bytes: u64) -> Result<Self, Error> {
+        let (file, path) = (dir.create_log(name)?, dir.path().join(name));
+        Ok(Self { file, dir, name: name.to_owned(), path, len: 0, half: max_bytes / 2, forgotten: 0, lost: 0 })
     }
 
     /// The file with the newest output.
@@ -98,11 +100,11 @@ impl BoundedLog {
 
     /// Begins a new file. If that fails, the current one continues, and is full.
     fn turn_over(&mut self) {
-        let older = older(&self.path);
-        let before = fs::metadata(&older).map_or(0, |meta| meta.len());
+        let older = older(&self.name);
+        let before = self.dir.read(&older).and_then(|file| Ok(file.metadata()?.len())).unwrap_or(0);
         // It fails if the file was removed, and then there is nothing to keep.
-        let _ = fs::rename(&self.path, &older);
-        let Ok(file) = create(&self.path) else { return };
+        let _ = self.dir.rename(&self.name, &older);
+        let Ok(file) = self.dir.create_log(&self.name) else { return };
         (self.file, self.len) = (file, 0);
         self.forgotten += before;
         if self.forgotten > 0 {
@@ -113,30 +115,30 @@ impl BoundedLog {
     }
 }
 
-/// Where the output before that in the file at `path` is.
-pub(super) fn older(path: &Path) -> PathBuf {
-    path.with_extension("older.log")
-}
-
-/// Creates a file readable by this user alone, if it does not exist.
-fn create(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW.bits().cast_signed();
-    OpenOptions::new().append(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
+/// The name of the file with the output before that in the file `name`.
+pub(super) fn older(name: &str) -> String {
+    format!("{}.older.log", name.strip_suffix(".log").unwrap_or(name))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, OpenOptions};
+
     use super::*;
+
+    fn log(dir: &Path, max_bytes: u64) -> BoundedLog {
+        BoundedLog::with_bound(PrivateDir::open(dir).unwrap(), "a.log", max_bytes).unwrap()
+    }
 
     #[test]
     fn the_newest_output_is_kept_and_what_is_gone_is_counted() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = BoundedLog::with_bound(dir.path().join("a.log"), 2000).unwrap();
+        let mut log = log(dir.path(), 2000);
         for line in 0..1000 {
             log.write(format!("line {line:4}\n").as_bytes());
         }
         let read = |path: &Path| fs::read_to_string(path).unwrap();
-        let (newer, before) = (read(log.path()), read(&older(log.path())));
+        let (newer, before) = (read(log.path()), read(&dir.path().join("a.older.log")));
         assert!(newer.len() <= 1100 && before.len() <= 1100, "{} and {}", newer.len(), before.len());
         assert!(newer.ends_with("line  999\n") && newer.starts_with("[gnntop: this log keeps the newest"), "{newer}");
         let kept = [before, newer].concat();
@@ -146,7 +148,7 @@ mod tests {
     #[test]
     fn a_log_that_was_removed_begins_anew() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = BoundedLog::with_bound(dir.path().join("a.log"), 200).unwrap();
+        let mut log = log(dir.path(), 200);
         fs::remove_file(log.path()).unwrap();
         log.write(&[b'x'; 150]);
         assert!(fs::read(log.path()).unwrap().ends_with(&[b'x'; 50]));
@@ -155,7 +157,7 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_counted_and_said_when_there_is_room() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = BoundedLog::with_bound(dir.path().join("a.log"), 2000).unwrap();
+        let mut log = log(dir.path(), 2000);
         let file = std::mem::replace(&mut log.file, OpenOptions::new().write(true).open("/dev/full").unwrap());
         log.write(b"nobody hears this\n");
         log.file = file;
@@ -169,6 +171,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         std::os::unix::fs::symlink("/dev/null", &path).unwrap();
-        assert!(BoundedLog::create(path).is_err());
+        assert!(BoundedLog::create(PrivateDir::open(dir.path()).unwrap(), "a.log").is_err());
     }
 }

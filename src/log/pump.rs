@@ -163,7 +163,9 @@ mod tests {
     fn all_that_was_written_is_in_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
-        let (pump, mut end) = Pump::start(BoundedLog::create(path.clone()).unwrap()).unwrap();
+        let (pump, mut end) =
+            Pump::start(BoundedLog::create(gnntop_sessions::PrivateDir::open(dir.path()).unwrap(), "a.log").unwrap())
+                .unwrap();
         let text: String = (0..50_000).map(|line| format!("line {line}\n")).collect();
         end.write_all(text.as_bytes()).unwrap();
         assert!(pump.settle(LONG));

@@ -1,11 +1,12 @@
 //! The end of the program's log, harmless to a terminal: its escape sequences and control characters are taken out, and of
 //! a line that was written over and over (a progress bar) only the last state is left.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::ffi::OsStr;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::bounded::older;
-use gnntop_analysis::source::trusted;
+use gnntop_sessions::{Error, PrivateDir};
 use gnntop_wire::text;
 
 /// Bytes read from the end of the log.
@@ -18,24 +19,28 @@ const LINE_CHARS: usize = 1000;
 /// # Errors
 /// When the log cannot be read; the text says why.
 pub fn read(path: &Path) -> Result<Vec<String>, String> {
-    read_end(path).map(|(bytes, cut)| lines(&bytes, cut)).map_err(|error| format!("{}: {error}", path.display()))
+    read_end(path).map(|(bytes, cut)| lines(&bytes, cut)).map_err(|error| format!("{} {error}", path.display()))
 }
 
 /// The end of a file, and whether something was left out before it.
-fn read_end(path: &Path) -> io::Result<(Vec<u8>, bool)> {
-    let (newest, is_cut) = last_bytes(path, TAIL_BYTES)?;
+fn read_end(path: &Path) -> Result<(Vec<u8>, bool), Error> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(OsStr::to_str)) else {
+        return Err(Error::NotAFile);
+    };
+    let dir = PrivateDir::open(dir)?;
+    let (newest, is_cut) = last_bytes(&dir, name, TAIL_BYTES)?;
     let room = TAIL_BYTES.saturating_sub(newest.len() as u64);
     if is_cut || room == 0 {
         return Ok((newest, is_cut));
     }
     // The newest file may have been begun a moment ago.
-    let (before, is_cut) = last_bytes(&older(path), room).unwrap_or_default();
+    let (before, is_cut) = last_bytes(&dir, &older(name), room).unwrap_or_default();
     Ok(([before, newest].concat(), is_cut))
 }
 
 /// The last bytes of a file, at most this many, and whether there are more before them.
-fn last_bytes(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
-    let mut file = trusted::open(path)?;
+fn last_bytes(dir: &PrivateDir, name: &str, most: u64) -> Result<(Vec<u8>, bool), Error> {
+    let mut file = dir.read(name)?;
     let len = file.metadata()?.len();
     let start = len.saturating_sub(most);
     file.seek(SeekFrom::Start(start))?;
@@ -121,7 +126,7 @@ mod tests {
     fn what_came_before_the_newest_file_is_read_too() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
-        std::fs::write(older(&path), "one\ntw").unwrap();
+        std::fs::write(dir.path().join(older("a.log")), "one\ntw").unwrap();
         std::fs::write(&path, "o\nthree\n").unwrap();
         assert_eq!(read(&path).unwrap(), ["one", "two", "three"]);
     }

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use gnntop_analysis::source::process::Process;
+use gnntop_sessions::PrivateDir;
 use tempfile::TempDir;
 
 /// Longest answer that is read.
@@ -63,14 +63,16 @@ impl Answers {
 
     /// Where this process crashed or ended itself, as Python's fault handler writes it; empty where it did neither.
     pub fn ending(&self, pid: u32) -> Vec<String> {
-        let text = text(&self.dir.join(format!("{pid}{ENDING}"))).unwrap_or_default();
-        text.lines().map(plain).collect()
+        let text = PrivateDir::open(&self.dir).ok().and_then(|dir| text(&dir, &format!("{pid}{ENDING}")));
+        text.unwrap_or_default().lines().map(plain).collect()
     }
 
     /// The answers so far, by process. Unreadable files are left out.
     pub fn read(&self) -> BTreeMap<u32, Answer> {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, read(&entry.path())?))).collect()
+        let Ok(dir) = PrivateDir::open(&self.dir) else { return BTreeMap::new() };
+        let names = dir.names().unwrap_or_default();
+        let names = names.iter().filter_map(|name| name.to_str());
+        names.filter_map(|name| Some((name.parse().ok()?, Answer::of(&text(&dir, name)?)))).collect()
     }
 }
 
@@ -79,26 +81,21 @@ fn remove_abandoned(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok());
-        let is_ours = |meta: fs::Metadata| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
-        if maker.is_some_and(|pid| Process::find(pid).is_none()) && entry.metadata().is_ok_and(is_ours) {
-            let answers = fs::read_dir(entry.path()).into_iter().flatten().flatten();
-            let of_a_process = |entry: &fs::DirEntry| {
-                let name = entry.file_name();
-                name.to_str().is_some_and(|name| name.trim_end_matches(ENDING).parse::<u32>().is_ok())
-            };
-            answers.filter(of_a_process).for_each(|answer| _ = fs::remove_file(answer.path()));
+        if maker.is_some_and(|pid| Process::find(pid).is_none())
+            && let Ok(dir) = PrivateDir::open(&entry.path())
+        {
+            let of_a_process = |name: &&str| name.trim_end_matches(ENDING).parse::<u32>().is_ok();
+            let answers = dir.names().unwrap_or_default();
+            let answers = answers.iter().filter_map(|name| name.to_str()).filter(of_a_process);
+            answers.for_each(|answer| _ = dir.remove(answer));
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-fn read(path: &Path) -> Option<Answer> {
-    Some(Answer::of(&text(path)?))
-}
-
-fn text(path: &Path) -> Option<String> {
+fn text(dir: &PrivateDir, name: &str) -> Option<String> {
     let mut text = Vec::new();
-    fs::File::open(path).ok()?.take(MAX_LEN).read_to_end(&mut text).ok()?;
+    dir.read(name).ok()?.take(MAX_LEN).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 

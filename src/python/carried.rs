@@ -5,12 +5,14 @@
 //! a power failure, is replaced by a new one, so that programs that have mapped the old one keep it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use gnntop_sessions::{Error, PrivateDir, user_id};
 use tempfile::TempDir;
 
 use super::stale;
@@ -34,12 +36,12 @@ pub enum CarriedError {
     )]
     Missing,
     /// The folder cannot be made or trusted.
-    #[error("cannot write the Python package to {path}: {error}", path = path.display())]
+    #[error("cannot write the Python package: {path} {error}", path = path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
-        error: io::Error,
+        /// What is wrong with it.
+        error: Error,
     },
 }
 
@@ -125,22 +127,15 @@ fn cache_dirs() -> Vec<PathBuf> {
     home.map(|cache| cache.join("gnntop")).into_iter().chain([std::env::temp_dir().join(user)]).collect()
 }
 
-fn user_id() -> u32 {
-    // SAFETY: geteuid has no preconditions and cannot fail.
-    unsafe { libc::geteuid() }
-}
-
 /// Lays everything into `dir`/`name`, unless it is there.
-fn install(dir: &Path, name: &str, library: &[u8]) -> io::Result<PathBuf> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    check_ours(dir)?;
+fn install(dir: &Path, name: &str, library: &[u8]) -> Result<PathBuf, Error> {
+    let cache = PrivateDir::create(dir)?;
     let folder = dir.join(name);
-    if folder.is_dir() {
-        check_ours(&folder)?;
-        if repair(&folder, library).is_ok() {
-            return Ok(folder);
-        }
-        set_aside(dir, &folder)?;
+    match cache.dir(name) {
+        Ok(_) if repair(&folder, library).is_ok() => return Ok(folder),
+        Ok(_) => set_aside(dir, &folder)?,
+        Err(error) if error.is_not_found() => (),
+        Err(error) => return Err(error),
     }
     let unfinished = hidden_folder(dir)?;
     for (file, bytes) in contents(library) {
@@ -154,8 +149,8 @@ fn install(dir: &Path, name: &str, library: &[u8]) -> io::Result<PathBuf> {
             sync_folder(dir)?;
         }
         // Another gnntop was faster, with the same content.
-        Err(_) if folder.is_dir() => check_ours(&folder)?,
-        Err(error) => return Err(error),
+        Err(_) if folder.is_dir() => drop(cache.dir(name)?),
+        Err(error) => return Err(error.into()),
     }
     Ok(folder)
 }
@@ -181,10 +176,23 @@ fn repair(folder: &Path, library: &[u8]) -> io::Result<()> {
 
 /// Whether a file of this user has these bytes.
 fn is_whole(path: &Path, bytes: &[u8]) -> bool {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|found| {
-        found.is_file() && found.len() == bytes.len() as u64 && found.uid() == user_id() && found.mode() & 0o022 == 0
-    });
-    is_file && fs::read(path).is_ok_and(|found| found == bytes)
+    let read = || {
+        let (dir, name) = place(path)?;
+        let mut file = dir.read(name)?;
+        let about = file.metadata()?;
+        let mut found = Vec::new();
+        let is_like = about.len() == bytes.len() as u64 && about.mode() & 0o022 == 0;
+        Ok::<_, Error>(is_like && file.read_to_end(&mut found).is_ok() && found == bytes)
+    };
+    read().unwrap_or(false)
+}
+
+/// The folder of a file and its name. The folder is created if it is missing.
+fn place(path: &Path) -> Result<(PrivateDir, &str), Error> {
+    match (path.parent(), path.file_name().and_then(OsStr::to_str)) {
+        (Some(dir), Some(name)) => Ok((PrivateDir::create(dir)?, name)),
+        _ => Err(Error::NotAFile),
+    }
 }
 
 /// Gives a file these bytes in one move. Who has it open or mapped keeps the old one.
@@ -192,13 +200,12 @@ fn is_whole(path: &Path, bytes: &[u8]) -> bool {
 /// # Errors
 /// When it cannot be written.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let mut unfinished = tempfile::Builder::new().suffix(".so").tempfile_in(dir)?;
+    let (dir, _) = place(path)?;
+    let mut unfinished = tempfile::Builder::new().suffix(".so").tempfile_in(dir.path())?;
     unfinished.write_all(bytes)?;
     unfinished.as_file().sync_all()?;
     unfinished.persist(path).map_err(|error| error.error)?;
-    sync_folder(dir)
+    sync_folder(dir.path())
 }
 
 /// Renames a package that cannot be repaired; it goes with the others that are old.
@@ -229,30 +236,12 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Rejects a folder that another user could have prepared: its content is run.
-fn check_ours(dir: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(dir)?;
-    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned()));
-    if !found.is_dir() {
-        return refuse("it is not a directory");
-    }
-    if found.uid() != user_id() {
-        return refuse("it belongs to another user");
-    }
-    if found.mode() & 0o022 != 0 {
-        return refuse("other users can write to it");
-    }
-    Ok(())
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(dir) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    }
-    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let (dir, name) = place(path)?;
+    let mut file = dir.create_file(name)?;
     file.write_all(bytes)?;
     // Before the rename: after a power failure there is either no folder of that name, or a whole one.
-    file.sync_all()
+    Ok(file.sync_all()?)
 }
 
 #[cfg(test)]
@@ -289,7 +278,7 @@ mod tests {
         let in_use = File::open(&library).unwrap();
         let module = folder.join("gnntop/_native.py");
         let damages: [&dyn Fn(&Path); 6] = [
-            &|path| OpenOptions::new().write(true).open(path).unwrap().set_len(3).unwrap(),
+            &|path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(3).unwrap(),
             &|path| fs::write(path, vec![0; fs::read(path).unwrap().len()]).unwrap(),
             &|path| fs::write(path, [fs::read(path).unwrap(), b"more".to_vec()].concat()).unwrap(),
             &|path| fs::remove_file(path).unwrap(),

@@ -6,13 +6,14 @@
 //! Whatever falls short of that stays.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use gnntop_analysis::source::trusted;
+use gnntop_sessions::{Error, PrivateDir};
 
 /// Packages that were used later than this stay.
 const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -42,62 +43,64 @@ pub(super) fn in_use(package: &Path) -> io::Result<File> {
 
 /// Removes the packages in `dir` that were not used for long, except the one named `own`. A package that cannot be removed stays.
 pub(super) fn remove(dir: &Path, own: &str, now: SystemTime) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        if name != own && is_name(&name) {
-            let _ = remove_one(dir, &entry.path(), now);
+    let Ok(cache) = PrivateDir::open(dir) else { return };
+    for name in cache.names().unwrap_or_default() {
+        if let Some(name) = name.to_str().filter(|name| *name != own && is_name(name)) {
+            let _ = remove_one(&cache, name, now);
         }
     }
 }
 
-fn is_name(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return false };
+fn is_name(name: &str) -> bool {
     let is_package =
         |hash: &str| hash.len() == DIGITS && hash.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     name.strip_prefix(PREFIX).is_some_and(is_package) || name.starts_with(HIDDEN_PREFIX)
 }
 
-fn remove_one(dir: &Path, package: &Path, now: SystemTime) -> io::Result<()> {
-    let found = fs::symlink_metadata(package)?;
-    let is_old = now.duration_since(found.modified()?).is_ok_and(|age| age > KEEP);
-    if !is_old || !found.is_dir() || !is_ours(&found) || !consists_of_ours(package, DEEPEST)? {
+fn remove_one(cache: &PrivateDir, name: &str, now: SystemTime) -> Result<(), Error> {
+    let package = cache.dir(name)?;
+    if !consists_of_ours(&package, DEEPEST)? {
         return Ok(());
     }
-    let folder = File::open(package)?;
-    if folder.metadata()?.ino() != found.ino() || folder.try_lock().is_err() {
+    let folder = File::from(OwnedFd::from(package));
+    let is_old = now.duration_since(folder.metadata()?.modified()?).is_ok_and(|age| age > KEEP);
+    if !is_old || folder.try_lock().is_err() {
         return Ok(());
     }
     // In one move, so that no process finds half of it.
-    let hidden = tempfile::Builder::new().prefix(HIDDEN_PREFIX).tempdir_in(dir)?;
-    fs::rename(package, hidden.path())?;
-    hidden.close()
+    let hidden = tempfile::Builder::new().prefix(HIDDEN_PREFIX).tempdir_in(cache.path())?;
+    if let Some(hidden) = hidden.path().file_name().and_then(OsStr::to_str) {
+        cache.rename(name, hidden)?;
+    }
+    Ok(hidden.close()?)
 }
 
 /// Whether a folder contains only what a package has, and all of it belongs to this user.
-fn consists_of_ours(folder: &Path, deepest: usize) -> io::Result<bool> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let found = fs::symlink_metadata(&path)?;
-        let is_known = if found.is_dir() {
-            deepest > 0 && consists_of_ours(&path, deepest - 1)?
-        } else {
-            let end = path.extension().and_then(OsStr::to_str);
-            let is_placeholder = path.file_name() == Some(OsStr::new(NO_BYTECODE));
-            found.is_file() && (is_placeholder || end.is_some_and(|end| ENDS.contains(&end)))
+fn consists_of_ours(folder: &PrivateDir, deepest: usize) -> Result<bool, Error> {
+    for name in folder.names()? {
+        let Some(name) = name.to_str() else { return Ok(false) };
+        let is_known = match folder.dir(name) {
+            Ok(inside) => deepest > 0 && consists_of_ours(&inside, deepest - 1)?,
+            Err(Error::NotADirectory) => is_file_of_ours(folder, name),
+            Err(_) => false,
         };
-        if !is_known || !is_ours(&found) {
+        if !is_known {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn is_ours(found: &Metadata) -> bool {
-    found.uid() == trusted::user_id() && found.mode() & 0o022 == 0
+fn is_file_of_ours(folder: &PrivateDir, name: &str) -> bool {
+    let end = Path::new(name).extension().and_then(OsStr::to_str);
+    let found = folder.read(name).and_then(|file| Ok(file.metadata()?));
+    let is_known = name == NO_BYTECODE || end.is_some_and(|end| ENDS.contains(&end));
+    is_known && found.is_ok_and(|found| found.mode() & 0o022 == 0)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::PathBuf;
 

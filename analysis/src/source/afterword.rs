@@ -1,15 +1,11 @@
 //! What a program's keeper adds to its session after the program's death: why it died. It comes after everything else in
 //! the newest segment, and readers take it like any other fact.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use gnntop_sessions::{Error, SessionDir, append_to_ended};
 use gnntop_wire::{Definition, Item, MAX_TEXT_LEN, StreamReader, put_definitions};
-use rustix::fs::OFlags;
 
-use super::{segments, trusted};
 use crate::stream::{DIED, DIED_OF};
 
 /// Bytes at the end of a session that are searched for it.
@@ -24,23 +20,15 @@ pub fn facts(text: &str, cause: &str) -> [Definition; 2] {
 ///
 /// # Errors
 /// If the session has no segment, is still live, or cannot be written.
-pub fn add(dir: &Path, text: &str, cause: &str) -> io::Result<()> {
-    if segments::is_alive(dir) {
-        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "its publisher is still alive"));
-    }
+pub fn add(dir: &Path, text: &str, cause: &str) -> Result<(), Error> {
     let mut frame = Vec::new();
     put_definitions(&mut frame, &facts(text, cause));
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    OpenOptions::new().append(true).custom_flags(flags).open(newest(dir)?)?.write_all(&frame)
+    append_to_ended(dir, &frame)
 }
 
 /// Why the program of the session in `dir` died, if that was added.
 pub fn read(dir: &Path) -> Option<String> {
-    let mut file = trusted::open(&newest(dir).ok()?).ok()?;
-    let len = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(len.saturating_sub(TAIL_LEN))).ok()?;
-    let mut tail = Vec::new();
-    file.take(TAIL_LEN).read_to_end(&mut tail).ok()?;
+    let tail = SessionDir::open(dir).ok()?.tail(TAIL_LEN).ok()?;
     let mut reader = StreamReader::new();
     reader.fill(&tail);
     reader.finish();
@@ -58,11 +46,6 @@ fn of_fact(definition: Definition) -> Option<String> {
         Definition::Fact { key, text } if key == DIED => Some(text),
         _ => None,
     }
-}
-
-fn newest(dir: &Path) -> io::Result<PathBuf> {
-    let number = segments::numbers(dir)?.pop().ok_or(io::ErrorKind::NotFound)?;
-    Ok(segments::path(dir, number))
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use gnntop_sessions::Error as SessionsError;
+use gnntop_sessions::discover::{self, Session};
 use gnntop_wire::text;
 
-use super::discover::{self, DiscoverError, Session};
 use super::live::Live;
 use super::live_run::follow;
 use super::playback::{Playback, PlaybackOptions};
@@ -67,7 +68,7 @@ impl Catalog {
     ///
     /// # Errors
     /// If the directory of sessions cannot be read. A folder that cannot be read has no recordings.
-    pub fn entries(&self) -> Result<Vec<Entry>, DiscoverError> {
+    pub fn entries(&self) -> Result<Vec<Entry>, SessionsError> {
         let now = SystemTime::now();
         let sessions = discover::list(&self.sessions_dir)?.sessions;
         let mut entries: Vec<Entry> = runs::group(&sessions).iter().map(|group| of_group(group, now)).collect();
@@ -82,7 +83,7 @@ impl Catalog {
 /// If a recording cannot be read.
 pub fn open(entry: &Entry) -> Result<Box<dyn Source>, RecordingError> {
     Ok(match entry.kind {
-        EntryKind::Live | EntryKind::Ended => match discover::read_session(&entry.path) {
+        EntryKind::Live | EntryKind::Ended => match discover::read(&entry.path) {
             Ok(session) => follow(&session),
             // A session that cannot be read reports that itself.
             Err(_) => Box::new(Live::follow(&entry.path)),

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::discover::{self, Session};
+use gnntop_sessions::discover::{self, Session};
+
 use super::hardware::Hardware;
 use super::live_run::follow;
 use super::polling::{Progress, Source};

@@ -9,15 +9,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gnntop_sessions::Stopped;
+use gnntop_sessions::{SessionDir, Stopped};
 use gnntop_wire::StreamReader;
 
 use super::past::PastFiles;
 use super::polling::{Progress, Source};
-use super::segments;
 use super::status::{State, Status};
 use super::tally::Tally;
-use super::trusted;
 use crate::figures;
 use crate::stream::Sink;
 
@@ -127,31 +125,34 @@ impl Live {
             return Ok(Advance::Idle);
         }
         self.next_look = now + self.look_every;
-        let publisher = segments::publisher(&self.dir);
+        let session = SessionDir::open(&self.dir)?;
+        let publisher = session.publisher();
         (self.dead, self.stopped) = (!publisher.alive, publisher.stopped);
         sink.see_publisher(!self.dead);
         // If the next one was dropped before it could be opened, none is open.
         let after = self.open.as_ref().map(|open| open.number).or(self.last_closed);
-        self.later = segments::numbers(&self.dir)?.into_iter().filter(|n| after.is_none_or(|a| *n > a)).collect();
+        self.later = session.segments()?.into_iter().filter(|n| after.is_none_or(|a| *n > a)).collect();
         Ok(if self.dead || !self.later.is_empty() { Advance::Again } else { Advance::Idle })
     }
 
     /// Passes on what is left of dropped segments, and opens the first one after them.
     fn look_back(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         for _ in 0..LOOKS_BACK {
-            let Some(past) = PastFiles::open(&self.dir) else { return Ok(()) };
-            let numbers = segments::numbers(&self.dir)?;
-            let Some(first) = numbers.into_iter().find(|number| *number >= past.next_segment) else { return Ok(()) };
+            let session = SessionDir::open(&self.dir)?;
+            let Some(past) = PastFiles::open(&session) else { return Ok(()) };
+            let Some(first) = session.segments()?.into_iter().find(|number| *number >= past.next_segment) else {
+                return Ok(());
+            };
             // Once open, it stays readable; if it was dropped since it was listed, it is in a newer past.
-            match trusted::open(&segments::path(&self.dir, first)) {
+            match session.segment(first) {
                 Ok(file) => {
                     let next_segment = past.next_segment;
                     past.hand_over(sink);
                     self.begin_segment(first, file, first - next_segment, sink);
                     return Ok(());
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => (),
-                Err(error) => return Err(error),
+                Err(error) if error.is_not_found() => (),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
@@ -191,15 +192,15 @@ impl Live {
     }
 
     fn open_segment(&mut self, number: u64, sink: &mut dyn Sink) -> io::Result<()> {
-        match trusted::open(&segments::path(&self.dir, number)) {
+        match SessionDir::open(&self.dir)?.segment(number) {
             Ok(file) => {
                 let lost = self.last_closed.map_or(0, |last| number.saturating_sub(last).saturating_sub(1));
                 self.begin_segment(number, file, lost, sink);
                 Ok(())
             }
             // Dropped by the publisher since it was listed. Counted when the next one is opened.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::discover::{self, Session};
+use gnntop_sessions::discover::{self, Session};
+
 use super::live::Live;
 use super::polling::{Progress, Source};
 use super::runs;
-use super::segments;
 use super::status::{State, Status};
 use crate::stream::{MOST_SESSIONS, RIVAL_NS, Sink, follows};
 
@@ -78,7 +78,7 @@ impl Member {
 
     /// Whether the newest of its sessions still publishes.
     fn is_alive(&self) -> bool {
-        segments::is_alive(&self.later.back().unwrap_or(&self.session).dir)
+        discover::is_alive(&self.later.back().unwrap_or(&self.session).dir)
     }
 
     /// Continues with the next start, if there is one and this one was read to its end.
@@ -165,11 +165,11 @@ impl LiveRun {
             if self.known.contains(&name) {
                 continue;
             }
-            if !segments::is_alive(&entry.path()) && is_settled(&entry) {
+            if !discover::is_alive(&entry.path()) && is_settled(&entry) {
                 self.known.insert(name);
                 continue;
             }
-            let Ok(session) = discover::inspect(&entry.path()) else { continue };
+            let Ok(session) = discover::read_own(&entry.path()) else { continue };
             if self.is_early(&session) {
                 continue;
             }
@@ -285,7 +285,7 @@ mod tests {
         let parallel = ParallelRun { ranks: 3, ends: false, ..ParallelRun::default() };
         let (one, zero) = (publish(dir.path(), &parallel, 1), publish(dir.path(), &parallel, 0));
         let locks = [one.lock(), zero.lock()];
-        let session = discover::read_session(one.path()).unwrap();
+        let session = discover::read(one.path()).unwrap();
         let mut source = LiveRun::follow("job-17", &session, dir.path());
         let mut run = Run::default();
         poll(&mut source, &mut run);
@@ -321,7 +321,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let parallel = ParallelRun { ranks: 2, ..ParallelRun::default() };
         let zero = publish(dir.path(), &parallel, 0);
-        let session = discover::read_session(zero.path()).unwrap();
+        let session = discover::read(zero.path()).unwrap();
         let mut source = LiveRun::follow("job-17", &session, dir.path());
         publish(dir.path(), &parallel, 1);
         source.next_look = Instant::now() + Duration::from_secs(3600);
@@ -353,7 +353,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (_zero, one) = (publish(dir.path(), &attempt(0), 0), publish(dir.path(), &attempt(1), 0));
         let lock = one.lock();
-        let session = discover::read_session(one.path()).unwrap();
+        let session = discover::read(one.path()).unwrap();
         let mut source = follow(&session);
         let mut run = Run::default();
         while run.store().steps().total() < 120 {
@@ -383,7 +383,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let all: Vec<SessionDir> =
             (0..100).map(|number| publish(dir.path(), &ParallelRun { steps: 5, ..attempt(number) }, 0)).collect();
-        let mut source = follow(&discover::read_session(all[50].path()).unwrap());
+        let mut source = follow(&discover::read(all[50].path()).unwrap());
         let mut run = Run::default();
         while !matches!(source.status().state, State::Ended(_)) {
             poll(&mut *source, &mut run);
@@ -396,7 +396,7 @@ mod tests {
     fn another_program_of_the_same_job_is_not_taken_in() {
         let dir = tempfile::tempdir().unwrap();
         let zero = publish(dir.path(), &attempt(0), 0);
-        let session = discover::read_session(zero.path()).unwrap();
+        let session = discover::read(zero.path()).unwrap();
         let mut source = LiveRun::follow("job-17", &session, dir.path());
         // It began alongside, with the same number.
         publish(dir.path(), &ParallelRun { start: 7, ..attempt(0) }, 0);

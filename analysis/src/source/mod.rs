@@ -15,7 +15,6 @@ mod chunks;
 mod clocks;
 #[cfg(test)]
 mod dense_tests;
-pub mod discover;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod hardware;
@@ -31,7 +30,6 @@ mod polling;
 pub mod process;
 pub mod recording;
 pub mod runs;
-mod segments;
 mod sniffed;
 mod spool;
 mod status;
@@ -40,7 +38,6 @@ mod summed;
 mod summed_tests;
 mod tally;
 pub mod target;
-pub mod trusted;
 mod whole_past;
 mod whose;
 

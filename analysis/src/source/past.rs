@@ -5,13 +5,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
 
 use gnntop_history::MINUTE_NS;
-use gnntop_sessions::layout;
+use gnntop_sessions::SessionDir;
 use gnntop_wire::{Item, StreamReader};
 
-use super::trusted;
 use super::whole_past::{WholePast, is_second, is_wanted, slice_of};
 use crate::stream::Sink;
 
@@ -34,16 +32,16 @@ pub(super) struct PastFiles {
 }
 
 impl PastFiles {
-    /// Opens the past of the session in `dir`; `None` if it has dropped nothing yet, or its past is damaged.
-    pub(super) fn open(dir: &Path) -> Option<Self> {
+    /// Opens the past of a session; `None` if it has dropped nothing yet, or its past is damaged.
+    pub(super) fn open(session: &SessionDir) -> Option<Self> {
         let mut bytes = Vec::new();
-        let file = trusted::open(&dir.join(layout::PAST_FILE)).ok()?;
+        let file = session.past().ok()?;
         file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
         let past = WholePast::all(&bytes)?.pop()?;
         let whole = past.whole().filter(|whole| whole.files.len() <= MOST_FILES)?;
         let mut slices = Vec::with_capacity(whole.files.len());
         for (number, bytes) in &whole.files {
-            slices.push((trusted::open(&dir.join(layout::slices_file_name(*number))).ok()?, *bytes));
+            slices.push((session.slices(*number).ok()?, *bytes));
         }
         let mut past = Self { next_segment: whole.next_segment, whole: past, slices, seconds_from_ns: u64::MAX };
         past.seconds_from_ns = past.find_seconds().unwrap_or(u64::MAX);

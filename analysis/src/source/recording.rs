@@ -7,9 +7,10 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use gnntop_sessions::{SessionDir, named};
 use gnntop_wire::{FORMAT_MAJOR, StreamReader};
 
 use super::before;
@@ -17,11 +18,9 @@ use super::chunks::ChunkSummary;
 use super::outline::{Outline, TimeSpan};
 use super::pipe::{Pipe, Piped};
 use super::polling::{Progress, Source};
-use super::segments;
 use super::sniffed::{describe, first_good};
 use super::status::{State, Status};
 use super::tally::Tally;
-use super::trusted;
 use super::whose::Whose;
 use crate::stream::Sink;
 
@@ -89,10 +88,10 @@ pub struct Recording {
 }
 
 enum Input {
-    /// The open file, and those that follow it.
+    /// The open file, and the segments of the session that follow it.
     Files {
         open: File,
-        later: VecDeque<PathBuf>,
+        later: Option<(SessionDir, VecDeque<u64>)>,
     },
     Pipe(Pipe),
 }
@@ -127,7 +126,7 @@ impl Recording {
         if !open.metadata().map_err(failed)?.is_file() {
             return Self::from_pipe(&title, open);
         }
-        Self::start(title, Input::Files { open, later: VecDeque::new() })
+        Self::start(title, Input::Files { open, later: None })
     }
 
     /// The same recording under another name.
@@ -138,13 +137,13 @@ impl Recording {
 
     fn from_session(dir: &Path, title: String) -> Result<Self, RecordingError> {
         let failed = |error| RecordingError::Io { path: title.clone(), error };
-        let numbers = segments::numbers(dir).map_err(failed)?;
-        let mut paths: VecDeque<_> = numbers.into_iter().map(|number| segments::path(dir, number)).collect();
-        let Some(first) = paths.pop_front() else {
+        let session = SessionDir::open(dir).map_err(|error| failed(error.into()))?;
+        let mut numbers = VecDeque::from(session.segments().map_err(|error| failed(error.into()))?);
+        let Some(first) = numbers.pop_front() else {
             return Err(RecordingError::NotARecording { path: title, reason: "has no session segments" });
         };
-        let open = trusted::open(&first).map_err(failed)?;
-        Self::start(title, Input::Files { open, later: paths })
+        let open = session.segment(first).map_err(|error| failed(error.into()))?;
+        Self::start(title, Input::Files { open, later: Some((session, numbers)) })
     }
 
     fn from_pipe(title: &str, input: impl Read + Send + 'static) -> Result<Self, RecordingError> {
@@ -201,7 +200,7 @@ impl Recording {
         before: ChunkSummary,
     ) -> Result<Self, RecordingError> {
         let left = if part.end == u64::MAX { u64::MAX } else { part.end.saturating_sub(part.start) };
-        let input = Input::Files { open, later: VecDeque::new() };
+        let input = Input::Files { open, later: None };
         let recording =
             if left == 0 { Self::unread(title, input, left) } else { Self::start_with(title, input, left)? };
         Ok(Self { before: Some(before), reader: StreamReader::starting_at(part.start), ..recording })
@@ -279,12 +278,12 @@ impl Recording {
 
     /// At the end of a file: continues with the next, or ends. Each file is first read up to any damage at its end.
     fn next_file(&mut self) -> io::Result<()> {
-        if let Input::Files { open, later } = &mut self.input
-            && let Some(next) = later.pop_front()
+        if let Input::Files { open, later: Some((session, numbers)) } = &mut self.input
+            && let Some(next) = numbers.pop_front()
         {
             // Segments are whole frames unless their publisher was killed, which can only affect the last one. The reader
             // continues across the boundary and skips anything else.
-            *open = trusted::open(&next)?;
+            *open = session.segment(next)?;
             return Ok(());
         }
         self.reader.finish();
@@ -313,10 +312,11 @@ impl Recording {
     /// it has a time.
     pub fn time_span(path: &Path) -> Option<TimeSpan> {
         if !path.is_dir() {
-            return Some(Outline::of(&open_regular(path)?)?.span);
+            return Some(Outline::of(&named::open(path).ok()?)?.span);
         }
-        let files = segments::numbers(path).ok()?.into_iter().map(|number| segments::path(path, number));
-        let files: Vec<File> = files.filter_map(|file| open_regular(&file)).collect();
+        let session = SessionDir::open(path).ok()?;
+        let segments = session.segments().ok()?.into_iter();
+        let files: Vec<File> = segments.filter_map(|number| session.segment(number).ok()).collect();
         let first_ns = files.iter().find_map(|file| Some(Outline::of(file)?.span.first_ns))?;
         let last_ns = files.iter().rev().find_map(|file| Some(Outline::of(file)?.span.last_ns))?;
         Some(TimeSpan { first_ns, last_ns: last_ns.max(first_ns) })
@@ -324,7 +324,7 @@ impl Recording {
 
     /// The parts of a file that are to be read in parallel; `None` if it is not a file.
     pub(super) fn outline(path: &Path) -> Option<Outline> {
-        Outline::of(&open_regular(path)?)
+        Outline::of(&named::open(path).ok()?)
     }
 
     /// Opens a stretch of the file at `path`, which begins with a whole frame.
@@ -336,7 +336,7 @@ impl Recording {
         let failed = |error| RecordingError::Io { path: title.clone(), error };
         let mut open = File::open(path).map_err(failed)?;
         open.seek(SeekFrom::Start(part.start)).map_err(failed)?;
-        let input = Input::Files { open, later: VecDeque::new() };
+        let input = Input::Files { open, later: None };
         Self::start_with(title, input, part.end.saturating_sub(part.start))
     }
 }
@@ -373,11 +373,6 @@ impl Source for Recording {
     }
 }
 
-/// Opens a file to check its first and last bytes; `None` for a pipe or a device.
-fn open_regular(path: &Path) -> Option<File> {
-    trusted::open_through_links(path).ok()
-}
-
 /// Reads at most `left` bytes, and counts them down.
 fn read_within(file: &mut File, chunk: &mut [u8], left: &mut u64) -> io::Result<usize> {
     let room = chunk.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
@@ -402,6 +397,8 @@ mod tests {
     use std::fs;
 
     use super::super::fixture::{self, Heard, START_NS, STEP_NS, SessionDir};
+    use std::path::PathBuf;
+
     use super::*;
 
     fn written(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {

@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::discover::Session;
+use gnntop_sessions::discover::Session;
+
 use crate::stream::{RIVAL_NS, follows, may_overlap};
 
 /// Sessions further apart than this belong to different starts. Ranks of one start begin within seconds.
@@ -174,7 +175,7 @@ mod tests {
         let info = run.info(rank);
         let end = UNIX_EPOCH + Duration::from_nanos(info.start.wall_ns + seconds * SECOND);
         let dir = PathBuf::from(format!("/sessions/{:x}", info.session_id));
-        Session { dir, info, alive, size_bytes: 1, last_active: Some(end), died: None }
+        Session { dir, info, alive, size_bytes: 1, last_active: Some(end) }
     }
 
     fn shape(groups: &[SessionGroup]) -> Vec<Vec<u32>> {

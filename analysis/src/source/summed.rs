@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
+use gnntop_sessions::named;
+
 use super::chunks::Chunks;
 use super::recording::{Recording, RecordingError};
-use super::trusted;
 
 /// The longest recording that is read event by event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::open`].
     pub fn open_summed(path: &Path, short: Short) -> Result<(Self, Extent), RecordingError> {
-        let file = trusted::open_through_links(path).ok();
+        let file = named::open(path).ok();
         let len = file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
         let may_be_long = len > short.bytes.min(short.events / MOST_EVENTS_A_BYTE);
         let chunks = file.filter(|_| may_be_long).and_then(|file| Chunks::of(&file));
@@ -93,7 +94,7 @@ impl Recording {
 
     /// The chunks of a recording that is longer than `short`.
     fn long_chunks(path: &Path, short: Short) -> Option<Chunks> {
-        let file = trusted::open_through_links(path).ok()?;
+        let file = named::open(path).ok()?;
         let len = file.metadata().ok()?.len();
         if len <= short.bytes.min(short.events / MOST_EVENTS_A_BYTE) {
             return None;
@@ -105,7 +106,7 @@ impl Recording {
     /// Opens the first `len` bytes of the recording at `path`: summaries of its older chunks, then at most `newest` bytes event
     /// by event. `None` where no chunk ends so late, or its summary is damaged.
     pub fn open_newest(path: &Path, len: u64, newest: u64) -> Option<Self> {
-        let chunks = Chunks::of(&trusted::open_through_links(path).ok()?)?;
+        let chunks = Chunks::of(&named::open(path).ok()?)?;
         let chunk = chunks.after_byte(len.saturating_sub(newest))?;
         Self::open_between(path, &chunks, chunk, len)
     }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::discover::{self, DiscoverError, Session};
+use gnntop_sessions::Error as SessionsError;
+use gnntop_sessions::discover::{self, Session};
+
 use super::process::Process;
 use super::runs::{self, SessionGroup};
 
@@ -23,7 +25,7 @@ pub enum Target {
 pub enum TargetError {
     /// The sessions directory cannot be read.
     #[error(transparent)]
-    Discover(#[from] DiscoverError),
+    Discover(#[from] SessionsError),
     /// Nothing was named, and nothing is publishing.
     #[error(
         "no live session in {}; start one with `gnntop run pna`, or give a process id, a session's directory or a \
@@ -56,12 +58,12 @@ pub enum TargetError {
         sessions: Vec<String>,
     },
     /// A directory that is not a session.
-    #[error("{} {reason}", path.display())]
+    #[error("{} {error}", path.display())]
     NotASession {
         /// The directory.
         path: PathBuf,
         /// Why it cannot be read as one.
-        reason: String,
+        error: SessionsError,
     },
 }
 
@@ -132,8 +134,8 @@ fn by_pid(pid: u32, dir: &Path) -> Result<Target, TargetError> {
 
 fn by_directory(path: &Path) -> Result<Target, TargetError> {
     // The sessions of the same run are beside it, whatever the current directory is.
-    let session = discover::read_session(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-    let refused = |reason| TargetError::NotASession { path: path.to_owned(), reason };
+    let session = discover::read(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let refused = |error| TargetError::NotASession { path: path.to_owned(), error };
     session.map(|session| Target::Session(Box::new(session))).map_err(refused)
 }
 

@@ -2,7 +2,6 @@
 //! passes the signals on that were meant for it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::{self, IsTerminal, PipeWriter};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use super::super::signals;
 use crate::death::{Death, Ended, MemoryFigures, MemoryWatch};
 use crate::log::{self, BoundedLog, Pump};
 use anyhow::Context;
-use gnntop_analysis::source::{discover, trusted};
+use gnntop_sessions::{Error, PrivateDir, layout, user_id};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Time between two looks whether the program has ended.
@@ -59,12 +58,13 @@ impl Child {
         warn: impl Fn(&str),
     ) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("nothing to start")?;
-        let dir = discover::sessions_dir();
+        let dir = layout::sessions_dir();
         let log = start_log(&dir, name).or_else(|_| start_log(&elsewhere(), name));
         let (log, end) = match log {
             Ok((pump, path, end)) => (Some((pump, path)), Some(end)),
             Err(error) => {
-                warn(&format!("cannot write a log, so the program's output is lost: {error}"));
+                let dir = elsewhere();
+                warn(&format!("cannot write a log, so the program's output is lost: {} {error}", dir.display()));
                 (None, None)
             }
         };
@@ -160,39 +160,39 @@ fn exit_code(status: ExitStatus) -> u8 {
 
 /// Makes a log in `dir`, for this user alone, and removes those that are too old. Returns the end of the pipe that
 /// fills it.
-fn start_log(dir: &Path, name: &str) -> io::Result<(Pump, PathBuf, PipeWriter)> {
-    trusted::private_dir(dir)?;
-    remove_old_logs(dir);
+fn start_log(dir: &Path, name: &str) -> Result<(Pump, PathBuf, PipeWriter), Error> {
+    let dir = PrivateDir::create(dir)?;
+    remove_old_logs(&dir);
     let safe: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let path = dir.join(format!("gnntop-{safe}-{}-{seconds}.{LOG_EXTENSION}", std::process::id()));
-    let (pump, end) = Pump::start(BoundedLog::create(path.clone())?)?;
+    let name = format!("gnntop-{safe}-{}-{seconds}.{LOG_EXTENSION}", std::process::id());
+    let path = dir.path().join(&name);
+    let (pump, end) = Pump::start(BoundedLog::create(dir, &name)?)?;
     Ok((pump, path, end))
 }
 
 /// Where logs go if the directory of sessions cannot have them: into one that we make, or check, because anyone can
 /// write to its parent.
 fn elsewhere() -> PathBuf {
-    std::env::temp_dir().join(format!("gnntop-{}-logs", trusted::user_id()))
+    std::env::temp_dir().join(format!("gnntop-{}-logs", user_id()))
 }
 
-fn remove_old_logs(dir: &Path) {
+fn remove_old_logs(dir: &PrivateDir) {
     let now = SystemTime::now();
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let ours = entry.file_name().to_string_lossy().starts_with("gnntop-")
-            && path.extension().is_some_and(|extension| OLD.iter().any(|old| extension == *old));
-        let age = entry.metadata().ok().filter(fs::Metadata::is_file).and_then(|meta| meta.modified().ok());
-        if ours && age.and_then(|time| now.duration_since(time).ok()).is_some_and(|age| age > KEEP_LOGS) {
+    for name in dir.names().unwrap_or_default() {
+        let Some(name) = name.to_str().filter(|name| name.starts_with("gnntop-")) else { continue };
+        let is_of_a_run = Path::new(name).extension().is_some_and(|extension| OLD.iter().any(|old| extension == *old));
+        let age = dir.modified(name).ok().and_then(|time| now.duration_since(time).ok());
+        if is_of_a_run && age.is_some_and(|age| age > KEEP_LOGS) {
             // One that cannot be removed stays.
-            let _ = fs::remove_file(path);
+            let _ = dir.remove(name);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::fs::{self, File};
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

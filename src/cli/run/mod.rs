@@ -45,8 +45,8 @@ use super::{bound, output, screen, signals, train};
 use crate::viewer::Outcome;
 use child::own_command;
 use gnntop_analysis::source::called::called;
-use gnntop_analysis::source::{Launched, Source, discover};
-use gnntop_sessions::layout::{RUN, RUN_STARTED_MS};
+use gnntop_analysis::source::{Launched, Source};
+use gnntop_sessions::layout::{self, RUN, RUN_STARTED_MS};
 use keeper::ToRecord;
 use kept::Kept;
 use python::Watched;
@@ -257,7 +257,7 @@ impl Run {
     /// The source for the program; `None` when it has ended.
     fn watch(&self) -> anyhow::Result<Option<Box<dyn Source>>> {
         let Some(process) = self.kept.process() else { return Ok(None) };
-        let source = Launched::watch(process, self.started, &discover::sessions_dir());
+        let source = Launched::watch(process, self.started, &layout::sessions_dir());
         Ok(Some(self.python.explain(Box::new(source.context("cannot read the sensors")?))))
     }
 

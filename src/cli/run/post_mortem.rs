@@ -10,9 +10,10 @@ use super::child::Child;
 use super::python::Prepared;
 use crate::death::{Death, Evidence, Growth, Moment, Said};
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::{State, afterword, follow};
 use gnntop_analysis::store::{SessionState, Store};
+use gnntop_sessions::discover::{self, Session};
+use gnntop_sessions::layout;
 
 /// Longest time to read what the program has published.
 const READ_WITHIN: Duration = Duration::from_secs(3);
@@ -57,7 +58,7 @@ fn sessions_of(pid: u32, python: &Prepared, started: SystemTime) -> Vec<Session>
     let is_of_it = |session: &Session| {
         pids.contains(&session.info.pid) && u128::from(session.info.start.wall_ns) >= since.as_nanos()
     };
-    let listing = discover::list(&discover::sessions_dir()).unwrap_or_default();
+    let listing = discover::list(&layout::sessions_dir()).unwrap_or_default();
     listing.sessions.into_iter().filter(|session| !session.alive && is_of_it(session)).collect()
 }
 

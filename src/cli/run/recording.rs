@@ -16,7 +16,8 @@ use super::super::recorded::Recorded;
 use crate::death::Death;
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::process::Process;
-use gnntop_analysis::source::{Hardware, afterword, discover, follow, session_of};
+use gnntop_analysis::source::{Hardware, afterword, follow, session_of};
+use gnntop_sessions::layout;
 use gnntop_wire::Definition;
 
 /// Time between two looks at the session.
@@ -125,7 +126,7 @@ impl Recording {
         unpublished: Unpublished,
         warn: &dyn Fn(&str),
     ) -> anyhow::Result<Option<String>> {
-        let sessions_dir = discover::sessions_dir();
+        let sessions_dir = layout::sessions_dir();
         let mut outside = match unpublished {
             Unpublished::Hardware => from_outside(pid, self.file.file())?,
             Unpublished::Nothing => None,

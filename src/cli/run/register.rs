@@ -2,16 +2,14 @@
 //! and `gnntop attach` find the program there.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::process::descends;
-use gnntop_analysis::source::trusted;
-use rustix::fs::OFlags;
+use gnntop_sessions::discover::Session;
+use gnntop_sessions::{Error, PrivateDir, layout};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +41,7 @@ pub(in super::super) struct Entry {
 pub(super) struct Registered {
     entry: Entry,
     /// If the entry cannot be written, the program runs without one.
-    file: Option<(File, PathBuf)>,
+    file: Option<(File, PrivateDir, String)>,
 }
 
 impl Registered {
@@ -65,8 +63,8 @@ impl Registered {
             recording: recording.and_then(|path| std::path::absolute(path).ok()),
             code: None,
         };
-        let path = discover::sessions_dir().join(format!("gnntop-{program}-{}.{EXTENSION}", entry.started_s));
-        let mut registered = Self { entry, file: create(&path).ok().map(|file| (file, path)) };
+        let file = create(format!("gnntop-{program}-{}.{EXTENSION}", entry.started_s)).ok();
+        let mut registered = Self { entry, file };
         registered.write();
         registered
     }
@@ -78,29 +76,31 @@ impl Registered {
     }
 
     fn write(&mut self) {
-        let Some((file, path)) = &mut self.file else { return };
+        let Some((file, dir, name)) = &mut self.file else { return };
         let Ok(text) = serde_json::to_vec(&self.entry) else { return };
         let len = text.len() as u64;
         if file.rewind().and_then(|()| file.write_all(&text)).and_then(|()| file.set_len(len)).is_err() {
             // Half an entry would be useless.
-            let _ = fs::remove_file(path);
+            let _ = dir.remove(name);
         }
     }
 }
 
-/// Makes a file that is locked until it is closed.
-fn create(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW.bits().cast_signed();
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)?;
+/// Creates a file that is locked until it is closed, in the directory of sessions.
+fn create(name: String) -> Result<(File, PrivateDir, String), Error> {
+    let dir = PrivateDir::open(&layout::sessions_dir())?;
+    let file = dir.create_file(&name)?;
     file.lock()?;
-    Ok(file)
+    Ok((file, dir, name))
 }
 
 /// The programs of this user that `gnntop run` has started, the newest first, and whether each is still kept.
 pub(in super::super) fn entries() -> Vec<(Entry, bool)> {
-    let files = fs::read_dir(discover::sessions_dir()).into_iter().flatten().flatten();
-    let is_one = |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION);
-    let mut entries: Vec<_> = files.map(|file| file.path()).filter(is_one).filter_map(|path| read(&path)).collect();
+    let Ok(dir) = PrivateDir::open(&layout::sessions_dir()) else { return Vec::new() };
+    let names = dir.names().unwrap_or_default();
+    let is_one = |name: &&str| Path::new(name).extension().is_some_and(|extension| extension == EXTENSION);
+    let names = names.iter().filter_map(|name| name.to_str()).filter(is_one);
+    let mut entries: Vec<_> = names.filter_map(|name| read(&dir, name)).collect();
     entries.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.started_s));
     entries
 }
@@ -119,16 +119,11 @@ pub(in super::super) fn unpublished(sessions: &[Session]) -> Vec<Entry> {
     kept.map(|(entry, _)| entry).filter(|entry| !publishes(entry)).collect()
 }
 
-fn read(path: &Path) -> Option<(Entry, bool)> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    let meta = file.metadata().ok()?;
-    if !meta.is_file() || meta.uid() != trusted::user_id() {
-        return None;
-    }
+fn read(dir: &PrivateDir, name: &str) -> Option<(Entry, bool)> {
+    let file = dir.read(name).ok()?;
     let mut text = Vec::new();
     (&file).take(MAX_LEN).read_to_end(&mut text).ok()?;
-    let is_kept = matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
+    let is_kept = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     Some((serde_json::from_slice(&text).ok()?, is_kept))
 }
 

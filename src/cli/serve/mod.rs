@@ -20,7 +20,8 @@ use super::exit::SUCCESS;
 use super::{attach, output, signals};
 use connections::{Connections, Reply};
 use following::Following;
-use gnntop_analysis::source::{discover, target};
+use gnntop_analysis::source::target;
+use gnntop_sessions::layout;
 use http::{Answer, Request, TEXT};
 
 const EXAMPLES: &str = "\
@@ -58,7 +59,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
     if !address.ip().to_canonical().is_loopback() && !arguments.allow_remote {
         bail!("{address} can be reached from other machines: listen on 127.0.0.1, or add --allow-remote");
     }
-    let dir = discover::sessions_dir();
+    let dir = layout::sessions_dir();
     let source = attach::open(target::resolve(arguments.session.as_deref(), &dir)?, &dir)?;
     let interruption = signals::Interruption::catch()?;
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;

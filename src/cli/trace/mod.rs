@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
+use gnntop_sessions::layout;
 use gnntop_sessions::request;
 
 use self::asked::{Asked, Waited};
@@ -22,8 +23,8 @@ use super::{output, quantities, signals};
 use crate::app::View;
 use crate::import::chrome;
 use gnntop_analysis::figures;
-use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::target::{self, Target};
+use gnntop_sessions::discover::Session;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,7 +106,7 @@ pub(super) fn trace(arguments: &TraceArguments) -> anyhow::Result<u8> {
 
 /// The live session that is meant.
 fn live(named: Option<&str>) -> anyhow::Result<Session> {
-    match target::resolve(named, &discover::sessions_dir())? {
+    match target::resolve(named, &layout::sessions_dir())? {
         Target::Session(session) if session.alive => Ok(*session),
         Target::Session(session) => {
             bail!("{} has ended: only a running program can be traced", target::label(&session))

@@ -8,8 +8,8 @@ use anyhow::bail;
 use crate::cli::{output, signals};
 use gnntop_analysis::figures;
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::discover::{self, Session};
 use gnntop_analysis::source::{Live, Source, target};
+use gnntop_sessions::discover::{self, Session};
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -79,7 +79,7 @@ impl Watched {
 
     /// Whether the program still runs.
     pub(super) fn is_alive(&self) -> bool {
-        discover::read_session(&self.session.dir).is_ok_and(|session| session.alive)
+        discover::read(&self.session.dir).is_ok_and(|session| session.alive)
     }
 
     /// Waits for a step that takes longer than the p99 of those before it. Returns a signal that came instead.

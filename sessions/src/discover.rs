@@ -1,16 +1,20 @@
 //! Finds this user's sessions: what is in the sessions directory, its publishers, and whether they are alive.
 
-use std::fs;
-use std::io::{self, Read};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use gnntop_sessions::layout;
 use gnntop_wire::{Item, SessionInfo, StreamReader};
+use rustix::fs::FileType;
 
-use super::{afterword, segments, trusted};
+use crate::error::Error;
+use crate::private_dir::{PrivateDir, modified};
+use crate::session_dir::SessionDir;
 
-/// Bytes of a session's oldest segment that are searched for its first frame.
+/// Bytes of a segment that are searched for its first frame.
 const HEAD_LEN: u64 = 64 * 1024;
 /// Most entries read that are not live sessions; the newest.
 const MOST_ENDED: usize = 1000;
@@ -31,21 +35,19 @@ pub struct Session {
     pub size_bytes: u64,
     /// When its stream last grew.
     pub last_active: Option<SystemTime>,
-    /// Why its program died, if its keeper added that.
-    pub died: Option<String>,
 }
 
 /// A directory entry that is not a readable session, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Skipped {
     /// Its path.
     pub path: PathBuf,
-    /// Why it was left out, as text.
-    pub reason: String,
+    /// Why it was left out.
+    pub error: Error,
 }
 
 /// The contents of a sessions directory.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Listing {
     /// Sessions: live ones first, then by last activity, newest first.
     pub sessions: Vec<Session>,
@@ -55,30 +57,16 @@ pub struct Listing {
     pub older: usize,
 }
 
-/// Why the sessions directory cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum DiscoverError {
-    /// It exists, but cannot be listed.
-    #[error("cannot read the sessions directory {}: {error}; check its permissions, or set GNNTOP_DIR", path.display())]
-    Unreadable {
-        /// The directory.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// It is not a directory of this user's.
-    #[error("{} {reason}; set GNNTOP_DIR to a directory of your own", path.display())]
-    Refused {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-}
-
-/// This user's sessions directory, from the environment.
-pub fn sessions_dir() -> PathBuf {
-    layout::sessions_dir()
+/// Opens the directory of all sessions; `None` if it does not exist.
+///
+/// # Errors
+/// [`Error::SessionsDir`] if another user could have prepared it: its content could be anyone's.
+pub fn open(dir: &Path) -> Result<Option<PrivateDir>, Error> {
+    match PrivateDir::open(dir) {
+        Ok(all) => Ok(Some(all)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(Error::SessionsDir { path: dir.to_owned(), error: Box::new(error) }),
+    }
 }
 
 /// Lists the sessions in `dir`; a missing directory has none.
@@ -86,8 +74,8 @@ pub fn sessions_dir() -> PathBuf {
 /// Every live session is listed, and the newest of the others: only their number is limited.
 ///
 /// # Errors
-/// If `dir` cannot be listed, is a link, or belongs to another user: its content could be anyone's.
-pub fn list(dir: &Path) -> Result<Listing, DiscoverError> {
+/// [`Error::SessionsDir`] if `dir` cannot be listed, or another user could have prepared it.
+pub fn list(dir: &Path) -> Result<Listing, Error> {
     list_since(dir, SystemTime::UNIX_EPOCH)
 }
 
@@ -95,27 +83,11 @@ pub fn list(dir: &Path) -> Result<Listing, DiscoverError> {
 ///
 /// # Errors
 /// As for [`list`].
-pub(super) fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, DiscoverError> {
-    let unreadable = |error| DiscoverError::Unreadable { path: dir.to_owned(), error };
+pub fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, Error> {
     let mut listing = Listing::default();
-    if !is_usable(dir)? {
-        return Ok(listing);
-    }
-    let mut ended = Vec::new();
-    for entry in fs::read_dir(dir).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let Ok(found) = fs::symlink_metadata(&path) else { continue };
-        let changed = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        // Ignore plain files beside the sessions, such as the logs of started programs.
-        if found.is_file() || changed < since {
-            continue;
-        }
-        if trusted::refusal(&found).is_none() && segments::is_alive(&path) {
-            listing.add(path);
-        } else {
-            ended.push((changed, path));
-        }
-    }
+    let Some(all) = open(dir)? else { return Ok(listing) };
+    let ended = listing.add_live(&all, since);
+    let mut ended = ended.map_err(|error| Error::SessionsDir { path: dir.to_owned(), error: Box::new(error) })?;
     ended.sort_unstable_by(|a, b| b.cmp(a));
     listing.older = ended.len().saturating_sub(MOST_ENDED);
     ended.into_iter().take(MOST_ENDED).for_each(|(_, path)| listing.add(path));
@@ -124,60 +96,72 @@ pub(super) fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, Disco
     Ok(listing)
 }
 
-/// Whether a directory of sessions exists and belongs to this user.
+/// Whether the session in `dir`, of any owner, has a living publisher.
+pub fn is_alive(dir: &Path) -> bool {
+    SessionDir::open(dir).is_ok_and(|session| session.publisher().alive)
+}
+
+/// Reads the session in a directory of this user.
 ///
 /// # Errors
-/// As for [`list`].
-pub fn is_usable(dir: &Path) -> Result<bool, DiscoverError> {
-    let path = || dir.to_owned();
-    match fs::symlink_metadata(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(DiscoverError::Unreadable { path: path(), error }),
-        Ok(found) => {
-            trusted::refusal(&found).map_or(Ok(true), |reason| Err(DiscoverError::Refused { path: path(), reason }))
-        }
-    }
-}
-
-impl Listing {
-    fn add(&mut self, path: PathBuf) {
-        match inspect(&path) {
-            Ok(session) => self.sessions.push(session),
-            Err(reason) => self.skipped.push(Skipped { path, reason }),
-        }
-    }
-}
-
-/// Reads the session in a directory, if it is this user's.
-pub(super) fn inspect(dir: &Path) -> Result<Session, String> {
-    match fs::symlink_metadata(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("is gone".to_owned()),
-        Err(error) => Err(error.to_string()),
-        Ok(found) => trusted::refusal(&found).map_or_else(|| read_session(dir), Err),
-    }
+/// Why this is not a readable session of this user.
+pub fn read_own(dir: &Path) -> Result<Session, Error> {
+    read_open(dir, &PrivateDir::open(dir)?.into())
 }
 
 /// Reads the session in `dir`, of any owner.
 ///
 /// # Errors
-/// Why this is not a readable session, as text.
-pub fn read_session(dir: &Path) -> Result<Session, String> {
-    let numbers = segments::numbers(dir).map_err(|error| error.to_string())?;
-    let mut info = Err("has no segments".to_owned());
-    let mut last_active = None;
-    for number in numbers {
-        let path = segments::path(dir, number);
-        if let Ok(meta) = fs::symlink_metadata(&path) {
-            last_active = last_active.max(meta.modified().ok());
+/// Why this is not a readable session.
+pub fn read(dir: &Path) -> Result<Session, Error> {
+    read_open(dir, &SessionDir::open(dir)?)
+}
+
+impl Listing {
+    /// Adds the live sessions; returns the others, with the time of their last change.
+    fn add_live(&mut self, all: &PrivateDir, since: SystemTime) -> Result<Vec<(SystemTime, PathBuf)>, Error> {
+        let mut ended = Vec::new();
+        for entry in all.entries()? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let Ok(found) = all.stat(name) else { continue };
+            let changed = modified(&found);
+            // Ignore plain files beside the sessions, such as the logs of started programs.
+            if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile || changed < since {
+                continue;
+            }
+            let path = all.path().join(name);
+            if all.dir(name).is_ok_and(|dir| SessionDir::from(dir).publisher().alive) {
+                self.add(path);
+            } else {
+                ended.push((changed, path));
+            }
         }
-        if info.is_err() {
-            info = first_frame(&path);
+        Ok(ended)
+    }
+
+    fn add(&mut self, path: PathBuf) {
+        match read_own(&path) {
+            Ok(session) => self.sessions.push(session),
+            Err(error) => self.skipped.push(Skipped { path, error }),
         }
     }
-    let alive = segments::is_alive(dir);
-    let died = if alive { None } else { afterword::read(dir) };
-    let size_bytes = bytes_in(dir, MOST_DEEP);
-    Ok(Session { dir: dir.to_owned(), info: info?, alive, size_bytes, last_active, died })
+}
+
+fn read_open(dir: &Path, session: &SessionDir) -> Result<Session, Error> {
+    let mut info = Err(Error::NoSegments);
+    let mut last_active = None;
+    for number in session.segments()? {
+        last_active = last_active.max(session.modified(number));
+        if info.is_err() {
+            info = session.segment(number).and_then(first_frame);
+        }
+    }
+    let alive = session.publisher().alive;
+    Ok(Session { dir: dir.to_owned(), info: info?, alive, size_bytes: bytes_in(dir, MOST_DEEP), last_active })
 }
 
 /// Total size in bytes of the files in a folder and its subfolders. Links are not followed.
@@ -191,36 +175,47 @@ fn bytes_in(dir: &Path, deep: usize) -> u64 {
 }
 
 /// The session that a segment's first frame names.
-fn first_frame(path: &Path) -> Result<SessionInfo, String> {
-    let file = trusted::open(path).map_err(|error| error.to_string())?;
+pub(crate) fn first_frame(segment: File) -> Result<SessionInfo, Error> {
     let mut head = Vec::new();
-    file.take(HEAD_LEN).read_to_end(&mut head).map_err(|error| error.to_string())?;
+    segment.take(HEAD_LEN).read_to_end(&mut head)?;
     let mut reader = StreamReader::new();
     reader.fill(&head);
     reader.finish();
     match reader.next() {
         Some(Item::Segment(info)) => Ok(info),
-        Some(Item::Newer { major }) => Err(format!("is written in the newer format {major}: update gnntop")),
-        None => Err("is still empty".to_owned()),
-        Some(_) => Err("does not start like a session".to_owned()),
+        Some(Item::Newer { major }) => Err(Error::Newer { major }),
+        None => Err(Error::Empty),
+        Some(_) => Err(Error::NotASession),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use super::super::fixture::{self, SessionDir};
+    use gnntop_wire::put_segment;
+
     use super::*;
+    use crate::layout;
+    use crate::live_lock::LiveLock;
+    use crate::private_dir::user_id;
+
+    /// A session with one segment.
+    fn session(sessions: &Path, name: &str, pid: u32) -> PrivateDir {
+        let info = SessionInfo { name: name.into(), pid, ..SessionInfo::default() };
+        let dir =
+            PrivateDir::create(&sessions.join(layout::session_dir_name(name, pid, u128::from(pid) << 96))).unwrap();
+        let mut segment = Vec::new();
+        put_segment(&mut segment, &info);
+        fs::write(dir.path().join("00000000.gnntop"), segment).unwrap();
+        dir
+    }
 
     #[test]
     fn living_sessions_come_first() {
         let dir = tempfile::tempdir().unwrap();
-        SessionDir::create(dir.path(), "ended", 11).write_segment(0, &fixture::segment("ended", 11, 0));
-        let live = SessionDir::create(dir.path(), "live", 12);
-        live.write_segment(0, &fixture::segment("live", 12, 0));
-        let _lock = live.lock();
+        session(dir.path(), "ended", 11);
+        let _lock = LiveLock::create(&session(dir.path(), "live", 12)).unwrap();
         let listing = list(dir.path()).unwrap();
         let found: Vec<_> = listing.sessions.iter().map(|s| (s.info.name.as_str(), s.info.pid, s.alive)).collect();
         assert_eq!(found, [("live", 12, true), ("ended", 11, false)]);
@@ -231,28 +226,26 @@ mod tests {
     #[test]
     fn a_session_is_as_large_as_all_its_files_together() {
         let dir = tempfile::tempdir().unwrap();
-        let session = SessionDir::create(dir.path(), "pna", 7);
-        let segment = fixture::segment("pna", 7, 0);
-        session.write_segment(0, &segment);
+        let session = session(dir.path(), "pna", 7);
+        let segment = fs::metadata(session.path().join("00000000.gnntop")).unwrap().len();
         fs::write(session.path().join("beside"), [0; 1000]).unwrap();
         fs::create_dir_all(session.path().join("a/b")).unwrap();
         fs::write(session.path().join("a/b/deep"), [0; 500]).unwrap();
         symlink(session.path(), session.path().join("a/loop")).unwrap();
-        assert_eq!(read_session(session.path()).unwrap().size_bytes, segment.len() as u64 + 1500);
+        assert_eq!(read(session.path()).unwrap().size_bytes, segment + 1500);
     }
 
     #[test]
     fn every_living_session_is_found_among_any_number_of_dead_ones() {
         let dir = tempfile::tempdir().unwrap();
         let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000);
-        let aged = |session: &SessionDir| File::open(session.path()).unwrap().set_modified(long_ago).unwrap();
+        let aged = |session: &PrivateDir| File::open(session.path()).unwrap().set_modified(long_ago).unwrap();
         // Whatever order the system lists them in, a live one comes after more than are read.
         let mut locks = Vec::new();
         for pid in 0..MOST_ENDED as u32 + 100 {
-            let session = SessionDir::create(dir.path(), "pna", pid);
-            session.write_segment(0, &fixture::segment("pna", pid, 0));
+            let session = session(dir.path(), "pna", pid);
             if pid % 100 == 50 {
-                locks.push(session.lock());
+                locks.push(LiveLock::create(&session).unwrap());
                 aged(&session);
             }
         }
@@ -274,7 +267,7 @@ mod tests {
     fn what_is_no_session_is_skipped_with_a_reason() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
-        SessionDir::create(dir.path(), "good", 1).write_segment(0, &fixture::segment("good", 1, 0));
+        session(dir.path(), "good", 1);
         symlink(fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path(), at("link")).unwrap();
         fs::create_dir(at("empty")).unwrap();
         fs::create_dir(at("garbage")).unwrap();
@@ -284,7 +277,7 @@ mod tests {
         fs::write(at("run.log"), "a log beside the sessions").unwrap();
         let listing = list(dir.path()).unwrap();
         assert_eq!(listing.sessions.len(), 1);
-        let reasons: Vec<_> = listing.skipped.iter().map(|s| s.reason.as_str()).collect();
+        let reasons: Vec<_> = listing.skipped.iter().map(|s| s.error.to_string()).collect();
         let expected = ["has no segments", "does not start like a session", "is a symbolic link", "is still empty"];
         assert_eq!(reasons, expected);
     }
@@ -302,34 +295,33 @@ mod tests {
 
     #[test]
     fn another_users_directory_is_refused() {
-        if trusted::user_id() != 0 {
+        if user_id() != 0 {
             println!("skipped: only root can give a directory away");
             return;
         }
         let dir = tempfile::tempdir().unwrap();
-        let session = SessionDir::create(dir.path(), "theirs", 3);
-        session.write_segment(0, &fixture::segment("theirs", 3, 0));
+        let session = session(dir.path(), "theirs", 3);
         std::os::unix::fs::chown(session.path(), Some(12_345), None).unwrap();
         let listing = list(dir.path()).unwrap();
         assert!(listing.sessions.is_empty());
-        assert_eq!(listing.skipped[0].reason, "belongs to another user (uid 12345)");
+        assert_eq!(listing.skipped[0].error.to_string(), "belongs to another user (uid 12345)");
     }
 
     #[test]
     fn an_unreadable_directory_says_so() {
-        if trusted::user_id() == 0 {
+        if user_id() == 0 {
             println!("skipped: root reads everything");
             return;
         }
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o300)).unwrap();
-        assert!(list(dir.path()).unwrap_err().to_string().contains("check its permissions"));
+        assert!(list(dir.path()).unwrap_err().to_string().contains("cannot be accessed"));
     }
 
     #[test]
     fn names_cannot_drive_a_terminal() {
         let dir = tempfile::tempdir().unwrap();
-        SessionDir::create(dir.path(), "x", 9).write_segment(0, &fixture::segment("\x1b[2Jevil\n", 9, 0));
+        session(dir.path(), "\x1b[2Jevil\n", 9);
         let listing = list(dir.path()).unwrap();
         assert!(!listing.sessions[0].info.name.contains(['\x1b', '\n']));
     }
