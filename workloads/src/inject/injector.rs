@@ -1,15 +1,13 @@
 //! Injections around the steps of a training run.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use candle_core::Device;
-use gnntop_probe::device::Holdings;
 use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
 
 use super::causes::{Spinners, fault, multiply_subnormals, occupied, pause, wait_for_ever};
 use super::injection::is_in_steps;
 use super::{Cause, ChargedTo, Injection, When};
-use crate::train::{Observer, Position, StepOutcome, TrainError, Training};
+use crate::train::{AroundSteps, Observer, TrainError, Training};
 use gnntop_data::loading::{Pause, UsualStep};
 
 static DENORMALS: Name = Name::counter("denormals");
@@ -88,11 +86,6 @@ impl Injector {
         Ok(injector)
     }
 
-    /// The training run with the injections around its steps.
-    pub(crate) fn around<'a>(&'a mut self, training: &'a mut dyn Training) -> Injected<'a> {
-        Injected { training, injector: self }
-    }
-
     fn inside_step(&mut self) -> Result<(), TrainError> {
         for (when, act) in &self.acts {
             let is_due = when.is_due(self.step);
@@ -120,30 +113,6 @@ impl Injector {
         Ok(())
     }
 
-    fn after_step(&self) {
-        for (when, act) in &self.acts {
-            match *act {
-                _ if !when.is_due(self.step) => (),
-                Act::Stall { pause: how_long, charged_to: ChargedTo::Between, mark } => {
-                    how_long.time(&self.usual_step).into_iter().for_each(|time| pause(time, mark));
-                }
-                Act::Hang { charged_to: ChargedTo::Between } => wait_for_ever(),
-                _ => (),
-            }
-        }
-    }
-
-    /// Records how long one of the first steps took.
-    fn measure(&mut self, step: Duration) {
-        let Some(measured) = &mut self.measured else { return };
-        measured.push(step);
-        if measured.len() == MEASURED_STEPS {
-            measured.sort_unstable();
-            self.usual_step.set(measured[MEASURED_STEPS / 2]);
-            self.measured = None;
-        }
-    }
-
     fn skips_all_reduce(&self) -> bool {
         self.acts.iter().any(|(when, act)| matches!(act, Act::SkipAllReduce) && when.is_due(self.step))
     }
@@ -159,59 +128,46 @@ fn phase_of(charged_to: ChargedTo) -> Option<&'static Name> {
     }
 }
 
-/// A training run with something done around each step.
-pub(crate) struct Injected<'a> {
-    training: &'a mut dyn Training,
-    injector: &'a mut Injector,
-}
-
-impl Training for Injected<'_> {
-    fn batches_per_epoch(&self) -> u64 {
-        self.training.batches_per_epoch()
-    }
-
-    fn step(&mut self, position: Position) -> Result<StepOutcome, TrainError> {
-        self.injector.step += 1;
-        self.injector.inside_step()?;
-        if self.injector.skips_all_reduce() {
-            self.training.skip_all_reduce();
+impl AroundSteps for Injector {
+    fn before(&mut self, training: &mut dyn Training) -> Result<(), TrainError> {
+        self.step += 1;
+        self.inside_step()?;
+        if self.skips_all_reduce() {
+            training.skip_all_reduce();
         }
-        let begun = Instant::now();
-        let outcome = self.training.step(position);
-        self.injector.measure(begun.elapsed());
-        outcome
+        Ok(())
     }
 
-    fn after_step(&mut self) {
-        self.training.after_step();
-        self.injector.after_step();
+    /// Records how long one of the first steps took.
+    fn measured(&mut self, step: Duration) {
+        let Some(measured) = &mut self.measured else { return };
+        measured.push(step);
+        if measured.len() == MEASURED_STEPS {
+            measured.sort_unstable();
+            self.usual_step.set(measured[MEASURED_STEPS / 2]);
+            self.measured = None;
+        }
     }
 
-    fn skip_all_reduce(&mut self) {
-        self.training.skip_all_reduce();
-    }
-
-    fn device(&self) -> &Device {
-        self.training.device()
-    }
-
-    fn holdings(&self) -> Option<Holdings> {
-        self.training.holdings()
-    }
-
-    fn is_over(&self) -> bool {
-        self.training.is_over()
-    }
-
-    fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> Result<(), TrainError> {
-        self.training.end_epoch(epoch, observer)
+    fn after(&mut self) {
+        for (when, act) in &self.acts {
+            match *act {
+                _ if !when.is_due(self.step) => (),
+                Act::Stall { pause: how_long, charged_to: ChargedTo::Between, mark } => {
+                    how_long.time(&self.usual_step).into_iter().for_each(|time| pause(time, mark));
+                }
+                Act::Hang { charged_to: ChargedTo::Between } => wait_for_ever(),
+                _ => (),
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::{Silent, train};
+    use crate::train::{Position, Silent, StepOutcome, train};
+    use candle_core::Device;
     use gnntop_probe::BatchShape;
 
     /// Notes how much has been leaked by each of its steps.
@@ -239,9 +195,9 @@ mod tests {
     #[test]
     fn steps_are_counted_through_epochs_and_trainings() {
         let mut injector = started(&["leak:1KiB@every=4", "leak:2KiB@at=10"]);
-        train(&mut injector.around(&mut Watched), 0..3, u64::MAX, &mut Silent).unwrap();
+        train(&mut Watched, &mut injector, 0..3, u64::MAX, &mut Silent).unwrap();
         assert_eq!(injector.leaked.iter().map(Vec::len).collect::<Vec<usize>>(), [1024, 1024]);
-        train(&mut injector.around(&mut Watched), 3..4, u64::MAX, &mut Silent).unwrap();
+        train(&mut Watched, &mut injector, 3..4, u64::MAX, &mut Silent).unwrap();
         assert_eq!(injector.leaked.iter().map(Vec::len).collect::<Vec<usize>>(), [1024, 1024, 2048, 1024]);
     }
 
@@ -266,7 +222,7 @@ mod tests {
         let (zero, mut one) = (start(0, 2).unwrap(), start(1, 2).unwrap());
         assert_eq!((zero.acts.len(), zero.spinners.len(), one.acts.len(), one.spinners.len()), (0, 1, 2, 0));
         let mut skipped = Skipped::default();
-        train(&mut one.around(&mut skipped), 0..1, u64::MAX, &mut Silent).unwrap();
+        train(&mut skipped, &mut one, 0..1, u64::MAX, &mut Silent).unwrap();
         assert_eq!(skipped.0, [false, true, false]);
         let error = start(0, 1).unwrap_err().to_string();
         assert_eq!(error, "--inject leak:1KiB@rank=1 names a rank that does not exist: there is only rank 0");
@@ -301,7 +257,7 @@ mod tests {
         let injections: Vec<Injection> = ["stall:0.5x", "slow-loader:3x"].map(|words| words.parse().unwrap()).into();
         let delay = crate::inject::loader_delay(&injections, 0, &usual_step);
         let mut injector = Injector::start(&injections, (0, 1), &usual_step, &mut Silent).unwrap();
-        let mut steps = |count: u64| train(&mut injector.around(&mut Watched), 0..count, u64::MAX, &mut Silent);
+        let mut steps = |count: u64| train(&mut Watched, &mut injector, 0..count, u64::MAX, &mut Silent);
         steps(3).unwrap(); // three steps an epoch
         assert_eq!(delay.time(), Duration::ZERO);
         steps(1).unwrap();
@@ -313,7 +269,7 @@ mod tests {
     fn memory_that_the_system_refuses_is_an_error_in_words() {
         let mut injector =
             Injector { acts: vec![(When::default(), Act::Faults { bytes: usize::MAX / 2 })], ..Injector::default() };
-        let error = train(&mut injector.around(&mut Watched), 0..1, u64::MAX, &mut Silent).unwrap_err().to_string();
+        let error = train(&mut Watched, &mut injector, 0..1, u64::MAX, &mut Silent).unwrap_err().to_string();
         assert!(error.contains("use a smaller size"), "{error}");
     }
 

@@ -166,7 +166,7 @@ impl RunOptions {
         observer: &mut dyn Observer,
     ) -> Result<Summary, TrainError> {
         let mut injector = self.injector(rank, observer)?;
-        train(&mut injector.around(training), epochs, self.max_steps(), observer)
+        train(training, &mut injector, epochs, self.max_steps(), observer)
     }
 
     /// Starts the injections of one rank (its number and the number of ranks).

@@ -33,4 +33,4 @@ pub use scaler::{GradScaler, ScalerSettings};
 pub use schedule::cosine_learning_rate;
 pub(crate) use subnormals::keeping_subnormals;
 pub use subnormals::{Subnormals, set_subnormals};
-pub(crate) use training::{Position, StepOutcome, Training, train};
+pub(crate) use training::{AroundSteps, Position, StepOutcome, Training, train};

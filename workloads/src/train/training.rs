@@ -2,7 +2,7 @@
 //! the observer says stop.
 
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use candle_core::Device;
 use gnntop_probe::device::{Holdings, holds};
@@ -69,9 +69,27 @@ pub(crate) trait Training {
     }
 }
 
+/// What happens around the steps of a training run, whatever it trains.
+pub(crate) trait AroundSteps {
+    /// At the beginning of each step, inside it.
+    fn before(&mut self, _training: &mut dyn Training) -> Result<(), TrainError> {
+        Ok(())
+    }
+
+    /// How long the training's own part of a step took.
+    fn measured(&mut self, _step: Duration) {}
+
+    /// Between this step and the next.
+    fn after(&mut self) {}
+}
+
+/// Nothing happens around them.
+impl AroundSteps for () {}
+
 /// Trains through these epochs, but no more than `max_steps` steps and no longer than the observer wants.
 pub(crate) fn train(
     training: &mut dyn Training,
+    around: &mut dyn AroundSteps,
     epochs: Range<u64>,
     max_steps: u64,
     observer: &mut dyn Observer,
@@ -88,7 +106,7 @@ pub(crate) fn train(
             if summary.steps >= max_steps || observer.should_stop() || training.is_over() {
                 return Ok(summary);
             }
-            let report = one_step(training, Position { epoch, epochs: end, index, batches })?;
+            let report = one_step(training, around, Position { epoch, epochs: end, index, batches })?;
             summary.steps += 1;
             summary.loss = Some(report.loss);
             observer.step(&report);
@@ -98,16 +116,26 @@ pub(crate) fn train(
     Ok(summary)
 }
 
-fn one_step(training: &mut dyn Training, position: Position) -> Result<StepReport, TrainError> {
+fn one_step(
+    training: &mut dyn Training,
+    around: &mut dyn AroundSteps,
+    position: Position,
+) -> Result<StepReport, TrainError> {
     let begin = Instant::now();
     let mut step = step(position.epoch);
-    let done = training.step(position);
+    let done = around.before(training).and_then(|()| {
+        let begin = Instant::now();
+        let done = training.step(position);
+        around.measured(begin.elapsed());
+        done
+    });
     let StepOutcome { loss, shape } = done.map_err(|error| explain(error, training.device()))?;
     step.batch(shape);
     step.loss(loss);
     drop(step);
     let time = begin.elapsed();
     training.after_step();
+    around.after();
     let Position { epoch, epochs, index, batches } = position;
     Ok(StepReport { epoch, epochs, index, batches, loss, shape, time })
 }
@@ -173,7 +201,7 @@ mod tests {
         let pool = SimulatedPool::new(512 * MIB);
         pool.take(48 * MIB).unwrap();
         assert!(Attach::new("simulated").pool(Box::new(pool.clone())).start());
-        let error = train(&mut Hungry { pool, steps: 0 }, 0..1, u64::MAX, &mut Silent).unwrap_err();
+        let error = train(&mut Hungry { pool, steps: 0 }, &mut (), 0..1, u64::MAX, &mut Silent).unwrap_err();
         drop((track, session));
         assert_eq!(
             error.to_string(),
@@ -226,7 +254,7 @@ mod tests {
     #[test]
     fn epochs_run_in_order_and_end() {
         let mut notes = Notes::default();
-        let summary = train(&mut notes, 0..2, u64::MAX, &mut Silent).unwrap();
+        let summary = train(&mut notes, &mut (), 0..2, u64::MAX, &mut Silent).unwrap();
         assert_eq!(notes.steps, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
         assert_eq!(notes.ends, [0, 1]);
         assert_eq!(summary, Summary { steps: 6, loss: Some(0.5) });
@@ -235,8 +263,8 @@ mod tests {
     #[test]
     fn steps_are_limited() {
         let mut notes = Notes::default();
-        assert_eq!(train(&mut notes, 0..2, 4, &mut Silent).unwrap().steps, 4);
+        assert_eq!(train(&mut notes, &mut (), 0..2, 4, &mut Silent).unwrap().steps, 4);
         assert_eq!(notes.ends, [0]);
-        assert_eq!(train(&mut notes, 0..2, 0, &mut Silent).unwrap().steps, 0);
+        assert_eq!(train(&mut notes, &mut (), 0..2, 0, &mut Silent).unwrap().steps, 0);
     }
 }

@@ -62,7 +62,7 @@ impl GcnRun<'_> {
             let first = number as u64 * epochs;
             let left = self.options.max_steps() - summary.steps;
             let begin = Instant::now();
-            let done = train(&mut injector.around(&mut learning), first..first + epochs, left, observer)?;
+            let done = train(&mut learning, &mut injector, first..first + epochs, left, observer)?;
             summary = Summary { steps: summary.steps + done.steps, loss: done.loss.or(summary.loss) };
             observer.tell(&outcome(mode, &learning, begin));
         }
