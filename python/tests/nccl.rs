@@ -83,7 +83,7 @@ fn shows_what_nccl_did(version: u32, track_name: &str) {
     let told = told(&run(&program, version, &sessions, false));
     let store = store_of(&sessions);
     let track = track(&store, track_name);
-    assert_eq!((track.role, track.dropped), (TrackRole::Other, 0));
+    assert_eq!((track.role, track.dropped), (TrackRole::Communicator, 0));
     let spans = spans(&store, track);
     assert_eq!(spans.len(), told.len());
     assert_eq!(told.len(), 47);
