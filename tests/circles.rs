@@ -3,6 +3,7 @@
 
 mod imports;
 mod quantities;
+mod vocabulary;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,3 +6,4 @@ mod energy;
 #[cfg(target_os = "linux")]
 mod energy_counters;
 mod labelled;
+mod texts;

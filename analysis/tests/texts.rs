@@ -1,0 +1,112 @@
+//! No text of a program's own changes what anything else means: names of tracks, spans, marks and of the program itself
+//! are shown, and nothing follows from how they are spelt.
+
+use gnntop_analysis::findings::newest;
+use gnntop_analysis::store::Store;
+use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item};
+use gnntop_wire::TrackRole;
+use proptest::prelude::*;
+use proptest::sample::subsequence;
+
+/// Texts that once had a meaning, or have one for people.
+const MAGIC: [&str; 16] = [
+    "deep trace",
+    "stacks of x",
+    "x, sampled",
+    "stacks of train, sampled",
+    "nccl",
+    "nccl default_pg",
+    "GPU 0 stream 7",
+    "operators",
+    "y (ms)",
+    "other process: a (pid 5)",
+    "other processes: a",
+    "0000000000000000>f (a.py:1)",
+    "stacks sampled",
+    "stacks a second",
+    "gnntop import csv",
+    "loader worker",
+];
+
+/// Texts of a stream: tracks, marks, spans, frames, and the program's name.
+const TEXTS: usize = 9;
+
+/// A training of 60 steps whose every text is a user's.
+fn stream(texts: &[String]) -> Vec<u8> {
+    let [program, main, other, loader, stacks, mark, timed, inner, frame] = texts else { panic!("{TEXTS} texts") };
+    let mut stream = StreamBuilder::new(program);
+    let main = stream.track(TrackRole::Training, main);
+    let other = stream.track(TrackRole::Other, other);
+    let loader = stream.track(TrackRole::Loader, loader);
+    let stacks = stream.track(TrackRole::Stacks, stacks);
+    let mut t_ns = START_NS;
+    for step in 1..=60 {
+        let begin_ns = t_ns;
+        let slow_ns = if step % 20 == 0 { 130 * MS } else { 0 };
+        stream.span(loader, step, inner, t_ns, t_ns + MS);
+        stream.mark(other, mark, t_ns + MS);
+        stream.span(other, step, inner, t_ns + MS, t_ns + 5 * MS);
+        stream.phase(main, step, "forward", t_ns, t_ns + 10 * MS + slow_ns);
+        t_ns += 10 * MS + slow_ns;
+        if slow_ns > 0 {
+            stream.stack(stacks, t_ns - MS, Default::default(), &[frame, inner]);
+            stream.timed_mark(main, timed, t_ns, slow_ns);
+        }
+        stream.valued_mark(main, mark, t_ns, step as f64);
+        stream.phase(main, step, "backward", t_ns, t_ns + 20 * MS);
+        t_ns += 20 * MS;
+        stream.step(main, step, begin_ns, t_ns);
+        t_ns += MS;
+    }
+    stream.anchor(t_ns);
+    stream.end(t_ns);
+    stream.bytes()
+}
+
+/// Everything about a stream but its texts.
+fn figures(bytes: &[u8]) -> String {
+    let mut store = Store::new();
+    each_item(bytes, |item| store.apply(item));
+    let percentiles = ["step", "period", "gap", "forward", "backward"].map(|name| store.percentile(name, 0.9));
+    let tracks = store.tracks().iter().map(|track| (track.role, track.events, track.spans, track.steps));
+    let marks: Vec<_> = store.marks().iter().map(|mark| (mark.track, mark.t_ns, mark.duration_ns())).collect();
+    let spans: Vec<_> = store.spans().iter().map(|span| (span.durations.count(), span.durations.total_ns())).collect();
+    let stacks: Vec<_> = store.stacks().iter().map(|stack| (stack.t_ns, stack.thread, stack.frames.len())).collect();
+    let counts = (store.sampled().taken(), store.rivals().iter().len(), store.statistics().steps());
+    let findings = newest(&store);
+    let kinds: Vec<_> = findings.findings.found.iter().map(|finding| (finding.kind, finding.share)).collect();
+    format!("{percentiles:?} {:?} {marks:?} {spans:?} {stacks:?} {counts:?} {kinds:?}", tracks.collect::<Vec<_>>())
+}
+
+/// Different texts: some that once meant something, in any place, and any others.
+fn texts() -> impl Strategy<Value = Vec<String>> {
+    let magic = subsequence(MAGIC.to_vec(), TEXTS).prop_shuffle();
+    (magic, proptest::collection::vec((any::<bool>(), "[a-z (),.:>]{0,12}"), TEXTS)).prop_map(|(magic, other)| {
+        let text = |(at, (magic, (is_magic, other))): (usize, (&str, (bool, String)))| match is_magic {
+            true => magic.to_owned(),
+            false => format!("{other} {at}"),
+        };
+        magic.into_iter().zip(other).enumerate().map(text).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_changes_what_anything_else_means(texts in texts()) {
+        let neutral: Vec<String> = (0..TEXTS).map(|at| format!("text {at}")).collect();
+        prop_assert_eq!(figures(&stream(&texts)), figures(&stream(&neutral)));
+    }
+}
+
+#[test]
+fn nor_does_any_of_them_alone() {
+    let neutral: Vec<String> = (0..TEXTS).map(|at| format!("text {at}")).collect();
+    let expected = figures(&stream(&neutral));
+    for (at, magic) in (0..TEXTS).flat_map(|at| MAGIC.map(|magic| (at, magic))) {
+        let mut texts = neutral.clone();
+        texts[at] = magic.to_owned();
+        assert_eq!(figures(&stream(&texts)), expected, "{magic:?} as text {at}");
+    }
+}
