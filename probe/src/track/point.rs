@@ -68,7 +68,7 @@ pub(crate) fn phase_peak(phase: u32, peak: Peak, bytes: u64) {
     });
 }
 
-/// Records that another program uses so many cores; `pid` is 0 for several processes.
+/// Records that another program uses this many cores; `pid` is 0 for several processes.
 pub(crate) fn rival(command: NameRef, pid: u32, cores: f64) {
     record(|track| {
         let (a, b, c) = (track.clock.raw(), cores.to_bits(), u64::from(pid));
