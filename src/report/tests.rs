@@ -230,6 +230,18 @@ fn a_sheet_has_one_figure_a_line_and_no_formula() {
 }
 
 #[test]
+fn findings_state_their_numbers_in_json() {
+    let json = json(&report(&TrainingRun::default(), &Options::default()));
+    let found = json["findings"]["found"].as_array().unwrap();
+    let partial = found.iter().find(|finding| finding["kind"] == "partial-batch").unwrap();
+    assert_eq!(
+        partial["facts"][0],
+        serde_json::json!({ "name": "partial_batch.count", "value": 4.0, "unit": "count" })
+    );
+    assert!(partial["summary"].as_str().unwrap().starts_with("4 of "), "{partial}");
+}
+
+#[test]
 fn kinds_of_steps_are_told_apart_and_cost_by_edge() {
     let json = json(&report(&TrainingRun::default(), &Options::default()));
     let kinds = json["classes"].as_array().unwrap();

@@ -1,5 +1,6 @@
 //! What a number is a number of: how it is written for people, how a limit on it is read, and its symbol for machines.
 
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use super::text::{bytes, count, duration, percent, quantity};
@@ -82,6 +83,16 @@ impl Unit {
         }
     }
 
+    /// A word for machines, where there is room for one: the symbol, or what has none.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::Count => "count",
+            Self::Number => "number",
+            _ => self.symbol(),
+        }
+    }
+
     /// Reads a number with its unit as people type it: `12ms`, `5%`, `2GiB`.
     ///
     /// # Errors
@@ -139,6 +150,12 @@ impl Unit {
             Self::Temperature => "a temperature such as 80C",
             Self::Frequency => "a frequency such as 1.2GHz",
         }
+    }
+}
+
+impl Serialize for Unit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 use super::claim::Claim;
+use super::facts::{Fact, Facts};
 
 /// What a finding is about. Each kind is found by one check.
 #[derive(
@@ -204,6 +205,8 @@ pub struct Finding {
     pub count: u64,
     /// Where it was seen, by time, at most 1,024; empty if it is true of the whole run.
     pub places: Vec<Occurrence>,
+    /// The numbers in the summary and the evidence.
+    pub facts: Vec<Fact>,
     /// The evidence, one line each.
     pub evidence: Vec<String>,
     /// Advice, one line each.
@@ -220,8 +223,8 @@ impl Finding {
     /// A finding about the whole run, without places.
     pub(super) fn of_run(kind: Kind, confidence: Confidence, share: Option<f64>, summary: String) -> Self {
         let severity = share.map_or(Severity::Note, Severity::of_share);
-        let (places, evidence, advice) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind, severity, confidence, share, summary, count: 1, places, evidence, advice, claim: None }
+        let (places, facts, evidence, advice) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { kind, severity, confidence, share, summary, count: 1, places, facts, evidence, advice, claim: None }
     }
 
     /// Its places from the longest to the shortest.
@@ -235,6 +238,24 @@ impl Finding {
     pub(super) fn because(mut self, evidence: impl Into<String>) -> Self {
         self.evidence.push(evidence.into());
         self
+    }
+
+    /// The finding with these numbers.
+    pub(super) fn stating(mut self, facts: Facts) -> Self {
+        self.facts.extend(Vec::from(facts));
+        self
+    }
+
+    /// The finding with a line of evidence and the numbers in it.
+    pub(super) fn because_of(self, line: impl FnOnce(&mut Facts) -> String) -> Self {
+        let mut facts = Facts::default();
+        let line = line(&mut facts);
+        self.stating(facts).because(line)
+    }
+
+    /// The number of this name.
+    pub fn fact(&self, name: &str) -> Option<f64> {
+        self.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value)
     }
 
     /// The finding with this advice.

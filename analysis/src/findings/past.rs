@@ -33,7 +33,14 @@ impl Past {
 }
 
 fn without_places(finding: &Finding) -> Finding {
-    let Finding { kind, severity, confidence, share, count, .. } = *finding;
+    let Finding { kind, severity, confidence, share, count, ref facts, .. } = *finding;
     let (summary, evidence, advice) = (finding.summary.clone(), finding.evidence.clone(), finding.advice.clone());
-    Finding { count, severity, evidence, advice, ..Finding::of_run(kind, confidence, share, summary) }
+    Finding {
+        count,
+        severity,
+        facts: facts.clone(),
+        evidence,
+        advice,
+        ..Finding::of_run(kind, confidence, share, summary)
+    }
 }

@@ -4,9 +4,9 @@ use gnntop_wire::TrackRole;
 use gnntop_wire::phase::DATA_WAIT;
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{duration, percent};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::signals;
 use crate::store::PhaseSlot;
@@ -47,17 +47,27 @@ impl Check for DataBound {
             .sum();
         let at_epochs = evidence.share(at_epochs) / share;
         let mean_ns = evidence.phase_total_ns(phase.slot) / evidence.rows.len() as f64;
+        let mut facts = Facts::default();
         let summary = format!(
             "the loop waits for data {} of the time, {} a step on average",
-            percent(share),
-            duration(mean_ns as u64)
+            facts.share("data_wait.share", share),
+            facts.time("data_wait.mean", mean_ns)
         );
         let mut finding = Finding::of_run(Kind::DataBound, Confidence::Medium, Some(share), summary)
+            .stating(facts)
             .claiming(Claim::Phase(phase.slot));
-        finding.evidence.extend(few_wait(evidence, phase.slot, mean_ns));
+        if let Some((usual_ns, tenth)) = few_wait(evidence, phase.slot, mean_ns) {
+            finding = finding.because_of(|facts| {
+                let (usual, tenth) = (facts.time("data_wait.p50", usual_ns), facts.share("slowest_tenth", tenth));
+                format!("half of the steps wait at most {usual}; the slowest tenth accounts for {tenth} of the waiting")
+            });
+        }
         if at_epochs > 0.5 {
             finding = finding
-                .because(format!("{} of the waiting is for the first batch of an epoch", percent(at_epochs)))
+                .because_of(|facts| {
+                    let share = facts.share("first_batches", at_epochs);
+                    format!("{share} of the waiting is for the first batch of an epoch")
+                })
                 .advise("keep the loader's workers from one epoch to the next");
         }
         let mut finding = cause(evidence, finding);
@@ -67,8 +77,8 @@ impl Check for DataBound {
     }
 }
 
-/// Whether few steps do most of the waiting.
-fn few_wait(evidence: &Evidence<'_>, slot: PhaseSlot, mean_ns: f64) -> Option<String> {
+/// Where few steps do most of the waiting: the median wait, and the part of the slowest tenth.
+fn few_wait(evidence: &Evidence<'_>, slot: PhaseSlot, mean_ns: f64) -> Option<(f64, f64)> {
     let usual_ns = evidence.median_of(|row| Some(row.phase_ns(slot) as f64))?;
     if usual_ns > UNEVEN * mean_ns {
         return None;
@@ -77,11 +87,7 @@ fn few_wait(evidence: &Evidence<'_>, slot: PhaseSlot, mean_ns: f64) -> Option<St
     waits.sort_unstable_by(|a, b| b.total_cmp(a));
     let all: f64 = waits.iter().sum();
     let tenth: f64 = waits[..waits.len().div_ceil(10)].iter().sum();
-    Some(format!(
-        "half of the steps wait at most {}; the slowest tenth accounts for {} of the waiting",
-        duration(usual_ns as u64),
-        percent(tenth / all)
-    ))
+    Some((usual_ns, tenth / all))
 }
 
 /// Adds evidence from queues, workers and cores.
@@ -89,7 +95,9 @@ fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let workers = evidence.store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
     let queue = emptiest_queue(evidence);
     if let Some((name, empty)) = &queue {
-        finding = finding.because(format!("\"{name}\" is empty in {} of its readings", percent(*empty)));
+        finding = finding.because_of(|facts| {
+            format!("\"{name}\" is empty in {} of its readings", facts.share("queue_empty", *empty))
+        });
     }
     finding = match workers {
         0 => finding.because("no loader thread publishes"),
@@ -115,16 +123,15 @@ fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
 
 /// Adds whether there are idle cores that could make more batches.
 fn make_more(evidence: &Evidence<'_>, finding: Finding) -> Finding {
-    let busy = evidence.span_ns().and_then(|span| signals::machine_busy(evidence.store, &span));
-    match busy {
-        Some(busy) if busy >= NO_CORE_FREE => finding
-            .because(format!("the machine's cores are {} busy", percent(busy)))
-            .advise("make batches cheaper: no core is free for more workers"),
-        Some(busy) => finding
-            .because(format!("the machine's cores are {} busy", percent(busy)))
-            .advise("use more loader workers: cores are free"),
-        None => finding.advise("use more loader workers"),
-    }
+    let Some(busy) = evidence.span_ns().and_then(|span| signals::machine_busy(evidence.store, &span)) else {
+        return finding.advise("use more loader workers");
+    };
+    let finding =
+        finding.because_of(|facts| format!("the machine's cores are {} busy", facts.share("machine_busy", busy)));
+    finding.advise(match busy >= NO_CORE_FREE {
+        true => "make batches cheaper: no core is free for more workers",
+        false => "use more loader workers: cores are free",
+    })
 }
 
 /// The queue counter that is 0 most often, with how often that is.

@@ -8,6 +8,7 @@ use super::gap_filling::{self, Filling};
 use crate::figures::{count, duration, percent};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
 use crate::findings::pauses::Pauses;
 use crate::store::{PhaseSlot, StepRow};
@@ -74,22 +75,24 @@ impl Check for Gap {
         let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let where_ = if has_phases { "outside every phase" } else { "between steps" };
         let filled = filled(evidence);
-        let mut summary = format!("{} of the wall time is {where_}", percent(share));
+        let mut facts = Facts::default();
+        let mut summary = format!("{} of the wall time is {where_}", facts.share("gap.share", share));
         if !filled.is_empty() {
             let named = |filling: &Filling| format!("{} of it in \"{}\"", percent(filling.share), filling.name);
             summary += &format!(", {}", filled.iter().map(named).collect::<Vec<String>>().join(", "));
         }
         if let Some(pauses) = &pauses {
-            let (each, usual) = (pauses.mean_ns(evidence) as u64, evidence.usual_between_ns as u64);
-            summary +=
-                &format!("; {}: {} between two steps, usually {}", pauses.when(), duration(each), duration(usual));
+            let (each, usual) = (pauses.mean_ns(evidence), evidence.usual_between_ns);
+            let (each, usual) = (facts.time("pause.mean", each), facts.time("between.p50", usual));
+            summary += &format!("; {}: {each} between two steps, usually {usual}", pauses.when());
         }
         if alone > 0 {
-            let times = if alone == 1 { "once".to_owned() } else { format!("{} times", count(alone as u64)) };
+            let long = facts.count("long_gaps", alone as u64);
+            let times = if alone == 1 { "once".to_owned() } else { format!("{long} times") };
             summary += &format!("; {times}, the time between two steps is far longer than usual");
         }
         let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
-        let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), summary).claiming(claim);
+        let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), summary).stating(facts).claiming(claim);
         let mut finding = explain(evidence, finding.at(places, 1 + long.len() as u64));
         finding.evidence.extend(filled.iter().map(in_words));
         advised(finding, &filled, between > 0.5 * gap).into()
@@ -151,17 +154,19 @@ fn are_the_machines(evidence: &Evidence<'_>, long: &[usize]) -> bool {
 /// Adds where the gap is, and what timers around steps make of an epoch.
 fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let epochs: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row)).collect();
-    finding = finding.because(format!("between steps: usually {}", duration(evidence.usual_between_ns as u64)));
+    finding = finding
+        .because_of(|facts| format!("between steps: usually {}", facts.time("between.p50", evidence.usual_between_ns)));
     if !epochs.is_empty() {
         let at_start = epochs.iter().map(|row| evidence.between_ns[*row]).sum::<f64>() / epochs.len() as f64;
-        finding = finding.because(format!("before an epoch's first step: {} on average", duration(at_start as u64)));
+        finding = finding.because_of(|facts| {
+            format!("before an epoch's first step: {} on average", facts.time("between.epoch_start", at_start))
+        });
     }
     let (what, wall, inside) = whole_epochs(evidence);
-    finding.because(format!(
-        "timers around steps add up to {} {what}, the wall clock shows {}",
-        duration(inside.max(0.0) as u64),
-        duration(wall as u64)
-    ))
+    finding.because_of(|facts| {
+        let (inside, wall) = (facts.time("timed", inside), facts.time("wall", wall));
+        format!("timers around steps add up to {inside} {what}, the wall clock shows {wall}")
+    })
 }
 
 /// Wall time and time inside steps of an epoch, over epochs with all their steps, warm-up included; over all steps if

@@ -2,8 +2,9 @@
 //! steps hide.
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{count, duration, percent};
+use crate::figures::{count, duration};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};
 use crate::findings::robust::median;
 use crate::findings::shape::batch_size;
@@ -47,14 +48,15 @@ fn finding(evidence: &Evidence<'_>, full: u64, partial: &[usize], partial_ns: f6
     };
     let places = partial.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
     let n = partial.len() as u64;
+    let mut facts = Facts::default();
     let summary = format!(
         "{} of {} steps have a partial batch: {} instead of {} for a full one",
-        count(n),
-        count(evidence.rows.len() as u64),
-        duration(partial_ns as u64),
-        duration(full_ns as u64)
+        facts.count("partial_batch.count", n),
+        facts.count("steps.count", evidence.rows.len() as u64),
+        facts.time("partial_batch.p50", partial_ns),
+        facts.time("full_batch.p50", full_ns)
     );
-    let mut finding = Finding::of_run(Kind::PartialBatch, Confidence::High, None, summary).at(places, n);
+    let mut finding = Finding::of_run(Kind::PartialBatch, Confidence::High, None, summary).stating(facts).at(places, n);
     finding.severity = Severity::Note;
     if let Some((measure, line)) = evidence.shape.fit {
         finding = finding.because(format!(
@@ -65,9 +67,10 @@ fn finding(evidence: &Evidence<'_>, full: u64, partial: &[usize], partial_ns: f6
             line.r
         ));
         if line.base > 0.1 * full_ns {
-            let per = line.base / full_ns;
-            finding =
-                finding.because(format!("{} of a full step is fixed cost, whatever the batch size", percent(per)));
+            finding = finding.because_of(|facts| {
+                let fixed = facts.share("fixed_cost", line.base / full_ns);
+                format!("{fixed} of a full step is fixed cost, whatever the batch size")
+            });
         }
     } else {
         finding.confidence = Confidence::Medium;

@@ -6,9 +6,10 @@
 //! Nor is the time between steps looked at here, but by [`super::gap`].
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{count, duration, percent};
+use crate::figures::{count, duration};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};
 use crate::findings::robust::sigma;
 use crate::store::{Phase, StepRow};
@@ -54,21 +55,23 @@ impl Check for Spikes {
         let places: Vec<_> =
             spikes.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, usual.sentence(evidence, *row))).collect();
         let share = evidence.share(cost);
+        let mut facts = Facts::default();
+        let (n, cost) = (facts.count("spikes", spikes.len() as u64), facts.share("cost", share));
+        let least = facts.ratio("least", spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min));
+        let most = facts.ratio("most", ratio(evidence, worst));
+        facts.time("worst", evidence.inside_ns[worst]);
+        let worst = usual.sentence(evidence, worst);
         let summary = match spikes.len() {
-            1 => usual.sentence(evidence, worst),
-            n => format!(
-                "{} steps take {:.1} to {:.1} x their usual time and cost {}; the worst: {}",
-                count(n as u64),
-                spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min),
-                ratio(evidence, worst),
-                percent(share),
-                usual.sentence(evidence, worst)
-            ),
+            1 => worst,
+            _ => {
+                format!("{n} steps take {least:.1} to {most:.1} x their usual time and cost {cost}; the worst: {worst}")
+            }
         };
         let mut finding = Finding::of_run(Kind::Spike, Confidence::High, Some(share), summary)
+            .stating(facts)
             .at(places, spikes.len() as u64)
             .claiming(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
-            .because(format!("other steps vary by ± {}", duration(evidence.noise_ns as u64)));
+            .because_of(|facts| format!("other steps vary by ± {}", facts.time("noise", evidence.noise_ns)));
         finding.severity = Severity::of_share(share);
         let finding = match rhythm(evidence, &spikes) {
             Some(line) => finding.because(line).advise("look for work that the program does at that interval"),

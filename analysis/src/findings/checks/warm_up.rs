@@ -1,8 +1,8 @@
 //! Warm-up: first steps that are slower than the rest and do not belong in a mean.
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{counted, duration};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
 use crate::findings::robust::median;
 
@@ -33,12 +33,14 @@ impl Check for WarmUp {
         }
         let n = evidence.warm_up.len() as f64;
         let cost = evidence.warm_up.iter().map(|row| evidence.inside_of(row)).sum::<f64>() - n * usual_ns;
+        let mut facts = Facts::default();
+        let steps = facts.count("warm_up.count", evidence.warm_up.len() as u64);
+        let noun = if evidence.warm_up.len() == 1 { "step warms up" } else { "steps warm up" };
         let summary = format!(
-            "the first {}: up to {} each instead of {}, {} more in all",
-            counted(evidence.warm_up.len() as u64, "step warms up", "steps warm up"),
-            duration(slowest as u64),
-            duration(usual_ns as u64),
-            duration(cost.max(0.0) as u64)
+            "the first {steps} {noun}: up to {} each instead of {}, {} more in all",
+            facts.time("warm_up.max", slowest),
+            facts.time("usual", usual_ns),
+            facts.time("cost", cost)
         );
         let place = Occurrence {
             ordinals: first.ordinal()..last.ordinal() + 1,
@@ -47,6 +49,7 @@ impl Check for WarmUp {
             sentence: summary.clone(),
         };
         Finding::of_run(Kind::WarmUp, Confidence::High, None, summary)
+            .stating(facts)
             .at(vec![place], 1)
             .because("they come before the first three steps in a row that take at most 1.2 x the usual time")
             .advise(format!("exclude them from means and percentiles (--skip-steps {})", evidence.warm_up.len()))

@@ -77,7 +77,11 @@ fn of_few_long_waits_the_mean_is_called_one() {
     };
     let findings = all(&run(300, plan, &[]));
     let data = found(&findings, Kind::DataBound);
-    assert_says(data, Kind::DataBound, &["21.2 ms a step on average", "half of the steps wait at most 1.0", "96 %"]);
+    assert_states(
+        data,
+        Kind::DataBound,
+        &[("data_wait.mean", 21.2e6), ("data_wait.p50", 1e6), ("slowest_tenth", 0.96)],
+    );
 }
 
 #[test]
@@ -90,7 +94,7 @@ fn advice_follows_the_queue() {
         only(&run(200, plan, &[]))
     };
     let half = with_queue(5);
-    assert_says(&half, Kind::DataBound, &["is empty in 49 %", "the loader is slower than the loop"]);
+    assert_states(&half, Kind::DataBound, &[("queue_empty", 0.49)]);
     assert!(!half.advice.iter().any(|line| line.contains("batches are ready")), "{half:#?}");
     let never = with_queue(0);
     assert_says(&never, Kind::DataBound, &["batches are ready while the loop waits"]);

@@ -134,6 +134,15 @@ fn assert_says(finding: &Finding, kind: Kind, words: &[&str]) {
     }
 }
 
+/// The numbers of a finding, each within 3 % of what is expected: times of made-up steps are as noisy.
+fn assert_states(finding: &Finding, kind: Kind, facts: &[(&str, f64)]) {
+    assert_eq!(finding.kind, kind, "{finding:#?}");
+    for (name, expected) in facts {
+        let value = finding.fact(name).unwrap_or_else(|| panic!("no {name} in {:#?}", finding.facts));
+        assert!((value - expected).abs() <= 0.03 * expected.abs(), "{name} is {value} and not {expected}");
+    }
+}
+
 fn with_phase(text: &'static str, more_ns: u64) -> MadeUpStep {
     let mut plan = MadeUpStep::default();
     plan.phases.iter_mut().filter(|phase| phase.0 == text).for_each(|phase| phase.1 += more_ns);

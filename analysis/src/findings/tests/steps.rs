@@ -52,7 +52,8 @@ fn spikes_that_come_regularly_are_said_to() {
         |step: u64| if step.is_multiple_of(40) { with_phase("backward", 130 * MS) } else { MadeUpStep::default() };
     let spike = only(&run(400, plan, &[]));
     assert_eq!(steps_of(&spike), (1..=10).map(|n| n * 40).collect::<Vec<u64>>());
-    assert_says(&spike, Kind::Spike, &["10 steps take", "they come every 40 steps"]);
+    assert_states(&spike, Kind::Spike, &[("spikes", 10.0)]);
+    assert_says(&spike, Kind::Spike, &["they come every 40 steps"]);
     assert_eq!(spike.severity, Severity::Major);
 }
 
@@ -66,14 +67,14 @@ fn a_batch_is_tiny_where_a_step_costs_much_whatever_its_size() {
         ..MadeUpStep::default()
     };
     let found = only(&run(200, |_| plan(2.0, MS), &[]));
-    assert_says(&found, Kind::TinyBatch, &["batches of 2 samples", "takes 25 %", "larger batches"]);
+    assert_states(&found, Kind::TinyBatch, &[("batch_size", 2.0), ("optimizer_of_compute", 0.25)]);
     assert_eq!(all(&run(200, |_| plan(64.0, MS), &[])).found, [], "a usual batch");
     assert_eq!(all(&run(200, |_| plan(2.0, MS / 5), &[])).found, [], "small, but of much work");
     let of_graphs = |edges| MadeUpStep {
         batch: BatchShape { graphs: Some(1), nodes: None, edges: Some(edges), seeds: None },
         ..plan(0.0, MS)
     };
-    assert_says(&only(&run(200, |_| of_graphs(40), &[])), Kind::TinyBatch, &["batches of 1 graph "]);
+    assert_states(&only(&run(200, |_| of_graphs(40), &[])), Kind::TinyBatch, &[("batch_size", 1.0)]);
     assert_eq!(all(&run(200, |_| of_graphs(90_000), &[])).found, [], "one graph, but a large one");
 }
 
@@ -88,7 +89,10 @@ fn a_partial_batch_is_no_spike_and_its_time_is_explained() {
         plan
     };
     let partial = only(&run(90, plan, &[]));
-    assert_says(&partial, Kind::PartialBatch, &["29 of 87 steps", "per 1,000 edges (r = 0.99"]);
+    let facts =
+        [("partial_batch.count", 29.0), ("steps.count", 87.0), ("partial_batch.p50", 18e6), ("full_batch.p50", 34e6)];
+    assert_states(&partial, Kind::PartialBatch, &facts);
+    assert_says(&partial, Kind::PartialBatch, &["per 1,000 edges (r = 0.99"]);
     assert_eq!(partial.severity, Severity::Note);
     assert!(steps_of(&partial).iter().all(|step| step % 3 == 2));
 }
@@ -100,7 +104,11 @@ fn waiting_for_data_is_found_and_an_empty_queue_makes_it_certain() {
         ..with_phase("data wait", 15 * MS)
     };
     let found = only(&run(200, plan, &[]));
-    assert_says(&found, Kind::DataBound, &["waits for data 32 % of the time", "is empty in 8", "no loader thread"]);
+    assert_states(
+        &found,
+        Kind::DataBound,
+        &[("data_wait.share", 0.32), ("data_wait.mean", 16e6), ("queue_empty", 0.875)],
+    );
     assert_eq!((found.confidence, found.severity), (Confidence::High, Severity::Major));
     let idle = |_| MadeUpStep { counter: Some(("queue depth", 4.0)), ..with_phase("data wait", 15 * MS) };
     assert_eq!(only(&run(200, idle, &[])).confidence, Confidence::Medium);
@@ -114,14 +122,11 @@ fn a_gap_is_found_with_what_step_timers_make_of_it() {
         MadeUpStep { gap_ns, epoch, ..MadeUpStep::default() }
     };
     let gap = only(&run(200, plan, &[]));
-    assert_says(
-        &gap,
-        Kind::Gap,
-        &["outside every phase", "before an epoch's first step: 299 ms", "timers around steps add up to 67"],
-    );
+    assert_says(&gap, Kind::Gap, &["outside every phase"]);
+    assert_states(&gap, Kind::Gap, &[("between.epoch_start", 299e6), ("timed", 676e6)]);
     let plan = |step: u64| MadeUpStep { gap_ns: if step == 120 { 400 * MS } else { MS }, ..MadeUpStep::default() };
     let once = only(&run(200, plan, &[]));
-    assert_says(&once, Kind::Gap, &["once, the time between two steps is far longer"]);
+    assert_states(&once, Kind::Gap, &[("long_gaps", 1.0)]);
     assert_eq!(steps_of(&once), [120]);
 }
 
@@ -177,7 +182,7 @@ fn a_warm_up_is_left_out_of_everything_else() {
     let plan =
         |step: u64| if step <= 6 { with_phase("forward", (200 - 20 * step) * MS) } else { MadeUpStep::default() };
     let found = only(&run(300, plan, &[]));
-    assert_says(&found, Kind::WarmUp, &["the first 6 steps warm up", "--skip-steps 6"]);
+    assert_states(&found, Kind::WarmUp, &[("warm_up.count", 6.0), ("warm_up.max", 214e6), ("usual", 34e6)]);
     assert_eq!(found.places[0].ordinals, 0..6);
 }
 
@@ -185,7 +190,8 @@ fn a_warm_up_is_left_out_of_everything_else() {
 fn steps_that_get_slower_are_found_with_their_phase() {
     let plan = |step: u64| with_phase("backward", step * MS / 30);
     let found = only(&run(300, plan, &[]));
-    assert_says(&found, Kind::Drift, &["get 1", "most of it in backward"]);
+    assert_states(&found, Kind::Drift, &[("slower", 0.18)]);
+    assert_says(&found, Kind::Drift, &["most of it in backward"]);
 }
 
 #[test]
