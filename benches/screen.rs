@@ -16,8 +16,8 @@ use gnntop_analysis::energy::Assumptions;
 use gnntop_analysis::findings;
 use gnntop_analysis::source::{State, Status};
 use gnntop_wire::{
-    BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Quantity, Sample, SignalId, Span, Step, StepId,
-    StreamReader, TrackId, TrackRole, put_definitions, put_segment,
+    BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Quantity, Sample, SignalId, SignalSource, Span,
+    Step, StepId, StreamReader, TrackId, TrackRole, put_definitions, put_segment,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -148,7 +148,7 @@ fn signal(id: u32) -> Definition {
     Definition::Signal {
         id: SignalId(id),
         metric: Quantity::CoreBusy.at(id).into(),
-        source: "bench".to_owned(),
+        source: SignalSource::Sensor("bench".to_owned()),
         device: String::new(),
     }
 }

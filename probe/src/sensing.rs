@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gnntop_sensors::{Reading, Rival, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
-use gnntop_wire::{Definition, NameKind, Quantity, SignalId, SignalKind, TrackRole, Unit};
+use gnntop_wire::{Definition, NameKind, Quantity, SignalId, SignalKind, SignalSource, TrackRole, Unit};
 use rustix::time::ClockId;
 
 use crate::clock;
@@ -186,7 +186,7 @@ fn definition(index: usize, signal: &SignalInfo) -> Definition {
     Definition::Signal {
         id: SignalId(index as u32),
         metric: signal.metric.into(),
-        source: signal.source.to_owned(),
+        source: SignalSource::Sensor(signal.source.to_owned()),
         device: signal.device.clone().unwrap_or_default(),
     }
 }

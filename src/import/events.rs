@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
-use gnntop_analysis::store::SignalOrigin;
-use gnntop_wire::{Counter, Event, NameId, NameKind, Sample, SignalId, SignalKind, Span, StepId, TrackId};
+use gnntop_wire::{
+    Counter, Event, NameId, NameKind, Sample, SignalId, SignalKind, SignalSource, Span, StepId, TrackId,
+};
 
 use super::mapping::{Mapping, Role};
 use super::metric;
@@ -24,9 +25,9 @@ impl Sink {
     }
 
     fn of_mapping<W: Write>(writer: &mut Writer<W>, mapping: &Mapping) -> Option<Self> {
-        let source = SignalOrigin::Column(&mapping.column).to_string();
+        let source = SignalSource::Column(mapping.column.clone());
         let unit = mapping.scale.map(|scale| scale.unit);
-        let mut signal = |name: &str, kind| writer.signal(metric::of_column(name, unit, kind), &source);
+        let mut signal = |name: &str, kind| writer.signal(metric::of_column(name, unit, kind), source.clone());
         Some(match &mapping.role {
             Role::Signal(name) => Self::Signal(signal(name, SignalKind::Gauge)),
             Role::Cumulative(name) => Self::Signal(signal(name, SignalKind::Counter)),

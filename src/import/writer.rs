@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use gnntop_wire::{
     Anchor, AnyMetric, BlockEncoder, Definition, End, Event, NameId, NameKind, Origin, Place, SessionInfo, SignalId,
-    TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
+    SignalSource, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
 };
 
 /// Start of the recording's times: the first step's data wait may be before it.
@@ -98,10 +98,10 @@ impl<W: Write> Writer<W> {
         id
     }
 
-    pub(super) fn signal(&mut self, metric: AnyMetric, source: &str) -> SignalId {
+    pub(super) fn signal(&mut self, metric: AnyMetric, source: SignalSource) -> SignalId {
         let id = SignalId(self.signals);
         self.signals += 1;
-        self.define(&Definition::Signal { id, metric, source: source.to_owned(), device: String::new() });
+        self.define(&Definition::Signal { id, metric, source, device: String::new() });
         id
     }
 

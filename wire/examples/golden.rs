@@ -10,8 +10,8 @@ use gnntop_wire::past::{Durations, FINE_BITS, Past, Series, Slice, SlowStep, Ste
 use gnntop_wire::{
     Absent, Allocation, Anchor, AnyMetric, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceSpan, End,
     Engine, Event, Mark, NameId, NameKind, Open, Origin, PhaseMemory, Place, RankKind, Rival, Sample, Sampling,
-    SessionInfo, SignalId, SignalKind, Span, StackFrame, StackSample, StackThread, Step, StepId, ThreadUsage, TrackId,
-    TrackRole, Unit, phase, put_anchor, put_compressed_definitions, put_end, put_segment,
+    SessionInfo, SignalId, SignalKind, SignalSource, Span, StackFrame, StackSample, StackThread, Step, StepId,
+    ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_compressed_definitions, put_end, put_segment,
 };
 
 /// `CLOCK_MONOTONIC` at the start, in nanoseconds.
@@ -160,10 +160,10 @@ fn anchor(after_ns: u64) -> Anchor {
 fn definitions() -> Vec<Definition> {
     let name = |id, kind, text: &str| Definition::Name { id, kind, text: text.into() };
     let track = |id, role, thread_id, text: &str| Definition::Track { id, role, thread_id, text: text.into() };
-    let signal = |id, unit, kind, name: &str, source: &str, device: &str| Definition::Signal {
+    let signal = |id, unit, kind, name: &str, source, device: &str| Definition::Signal {
         id,
         metric: AnyMetric::from_name(name.into(), unit, kind),
-        source: source.into(),
+        source,
         device: device.into(),
     };
     vec![
@@ -191,9 +191,23 @@ fn definitions() -> Vec<Definition> {
         track(TrackId(9), TrackRole::Communicator, 0, "nccl default_pg"),
         track(TrackId(10), TrackRole::Stream, 0, "stream 7"),
         track(TrackId(11), TrackRole::Operators, 0, "operators of train"),
-        signal(CPU_TIME, Unit::Nanoseconds, SignalKind::Counter, "process.cpu_time", "procfs", ""),
-        signal(POWER, Unit::Milliwatts, SignalKind::Gauge, "gpu.power", "NVML", "GPU 0"),
-        signal(FAR_SIGNAL, Unit::Bits, SignalKind::Gauge, "gpu.throttle", "NVML", "GPU 1"),
+        signal(
+            CPU_TIME,
+            Unit::Nanoseconds,
+            SignalKind::Counter,
+            "process.cpu_time",
+            SignalSource::Sensor("procfs".into()),
+            "",
+        ),
+        signal(POWER, Unit::Milliwatts, SignalKind::Gauge, "gpu.power", SignalSource::Kernels, "GPU 0"),
+        signal(
+            FAR_SIGNAL,
+            Unit::Bits,
+            SignalKind::Gauge,
+            "gpu.throttle",
+            SignalSource::Column("throttle".into()),
+            "GPU 1",
+        ),
         Definition::Fact { key: "framework".into(), text: "PyTorch 2.9.1".into() },
     ]
 }

@@ -7,6 +7,7 @@ use crate::device_span::DeviceSpan;
 use crate::ids::{NameId, SignalId, StepId, TrackId};
 use crate::name::NameKind;
 use crate::quantity::AnyMetric;
+use crate::signal_source::SignalSource;
 
 /// One thing that happened on a track.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -370,8 +371,8 @@ pub enum Definition {
         id: SignalId,
         /// What it measures.
         metric: AnyMetric,
-        /// Where values come from, such as `NVML`.
-        source: String,
+        /// Where its readings come from.
+        source: SignalSource,
         /// The device measured, empty for the machine or process itself.
         device: String,
     },

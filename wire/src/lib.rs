@@ -40,8 +40,10 @@
 //!             | { 2 | length | track id | role u8 | thread id | text }
 //!                 role 0 other, 1 training, 2 loader, 3 sensors, 4 device, 5 device waited for in each phase, 6 stacks,
 //!                      7 samples, 8 communicator, 9 stream, 10 operators
-//!             | { 3 | length | signal id | unit u8 | kind u8 | text name | text source | text device | quantity | instance }
+//!             | { 3 | length | signal id | unit u8 | kind u8 | text name | text source | text device | quantity | instance
+//!                 | source }
 //!                 of quantity 0, or one unknown to the reader, unit, kind and name are all that is known
+//!                 source 0 a sensor, 1 a column of a table, 2 the kernels of a trace
 //!             | { 4 | length | text key | text }                          a fact of the program
 //! anchor      = monotonic | wall (Unix) | boot time, in ns
 //! end         = time | text reason
@@ -201,6 +203,7 @@ pub mod past;
 pub mod phase;
 mod quantity;
 mod session;
+mod signal_source;
 mod stream;
 pub mod text;
 mod units;
@@ -221,5 +224,6 @@ pub use meta::{
 pub use name::{NameKind, Sampling};
 pub use quantity::{AnyMetric, Metric, Quantity, Scope, UnknownMetric};
 pub use session::{Anchor, ClockOffset, End, Engine, Origin, Place, RESUMED, RankKind, SessionInfo};
+pub use signal_source::SignalSource;
 pub use stream::{Damage, Item, StreamReader};
 pub use units::{SignalKind, Unit};

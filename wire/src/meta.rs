@@ -7,6 +7,7 @@ use crate::ids::{NameId, SignalId, TrackId};
 use crate::name::NameKind;
 use crate::quantity::{AnyMetric, Quantity};
 use crate::session::{Anchor, ClockOffset, End, Engine, Origin, Place, RankKind, SessionInfo};
+use crate::signal_source::SignalSource;
 use crate::text::clean;
 use crate::units::{SignalKind, Unit};
 use crate::varint::{Cursor, Malformed, put_text, put_u64};
@@ -149,11 +150,13 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) -> u8 {
             put_u64(out, u64::from(id.0));
             out.push(metric.unit().code());
             out.push(metric.kind().code());
-            for text in [&metric.to_string(), source, device] {
+            let (source, source_name) = source.code();
+            for text in [&metric.to_string(), source_name, device] {
                 put_text(out, text, MAX_TEXT_LEN);
             }
             put_u64(out, metric.known().map_or(NOT_IN_TABLE, |metric| metric.quantity().code()));
             put_u64(out, metric.known().map_or(0, |metric| u64::from(metric.instance())));
+            put_u64(out, source);
             DEFINE_SIGNAL
         }
         Definition::Fact { key, text } => {
@@ -311,7 +314,7 @@ fn signal(p: &mut Cursor<'_>) -> Result<Definition, Malformed> {
     let (name, source, device) = (text(p)?, text(p)?, text(p)?);
     let (quantity, instance) = (Quantity::from_code(p.u64()?), p.u32()?);
     let metric = quantity.map_or(AnyMetric::Other { name, unit, kind }, |quantity| quantity.at(instance).into());
-    Ok(Definition::Signal { id, metric, source, device })
+    Ok(Definition::Signal { id, metric, source: SignalSource::from_code(p.u64()?, source), device })
 }
 
 pub(crate) fn anchor(payload: &[u8]) -> Result<Anchor, Malformed> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use gnntop_sensors::{MachineInfo, Reading, SensorOptions, SensorSet, SignalInfo, monotonic_ns};
 use gnntop_wire::{
     Absent, Anchor, BlockEncoder, Definition, End, Event, Mark, NameId, NameKind, Origin, Sample, SessionInfo,
-    SignalId, StreamReader, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
+    SignalId, SignalSource, StreamReader, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
 };
 
 use super::polling::{Progress, Source};
@@ -217,7 +217,7 @@ fn signal(at: usize, info: &SignalInfo) -> Definition {
     Definition::Signal {
         id: SignalId(u32::try_from(at).unwrap_or(u32::MAX)),
         metric: info.metric.into(),
-        source: info.source.to_owned(),
+        source: SignalSource::Sensor(info.source.to_owned()),
         device: info.device.clone().unwrap_or_default(),
     }
 }

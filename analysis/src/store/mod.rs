@@ -69,7 +69,7 @@ pub use sampled::Sampled;
 pub use session::{ClockStep, Session, SessionState};
 pub use signals::resample::{Bin, TimeColumns};
 pub use signals::series::{Point, Series, Summary, Value};
-pub use signals::signal::{CounterSeries, Signal, SignalOrigin, Signals};
+pub use signals::signal::{CounterSeries, Signal, Signals};
 pub use spans::by_name::SpanStatistics;
 pub use spans::distribution::{Distribution, LONGEST_NS, SIGNIFICANT_DIGITS};
 pub use spans::lanes::{Busy, Lane, LaneBox, Reduced};

@@ -2,7 +2,8 @@
 
 use gnntop_fixtures::{START_NS, StreamBuilder};
 use gnntop_wire::{
-    AnyMetric, BatchShape, Definition, Event, SignalId, SignalKind, Step, StepId, ThreadUsage, TrackId, TrackRole, Unit,
+    AnyMetric, BatchShape, Definition, Event, SignalId, SignalKind, SignalSource, Step, StepId, ThreadUsage, TrackId,
+    TrackRole, Unit,
 };
 
 use super::random::Random;
@@ -57,7 +58,7 @@ impl TrainingLoop {
 
     /// A column of a table, which has a value for each step.
     pub fn column(&mut self, id: u32, name: &str, unit: Unit, kind: SignalKind) -> SignalId {
-        let (id, source) = (SignalId(id), "column values".to_owned());
+        let (id, source) = (SignalId(id), SignalSource::Column("values".to_owned()));
         let metric = AnyMetric::from_name(name.to_owned(), unit, kind);
         self.stream.define(Definition::Signal { id, metric, source, device: String::new() });
         id

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use gnntop_analysis::figures::{count, counted};
-use gnntop_analysis::store::SignalOrigin;
-use gnntop_wire::{Event, NameKind, Origin, Place, Quantity, Sample, SignalId, Span, Step, StepId, TrackId, TrackRole};
+use gnntop_wire::{
+    Event, NameKind, Origin, Place, Quantity, Sample, SignalId, SignalSource, Span, Step, StepId, TrackId, TrackRole,
+};
 
 use super::busy::{Busy, busy, gpu_of};
 use super::read::{Complete, STEP, Sort, Trace};
@@ -204,9 +205,8 @@ impl<'a> Gpus<'a> {
             return Self { track: None, signals: Vec::new() };
         }
         let track = writer.track(TrackRole::Sensors, "GPUs by their kernels");
-        let source = SignalOrigin::Kernels.to_string();
         let mut signal = |(gpu, shares): (&u32, &'a Vec<f64>)| {
-            (writer.signal(Quantity::GpuUtil.at(*gpu).into(), &source), shares.as_slice())
+            (writer.signal(Quantity::GpuUtil.at(*gpu).into(), SignalSource::Kernels), shares.as_slice())
         };
         Self { track: Some(track), signals: busy.iter().map(&mut signal).collect() }
     }

@@ -60,7 +60,7 @@ impl<'a> Readings<'_, 'a> {
         match signal.age_ns(self.scene.store.now_ns()) {
             Some(..NOW_NS) => format!("{}, now", signal.source),
             Some(age_ns) => format!("{}, {} old", signal.source, duration(age_ns)),
-            None => signal.source.clone(),
+            None => signal.source.to_string(),
         }
     }
 

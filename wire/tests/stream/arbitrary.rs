@@ -382,9 +382,22 @@ fn definition() -> impl Strategy<Value = Definition> {
             thread_id,
             text
         }),
-        (id(), metric(), prop::array::uniform2(text())).prop_map(|(id, metric, [source, device])| {
-            Definition::Signal { id: SignalId(id), metric, source, device }
+        (id(), metric(), source(), text()).prop_map(|(id, metric, source, device)| Definition::Signal {
+            id: SignalId(id),
+            metric,
+            source,
+            device
         }),
+    ]
+}
+
+fn source() -> impl Strategy<Value = SignalSource> {
+    // The name of a column or sensor means nothing by itself.
+    let name = || prop_oneof![text(), Just("column a".to_owned()), Just(SignalSource::Kernels.to_string())];
+    prop_oneof![
+        name().prop_map(SignalSource::Sensor),
+        name().prop_map(SignalSource::Column),
+        Just(SignalSource::Kernels)
     ]
 }
 

@@ -114,11 +114,12 @@ fn fields_added_at_the_end_are_ignored() {
 
 #[test]
 fn codes_added_later_have_a_plain_meaning() {
-    let signal = [varint(1), vec![200, 200], text("a"), text("b"), text(""), vec![0, 0]].concat();
+    let signal = [varint(1), vec![200, 200], text("a"), text("b"), text(""), vec![0, 0, 100]].concat();
     let stream = frame(DEFINITIONS, 0, &[vec![3], varint(signal.len() as u64), signal].concat());
     let Piece::Definitions(all) = &decode(&stream)[0].1 else { panic!("definitions") };
-    let [Definition::Signal { metric, .. }] = &all[..] else { panic!("a signal") };
+    let [Definition::Signal { metric, source, .. }] = &all[..] else { panic!("a signal") };
     assert_eq!((metric.unit(), metric.kind()), (Unit::Count, SignalKind::Gauge));
+    assert_eq!(*source, SignalSource::Sensor("b".to_owned()));
     let name = [varint(1), text("a"), varint(200 << 8 | 200)].concat();
     let stream = frame(DEFINITIONS, 0, &[vec![1], varint(name.len() as u64), name].concat());
     let expected = Definition::Name { id: NameId(1), kind: NameKind::Text, text: "a".into() };
@@ -129,7 +130,7 @@ fn codes_added_later_have_a_plain_meaning() {
 fn a_signal_is_what_its_number_says_not_its_name() {
     let metric = |quantity: u64| {
         let texts = [text("process.rss"), text("a"), text("")].concat();
-        let signal = [varint(1), vec![2, 0], texts, varint(quantity), varint(3), b"more".to_vec()].concat();
+        let signal = [varint(1), vec![2, 0], texts, varint(quantity), varint(3), varint(0), b"more".to_vec()].concat();
         let stream = frame(DEFINITIONS, 0, &[vec![3], varint(signal.len() as u64), signal].concat());
         let Piece::Definitions(all) = &decode(&stream)[0].1 else { panic!("definitions") };
         let [Definition::Signal { metric, .. }] = &all[..] else { panic!("a signal") };

@@ -37,7 +37,7 @@ impl Check for Aliasing {
         if gauges.peek().is_none() {
             return Outcome::NotEnough("no gauge is sampled, and counters lose nothing between readings".to_owned());
         }
-        if !gauges.any(|gauge| gauge.origin().is_sampled()) {
+        if !gauges.any(|gauge| gauge.source.is_sampled()) {
             let reason = "readings were imported, one per step: they are means or last values, not samples";
             return Outcome::NotEnough(reason.to_owned());
         }
@@ -86,6 +86,6 @@ fn reading_times(evidence: &Evidence<'_>) -> Vec<u64> {
         let times = signal.series.points().map(Point::t_ns).filter(|t_ns| span.contains(t_ns));
         times.collect::<Vec<u64>>()
     };
-    let sampled = evidence.store.signals().all().iter().filter(|signal| signal.origin().is_sampled());
+    let sampled = evidence.store.signals().all().iter().filter(|signal| signal.source.is_sampled());
     sampled.map(within).max_by_key(Vec::len).unwrap_or_default()
 }

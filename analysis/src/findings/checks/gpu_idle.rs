@@ -1,8 +1,8 @@
 //! A GPU of the run that is idle much of the time: by its kernels if they were traced, else by a sensor's readings, and
 //! at least for the time in which nothing can run on it, whatever the readings say.
 
-use gnntop_wire::Quantity;
 use gnntop_wire::phase::DATA_WAIT;
+use gnntop_wire::{Quantity, SignalSource};
 
 use super::check::{Check, too_few_steps};
 use super::gap_filling;
@@ -11,7 +11,7 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::kernels;
 use crate::findings::signals;
-use crate::store::{Signal, SignalOrigin};
+use crate::store::Signal;
 
 /// Reported from this share of idle time.
 const WORTH_SAYING: f64 = 0.3;
@@ -82,7 +82,7 @@ fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
 /// Share of the time between an imported table's steps that no span covers. If the program runs the device, it is
 /// unknown whether the device is done when a step ends.
 fn outside_of_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
-    let is_table = matches!(signal.origin(), SignalOrigin::Column(_));
+    let is_table = matches!(signal.source, SignalSource::Column(_));
     let outside = evidence.rows.iter().map(|row| {
         let own_ns = row.end_ns().saturating_sub(row.start_ns());
         row.period_ns().saturating_sub(own_ns) as f64

@@ -3,7 +3,7 @@
 //! Either the sensor says so, or the number shows it: no real chip draws the same power for minutes while steps of
 //! different kinds pass.
 
-use gnntop_wire::{Quantity, SignalKind, Unit};
+use gnntop_wire::{Quantity, SignalKind, SignalSource, Unit};
 
 use super::check::Check;
 use crate::figures::quantity;
@@ -11,7 +11,7 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::robust::median;
 use crate::findings::signals;
-use crate::store::{Point, Signal, SignalOrigin};
+use crate::store::{Point, Signal};
 
 /// With fewer readings a constant power may be chance.
 const ENOUGH: usize = 20;
@@ -54,7 +54,7 @@ fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
 }
 
 fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
-    let source = signal.source.to_lowercase();
+    let source = signal.source.to_string().to_lowercase();
     let advice = "do not compare it with measured energy";
     if ["model", "tdp", "estimate"].iter().any(|word| source.contains(word)) {
         let summary = format!("{} is modelled, not measured", signal.metric);
@@ -90,7 +90,7 @@ fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
 /// The power that an imported table's rows have as energy over a step's own time; `None` if it varies, and for a
 /// sensor, which knows nothing of steps.
 fn constant_in_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
-    if signal.kind() != SignalKind::Counter || !matches!(signal.origin(), SignalOrigin::Column(_)) {
+    if signal.kind() != SignalKind::Counter || !matches!(signal.source, SignalSource::Column(_)) {
         return None;
     }
     let scale = if signal.unit() == Unit::Microjoules { 1e3 } else { 1e6 };

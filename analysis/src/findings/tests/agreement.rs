@@ -1,6 +1,6 @@
 //! Findings agree with each other and with themselves: no time is counted twice, and advice follows the evidence.
 
-use gnntop_wire::{Definition, Quantity, SignalId, TrackRole, Unit};
+use gnntop_wire::{Definition, Quantity, SignalId, SignalSource, TrackRole, Unit};
 
 use super::*;
 
@@ -227,7 +227,7 @@ fn spans_that_fill_the_gap_are_named() {
 #[test]
 fn a_table_that_leaves_time_between_its_steps_bounds_the_gpus_work() {
     let mut stream = StreamBuilder::new("table");
-    let (id, metric, source) = (SignalId(7), Quantity::GpuUtil.at(0).into(), "column util".to_owned());
+    let (id, metric, source) = (SignalId(7), Quantity::GpuUtil.at(0).into(), SignalSource::Column("util".to_owned()));
     stream.define(Definition::Signal { id, metric, source, device: String::new() });
     let main = gnntop_wire::TrackId(1);
     let reading = |stream: &mut StreamBuilder, _: u64, t_ns: u64| {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gnntop_wire::{Metric, Quantity, RankKind};
+use gnntop_wire::{Metric, Quantity, RankKind, SignalSource};
 
 use crate::energy::{
     Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, Figure, GpuInputs, Inputs, Intensity,
@@ -11,7 +11,7 @@ use crate::energy::{
 use crate::store::contents::Store;
 use crate::store::ids::phases::PhaseSlot;
 use crate::store::session::SessionState;
-use crate::store::signals::signal::{Signal, SignalOrigin};
+use crate::store::signals::signal::Signal;
 use crate::store::steps::row::StepRow;
 
 use super::hardware::Absence;
@@ -230,8 +230,8 @@ impl Store {
 
 /// The origin of a signal.
 fn counter_origin(signal: &Signal) -> CounterOrigin {
-    match signal.origin() {
-        SignalOrigin::Column(_) | SignalOrigin::Kernels => CounterOrigin::Table,
-        SignalOrigin::Sensor(_) => CounterOrigin::Sensor,
+    match signal.source {
+        SignalSource::Column(_) | SignalSource::Kernels => CounterOrigin::Table,
+        SignalSource::Sensor(_) => CounterOrigin::Sensor,
     }
 }

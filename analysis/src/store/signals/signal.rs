@@ -1,11 +1,10 @@
 //! Measured signals and program counters as series over time, in bounded memory.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::ops::Range;
 
 use gnntop_wire::past::Readings;
-use gnntop_wire::{AnyMetric, Metric, NameId, SignalId, SignalKind, Unit};
+use gnntop_wire::{AnyMetric, Metric, NameId, SignalId, SignalKind, SignalSource, Unit};
 
 use super::series::{Point, Series};
 
@@ -21,54 +20,12 @@ pub struct Signal {
     pub id: SignalId,
     /// What it measures.
     pub metric: AnyMetric,
-    /// Where values come from, such as `NVML`.
-    pub source: String,
+    /// Where its readings come from.
+    pub source: SignalSource,
     /// The device measured; empty for the machine or process itself.
     pub device: String,
     /// The readings, in the metric's unit.
     pub series: Series<i64>,
-}
-
-/// Where a signal's readings come from, according to its source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignalOrigin<'a> {
-    /// A sensor, by name, such as `RAPL`.
-    Sensor(&'a str),
-    /// A column of an imported table, by name. It has a value for each step; tables do not say whether that is a mean or
-    /// the last of several readings.
-    Column(&'a str),
-    /// The kernels of an imported trace: one value for each step, covering all of it.
-    Kernels,
-}
-
-impl<'a> SignalOrigin<'a> {
-    /// Prefix of the sources of imported signals.
-    const COLUMN: &'static str = "column ";
-    /// The source of measurements by kernels.
-    const KERNELS: &'static str = "kernels of the trace";
-
-    fn parse(source: &'a str) -> Self {
-        match source.strip_prefix(Self::COLUMN) {
-            Some(name) => Self::Column(name),
-            None if source == Self::KERNELS => Self::Kernels,
-            None => Self::Sensor(source),
-        }
-    }
-
-    /// Whether it was read at its own instants, as by sensors: a mean depends on where these are in a step.
-    pub fn is_sampled(&self) -> bool {
-        matches!(self, Self::Sensor(_))
-    }
-}
-
-impl fmt::Display for SignalOrigin<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sensor(source) => f.write_str(source),
-            Self::Column(name) => write!(f, "{}{name}", Self::COLUMN),
-            Self::Kernels => f.write_str(Self::KERNELS),
-        }
-    }
 }
 
 impl Signal {
@@ -80,11 +37,6 @@ impl Signal {
     /// Gauge or cumulative counter.
     pub fn kind(&self) -> SignalKind {
         self.metric.kind()
-    }
-
-    /// Where its readings come from.
-    pub fn origin(&self) -> SignalOrigin<'_> {
-        SignalOrigin::parse(&self.source)
     }
 
     /// Age of the newest point at `now_ns`; `None` before the first.

@@ -1,6 +1,6 @@
 //! Energy of whole sessions: counters, models, scopes and parts that add up.
 
-use gnntop_wire::{Definition, Quantity, SignalId, SignalKind, TrackId, TrackRole, Unit};
+use gnntop_wire::{Definition, Quantity, SignalId, SignalKind, SignalSource, TrackId, TrackRole, Unit};
 
 use crate::energy::{Assumptions, ComponentKind, Label, Scope};
 use crate::store::Store;
@@ -162,7 +162,7 @@ fn the_processor_s_name_comes_with_its_threads() {
     stream.define(Definition::Signal {
         id,
         metric: Quantity::MachineCpuThreads.into(),
-        source: "/proc/cpuinfo".to_owned(),
+        source: SignalSource::Sensor("/proc/cpuinfo".to_owned()),
         device,
     });
     stream.sample(sensors, id, START_NS, 128);

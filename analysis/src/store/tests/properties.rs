@@ -4,8 +4,8 @@
 use gnntop_fixtures::any::any_stream;
 use gnntop_fixtures::{StreamBuilder, each_item};
 use gnntop_wire::{
-    Allocation, AnyMetric, Counter, Event, Item, NameId, NameKind, PhaseMemory, Quantity, SignalId, SignalKind, Span,
-    StepId, TrackId, TrackRole, Unit,
+    Allocation, AnyMetric, Counter, Event, Item, NameId, NameKind, PhaseMemory, Quantity, SignalId, SignalKind,
+    SignalSource, Span, StepId, TrackId, TrackRole, Unit,
 };
 use proptest::prelude::*;
 
@@ -207,7 +207,7 @@ fn a_million_tracks_signals_and_counters_find_bounded_room() {
         let (id, role, thread_id) = (TrackId(id), TrackRole::Other, 0);
         let track = gnntop_wire::Definition::Track { id, role, thread_id, text: String::new() };
         let metric = AnyMetric::Other { name: format!("s{}", id.0), unit: Unit::Count, kind: SignalKind::Gauge };
-        let (source, device) = (String::new(), String::new());
+        let (source, device) = (SignalSource::Kernels, String::new());
         let signal = gnntop_wire::Definition::Signal { id: SignalId(id.0), metric, source, device };
         store.apply(Item::Definitions(vec![track, signal]));
     }
