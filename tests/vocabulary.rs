@@ -9,7 +9,7 @@ const READERS: [&str; 3] = ["history", "analysis", "src"];
 const MAY_SPELL: &str = "import/";
 
 /// Texts by which something was once told. Each is now a role, an event, a field or a kind.
-const ONCE_TOLD: [&str; 14] = [
+const ONCE_TOLD: [&str; 16] = [
     "deep trace",
     "stacks of ",
     ", sampled",
@@ -24,6 +24,8 @@ const ONCE_TOLD: [&str; 14] = [
     "gnntop import",
     "gnntop import csv",
     "gnntop import chrome",
+    "column ",
+    "kernels of the trace",
 ];
 
 /// Where such a text means something else: a feature of the build.
