@@ -21,15 +21,21 @@ installed, at the first ``step()``, or with ``start()``; both install the hooks.
 counters and marks that each thread recorded before.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable
-from types import TracebackType
-from typing import Any
+
+# Under `gnntop run` every Python runs this file at its start, which therefore imports nothing else.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any
 
 __all__ = ["counter", "mark", "phase", "report", "resumed", "span", "start", "step"]
 __version__ = "0.1.0"
+
+if __name__ == "gnntop" and "_gnntop" in sys.modules:
+    # `gnntop run` watches this program with a package of its own: an installed one is another copy.
+    sys.modules[__name__] = sys.modules["_gnntop"]
 
 
 class Span:
@@ -38,7 +44,7 @@ class Span:
     __slots__ = ("_begin", "_end", "_name")
 
     def __init__(self, name: int) -> None:
-        from gnntop import _native
+        from . import _native
 
         self._name = name
         self._begin = _native.begin
@@ -49,7 +55,7 @@ class Span:
         self._begin(self._name)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
     ) -> None:
         """Ends the interval; an exception propagates."""
         self._end()
@@ -57,18 +63,20 @@ class Span:
 
 _spans: dict[str, Span] = {}
 _phases: dict[str, Span] = {}
-_counters: dict[str, tuple[Callable[[int, float], None], int]] = {}
+_counters: "dict[str, tuple[Callable[[int, float], None], int]]" = {}
+_numbered: dict[int, Span] = {}
+_MAX_KNOWN = 4096
+"""Most names that are looked up without asking the native part."""
 
 
 def span(name: str) -> Span:
     """Records the block: ``with gnntop.span("collate"):``. Takes about 0.3 us."""
     try:
         return _spans[name]
-    except KeyError:
-        from gnntop import _native
+    except (KeyError, TypeError):
+        from . import _native
 
-        made = _spans[name] = _new_span(_native.span_name(name))
-        return made
+        return _known(_spans, name, _native.span_name(name))
 
 
 def phase(name: str) -> Span:
@@ -80,16 +88,25 @@ def phase(name: str) -> Span:
     """
     try:
         return _phases[name]
-    except KeyError:
-        from gnntop import _native
+    except (KeyError, TypeError):
+        from . import _native
 
-        made = _phases[name] = _new_span(_native.phase(name))
-        return made
+        return _known(_phases, name, _native.phase(name))
+
+
+def _known(names: dict[str, Span], name: str, number: int) -> Span:
+    """The span of a number, found by its name from now on; names beyond the native part's table share one."""
+    made = _numbered.get(number)
+    if made is None:
+        made = _numbered[number] = _new_span(number)
+    if len(names) < _MAX_KNOWN and isinstance(name, str):
+        names[name] = made
+    return made
 
 
 def _new_span(number: int) -> Span:
     """A span whose ``with`` only calls the native part: built-in functions, bound to the name, in its own class."""
-    from gnntop import _native
+    from . import _native
 
     enter = _native.enter(number)
     if enter is None:
@@ -100,22 +117,31 @@ def _new_span(number: int) -> Span:
 
 def counter(name: str, value: float) -> None:
     """Records a current value, such as a reward or the length of a queue."""
-    found = _counters.get(name)
-    if found is None:
-        from gnntop import _native
+    try:
+        record, number = _counters[name]
+    except (KeyError, TypeError):
+        from . import _native
 
-        found = _counters[name] = (_native.counter, _native.counter_name(name))
-    found[0](found[1], value)
+        record, number = _native.counter, _native.counter_name(name)
+        if len(_counters) < _MAX_KNOWN and isinstance(name, str):
+            _counters[name] = record, number
+    try:
+        record(number, value)
+    except Exception:
+        _leave_out("counters whose value is no number")
 
 
 def mark(name: str, value: float | None = None) -> None:
     """Records that something has happened now, with an optional number."""
-    from gnntop import _native
+    from . import _native
 
-    if value is None:
-        _native.mark(_native.mark_name(name))
-    else:
-        _native.mark_value(_native.mark_name(name), value)
+    if value is not None:
+        try:
+            _native.mark_value(_native.mark_name(name), value)
+            return
+        except Exception:
+            _leave_out("values of marks that are no number")
+    _native.mark(_native.mark_name(name))
 
 
 def step(epoch: int | None = None) -> int:
@@ -124,14 +150,17 @@ def step(epoch: int | None = None) -> int:
     From the first call on, the program says where steps end, and gnntop no longer detects it. The first call opens the
     session and makes the calling thread the training thread.
     """
-    from gnntop import _native
+    from . import _native
 
     if epoch is not None:
-        _native.epoch(epoch)
+        try:
+            _native.epoch(epoch)
+        except Exception:
+            _leave_out("epochs that are no number")
     number = _native.step()
     if number and _is_split_by_hand:
         if _native.asked():
-            from gnntop.hooks import deep_trace
+            from .hooks import deep_trace
 
             deep_trace.step_ended(number)
         return number
@@ -145,9 +174,12 @@ def resumed(steps: int) -> None:
 
     Call it before the first step. A restarted run then shows how many steps were repeated.
     """
-    from gnntop import _native
+    from . import _native
 
-    _native.fact(_native.RESUMED, str(int(steps)))
+    try:
+        _native.fact(_native.RESUMED, str(int(steps)))
+    except Exception:
+        _leave_out("resumed steps that are no number")
 
 
 def start(name: str | None = None) -> bool:
@@ -156,11 +188,11 @@ def start(name: str | None = None) -> bool:
     PyTorch is hooked from here on, as under ``gnntop run``: a notebook needs only this line. Returns whether anything
     is published: not with ``GNNTOP=0``, and not in a child of a published program.
     """
-    from gnntop import _joining, _native, _program
+    from . import _joining, _native, _program
 
     _joining.join()
     if _native.status() != _native.PUBLISHING:
-        loop = sys.modules.get("gnntop.hooks.loop")
+        loop = sys.modules.get(f"{__package__}.hooks.loop")
         _, facts = loop.loop.describe() if loop is not None else ("", {})
         facts = {"framework": f"Python {_program.python()}", **_program.place(), **facts}
         if _native.open_session(name or _program.name(), facts):
@@ -168,15 +200,27 @@ def start(name: str | None = None) -> bool:
     return _native.track("train", _native.TRAINING)
 
 
-def report() -> dict[str, Any]:
+def report() -> "dict[str, Any]":
     """The session so far, as ``gnntop report --json`` shows it: phases, percentiles, findings.
 
     Takes a moment, since a separate program reads the session. Raises ``RuntimeError`` if there is no session, or if
     the program ``gnntop`` cannot be found.
     """
-    from gnntop import _program
+    from . import _program
 
     return _program.report()
+
+
+_left_out: dict[str, int] = {}
+
+
+def _leave_out(what: str) -> None:
+    """Counts a value that is not recorded, in a fact of the session at each power of two."""
+    from . import _native
+
+    count = _left_out[what] = _left_out.get(what, 0) + 1
+    if count & (count - 1) == 0:
+        _native.fact(f"not recorded: {what}", f"{count} or more")
 
 
 _is_split_by_hand = False
@@ -186,6 +230,6 @@ def _split_by_hand() -> None:
     """Makes the hooks leave steps to the program."""
     global _is_split_by_hand
     _is_split_by_hand = True
-    loop = sys.modules.get("gnntop.hooks.loop")
+    loop = sys.modules.get(f"{__package__}.hooks.loop")
     if loop is not None:
         loop.loop.is_automatic = False

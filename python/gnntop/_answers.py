@@ -4,8 +4,6 @@
 per message. The program's own output never shows any of it.
 """
 
-from __future__ import annotations
-
 import os
 
 

@@ -1,24 +1,57 @@
 """Runs at the start of every Python program under ``gnntop run``: waits for torch, and hooks it when imported.
 
-Called by ``bootstrap/sitecustomize.py``. A program that never imports torch pays only for this file.
+Called by ``bootstrap/sitecustomize.py``. A program that never imports torch pays only for this file, which imports
+nothing that Python itself has not imported before. What the hooks need of the standard library is imported with torch.
 """
 
-from __future__ import annotations
-
+import os
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
-from gnntop import _answers
+from . import _answers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+PRIVATE = "_gnntop"
+"""This package's name where the program has not imported it: the program may have another ``gnntop``."""
+PUBLIC = "gnntop"
+
+_NEEDED = [
+    "__future__",
+    "_ctypes",
+    "_struct",
+    "_typing",
+    "_weakrefset",
+    "collections",
+    "contextlib",
+    "copyreg",
+    "ctypes",
+    "enum",
+    "functools",
+    "importlib",
+    "keyword",
+    "operator",
+    "re",
+    "reprlib",
+    "struct",
+    "threading",
+    "types",
+    "typing",
+    "warnings",
+    "weakref",
+]
+"""What the hooks import of the standard library before torch does, with what that imports."""
 
 
 class _TorchFinder:
     """First in ``sys.meta_path``: at the first search for torch it installs the hooks and removes itself."""
 
     def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+        self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
         """Finds what the finders after it find."""
         if name != "torch":
             return None
@@ -26,13 +59,36 @@ class _TorchFinder:
             sys.meta_path.remove(self)
         except ValueError:
             return None  # another thread was faster
+        before = list(sys.meta_path)
         install()
         # The import continues with the finder after this one, and would miss one that was put in front.
-        for finder in list(sys.meta_path):
+        for finder in [finder for finder in sys.meta_path if finder not in before]:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
                 return spec
         return None
+
+
+class _OwnFinder:
+    """Last in ``sys.meta_path``: a program that imports ``gnntop`` and has none gets this package."""
+
+    def find_spec(
+        self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
+        """Finds this package under its public name."""
+        package = sys.modules.get(PRIVATE)
+        if name != PUBLIC or package is None or package.__spec__ is None:
+            return None
+        return type(package.__spec__)(PUBLIC, self, origin=package.__file__)  # type: ignore[arg-type]
+
+    def create_module(self, spec: "ModuleSpec") -> "ModuleType":
+        """The package, as it is."""
+        self.spec = sys.modules[PRIVATE].__spec__
+        return sys.modules[PRIVATE]
+
+    def exec_module(self, module: "ModuleType") -> None:
+        """Undoes what the import has changed in it."""
+        module.__spec__ = self.spec
 
 
 _has_started = False
@@ -45,6 +101,8 @@ def start() -> None:
         return
     _has_started = True
     _answers.tell(f"python {sys.version.split()[0]}")
+    if __package__ == PRIVATE:
+        sys.meta_path.append(_OwnFinder())
     if "torch" in sys.modules:
         install()
     else:
@@ -56,14 +114,18 @@ def stop() -> None:
     global _has_started
     _has_started = False
     for finder in list(sys.meta_path):
-        if isinstance(finder, _TorchFinder):
+        if isinstance(finder, (_TorchFinder, _OwnFinder)):
             sys.meta_path.remove(finder)
 
 
 def install() -> None:
     """Installs the hooks. Errors are reported to ``gnntop run`` and never reach the program."""
     try:
-        from gnntop import _native, _program, hooks
+        hidden = _hidden()
+        if hidden:
+            _answers.tell(f"problem {hidden} takes the place of a module of Python's that gnntop needs; rename it")
+            return
+        from . import _native, _program, hooks
 
         if not _native.available:
             _answers.tell(f"problem {_native.problem}")
@@ -71,5 +133,29 @@ def install() -> None:
         _program.close_at_exit()
         hooks.install()
         _answers.tell("torch")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _answers.tell(f"problem {type(error).__name__}: {error}")
+
+
+def _hidden() -> str:
+    """A module of the program that would be imported in place of one of the standard library, which the hooks need."""
+    import _frozen_importlib_external as external
+
+    standard = os.path.dirname(os.__file__)
+    folders = sys.path[: sys.path.index(standard)] if standard in sys.path else sys.path
+    folders = [folder for folder in folders if not folder.endswith(".zip")]
+    for name in _NEEDED:
+        if name not in sys.modules and name not in sys.builtin_module_names:
+            spec = external.PathFinder.find_spec(name, folders)
+            if spec is not None and spec.loader is not None:
+                return str(spec.origin)
+    return ""
+
+
+def restored(addresses: list[str], original: "Callable[[int], None] | None") -> "Callable[[int], None] | None":
+    """What a loader's worker calls first: see ``hooks/workers.py``. The program's own if hooks cannot be loaded."""
+    try:
+        from .hooks.workers import Start
+    except Exception:
+        return original
+    return Start(addresses, original)

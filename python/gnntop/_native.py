@@ -8,7 +8,7 @@ no thread. Where the library cannot be loaded, or ``GNNTOP=0`` is set, every fun
 
 Take a function into a local or global of your own once, and call that::
 
-    from gnntop import _native
+    from . import _native
     begin, end, end_to = _native.begin, _native.end, _native.end_to
     FORWARD = _native.phase("forward")          # a small int; ask once
 
@@ -50,7 +50,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from gnntop import _endings
+from . import _endings
 
 ABI = 1
 MARK, SPAN, PHASE, COUNTER = 0, 1, 2, 3
@@ -99,6 +99,8 @@ cuda: Callable[[int, int], int] = _nothing
 leave: Callable[..., None] = _nothing
 """Ends the innermost span, whatever it is given: for ``__exit__``."""
 
+# Longest text in characters; names are cut to 200 bytes.
+_MAX_LINE = 4096
 _builtin: Callable[[bytes, int], Any] | None = None
 # The fact with the step at which a program resumes.
 RESUMED = "resumed after steps"
@@ -164,22 +166,22 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
 
 def phase(text: str) -> int:
     """The number of a phase: a span that, with the other phases, tiles a step."""
-    return _name(PHASE, text.encode())
+    return _name(PHASE, _bytes(text))
 
 
 def span_name(text: str) -> int:
     """The number of a span's name."""
-    return _name(SPAN, text.encode())
+    return _name(SPAN, _bytes(text))
 
 
 def counter_name(text: str) -> int:
     """The number of a counter's name."""
-    return _name(COUNTER, text.encode())
+    return _name(COUNTER, _bytes(text))
 
 
 def mark_name(text: str) -> int:
     """The number of a mark's text."""
-    return _name(MARK, text.encode())
+    return _name(MARK, _bytes(text))
 
 
 def enter(name: int) -> Callable[..., None] | None:
@@ -195,7 +197,7 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
     ``run`` is what the launcher calls it where it is not given. Everything else is a fact that is shown.
     """
     lines = (f"{key}={_line(value)}" for key, value in (facts or {}).items())
-    is_open = bool(_open(_line(name).encode(), "\n".join(lines).encode()))
+    is_open = bool(_open(_bytes(name), "\n".join(lines).encode()))
     if is_open:
         _endings.watch()
     return is_open
@@ -203,7 +205,7 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
 
 def track(name: str, role: int = OTHER) -> bool:
     """Opens a track for the calling thread; whether it records."""
-    is_open = bool(_track(_line(name).encode(), role))
+    is_open = bool(_track(_bytes(name), role))
     if is_open and role == TRAINING:
         _watch_stacks()
     return is_open
@@ -225,7 +227,7 @@ def _watch_stacks() -> None:
         else:
             file = file.rsplit("/", 1)[-1]
         line = sys._getframe().f_lineno + 1
-        _stacks(f"{name} ({file}:{line})".encode(), min(max(least_ms, 0), 86_400_000), min(max(a_second, 0), 200))
+        _stacks(_bytes(f"{name} ({file}:{line})"), min(max(least_ms, 0), 86_400_000), min(max(a_second, 0), 200))
 
 
 def _number(variable: str, otherwise: int) -> int:
@@ -238,12 +240,12 @@ def _number(variable: str, otherwise: int) -> int:
 
 def fact(key: str, value: str) -> None:
     """Adds a fact of the session, or changes it."""
-    _fact(_line(key).encode(), _line(value).encode())
+    _fact(_bytes(key), _bytes(value))
 
 
 def inferred(name: int, how: str) -> None:
     """Says that this phase is inferred, and how."""
-    _inferred(name, _line(how).encode())
+    _inferred(name, _bytes(how))
 
 
 def batch(nodes: int = -1, edges: int = -1, graphs: int = -1, seeds: int = -1, samples: int = -1) -> None:
@@ -254,13 +256,13 @@ def batch(nodes: int = -1, edges: int = -1, graphs: int = -1, seeds: int = -1, s
 def worker_ring(name: str) -> tuple[int, str] | None:
     """Makes a ring for a worker to be started: its handle, and the address that the worker attaches by."""
     address = ctypes.create_string_buffer(64)
-    handle = _worker_ring(_line(name).encode(), address, 64)
+    handle = _worker_ring(_bytes(name), address, 64)
     return (handle, address.value.decode()) if available and handle >= 0 else None
 
 
 def worker_attach(address: str) -> bool:
     """In a worker: the calling thread records into its parent's ring from now on."""
-    return bool(_worker_attach(address.encode()))
+    return bool(_worker_attach(_bytes(address)))
 
 
 def directory() -> str:
@@ -280,7 +282,7 @@ def request() -> str:
 
 def answered(request: str) -> None:
     """Says that this request is dealt with; a newer one stays."""
-    _answered(request.encode())
+    _answered(_bytes(request))
 
 
 def _text_of(which: int) -> str:
@@ -293,10 +295,17 @@ def _text_of(which: int) -> str:
         size = length + 1024
 
 
-def _line(text: str) -> str:
-    """What goes into one line of C text: no NUL, no line's end, no half of a surrogate pair."""
-    cleaned = str(text).replace("\0", " ").replace("\n", " ")
-    return cleaned.encode("utf-8", "replace").decode("utf-8")
+def _bytes(text: object) -> bytes:
+    """What goes into one line of C text: no NUL, no line's end, no half of a surrogate pair. Whatever it is given."""
+    return _line(text).encode()
+
+
+def _line(text: object) -> str:
+    try:
+        cleaned = str(text)[:_MAX_LINE].replace("\0", " ").replace("\n", " ")
+        return cleaned.encode("utf-8", "replace").decode("utf-8")
+    except Exception:  # an object's own words are the program's code
+        return f"({type(text).__name__})"
 
 
 def _path() -> str:
@@ -305,7 +314,7 @@ def _path() -> str:
 
 
 def _is_cut_short(path: str) -> bool:
-    """Whether a library ends before its table of sections, which is its last part: to load it would crash the program."""
+    """Whether a library ends before its table of sections, its last part: to load it would crash the program."""
     with open(path, "rb") as file:
         head = file.read(64)
         size = os.fstat(file.fileno()).st_size

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import shutil
-import subprocess
 import sys
 from typing import Any
 
@@ -24,7 +21,7 @@ def name() -> str:
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name:
         return str(spec.name).removesuffix(".__main__")
-    return os.path.basename(getattr(main, "__file__", None) or sys.argv[0]) or "python"
+    return os.path.basename(getattr(main, "__file__", None) or next(iter(sys.argv), "")) or "python"
 
 
 def python() -> str:
@@ -51,7 +48,7 @@ def close_at_exit() -> None:
     """Ends the session normally when the interpreter ends."""
     global _closes_at_exit
     if not _closes_at_exit:
-        from gnntop import _native
+        from . import _native
 
         _closes_at_exit = True
         atexit.register(_native.close)
@@ -59,7 +56,11 @@ def close_at_exit() -> None:
 
 def report() -> dict[str, Any]:
     """See `gnntop.report`."""
-    from gnntop import _native
+    import json
+    import shutil
+    import subprocess
+
+    from . import _native
 
     directory = _native.directory()
     if not directory:

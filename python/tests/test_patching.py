@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -132,3 +134,40 @@ def test_a_program_that_is_left_and_attached_again_is_seen_again(recorder: Recor
     assert train() == [seen] * 3
     assert train() == [seen] * 3
     assert len(recorder.sessions) == 2
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, RecursionError])
+def test_what_the_programs_own_code_raises_in_a_hook_ends_there(recorder: Recorder, kind: type[BaseException]) -> None:
+    class Batch:
+        def __len__(self) -> int:
+            raise kind("own")
+
+    def before(args: tuple[Any, ...]) -> int:
+        return len(args[0])
+
+    hooked = patching.around(lambda _: "result", f"batch {kind}", before, lambda *_: None)
+    assert hooked(Batch()) == "result"
+    assert recorder.facts == {f"hook switched off: batch {kind}": f"{kind.__name__}: own"}
+
+
+@pytest.mark.parametrize("handler", ["function", "method", "partial", "default"])
+def test_what_a_handler_of_a_signal_raises_in_a_hook_is_the_programs(recorder: Recorder, handler: str) -> None:
+    class LateError(Exception):
+        def handle(self, *_: object) -> None:
+            raise self
+
+    def handle(*_: object) -> None:
+        sys.exit(5)
+
+    handlers = {"function": handle, "method": LateError().handle, "partial": functools.partial(handle)}
+    expected = {"method": LateError, "default": KeyboardInterrupt}.get(handler, SystemExit)
+    ours: dict[str, Any] = {"signal": signal}
+    exec(compile("def before(_): signal.raise_signal(signal.SIGINT)", patching.__file__, "exec"), ours)
+    hooked = patching.around(lambda: "result", handler, ours["before"], lambda *_: None)
+    before = signal.signal(signal.SIGINT, handlers.get(handler, signal.default_int_handler))
+    try:
+        with pytest.raises(expected):
+            hooked()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert recorder.facts == {}

@@ -34,6 +34,8 @@ ATTACKS = {
     "signals": terminals.attack_signals,
     "sockets": sockets.attack,
     "damaged cache": pythons.attack_cache,
+    "module names": pythons.attack_names,
+    "names and values": pythons.attack_limits,
 }
 QUICK = 0.06
 

@@ -6,12 +6,16 @@ import json
 import os
 import random
 import shutil
+import subprocess
 from pathlib import Path
 
 from tally import Tally
 from under_test import Gnntop, Ran
 
+PACKAGE = Path(__file__).resolve().parents[2] / "python"
 DAMAGES = 40
+SHADOWS = 60
+LIMITS = 20
 STEPS = 20
 PROGRAM = f"""
 import gnntop
@@ -38,6 +42,111 @@ def attack_cache(gnntop: Gnntop, chance: random.Random, share: float) -> list[Ta
     return [tally]
 
 
+# Names of modules that Python, torch or we import.
+NAMES = "gnntop _bootstrap _native sitecustomize usercustomize ctypes struct typing re types weakref threading enum os"
+LOUD = "import sys\nsys.stdout.write('imported ' + __name__ + '\\n')\n"
+ENDS = ("", "raise SystemExit(3)\n", "raise KeyboardInterrupt\n", "1 / 0\n", "import no_such_module\n")
+OWN = """
+import sys
+for name in {imports!r}:
+    try:
+        print(__import__(name).__file__)
+    except BaseException as error:
+        print(type(error))
+print(sys.path)
+"""
+
+
+def attack_names(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
+    """Programs with modules of their own that are called like ours, or like what we import."""
+    tally = Tally("modules called like ours or Python's", "the program's output and exit code are those without us")
+    for number in range(max(5, int(SHADOWS * share))):
+        folder = gnntop.home / f"names-{number}"
+        places = [folder, folder / "path"]
+        (folder / "path").mkdir(parents=True)
+        names = chance.sample(NAMES.split(), chance.randint(1, 4))
+        for name in names:
+            package = chance.choice(places) / name
+            text = LOUD + (chance.choice(ENDS) if chance.random() < 0.3 else "")
+            if chance.random() < 0.5:
+                package.mkdir()
+                (package / "__init__.py").write_text(text)
+                (package / "_bootstrap.py").write_text(text)
+            else:
+                package.with_suffix(".py").write_text(text)
+        (folder / "program.py").write_text(
+            OWN.format(imports=[n for n in names if chance.random() < 0.5 and n != "gnntop"])
+        )
+        env = {**gnntop.env, "PYTHONPATH": str(folder / "path")}
+        alone = subprocess.run(
+            ["python3", "program.py"],
+            cwd=folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        ran = gnntop.run("run", "--plain", "--", "python3", "program.py", env=env, cwd=folder)
+        # A failed sitecustomize has our frame in its traceback.
+        tally.count(ran.wrong() or _as_alone(gnntop, ran, _plain(alone.stdout.decode()), alone.returncode))
+        shutil.rmtree(folder)
+    return [tally]
+
+
+def attack_limits(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
+    """Names, values, depths and threads of any number and kind."""
+    tally = Tally("names, values, nesting and threads without end", "no exception, no exit, and all steps are seen")
+    for _ in range(max(3, int(LIMITS * share))):
+        is_off = chance.random() < 0.2  # then only an installed package is there
+        env = {"GNNTOP": "0", "PYTHONPATH": str(PACKAGE)} if is_off else {}
+        script = ANYTHING.format(seed=chance.randrange(1 << 30), steps=STEPS)
+        tally.count(_watched(gnntop, script, "", **env))
+    return [tally]
+
+
+ANYTHING = """
+import random, threading, gnntop
+chance = random.Random({seed})
+class Bad:
+    def __str__(self): raise ValueError("own")
+    __float__ = __int__ = __index__ = __repr__ = __str__
+def name():
+    kind = chance.randrange(8)
+    if kind < 4:
+        return f"name {{chance.randrange(1 << 14)}}"
+    if kind < 7:
+        return chr(chance.randrange(0x11000)) * chance.choice((1, 30, 300, 1 << 20))
+    return chance.choice((None, 5, b"x", [], {{}}, Bad(), 1.5))
+def value():
+    return chance.choice((1, 1.5, None, "1", 1 << 90, float("nan"), [], Bad()))
+def work(count):
+    spans = []
+    for _ in range(count):
+        kind = chance.randrange(5)
+        if kind == 0: gnntop.counter(name(), value())
+        elif kind == 1: gnntop.mark(name(), value())
+        else:
+            span = chance.choice((gnntop.span, gnntop.phase))(name())
+            span.__enter__()
+            spans.append(span)
+            if chance.random() < 0.9: spans.pop().__exit__(None, None, None)
+    for span in spans: span.__exit__(None, None, None)
+gnntop.start(name())
+for number in range({steps}):
+    work(chance.choice((10, 300)))
+    if number % 4 == 0:
+        threads = [threading.Thread(target=work, args=(50,)) for _ in range(5)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+    gnntop.step(epoch=value())
+"""
+
+
+def _plain(text: str) -> str:
+    """The last line of each message: the way to it may pass through our file."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith((" ", "Traceback")))
+
+
 def _damage(file: Path, chance: random.Random) -> None:
     size = file.stat().st_size
     kind = chance.randrange(4)
@@ -53,17 +162,22 @@ def _damage(file: Path, chance: random.Random) -> None:
 
 
 def _watched(gnntop: Gnntop, program: str, expected: str, **env: str) -> str | None:
-    """Runs a program of `STEPS` steps with `gnntop run`; returns what was wrong with its end, its output or its steps."""
+    """Runs a program of `STEPS` steps with `gnntop run`; returns what was wrong with its end, output or steps."""
     script, record = gnntop.home / "program.py", gnntop.home / "python.gnntop"
     script.write_text(program)
     ran = gnntop.run("run", "--plain", "--record", record, "--force", "--", "python3", script, env=env)
-    return ran.wrong() or _as_alone(gnntop, ran, expected) or _steps(gnntop, record)
+    wrong = ran.wrong() or _as_alone(gnntop, ran, expected)
+    return wrong or (None if env.get("GNNTOP") == "0" else _steps(gnntop, record))
 
 
-def _as_alone(gnntop: Gnntop, ran: Ran, expected: str) -> str | None:
+def _as_alone(gnntop: Gnntop, ran: Ran, expected: str, code: int = 0) -> str | None:
     log = max(gnntop.sessions.glob("*.log"), key=os.path.getmtime)
-    said = log.read_text(errors="replace")
-    return None if (ran.code, said) == (0, expected) else f"ended {ran.code}, wrote {said[-300:]!r}"
+    said = _plain(log.read_text(errors="replace"))
+    if (ran.code, said) == (code, expected):
+        return None
+    both = range(min(len(said), len(expected)))
+    at = next((at for at in both if said[at] != expected[at]), len(both))
+    return f"ended {ran.code}, not {code}; wrote {said[at:][:200]!r}, not {expected[at:][:200]!r}"
 
 
 def _steps(gnntop: Gnntop, record: Path) -> str | None:

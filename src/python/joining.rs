@@ -49,13 +49,31 @@ impl Drop for Joined {
     }
 }
 
-/// The script that calls a function of `gnntop._joining`, beside the package.
+/// The script that calls a function of `_joining` in the package, beside it. The package has a name of its own, unless the
+/// program has imported it: see `bootstrap/sitecustomize.py`.
 fn script(package: &Path, function: &str) -> io::Result<PathBuf> {
     let path = package.join(format!("{function}.py"));
+    let package = package.join("gnntop");
     let text = format!(
-        "def _gnntop():\n    import sys\n    sys.path.append({folder:?})\n    try:\n        from gnntop import _joining\n    \
-         finally:\n        sys.path.remove({folder:?})\n    _joining.{function}()\n\n\ntry:\n    _gnntop()\nfinally:\n    \
-         del _gnntop\n",
+        r#"def _gnntop():
+    import sys
+    is_imported = "gnntop._native" in sys.modules and "gnntop._endings" in sys.modules
+    name = "gnntop" if is_imported and "_gnntop" not in sys.modules else "_gnntop"
+    if name not in sys.modules:
+        import _frozen_importlib as core, _frozen_importlib_external as external
+        spec = external.spec_from_file_location(name, {init:?}, submodule_search_locations=[{folder:?}])
+        sys.modules[name] = module = core.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    __import__(name + "._joining")
+    sys.modules[name + "._joining"].{function}()
+
+
+try:
+    _gnntop()
+finally:
+    del _gnntop
+"#,
+        init = package.join("__init__.py").to_string_lossy(),
         folder = package.to_string_lossy()
     );
     if fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
@@ -75,7 +93,7 @@ mod tests {
         fs::create_dir(&package).unwrap();
         let path = script(&package, "join").unwrap();
         let text = fs::read_to_string(&path).unwrap();
-        assert!(text.contains(r#"it's \"here\""#) && text.contains("_joining.join()"), "{text}");
+        assert!(text.contains(r#"it's \"here\""#) && text.contains("_joining\"].join()"), "{text}");
         assert_eq!(script(&package, "join").unwrap(), path, "it stays");
         assert_eq!(fs::read_dir(&package).unwrap().count(), 1);
     }

@@ -10,7 +10,7 @@ import os
 import sys
 from types import ModuleType
 
-from gnntop.hooks.importing import when_imported
+from .importing import when_imported
 
 # The module to wait for, and the file and function that hook it.
 _HOOKS = {
@@ -36,7 +36,7 @@ _hooked: list[str] = []
 
 def install() -> None:
     """Hooks the imported libraries now, and the others when they are imported."""
-    from gnntop.hooks import tracebacks
+    from . import tracebacks
 
     tracebacks.install()
     for name, hooks in _HOOKS.items():
@@ -45,7 +45,7 @@ def install() -> None:
 
 def uninstall() -> None:
     """Removes the hooks: what was hooked is as before, except for the program's own changes since."""
-    from gnntop.hooks import importing, patching
+    from . import importing, patching
 
     importing.forget()
     _hooked.clear()
@@ -54,14 +54,14 @@ def uninstall() -> None:
             patching.on_uninstall.pop()()
         except Exception as error:
             patching.broken["uninstall"] = f"{type(error).__name__}: {error}"
-    loop = sys.modules.get("gnntop.hooks.loop")
+    loop = sys.modules.get(f"{__package__}.loop")
     if loop is not None:
         loop.loop.is_open = False
 
 
 def _tell(library: str) -> None:
     """Adds a library to the fact that lists what is hooked."""
-    from gnntop import _native
+    from .. import _native
 
     if library not in _hooked:
         _hooked.append(library)
@@ -75,20 +75,20 @@ class _Installer:
         self.hooks = hooks
 
     def __call__(self, module: ModuleType) -> None:
-        from gnntop.hooks import patching
+        from . import patching
 
         patching.guarded(self.hooks, self._install)(module)
 
     def _install(self, module: ModuleType) -> None:
         file, function = self.hooks.split(".")
-        getattr(importlib.import_module(f"gnntop.hooks.{file}"), function)(module)
+        getattr(importlib.import_module(f"{__package__}.{file}"), function)(module)
         if module.__name__ == "torch":
             self._with_torch()
         _tell(module.__name__.partition(".")[0])
 
     def _with_torch(self) -> None:
-        from gnntop.hooks import collector
-        from gnntop.hooks.loop import loop
+        from . import collector
+        from .loop import loop
 
         collector.install()
         os.register_at_fork(after_in_child=loop.forked)

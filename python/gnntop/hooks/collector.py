@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 
-from gnntop import _native
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import guarded, on_uninstall
+from .. import _native
+from .loop import loop
+from .patching import guarded, on_uninstall
 
 # Most collections are of the young generation, and short: only noticeable ones are recorded.
 _SHORT_NS = 100_000

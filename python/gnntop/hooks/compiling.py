@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
 
-from gnntop import _native
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import guarded
+from .. import _native
+from .loop import loop
+from .patching import guarded
 
 _depths: list[int] = []
 
@@ -26,7 +26,7 @@ def install_skips(eval_frame: ModuleType) -> None:
     """
     skip: Callable[[CodeType], None] = eval_frame.skip_code
     for name, module in list(sys.modules.items()):
-        if name.startswith("gnntop.hooks."):
+        if name.startswith(f"{__package__}."):
             for value in list(vars(module).values()):
                 for function in list(vars(value).values()) if isinstance(value, type) else [value]:
                     if isinstance(function, FunctionType):

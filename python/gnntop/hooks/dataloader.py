@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from gnntop import _native
-from gnntop.hooks import workers
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import patch
+from .. import _native
+from . import workers
+from .loop import loop
+from .patching import patch
 
 _READY = "batches ready"
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gnntop import _native
+from .. import _native
 
 MOST_SPANS = 100_000
 """Spans of a trace that the session gets: the first ones to begin. The trace itself has all."""

@@ -12,9 +12,9 @@ from time import monotonic
 from types import ModuleType
 from typing import Any
 
-from gnntop import _native
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import guarded, on_uninstall
+from .. import _native
+from .loop import loop
+from .patching import guarded, on_uninstall
 
 Stats = dict[str, dict[str, dict[str, int]]]
 

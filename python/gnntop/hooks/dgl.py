@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from gnntop.hooks.batches import Shape, read_with
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import patch
-from gnntop.hooks.phases import GATHER, SAMPLE, TRANSFER
+from .batches import Shape, read_with
+from .loop import loop
+from .patching import patch
+from .phases import GATHER, SAMPLE, TRANSFER
 
 
 def install_loader(dataloader: ModuleType) -> None:

@@ -12,9 +12,9 @@ import contextlib
 from types import ModuleType
 from typing import Any
 
-from gnntop import _native
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import Before, guarded, patch
+from .. import _native
+from .loop import loop
+from .patching import Before, guarded, patch
 
 # Our hook among others of a process group, which are distinguished by numbers.
 _HOOK_ID = 0x676E6E746F70

@@ -8,9 +8,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import patch
-from gnntop.hooks.phases import TRANSFER
+from .loop import loop
+from .patching import patch
+from .phases import TRANSFER
 
 
 def install(strategy: ModuleType) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import get_ident, main_thread
 
-from gnntop import _native
-from gnntop.hooks import deep_trace
-from gnntop.hooks.batches import Shape, shape_of
-from gnntop.hooks.steps import StepRule
+from .. import _native
+from . import deep_trace
+from .batches import Shape, shape_of
+from .steps import StepRule
 
 # Stamps of the training thread.
 _RESTED, _COMPUTED, _DIFFERENTIATED, _STEPPED, _SAVING, _BACKWARD_BEGAN, _REDUCING = range(7)

@@ -1,16 +1,20 @@
 """Hooks functions of other libraries: called as before, with ours before and after them.
 
 A hook of ours that raises is switched off for good, and reported once as a fact of the session. The program never
-notices.
+notices, whatever is raised, such as a ``SystemExit``. An exception from outside, as of a handler of a signal that
+arrived while a hook ran, is the program's and reaches it.
 """
 
 from __future__ import annotations
 
+import _signal
 import functools
+import os
 from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any
 
-from gnntop import _native
+from .. import _native
 
 Before = Callable[[tuple[Any, ...]], Any]
 """Takes the positional arguments of the call. Its result goes to `After`, which is not called for None."""
@@ -24,6 +28,7 @@ on_uninstall: list[Callable[[], Any]] = []
 """Functions that remove the hooks, to be called from the newest to the oldest."""
 
 _MISSING = object()
+_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def _never() -> bool:
@@ -49,11 +54,43 @@ class Hook:
         self.is_on = False
 
     def failed(self, error: BaseException) -> None:
-        """Switches the hook off and reports it, once."""
+        """Switches the hook off and reports it, once. An exception that is the program's is raised again."""
+        if is_the_programs(error):
+            raise error
         if self.is_on:
             self.is_on = False
-            broken[self.name] = f"{type(error).__name__}: {error}"
+            broken[self.name] = described(error)
             _native.fact(f"hook switched off: {self.name}", broken[self.name])
+
+
+def described(error: BaseException) -> str:
+    """An exception in one line; its own words may be code of the program that raises."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return type(error).__name__
+
+
+def is_the_programs(error: BaseException) -> bool:
+    """Whether an exception in a hook came from outside: Ctrl-C, a handler of a signal, or another thread."""
+    trace = error.__traceback__
+    is_ours, codes = True, set()
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        is_ours = code.co_filename.startswith(_OURS)
+        codes.add(code)
+        trace = trace.tb_next
+    if is_ours:  # nothing of ours raises SystemExit or KeyboardInterrupt
+        return not isinstance(error, Exception)
+    handlers = (_signal.getsignal(number) for number in _signal.valid_signals())
+    return any(_code(handler) in codes for handler in handlers)
+
+
+def _code(handler: Any) -> Any:
+    handler = getattr(handler, "func", handler)  # functools.partial
+    if not isinstance(handler, (FunctionType, MethodType)):
+        handler = getattr(type(handler), "__call__", None)  # noqa: B004
+    return getattr(getattr(handler, "__func__", handler), "__code__", None)
 
 
 def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
@@ -64,7 +101,7 @@ def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
         if hook.is_on and not is_compiling():
             try:
                 call(*args)
-            except Exception as error:
+            except BaseException as error:
                 hook.failed(error)
 
     return callback
@@ -80,7 +117,7 @@ def around(real: Callable[..., Any], name: str, before: Before, after: After) ->
         if hook.is_on and not is_compiling():
             try:
                 token = before(args)
-            except Exception as error:
+            except BaseException as error:
                 hook.failed(error)
         if token is None:
             return real(*args, **kwargs)
@@ -91,7 +128,7 @@ def around(real: Callable[..., Any], name: str, before: Before, after: After) ->
         finally:
             try:
                 after(token, result)
-            except Exception as error:
+            except BaseException as error:
                 hook.failed(error)
 
     return hooked

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import After, Before
+from .loop import loop
+from .patching import After, Before
 
 
 def _before_sample(_: tuple[Any, ...]) -> int | None:

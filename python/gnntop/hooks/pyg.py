@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from gnntop.hooks.batches import Shape, read_with
-from gnntop.hooks.patching import patch
-from gnntop.hooks.phases import GATHER, SAMPLE, TRANSFER
+from .batches import Shape, read_with
+from .patching import patch
+from .phases import GATHER, SAMPLE, TRANSFER
 
 
 def install_loader(loader: ModuleType) -> None:

@@ -7,11 +7,11 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from gnntop import _answers, _native, _program
-from gnntop.hooks import device_memory, patching, roots
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import Hook, on_uninstall, patch
-from gnntop.hooks.phases import CHECKPOINT
+from .. import _answers, _native, _program
+from . import device_memory, patching, roots
+from .loop import loop
+from .patching import Hook, on_uninstall, patch
+from .phases import CHECKPOINT
 
 OLDEST = (2, 3)
 """The oldest torch whose optimizers also call hooks with torch.compile."""
@@ -79,7 +79,7 @@ def _hook_optimizers(torch: ModuleType) -> None:
                 _steps_begun += 1
                 closure = args[1] if len(args) > 1 else kwargs.get("closure") if kwargs else None
                 _stepping.append((loop.optimizer_begin(closure is not None), id(optimizer)))
-            except Exception as error:
+            except BaseException as error:
                 hook.failed(error)
 
     def after(optimizer: Any, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None:
@@ -90,7 +90,7 @@ def _hook_optimizers(torch: ModuleType) -> None:
                     token, key = _stepping.pop()
                 if token is not None:
                     loop.optimizer_end(token, key)
-            except Exception as error:
+            except BaseException as error:
                 hook.failed(error)
 
     patch(torch.optim.Optimizer, "zero_grad", loop.zero_begin, loop.part_end)

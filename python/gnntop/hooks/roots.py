@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import Hook, on_uninstall, patch
+from .loop import loop
+from .patching import Hook, on_uninstall, patch
 
 MOST_ROOTS = 64
 
@@ -57,7 +57,7 @@ def _look() -> None:
         loop.rule.expect({id(optimizer) for optimizer in optimizers})
         for root in find(modules, _parameters(optimizers)):
             hook_root(root)
-    except Exception as error:
+    except BaseException as error:
         _hook.failed(error)
 
 
@@ -156,7 +156,7 @@ def _hooked(root: Any, compiled: Callable[..., Any] | None) -> Callable[..., Any
         if _hook.is_on:
             try:
                 depth = begin(is_grad_enabled(), module.training)
-            except Exception as error:
+            except BaseException as error:
                 _hook.failed(error)
         try:
             return compiled(*args, **kwargs) if compiled else call(module, *args, **kwargs)
@@ -164,7 +164,7 @@ def _hooked(root: Any, compiled: Callable[..., Any] | None) -> Callable[..., Any
             if depth is not None:
                 try:
                     end(depth)
-                except Exception as error:
+                except BaseException as error:
                     _hook.failed(error)
 
     return forward

@@ -7,7 +7,7 @@ import sys
 from types import CodeType, TracebackType
 from typing import Any
 
-from gnntop.hooks.patching import on_uninstall
+from .patching import on_uninstall
 
 _OURS = os.path.dirname(__file__)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from gnntop.hooks.patching import patch
-from gnntop.hooks.phases import CHECKPOINT, TRANSFER
+from .patching import patch
+from .phases import CHECKPOINT, TRANSFER
 
 
 def install_trainer(trainer: ModuleType) -> None:

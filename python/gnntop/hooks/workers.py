@@ -6,15 +6,14 @@ reaches workers by fork, spawn and forkserver alike; the program's own is called
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from gnntop import _native
-from gnntop.hooks.loop import loop
-from gnntop.hooks.patching import Hook, patch
+from .. import _bootstrap, _native
+from .loop import loop
+from .patching import Hook, patch
 
 _hook = Hook("loader workers")
 _loaders = 0
@@ -38,7 +37,7 @@ def _before_start(args: tuple[Any, ...]) -> tuple[Any, Any, Any] | None:
     weakref.finalize(iterator, _close, [handle for handle, _ in made]).atexit = False
     original = loader.worker_init_fn
     addresses = [ring[1] if ring else "" for ring in rings]
-    loader.worker_init_fn = functools.partial(start, addresses, original)
+    loader.worker_init_fn = Start(addresses, original)
     return loader, original, iterator
 
 
@@ -52,16 +51,39 @@ def _close(handles: list[int]) -> None:
         _native.worker_close(handle)
 
 
-def start(addresses: list[str], original: Callable[[int], None] | None, worker: int) -> None:
-    """In the worker: records its fetches, then runs the program's own ``worker_init_fn``."""
-    try:
-        loop.thread = -1
-        if addresses[worker] and _native.worker_attach(addresses[worker]):
-            _hook_fetchers(_native.phase("fetch"))
-    except Exception as error:
-        _hook.failed(error)
-    if original is not None:
-        original(worker)
+class Start:
+    """What a worker calls first: records its fetches, then runs the program's own ``worker_init_fn``."""
+
+    def __init__(self, addresses: list[str], original: Callable[[int], None] | None) -> None:
+        self.addresses = addresses
+        self.original = original
+
+    def __call__(self, worker: int) -> None:
+        """In the worker with this number."""
+        try:
+            _record(self.addresses[worker])
+        except BaseException as error:
+            _hook.failed(error)
+        if self.original is not None:
+            self.original(worker)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For a worker that is not forked."""
+        if not _bootstrap.__name__.startswith(_bootstrap.PRIVATE):
+            return Start, (self.addresses, self.original)
+        # A worker without our hooks, as one started with other variables, knows no module of ours.
+        known = {"name": _bootstrap.__name__, "addresses": self.addresses, "original": self.original}
+        return eval, (_RESTORED, known)
+
+
+_RESTORED = """(lambda module: module.restored(addresses, original) if module else original)(
+    __import__("sys").modules.get(name))"""
+
+
+def _record(address: str) -> None:
+    loop.thread = -1
+    if address and _native.worker_attach(address):
+        _hook_fetchers(_native.phase("fetch"))
 
 
 def _hook_fetchers(name: int) -> None:
