@@ -1,7 +1,7 @@
 //! Names of spans, counters and marks: registered once per process, then referred to by number.
 //!
 //! The registry bounds its entries and bytes, so that a program that generates names without end takes no more memory than
-//! any other. Names that do not fit become [`OVERFLOW`].
+//! any other. Names that do not fit become [`OVERFLOW`], one of each kind: a phase stays a phase, and its time outside the gap.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,8 +11,8 @@ use gnntop_wire::{NameId, NameKind};
 
 use crate::accounts::{self, PHASE_ACCOUNTS};
 
-/// Most names in the registry.
-const MAX_NAMES: usize = 4096;
+/// Most names in the registry, and besides them one of each kind that stands for the others.
+const MAX_NAMES: usize = 4092;
 /// Most bytes of text in the registry.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Longest single name, in bytes; longer ones are truncated.
@@ -158,7 +158,16 @@ impl Registry {
             return name;
         }
         let fits = self.entries.len() < MAX_NAMES && self.text_bytes + text.len() <= MAX_TEXT_BYTES;
-        if fits { self.add(kind, text) } else { NameRef::new(1, 0) }
+        if fits { self.add(kind, text) } else { self.overflow(kind) }
+    }
+
+    /// The name of this kind that stands for those that do not fit.
+    fn overflow(&mut self, kind: NameKind) -> NameRef {
+        // A stack refers to its caller's, so that there are as many kinds of them as stacks.
+        let is_plain = matches!(kind, NameKind::Text | NameKind::Span | NameKind::Phase | NameKind::Counter);
+        let kind = if is_plain { kind } else { NameKind::Text };
+        let known = self.by_text.get(&(kind, Box::from(OVERFLOW))).copied();
+        known.unwrap_or_else(|| self.add(kind, OVERFLOW))
     }
 
     fn add(&mut self, kind: NameKind, text: &str) -> NameRef {
@@ -210,8 +219,22 @@ mod tests {
         for i in 0..1_000_000 {
             registry.intern(NameKind::Span, &format!("name {i}"));
         }
-        assert_eq!(registry.entries.len(), MAX_NAMES);
-        assert_eq!(registry.intern(NameKind::Span, "one more").id(), NameId(1));
+        assert_eq!(registry.entries.len(), MAX_NAMES + 1);
+    }
+
+    #[test]
+    fn a_name_that_does_not_fit_stays_of_its_kind() {
+        let mut registry = Registry::new();
+        (0..MAX_NAMES).for_each(|i| _ = registry.intern(NameKind::Span, &format!("name {i}")));
+        for kind in [NameKind::Text, NameKind::Span, NameKind::Phase, NameKind::Counter] {
+            let name = registry.intern(kind, "one more");
+            let entry = &registry.entries[name.id().0 as usize - 1];
+            assert_eq!((entry.kind, &*entry.text), (kind, OVERFLOW));
+            assert_eq!(registry.intern(kind, "and another"), name);
+        }
+        let before = registry.entries.len();
+        (1..100).for_each(|i| _ = registry.intern(NameKind::Path(NameId(i)), "frame"));
+        assert_eq!(registry.entries.len(), before);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use gnntop_probe::{BatchShape, NameKind, TrackRole, after};
 use crate::early::Event;
 use crate::session::Status;
 use crate::silence::guarded;
-use crate::{names, request, session, silence, stacks, thread, warning, worker};
+use crate::{lost, names, request, session, silence, stacks, thread, warning, worker};
 
 /// The version of the interface.
 const ABI: i32 = 1;
@@ -85,7 +85,10 @@ pub unsafe extern "C" fn gnntop_open(name: *const c_char, facts: *const c_char) 
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_close() {
-    guarded((), session::close);
+    guarded((), || {
+        lost::settle();
+        session::close();
+    });
 }
 
 #[unsafe(no_mangle)]

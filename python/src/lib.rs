@@ -12,6 +12,7 @@ mod abi;
 mod builtins;
 mod cuda;
 mod early;
+mod lost;
 mod names;
 mod nccl;
 mod overdue;

@@ -10,8 +10,12 @@ use gnntop_probe::{NameKind, NameRef, intern};
 
 use crate::session;
 
-/// Most names; further ones are number 0, for which nothing is recorded.
+/// Most names. Further ones are [`OTHERS`], one of each kind, so that a phase beyond them stays one.
 const MAX_NAMES: usize = 2048;
+/// Number of kinds.
+const KINDS: usize = 4;
+/// Stands for every name beyond the table.
+const OTHERS: &str = "(more names than gnntop keeps)";
 /// Longest text, in bytes.
 pub(crate) const MAX_TEXT: usize = 200;
 /// How often a forked child tries to take the lock, in about a millisecond altogether.
@@ -34,7 +38,7 @@ impl Named {
     }
 }
 
-static TABLE: [OnceLock<Named>; MAX_NAMES] = [const { OnceLock::new() }; MAX_NAMES];
+static TABLE: [OnceLock<Named>; MAX_NAMES + KINDS] = [const { OnceLock::new() }; MAX_NAMES + KINDS];
 /// Number of entries taken; its lock also keeps two threads from taking the same one.
 static TAKEN: Mutex<()> = Mutex::new(());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -45,7 +49,7 @@ pub(crate) fn get(id: i32) -> Option<&'static Named> {
     TABLE.get(usize::try_from(id).ok()?.checked_sub(1)?)?.get()
 }
 
-/// The number of a name; 0 if there are too many.
+/// The number of a name; 0, for which nothing is recorded, if a forked child cannot register it.
 pub(crate) fn number(kind: NameKind, text: &str) -> i32 {
     let text = &text[..text.floor_char_boundary(MAX_TEXT)];
     let Some(_taken) = lock() else { return 0 };
@@ -53,7 +57,7 @@ pub(crate) fn number(kind: NameKind, text: &str) -> i32 {
     let known = TABLE[..count].iter().filter_map(OnceLock::get);
     let at = match known.enumerate().find(|(_, name)| name.kind == kind && &*name.text == text) {
         Some((at, _)) => at,
-        None if count == MAX_NAMES => return 0,
+        None if count == MAX_NAMES => others(kind),
         None => {
             let name = Named { kind, text: text.into(), probe: OnceLock::new() };
             TABLE[count].get_or_init(|| name);
@@ -62,6 +66,15 @@ pub(crate) fn number(kind: NameKind, text: &str) -> i32 {
         }
     };
     at as i32 + 1
+}
+
+/// The place in the table of the name of this kind that stands for others.
+fn others(kind: NameKind) -> usize {
+    let kinds = [NameKind::Text, NameKind::Span, NameKind::Phase, NameKind::Counter];
+    let place = kinds.iter().position(|known| *known == kind).unwrap_or(0);
+    let (at, kind) = (MAX_NAMES + place, kinds[place]);
+    TABLE[at].get_or_init(|| Named { kind, text: OTHERS.into(), probe: OnceLock::new() });
+    at
 }
 
 /// Takes the lock. A forked child gives up after a moment, as the lock's holder may not exist there.

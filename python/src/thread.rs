@@ -8,6 +8,7 @@ use gnntop_probe::after::{self, EndedStep};
 use gnntop_probe::{BatchShape, Span, Track, TrackRole};
 
 use crate::early::{Early, Event};
+use crate::lost::{self, Lost};
 use crate::overdue;
 use crate::session::{self, Status};
 use crate::worker::Attached;
@@ -169,6 +170,8 @@ impl Thread {
         if depth == self.open.len() && depth < MAX_OPEN {
             let span = self.open_span(name);
             self.open.push(span);
+        } else {
+            lost::count(Lost::Deep);
         }
         i32::try_from(depth).unwrap_or(i32::MAX)
     }
@@ -182,7 +185,10 @@ impl Thread {
         match names::get(name) {
             Some(named) if way == Way::Track => Open::Live(gnntop_probe::span(named.probe())),
             Some(_) if way != Way::Nowhere => Open::Kept { name, begin: after::ticks() },
-            _ => Open::Kept { name: 0, begin: 0 },
+            _ => {
+                count_lost();
+                Open::Kept { name: 0, begin: 0 }
+            }
         }
     }
 
@@ -192,7 +198,12 @@ impl Thread {
         if session::state().0 == Status::Publishing {
             self.has_asked = true;
             if UNASKED.fetch_add(1, Ordering::Relaxed) < MAX_UNASKED {
+                // A new track ends all spans; those that are on none stay open.
+                let (depth, mut open) = (self.depth, std::mem::take(&mut self.open));
+                open.retain(|span| matches!(span, Open::Kept { .. }));
                 self.track(&thread_name(), TrackRole::Other);
+                self.open.extend(open);
+                self.depth = depth;
             }
         }
         self.way()
@@ -230,7 +241,7 @@ impl Thread {
                 }
             }
             Way::Early => self.keep(event),
-            Way::Nowhere => {}
+            Way::Nowhere => count_lost(),
         }
     }
 
@@ -241,6 +252,8 @@ impl Thread {
         }
         if let Some(early) = &mut self.early {
             early.push(event);
+        } else {
+            lost::count(Lost::Thread);
         }
     }
 
@@ -294,6 +307,14 @@ impl Thread {
         if self.way() == Way::Track {
             after::allocation(bytes, live_bytes);
         }
+    }
+}
+
+/// Counts an event of a thread that has no track in an open session.
+#[cold]
+fn count_lost() {
+    if session::state().0 == Status::Publishing {
+        lost::count(Lost::Thread);
     }
 }
 

@@ -1,0 +1,39 @@
+//! Events that no table had room for: counted, and said in facts of the session.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::session;
+
+/// What there was too much of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lost {
+    /// Spans inside of spans.
+    Deep = 0,
+    /// Threads.
+    Thread = 1,
+}
+
+const FACTS: [&str; 2] =
+    ["not recorded: spans nested too deep", "not recorded: events of more threads than have a track"];
+
+static COUNTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Counts an event. The fact follows at each power of two: a program that loses millions must not pay for each.
+#[cold]
+pub(crate) fn count(lost: Lost) {
+    let at = lost as usize;
+    let count = COUNTS[at].fetch_add(1, Ordering::Relaxed) + 1;
+    if count.is_power_of_two() {
+        session::fact(FACTS[at], &format!("{count} or more"));
+    }
+}
+
+/// Says the exact counts, for an end of the session.
+pub(crate) fn settle() {
+    for (fact, count) in FACTS.iter().zip(&COUNTS) {
+        let count = count.swap(0, Ordering::Relaxed);
+        if count > 0 {
+            session::fact(fact, &count.to_string());
+        }
+    }
+}

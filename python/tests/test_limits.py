@@ -1,0 +1,99 @@
+"""More names, threads and nesting than there is room for, and values of any kind: no exception, no loss in silence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_native import GNNTOP, LIBRARY, python
+
+pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason=f"no {LIBRARY}: cargo build")
+
+OTHERS = "(more names than gnntop keeps)"
+
+
+def seen(code: str, directory: Path) -> dict[str, Any]:
+    """The report of a program that trains, and says how it ends."""
+    assert python(f"import gnntop, sys, time, threading\ngnntop.step()\n{code}\nprint('end')", directory) == "end"
+    (session,) = (directory / "sessions").iterdir()
+    report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True)
+    return json.loads(report.stdout)
+
+
+def test_a_phase_beyond_the_table_keeps_the_time_out_of_the_gap(tmp_path: Path) -> None:
+    code = """
+for number in range(5000):
+    gnntop.span(f"name {number}")
+with gnntop.phase("one more"):
+    time.sleep(0.2)
+gnntop.step()
+"""
+    phases = {phase["name"]: phase["total_ns"] for phase in seen(code, tmp_path)["phases"]}
+    assert phases[OTHERS] >= 200_000_000, phases
+
+
+@pytest.mark.parametrize("kind", ["span", "phase", "counter", "mark"])
+def test_names_beyond_the_table_are_recorded_under_one(kind: str, tmp_path: Path) -> None:
+    call = {
+        "counter": "gnntop.counter(f'{number}', 1.0)",
+        "mark": "gnntop.mark(f'{number}')",
+    }.get(kind, f"gnntop.{kind}(f'{{number}}').__enter__(); gnntop.{kind}(f'{{number}}').__exit__(None, None, None)")
+    code = f"for number in range(6000):\n    {call}\n    if number % 500 == 0: time.sleep(0.05)\ngnntop.step()"
+    seen(code, tmp_path)
+    (session,) = (tmp_path / "sessions").iterdir()
+    events = subprocess.run([GNNTOP, "export", session, "--to", "ndjson"], capture_output=True, check=True).stdout
+    assert events.count(OTHERS.encode()) > 3500
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_names_and_values_of_any_kind_are_taken_or_dropped(off: bool, tmp_path: Path) -> None:
+    code = """
+import gnntop
+class Bad:
+    def __str__(self): raise ValueError("own")
+    __float__ = __index__ = __int__ = __repr__ = __str__
+    __hash__ = None
+texts = ["", "a\\0b", "a\\nb", "\\ud800", "\\udfff x", "x" * (1 << 20), "é" * 500_000]
+names = [*texts, b"bytes", None, 5, 1.5, [], {}, Bad()]
+values = [None, True, 1 << 80, float("nan"), float("inf"), "1", b"", [], Bad(), 1j]
+gnntop.start(Bad())
+for name in names:
+    with gnntop.span(name), gnntop.phase(name): pass
+    gnntop.mark(name)
+    for value in values:
+        gnntop.counter(name, value)
+        gnntop.mark(name, value)
+for value in values:
+    gnntop.step(epoch=value)
+    gnntop.resumed(value)
+print("end")
+"""
+    assert python(code, tmp_path, **({"GNNTOP": "0"} if off else {})) == "end"
+
+
+def test_what_no_table_has_room_for_is_counted_and_said(tmp_path: Path) -> None:
+    code = """
+import contextlib
+with contextlib.ExitStack() as deep:
+    for _ in range(100):
+        deep.enter_context(gnntop.span("deep"))
+def work():
+    for _ in range(10):
+        with gnntop.span("work"): pass
+for _ in range(12):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+gnntop.counter("reward", "much")
+gnntop.step()
+gnntop._native.close()
+"""
+    facts = seen(code, tmp_path)["session"]["facts"]
+    assert {fact: count for fact, count in facts.items() if fact.startswith("not recorded")} == {
+        "not recorded: spans nested too deep": "36",
+        "not recorded: events of more threads than have a track": "40",
+        "not recorded: counters whose value is no number": "1 or more",
+    }
