@@ -41,7 +41,7 @@ fn a_newer_format_is_refused_by_its_number() {
     let mut bytes = short_run();
     fixtures_newer(&mut bytes);
     sessions.file("a.gnntop", &bytes);
-    each_command(&sessions, |_, ran| ran.refused("is written in format 9, this gnntop reads up to 2: update gnntop"));
+    each_command(&sessions, |_, ran| ran.refused("is written in format 9, this gnntop reads up to 1: update gnntop"));
 }
 
 /// Changes the major version in the first frame, and its checksum with it. The layout is in the crate
