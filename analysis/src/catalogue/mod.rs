@@ -1,4 +1,4 @@
-//! Every number that gnntop knows about a run, by one name: what reports, limits, studies and exports read.
+//! Every number that gnntop knows about a run, by one name: what limits, studies and CSV read.
 //!
 //! ```text
 //! Store, Run ─▶ context.rs: what several figures need, once

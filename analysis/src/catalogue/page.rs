@@ -12,7 +12,7 @@ use crate::figures::Unit;
 const HEAD: &str = "\
 # Figures
 
-Every number has one name, `SUBJECT.STATISTIC`: in limits (`gnntop check`), in studies, in CSV and in OpenMetrics.
+Every number has one name, `SUBJECT.STATISTIC`: in limits (`gnntop check`), in studies and in CSV.
 `gnntop check a.gnntop --list` lists those of a recording with their values. This page is printed from the catalogue
 (`analysis/src/catalogue/rows`).
 
