@@ -15,8 +15,7 @@ pub(super) struct Process(libc::pid_t);
 impl Process {
     /// This process, which needs no permission to read itself.
     pub(super) fn own() -> Self {
-        // SAFETY: the call has no preconditions.
-        Self(unsafe { libc::getpid() })
+        Self(rustix::process::getpid().as_raw_pid())
     }
 
     /// A child, or a child of one: the system lets processes read their descendants of the same user, unless it is set up

@@ -56,8 +56,7 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
         start("gnntop sampler", move || sampler.run())?;
     }
     if least > Duration::ZERO {
-        // SAFETY: the call has no preconditions.
-        let thread_id = unsafe { libc::gettid() };
+        let thread_id = rustix::thread::gettid().as_raw_pid();
         let watch = Watch { python, thread: own, thread_id, session, least_ns: least.as_nanos() as u64, taken: None };
         start("gnntop stacks", move || watch.run())?;
     }
