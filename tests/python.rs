@@ -163,6 +163,30 @@ fn a_program_without_torch_shows_and_records_its_hardware() {
 }
 
 #[test]
+fn a_python_that_is_not_reached_is_named_with_the_reason() {
+    if !has_python((3, 10), (4, 0)) {
+        return;
+    }
+    let script = "import time; time.sleep(2.5)";
+    for (shell, expected) in [
+        ("export PYTHONPATH=.\npython3 train.py", "line 1 of train.sh sets PYTHONPATH without what it had"),
+        ("PYTHONPATH=lib python3 train.py", "change `PYTHONPATH=lib python3 train.py` to `PYTHONPATH=lib:$PYTHONPATH"),
+        ("env PYTHONPATH= python3 train.py", "line 1 of train.sh sets PYTHONPATH"),
+        ("env -i \"$(which python3)\" train.py", "its environment was cleared, as by `env -i`"),
+        ("python3 -I train.py", "it was started with -I"),
+        ("python3 -u -E train.py", "it was started with -E"),
+    ] {
+        let sessions = Sessions::new();
+        sessions.file("train.py", script.as_bytes());
+        // So that the shell stays above the program.
+        sessions.file("train.sh", format!("{shell}\ntrue\n").as_bytes());
+        let ran = sessions.run(["run", "--", "bash", "train.sh"]);
+        assert!(ran.out.contains(expected), "{shell}: {ran:?}");
+        assert!(!ran.out.contains("gnntop-probe (Rust)"), "{shell}: {ran:?}");
+    }
+}
+
+#[test]
 fn a_fork_in_the_middle_leaves_the_steps_as_they_are() {
     if !has_python((3, 10), (4, 0)) {
         return;

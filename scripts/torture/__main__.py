@@ -35,6 +35,7 @@ ATTACKS = {
     "sockets": sockets.attack,
     "damaged cache": pythons.attack_cache,
     "module names": pythons.attack_names,
+    "environments": pythons.attack_environments,
     "names and values": pythons.attack_limits,
 }
 QUICK = 0.06

@@ -15,6 +15,7 @@ from under_test import Gnntop, Ran
 PACKAGE = Path(__file__).resolve().parents[2] / "python"
 DAMAGES = 40
 SHADOWS = 60
+ENVIRONMENTS = 30
 LIMITS = 20
 STEPS = 20
 PROGRAM = f"""
@@ -91,6 +92,39 @@ def attack_names(gnntop: Gnntop, chance: random.Random, share: float) -> list[Ta
         tally.count(ran.wrong() or _as_alone(gnntop, ran, _plain(alone.stdout.decode()), alone.returncode))
         shutil.rmtree(folder)
     return [tally]
+
+
+def attack_environments(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
+    """Scripts that start Python in ways by which it does not see our folder."""
+    tally = Tally("scripts that lose PYTHONPATH", "the screen names the reason, or the line and what to write")
+    for number in range(max(2, int(ENVIRONMENTS * share))):
+        line, expected = chance.choice(LOSSES)
+        noise = [
+            chance.choice(("# PYTHONPATH=x", "true", "", "export OTHER=PYTHONPATH"))
+            for _ in range(chance.randint(0, 9))
+        ]
+        folder = gnntop.home / f"lost-{number}"
+        folder.mkdir()
+        (folder / "train.py").write_text("import time; time.sleep(2.5)")
+        (folder / "train.sh").write_text("\n".join([*noise, line, "true", ""]))
+        ran = gnntop.run("run", "--plain", "--", "bash", "train.sh", cwd=folder)
+        expected = expected.format(line=len(noise) + 1)
+        tally.count(ran.wrong() or (None if expected in ran.out.decode() else f"{line!r}: {ran.out!r}"))
+        shutil.rmtree(folder)
+    return [tally]
+
+
+LOSSES = [
+    ("export PYTHONPATH=.; python3 train.py", "line {line} of train.sh sets PYTHONPATH"),
+    ("PYTHONPATH='a b' python3 train.py", "line {line} of train.sh sets PYTHONPATH"),
+    ('export PYTHONPATH="$PWD/lib" && python3 train.py', 'to `export PYTHONPATH="$PWD/lib:$PYTHONPATH"'),
+    ('env -i "$(which python3)" train.py', "as by `env -i`"),
+    ("unset PYTHONPATH; python3 train.py", "end its value with `:$PYTHONPATH`"),
+    ("python3 -I train.py", "started with -I"),
+    ("python3 -u -E train.py", "started with -E"),
+    ("python3 -S train.py", "started with -S"),
+    ("GNNTOP=0 python3 train.py", "GNNTOP=0 is set"),
+]
 
 
 def attack_limits(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:

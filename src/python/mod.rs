@@ -13,3 +13,4 @@ pub mod joining;
 pub mod reach;
 pub mod remote;
 mod stale;
+mod unreached;

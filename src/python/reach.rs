@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use gnntop_analysis::source::process::descends;
 
 use super::answers::{Answer, Answers};
+use super::unreached::{self, Reason};
 
-/// A Python that has not answered for this long was not reached.
+/// A Python that has not answered for this long was not reached, even if nothing shows why.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time between two looks.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -44,12 +45,13 @@ impl Reach {
         let now = Instant::now();
         let silent = pythons(self.root).into_iter().filter(|python| !is_reached(python, &answers));
         let before = std::mem::take(&mut self.silent);
-        let mut unreached = None;
+        let mut unreached: Option<(u32, Reason)> = None;
         for python in silent {
             let since = before.get(&python.pid).copied().unwrap_or(now);
             self.silent.insert(python.pid, since);
-            if now.duration_since(since) >= PATIENCE {
-                unreached.get_or_insert(python);
+            let reason = unreached::reason(python.pid, &python.words);
+            if reason.is_certain || now.duration_since(since) >= PATIENCE {
+                unreached.get_or_insert((python.pid, reason));
             }
         }
         self.sentence = sentence(&answers, unreached.as_ref()).or(self.sentence.take());
@@ -71,32 +73,17 @@ fn is_reached(python: &Python, answers: &BTreeMap<u32, Answer>) -> bool {
     answers.contains_key(&python.pid) || is_fork && answers.contains_key(&python.parent)
 }
 
-fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&Python>) -> Option<String> {
+fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&(u32, Reason)>) -> Option<String> {
     if let Some((pid, problem)) = answers.iter().find_map(|(pid, answer)| Some((pid, answer.problems.first()?))) {
         return Some(format!("hardware only: cannot watch the Python of process {pid}: {problem}"));
     }
     if answers.values().any(|answer| answer.has_torch) {
         return Some("torch is imported; steps appear from the first backward pass on".to_owned());
     }
-    if let Some(python) = unreached {
-        return Some(format!(
-            "hardware only: the Python of process {} was not reached: {}; add `import gnntop; gnntop.start()` to see more",
-            python.pid,
-            why(&python.words)
-        ));
+    if let Some((pid, reason)) = unreached {
+        return Some(format!("hardware only: the Python of process {pid} was not reached: {}", reason.text));
     }
     (!answers.is_empty()).then(|| "hardware only: no Python of this program has imported torch".to_owned())
-}
-
-/// Why a Python that was started with these words did not look at `PYTHONPATH`.
-fn why(words: &[String]) -> String {
-    let options = words.iter().skip(1).take_while(|word| word.starts_with('-') && *word != "-c" && *word != "-m");
-    for option in options.filter(|word| !word.starts_with("--")) {
-        if let Some(letter) = option.chars().find(|letter| "IES".contains(*letter)) {
-            return format!("it was started with -{letter}, which ignores PYTHONPATH or sitecustomize");
-        }
-    }
-    "its environment was cleared (sudo, a container), or it is a frozen program".to_owned()
 }
 
 /// The Pythons at and below `root`.
@@ -112,15 +99,8 @@ fn is_python(pid: u32) -> bool {
 }
 
 fn python(pid: u32) -> Option<Python> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let parent = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(Python { pid, parent, words: words(pid), parents_words: words(parent) })
-}
-
-fn words(pid: u32) -> Vec<String> {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
-    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    let parent = unreached::parent(pid)?;
+    Some(Python { pid, parent, words: unreached::words(pid), parents_words: unreached::words(parent) })
 }
 
 #[cfg(test)]
@@ -129,21 +109,6 @@ mod tests {
 
     fn words(line: &str) -> Vec<String> {
         line.split(' ').map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn the_reason_is_read_from_the_command_line() {
-        for (line, letter) in [
-            ("python -I train.py", "-I"),
-            ("python3 -u -E train.py -S", "-E"),
-            ("python -uS -m train", "-S"),
-            ("python -OOI -c pass", "-I"),
-        ] {
-            assert!(why(&words(line)).contains(&format!("started with {letter},")), "{line}");
-        }
-        for line in ["python train.py -I", "python -m train -S", "python --help", "/opt/app/python"] {
-            assert!(why(&words(line)).contains("cleared"), "{line}");
-        }
     }
 
     #[test]

@@ -29,8 +29,10 @@ const TRACK: TrackId = TrackId(1);
 fn hint(command: &str) -> String {
     let mut words = command.split_whitespace();
     let is_interpreter = |word: &str| word.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
+    let shell = words.clone().next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
     let how = match words.any(|word| is_interpreter(word) || word.ends_with(".py")) {
         true => "start it with `gnntop run -- python ...` to see them",
+        false if ["sh", "bash", "dash", "zsh", "ksh"].contains(&shell) => "nor does a program that it has started",
         false => "link gnntop-probe (Rust) or gnntop.h (C, C++) into it to see them",
     };
     format!("hardware only: this program publishes no steps; {how}")
@@ -280,6 +282,7 @@ mod tests {
         for command in ["python train.py", "/usr/bin/python3.12 -m train", "uv run train.py"] {
             assert!(hint(command).ends_with("start it with `gnntop run -- python ...` to see them"), "{command}");
         }
+        assert!(hint("bash train.sh").contains("nor does a program that it has started"));
         assert!(hint("./train --fast").contains("gnntop-probe (Rust) or gnntop.h (C, C++)"));
     }
 

@@ -1,0 +1,261 @@
+//! Why a Python of a run was not reached, from what the system shows of its process, and what to change.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// How a script is read at most.
+const MAX_SCRIPT: u64 = 256 * 1024;
+/// Longest line of a script that is quoted.
+const MAX_LINE: usize = 100;
+/// Processes above a Python that are searched for a script.
+const MAX_GENERATIONS: usize = 16;
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
+/// How the entry of `PYTHONPATH` that reaches a Python ends.
+const OURS: &str = "gnntop/bootstrap";
+
+/// Why it was not reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reason {
+    /// In words, with what to do.
+    pub(super) text: String,
+    /// Whether it is known. Otherwise the Python may only be slow to start.
+    pub(super) is_certain: bool,
+}
+
+/// What the system shows of a process that runs Python.
+#[derive(Debug, Default)]
+struct Evidence {
+    words: Vec<String>,
+    /// Its environment when it started; `None` if this user may not read it.
+    variables: Option<Vec<String>>,
+    is_other_user: bool,
+    is_container: bool,
+    /// The scripts of the shells above it, innermost first: name and text.
+    scripts: Vec<(String, String)>,
+}
+
+/// Why the Python in the process `pid` with these words was not reached.
+pub(super) fn reason(pid: u32, words: &[String]) -> Reason {
+    Evidence::of(pid, words).reason()
+}
+
+impl Evidence {
+    fn of(pid: u32, words: &[String]) -> Self {
+        let variables = fs::read(format!("/proc/{pid}/environ")).ok().map(|bytes| texts(&bytes));
+        let user = fs::metadata(format!("/proc/{pid}")).map(|found| found.uid());
+        let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+        let own = mounts("self");
+        Self {
+            words: words.to_vec(),
+            variables,
+            is_other_user: user.is_ok_and(|user| user != rustix::process::geteuid().as_raw()),
+            is_container: mounts(&pid.to_string()).is_some_and(|found| own.is_some_and(|own| own != found)),
+            scripts: scripts_above(pid),
+        }
+    }
+
+    fn reason(&self) -> Reason {
+        let certain = |text: String| Reason { text, is_certain: true };
+        if let Some(letter) = ignoring_option(&self.words) {
+            return certain(format!(
+                "it was started with -{letter}, which ignores PYTHONPATH or sitecustomize; start it without, or add {START}"
+            ));
+        }
+        if self.is_container {
+            return certain("it runs in a container of its own: run gnntop inside it".to_owned());
+        }
+        if self.is_other_user {
+            let text =
+                "it runs as another user, as with sudo: run gnntop as that user, `sudo gnntop run -- python ...`";
+            return certain(text.to_owned());
+        }
+        let Some(variables) = &self.variables else { return unknown() };
+        let value = |name: &str| variables.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        if value("GNNTOP") == Some("0") {
+            return certain("GNNTOP=0 is set for it".to_owned());
+        }
+        if value("PYTHONPATH").is_some_and(|path| path.split(':').any(|entry| entry.ends_with(OURS))) {
+            return unknown();
+        }
+        if value("GNNTOP_ANSWERS").is_some() {
+            return certain(self.overwritten());
+        }
+        certain(format!("its environment was cleared, as by `env -i`: run gnntop after that, or add {START}"))
+    }
+
+    /// `PYTHONPATH` has lost our entry: where, if a script says so.
+    fn overwritten(&self) -> String {
+        for (name, text) in &self.scripts {
+            let lines = text.lines().zip(1..).filter(|(line, _)| drops_path(line));
+            if let Some((line, number)) = lines.last() {
+                return format!(
+                    "line {number} of {name} sets PYTHONPATH without what it had: change `{}` to `{}`",
+                    shortened(line.trim()),
+                    shortened(&with_rest(line.trim()))
+                );
+            }
+        }
+        "PYTHONPATH was set without what it had: where that is done, end its value with `:$PYTHONPATH`".to_owned()
+    }
+}
+
+const START: &str = "`import gnntop; gnntop.start()`";
+
+fn unknown() -> Reason {
+    let text = format!("it may be a frozen program, or one without sitecustomize; add {START} to see more");
+    Reason { text, is_certain: false }
+}
+
+/// The letter of the option by which a Python that was started with these words does not look at `PYTHONPATH`.
+fn ignoring_option(words: &[String]) -> Option<char> {
+    let options = words.iter().skip(1).take_while(|word| word.starts_with('-') && *word != "-c" && *word != "-m");
+    let mut short = options.filter(|word| !word.starts_with("--"));
+    short.find_map(|option| option.chars().find(|letter| "IES".contains(*letter)))
+}
+
+/// Whether a line of a shell script gives `PYTHONPATH` a value that does not contain the old one.
+fn drops_path(line: &str) -> bool {
+    let line = line.trim_start();
+    let Some((before, value)) = line.split_once("PYTHONPATH=") else { return false };
+    let is_start = before.chars().next_back().is_none_or(|c| c.is_whitespace() || c == ';');
+    is_start && !line.starts_with('#') && !value.contains("$PYTHONPATH") && !value.contains("${PYTHONPATH")
+}
+
+/// The line with the old value at the end of the new one.
+fn with_rest(line: &str) -> String {
+    let Some((before, value)) = line.split_once("PYTHONPATH=") else { return line.to_owned() };
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let closed = quote.and_then(|quote| value[1..].find(quote).map(|at| at + 2));
+    let is_end = |c: char| quote.is_none() && (c.is_whitespace() || matches!(c, ';' | '&' | '|'));
+    let (value, rest) = value.split_at(closed.or_else(|| value.find(is_end)).unwrap_or(value.len()));
+    match value.strip_suffix('"').filter(|_| closed.is_some()) {
+        Some(open) => format!("{before}PYTHONPATH={open}:$PYTHONPATH\"{rest}"),
+        None => format!("{before}PYTHONPATH={value}:$PYTHONPATH{rest}"),
+    }
+}
+
+fn shortened(line: &str) -> String {
+    let text: String = line.chars().filter(|c| !c.is_control()).take(MAX_LINE).collect();
+    if text.len() < line.len() { format!("{text}...") } else { text }
+}
+
+/// The scripts that the shells above a process run, innermost first.
+fn scripts_above(pid: u32) -> Vec<(String, String)> {
+    let mut scripts = Vec::new();
+    let mut process = pid;
+    for _ in 0..MAX_GENERATIONS {
+        let Some(parent) = parent(process).filter(|parent| *parent > 1) else { break };
+        process = parent;
+        scripts.extend(script(process));
+    }
+    scripts
+}
+
+/// The parent of a process.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// The words that a process was started with.
+pub(super) fn words(pid: u32) -> Vec<String> {
+    texts(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
+}
+
+fn texts(bytes: &[u8]) -> Vec<String> {
+    let texts = bytes.split(|byte| *byte == 0).filter(|text| !text.is_empty());
+    texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+}
+
+/// Name and text of the script that a shell runs.
+fn script(pid: u32) -> Option<(String, String)> {
+    let words = words(pid);
+    let shell = words.first()?.rsplit('/').next()?;
+    if !SHELLS.contains(&shell) {
+        return None;
+    }
+    let path = words.iter().skip(1).find(|word| !word.starts_with('-'))?;
+    let name: String = Path::new(path).file_name()?.to_string_lossy().chars().filter(|c| !c.is_control()).collect();
+    let found = fs::canonicalize(Path::new(&format!("/proc/{pid}/cwd")).join(path)).ok()?;
+    if !fs::metadata(&found).is_ok_and(|found| found.is_file()) {
+        return None; // `sh -c` has no script, and a pipe would block
+    }
+    let mut text = Vec::new();
+    File::open(found).ok()?.take(MAX_SCRIPT).read_to_end(&mut text).ok()?;
+    Some((name, String::from_utf8_lossy(&text).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(line: &str, variables: &[&str]) -> Evidence {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let words: Vec<&str> = line.split(' ').collect();
+        Evidence { words: texts(&words), variables: Some(texts(variables)), ..Evidence::default() }
+    }
+
+    const REACHED: [&str; 2] = ["GNNTOP_ANSWERS=/tmp/a", "PYTHONPATH=/c/gnntop/bootstrap:."];
+
+    #[test]
+    fn an_option_is_read_from_the_command_line() {
+        for (line, letter) in [
+            ("python -I train.py", "-I"),
+            ("python3 -u -E train.py -S", "-E"),
+            ("python -uS -m train", "-S"),
+            ("python -OOI -c pass", "-I"),
+        ] {
+            let reason = evidence(line, &REACHED).reason();
+            assert!(reason.is_certain && reason.text.contains(&format!("started with {letter},")), "{line}");
+        }
+        for line in ["python train.py -I", "python -m train -S", "python --help", "/opt/app/python"] {
+            assert!(evidence(line, &REACHED).reason().text.contains("frozen"), "{line}");
+        }
+    }
+
+    #[test]
+    fn each_cause_has_a_sentence_of_its_own() {
+        let line = "python train.py";
+        let reason = |change: &dyn Fn(&mut Evidence)| {
+            let mut evidence = evidence(line, &REACHED);
+            change(&mut evidence);
+            evidence.reason()
+        };
+        let cleared = |evidence: &mut Evidence| evidence.variables = Some(vec!["PATH=/bin".to_owned()]);
+        assert!(reason(&cleared).text.contains("env -i"));
+        assert!(reason(&|evidence| evidence.is_other_user = true).text.contains("sudo gnntop run"));
+        assert!(reason(&|evidence| evidence.is_container = true).text.contains("run gnntop inside it"));
+        let off = |evidence: &mut Evidence| evidence.variables = Some(vec!["GNNTOP=0".to_owned()]);
+        assert!(reason(&off).text.contains("GNNTOP=0"));
+        assert!(!reason(&|_| ()).is_certain, "it may be slow to start");
+        assert!(!reason(&|evidence| evidence.variables = None).is_certain);
+    }
+
+    #[test]
+    fn the_line_that_sets_the_path_is_named_with_what_to_write() {
+        let mut evidence = evidence("python train.py", &["GNNTOP_ANSWERS=/tmp/a", "PYTHONPATH=."]);
+        assert!(evidence.reason().text.contains("end its value with `:$PYTHONPATH`"));
+        let script =
+            "#!/bin/bash\n# PYTHONPATH=no\nexport PYTHONPATH=.\nexport PYTHONPATH=a:$PYTHONPATH\npython train.py\n";
+        evidence.scripts = vec![("train.sh".to_owned(), script.to_owned())];
+        let expected = "line 3 of train.sh sets PYTHONPATH without what it had: \
+                        change `export PYTHONPATH=.` to `export PYTHONPATH=.:$PYTHONPATH`";
+        assert_eq!(evidence.reason(), Reason { text: expected.to_owned(), is_certain: true });
+    }
+
+    #[test]
+    fn the_old_value_goes_to_the_end_of_the_new_one() {
+        for (line, expected) in [
+            ("PYTHONPATH=. python a.py", "PYTHONPATH=.:$PYTHONPATH python a.py"),
+            ("export PYTHONPATH=\"a b\"; x", "export PYTHONPATH=\"a b:$PYTHONPATH\"; x"),
+            ("PYTHONPATH='a'", "PYTHONPATH='a':$PYTHONPATH"),
+            ("PYTHONPATH=$PWD&& x", "PYTHONPATH=$PWD:$PYTHONPATH&& x"),
+            ("PYTHONPATH=\"open", "PYTHONPATH=\"open:$PYTHONPATH"),
+        ] {
+            assert_eq!(with_rest(line), expected);
+        }
+        assert!(!drops_path("OTHER_PYTHONPATH=."));
+    }
+}
