@@ -231,7 +231,7 @@ pub struct Open {
     pub step: StepId,
 }
 
-/// One reading of a signal, in the signal's [`Unit`]; cumulative counters are raw.
+/// One reading of a signal, in the signal's [`Unit`](crate::Unit); cumulative counters are raw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Which signal.
