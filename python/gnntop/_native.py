@@ -282,7 +282,7 @@ def request() -> str:
 
 def answered(request: str) -> None:
     """Says that this request is dealt with; a newer one stays."""
-    _answered(_bytes(request))
+    _answered(request.encode())  # unchanged, its line's end too: it is compared with the one that is open
 
 
 def _text_of(which: int) -> str:
