@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from programs import GNNTOP, LOOPS, TORCHRUN, assert_tiled, recorded, report, run, steps_of, times
+from programs import GNNTOP, LOOPS, TORCHRUN, Ran, assert_tiled, recorded, report, run, steps_of, times
 
 pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build")
 
@@ -23,13 +23,25 @@ CASES = {
 }
 
 
+def ended_well(start: Callable[[Path], Ran], tmp_path: Path) -> tuple[Ran, Path]:
+    """A run, and its folder. Again where torch aborts at its exit: its gloo did so in 4 of 16 runs without gnntop."""
+    for attempt in range(6):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        ran = start(folder)
+        if b"terminate called without an active exception" not in ran.err:
+            break
+    return ran, folder
+
+
 @pytest.fixture(scope="module")
 def losses(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """What a script prints without gnntop."""
 
     @functools.cache
     def alone(script: str) -> str:
-        ran = run([*TORCHRUN, str(LOOPS / f"{script}.py")], tmp_path_factory.mktemp("alone"))
+        command = [*TORCHRUN, str(LOOPS / f"{script}.py")]
+        ran, _ = ended_well(lambda folder: run(command, folder), tmp_path_factory.mktemp("alone"))
         assert ran.code == 0, ran.err.decode()
         return ran.out.decode()
 
@@ -39,9 +51,9 @@ def losses(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 @pytest.mark.parametrize("case", CASES)
 def test_all_ranks_are_seen_as_one_run(case: str, losses: Callable[[str], str], tmp_path: Path) -> None:
     command, script, phases = CASES[case]
-    watched, _ = recorded(command, tmp_path)
+    watched, folder = ended_well(lambda folder: recorded(command, folder)[0], tmp_path)
     assert (watched.code, watched.out.decode()) == (0, losses(script)), watched.err.decode()
-    session = next(path for path in (tmp_path / "sessions").iterdir() if path.is_dir())
+    session = next(path for path in (folder / "sessions").iterdir() if path.is_dir())
     seen = report(session)
     assert seen["run"]["engine"] == "gloo"
     assert [(rank["rank"], rank["steps"]) for rank in seen["run"]["ranks"]] == [(0, 20), (1, 20)]
