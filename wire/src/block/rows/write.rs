@@ -94,36 +94,52 @@ fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
         return TAG_DEVICE_SPAN;
     }
     context.t_ns = event.t_ns();
-    let named = |out: &mut Writer<'_>, name: NameId| {
-        out.u64(u64::from(name.0));
-        out.delta(before, event.t_ns());
-    };
+    if let Event::Step(step) = event {
+        out.delta(before, step.end_ns);
+        put_step(out, context, step);
+        return TAG_STEP;
+    }
+    out.u64(u64::from(name_of(event).0));
+    out.delta(before, event.t_ns());
+    put_fields(out, context, event)
+}
+
+/// The name that an event begins with.
+fn name_of(event: &Event) -> NameId {
     match event {
-        Event::Span(_) | Event::Sample(_) | Event::DeviceSpan(_) => unreachable!("have their own form"),
-        Event::Step(step) => {
-            out.delta(before, step.end_ns);
-            put_step(out, context, step);
-            TAG_STEP
+        Event::Counter(counter) => counter.name,
+        Event::Mark(mark) => mark.name,
+        Event::Open(open) => open.name,
+        Event::Absent(absent) => absent.reason,
+        Event::Allocation(allocation) => allocation.phase,
+        Event::PhaseMemory(memory) => memory.phase,
+        Event::StackFrame(frame) => frame.name,
+        Event::StackSample(sample) => sample.path,
+        Event::Rival(rival) => rival.name,
+        Event::Span(_) | Event::Sample(_) | Event::Step(_) | Event::DeviceSpan(_) => {
+            unreachable!("have their own form")
         }
+    }
+}
+
+/// Writes what follows an event's name and time, and returns its tag.
+fn put_fields(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
+    match event {
         Event::Counter(counter) => {
-            named(out, counter.name);
             put_number(out, Some(counter.value));
             TAG_COUNTER
         }
         Event::Mark(mark) => {
-            named(out, mark.name);
             put_number(out, mark.value);
             put_option(out, mark.took_ns);
             TAG_MARK
         }
         Event::Open(open) => {
-            named(out, open.name);
             out.delta(open.t_ns, open.since_ns);
             out.u64(open.step.0);
             TAG_OPEN
         }
         Event::Absent(absent) => {
-            named(out, absent.reason);
             out.u64(u64::from(absent.signal.0));
             if let Some(last) = context.values.get(absent.signal) {
                 *last = 0;
@@ -131,33 +147,31 @@ fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
             TAG_ABSENT
         }
         Event::Allocation(allocation) => {
-            named(out, allocation.phase);
             out.i64(allocation.bytes);
             out.u64(allocation.live_bytes);
             TAG_ALLOCATION
         }
         Event::PhaseMemory(memory) => {
-            named(out, memory.phase);
             phase_memory_fields(memory).into_iter().for_each(|value| out.u64(value));
             TAG_PHASE_MEMORY
         }
         Event::StackFrame(frame) => {
-            named(out, frame.name);
             out.u64(u64::from(frame.depth));
             out.u8(frame.thread as u8);
             TAG_STACK_FRAME
         }
         Event::StackSample(sample) => {
-            named(out, sample.path);
             out.u64(sample.count);
             out.u8(u8::from(sample.is_repeat));
             TAG_STACK_SAMPLE
         }
         Event::Rival(rival) => {
-            named(out, rival.name);
             put_number(out, Some(rival.cores));
             put_option(out, rival.pid.map(u64::from));
             TAG_RIVAL
+        }
+        Event::Span(_) | Event::Sample(_) | Event::Step(_) | Event::DeviceSpan(_) => {
+            unreachable!("have their own form")
         }
     }
 }
