@@ -3,7 +3,7 @@
 # Needs Rust and a C compiler, nothing else.
 #
 #   ./check.sh            all of it
-#   ./check.sh fmt lint   only these: fmt words lint members workspace torture docs package python deny
+#   ./check.sh fmt lint   only these: fmt words lint members workspace docs package python deny
 #   ./check.sh quick      not part of all: what to run before each commit, some minutes after a first build (CONTRIBUTING.md)
 #   ./check.sh python     the Python package: part of all where scripts/python-env.sh has made its environment, else skipped, and said
 set -euo pipefail
@@ -44,14 +44,6 @@ workspace() {
         cargo test "${ALL[@]}" --test it import::published -- --ignored
     fi
 }
-# A few minutes of scripts/torture.sh, always the same: mutated recordings, hostile directories, full disks, limits, kills,
-# terminals that close, silent clients. Of the program that the tests before have built.
-torture() {
-    if ! command -v python3 >/dev/null; then echo "SKIPPED: attacks on the program need Python 3.9 or newer"; return; fi
-    # As the tests were built: with other features of their dependencies, all would be compiled once more.
-    cargo test "${ALL[@]}" --tests --no-run
-    scripts/torture.sh --quick --gnntop "${CARGO_TARGET_DIR:-target}/debug/gnntop"
-}
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc "${ALL[@]}" --no-deps; }
 # Every crate that is to be published packs; that each builds from its package, `members` has shown.
 # No lock file is packed here: that would take the trainings from the registry, where they are only after a release.
@@ -80,7 +72,7 @@ python() {
         "$home/bin/python" -m pytest --quiet tests
     )
 }
-if [ $# -eq 0 ]; then set -- fmt words lint members workspace torture docs package python deny; fi
+if [ $# -eq 0 ]; then set -- fmt words lint members workspace docs package python deny; fi
 for part in "$@"; do
     echo "== $part"
     begin=$SECONDS

@@ -2,7 +2,7 @@
 # Attacks gnntop in every way docs/reliability.md makes a promise about, and prints a table of attacks, tries and failures.
 #
 #   scripts/torture.sh                   about half an hour, with a release build and a new seed
-#   scripts/torture.sh --quick           the part that ./check.sh runs, with a fixed seed
+#   scripts/torture.sh --quick           the part that workloads/check.sh runs, with a fixed seed
 #   scripts/torture.sh --only mutants    one attack; --help lists them
 #   scripts/torture.sh --soak 1          and an hour of a training with a viewer, whose memory is watched
 #

@@ -2,7 +2,7 @@
 # Everything that must hold of the built-in trainings, and of the program that has them; `check.sh` of the repository has the rest.
 #
 #   workloads/check.sh            all of it
-#   workloads/check.sh lint docs  only these: fmt lint tests program docs package deny
+#   workloads/check.sh lint docs  only these: fmt lint tests program torture docs package deny
 #   workloads/check.sh mpi        not part of all: ranks as processes, which needs Open MPI and libclang (docs/cluster.md)
 #   workloads/check.sh cuda       not part of all: the build for GPUs, which needs CUDA's compiler (docs/cuda.md)
 set -euo pipefail
@@ -24,6 +24,14 @@ tests() {
 }
 # What the program publishes, finds and reports of real trainings.
 program() { outside test -p gnntop --test trainings --test injected; }
+# A few minutes of scripts/torture.sh, always the same: mutated recordings, hostile directories, full disks, limits, kills,
+# terminals that close, silent clients. Of the program that the tests before have built.
+torture() {
+    if ! command -v python3 >/dev/null; then echo "SKIPPED: attacks on the program need Python 3.9 or newer"; return; fi
+    outside test -p gnntop --test trainings --test injected --no-run
+    outside build -p gnntop-python
+    ../scripts/torture.sh --quick --gnntop "${CARGO_TARGET_DIR:-$PWD/../target}/debug/gnntop"
+}
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
 package() { cargo package --quiet --workspace --no-verify --allow-dirty --offline --exclude-lockfile; }
 deny() {
@@ -51,7 +59,7 @@ cuda() {
     ../scripts/cuda-home.sh "$home" cargo test --workspace --features nccl --lib --test cuda --test nccl
 }
 
-if [ $# -eq 0 ]; then set -- fmt lint tests program docs package deny; fi
+if [ $# -eq 0 ]; then set -- fmt lint tests program torture docs package deny; fi
 for part in "$@"; do
     echo "== workloads: $part"
     begin=$SECONDS
