@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from .. import _bootstrap, _native
+from .. import _native
 from .loop import loop
 from .patching import Hook, patch
 
@@ -69,10 +69,11 @@ class Start:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For a worker that is not forked."""
-        if not _bootstrap.__name__.startswith(_bootstrap.PRIVATE):
+        package = _native.__name__.partition(".")[0]
+        if package == "gnntop":  # installed: the worker can import it
             return Start, (self.addresses, self.original)
         # A worker without our hooks, as one started with other variables, knows no module of ours.
-        known = {"name": _bootstrap.__name__, "addresses": self.addresses, "original": self.original}
+        known = {"name": f"{package}._bootstrap", "addresses": self.addresses, "original": self.original}
         return eval, (_RESTORED, known)
 
 
