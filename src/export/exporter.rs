@@ -148,9 +148,9 @@ impl<'w> Exporter<'w> {
                 let took_ms = mark.took_ns.map(|ns| ns as f64 / 1e6);
                 named(&mark.name).map(|(_, name)| Entry::Mark { name, t_ns: mark.t_ns, value: mark.value.or(took_ms) })
             }
-            Event::StackFrame(StackFrame { name, t_ns, depth, .. }) => {
-                let value = Some(f64::from(*depth));
-                named(name).map(|(_, name)| Entry::Mark { name, t_ns: *t_ns, value })
+            Event::StackFrame(frame) => {
+                let value = Some(f64::from(frame.depth));
+                named(&frame.name).map(|(_, name)| Entry::Mark { name, t_ns: frame.t_ns, value })
             }
             Event::Rival(rival) => match named(&rival.name) {
                 Some((_, command)) => {
