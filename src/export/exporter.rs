@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use gnntop_wire::{DeviceSpan, Event, Events, Item, NameId, NameKind, Span, StackFrame, TrackId};
+use gnntop_wire::{DeviceSpan, Event, Events, Item, NameId, NameKind, Span, TrackId};
 
 use super::definitions::Definitions;
 use super::format::{Entry, Format};
