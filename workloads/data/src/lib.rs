@@ -3,7 +3,7 @@
 //! Each module uses those above it, never one below:
 //!
 //! ```text
-//! tasks          rows divided among threads
+//! tasks, files   rows divided among threads; how files are opened
 //! graph          graphs, batches of them, edges sorted by where they go, sparse matrices, terms for messages along edges
 //! loading        batches made ahead on threads, whatever a batch is
 //! molecule, nodes, images    data that is read or generated
@@ -12,6 +12,7 @@
 //!
 //! Nothing here knows a model, a profiler or a command line.
 
+pub mod files;
 pub mod graph;
 pub mod images;
 pub mod loading;

@@ -145,6 +145,7 @@ mod tests {
     use std::io;
 
     use super::*;
+    use gnntop_data::files::FileError;
     use gnntop_data::loading::BatchId;
 
     #[test]
@@ -153,10 +154,10 @@ mod tests {
         let path = || PathBuf::from("there");
         let batch = BatchId { epoch: 2, index: 3 };
         let errors: [TrainError; 9] = [
-            MoleculeError::Open { path: path(), source: missing() }.into(),
-            MoleculeError::Read { path: path(), line: 7, source: missing() }.into(),
-            ReadError::Open { path: path(), source: missing() }.into(),
-            ReadError::Read { path: path(), line: 7, source: missing() }.into(),
+            MoleculeError::from(FileError::Open { path: path(), source: missing() }).into(),
+            MoleculeError::from(FileError::Read { path: path(), line: 7, source: missing() }).into(),
+            ReadError::from(FileError::Open { path: path(), source: missing() }).into(),
+            ReadError::from(FileError::Read { path: path(), line: 7, source: missing() }).into(),
             ReadImagesError::Read { path: path(), source: missing() }.into(),
             LoaderError::Spawn { worker: 1, source: missing() }.into(),
             LoaderError::Assemble { batch, source: Box::new(missing()) }.into(),

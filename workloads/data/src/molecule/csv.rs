@@ -4,16 +4,15 @@
 //! SMILES is not a molecule is skipped and listed; a row without a gap (the test rows of the original) is counted
 //! apart. Any other mistake in the file ends the reading with an error that names the line and what was expected there.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
-use flate2::bufread::MultiGzDecoder;
 use rayon::prelude::*;
 use thiserror::Error;
 
 use super::smiles::{SmilesError, from_smiles};
+use crate::files::{self, FileError};
 use crate::graph::Graph;
 
 /// The columns, in order.
@@ -56,24 +55,9 @@ pub struct SkippedRow {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MoleculeError {
-    /// The file cannot be opened.
-    #[error("cannot open {}", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The file is damaged, or reading failed, for example on a truncated archive.
-    #[error("{}, after line {line}: the rest cannot be read (is the file complete?)", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Last line that was read whole.
-        line: u64,
-        /// What went wrong.
-        source: io::Error,
-    },
+    /// The file cannot be opened or read.
+    #[error(transparent)]
+    Unreadable(#[from] FileError),
     /// The first line is not the header.
     #[error("{}, line 1: expected the header idx,smiles,homolumogap, found {found:?}", path.display())]
     Header {
@@ -166,9 +150,7 @@ struct Rows {
 
 impl Rows {
     fn open(path: &Path) -> Result<Self, MoleculeError> {
-        let open_error = |source| MoleculeError::Open { path: path.to_owned(), source };
-        let file = File::open(path).map_err(open_error)?;
-        let text = unpacked(BufReader::with_capacity(1 << 16, file)).map_err(open_error)?;
+        let text = files::open_text(path)?;
         let reader =
             ReaderBuilder::new().has_headers(false).from_reader(BoundedLines { inner: text, since_line_end: 0 });
         let mut rows = Self { path: path.to_owned(), reader, record: ByteRecord::new() };
@@ -213,7 +195,7 @@ impl Rows {
     fn describe(&self, error: csv::Error, last: u64) -> MoleculeError {
         let path = self.path.clone();
         match error.into_kind() {
-            ErrorKind::Io(source) => MoleculeError::Read { path, line: last, source },
+            ErrorKind::Io(source) => FileError::Read { path, line: last, source }.into(),
             ErrorKind::UnequalLengths { pos, len, .. } => {
                 let problem = format!("expected 3 fields (idx,smiles,homolumogap), found {len}");
                 MoleculeError::Row { path, line: pos.map_or(last + 1, |pos| pos.line()), problem }
@@ -242,15 +224,6 @@ impl Rows {
         })?;
         Ok(Some(Row { line, smiles: field(1)?.to_owned(), gap_ev }))
     }
-}
-
-/// The text of a file that may be packed with gzip.
-fn unpacked(mut file: BufReader<File>) -> io::Result<Box<dyn BufRead>> {
-    const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-    if file.fill_buf()?.starts_with(&GZIP_MAGIC) {
-        return Ok(Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file))));
-    }
-    Ok(Box::new(file))
 }
 
 /// Passes text through without its carriage returns, at which the CSV reader would miscount lines, and fails on a line

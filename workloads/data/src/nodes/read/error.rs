@@ -1,32 +1,18 @@
 //! Errors in the files of a graph.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use crate::files::FileError;
 
 /// Why no graph can be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// A file or directory cannot be opened.
-    #[error("cannot open {}", path.display())]
-    Open {
-        /// The file or directory.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Reading a file failed: it is cut off or damaged.
-    #[error("{}, after line {line}: the rest cannot be read (is the file complete?)", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Last line that was read whole.
-        line: u64,
-        /// What went wrong.
-        source: io::Error,
-    },
+    /// A file or directory cannot be opened or read.
+    #[error(transparent)]
+    Unreadable(#[from] FileError),
     /// A line that does not have the layout, or names what does not exist.
     #[error("{}, line {line}: {problem}", path.display())]
     Line {

@@ -1,12 +1,10 @@
 //! Lines of a text file with their numbers, for errors that say where they are.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
-
 use super::error::ReadError;
+use crate::files::{self, FileError};
 
 /// Longest line that is read: a hundred thousand features fit. A file without line ends must not fill the memory.
 const LONGEST_LINE_BYTES: u64 = 4 << 20;
@@ -21,10 +19,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Self, ReadError> {
-        let open_error = |source| ReadError::Open { path: path.to_owned(), source };
-        let file = File::open(path).map_err(open_error)?;
-        let reader = unpacked(BufReader::with_capacity(1 << 16, file)).map_err(open_error)?;
-        Ok(Self { path: path.to_owned(), reader, line: 0, buffer: Vec::new() })
+        Ok(Self { path: path.to_owned(), reader: files::open_text(path)?, line: 0, buffer: Vec::new() })
     }
 
     /// Advances to the next line that is not empty; false at the end.
@@ -34,7 +29,7 @@ impl Lines {
             let limited = &mut self.reader.by_ref().take(LONGEST_LINE_BYTES);
             let length = limited.read_until(b'\n', &mut self.buffer);
             let length =
-                length.map_err(|source| ReadError::Read { path: self.path.clone(), line: self.line, source })?;
+                length.map_err(|source| FileError::Read { path: self.path.clone(), line: self.line, source })?;
             if length == 0 {
                 return Ok(false);
             }
@@ -73,12 +68,4 @@ impl Lines {
 pub(super) fn shortened(text: &str) -> String {
     const SHOWN_CHARACTERS: usize = 40;
     text.chars().take(SHOWN_CHARACTERS).collect()
-}
-
-fn unpacked(mut file: BufReader<File>) -> io::Result<Box<dyn BufRead>> {
-    const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-    if file.fill_buf()?.starts_with(&GZIP_MAGIC) {
-        return Ok(Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file))));
-    }
-    Ok(Box::new(file))
 }

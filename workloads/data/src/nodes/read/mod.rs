@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::error::ReadError;
 use super::dataset::NodeDataset;
+use crate::files::FileError;
 
 /// A pair of files that make a graph.
 struct Layout {
@@ -54,7 +55,7 @@ const LAYOUTS: [Layout; 5] = [
 /// # Errors
 /// See [`ReadError`]: there is no known layout, a file is missing, or its content is wrong.
 pub fn read(path: &Path) -> Result<NodeDataset, ReadError> {
-    let metadata = std::fs::metadata(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+    let metadata = std::fs::metadata(path).map_err(FileError::opening(path))?;
     let found = if metadata.is_dir() { in_directory(path)? } else { of_file(path) };
     let not_found = || ReadError::NotFound { path: path.to_owned(), looked_for: looked_for() };
     let Found { first, second, layout } = found.ok_or_else(not_found)?;
@@ -81,10 +82,10 @@ impl Found {
 
 /// The only graph of a directory. Without a whole one, half a graph counts, so that the error can name it.
 fn in_directory(path: &Path) -> Result<Option<Found>, ReadError> {
-    let open_error = |source| ReadError::Open { path: path.to_owned(), source };
+    let open_error = FileError::opening(path);
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(open_error)? {
-        names.push(entry.map_err(open_error)?.path());
+    for entry in std::fs::read_dir(path).map_err(&open_error)? {
+        names.push(entry.map_err(&open_error)?.path());
     }
     names.sort();
     let mut found: Vec<Found> = Vec::new();

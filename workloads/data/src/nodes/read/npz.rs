@@ -13,6 +13,7 @@ use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::error::ReadError;
+use crate::files;
 
 /// An open npz file.
 pub(super) struct Npz {
@@ -76,8 +77,7 @@ impl Element for u32 {
 
 impl Npz {
     pub(super) fn open(path: &Path) -> Result<Self, ReadError> {
-        let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
-        let archive = ZipArchive::new(BufReader::with_capacity(1 << 16, file));
+        let archive = ZipArchive::new(files::open(path)?);
         let problem = |error| ReadError::file(path, format!("not a whole npz file (a zip archive): {error}"));
         Ok(Self { path: path.to_owned(), archive: archive.map_err(problem)? })
     }
