@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use gnntop_wire::{DeviceSpan, Event, Events, Item, NameId, NameKind, Span, TrackId};
+use gnntop_wire::{Counter, DeviceSpan, Event, Events, Item, NameId, NameKind, Sample, Span, TrackId};
 
 use super::definitions::Definitions;
 use super::format::{Entry, Format};
@@ -122,54 +122,13 @@ impl<'w> Exporter<'w> {
     }
 
     fn write(&mut self, track: TrackId, event: &Event) -> io::Result<()> {
-        let named = |name: &NameId| self.definitions.name(*name);
-        let (on_device, other);
-        let entry = match event {
-            // A whole step of the device has no name, and its spans must not be taken for the host's.
-            Event::DeviceSpan(span) if span.name == NameId::NONE => return Ok(()),
-            Event::DeviceSpan(DeviceSpan { name, start_ns, end_ns, step, .. }) => match named(name) {
-                Some((_, text)) => {
-                    on_device = format!("{text} (device clock)");
-                    let span = Span { name: *name, start_ns: *start_ns, end_ns: *end_ns, step: *step };
-                    Some(Entry::Span { name: &on_device, is_phase: false, span })
-                }
-                None => None,
-            },
-            Event::Span(span) => named(&span.name).map(|(kind, name)| Entry::Span {
-                name,
-                is_phase: kind == NameKind::Phase,
-                span: *span,
-            }),
-            Event::Step(step) => Some(Entry::Step { step: *step }),
-            Event::Counter(counter) => {
-                named(&counter.name).map(|(_, name)| Entry::Counter { name, t_ns: counter.t_ns, value: counter.value })
-            }
-            Event::Mark(mark) => {
-                let took_ms = mark.took_ns.map(|ns| ns as f64 / 1e6);
-                named(&mark.name).map(|(_, name)| Entry::Mark { name, t_ns: mark.t_ns, value: mark.value.or(took_ms) })
-            }
-            Event::StackFrame(frame) => {
-                let value = Some(f64::from(frame.depth));
-                named(&frame.name).map(|(_, name)| Entry::Mark { name, t_ns: frame.t_ns, value })
-            }
-            Event::Rival(rival) => match named(&rival.name) {
-                Some((_, command)) => {
-                    other = rival.in_words(command);
-                    Some(Entry::Mark { name: &other, t_ns: rival.t_ns, value: Some(rival.cores) })
-                }
-                None => None,
-            },
-            Event::Sample(sample) => self.definitions.signal(sample.signal.0).map(|(name, unit)| Entry::Sample {
-                name,
-                unit,
-                t_ns: sample.t_ns,
-                value: sample.value,
-            }),
-            // These formats have no place for what is open, absent or allocated.
-            _ => return Ok(()),
-        };
+        if !has_a_place(event) {
+            return Ok(());
+        }
+        let mut composed = String::new();
         let has_room = self.begun.len() < MAX_TRACKS || self.begun.contains(&track);
-        let Some(entry) = entry.filter(|_| has_room) else {
+        let entry = entry_of(&self.definitions, event, &mut composed).filter(|_| has_room);
+        let Some(entry) = entry else {
             self.left_out += 1;
             return Ok(());
         };
@@ -182,6 +141,52 @@ impl<'w> Exporter<'w> {
         }
         self.written += 1;
         self.format.entry(track, &entry)
+    }
+}
+
+/// Whether these formats can say it. They have no place for what is open, absent or allocated. A whole step of the device has no
+/// name, and its spans must not be taken for the host's.
+fn has_a_place(event: &Event) -> bool {
+    match event {
+        Event::DeviceSpan(span) => span.name != NameId::NONE,
+        Event::Span(_) | Event::Step(_) | Event::Counter(_) | Event::Mark(_) | Event::StackFrame(_) => true,
+        Event::Rival(_) | Event::Sample(_) => true,
+        _ => false,
+    }
+}
+
+/// The event with its names, where they are defined. A text that is made of one is put into `composed`.
+fn entry_of<'a>(definitions: &'a Definitions, event: &Event, composed: &'a mut String) -> Option<Entry<'a>> {
+    let named = |name: NameId| definitions.name(name);
+    let mark = |name, t_ns, value| Some(Entry::Mark { name, t_ns, value });
+    match event {
+        Event::DeviceSpan(DeviceSpan { name, start_ns, end_ns, step, .. }) => {
+            *composed = format!("{} (device clock)", named(*name)?.1);
+            let span = Span { name: *name, start_ns: *start_ns, end_ns: *end_ns, step: *step };
+            Some(Entry::Span { name: composed, is_phase: false, span })
+        }
+        Event::Span(span) => {
+            let (kind, name) = named(span.name)?;
+            Some(Entry::Span { name, is_phase: kind == NameKind::Phase, span: *span })
+        }
+        Event::Step(step) => Some(Entry::Step { step: *step }),
+        Event::Counter(Counter { name, t_ns, value }) => {
+            Some(Entry::Counter { name: named(*name)?.1, t_ns: *t_ns, value: *value })
+        }
+        Event::Mark(event) => {
+            let took_ms = event.took_ns.map(|ns| ns as f64 / 1e6);
+            mark(named(event.name)?.1, event.t_ns, event.value.or(took_ms))
+        }
+        Event::StackFrame(frame) => mark(named(frame.name)?.1, frame.t_ns, Some(f64::from(frame.depth))),
+        Event::Rival(rival) => {
+            *composed = rival.in_words(named(rival.name)?.1);
+            mark(composed, rival.t_ns, Some(rival.cores))
+        }
+        Event::Sample(Sample { signal, t_ns, value }) => {
+            let (name, unit) = definitions.signal(signal.0)?;
+            Some(Entry::Sample { name, unit, t_ns: *t_ns, value: *value })
+        }
+        _ => None,
     }
 }
 
