@@ -6,11 +6,14 @@ use arbitrary::Arbitrary;
 use gnntop_wire::*;
 use libfuzzer_sys::fuzz_target;
 
+type Shape = [Option<u64>; 4];
+type Usage = [u64; 4];
+
 /// An event in plain numbers, which the fuzzer can make up.
 #[derive(Arbitrary, Debug)]
 enum Made {
     Span { name: u32, start_ns: u64, duration_ns: u32, step: u64 },
-    Step { times: [u64; 3], epoch: u64, batch: [Option<u64>; 4], loss: Option<f64>, usage: Option<[u64; 4]>, is_traced: bool },
+    Step { times: [u64; 3], epoch: u64, batch: Shape, loss: Option<f64>, usage: Option<Usage>, is_traced: bool },
     Counter { name: u32, t_ns: u64, value: f64 },
     Mark { name: u32, t_ns: u64, value: Option<f64>, took_ns: Option<u64> },
     Open { name: u32, since_ns: u64, t_ns: u64, step: u64 },
@@ -31,29 +34,18 @@ impl From<&Made> for Event {
                 let end_ns = start_ns.saturating_add(u64::from(duration_ns));
                 Self::Span(Span { name: NameId(name), start_ns, end_ns, step: StepId(step) })
             }
-            Made::Step {
-                times: [start_ns, end_ns, step],
-                epoch,
-                batch: [graphs, nodes, edges, seeds],
-                loss,
-                usage,
-                is_traced,
-            } => Self::Step(Step {
+            Made::Step { times: [start_ns, end_ns, step], epoch, batch, loss, usage, is_traced } => Self::Step(Step {
                 step: StepId(step),
                 epoch,
                 start_ns: start_ns.min(end_ns),
                 end_ns,
-                batch: BatchShape { graphs, nodes, edges, seeds },
+                batch: shape(batch),
                 loss,
                 is_traced,
-                usage: usage.map(|[minor_faults, major_faults, voluntary_switches, involuntary_switches]| {
-                    ThreadUsage { minor_faults, major_faults, voluntary_switches, involuntary_switches }
-                }),
+                usage: usage.map(of_thread),
             }),
             Made::Counter { name, t_ns, value } => Self::Counter(Counter { name: NameId(name), t_ns, value }),
-            Made::Mark { name, t_ns, value, took_ns } => {
-                Self::Mark(Mark { name: NameId(name), t_ns, value, took_ns })
-            }
+            Made::Mark { name, t_ns, value, took_ns } => Self::Mark(Mark { name: NameId(name), t_ns, value, took_ns }),
             Made::StackFrame { name, t_ns, depth, is_worker } => {
                 let thread = if is_worker { StackThread::LoaderWorker } else { StackThread::Training };
                 Self::StackFrame(StackFrame { name: NameId(name), t_ns, depth, thread })
@@ -97,6 +89,14 @@ impl From<&Made> for Event {
             }),
         }
     }
+}
+
+fn shape([graphs, nodes, edges, seeds]: Shape) -> BatchShape {
+    BatchShape { graphs, nodes, edges, seeds }
+}
+
+fn of_thread([minor_faults, major_faults, voluntary_switches, involuntary_switches]: Usage) -> ThreadUsage {
+    ThreadUsage { minor_faults, major_faults, voluntary_switches, involuntary_switches }
 }
 
 fuzz_target!(|blocks: Vec<(u64, Vec<Made>)>| {
