@@ -6,8 +6,12 @@
 #   scripts/torture.sh --only mutants    one attack; --help lists them
 #   scripts/torture.sh --soak 1          and an hour of a training with a viewer, whose memory is watched
 #
-# Needs Python 3.9 or newer, nothing else. As root it also fills a small disk.
+# Needs Python 3.10 or newer, nothing else. As root it also fills a small disk.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case " $* " in *" --gnntop "* | *" --help "*) ;; *) cargo build --release --quiet ;; esac
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
+    echo "the attacks need Python 3.10 or newer" >&2
+    exit 1
+fi
 exec python3 scripts/torture "$@"

@@ -423,10 +423,10 @@ fn a_session_is_served_to_other_machines_only_where_allowed() {
 fn a_large_export_is_announced() {
     let sessions = recorded();
     // Nothing but its length matters; what was appended takes no room on disk.
-    fs::OpenOptions::new().write(true).open(sessions.path().join("a.gnntop")).unwrap().set_len(20 << 20).unwrap();
+    fs::OpenOptions::new().write(true).open(sessions.path().join("a.gnntop")).unwrap().set_len(16 << 20).unwrap();
     let said = |form: &str| sessions.run(["export", "a.gnntop", "--to", form]).err;
-    assert!(said("ndjson").starts_with("the whole recording takes about 3"), "{}", said("ndjson"));
-    assert!(!said("csv").contains("the whole recording"), "9 times 20 MiB are not large");
+    assert!(said("ndjson").starts_with("the whole recording takes about 4"), "{}", said("ndjson"));
+    assert!(!said("csv").contains("the whole recording"), "13 times 16 MiB are not large");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gnntop::app::keys::Key;
+use gnntop_analysis::findings::Kind;
 use gnntop_fixtures::TrainingRun;
 
 use crate::pictures::{app_of, press, screen};
@@ -102,6 +103,14 @@ fn documents_use_the_usual_words() {
         .flat_map(|path| unwanted(&path.display().to_string(), &fs::read_to_string(path).unwrap()))
         .collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_page_of_findings_has_a_row_for_each_kind() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.md")).unwrap();
+    let (_, table) = page.split_once("| finding | when it is reported |").unwrap();
+    let missing = Kind::ALL.iter().filter(|kind| !table.contains(&format!("\n| `{}` |", kind.id())));
+    assert_eq!(missing.collect::<Vec<_>>(), [] as [&Kind; 0]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 # Everything that must hold of the built-in trainings, and of the program that has them; `check.sh` of the repository has the rest.
 #
 #   workloads/check.sh            all of it
-#   workloads/check.sh lint docs  only these: fmt lint tests program torture docs package deny
+#   workloads/check.sh lint docs  only these: fmt lint members tests program torture docs package deny
 #   workloads/check.sh mpi        not part of all: ranks as processes, which needs Open MPI and libclang (docs/cluster.md)
 #   workloads/check.sh cuda       not part of all: the build for GPUs, which needs CUDA's compiler (docs/cuda.md)
 set -euo pipefail
@@ -17,6 +17,8 @@ lint() {
     cargo clippy --workspace --all-targets -- -D warnings
     outside clippy -p gnntop --all-targets -- -D warnings
 }
+# Each member alone: a build of both hides a feature that one forgot to ask for.
+members() { for member in data workloads; do cargo clippy -p "gnntop-$member" -- -D warnings; done; }
 # Numbers, gradients and data, compared with what others published, and the examples in the documentation.
 tests() {
     cargo test --workspace --tests
@@ -27,7 +29,10 @@ program() { outside test -p gnntop --test trainings --test injected; }
 # A few minutes of scripts/torture.sh, always the same: mutated recordings, hostile directories, full disks, limits, kills,
 # terminals that close, silent clients. Of the program that the tests before have built.
 torture() {
-    if ! command -v python3 >/dev/null; then echo "SKIPPED: attacks on the program need Python 3.9 or newer"; return; fi
+    if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+        echo "SKIPPED: attacks on the program need Python 3.10 or newer"
+        return
+    fi
     outside test -p gnntop --test trainings --test injected --no-run
     outside build -p gnntop-python
     ../scripts/torture.sh --quick --gnntop "${CARGO_TARGET_DIR:-$PWD/../target}/debug/gnntop"
@@ -59,7 +64,7 @@ cuda() {
     ../scripts/cuda-home.sh "$home" cargo test --workspace --features nccl --lib --test cuda --test nccl
 }
 
-if [ $# -eq 0 ]; then set -- fmt lint tests program torture docs package deny; fi
+if [ $# -eq 0 ]; then set -- fmt lint members tests program torture docs package deny; fi
 for part in "$@"; do
     echo "== workloads: $part"
     begin=$SECONDS

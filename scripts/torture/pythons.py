@@ -59,8 +59,10 @@ print(sys.path)
 
 
 def attack_names(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
-    """Programs with modules of their own that are called like ours, or like what we import."""
-    tally = Tally("modules called like ours or Python's", "the program's output and exit code are those without us")
+    """Programs with modules of their own that have the names of ours, or of what we import."""
+    tally = Tally(
+        "modules with the same names as ours or Python's", "the program's output and exit code are those without us"
+    )
     for number in range(max(5, int(SHADOWS * share))):
         folder = gnntop.home / f"names-{number}"
         places = [folder, folder / "path"]

@@ -43,13 +43,13 @@ impl Form {
     /// All formats, with the name of each and the size of an export relative to the recording: a little more
     /// than the labelled recordings give, 0 where it stays small.
     pub const ALL: [(&'static str, Self, u64); 8] = [
-        ("perfetto", Self::Perfetto, 6),
-        ("chrome", Self::Chrome, 15),
-        ("csv", Self::Csv, 9),
-        ("ndjson", Self::Ndjson, 17),
-        ("parquet", Self::Parquet, 3),
+        ("perfetto", Self::Perfetto, 9),
+        ("chrome", Self::Chrome, 23),
+        ("csv", Self::Csv, 13),
+        ("ndjson", Self::Ndjson, 25),
+        ("parquet", Self::Parquet, 4),
         ("hlog", Self::Hlog { interval_ns: 1_000_000_000 }, 0),
-        ("speedscope", Self::Speedscope, 6),
+        ("speedscope", Self::Speedscope, 10),
         ("collapsed", Self::Collapsed, 0),
     ];
 }

@@ -1,8 +1,9 @@
 //! The kernels of a GPU against its memory: bytes that each has to move, time, and its share of a copy's rate.
 //!
 //! ```sh
-//! cargo bench -p gnntop-workloads --features cuda --bench device               # on cuda:0, half a minute
-//! cargo bench -p gnntop-workloads --features cuda --bench device -- cuda:1     # on another one
+//! cd workloads
+//! cargo bench --features cuda --bench device               # on cuda:0, half a minute
+//! cargo bench --features cuda --bench device -- cuda:1     # on another one
 //! ```
 //!
 //! Without a GPU, says so and does nothing. `gnntop_workloads::device_rates` defines what counts as moved.

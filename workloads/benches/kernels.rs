@@ -1,8 +1,9 @@
 //! The graph kernels against the memory of this machine: bytes that each has to move, time, and the ratio to a stream.
 //!
 //! ```sh
-//! cargo bench -p gnntop-workloads --bench kernels              # all, on a graph of Reddit's nodes, about a minute
-//! cargo bench -p gnntop-workloads --bench kernels -- spmm 602  # rows whose name has every word
+//! cd workloads
+//! cargo bench --bench kernels              # all, on a graph of Reddit's nodes, about a minute
+//! cargo bench --bench kernels -- spmm 602  # rows whose name has every word
 //! ```
 //!
 //! Bytes of a kernel: every row it reads for an edge, counted each time, the numbers of the edges, and every row it

@@ -1,7 +1,7 @@
 //! What ranks as threads of one process cost and gain: the all-reduce of 16 MiB beside a copy of as much, and steps of
 //! GraphSAGE, GAT and ViG on two ranks of one thread beside one rank of one thread.
 //!
-//! `cargo bench -p gnntop-workloads --bench parallel` prints medians; everything compared is measured in turn.
+//! `cd workloads && cargo bench --bench parallel` prints medians; everything compared is measured in turn.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 

@@ -2,7 +2,7 @@
 //! `end[s][m] = max(end[s][m - 1], end[s - 1][m]) + c[s]` with the stages' measured times, and beside one stage that takes
 //! the same micro-batches.
 //!
-//! `cargo bench -p gnntop-workloads --bench pipeline` runs two stages of one thread each, M = 8, under both schedules;
+//! `cd workloads && cargo bench --bench pipeline` runs two stages of one thread each, M = 8, under both schedules;
 //! `-- --stages 4 --micro-batches 5 --images 40 --repeats 7 --threads 1 --published --recompute` changes that. Prints
 //! medians over the repeats after one batch of warm-up. Stages need a core each: the first line says whether they have.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]

@@ -1,6 +1,6 @@
 //! The aggregation kernel and whole training steps of PNA, on molecule-like random graphs.
 //!
-//! `cargo bench -p gnntop-workloads --bench pna` runs all; add `-- default` or another part of a name to choose.
+//! `cd workloads && cargo bench --bench pna` runs all; add `-- default` or another part of a name to choose.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::hint::black_box;

@@ -1,7 +1,7 @@
 //! Whole steps of sampled training, phase by phase: GraphSAGE and GAT of study 2 on a heavy-tailed graph of 50,000 nodes
 //! and 10 million directed edges with 602 features, fan-out 10, 10, 10, without loader threads.
 //!
-//! `cargo bench -p gnntop-workloads --bench sampled` prints medians; parts of a name choose: `-- sage fast 512`. The
+//! `cd workloads && cargo bench --bench sampled` prints medians; parts of a name choose: `-- sage fast 512`. The
 //! second line of each is the time on a CPU of all threads together: on a machine that others use as well, it says more.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]

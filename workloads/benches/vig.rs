@@ -1,6 +1,6 @@
 //! Training steps of study 3's ViG, fused and plain: images a second, and where a step's time goes.
 //!
-//! `cargo bench -p gnntop-workloads --bench vig` runs both forms at 20 images; `-- --images 50 --steps 10 --form fused
+//! `cd workloads && cargo bench --bench vig` runs both forms at 20 images; `-- --images 50 --steps 10 --form fused
 //! --threads 1` changes that. Prints the median step after one step of warm-up.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 

@@ -62,7 +62,7 @@ fn a_short_run_learns_cora() {
     assert!(mean >= 0.7, "{mean}");
 }
 
-/// `cargo test --release -p gnntop-workloads --test it gat_cora -- --ignored --nocapture`
+/// `cd workloads && cargo test --release --test it gat_cora -- --ignored --nocapture`
 #[test]
 #[ignore = "ten trainings: a minute in an optimised build"]
 fn ten_runs_reach_the_published_accuracy() {

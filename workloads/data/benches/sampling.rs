@@ -1,8 +1,8 @@
 //! The cost of sampled training before the model: neighbour sampling, feature gather, and whole batches through the
 //! loader, on a heavy-tailed graph of 50,000 nodes and 10 million directed edges with 602 features, fan-out 10, 10, 10.
 //!
-//! `cargo bench -p gnntop-workloads --bench sampling` prints medians. Threads either work on a batch each, as loader
-//! workers do, or together on one batch, as without workers.
+//! `cd workloads && cargo bench -p gnntop-data --bench sampling` prints medians. Threads either work on a batch each, as
+//! loader workers do, or together on one batch, as without workers.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 

@@ -225,7 +225,7 @@ fn the_ceiling_rises_with_what_is_known() {
     assert_eq!(reddit_like_ceiling(&cora_like(1), 1), None);
 }
 
-/// Time and memory of generating, in a process of its own: `cargo test --release -p gnntop-workloads --test
+/// Time and memory of generating, in a process of its own: in `workloads/`, `cargo test --release -p gnntop-data --test it
 /// data_generators -- --ignored --nocapture peers_scale` (or `full_scale`).
 fn measured(nodes: usize, edges: usize) {
     let start = std::time::Instant::now();
