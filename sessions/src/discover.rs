@@ -1,7 +1,7 @@
 //! Finds this user's sessions: what is in the sessions directory, its publishers, and whether they are alive.
 
-use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,6 @@ use crate::session_dir::SessionDir;
 const HEAD_LEN: u64 = 64 * 1024;
 /// Most entries read that are not live sessions; the newest.
 const MOST_ENDED: usize = 1000;
-/// Most files counted in a directory, and the deepest nesting of folders.
-const MOST_FILES: usize = 10_000;
-const MOST_DEEP: usize = 4;
 
 /// A session on disk.
 #[derive(Clone, Debug)]
@@ -90,7 +87,10 @@ pub fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, Error> {
     let mut ended = ended.map_err(|error| Error::SessionsDir { path: dir.to_owned(), error: Box::new(error) })?;
     ended.sort_unstable_by(|a, b| b.cmp(a));
     listing.older = ended.len().saturating_sub(MOST_ENDED);
-    ended.into_iter().take(MOST_ENDED).for_each(|(_, path)| listing.add(path));
+    ended
+        .into_iter()
+        .take(MOST_ENDED)
+        .for_each(|(_, name)| listing.add(&all, &name, all.dir(&name).map(SessionDir::from)));
     listing.sessions.sort_by_key(|session| std::cmp::Reverse((session.alive, session.last_active)));
     listing.skipped.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(listing)
@@ -119,7 +119,7 @@ pub fn read(dir: &Path) -> Result<Session, Error> {
 
 impl Listing {
     /// Adds the live sessions; returns the others, with the time of their last change.
-    fn add_live(&mut self, all: &PrivateDir, since: SystemTime) -> Result<Vec<(SystemTime, PathBuf)>, Error> {
+    fn add_live(&mut self, all: &PrivateDir, since: SystemTime) -> Result<Vec<(SystemTime, OsString)>, Error> {
         let mut ended = Vec::new();
         for entry in all.entries()? {
             let entry = entry?;
@@ -133,18 +133,17 @@ impl Listing {
             if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile || changed < since {
                 continue;
             }
-            let path = all.path().join(name);
-            if all.dir(name).is_ok_and(|dir| SessionDir::from(dir).publisher().alive) {
-                self.add(path);
-            } else {
-                ended.push((changed, path));
+            match all.dir(name).map(SessionDir::from) {
+                Ok(session) if session.publisher().alive => self.add(all, name, Ok(session)),
+                _ => ended.push((changed, name.to_owned())),
             }
         }
         Ok(ended)
     }
 
-    fn add(&mut self, path: PathBuf) {
-        match read_own(&path) {
+    fn add(&mut self, all: &PrivateDir, name: &OsStr, session: Result<SessionDir, Error>) {
+        let path = all.path().join(name);
+        match session.and_then(|session| read_open(&path, &session)) {
             Ok(session) => self.sessions.push(session),
             Err(error) => self.skipped.push(Skipped { path, error }),
         }
@@ -161,17 +160,7 @@ fn read_open(dir: &Path, session: &SessionDir) -> Result<Session, Error> {
         }
     }
     let alive = session.publisher().alive;
-    Ok(Session { dir: dir.to_owned(), info: info?, alive, size_bytes: bytes_in(dir, MOST_DEEP), last_active })
-}
-
-/// Total size in bytes of the files in a folder and its subfolders. Links are not followed.
-fn bytes_in(dir: &Path, deep: usize) -> u64 {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(MOST_FILES);
-    let bytes = entries.filter_map(|entry| match entry.metadata().ok()? {
-        meta if meta.is_dir() => Some(if deep > 0 { bytes_in(&entry.path(), deep - 1) } else { 0 }),
-        meta => meta.is_file().then_some(meta.len()),
-    });
-    bytes.fold(0, u64::saturating_add)
+    Ok(Session { dir: dir.to_owned(), info: info?, alive, size_bytes: session.bytes(), last_active })
 }
 
 /// The session that a segment's first frame names.
@@ -191,6 +180,7 @@ pub(crate) fn first_frame(segment: File) -> Result<SessionInfo, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use gnntop_wire::put_segment;
@@ -221,6 +211,18 @@ mod tests {
         assert_eq!(found, [("live", 12, true), ("ended", 11, false)]);
         assert!(listing.sessions.iter().all(|s| s.size_bytes > 0 && s.last_active.is_some()));
         assert!(listing.skipped.is_empty());
+    }
+
+    #[test]
+    fn the_newest_of_one_second_comes_first() {
+        let dir = tempfile::tempdir().unwrap();
+        for (pid, ms) in [(9_999, 100), (10_000, 200), (10_001, 150)] {
+            let segment = session(dir.path(), "pna", pid).path().join("00000000.gnntop");
+            let written = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(1_000_000 + ms);
+            File::options().append(true).open(segment).unwrap().set_modified(written).unwrap();
+        }
+        let pids: Vec<_> = list(dir.path()).unwrap().sessions.iter().map(|session| session.info.pid).collect();
+        assert_eq!(pids, [10_000, 10_001, 9_999]);
     }
 
     #[test]

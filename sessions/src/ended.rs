@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, SeekFrom};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gnntop_wire::text::clean;
@@ -12,6 +11,7 @@ use crate::discover::first_frame;
 use crate::error::Error;
 use crate::layout;
 use crate::private_dir::{PrivateDir, modified};
+use crate::session_dir::tail_of;
 
 /// Bytes at the end of the last segment that are searched for the end of the stream, which takes a few dozen.
 const TAIL_LEN: u64 = 4096;
@@ -119,11 +119,7 @@ impl Content {
 
     /// The end of a file, at most this many bytes.
     fn tail(&self, file: &SessionFile, most: u64) -> Result<Vec<u8>, Error> {
-        let mut open = self.open_file(&file.name)?;
-        open.seek(SeekFrom::Start(file.bytes.saturating_sub(most)))?;
-        let mut bytes = Vec::new();
-        open.take(most).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        tail_of(self.open_file(&file.name)?, most)
     }
 
     fn open_file(&self, name: &str) -> Result<File, Error> {

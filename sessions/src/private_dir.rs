@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use crate::error::Error;
 
 /// How everything is opened: no link is followed, no pipe waits for its other end, no program that is executed inherits it.
-const CAREFULLY: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+pub(crate) const CAREFULLY: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 /// Mode of new files: for this user alone.
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// Mode of new directories: for this user alone.
@@ -162,7 +162,7 @@ impl PrivateDir {
         Ok(names)
     }
 
-    /// When a regular file of this user was last written, to the second.
+    /// When a regular file of this user was last written.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -210,9 +210,15 @@ impl PrivateDir {
     }
 
     fn open_file(&self, name: &str, flags: OFlags) -> Result<File, Error> {
-        let file = open_regular(&self.dir, name, flags)?;
-        check_owner(&rustix::fs::fstat(&file)?)?;
+        let (file, found) = open_regular(&self.dir, name, flags)?;
+        check_owner(&found)?;
         Ok(file)
+    }
+}
+
+impl AsFd for PrivateDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
     }
 }
 
@@ -223,7 +229,7 @@ impl From<PrivateDir> for OwnedFd {
 }
 
 /// Opens a regular file in a directory, whosever it is.
-pub(crate) fn open_regular(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<File, Error> {
+pub(crate) fn open_regular(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<(File, Stat), Error> {
     let file = rustix::fs::openat(dir, plain(name)?, flags | CAREFULLY, PRIVATE_FILE);
     let file = file.map_err(|error| match error {
         Errno::LOOP => Error::Link,
@@ -231,8 +237,9 @@ pub(crate) fn open_regular(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<F
         Errno::NXIO | Errno::ISDIR => Error::NotAFile,
         other => other.into(),
     })?;
-    check_regular(&rustix::fs::fstat(&file)?)?;
-    Ok(file.into())
+    let found = rustix::fs::fstat(&file)?;
+    check_regular(&found)?;
+    Ok((file.into(), found))
 }
 
 /// This process's effective user.
@@ -253,10 +260,10 @@ fn check_regular(found: &Stat) -> Result<(), Error> {
     }
 }
 
-/// When something was last written, to the second.
+/// When something was last written.
 pub(crate) fn modified(found: &Stat) -> SystemTime {
-    let since = u64::try_from(found.st_mtime).unwrap_or(0);
-    UNIX_EPOCH.checked_add(Duration::from_secs(since)).unwrap_or(UNIX_EPOCH)
+    let (seconds, ns) = (u64::try_from(found.st_mtime).unwrap_or(0), u32::try_from(found.st_mtime_nsec).unwrap_or(0));
+    UNIX_EPOCH.checked_add(Duration::new(seconds, ns.min(999_999_999))).unwrap_or(UNIX_EPOCH)
 }
 
 /// A name, if it is of an entry of the directory itself.

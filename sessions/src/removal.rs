@@ -28,7 +28,7 @@ pub struct Idle {
     pub name: String,
     /// Total bytes of its files.
     pub bytes: u64,
-    /// Time of the last write, to the second.
+    /// Time of the last write.
     pub last_written: SystemTime,
     /// Whether its publisher wrote the end of its stream, and no reason of death was added.
     pub ended_well: bool,

@@ -2,16 +2,20 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 use crate::error::Error;
 use crate::layout;
 use crate::live_lock::Publisher;
-use crate::private_dir::{PrivateDir, modified, open_regular};
+use crate::private_dir::{CAREFULLY, PrivateDir, modified, open_regular};
+
+/// Most files counted in a directory, and the deepest nesting of folders.
+const MOST_FILES: usize = 10_000;
+const MOST_DEEP: usize = 4;
 
 /// An open directory of a session. It may be anyone's if a person named it; nothing in it is trusted.
 #[derive(Debug)]
@@ -70,7 +74,7 @@ impl SessionDir {
         self.read(&layout::slices_file_name(number))
     }
 
-    /// When a segment last grew, to the second.
+    /// When a segment last grew.
     pub fn modified(&self, number: u64) -> Option<SystemTime> {
         let name = layout::segment_file_name(number);
         rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| modified(&found))
@@ -81,17 +85,44 @@ impl SessionDir {
     /// # Errors
     /// If there is none, or it cannot be read.
     pub fn tail(&self, most: u64) -> Result<Vec<u8>, Error> {
-        let mut newest = self.segment(self.segments()?.pop().ok_or(Error::NoSegments)?)?;
-        let len = newest.metadata()?.len();
-        newest.seek(SeekFrom::Start(len.saturating_sub(most)))?;
-        let mut bytes = Vec::new();
-        newest.take(most).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        tail_of(self.segment(self.segments()?.pop().ok_or(Error::NoSegments)?)?, most)
+    }
+
+    /// Total size in bytes of its files and those of its folders. Links are not followed.
+    pub fn bytes(&self) -> u64 {
+        bytes_in(self.0.as_fd(), MOST_DEEP)
     }
 
     fn read(&self, name: &str) -> Result<File, Error> {
-        open_regular(&self.0, name, OFlags::RDONLY)
+        Ok(open_regular(&self.0, name, OFlags::RDONLY)?.0)
     }
+}
+
+fn bytes_in(dir: BorrowedFd<'_>, deep: usize) -> u64 {
+    let entries = Dir::read_from(dir).into_iter().flatten().flatten().take(MOST_FILES);
+    let names =
+        entries.map(|entry| entry.file_name().to_owned()).filter(|name| !matches!(name.to_bytes(), b"." | b".."));
+    let bytes = names.filter_map(|name| {
+        let found = rustix::fs::statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile => u64::try_from(found.st_size).ok(),
+            FileType::Directory if deep > 0 => {
+                let inner = rustix::fs::openat(dir, &name, OFlags::DIRECTORY | CAREFULLY, Mode::empty()).ok()?;
+                Some(bytes_in(inner.as_fd(), deep - 1))
+            }
+            _ => None,
+        }
+    });
+    bytes.fold(0, u64::saturating_add)
+}
+
+/// The end of a file, at most this many bytes.
+pub(crate) fn tail_of(mut file: File, most: u64) -> Result<Vec<u8>, Error> {
+    let len = file.metadata()?.len();
+    file.seek(SeekFrom::Start(len.saturating_sub(most)))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 impl From<PrivateDir> for SessionDir {
@@ -105,7 +136,8 @@ impl From<PrivateDir> for SessionDir {
 /// # Errors
 /// If the session has no segment, is still live, or cannot be written.
 pub fn append_to_ended(dir: &Path, frame: &[u8]) -> Result<(), Error> {
-    let (own, session) = (PrivateDir::open(dir)?, SessionDir::open(dir)?);
+    let own = PrivateDir::open(dir)?;
+    let session = SessionDir(own.as_fd().try_clone_to_owned()?);
     if session.publisher().alive {
         return Err(Error::Live);
     }
