@@ -84,16 +84,14 @@ impl RivalWatch {
         let pause = if self.has_looked { LOOK_INTERVAL } else { FIRST_INTERVAL };
         self.next_look = now + pause.max(now.elapsed() * COST);
         self.has_looked = true;
-        let rival = rival.filter(|rival| rival.cores >= LEAST)?;
-        let rival = Rival { command: self.bounded(rival.command), ..rival };
-        let pid = (rival.processes == 1).then_some(rival.pid);
-        let is_old = |(at, command, of): &(Instant, String, Option<u32>)| {
-            *command == rival.command && *of == pid && now.duration_since(*at) < REPEAT_INTERVAL
+        let rival = self.bounded(rival.filter(|rival| rival.cores >= LEAST)?);
+        let is_old = |(at, command, pid): &(Instant, String, Option<u32>)| {
+            *command == rival.command && *pid == rival.pid && now.duration_since(*at) < REPEAT_INTERVAL
         };
         if self.reported.as_ref().is_some_and(is_old) {
             return None;
         }
-        self.reported = Some((now, rival.command.clone(), pid));
+        self.reported = Some((now, rival.command.clone(), rival.pid));
         Some(rival)
     }
 
@@ -116,13 +114,13 @@ impl RivalWatch {
         }
     }
 
-    /// The command, or [`MANY`] if there were too many already.
-    fn bounded(&mut self, command: String) -> String {
-        if self.commands.len() >= MAX_COMMANDS && !self.commands.contains(&command) {
-            return MANY.to_owned();
+    /// The rival, or [`MANY`] if there were too many commands already.
+    fn bounded(&mut self, rival: Rival) -> Rival {
+        if self.commands.len() >= MAX_COMMANDS && !self.commands.contains(&rival.command) {
+            return Rival { command: MANY.to_owned(), pid: None, ..rival };
         }
-        self.commands.insert(command.clone());
-        command
+        self.commands.insert(rival.command.clone());
+        rival
     }
 }
 
@@ -171,8 +169,12 @@ mod tests {
     #[test]
     fn commands_are_bounded() {
         let mut watch = watch();
-        let commands: HashSet<String> = (0..2000).map(|n| watch.bounded(format!("x{n}"))).collect();
-        assert!(commands.len() == MAX_COMMANDS + 1 && commands.contains(MANY), "{}", commands.len());
-        assert_eq!(watch.bounded("x1".to_owned()), "x1", "what was named before stays");
+        let mut bounded = |n: u32| {
+            let rival = watch.bounded(Rival { command: format!("x{n}"), pid: Some(n), cores: 1.0 });
+            (rival.command, rival.pid)
+        };
+        let rivals: HashSet<(String, Option<u32>)> = (0..2000).map(&mut bounded).collect();
+        assert!(rivals.len() == MAX_COMMANDS + 1 && rivals.contains(&(MANY.to_owned(), None)), "{}", rivals.len());
+        assert_eq!(bounded(1), ("x1".to_owned(), Some(1)), "what was named before stays");
     }
 }

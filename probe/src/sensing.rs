@@ -94,8 +94,7 @@ impl Sampler {
             write_before(last, unchanged_ns, is_energy, &reading);
             write_change(last, &reading);
         });
-        if let Some(Rival { command, processes, pid, cores }) = rivals.look() {
-            let pid = if processes == 1 { pid } else { 0 };
+        if let Some(Rival { command, pid, cores }) = rivals.look() {
             track::rival(intern(NameKind::Text, &command), pid, cores);
         }
         let own = last.len() - 1;

@@ -68,10 +68,10 @@ pub(crate) fn phase_peak(phase: u32, peak: Peak, bytes: u64) {
     });
 }
 
-/// Records that another program uses this many cores; `pid` is 0 for several processes.
-pub(crate) fn rival(command: NameRef, pid: u32, cores: f64) {
+/// Records that another program uses this many cores; no `pid` for several processes.
+pub(crate) fn rival(command: NameRef, pid: Option<u32>, cores: f64) {
     record(|track| {
-        let (a, b, c) = (track.clock.raw(), cores.to_bits(), u64::from(pid));
+        let (a, b, c) = (track.clock.raw(), cores.to_bits(), u64::from(pid.unwrap_or(0)));
         track.push(RawEvent { a, b, c, id: command.id().0, tag: Tag::Rival, present: 0 });
     });
 }

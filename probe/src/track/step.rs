@@ -83,11 +83,6 @@ impl Step {
     pub fn loss(&mut self, loss: f64) {
         self.parts.loss = Some(loss);
     }
-
-    /// Says that a profiler slows this step down: percentiles and findings leave it out.
-    pub fn traced(&mut self) {
-        self.parts.is_traced = true;
-    }
 }
 
 impl Parts {
