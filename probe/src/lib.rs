@@ -71,7 +71,7 @@ pub use gnntop_wire::{
 };
 pub use host::host_identity;
 pub use launched::Launched;
-pub use names::{Name, NameRef, intern};
+pub use names::{Name, NameRef, OVERFLOW, intern};
 pub use opener::{Opener, opener, track};
 pub use session::{Session, SessionBuilder};
 #[cfg(feature = "tracing")]

@@ -18,7 +18,7 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Longest single name, in bytes; longer ones are truncated.
 const MAX_NAME_BYTES: usize = 200;
 /// Stands for every name beyond the registry's limits.
-const OVERFLOW: &str = "(more names than gnntop keeps)";
+pub const OVERFLOW: &str = "(more names than gnntop keeps)";
 
 const ID_BITS: u32 = 24;
 
@@ -164,8 +164,7 @@ impl Registry {
     /// The name of this kind that stands for those that do not fit.
     fn overflow(&mut self, kind: NameKind) -> NameRef {
         // A stack refers to its caller's, so that there are as many kinds of them as stacks.
-        let is_plain = matches!(kind, NameKind::Text | NameKind::Span | NameKind::Phase | NameKind::Counter);
-        let kind = if is_plain { kind } else { NameKind::Text };
+        let kind = if NameKind::PLAIN.contains(&kind) { kind } else { NameKind::Text };
         let known = self.by_text.get(&(kind, Box::from(OVERFLOW))).copied();
         known.unwrap_or_else(|| self.add(kind, OVERFLOW))
     }

@@ -64,6 +64,7 @@ class Span:
 _spans: dict[str, Span] = {}
 _phases: dict[str, Span] = {}
 _counters: "dict[str, tuple[Callable[[int, float], None], int]]" = {}
+_marks: dict[str, int] = {}
 _numbered: dict[int, Span] = {}
 _MAX_KNOWN = 4096
 """Most names that are looked up without asking the native part."""
@@ -135,13 +136,19 @@ def mark(name: str, value: float | None = None) -> None:
     """Records that something has happened now, with an optional number."""
     from . import _native
 
+    try:
+        number = _marks[name]
+    except (KeyError, TypeError):
+        number = _native.mark_name(name)
+        if len(_marks) < _MAX_KNOWN and isinstance(name, str):
+            _marks[name] = number
     if value is not None:
         try:
-            _native.mark_value(_native.mark_name(name), value)
+            _native.mark_value(number, value)
             return
         except Exception:
             _leave_out("values of marks that are no number")
-    _native.mark(_native.mark_name(name))
+    _native.mark(number)
 
 
 def step(epoch: int | None = None) -> int:

@@ -56,13 +56,14 @@ class _TorchFinder:
         if name != "torch":
             return None
         try:
-            sys.meta_path.remove(self)
+            place = sys.meta_path.index(self)
         except ValueError:
             return None  # another thread was faster
-        before = list(sys.meta_path)
+        asked = sys.meta_path[:place]
+        del sys.meta_path[place]
         install()
-        # The import continues with the finder after this one, and would miss one that was put in front.
-        for finder in [finder for finder in sys.meta_path if finder not in before]:
+        # The import goes on behind this place, where one finder has moved up and ours were put in front.
+        for finder in [finder for finder in sys.meta_path if finder not in asked]:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
                 return spec
@@ -141,9 +142,11 @@ def _hidden() -> str:
     """A module of the program that would be imported in place of one of the standard library, which the hooks need."""
     import _frozen_importlib_external as external
 
-    standard = os.path.dirname(os.__file__)
-    folders = sys.path[: sys.path.index(standard)] if standard in sys.path else sys.path
-    folders = [folder for folder in folders if not folder.endswith(".zip")]
+    standard = os.path.normpath(os.path.dirname(os.__file__))
+    paths = [os.path.normpath(folder) for folder in sys.path]
+    if standard not in paths:
+        return ""
+    folders = [folder for folder in sys.path[: paths.index(standard)] if not folder.endswith(".zip")]
     for name in _NEEDED:
         if name not in sys.modules and name not in sys.builtin_module_names:
             spec = external.PathFinder.find_spec(name, folders)

@@ -29,7 +29,7 @@ this instant; with times from elsewhere, ``now()`` and ``span_at``.
 - **A step ends by ``step()``**, or by ``step_between(begin_slot, end_slot)`` at a time that was stamped earlier. What
   is recorded on the thread before belongs to it. ``batch(...)`` and ``epoch(n)`` say what is known, in advance.
 - **Micro-batches** are spans (``span_name("micro-batch")``) after the fact. **Marks with a duration**: ``stamp`` at the
-  begin, ``mark_since(name, slot)`` at the end.
+  begin, ``mark_since(name, slot)`` at the end; ``mark_at`` with times from elsewhere.
 - **Inferred phases**: ``inferred(FORWARD, "from the batch's arrival to backward")``, once.
 - **Workers**: the parent calls ``worker_ring("loader 0")`` before the worker starts, which gives ``(handle,
   address)``; the worker calls ``worker_attach(address)`` first, whichever way it was started, and then ``begin`` and so
@@ -88,6 +88,7 @@ counter_int: Callable[[int, int], None] = _nothing
 mark: Callable[[int], None] = _nothing
 mark_value: Callable[[int, float], None] = _nothing
 mark_since: Callable[[int, int], None] = _nothing
+mark_at: Callable[[int, int, int], None] = _nothing
 allocation: Callable[[int, int], None] = _nothing
 status: Callable[[], int] = _nothing
 track_end: Callable[[], None] = _nothing
@@ -144,6 +145,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "mark": (None, None),
     "mark_value": (None, [_I32, _F64]),
     "mark_since": (None, None),
+    "mark_at": (None, [_I32, _U64, _U64]),
     "allocation": (None, [_I64, _U64]),
     "status": (_I32, None),
     "track_end": (None, None),
@@ -185,8 +187,8 @@ def mark_name(text: str) -> int:
 
 
 def enter(name: int) -> Callable[..., None] | None:
-    """A function that begins this span, whatever it is given: for ``__enter__``. None where there are no built-ins."""
-    return None if _builtin is None else _builtin(b"enter", name)
+    """A function that begins this span, whatever it is given: for ``__enter__``. None where there is none."""
+    return None if _builtin is None or name <= 0 else _builtin(b"enter", name)
 
 
 def open_session(name: str, facts: dict[str, str] | None = None) -> bool:

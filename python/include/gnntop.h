@@ -172,6 +172,8 @@ void gnntop_mark(int32_t name);
 void gnntop_mark_value(int32_t name, double value);
 /* Records a mark at the end of something that began at the stamp, such as a checkpoint. */
 void gnntop_mark_since(int32_t name, int32_t slot);
+/* The same with both times by gnntop_now. Nothing is recorded without a begin, or if it is after the end. */
+void gnntop_mark_at(int32_t name, uint64_t begin, uint64_t end);
 /* Records a large allocation of this many bytes (negative: a release) in the open phase, and the bytes live after it. */
 void gnntop_allocation(int64_t bytes, uint64_t live_bytes);
 

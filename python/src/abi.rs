@@ -61,13 +61,8 @@ pub unsafe extern "C" fn gnntop_name(kind: i32, name: *const c_char) -> i32 {
         session::notice_forks();
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
-        let kind = match kind {
-            1 => NameKind::Span,
-            2 => NameKind::Phase,
-            3 => NameKind::Counter,
-            _ => NameKind::Text,
-        };
-        names::number(kind, &name)
+        let kind = usize::try_from(kind).ok().and_then(|kind| NameKind::PLAIN.get(kind));
+        names::number(kind.copied().unwrap_or_default(), &name)
     })
 }
 
@@ -321,6 +316,15 @@ pub extern "C" fn gnntop_mark_since(name: i32, slot: i32) {
                 None => Event::Mark { name, at: end, value: None },
             });
         });
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_mark_at(name: i32, begin: u64, end: u64) {
+    guarded((), || {
+        if begin != 0 && end >= begin {
+            thread::with((), |thread| thread.record(Event::TimedMark { name, begin, end }));
+        }
     });
 }
 

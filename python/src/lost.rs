@@ -18,13 +18,14 @@ const FACTS: [&str; 2] =
 
 static COUNTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Counts an event. The fact follows at each power of two: a program that loses millions must not pay for each.
+/// Counts an event. The fact follows at each power of two, since a program that loses millions must not pay for each, and
+/// only if that takes no wait.
 #[cold]
 pub(crate) fn count(lost: Lost) {
     let at = lost as usize;
     let count = COUNTS[at].fetch_add(1, Ordering::Relaxed) + 1;
     if count.is_power_of_two() {
-        session::fact(FACTS[at], &format!("{count} or more"));
+        session::fact_at_once(FACTS[at], &format!("{count} or more"));
     }
 }
 
@@ -33,7 +34,7 @@ pub(crate) fn settle() {
     for (fact, count) in FACTS.iter().zip(&COUNTS) {
         let count = count.swap(0, Ordering::Relaxed);
         if count > 0 {
-            session::fact(fact, &count.to_string());
+            session::with_session(|session| session.fact(fact, &count.to_string()));
         }
     }
 }

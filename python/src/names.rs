@@ -6,16 +6,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
-use gnntop_probe::{NameKind, NameRef, intern};
+use gnntop_probe::{NameKind, NameRef, OVERFLOW, intern};
 
 use crate::session;
 
-/// Most names. Further ones are [`OTHERS`], one of each kind, so that a phase beyond them stays one.
+/// Most names. Further ones are [`OVERFLOW`], one of each kind, so that a phase beyond them stays one.
 const MAX_NAMES: usize = 2048;
 /// Number of kinds.
-const KINDS: usize = 4;
-/// Stands for every name beyond the table.
-const OTHERS: &str = "(more names than gnntop keeps)";
+const KINDS: usize = NameKind::PLAIN.len();
 /// Longest text, in bytes.
 pub(crate) const MAX_TEXT: usize = 200;
 /// How often a forked child tries to take the lock, in about a millisecond altogether.
@@ -70,10 +68,9 @@ pub(crate) fn number(kind: NameKind, text: &str) -> i32 {
 
 /// The place in the table of the name of this kind that stands for others.
 fn others(kind: NameKind) -> usize {
-    let kinds = [NameKind::Text, NameKind::Span, NameKind::Phase, NameKind::Counter];
-    let place = kinds.iter().position(|known| *known == kind).unwrap_or(0);
-    let (at, kind) = (MAX_NAMES + place, kinds[place]);
-    TABLE[at].get_or_init(|| Named { kind, text: OTHERS.into(), probe: OnceLock::new() });
+    let place = NameKind::PLAIN.iter().position(|known| *known == kind).unwrap_or(0);
+    let (at, kind) = (MAX_NAMES + place, NameKind::PLAIN[place]);
+    TABLE[at].get_or_init(|| Named { kind, text: OVERFLOW.into(), probe: OnceLock::new() });
     at
 }
 

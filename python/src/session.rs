@@ -136,6 +136,16 @@ pub(crate) fn fact(key: &str, value: &str) {
     }
 }
 
+/// Adds a fact to the current session, and to no later one, unless another thread has its lock.
+pub(crate) fn fact_at_once(key: &str, value: &str) {
+    if state().0 == Status::Publishing
+        && let Ok(own) = OWN.try_lock()
+        && let Some(session) = &own.session
+    {
+        session.fact(key, value);
+    }
+}
+
 impl Own {
     fn set_fact(&mut self, key: &str, value: &str) {
         let has_room = self.facts.len() < MAX_FACTS;

@@ -63,7 +63,10 @@ pub(crate) struct Thread {
     is_training: bool,
     ring: Option<Attached>,
     early: Option<Early>,
+    /// Whether it has asked for a track by itself.
     has_asked: bool,
+    /// Whether there may be room for early events.
+    has_room: bool,
     slots: [u64; SLOTS],
     epoch: u64,
     batch: BatchShape,
@@ -85,6 +88,7 @@ impl Thread {
             ring: None,
             early: None,
             has_asked: false,
+            has_room: true,
             slots: [0; SLOTS],
             epoch: 0,
             batch: BatchShape::default(),
@@ -246,9 +250,9 @@ impl Thread {
     }
 
     fn keep(&mut self, event: Event) {
-        if self.early.is_none() && !self.has_asked {
+        if self.early.is_none() && self.has_room {
             self.early = Early::new();
-            self.has_asked = self.early.is_none();
+            self.has_room = self.early.is_some();
         }
         if let Some(early) = &mut self.early {
             early.push(event);

@@ -22,6 +22,7 @@ class Recorder:
         self.spans: list[tuple[str, int, int]] = []
         self.steps: list[int] = []
         self.marks: list[str] = []
+        self.timed: list[tuple[str, int, int]] = []
         self.epochs: list[int] = []
         self.batches: list[tuple[int, ...]] = []
         self.facts: dict[str, str] = {}
@@ -84,6 +85,10 @@ class Recorder:
     def mark_since(self, name: int, _slot: int) -> None:
         self.marks.append(self.names[name])
 
+    def mark_at(self, name: int, begin: int, end: int) -> None:
+        self.marks.append(self.names[name])
+        self.timed.append((self.names[name], begin, end))
+
     def fact(self, key: str, value: str) -> None:
         self.facts[key] = value
 
@@ -122,7 +127,17 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
     for name in ("now", "stamp", "begin", "end", "end_to", "span_between", "span_at", "ns", "step", "batch", "mark"):
         monkeypatch.setattr(_native, name, getattr(recorder, name))
-    for name in ("mark_since", "mark_value", "epoch", "counter", "fact", "inferred", "open_session", "track"):
+    for name in (
+        "mark_since",
+        "mark_at",
+        "mark_value",
+        "epoch",
+        "counter",
+        "fact",
+        "inferred",
+        "open_session",
+        "track",
+    ):
         monkeypatch.setattr(_native, name, getattr(recorder, name))
     for name in ("phase", "span_name", "counter_name", "mark_name"):
         monkeypatch.setattr(_native, name, recorder.name)

@@ -129,6 +129,9 @@ def test_evaluation_between_steps_is_one_phase_with_its_fetches_inside(driven: D
     driven.fetch(None)
     driven.step()
     assert recorder.phases_of_steps()[1] == ["validation", "data wait", "forward", "loss", "backward", "optimizer"]
+    (timed,) = recorder.timed
+    assert timed[0] == "validation"
+    assert timed in recorder.spans
 
 
 def test_a_forward_without_gradients_in_a_training_step_is_forward(driven: Driven, recorder: Recorder) -> None:
@@ -190,3 +193,19 @@ def test_a_forked_child_of_a_training_records_nothing(driven: Driven, recorder: 
     assert driven.loop.forward_begin(True, True) is None
     assert driven.loop.backward_begin() is None
     assert driven.loop.optimizer_begin(False) is None
+
+
+def test_a_collection_that_takes_long_is_a_mark_with_its_duration(
+    driven: Driven, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gnntop.hooks import collector
+
+    monkeypatch.setattr(collector, "loop", driven.loop)
+    driven.step()
+    for ticks in (10, 500):
+        collector._collecting("start", {})
+        recorder.ticks += ticks
+        collector._collecting("stop", {})
+    ((name, begin, end),) = recorder.timed
+    assert name == "garbage collection"
+    assert end - begin == 501

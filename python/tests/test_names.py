@@ -102,6 +102,22 @@ def test_nothing_of_the_programs_is_imported_in_place_of_pythons(name: str, torc
         assert f"{name}.py takes the place of a module" in answer(tmp_path)
 
 
+def test_a_torch_that_another_finder_has_is_found_even_if_nothing_is_hooked(tmp_path: Path) -> None:
+    code = """
+import importlib.util, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        return importlib.util.spec_from_file_location(name, "elsewhere/torch.py") if name == "torch" else None
+sys.meta_path.insert(1, Finder())
+import torch
+"""
+    write(tmp_path, {"program.py": code, "elsewhere/torch.py": LOUD, "ctypes.py": LOUD})
+    alone, watched = both(tmp_path)
+    assert watched == alone
+    assert alone[0] == 0
+    assert "ctypes.py takes the place of a module" in answer(tmp_path)
+
+
 def test_what_the_hooks_need_of_python_is_known(tmp_path: Path) -> None:
     code = """
 import sys

@@ -150,8 +150,11 @@ def test_what_the_programs_own_code_raises_in_a_hook_ends_there(recorder: Record
     assert recorder.facts == {f"hook switched off: batch {kind}": f"{kind.__name__}: own"}
 
 
+@pytest.mark.parametrize("file", [patching.__file__, "library.py"])
 @pytest.mark.parametrize("handler", ["function", "method", "partial", "default"])
-def test_what_a_handler_of_a_signal_raises_in_a_hook_is_the_programs(recorder: Recorder, handler: str) -> None:
+def test_what_a_handler_of_a_signal_raises_in_a_hook_is_the_programs(
+    recorder: Recorder, handler: str, file: str
+) -> None:
     class LateError(Exception):
         def handle(self, *_: object) -> None:
             raise self
@@ -162,7 +165,7 @@ def test_what_a_handler_of_a_signal_raises_in_a_hook_is_the_programs(recorder: R
     handlers = {"function": handle, "method": LateError().handle, "partial": functools.partial(handle)}
     expected = {"method": LateError, "default": KeyboardInterrupt}.get(handler, SystemExit)
     ours: dict[str, Any] = {"signal": signal}
-    exec(compile("def before(_): signal.raise_signal(signal.SIGINT)", patching.__file__, "exec"), ours)
+    exec(compile("def before(_): signal.raise_signal(signal.SIGINT)", file, "exec"), ours)
     hooked = patching.around(lambda: "result", handler, ours["before"], lambda *_: None)
     before = signal.signal(signal.SIGINT, handlers.get(handler, signal.default_int_handler))
     try:

@@ -31,10 +31,10 @@
 //!
 //! # Signals
 //! [`Quantity`](gnntop_wire::Quantity) lists everything that is measured, its unit and its source. Sensors read in every
-//! pass, except for what a machine has and may use, which is read once.
+//! pass, except for what a machine has and may use, which is read once, and some of a GPU's, read once a second.
 //!
-//! NVML's answer about PCIe may take 20 ms, so at most one of those calls is made per pass, for each GPU and direction in turn: with
-//! many GPUs, each is made less than once a second. GPUs have NVML's numbers, not CUDA's; [`SignalInfo::device`] has the
+//! NVML's answer about PCIe may take 20 ms, so at most one of those calls is made per pass, for each GPU and direction in
+//! turn: with many GPUs, each is made less than once a second. GPUs have NVML's numbers, not CUDA's; [`SignalInfo::device`] has the
 //! UUID. Failed GPU calls are retried every 5 s.
 //!
 //! Other systems than Linux have the process's CPU time, memory, input and output, the machine's memory and swap, and the

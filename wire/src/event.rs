@@ -189,7 +189,7 @@ pub struct StackSample {
     pub path: NameId,
     /// When.
     pub t_ns: u64,
-    /// Samples of exactly this stack since the session began, this one included.
+    /// Of a path, samples of exactly this stack since the session began, this one included; of a sampling, that figure.
     pub count: u64,
     /// Whether there was no sample and the count is only repeated.
     pub is_repeat: bool,

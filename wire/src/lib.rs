@@ -11,7 +11,7 @@
 //! second costs the program little. A recorder merges a second's blocks and *packs* them, at half the size. Both are read
 //! alike wherever they stand.
 //!
-//! No meaning depends on how a text is spelt: what a name, a track, a fact or a session is is a number beside its text.
+//! No meaning depends on how a name or a track is spelt: a number beside its text says what it is. Facts have fixed keys.
 //!
 //! ```text
 //! frame   = A7 67 | check u8 | CRC-32 u32 LE | kind u8 | flags u8 | payload length u24 LE | payload

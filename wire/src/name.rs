@@ -22,6 +22,9 @@ pub enum NameKind {
 }
 
 impl NameKind {
+    /// The kinds that refer to nothing, by their numbers.
+    pub const PLAIN: [Self; 4] = [Self::Text, Self::Span, Self::Phase, Self::Counter];
+
     /// The kind as a number: its code in the lowest byte, and above that what it refers to.
     pub fn bits(self) -> u64 {
         let (code, of) = match self {

@@ -82,8 +82,8 @@ pub fn stack_frame(name: impl Into<NameRef>, at: u64, depth: u32, thread: StackT
     });
 }
 
-/// Records at these ticks how many samples of a stack there were since the session began; `is_repeat` if there was none
-/// since the last time. It belongs on a track of the role [`TrackRole::Samples`](gnntop_wire::TrackRole::Samples).
+/// Records at these ticks how many samples of a stack there were since the session began, or a figure of the sampling;
+/// `is_repeat` if nothing has changed since the last time. It belongs on a track of the role [`TrackRole::Samples`](gnntop_wire::TrackRole::Samples).
 pub fn stack_sample(path: impl Into<NameRef>, at: u64, count: u64, is_repeat: bool) {
     let id = path.into().id().0;
     record(|track| {

@@ -28,8 +28,7 @@ def _collecting(moment: str, info: dict[str, int]) -> None:
         _began = _native.now()
     elif _began:
         end = _native.now()
-        took_ns = _native.ns(end - _began)
-        if took_ns >= _SHORT_NS:
+        if _native.ns(end - _began) >= _SHORT_NS:
             _native.span_at(loop.names.gc, _began, end)
-            _native.mark_value(loop.names.collected, took_ns / 1e6)
+            _native.mark_at(loop.names.collected, _began, end)
         _began = 0

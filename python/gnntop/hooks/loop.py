@@ -261,7 +261,7 @@ class Loop:
         """The loop trains again: validation lasted until the fetch of this batch, or until its last forward pass."""
         end = self._fetch_began or self._evaluated
         _native.span_at(self.names.validation, self._validation_began, end)
-        _native.mark_value(self.names.validated, _native.ns(end - self._validation_began) / 1e6)
+        _native.mark_at(self.names.validated, self._validation_began, end)
         self._validation_began = 0
 
     # ---- backward -------------------------------------------------------------------------------------------------

@@ -73,6 +73,9 @@ def described(error: BaseException) -> str:
 
 def is_the_programs(error: BaseException) -> bool:
     """Whether an exception in a hook came from outside: Ctrl-C, a handler of a signal, or another thread."""
+    is_interrupt = isinstance(error, KeyboardInterrupt) and not error.args
+    if is_interrupt and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        return True
     trace = error.__traceback__
     is_ours, codes = True, set()
     while trace is not None:
