@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::{Options, Report};
-use gnntop_analysis::catalogue::{FigureId, Statistic};
+use gnntop_analysis::catalogue::FigureId;
 use gnntop_analysis::ranks::Run;
 
 /// Figures of one recording. What was not measured is left out.
@@ -37,11 +37,5 @@ impl Numbers {
     /// Where the numbers on energy come from, such as `modelled`; `None` if there are none.
     pub fn energy_label(&self) -> Option<&'static str> {
         self.energy_label
-    }
-
-    /// The last values of the program's own counters.
-    pub fn counters(&self) -> impl Iterator<Item = &FigureId> {
-        let is_last = |id: &&FigureId| id.statistic() == Statistic::Last && id.subject().starts_with("counter.");
-        self.by_figure.keys().filter(is_last)
     }
 }

@@ -1,10 +1,8 @@
 //! Tables of a study's report: a row a setting.
 
-use std::collections::BTreeSet;
-
 use super::measured::Measured;
 use super::numbers::Numbers;
-use crate::report::Document;
+use crate::report::{Document, Report};
 use gnntop_analysis::catalogue::{FigureId, Statistic};
 use gnntop_analysis::figures::{bytes, count, quantity};
 
@@ -114,12 +112,7 @@ pub(super) fn spread(document: &mut Document, measured: &[Measured]) {
 
 /// The most bytes that were live while each phase ran, of each setting's last run; nothing if nothing counts them.
 pub(super) fn memory_by_phase(document: &mut Document, measured: &[Measured]) {
-    let mut phases: Vec<&str> = Vec::new();
-    for phase in measured.iter().filter_map(|one| one.report.as_ref()).flat_map(|report| &report.memory.phases) {
-        if !phases.contains(&phase.name.as_str()) {
-            phases.push(&phase.name);
-        }
-    }
+    let phases = reported(measured, |report| report.memory.phases.iter().map(|phase| phase.name.as_str()));
     if phases.is_empty() {
         return;
     }
@@ -154,29 +147,32 @@ pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
 
 /// The last values of the programs' own counters, such as accuracies; nothing if there are none.
 pub(super) fn counted(document: &mut Document, measured: &[Measured]) {
-    let figures: BTreeSet<&FigureId> = measured.iter().flat_map(|one| &one.runs).flat_map(Numbers::counters).collect();
-    if figures.is_empty() {
+    let counters = reported(measured, |report| report.counters.iter().map(|counter| counter.name.as_str()));
+    if counters.is_empty() {
         return;
     }
     document.heading("Last values of the programs' counters");
-    let head = |figure: &FigureId| (figure.clone(), figure.program_name().unwrap_or_default().replace('_', " "));
-    let heads: Vec<(FigureId, String)> = figures.into_iter().map(head).collect();
-    let pairs: Vec<(FigureId, &str)> = heads.iter().map(|(figure, head)| (figure.clone(), head.as_str())).collect();
-    document.table(columns(measured, &pairs));
+    let last = |name| Some((format!("counter.\"{name}\".last").parse().ok()?, name));
+    document.table(columns(measured, &counters.into_iter().filter_map(last).collect::<Vec<(FigureId, &str)>>()));
 }
 
+/// The share of each phase.
 pub(super) fn shares(measured: &[Measured]) -> Vec<Vec<String>> {
-    let mut phases: Vec<&str> = Vec::new();
-    // In the order of the reports, which is that of the screen.
-    let reported = measured.iter().filter_map(|one| one.report.as_ref()).flat_map(|report| &report.phases);
-    for phase in reported.map(|line| line.name.as_str()).filter(|name| !matches!(*name, "period" | "step")) {
-        if !phases.contains(&phase) {
-            phases.push(phase);
+    let phases = reported(measured, |report| report.phases.iter().map(|line| line.name.as_str()));
+    let phases = phases.into_iter().filter(|name| !matches!(*name, "period" | "step"));
+    let pairs = phases.filter_map(|phase| Some((FigureId::of_phase(phase, Statistic::Share)?, phase)));
+    columns(measured, &pairs.collect::<Vec<(FigureId, &str)>>())
+}
+
+/// The names that reports have, each once, in their order, which is that of the screen.
+fn reported<'a, N: Iterator<Item = &'a str>>(measured: &'a [Measured], of: impl Fn(&'a Report) -> N) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in measured.iter().filter_map(|one| one.report.as_ref()).flat_map(of) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
-    let share = |phase: &str| FigureId::of_phase(phase, Statistic::Share);
-    let pairs: Vec<(FigureId, &str)> = phases.into_iter().map(|phase| (share(phase), phase)).collect();
-    columns(measured, &pairs)
+    names
 }
 
 pub(super) fn against_the_first(document: &mut Document, measured: &[Measured]) {

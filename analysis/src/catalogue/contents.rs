@@ -1,6 +1,6 @@
 //! The figures of one session or run, by name.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use gnntop_wire::phase::STANDARD;
 use thiserror::Error;
@@ -10,9 +10,9 @@ use crate::ranks::Run;
 use crate::store::Store;
 
 use super::context::Context;
-use super::id::FigureId;
+use super::id::{FigureId, loose, nearest};
 use super::measured::{Absent, Measured};
-use super::row::Names;
+use super::row::{Names, Row};
 use super::rows::all;
 use super::statistic::Statistic;
 
@@ -29,7 +29,7 @@ pub struct Catalogue<'a> {
 pub struct UnknownName {
     /// The subject with the name.
     pub subject: String,
-    /// The nearest one, or all there are.
+    /// The one that is written most alike, or those that the program gives.
     pub hint: String,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Catalogue<'a> {
     /// # Errors
     /// If the run does not have it, why.
     pub fn get(&self, id: &FigureId) -> Result<Measured, Absent> {
-        let found = (id.row().get)(&self.context, id.name(), id.statistic)?;
+        let found = (id.row().get)(&self.context, id.name(), id.statistic())?;
         let (value, interval, population) = (found.value, found.interval, found.population);
         Ok(Measured { value, unit: id.unit(), interval, population })
     }
@@ -87,16 +87,16 @@ impl<'a> Catalogue<'a> {
     /// Every figure that this run has, in the catalogue's order.
     pub fn list(&self) -> Vec<(FigureId, Measured)> {
         let mut known: Vec<FigureId> = Vec::new();
-        for (at, row) in all().enumerate() {
+        for row in all() {
             for name in row.names_in(&self.context) {
                 let all: Vec<Statistic> = (row.statistics)(&name).into_iter().map(|(statistic, _)| statistic).collect();
                 let others = all.iter().filter(|statistic| statistic.quantile().is_none());
                 let percentiles = self.percentiles.iter().filter(|_| all.iter().any(|of| of.quantile().is_some()));
-                known.extend(percentiles.chain(others).filter_map(|statistic| FigureId::new(at, &name, *statistic)));
+                known.extend(percentiles.chain(others).filter_map(|statistic| FigureId::new(row, &name, *statistic)));
             }
         }
         // Two names of a program may differ only in spaces; the first one is meant.
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         known.retain(|id| seen.insert(id.clone()));
         known.into_iter().filter_map(|id| self.get(&id).ok().map(|measured| (id, measured))).collect()
     }
@@ -110,7 +110,7 @@ impl<'a> Catalogue<'a> {
         let known = id.row().names_in(&self.context);
         let is_alike = |name: &&String| loose(name) == loose(id.name());
         let found = known.iter().find(|name| *name == id.name()).or_else(|| known.iter().find(is_alike));
-        if let Some(renamed) = found.and_then(|name| id.with_name(name)) {
+        if let Some(renamed) = found.and_then(|name| FigureId::new(id.row(), name, id.statistic())) {
             return Ok(renamed);
         }
         let is_standard = STANDARD.iter().any(|phase| loose(phase) == loose(id.name()));
@@ -118,21 +118,20 @@ impl<'a> Catalogue<'a> {
     }
 
     fn unknown(&self, id: &FigureId, known: &[String]) -> UnknownName {
-        let subject = |name: &String| id.with_name(name).map(|id| id.subject());
-        let others = all().filter(|row| row.around_the_name().is_none() && row.unit("", id.statistic).is_some());
-        let subjects: Vec<String> =
-            known.iter().filter_map(subject).chain(others.map(|row| row.subject.to_owned())).collect();
-        let wanted = loose(&id.subject());
-        let nearest = subjects.iter().map(|of| (strsim::damerau_levenshtein(&loose(of), &wanted), of)).min();
-        let hint = match nearest.filter(|(edits, of)| *edits <= (of.chars().count() / 3).max(1)) {
-            Some((_, of)) => format!("did you mean {of}?"),
-            None => format!("there are {}", subjects.join(", ")),
+        let programs: Vec<String> = known.iter().map(|name| id.row().text(name)).collect();
+        let others = all().filter(|row| !matches!(row.names, Names::Program(_)));
+        let own = others.flat_map(|row| self.subjects(row, id)).collect::<Vec<String>>();
+        let hint = match nearest(&id.subject(), programs.iter().chain(&own)) {
+            Some(near) => format!("did you mean {near}?"),
+            None if programs.is_empty() => "it has no such names".to_owned(),
+            None => format!("there are {}", programs.join(", ")),
         };
         UnknownName { subject: id.subject(), hint }
     }
-}
 
-/// A name with its variants of spelling unified.
-fn loose(name: &str) -> String {
-    name.replace(['_', '-', ' '], "").to_lowercase()
+    /// The subjects of a row that have the statistic of this figure.
+    fn subjects(&self, row: &Row, id: &FigureId) -> Vec<String> {
+        let names = row.names_in(&self.context).into_iter().filter(|name| row.unit(name, id.statistic()).is_some());
+        names.map(|name| row.text(&name)).collect()
+    }
 }

@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use crate::figures::Unit;
 
-use super::row::{Names, Row, slug};
-use super::rows::all;
+use super::row::{Names, Row, listed, slug};
+use super::rows::{NAMED, all};
 use super::statistic::Statistic;
 
 /// The name of a figure, such as `forward.p99`, `process.rss.peak` or `counter.accuracy.last`.
@@ -23,53 +23,47 @@ use super::statistic::Statistic;
 /// let id: FigureId = "data wait.p99".parse().unwrap();
 /// assert_eq!(id.to_string(), "data_wait.p99");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FigureId {
-    /// What it is about.
-    pub(super) subject: Subject,
-    /// Which number of that.
-    pub(super) statistic: Statistic,
-}
-
-/// What a figure is about: a row of the catalogue, and the name in it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Subject {
-    /// The row's place in the catalogue.
-    row: usize,
-    /// What stands for the word in capitals; empty where there is none.
+    /// What it is about: a row of the catalogue...
+    row: &'static Row,
+    /// ...and what stands for the word in capitals; empty where there is none.
     name: String,
+    /// Which number of that.
+    statistic: Statistic,
+    /// The same in every run.
+    unit: Unit,
 }
 
 /// A text that is no figure's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FigureError {
-    /// It has no statistic.
-    #[error("give NAME.STATISTIC, such as forward.p99")]
-    NoStatistic,
-    /// Its statistic is unknown.
-    #[error("unknown statistic: use p50 (any percentile), {}", super::statistic::words())]
-    UnknownStatistic,
-    /// There is such a subject, without this statistic.
-    #[error("there is no figure {text}{}", nearest.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
-    Unknown {
-        /// The text.
-        text: String,
-        /// The figure that is written most alike.
-        nearest: Option<String>,
+    /// It is no subject and statistic.
+    #[error("{0:?} is no figure: give NAME.STATISTIC, such as forward.p99")]
+    Incomplete(String),
+    /// Its subject does not have the statistic.
+    #[error("{subject} has no {statistic}: use {known}{}", nearest.map(|near| format!("; or {near}.{statistic}")).unwrap_or_default())]
+    NoSuchStatistic {
+        /// The subject.
+        subject: String,
+        /// The statistic, as it is written.
+        statistic: String,
+        /// Those that the subject has.
+        known: String,
+        /// A subject of almost the same name that has it.
+        nearest: Option<&'static str>,
     },
 }
 
 impl FigureId {
-    /// A statistic of a phase, or of the spans with this name.
-    pub fn of_phase(name: &str, statistic: Statistic) -> Self {
-        let row = all().position(|row| row.subject == "NAME").unwrap_or_default();
-        Self { subject: Subject { row, name: slug(name) }, statistic }
+    /// A statistic of a phase, or of the spans with this name; `None` if these have no such statistic.
+    pub fn of_phase(name: &str, statistic: Statistic) -> Option<Self> {
+        Self::new(&NAMED, &slug(name), statistic)
     }
 
     /// The unit of its value, the same in every run.
     pub fn unit(&self) -> Unit {
-        // A figure is only made where its row has the statistic.
-        self.subject.row().unit(&self.subject.name, self.statistic).unwrap_or(Unit::Number)
+        self.unit
     }
 
     /// Its statistic.
@@ -79,75 +73,29 @@ impl FigureId {
 
     /// What it is about, as text: `forward` of `forward.p99`.
     pub fn subject(&self) -> String {
-        self.subject.text(&self.subject.name)
-    }
-
-    /// The name in it that a program gives, as in `counter.COUNTER`; `None` if gnntop named all of it.
-    pub fn program_name(&self) -> Option<&str> {
-        matches!(self.subject.row().names, Names::Program(_)).then_some(self.subject.name.as_str())
+        self.row.text(&self.name)
     }
 
     /// The figure of this row with this name; `None` if there is none.
-    pub(super) fn new(row: usize, name: &str, statistic: Statistic) -> Option<Self> {
-        all().nth(row)?.unit(name, statistic)?;
-        Some(Self { subject: Subject { row, name: name.to_owned() }, statistic })
-    }
-
-    /// The same of another name.
-    pub(super) fn with_name(&self, name: &str) -> Option<Self> {
-        Self::new(self.subject.row, name, self.statistic)
+    pub(super) fn new(row: &'static Row, name: &str, statistic: Statistic) -> Option<Self> {
+        let unit = row.unit(name, statistic)?;
+        Some(Self { row, name: name.to_owned(), statistic, unit })
     }
 
     pub(super) fn row(&self) -> &'static Row {
-        self.subject.row()
+        self.row
     }
 
     pub(super) fn name(&self) -> &str {
-        &self.subject.name
-    }
-
-    /// The figure that a subject and a statistic name: one without a name first, then the closest row.
-    fn find(subject: &str, statistic: Statistic) -> Option<Self> {
-        let fixed = all().position(|row| row.around_the_name().is_none() && is_same(row.subject, subject));
-        if let Some(id) = fixed.and_then(|row| Self::new(row, "", statistic)) {
-            return Some(id);
-        }
-        // `device.memory.PHASE` before `device.PHASE`; last of all phases and spans, which may have any name.
-        let named = all().enumerate().filter_map(|(at, row)| Some((at, row, row.around_the_name()?)));
-        let mut named: Vec<_> = named.collect();
-        named.sort_by_key(|(_, row, (before, after))| {
-            (Reverse(before.len() + after.len()), matches!(row.names, Names::Program(_)))
-        });
-        named.into_iter().find_map(|(at, row, (before, after))| {
-            let name = subject.strip_prefix(before)?.strip_suffix(after).filter(|name| !name.is_empty())?;
-            let quoted = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).filter(|name| !name.is_empty());
-            match (quoted, &row.names) {
-                (Some(quoted), Names::Program(_)) => Self::new(at, &slug(quoted), statistic),
-                (Some(_), _) => None,
-                (None, Names::Own(..)) => Self::new(at, &name.replace(['-', ' '], "_").to_lowercase(), statistic),
-                (None, _) => Self::new(at, &slug(name), statistic),
-            }
-        })
+        &self.name
     }
 }
 
-impl Subject {
-    fn row(&self) -> &'static Row {
-        // Only rows of the catalogue are ever subjects.
-        all().nth(self.row).unwrap_or(&super::rows::SECTIONS[0].rows[0])
-    }
-
-    fn text(&self, name: &str) -> String {
-        match self.row().around_the_name() {
-            Some((before, after)) => format!("{before}{name}{after}"),
-            None => self.row().subject.to_owned(),
-        }
-    }
-}
-
-/// Whether a subject without a name is written so, with `-` for `_` and in any case.
-fn is_same(subject: &str, text: &str) -> bool {
-    text.replace(['-', ' '], "_").to_lowercase() == subject
+/// The subject that a text names: where several rows match, the one that leaves the least of it to a name, and of phases
+/// and spans, which may have any name, last.
+fn subject(text: &str) -> Option<(&'static Row, String)> {
+    let named = all().filter_map(|row| Some((row, row.name_in(text)?)));
+    named.min_by_key(|(row, name)| (name.len(), Reverse(matches!(row.names, Names::Own(..)))))
 }
 
 /// Subject and statistic; the point in `p99.9` does not separate them.
@@ -160,19 +108,35 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((subject, statistic))
 }
 
+/// The text that is most like `wanted`, if it is almost the same.
+pub(super) fn nearest<T: AsRef<str>>(wanted: &str, texts: impl IntoIterator<Item = T>) -> Option<T> {
+    let edits = |text: T| (strsim::damerau_levenshtein(&loose(text.as_ref()), &loose(wanted)), text);
+    let nearest = texts.into_iter().map(edits).min_by_key(|(edits, _)| *edits);
+    nearest.filter(|(edits, text)| *edits <= (text.as_ref().chars().count() / 3).max(1)).map(|(_, text)| text)
+}
+
+/// A name with its variants of spelling unified.
+pub(super) fn loose(name: &str) -> String {
+    name.replace(['_', '-', ' '], "").to_lowercase()
+}
+
 impl FromStr for FigureId {
     type Err = FigureError;
 
     fn from_str(text: &str) -> Result<Self, FigureError> {
-        let (subject, statistic) = split(text.trim()).ok_or(FigureError::NoStatistic)?;
-        let statistic = statistic.parse().map_err(|()| FigureError::UnknownStatistic)?;
-        Self::find(subject, statistic).ok_or_else(|| {
-            let subject = all().position(|row| is_same(row.subject, subject));
-            let nearest = subject.and_then(|at| {
-                let (statistic, _) = (all().nth(at)?.statistics)("").into_iter().next()?;
-                Self::new(at, "", statistic)
-            });
-            FigureError::Unknown { text: text.to_owned(), nearest: nearest.map(|id| id.to_string()) }
+        let incomplete = || FigureError::Incomplete(text.to_owned());
+        let (written, word) = split(text.trim()).ok_or_else(incomplete)?;
+        let (row, name) = subject(written).ok_or_else(incomplete)?;
+        let statistic = word.parse().ok();
+        statistic.and_then(|statistic| Self::new(row, &name, statistic)).ok_or_else(|| {
+            let has_it = |row: &&Row| statistic.is_some_and(|statistic| row.unit("", statistic).is_some());
+            let others = all().filter(|row| row.is_fixed()).filter(has_it).map(|row| row.subject);
+            FigureError::NoSuchStatistic {
+                subject: row.text(&name),
+                statistic: word.to_owned(),
+                known: listed(&(row.statistics)(&name)).replacen("p50, p90, p99", "p50 (any percentile)", 1),
+                nearest: nearest(written, others),
+            }
         })
     }
 }
@@ -183,7 +147,7 @@ impl fmt::Display for FigureId {
         if text.parse().as_ref() == Ok(self) {
             return f.write_str(&text);
         }
-        write!(f, "{}.{}", self.subject.text(&format!("\"{}\"", self.subject.name)), self.statistic)
+        write!(f, "{}.{}", self.row.text(&format!("\"{}\"", self.name)), self.statistic)
     }
 }
 
@@ -193,24 +157,26 @@ mod tests {
 
     use super::*;
 
+    fn rows() -> impl Strategy<Value = &'static Row> {
+        prop::sample::select(all().collect::<Vec<&Row>>())
+    }
+
     proptest! {
         #[test]
-        fn every_figure_is_parsed_from_its_text(at in 0..all().count(), pick: prop::sample::Index, name in ".{1,12}") {
-            let row = all().nth(at).unwrap();
+        fn every_figure_is_parsed_from_its_text(row in rows(), pick: prop::sample::Index, name in ".{1,12}") {
             let name = match row.names {
                 Names::None => String::new(),
-                Names::Own(..) => return Ok(()),
+                Names::Own(example, _) => example.to_owned(),
                 Names::Program(_) => slug(&name),
             };
             let statistics = (row.statistics)(&name);
-            let id = FigureId::new(at, &name, pick.get(&statistics).0).unwrap();
+            let id = FigureId::new(row, &name, pick.get(&statistics).0).unwrap();
             prop_assert_eq!(id.to_string().parse(), Ok(id));
         }
 
         #[test]
-        fn a_name_of_gnntops_own_can_be_a_programs(at in 0..all().count(), p in 0..100_000u32) {
-            let row = all().nth(at).unwrap();
-            let id = FigureId::of_phase(row.subject, Statistic::Percentile(p));
+        fn a_name_of_gnntops_own_can_be_a_programs(row in rows(), p in 0..100_000u32) {
+            let id = FigureId::of_phase(row.subject, Statistic::Percentile(p)).unwrap();
             prop_assert_eq!(id.to_string().parse(), Ok(id));
         }
     }
@@ -232,9 +198,21 @@ mod tests {
         ] {
             assert_eq!(written(text), Ok(canonical.to_owned()));
         }
-        assert_eq!(written("forward"), Err(FigureError::NoStatistic));
-        assert_eq!(written("forward.p999"), Err(FigureError::UnknownStatistic));
-        let hint = |text: &str| written(text).unwrap_err().to_string();
-        assert_eq!(hint("heap.per_s"), "there is no figure heap.per_s; did you mean heap.peak?");
+        assert_eq!(written("forward"), Err(FigureError::Incomplete("forward".to_owned())));
+    }
+
+    #[test]
+    fn a_wrong_statistic_is_refused_with_those_that_there_are() {
+        let refused = |text: &str| text.parse::<FigureId>().unwrap_err().to_string();
+        assert_eq!(refused("heap.max"), "heap has no max: use peak, last");
+        assert_eq!(refused("process.rss.max"), "process.rss has no max: use mean, peak, min, last");
+        assert_eq!(refused("device.memory.mean"), "device.memory has no mean: use peak, last");
+        assert_eq!(refused("gpu.0.util.p99"), "gpu.0.util has no p99: use mean, max, min, last");
+        assert_eq!(refused("counter.accuracy.p50"), "counter.accuracy has no p50: use last, mean, min, max, count");
+        let of_a_phase = "p50 (any percentile), mean, sd, min, max, total, count, share";
+        assert_eq!(refused("forward.p999"), format!("forward has no p999: use {of_a_phase}"));
+        assert_eq!(refused("step.per_s"), format!("step has no per_s: use {of_a_phase}; or steps.per_s"));
+        // What a program calls so has quotes.
+        assert_eq!("\"heap\".max".parse::<FigureId>().unwrap().to_string(), "\"heap\".max");
     }
 }

@@ -4,10 +4,8 @@ use std::fmt::Write;
 
 use gnntop_wire::Quantity;
 
-use super::row::{Names, Row};
+use super::row::{Names, Row, listed};
 use super::rows::{HARDWARE, SECTIONS, statistics_of};
-use super::statistic::Statistic;
-use crate::figures::Unit;
 
 const HEAD: &str = "\
 # Figures
@@ -42,10 +40,6 @@ fn statistics(row: &Row) -> String {
         Names::None | Names::Program(_) => "name",
     };
     listed(&(row.statistics)(name))
-}
-
-fn listed(statistics: &[(Statistic, Unit)]) -> String {
-    statistics.iter().map(|(statistic, _)| statistic.to_string()).collect::<Vec<String>>().join(", ")
 }
 
 /// What sensors measure.

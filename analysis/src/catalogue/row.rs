@@ -1,5 +1,8 @@
 //! What a row of the catalogue is: a subject with its statistics, and how they are computed.
 
+use std::cmp::Ordering;
+use std::fmt;
+
 use crate::figures::Unit;
 
 use super::context::Context;
@@ -39,6 +42,34 @@ impl Row {
         Some((&self.subject[..from], &self.subject[from + length..]))
     }
 
+    /// Whether the subject has no name in it.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.names, Names::None)
+    }
+
+    /// The subject with this name.
+    pub fn text(&self, name: &str) -> String {
+        match self.around_the_name() {
+            Some((before, after)) => format!("{before}{name}{after}"),
+            None => self.subject.to_owned(),
+        }
+    }
+
+    /// The name in a text, if that is one of this row's subjects; gnntop's own names with `-` for `_` and in any case.
+    pub fn name_in(&self, text: &str) -> Option<String> {
+        let own = |text: &str| text.replace(['-', ' '], "_").to_lowercase();
+        let Some((before, after)) = self.around_the_name() else {
+            return (own(text) == self.subject).then(String::new);
+        };
+        let name = text.strip_prefix(before)?.strip_suffix(after).filter(|name| !name.is_empty())?;
+        let quoted = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).filter(|name| !name.is_empty());
+        match &self.names {
+            Names::Program(_) => Some(slug(quoted.unwrap_or(name))),
+            _ if quoted.is_some() => None,
+            _ => Some(own(name)).filter(|name| !(self.statistics)(name).is_empty()),
+        }
+    }
+
     /// The unit of a statistic of the subject with this name; `None` if it has no such statistic.
     pub fn unit(&self, name: &str, statistic: Statistic) -> Option<Unit> {
         let is_like = |of: Statistic| of == statistic || of.quantile().is_some() && statistic.quantile().is_some();
@@ -52,6 +83,37 @@ impl Row {
             Names::Own(_, list) | Names::Program(list) => list(context).into_iter().map(|name| slug(&name)).collect(),
         }
     }
+}
+
+impl PartialEq for Row {
+    fn eq(&self, other: &Self) -> bool {
+        self.subject == other.subject
+    }
+}
+
+impl Eq for Row {}
+
+impl PartialOrd for Row {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Row {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.subject.cmp(other.subject)
+    }
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.subject)
+    }
+}
+
+/// Statistics as a list of words.
+pub(super) fn listed(statistics: &[(Statistic, Unit)]) -> String {
+    statistics.iter().map(|(statistic, _)| statistic.to_string()).collect::<Vec<String>>().join(", ")
 }
 
 /// Percentiles, moments and extremes of durations.

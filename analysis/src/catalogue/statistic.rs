@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Which number of a subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Statistic {
     /// A percentile, in thousandths of a percent.
     Percentile(u32),
@@ -106,9 +106,4 @@ impl FromStr for Statistic {
         let is_exact = statistic.quantile().is_some_and(|quantile| (quantile * 100.0 - percentage).abs() < 1e-9);
         if is_exact { Ok(statistic) } else { Err(()) }
     }
-}
-
-/// The texts of all statistics but percentiles, as a list.
-pub(super) fn words() -> String {
-    TEXTS.map(|(_, text)| text).join(", ")
 }

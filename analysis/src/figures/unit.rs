@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::text::{bytes, count, duration, percent, quantity};
 
 /// The unit of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unit {
     /// Nanoseconds.
     Time,

@@ -470,12 +470,8 @@ warm-up-steps = 2
         for (from, to, line, what) in [
             ("'b=1'", "'b=3'", 7, "there is no setting b=3; settings are: b=1; b=2"),
             ("'step.p90'", "'epochs.count'", 8, "step.p50 and epochs.count cannot be compared"),
-            (
-                "'step.p90'",
-                "'step.peak'",
-                8,
-                "no measure step.peak: there is no figure step.peak; did you mean step.p50?",
-            ),
+            ("'step.p90'", "'step.peak'", 8, "step has no peak: use p50 (any percentile), mean"),
+            ("'step.p90'", "'step'", 8, "\"step\" is no figure: give NAME.STATISTIC"),
             ("'more'", "'much'", 9, "unknown variant"),
         ] {
             let error = shown(claim.replace(from, to)).unwrap_err();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use toml::Spanned;
 
-use gnntop_analysis::catalogue::FigureId;
+use gnntop_analysis::catalogue::{FigureError, FigureId};
 
 use super::mistake::{Mistake, unknown_setting};
 use crate::study::claims::{Claim, Expected, Subject};
@@ -113,7 +113,7 @@ pub(super) fn figure(written: WrittenFigure, known: &BTreeSet<&str>) -> Result<F
 }
 
 fn measure<T>(place: &Spanned<T>, text: &str) -> Result<FigureId, Mistake> {
-    text.parse().map_err(|error| Mistake::at(place, format!("no measure {text}: {error}")))
+    text.parse().map_err(|error: FigureError| Mistake::at(place, error.to_string()))
 }
 
 fn check_setting<T>(place: &Spanned<T>, setting: &str, known: &BTreeSet<&str>) -> Result<(), Mistake> {

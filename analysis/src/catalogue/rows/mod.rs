@@ -16,6 +16,7 @@ mod times;
 use super::row::Row;
 
 pub(super) use hardware::statistics as statistics_of;
+pub(super) use times::NAMED;
 
 /// The section on what sensors measure.
 pub(super) const HARDWARE: &str = "Hardware";

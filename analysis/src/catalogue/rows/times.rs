@@ -32,19 +32,22 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         },
         get: mark,
     },
-    Row {
-        subject: "NAME",
-        about: "a phase's time in a step, over the steps that spend any in it; `gap`, the time of a step in no phase; \
-                or the spans of this name. The share is of the steps' wall time, and of spans of the time recorded",
-        names: Names::Program(|context| {
-            let phases = context.store.phases().iter().map(|phase| phase.text.clone());
-            let spans = context.store.spans().iter().filter(|span| !span.is_phase);
-            phases.chain(spans.map(|span| context.store.name(span.name).to_owned())).collect()
-        }),
-        statistics: |_| shared_durations(),
-        get: named,
-    },
+    NAMED,
 ];
+
+/// The subject of every name that no other row has.
+pub(in crate::catalogue) const NAMED: Row = Row {
+    subject: "NAME",
+    about: "a phase's time in a step, over the steps that spend any in it; `gap`, the time of a step in no phase; \
+            or the spans of this name. The share is of the steps' wall time, and of spans of the time recorded",
+    names: Names::Program(|context| {
+        let phases = context.store.phases().iter().map(|phase| phase.text.clone());
+        let spans = context.store.spans().iter().filter(|span| !span.is_phase);
+        phases.chain(spans.map(|span| context.store.name(span.name).to_owned())).collect()
+    }),
+    statistics: |_| shared_durations(),
+    get: named,
+};
 
 fn phase<'a>(context: &Context<'a>, name: &str) -> Option<&'a Phase> {
     // Where the program names no phases, all time is in none: that is no gap.
