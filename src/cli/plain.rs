@@ -206,7 +206,7 @@ fn ranks(run: &Run) -> Vec<String> {
     let Some(rank) = run.rank().filter(|_| run.is_parallel()) else { return Vec::new() };
     let mut facts = vec![format!("this is rank {rank} of {}", run.expected())];
     let ranks = run.ranks().going();
-    let work = ranks.work(1);
+    let work = ranks.work(0, 1);
     let slowest = work.steps.first().and_then(|step| Some((step, ranks.all().get(step.slowest()?)?)));
     facts.extend(slowest.map(|(step, slowest)| {
         format!("rank {} slowest by {}", slowest.place.rank, figures::duration(step.skew_ns()))

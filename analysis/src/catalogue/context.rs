@@ -1,18 +1,16 @@
 //! What figures are computed from: a session or a run, and what several figures need, computed at most once.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::energy::{Assumptions, EnergyBook, Figure, Scope};
 use crate::findings::{Class, Findings, Judgement, classes, of_ranks};
-use crate::ranks::{Run, Work};
+use crate::ranks::{MOST_COMMON_STEPS, Run, Work};
 use crate::store::{Distribution, StepRow, StepStatistics, Store};
 
 use super::epochs::Epochs;
 use super::work::StepsWork;
-
-/// Steps that skew and waits are over, at most the newest of those that all ranks have.
-const MOST_COMMON_STEPS: usize = 100_000;
 
 /// What figures are computed from.
 pub(super) struct Context<'a> {
@@ -23,7 +21,7 @@ pub(super) struct Context<'a> {
     pub assumptions: Assumptions,
     /// Graphs or seeds a second of one rank alone.
     pub one_rank_per_s: Option<f64>,
-    statistics: OnceCell<Option<StepStatistics>>,
+    statistics: OnceCell<Cow<'a, StepStatistics>>,
     device: OnceCell<Option<StepStatistics>>,
     work: OnceCell<StepsWork>,
     epochs: OnceCell<Epochs>,
@@ -54,8 +52,7 @@ impl<'a> Context<'a> {
 
     /// Figures over the steps, without those that are left out.
     pub fn statistics(&self) -> &StepStatistics {
-        let kept = || (self.skip > 0).then(|| StepStatistics::of(self.rows()));
-        self.statistics.get_or_init(kept).as_ref().unwrap_or(self.store.statistics())
+        self.statistics.get_or_init(|| self.store.statistics_from(self.skip))
     }
 
     /// The same by the clock of the device; `None` without one.
@@ -69,9 +66,9 @@ impl<'a> Context<'a> {
         Some(self.device.get_or_init(kept).as_ref().unwrap_or(device.statistics()))
     }
 
-    /// The kept steps that are not left out.
+    /// The kept steps that are not left out, and that no profiler has slowed down.
     pub fn rows(&self) -> impl DoubleEndedIterator<Item = StepRow<'a>> {
-        self.store.steps().rows(self.skip..u64::MAX)
+        self.store.steps().rows(self.skip..u64::MAX).filter(|row| !row.is_traced())
     }
 
     /// The steps without getting their batches.
@@ -81,7 +78,7 @@ impl<'a> Context<'a> {
 
     /// The epochs.
     pub fn epochs(&self) -> &Epochs {
-        self.epochs.get_or_init(|| Epochs::new(self.store, self.rows().next()))
+        self.epochs.get_or_init(|| Epochs::new(self.store, self.store.steps().rows(self.skip..u64::MAX).next()))
     }
 
     /// The periods of the steps of a class.
@@ -125,7 +122,7 @@ impl<'a> Context<'a> {
     /// What each rank did in the steps that all ranks have; `None` of a session alone.
     pub fn ranks(&self) -> Option<&Work> {
         let run = self.run.filter(|run| run.is_parallel())?;
-        Some(self.ranks.get_or_init(|| run.ranks().going().work(MOST_COMMON_STEPS)))
+        Some(self.ranks.get_or_init(|| run.ranks().going().work(self.skip, MOST_COMMON_STEPS)))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Epochs on the clock and as the sum of their steps' work: the first, and all others that lose no step to warm-up.
+//! Epochs on the clock and as the sum of their steps' work: the first, and all others that are over and lose no step to
+//! warm-up.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,10 @@ impl Epochs {
         }
         let mut epochs =
             Self { first_ns: first.and_then(|first| times.remove(&first)).map(|(wall, _)| wall), ..Self::default() };
-        let from = from.map_or(0, |row| {
+        if let Some(unfinished) = store.epoch_going_on() {
+            times.remove(&unfinished);
+        }
+        let from = from.map_or(u64::MAX, |row| {
             let before = row.ordinal().checked_sub(1).and_then(|before| store.steps().row(before));
             row.epoch() + u64::from(before.is_some_and(|before| before.epoch() == row.epoch()))
         });

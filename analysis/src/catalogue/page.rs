@@ -10,12 +10,12 @@ use super::rows::{HARDWARE, SECTIONS, statistics_of};
 const HEAD: &str = "\
 # Figures
 
-Every number has one name, `SUBJECT.STATISTIC`: in limits (`gnntop check`), in studies and in CSV.
+Every number has one name, `SUBJECT.STATISTIC`: in limits (`gnntop check`), in studies and in `gnntop report --csv`.
 `gnntop check a.gnntop --list` lists those of a recording with their values. This page is printed from the catalogue
 (`analysis/src/catalogue/rows`).
 
-A word in capitals stands for a name. Names that a program gives have `_` for a space, and `-` and capital letters may be
-written as you like. If such a name reads like one of gnntop's own, put it in quotes: `\"step\".p99`.
+A word in capitals stands for a name. In names that a program gives, write `_` for a space; case, `-` and `_` make no
+difference. If such a name reads like one of gnntop's own, put it in quotes: `\"step\".p99`.
 p50, p90 and p99 stand for any percentile, such as p99.9.
 ";
 

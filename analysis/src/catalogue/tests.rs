@@ -1,9 +1,11 @@
 //! What the catalogue gives of made-up runs, whose numbers are known.
 
 use gnntop_fixtures::device::DeviceRun;
-use gnntop_fixtures::{TrainingRun, each_item};
+use gnntop_fixtures::{MS, ParallelRun, START_NS, StreamBuilder, TrainingRun, each_item};
+use gnntop_wire::TrackRole;
 
 use super::{Catalogue, FigureId, Measured, Population};
+use crate::ranks::Run;
 use crate::store::Store;
 
 fn store(bytes: &[u8]) -> Store {
@@ -90,4 +92,53 @@ fn the_page_of_the_documentation_lists_every_figure() {
     }
     let written = std::fs::read_to_string(path).unwrap_or_default();
     assert!(written == super::page(), "docs/figures.md is not what the catalogue prints; write it with GNNTOP_PRINT=1");
+}
+
+#[test]
+fn steps_that_a_profiler_slowed_down_are_in_no_figure() {
+    let mut stream = StreamBuilder::new("test");
+    let main = stream.track(TrackRole::Training, "main");
+    for number in 0..100 {
+        let (begin_ns, is_traced) = (START_NS + number * 60 * MS, number % 50 == 20);
+        let end_ns = begin_ns + if is_traced { 50 * MS } else { 10 * MS };
+        stream.phase(main, number, "forward", begin_ns, end_ns);
+        match is_traced {
+            true => stream.traced_step(main, number, begin_ns, end_ns),
+            false => stream.step(main, number, begin_ns, end_ns),
+        }
+    }
+    let store = store(&stream.bytes());
+    for text in ["steps.count", "work.count", "between.count"] {
+        assert_eq!(get(&store, text).value, 98.0, "{text}");
+    }
+    assert_eq!((get(&store, "outliers.count").value, get(&store, "work.max").value), (0.0, (10 * MS) as f64));
+}
+
+#[test]
+fn an_epoch_counts_once_it_is_over() {
+    let killed = TrainingRun { steps: 60, ends: false, ..TrainingRun::default() };
+    let ended = TrainingRun { ends: true, ..killed.clone() };
+    // Two epochs of 25 steps, and 10 steps of a third.
+    let epochs = |run: &TrainingRun| get(&store(&run.bytes()), "epoch.p50").population;
+    assert_eq!(epochs(&killed), Population::Samples { count: 1, nouns: ["epoch", "epochs"] });
+    assert_eq!(epochs(&ended), Population::Samples { count: 2, nouns: ["epoch", "epochs"] });
+    let all_skipped = store(&killed.bytes());
+    let all_skipped = Catalogue::new(&all_skipped).with_skipped_steps(60);
+    assert!(all_skipped.get(&"epoch.p50".parse().unwrap()).is_err());
+}
+
+#[test]
+fn steps_left_out_are_left_out_of_the_figures_of_ranks() {
+    let slow = (0..2).map(|rank| (rank, 1..11, "forward", 100 * MS)).collect();
+    let parallel = ParallelRun { slow, ..ParallelRun::default() };
+    let mut run = Run::default();
+    parallel.sessions().iter().for_each(|bytes| each_item(bytes, |item| run.apply(item)));
+    let get =
+        |skip: u64, text: &str| Catalogue::with_run(&run).with_skipped_steps(skip).get(&text.parse().unwrap()).unwrap();
+    let steps = |count| Population::Samples { count, nouns: ["step", "steps"] };
+    for text in ["run.steps.per_s", "run.skew.p50", "rank.1.steps.count", "rank.1.period.p50", "rank.1.own.p50"] {
+        assert_eq!(get(10, text).population, steps(50), "{text}");
+    }
+    assert!(get(10, "run.steps.per_s").value > 1.4 * get(0, "run.steps.per_s").value);
+    assert_eq!(get(10, "rank.1.steps.count").value, 50.0);
 }

@@ -47,7 +47,7 @@ pub(super) fn attribute(found: &mut [Finding], evidence: &Evidence<'_>) {
     let mut ledger = Ledger::of(evidence);
     for (nth, (at, claim)) in claims.iter().enumerate() {
         let (left_ns, owners) = ledger.take(claim, nth, evidence);
-        let causes = claims[..nth].iter().enumerate().filter(|(bit, _)| (owners >> bit) & 1 == 1);
+        let causes = claims[..nth].iter().enumerate().filter(|(cause, _)| owners & bit(*cause) != 0);
         let mut causes: Vec<&str> = causes.map(|(_, (cause, _))| found[*cause].kind.title()).collect();
         causes.dedup();
         let causes = causes.join(", ");
@@ -146,7 +146,22 @@ impl Ledger {
     /// Notes that a claim takes time of a row, and returns the earlier claims on that row.
     fn own(&mut self, row: usize, nth: usize) -> u32 {
         let before = self.owners[row];
-        self.owners[row] |= 1u32.checked_shl(nth as u32).unwrap_or(0);
+        self.owners[row] |= bit(nth);
         before
+    }
+}
+
+/// The bit of a claim; none beyond the first 32, which are never named as causes.
+fn bit(nth: usize) -> u32 {
+    u32::try_from(nth).ok().and_then(|nth| 1_u32.checked_shl(nth)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bit;
+
+    #[test]
+    fn claims_beyond_the_bits_own_nothing() {
+        assert_eq!([0, 31, 32, 40, usize::MAX].map(bit), [1, 1 << 31, 0, 0, 0]);
     }
 }

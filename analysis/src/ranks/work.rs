@@ -16,6 +16,9 @@ pub const REDUCE: &str = "reduce";
 /// The counter by which a program reports how many graphs or seeds a second one rank alone processes.
 pub const ONE_RANK: &str = "one rank items/s";
 
+/// Steps that skew and waits are over, at most the newest of those that all ranks have.
+pub const MOST_COMMON_STEPS: usize = 100_000;
+
 /// One rank's share of one step, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
@@ -131,13 +134,15 @@ impl<'a> Ranks<'a> {
         if going.is_empty() { self.clone() } else { Self::new(going) }
     }
 
-    /// Each rank's share of the newest common steps whose spans are still kept, at most `most` of them.
-    pub fn work(&self, most: usize) -> Work {
+    /// Each rank's share of the newest common steps whose spans are still kept, at most `most` of them, and none of the first
+    /// `skip` of a rank.
+    pub fn work(&self, skip: u64, most: usize) -> Work {
         let full_from_ns = |rank: &Rank<'_>| Some(rank.store.training_track()?.lane()?.full_from_ns());
         let full_from_ns: Vec<u64> = self.all().iter().map(|rank| full_from_ns(rank).unwrap_or(0)).collect();
         let is_kept = |common: &CommonStep<'_>| {
             let rows = common.rows.iter().zip(&full_from_ns);
-            rows.into_iter().all(|(row, from_ns)| row.is_none_or(|row| row.period_start_ns() >= *from_ns))
+            rows.into_iter()
+                .all(|(row, from_ns)| row.is_none_or(|row| row.period_start_ns() >= *from_ns && row.ordinal() >= skip))
         };
         let common: Vec<_> = self.common_steps().take_while(is_kept).take(most).collect();
         let mut steps: Vec<StepWork> =
@@ -310,7 +315,7 @@ mod tests {
     #[test]
     fn the_slowest_rank_is_the_one_that_does_not_wait() {
         let run = run_of(&uneven());
-        let work = run.ranks().work(100);
+        let work = run.ranks().work(0, 100);
         assert_eq!(work.steps.len(), 60);
         // The first step has no previous step, so no gap.
         let (even, odd) = (&work.steps[0], &work.steps[1]);
@@ -324,14 +329,14 @@ mod tests {
         assert_eq!((work.ranks[1].wait_ns, work.ranks[1].reduce_ns), (Some(300 * MS), Some(240 * MS)));
         assert_eq!((quantile(&work.skew_ns, 0.5), quantile(&work.skew_ns, 0.9)), (Some(0), Some(10 * MS)));
         assert_eq!((quantile(&work.ranks[2].own_ns, 1.0), quantile(&[], 0.5)), (Some(50 * MS), None));
-        assert_eq!(run.ranks().work(4).steps.len(), 4);
+        assert_eq!(run.ranks().work(0, 4).steps.len(), 4);
     }
 
     #[test]
     fn without_nested_spans_nothing_is_known_of_waits() {
         // A single rank has no all-reduce.
         let run = run_of(&ParallelRun { ranks: 1, ..ParallelRun::default() });
-        let work = run.ranks().work(10);
+        let work = run.ranks().work(0, 10);
         let alone = Part { period_ns: 36 * MS, wait_ns: None, reduce_ns: None, receive_ns: 0 };
         assert_eq!(work.steps[0].parts[0], Some(alone));
         assert_eq!((work.steps[0].slowest(), work.usually_slowest(), work.ranks[0].wait_ns), (None, None, None));
@@ -344,7 +349,7 @@ mod tests {
             |rank, _| if rank == 2 { OwnStep::but("backward", 30 * MS) } else { OwnStep::usual() };
         let run =
             crate::ranks::fixture::run(&UnevenRun { own: slow, tells_waits: false, ..UnevenRun::default() }.sessions());
-        let work = run.ranks().work(50);
+        let work = run.ranks().work(0, 50);
         assert_eq!(work.usually_slowest(), Some((2, 1.0)));
         assert_eq!(work.ranks[2].wait_ns, Some(0));
         assert!(work.ranks[0].wait_ns > work.ranks[2].reduce_ns, "{:?}", work.ranks[0]);
@@ -355,7 +360,7 @@ mod tests {
     fn what_a_stage_waits_for_others_is_not_its_own() {
         let unequal = PipelineRun { blocks: vec![6, 2, 2, 2], ..PipelineRun::default() };
         let run = crate::ranks::fixture::run(&unequal.sessions());
-        let work = run.ranks().work(10);
+        let work = run.ranks().work(0, 10);
         let parts: Vec<Part> = work.steps[0].parts.iter().map(|part| part.unwrap()).collect();
         // Five micro-batches of three milliseconds a block, and the time between the last of them and the end of the step.
         let period_ns = parts[0].period_ns;
@@ -368,10 +373,10 @@ mod tests {
     fn a_dead_rank_does_not_hold_the_figures_of_the_others() {
         let parallel = ParallelRun { ranks: 3, steps: 200, dies: Some((1, 20)), ..ParallelRun::default() };
         let run = run_of(&parallel);
-        assert_eq!(run.ranks().work(5).steps[0].step.0, 20);
+        assert_eq!(run.ranks().work(0, 5).steps[0].step.0, 20);
         let going = run.ranks().going();
         assert_eq!(going.all().iter().map(|rank| rank.place.rank).collect::<Vec<_>>(), [0, 2]);
-        assert_eq!(going.work(5).steps[0].step.0, 200);
+        assert_eq!(going.work(0, 5).steps[0].step.0, 200);
     }
 
     #[test]

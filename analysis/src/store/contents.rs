@@ -1,5 +1,7 @@
 //! Everything known about one session: where each part is kept, and the methods that return it.
 
+use std::borrow::Cow;
+
 use gnntop_wire::{Item, NameId, Open, Rival, TrackId};
 
 use super::attempts::Attempts;
@@ -10,7 +12,7 @@ use super::limits::{Limits, Part};
 use super::losses::Losses;
 use super::memory::allocations::Memory;
 use super::sampled::Sampled;
-use super::session::Session;
+use super::session::{Session, SessionState};
 use super::signals::meters::Meters;
 use super::signals::signal::{CounterSeries, Counters, Signals};
 use super::spans::by_name::{SpanStatistics, Spans};
@@ -190,6 +192,20 @@ impl Store {
     /// Running figures over all steps, kept or not.
     pub fn statistics(&self) -> &StepStatistics {
         &self.statistics
+    }
+
+    /// The same over the steps that are kept, without the first `skip` of the session.
+    pub fn statistics_from(&self, skip: u64) -> Cow<'_, StepStatistics> {
+        match skip {
+            0 => Cow::Borrowed(&self.statistics),
+            _ => Cow::Owned(StepStatistics::of(self.steps.rows(skip..u64::MAX))),
+        }
+    }
+
+    /// The epoch of the newest step, unless the session has ended well: more of its steps may have been to come.
+    pub fn epoch_going_on(&self) -> Option<u64> {
+        let is_over = matches!(self.session.state(), SessionState::Ended(_));
+        self.steps.last().filter(|_| !is_over).map(|row| row.epoch())
     }
 
     /// What the training thread's device did; `None` if the program does not time one.

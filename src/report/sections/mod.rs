@@ -40,7 +40,7 @@ use energy::Energy;
 use findings::Drawn;
 use gnntop_analysis::findings::{Findings, Judgement, of_ranks};
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::store::{Losses, StepStatistics, Store, Throughput};
+use gnntop_analysis::store::{Losses, Store, Throughput};
 use hardware::{Hardware, Machine};
 use marks::MarkLine;
 use memory::Memory;
@@ -170,8 +170,7 @@ impl Report {
     }
 
     fn judged(store: &Store, options: &Options, judgement: Judgement) -> Self {
-        let skipped = statistics_from(store, options.skip_steps);
-        let statistics = skipped.as_ref().unwrap_or(store.statistics());
+        let statistics = &store.statistics_from(options.skip_steps);
         let steps = Steps::of(store, statistics, options.skip_steps);
         let hardware = Hardware::of(store);
         let memory = Memory::of(store);
@@ -210,7 +209,7 @@ impl Report {
     pub fn of_run(run: &Run, options: &Options) -> Self {
         let judgement = Judgement::of(run.store(), options.skip_steps..u64::MAX);
         let mut report = Self::judged(run.store(), options, judgement.and(of_ranks(&run.ranks())));
-        report.run = RunReport::of(run, options.one_rank_per_s);
+        report.run = RunReport::of(run, options.one_rank_per_s, options.skip_steps);
         report
     }
 
@@ -260,9 +259,4 @@ impl Report {
         let gpus: Vec<&str> = self.hardware.gpus.iter().map(|gpu| gpu.device.as_str()).collect();
         self.session.about(&self.steps, &gpus)
     }
-}
-
-/// Figures without the first `skip` steps, over the kept rows; `None` if nothing is to be skipped.
-fn statistics_from(store: &Store, skip: u64) -> Option<StepStatistics> {
-    (skip > 0).then(|| StepStatistics::of(store.steps().rows(skip..u64::MAX)))
 }

@@ -4,12 +4,9 @@ use serde::Serialize;
 
 use crate::report::document::Block;
 use gnntop_analysis::figures::{count, counted, duration, percent, quantity};
-use gnntop_analysis::ranks::{Presence, Rank, RankWork, Ranks, Run, quantile};
+use gnntop_analysis::ranks::{MOST_COMMON_STEPS, Presence, Rank, RankWork, Ranks, Run, quantile};
 use gnntop_analysis::store::Throughput;
 use gnntop_analysis::stream::Evidence;
-
-/// Steps that skew and waits are over, at most the newest of those that all ranks have.
-const MOST_STEPS: usize = 100_000;
 
 /// A run of several ranks in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -84,22 +81,22 @@ pub struct RankLine {
 
 impl RunReport {
     /// The section on this run; `None` if it is one session alone. `alone_per_s` is what one rank alone gets through in
-    /// a second, where that was measured in another run; else what the program says counts.
-    pub fn of(run: &Run, alone_per_s: Option<f64>) -> Option<Self> {
+    /// a second, where that was measured in another run; else what the program says counts. `skip` steps are left out.
+    pub fn of(run: &Run, alone_per_s: Option<f64>, skip: u64) -> Option<Self> {
         if !run.is_parallel() {
             return None;
         }
         let ranks = run.ranks();
         let going = ranks.going();
-        let work = going.work(MOST_STEPS);
-        let throughput = going.throughput(|rank| rank.store.statistics().throughput());
+        let work = going.work(skip, MOST_COMMON_STEPS);
+        let throughput = going.throughput(|rank| rank.store.statistics_from(skip).throughput());
         let alone = alone_per_s.or_else(|| going.alone_per_s());
         let mut notes = run.notes();
         notes.extend(ranks.oversubscribed());
         let steps = work.skew_ns.len() as u64;
         let line = |rank: &Rank<'_>| {
             let place = going.all().iter().position(|other| other.place.rank == rank.place.rank);
-            line(rank, &ranks, place.and_then(|at| work.ranks.get(at)), steps)
+            line(rank, &ranks, place.and_then(|at| work.ranks.get(at)), steps, skip)
         };
         Some(Self {
             id: run.id().unwrap_or_default().to_owned(),
@@ -119,12 +116,13 @@ impl RunReport {
     }
 }
 
-fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64) -> RankLine {
+fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64, skip: u64) -> RankLine {
     let (store, place) = (rank.store, rank.place);
     let info = store.session().info();
     let share = |ns: Option<u64>| Some(ns? as f64 / work?.period_ns.max(1) as f64);
     let phases = store.phases().iter();
-    let phases = phases.filter_map(|phase| Some((phase.text.clone(), store.statistics().share(phase.slot)?)));
+    let statistics = store.statistics_from(skip);
+    let phases = phases.filter_map(|phase| Some((phase.text.clone(), statistics.share(phase.slot)?)));
     RankLine {
         rank: place.rank,
         stage: place.stage,
@@ -139,7 +137,7 @@ fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64)
             Presence::Gone => "gone",
         },
         steps: store.steps().total(),
-        period_p50_ns: store.percentile("period", 0.5),
+        period_p50_ns: statistics.period().percentile(0.5),
         own_p50_ns: work.and_then(|work| quantile(&work.own_ns, 0.5)),
         wait_share: share(work.and_then(|work| work.wait_ns)),
         reduce_share: share(work.and_then(|work| work.reduce_ns)),

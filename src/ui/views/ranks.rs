@@ -57,7 +57,7 @@ impl<'a> Picture<'a> {
         let app = scene.app;
         let ranks = app.run.ranks();
         let going = ranks.going();
-        let work = going.work(STEPS);
+        let work = going.work(0, STEPS);
         let own = app.time_window().range(scene.store, app.window());
         let selected = app.run.rank().and_then(|rank| ranks.get(rank));
         let range = selected.map_or(own.clone(), |rank| rank.run_ns(own.start)..rank.run_ns(own.end));

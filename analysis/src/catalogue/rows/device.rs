@@ -31,7 +31,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "device.PHASE",
-        about: "a phase by the device's clock; `device.gap`, in which it did nothing of any phase",
+        about: "a phase by the device's clock; `device.gap`, in which it was in no phase",
         names: Names::Program(|context| match context.device() {
             Some(_) => context.store.phases().iter().map(|phase| phase.text.clone()).collect(),
             None => Vec::new(),

@@ -13,7 +13,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
         subject: "energy",
         about: "energy of all known components together, of the job where it is known, else of the devices; between its \
-                bounds. The epoch is the median one without the first",
+                bounds. The epoch is the median whole one without the first",
         names: Names::None,
         statistics: |_| {
             [Statistic::Total, Statistic::PerStep, Statistic::PerEpoch].map(|of| (of, Unit::Energy)).to_vec()
@@ -103,10 +103,12 @@ fn step(context: &Context<'_>) -> Option<Figure> {
     context.store.mean_step_energy(context.energy(), context.scope(), context.skip)
 }
 
-/// The median epoch without the first one, or the only one.
+/// The median whole epoch without the first one, or the only one.
 fn epoch(context: &Context<'_>) -> Option<Figure> {
-    let epochs = context.store.epochs_energy(context.energy(), context.scope());
-    let has_first = context.statistics().epochs() <= epochs.len() as u64 && epochs.len() > 1;
+    let mut epochs = context.store.epochs_energy(context.energy(), context.scope(), context.skip);
+    epochs.retain(|(_, is_whole, _)| *is_whole);
+    let first = context.store.steps().row(0).map(|row| row.epoch());
+    let has_first = epochs.len() > 1 && epochs.first().map(|(epoch, ..)| *epoch) == first;
     let mut later: Vec<Figure> = epochs.into_iter().skip(usize::from(has_first)).map(|(.., figure)| figure).collect();
     later.sort_by(|a, b| a.joules.total_cmp(&b.joules));
     later.get(later.len().saturating_sub(1) / 2).copied()

@@ -18,7 +18,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "epoch",
-        about: "an epoch on the clock: the first one, and all others that lose no step to `--skip-steps`",
+        about: "an epoch on the clock: the first one, and all others that are over and lose no step to `--skip-steps`",
         names: Names::None,
         statistics: |_| times().into_iter().chain([(Statistic::First, Unit::Time)]).collect(),
         get: |context, _, statistic| match statistic {
@@ -28,7 +28,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "epoch.work",
-        about: "the work of an epoch's steps, without the first epoch",
+        about: "the work of an epoch's steps, of the same epochs without the first",
         names: Names::None,
         statistics: |_| times(),
         get: |context, _, statistic| Found::of_sorted(&context.epochs().work_ns, statistic, EPOCHS),

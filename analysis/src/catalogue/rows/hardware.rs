@@ -23,7 +23,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "QUANTITY",
-        about: "a measured quantity, such as `process.rss` or `gpu.0.util`; of one that counts, how much in all and each second",
+        about: "a measured quantity, such as `process.rss` or `gpu.0.util`; of counters, the total and the rate per second",
         names: Names::Own(Quantity::ProcessRss.text(), |context| {
             let metrics = context.store.signals().all().iter().filter_map(|signal| signal.metric.known());
             metrics.map(|metric| metric.to_string()).collect()

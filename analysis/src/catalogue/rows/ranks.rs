@@ -5,7 +5,7 @@ use crate::catalogue::measured::{Absent, Found, Outcome, STEPS};
 use crate::catalogue::row::{Names, Row};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::Unit;
-use crate::ranks::{Rank, RankWork};
+use crate::ranks::RankWork;
 use crate::store::{StepStatistics, Throughput};
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
@@ -35,7 +35,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "run.efficiency",
-        about: "the run's graphs or seeds a second over as many times those of one rank alone",
+        about: "the run's graphs or seeds a second, divided by those of one rank alone times the number of ranks",
         names: Names::None,
         statistics: |_| vec![(Statistic::Share, Unit::Share)],
         get: |context, _, _| {
@@ -51,7 +51,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "steps of a rank",
         names: Names::Own("0", ranks),
         statistics: |name| is_rank(name, &[(Statistic::Count, Unit::Count)]),
-        get: |context, name, _| of_rank(context, name, |rank, _, _| Some(rank.store.steps().total() as f64)),
+        get: |context, name, _| of_session(context, name, |all| Some(all.steps() as f64)),
     },
     Row {
         subject: "rank.RANK.period",
@@ -60,7 +60,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         statistics: |name| is_rank(name, &[(Statistic::percentile(50.0), Unit::Time)]),
         get: |context, name, statistic| {
             let quantile = statistic.quantile().unwrap_or(0.5);
-            of_rank(context, name, |rank, _, _| rank.store.percentile("period", quantile).map(|ns| ns as f64))
+            of_session(context, name, |all| all.period().percentile(quantile).map(|ns| ns as f64))
         },
     },
     Row {
@@ -70,7 +70,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         statistics: |name| is_rank(name, &[(Statistic::percentile(50.0), Unit::Time)]),
         get: |context, name, statistic| {
             let quantile = statistic.quantile().unwrap_or(0.5);
-            of_rank(context, name, |_, work, _| crate::ranks::quantile(&work?.own_ns, quantile).map(|ns| ns as f64))
+            of_rank(context, name, |work, _| crate::ranks::quantile(&work.own_ns, quantile).map(|ns| ns as f64))
         },
     },
     Row {
@@ -78,25 +78,27 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "the part of a rank's time in which it waits for others in the all-reduce",
         names: Names::Own("0", ranks),
         statistics: |name| is_rank(name, &[(Statistic::Share, Unit::Share)]),
-        get: |context, name, _| of_rank(context, name, |_, work, _| share(work?, work?.wait_ns)),
+        get: |context, name, _| of_rank(context, name, |work, _| share(work, work.wait_ns)),
     },
     Row {
         subject: "rank.RANK.reduce",
         about: "the part of a rank's time in the all-reduce itself",
         names: Names::Own("0", ranks),
         statistics: |name| is_rank(name, &[(Statistic::Share, Unit::Share)]),
-        get: |context, name, _| of_rank(context, name, |_, work, _| share(work?, work?.reduce_ns)),
+        get: |context, name, _| of_rank(context, name, |work, _| share(work, work.reduce_ns)),
     },
     Row {
         subject: "rank.RANK.slowest",
         about: "the part of the common steps in which a rank is the slowest",
         names: Names::Own("0", ranks),
         statistics: |name| is_rank(name, &[(Statistic::Share, Unit::Share)]),
-        get: |context, name, _| of_rank(context, name, |_, work, steps| Some(work?.slowest_in as f64 / steps as f64)),
+        get: |context, name, _| of_rank(context, name, |work, steps| Some(work.slowest_in as f64 / steps as f64)),
     },
 ];
 
 const ALONE: &str = "the session is a run by itself";
+const NO_RANK: &str = "the run has no such rank";
+const UNKNOWN: &str = "it is not known of this rank";
 
 /// Work per second by name.
 type Rate = fn(&Throughput) -> Option<f64>;
@@ -115,7 +117,7 @@ fn rate(name: &str) -> Option<Rate> {
 
 fn throughput(context: &Context<'_>) -> Throughput {
     match context.run.filter(|run| run.is_parallel()) {
-        Some(run) => run.ranks().going().throughput(|rank| rank.store.statistics().throughput()),
+        Some(run) => run.ranks().going().throughput(|rank| rank.store.statistics_from(context.skip).throughput()),
         None => StepStatistics::throughput(context.statistics()),
     }
 }
@@ -129,20 +131,26 @@ fn is_rank(name: &str, statistics: &[(Statistic, Unit)]) -> Vec<(Statistic, Unit
     if name.parse::<u32>().is_ok() { statistics.to_vec() } else { Vec::new() }
 }
 
-/// A number of one rank: of its session, of its part of the common steps, and of how many these are.
-fn of_rank(
-    context: &Context<'_>,
-    name: &str,
-    of: impl Fn(&Rank<'_>, Option<&RankWork>, u64) -> Option<f64>,
-) -> Outcome {
-    let Some((run, work)) = context.run.zip(context.ranks()) else { return Absent::because(ALONE) };
-    let (ranks, going) = (run.ranks(), run.ranks().going());
-    let Some(rank) = name.parse().ok().and_then(|number| ranks.get(number)) else {
-        return Absent::because("the run has no such rank");
+/// A number of one rank's session.
+fn of_session(context: &Context<'_>, name: &str, of: impl Fn(&StepStatistics) -> Option<f64>) -> Outcome {
+    let Some(run) = context.run.filter(|run| run.is_parallel()) else { return Absent::because(ALONE) };
+    let Some(rank) = name.parse().ok().and_then(|number| run.ranks().get(number).copied()) else {
+        return Absent::because(NO_RANK);
     };
-    let place = going.all().iter().position(|other| other.place.rank == rank.place.rank);
+    let all = rank.store.statistics_from(context.skip);
+    Found::of(of(&all), all.steps(), STEPS, UNKNOWN)
+}
+
+/// A number of a rank's part of the common steps, and of how many these are.
+fn of_rank(context: &Context<'_>, name: &str, of: impl Fn(&RankWork, u64) -> Option<f64>) -> Outcome {
+    let Some((run, work)) = context.run.zip(context.ranks()) else { return Absent::because(ALONE) };
+    let number = name.parse().ok();
+    if number.is_none_or(|number: u32| run.ranks().get(number).is_none()) {
+        return Absent::because(NO_RANK);
+    }
+    let place = run.ranks().going().all().iter().position(|rank| Some(rank.place.rank) == number);
     let steps = work.skew_ns.len() as u64;
-    Found::of(of(rank, place.and_then(|at| work.ranks.get(at)), steps), steps, STEPS, "it is not known of this rank")
+    Found::of(place.and_then(|at| of(work.ranks.get(at)?, steps)), steps, STEPS, UNKNOWN)
 }
 
 fn share(work: &RankWork, ns: Option<u64>) -> Option<f64> {

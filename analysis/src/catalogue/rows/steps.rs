@@ -47,7 +47,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "steps",
-        about: "steps; each second of their wall time",
+        about: "number of steps, and steps per second of wall time",
         names: Names::None,
         statistics: |_| vec![(Statistic::Count, Unit::Count), (Statistic::PerS, Unit::Rate)],
         get: |context, _, statistic| {
@@ -58,7 +58,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "ITEMS",
-        about: "what is in the batches: graphs, nodes, directed edges, seed nodes",
+        about: "what is in the batches: `graphs`, `nodes`, `edges` (directed) or `seeds` (seed nodes)",
         names: Names::Own("graphs", |_| ITEMS.map(|(name, _)| name.to_owned()).to_vec()),
         statistics: |name| match items(name) {
             Some(_) => vec![(Statistic::PerS, Unit::Rate), (Statistic::Total, Unit::Count)],
@@ -84,7 +84,8 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "USAGE",
-        about: "page faults of the training thread, times that it waited, and times that it was made to wait",
+        about: "of the training thread: `minor_faults` and `major_faults` (of pages), `voluntary_switches` (it waited) and \
+                `involuntary_switches` (it was made to wait)",
         names: Names::Own("minor_faults", |_| USAGE.map(|(name, _)| name.to_owned()).to_vec()),
         statistics: |name| match usage(name) {
             Some(_) => vec![(Statistic::Total, Unit::Count), (Statistic::PerStep, Unit::Count)],

@@ -71,8 +71,8 @@ impl Store {
     }
 
     /// Energy of the newest epochs whose steps are kept, oldest first: each with its number, and whether all of its steps
-    /// are in it, since it begins in what is kept and is over.
-    pub fn epochs_energy(&self, book: &EnergyBook, scope: Scope) -> Vec<(u64, bool, Figure)> {
+    /// are in it, since it begins in what is kept, not with the first `skip` steps, and is over.
+    pub fn epochs_energy(&self, book: &EnergyBook, scope: Scope, skip: u64) -> Vec<(u64, bool, Figure)> {
         let mut times: Vec<(u64, Range<u64>, u64)> = Vec::new();
         for row in self.steps().all().rev() {
             let is_full = times.len() == EPOCHS_LISTED;
@@ -85,10 +85,9 @@ impl Store {
             }
         }
         let oldest = self.steps().kept().start;
-        let goes_on = times.first().filter(|_| !matches!(self.session().state(), SessionState::Ended(_)));
-        let going_on = goes_on.map(|(epoch, ..)| *epoch);
+        let going_on = self.epoch_going_on();
         let energy = |(epoch, time, first)| {
-            let is_whole = (first > oldest || first == 0) && Some(epoch) != going_on;
+            let is_whole = (first > oldest || first == 0) && first >= skip && Some(epoch) != going_on;
             Some((epoch, is_whole, book.total(scope, time)?.0))
         };
         times.into_iter().rev().filter_map(energy).collect()

@@ -267,7 +267,7 @@ impl Total {
 /// The newest epochs whose steps are kept.
 fn epochs(store: &Store, book: &EnergyBook, scope: Scope) -> Vec<Epoch> {
     let epoch = |(epoch, is_whole, figure): (u64, bool, Figure)| Epoch { epoch, is_whole, energy: figure.into() };
-    store.epochs_energy(book, scope).into_iter().map(epoch).collect()
+    store.epochs_energy(book, scope, 0).into_iter().map(epoch).collect()
 }
 
 impl Carbon {
