@@ -9,6 +9,7 @@ use crate::sessions::{Sessions, signal, spawn, wait_until};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use gnntop_fixtures::{MS, START_NS, START_WALL_NS, StreamBuilder, TrainingRun};
+use gnntop_wire::TrackRole;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -46,6 +47,21 @@ fn a_chrome_export_can_be_imported_by_its_annotations() {
     assert_eq!(sessions.run(["export", "a.gnntop", "--to", "chrome", "-o", "a.json"]).code, Some(0));
     let ran = sessions.run(["import", "chrome", "a.json", "-o", "b.gnntop"]);
     assert!(ran.code == Some(0) && ran.err.contains("call profiler.step()"), "{ran:?}");
+}
+
+#[test]
+fn a_marks_duration_has_its_unit_in_the_name() {
+    let mut stream = StreamBuilder::new("test");
+    let main = stream.track(TrackRole::Training, "main");
+    stream.step(main, 1, START_NS, START_NS + 10 * MS);
+    stream.timed_mark(main, "checkpoint", START_NS + 9 * MS, 2 * MS);
+    stream.valued_mark(main, "learning rate", START_NS + 9 * MS, 0.5);
+    let sessions = Sessions::new();
+    sessions.file("a.gnntop", &stream.bytes());
+    let text = String::from_utf8(exported(&sessions, &["ndjson"])).unwrap();
+    let marks = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).filter(|e| e["kind"] == "mark");
+    let marks: Vec<_> = marks.map(|mark| (mark["name"].to_string(), mark["value"].as_f64())).collect();
+    assert_eq!(marks, [("\"checkpoint (ms)\"".to_owned(), Some(2.0)), ("\"learning rate\"".to_owned(), Some(0.5))]);
 }
 
 #[test]

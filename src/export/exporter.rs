@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use gnntop_wire::{Counter, DeviceSpan, Event, Events, Item, NameId, NameKind, Sample, Span, TrackId};
+use gnntop_wire::{Counter, DeviceSpan, Event, Events, Item, Mark, NameId, NameKind, Sample, Span, TrackId};
 
 use super::definitions::Definitions;
 use super::format::{Entry, Format};
@@ -173,9 +173,11 @@ fn entry_of<'a>(definitions: &'a Definitions, event: &Event, composed: &'a mut S
         Event::Counter(Counter { name, t_ns, value }) => {
             Some(Entry::Counter { name: named(*name)?.1, t_ns: *t_ns, value: *value })
         }
-        Event::Mark(event) => {
-            let took_ms = event.took_ns.map(|ns| ns as f64 / 1e6);
-            mark(named(event.name)?.1, event.t_ns, event.value.or(took_ms))
+        Event::Mark(Mark { name, t_ns, value, took_ns: None }) => mark(named(*name)?.1, *t_ns, *value),
+        // These formats know one number of a mark. Its unit is in its text.
+        Event::Mark(Mark { name, t_ns, took_ns: Some(ns), .. }) => {
+            *composed = format!("{} (ms)", named(*name)?.1);
+            mark(composed, *t_ns, Some(*ns as f64 / 1e6))
         }
         Event::StackFrame(frame) => mark(named(frame.name)?.1, frame.t_ns, Some(f64::from(frame.depth))),
         Event::Rival(rival) => {
