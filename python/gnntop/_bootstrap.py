@@ -62,7 +62,7 @@ class _TorchFinder:
         asked = sys.meta_path[:place]
         del sys.meta_path[place]
         install()
-        # The import goes on behind this place, where one finder has moved up and ours were put in front.
+        # The import continues behind this place, where one finder has moved up and ours were put in front.
         for finder in [finder for finder in sys.meta_path if finder not in asked]:
             spec = finder.find_spec(name, path, target)
             if spec is not None:

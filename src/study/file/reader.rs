@@ -486,7 +486,7 @@ warm-up-steps = 2
             assert!(error.starts_with(&format!("line {line}: ")) && error.contains(what), "{error}");
         }
         let wrong = WHOLE.replace("step.p50", "step.peak");
-        assert!(checked(&wrong, false).unwrap_err().contains("no measure step.peak"));
+        assert!(checked(&wrong, false).unwrap_err().contains("step has no peak"));
         let wrong = WHOLE.replace(r#""width=16,batch=a" = 2.5"#, "x = 2.5");
         assert!(checked(&wrong, false).unwrap_err().contains("line 23: there is no setting x"));
     }
