@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use gnntop_probe::{NameRef, timed_mark};
+use gnntop_probe::{NameRef, mark};
 use memmap2::MmapMut;
 
 use crate::train::keeping_subnormals;
@@ -16,11 +16,11 @@ const THREADS_A_CORE: usize = 3;
 /// No page is smaller, so that every one is touched.
 const PAGE: usize = 4096;
 
-/// Sleeps, and marks how long where there is a name for it.
+/// Sleeps, and sets a mark with the milliseconds where there is one.
 pub(super) fn pause(time: Duration, name: Option<NameRef>) {
     thread::sleep(time);
     if let Some(name) = name {
-        timed_mark(name, time);
+        mark(name, Some(time.as_secs_f64() * 1e3));
     }
 }
 
