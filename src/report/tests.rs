@@ -234,10 +234,7 @@ fn findings_state_their_numbers_in_json() {
     let json = json(&report(&TrainingRun::default(), &Options::default()));
     let found = json["findings"]["found"].as_array().unwrap();
     let partial = found.iter().find(|finding| finding["kind"] == "partial-batch").unwrap();
-    assert_eq!(
-        partial["facts"][0],
-        serde_json::json!({ "name": "partial_batch.count", "value": 4.0, "unit": "count" })
-    );
+    assert_eq!(partial["facts"][0], serde_json::json!({ "name": "steps", "value": 4.0, "unit": "count" }));
     assert!(partial["summary"].as_str().unwrap().starts_with("4 of "), "{partial}");
 }
 

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use gnntop_wire::Quantity;
 
+use crate::findings::Number;
+
 use super::row::{Names, Row, listed};
 use super::rows::{HARDWARE, SECTIONS, statistics_of};
 
@@ -19,6 +21,16 @@ difference. If such a name reads like one of gnntop's own, put it in quotes: `\"
 p50, p90 and p99 stand for any percentile, such as p99.9.
 ";
 
+const NUMBERS: &str = "
+## Numbers of findings
+In JSON, each finding has `facts`: the numbers in its sentences, with their units. `of` says of what one is, such as a
+phase or a span. They leave out warm-up and are of the steps that the finding is about, so they are no figures and have
+names of their own.
+
+| name | what it is |
+|---|---|
+";
+
 /// The page as Markdown.
 pub fn page() -> String {
     let mut out = HEAD.to_owned();
@@ -30,6 +42,10 @@ pub fn page() -> String {
         if section.title == HARDWARE {
             quantities(&mut out);
         }
+    }
+    out += NUMBERS;
+    for number in Number::ALL {
+        let _ = writeln!(out, "| `{}` | {} |", number.id(), number.about());
     }
     out
 }

@@ -12,7 +12,7 @@
 use super::claim::{Claim, StepCost};
 use super::evidence::Evidence;
 use super::finding::{Finding, Kind, Severity};
-use crate::figures::percent;
+use super::number::Number;
 use crate::store::PhaseSlot;
 
 /// The kinds that claim time, causes before what they cause.
@@ -66,8 +66,11 @@ fn keep(finding: &mut Finding, left: f64, causes: &str) {
     if finding.severity > Severity::Note {
         finding.severity = if is_repeated { Severity::Note } else { Severity::of_share(left) };
     }
-    let how_much = if is_repeated { "all of it".to_owned() } else { percent(told - left) };
-    finding.evidence.push(format!("{how_much} is already counted under {causes}"));
+    finding.add_evidence(|facts| {
+        let share = facts.share(Number::CountedElsewhere, told - left);
+        let how_much = if is_repeated { "all of it".to_owned() } else { share.to_string() };
+        [format!("{how_much} is already counted under {causes}")]
+    });
 }
 
 /// The time of all rows that is not claimed yet.

@@ -4,13 +4,17 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::number::Number;
 use crate::figures::Unit;
 
 /// A number that a finding states.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fact {
-    /// What it is: the name of a figure where the catalogue has it, else a word of the finding's own, such as `usual`.
-    pub name: &'static str,
+    /// What it is.
+    pub name: Number,
+    /// What it is of, where a finding states it of several: a phase, a span, a process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
     /// The number.
     pub value: f64,
     /// Its unit.
@@ -25,38 +29,57 @@ impl fmt::Display for Fact {
 
 /// The numbers of a finding, each noted as a sentence takes it up.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts(Vec<Fact>);
+pub(super) struct Facts {
+    all: Vec<Fact>,
+    of: Option<String>,
+}
 
 impl Facts {
     /// Notes a duration in nanoseconds, and gives it for a sentence.
-    pub fn time(&mut self, name: &'static str, ns: f64) -> Fact {
+    pub fn time(&mut self, name: Number, ns: f64) -> Fact {
         self.note(name, ns.max(0.0), Unit::Time)
     }
 
     /// The same of a share from 0 to 1.
-    pub fn share(&mut self, name: &'static str, share: f64) -> Fact {
+    pub fn share(&mut self, name: Number, share: f64) -> Fact {
         self.note(name, share, Unit::Share)
     }
 
     /// The same of a number of things.
-    pub fn count(&mut self, name: &'static str, count: u64) -> Fact {
+    pub fn count(&mut self, name: Number, count: u64) -> Fact {
         self.note(name, count as f64, Unit::Count)
     }
 
-    /// Notes how many times something is something else, and gives it as a number, whose digits the sentence chooses.
-    pub fn ratio(&mut self, name: &'static str, ratio: f64) -> f64 {
-        self.note(name, ratio, Unit::Number).value
+    /// The same of memory.
+    pub fn bytes(&mut self, name: Number, bytes: f64) -> Fact {
+        self.note(name, bytes, Unit::Bytes)
     }
 
-    fn note(&mut self, name: &'static str, value: f64, unit: Unit) -> Fact {
-        let fact = Fact { name, value, unit };
-        self.0.push(fact.clone());
+    /// Notes a number without a unit, such as a ratio, and gives it as a number, whose digits the sentence chooses.
+    pub fn number(&mut self, name: Number, value: f64) -> f64 {
+        self.note(name, value, Unit::Number).value
+    }
+
+    /// Notes a number in this unit.
+    pub fn note(&mut self, name: Number, value: f64, unit: Unit) -> Fact {
+        let fact = Fact { name, of: self.of.clone(), value, unit };
+        if !self.all.contains(&fact) {
+            self.all.push(fact.clone());
+        }
         fact
+    }
+
+    /// A part of a sentence whose numbers are of this.
+    pub fn about<T>(&mut self, of: &str, part: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.of.replace(of.to_owned());
+        let part = part(self);
+        self.of = outer;
+        part
     }
 }
 
 impl From<Facts> for Vec<Fact> {
     fn from(facts: Facts) -> Self {
-        facts.0
+        facts.all
     }
 }

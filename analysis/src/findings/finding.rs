@@ -8,6 +8,7 @@ use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 use super::claim::Claim;
 use super::facts::{Fact, Facts};
+use super::number::Number;
 
 /// What a finding is about. Each kind is found by one check.
 #[derive(
@@ -220,10 +221,17 @@ pub struct Finding {
 pub(super) const PLACES_LISTED: usize = 1024;
 
 impl Finding {
-    /// A finding about the whole run, without places.
-    pub(super) fn of_run(kind: Kind, confidence: Confidence, share: Option<f64>, summary: String) -> Self {
+    /// A finding about the whole run, without places, whose summary takes its numbers from the facts that it notes.
+    pub(super) fn of_run(
+        kind: Kind,
+        confidence: Confidence,
+        share: Option<f64>,
+        summary: impl FnOnce(&mut Facts) -> String,
+    ) -> Self {
         let severity = share.map_or(Severity::Note, Severity::of_share);
-        let (places, facts, evidence, advice) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut facts = Facts::default();
+        let (summary, places, evidence, advice) = (summary(&mut facts), Vec::new(), Vec::new(), Vec::new());
+        let facts = facts.into();
         Self { kind, severity, confidence, share, summary, count: 1, places, facts, evidence, advice, claim: None }
     }
 
@@ -240,22 +248,39 @@ impl Finding {
         self
     }
 
-    /// The finding with these numbers.
-    pub(super) fn stating(mut self, facts: Facts) -> Self {
-        self.facts.extend(Vec::from(facts));
+    /// The finding with a line of evidence and the numbers in it.
+    pub(super) fn because_of(self, line: impl FnOnce(&mut Facts) -> String) -> Self {
+        self.because_all_of(|facts| [line(facts)])
+    }
+
+    /// The same of any number of lines.
+    pub(super) fn because_all_of<L: IntoIterator<Item = String>>(
+        mut self,
+        lines: impl FnOnce(&mut Facts) -> L,
+    ) -> Self {
+        self.add_evidence(lines);
         self
     }
 
-    /// The finding with a line of evidence and the numbers in it.
-    pub(super) fn because_of(self, line: impl FnOnce(&mut Facts) -> String) -> Self {
+    /// Adds lines of evidence and the numbers in them.
+    pub(super) fn add_evidence<L: IntoIterator<Item = String>>(&mut self, lines: impl FnOnce(&mut Facts) -> L) {
         let mut facts = Facts::default();
-        let line = line(&mut facts);
-        self.stating(facts).because(line)
+        self.evidence.extend(lines(&mut facts));
+        for fact in Vec::<Fact>::from(facts) {
+            if !self.facts.contains(&fact) {
+                self.facts.push(fact);
+            }
+        }
     }
 
-    /// The number of this name.
-    pub fn fact(&self, name: &str) -> Option<f64> {
+    /// Its number of this name, the first of several.
+    pub fn fact(&self, name: Number) -> Option<f64> {
         self.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value)
+    }
+
+    /// Its number of this name that is of this.
+    pub fn fact_of(&self, of: &str, name: Number) -> Option<f64> {
+        self.facts.iter().find(|fact| fact.name == name && fact.of.as_deref() == Some(of)).map(|fact| fact.value)
     }
 
     /// The finding with this advice.

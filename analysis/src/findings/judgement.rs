@@ -136,7 +136,7 @@ mod tests {
     fn the_line_is_bounded_and_leaves_out_what_it_says_already() {
         let mut judgement = of(&TrainingRun { steps: 200, ..TrainingRun::default() });
         assert_eq!(judgement.verdict.shares().len(), 3, "bound, data wait, gap");
-        let made_up = |kind| Finding::of_run(kind, super::super::Confidence::High, Some(0.2), String::new());
+        let made_up = |kind| Finding::of_run(kind, super::super::Confidence::High, Some(0.2), |_| String::new());
         let others = Kind::ALL.iter().filter(|kind| **kind != Kind::Hang);
         judgement.findings.found = others.flat_map(|kind| [made_up(*kind), made_up(*kind)]).collect();
         let parts = judgement.parts();

@@ -23,6 +23,7 @@ mod judgement;
 mod kernels;
 mod kinds;
 mod level_change;
+mod number;
 mod past;
 mod pauses;
 mod ranks;
@@ -41,6 +42,7 @@ pub use diagnosis::{all, newest, of_run, over, verdict};
 pub use facts::Fact;
 pub use finding::{Confidence, Finding, Findings, Kind, NotEnough, Occurrence, Over, Severity};
 pub use judgement::Judgement;
+pub use number::Number;
 pub use ranks::of_ranks;
 pub use watch::Watch;
 

@@ -41,6 +41,6 @@ fn without_places(finding: &Finding) -> Finding {
         facts: facts.clone(),
         evidence,
         advice,
-        ..Finding::of_run(kind, confidence, share, summary)
+        ..Finding::of_run(kind, confidence, share, |_| summary)
     }
 }

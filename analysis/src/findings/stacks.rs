@@ -1,6 +1,8 @@
 //! Where in the program a finding's time goes: a line of evidence from the stacks taken in it.
 
+use super::facts::Facts;
 use super::finding::{Finding, Findings, Kind};
+use super::number::Number;
 use crate::figures::count;
 use crate::store::{Stack, Store};
 
@@ -12,8 +14,8 @@ const NAMED: usize = 3;
 /// Adds to findings about slow steps where the program was in them.
 pub(super) fn locate(mut findings: Findings, store: &Store) -> Findings {
     for finding in findings.found.iter_mut().filter(|finding| ABOUT_TIME.contains(&finding.kind)) {
-        let evidence = evidence(store, &stacks_in(finding, store));
-        finding.evidence.extend(evidence);
+        let stacks = stacks_in(finding, store);
+        finding.add_evidence(|facts| evidence(facts, store, &stacks));
     }
     findings
 }
@@ -29,19 +31,22 @@ fn stacks_in<'s>(finding: &Finding, store: &'s Store) -> Vec<&'s Stack> {
 }
 
 /// A line for what loader workers did, and one for the training thread, which waits for them.
-fn evidence(store: &Store, stacks: &[&Stack]) -> Vec<String> {
+fn evidence(facts: &mut Facts, store: &Store, stacks: &[&Stack]) -> Vec<String> {
     let (loaders, own): (Vec<&Stack>, Vec<&Stack>) = stacks.iter().partition(|stack| store.is_of_loader(stack));
-    [line(store, &loaders, " of loader workers"), line(store, &own, "")].into_iter().flatten().collect()
+    let lines = [line(facts, store, &loaders, " of loader workers"), line(facts, store, &own, "")];
+    lines.into_iter().flatten().collect()
 }
 
-fn line(store: &Store, stacks: &[&Stack], whose: &str) -> Option<String> {
+fn line(facts: &mut Facts, store: &Store, stacks: &[&Stack], whose: &str) -> Option<String> {
     let places = store.places_of_stacks(stacks.iter().copied());
     let (all, first) = (stacks.len() as u64, places.first()?);
-    let other = |(place, times): &(String, u64)| format!("; {} in {place}", count(*times));
+    let mut taken = |place: &str, times: u64| facts.about(place, |facts| facts.count(Number::Stacks, times));
+    let in_first = taken(&first.0, first.1);
+    let other = |(place, times): &(String, u64)| format!("; {} in {place}", taken(place, *times));
     let others: String = places.iter().skip(1).take(NAMED - 1).map(other).collect();
     let of = if first.1 == all { String::new() } else { format!(" of {}", count(all)) };
     let word = if all == 1 { "stack" } else { "stacks" };
-    Some(format!("{}{of} {word}{whose} taken there: in {}{others}", count(first.1), first.0))
+    Some(format!("{in_first}{of} {word}{whose} taken there: in {}{others}", first.0))
 }
 
 #[cfg(test)]
@@ -66,12 +71,12 @@ mod tests {
         each_item(&stream.bytes(), |item| store.apply(item));
         let stacks: Vec<&Stack> = store.stacks().iter().collect();
         assert_eq!(
-            evidence(&store, &stacks),
+            evidence(&mut Facts::default(), &store, &stacks),
             [
                 "2 of 3 stacks of loader workers taken there: in read (data.py:4), under __getitem__ (data.py:2); 1 in decode (data.py:7)",
                 "1 stack taken there: in main (train.py:9)",
             ]
         );
-        assert_eq!(evidence(&store, &[]), [""; 0]);
+        assert_eq!(evidence(&mut Facts::default(), &store, &[]), [""; 0]);
     }
 }

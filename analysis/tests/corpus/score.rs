@@ -37,6 +37,8 @@ pub fn of(case: &Case) -> Scored {
     wrong.extend(told_falsely.map(|finding| format!("false {}: {}", finding.kind.id(), finding.summary)));
     wrong.extend(wrong_words(case, &found, &verdict));
     wrong.extend(told_twice(&found));
+    let bare = found.iter().filter(|finding| finding.facts.is_empty());
+    wrong.extend(bare.map(|finding| format!("no numbers of {}", finding.summary)));
     if case.strength != Strength::Below {
         wrong.extend(case.spikes.as_ref().and_then(|steps| wrong_places(steps, &found)));
     }

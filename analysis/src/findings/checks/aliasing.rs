@@ -8,9 +8,9 @@ use std::f64::consts::TAU;
 use gnntop_wire::SignalKind;
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::store::{Point, Signal};
 
 /// With fewer readings there is no pattern.
@@ -62,19 +62,19 @@ impl Check for Aliasing {
         }
         let at = y.atan2(x).rem_euclid(TAU) / TAU;
         let apart = times[times.len() - 1].saturating_sub(times[0]) / (times.len() as u64 - 1).max(1);
-        let place = match at {
-            _ if !(0.05..=0.95).contains(&at) => "between two steps".to_owned(),
-            _ => format!("{} into a step", percent(at)),
-        };
-        let summary = format!("sensors are read mostly {place}, so their means describe only that part of a step");
-        Finding::of_run(Kind::Aliasing, Confidence::High, None, summary)
-            .because(format!(
-                "{} readings, {} apart; their mean vector has length {favours:.2}",
-                times.len(),
-                duration(apart)
-            ))
-            .advise("sample at an interval that is not a multiple of the step time")
-            .into()
+        let finding = Finding::of_run(Kind::Aliasing, Confidence::High, None, |facts| {
+            let part = facts.share(Number::AtPart, at);
+            let is_inside = (0.05..=0.95).contains(&at);
+            let place = if is_inside { format!("{part} into a step") } else { "between two steps".to_owned() };
+            format!("sensors are read mostly {place}, so their means describe only that part of a step")
+        })
+        .because_of(|facts| {
+            let apart = facts.time(Number::ReadingsApart, apart as f64);
+            let (readings, length) =
+                (facts.count(Number::Readings, times.len() as u64), facts.number(Number::Favours, favours));
+            format!("{readings} readings, {apart} apart; their mean vector has length {length:.2}")
+        });
+        finding.advise("sample at an interval that is not a multiple of the step time").into()
     }
 }
 

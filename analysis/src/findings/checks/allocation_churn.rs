@@ -3,10 +3,11 @@
 use gnntop_wire::Quantity;
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{bytes, count, duration, percent};
+use crate::figures::duration;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::signals;
 
 /// With at least this many page faults in a usual step, every step takes memory from the system.
@@ -47,22 +48,26 @@ impl Check for AllocationChurn {
         if faults < FAULTS || in_kernel < IN_KERNEL {
             return Outcome::Nothing;
         }
-        let summary = format!(
-            "every step takes new memory from the system ({} page faults); the kernel uses {} of the CPU time",
-            count(faults as u64),
-            percent(in_kernel)
-        );
         // A kernel time of one core is as long as the wall time.
         let share = (kernel / 1e9).min(1.0);
-        let mut finding = Finding::of_run(Kind::AllocationChurn, Confidence::Medium, Some(share), summary)
-            .claiming(Claim::Everywhere(share));
+        let mut finding = Finding::of_run(Kind::AllocationChurn, Confidence::Medium, Some(share), |facts| {
+            format!(
+                "every step takes new memory from the system ({} page faults); the kernel uses {} of the CPU time",
+                facts.count(Number::UsualFaults, faults as u64),
+                facts.share(Number::InKernel, in_kernel)
+            )
+        })
+        .claiming(Claim::Everywhere(share));
         let (taken, times) = evidence.store.memory().phases().iter().fold((0u64, 0u64), |sum, phase| {
             (sum.0.saturating_add(phase.allocated_bytes), sum.1.saturating_add(phase.allocated_count))
         });
         let steps = evidence.store.steps().total().max(1) as f64;
         if taken > 0 {
-            let (taken, times) = (bytes(taken as f64 / steps), count((times as f64 / steps) as u64));
-            finding = finding.because(format!("{taken} in {times} allocations a step, by the program's own allocator"));
+            finding = finding.because_of(|facts| {
+                let times = facts.count(Number::AllocationsPerStep, (times as f64 / steps) as u64);
+                let taken = facts.bytes(Number::BytesPerStep, taken as f64 / steps);
+                format!("{taken} in {times} allocations a step, by the program's own allocator")
+            });
         }
         finding
             .because("time in the kernel has other causes too: reading files, copying to devices")

@@ -3,9 +3,9 @@
 use gnntop_wire::phase::VALIDATION;
 
 use super::check::{Check, fewer_than};
-use crate::figures::{count, counted, duration, percent};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 
 /// Share of the wall time that may remain unaccounted for.
 const TOLERANCE: f64 = 0.01;
@@ -43,16 +43,18 @@ fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
     if missing <= TOLERANCE {
         return None;
     }
-    let summary = format!(
-        "phases and gap add up to {}, but {} passed",
-        duration(evidence.wall_ns as u64),
-        duration(wall_ns as u64)
-    );
-    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, Some(missing), summary);
+    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, Some(missing), |facts| {
+        let (timed, wall) = (facts.time(Number::Timed, evidence.wall_ns), facts.time(Number::Wall, wall_ns));
+        format!("phases and gap add up to {timed}, but {wall} passed")
+    });
     let lost = evidence.store.losses().missing_steps;
     let advice =
         if lost > 0 { "use a larger ring, so that no steps are lost" } else { "treat shares and rates with caution" };
-    Some(finding.because(format!("missing: {}", counted(lost, "step", "steps"))).advise(advice))
+    let finding = finding.because_of(|facts| {
+        let missing = facts.count(Number::Missing, lost);
+        format!("missing: {missing} step{}", if lost == 1 { "" } else { "s" })
+    });
+    Some(finding.advise(advice))
 }
 
 /// Phases that overlap or run on other threads count once in a step; their spans show how often. What loaders prepare
@@ -76,9 +78,10 @@ fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
     if more <= TOLERANCE {
         return None;
     }
-    let summary =
-        format!("{} of the time is in two phases at once: they overlap, or run on several threads", percent(more));
-    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, summary);
+    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, |facts| {
+        let share = facts.share(Number::OfTime, more);
+        format!("{share} of the time is in two phases at once: they overlap, or run on several threads")
+    });
     let finding = finding.because("only the outermost phase of the training thread counts in a step");
     Some(finding.advise("make inner phases plain spans"))
 }
@@ -92,8 +95,9 @@ fn lost(evidence: &Evidence<'_>) -> Option<Finding> {
     if share <= TOLERANCE {
         return None;
     }
-    let summary =
-        format!("{} events are missing ({} of all): phases may be longer than shown", count(lost), percent(share));
-    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, summary);
+    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, |facts| {
+        let (missing, share) = (facts.count(Number::Missing, lost), facts.share(Number::MissingShare, share));
+        format!("{missing} events are missing ({share} of all): phases may be longer than shown")
+    });
     Some(finding.advise("publish fewer spans"))
 }

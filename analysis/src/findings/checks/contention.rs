@@ -10,10 +10,12 @@ use std::ops::Range;
 use gnntop_wire::Quantity;
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{count, counted, duration, percent};
+use crate::figures::Unit;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::{Fact, Facts};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::findings::signals;
 
@@ -102,8 +104,9 @@ fn stolen(evidence: &Evidence<'_>, steal_ns_per_s: Option<f64>) -> Option<Findin
     if share < STEAL {
         return None;
     }
-    let summary = format!("the hypervisor gave {} of CPU time to other guests (steal)", percent(share));
-    let finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), summary);
+    let finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), |facts| {
+        format!("the hypervisor gave {} of CPU time to other guests (steal)", facts.share(Number::OfTime, share))
+    });
     Some(
         finding
             .claiming(Claim::Everywhere(share))
@@ -118,8 +121,8 @@ fn contended(evidence: &Evidence<'_>, span: &Range<u64>, signs: &Signs) -> Optio
         Some(share) => waiting(evidence, share, signs),
         None => taken_away(evidence, signs, quiet.as_ref())?,
     };
-    let mut finding = who_has_it(evidence, span, finding);
-    finding.evidence.extend(quiet.as_ref().map(Quiet::in_words));
+    let finding = who_has_it(evidence, span, finding);
+    let finding = finding.because_all_of(|facts| quiet.as_ref().map(|quiet| quiet.in_words(facts)));
     let claim = finding.share.map(Claim::Everywhere);
     Some(Finding { claim, ..finding })
 }
@@ -127,17 +130,20 @@ fn contended(evidence: &Evidence<'_>, span: &Range<u64>, signs: &Signs) -> Optio
 /// The wait itself is measured.
 fn waiting(evidence: &Evidence<'_>, share: f64, signs: &Signs) -> Finding {
     let thread = if is_main_thread(evidence) { "the training thread" } else { "the program's main thread" };
-    let summary = format!("{thread} is ready to run but waits for a CPU {} of the time", percent(share));
-    let mut finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), summary);
+    let mut finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), |facts| {
+        format!("{thread} is ready to run but waits for a CPU {} of the time", facts.share(Number::OfTime, share))
+    });
     if let Some(taken) = signs.taken_per_s {
-        finding = finding.because(format!("it is preempted {} times a second", count(taken.round() as u64)));
+        finding = finding.because_of(|facts| format!("it is preempted {} times a second", preempted(facts, taken)));
     }
-    match signs.pressure {
-        Some(share) => {
-            finding.because(format!("some process on the machine waits for a CPU {} of the time", percent(share)))
-        }
-        None => finding,
-    }
+    finding.because_all_of(|facts| {
+        let share = signs.pressure.map(|share| facts.share(Number::Pressure, share));
+        share.map(|share| format!("some process on the machine waits for a CPU {share} of the time"))
+    })
+}
+
+fn preempted(facts: &mut Facts, per_s: f64) -> Fact {
+    facts.note(Number::PreemptionsPerS, per_s.round(), Unit::Count)
 }
 
 /// Whether the training thread is the one whose waits are counted, or that is unknown.
@@ -157,13 +163,14 @@ fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> 
     if taken < least || signs.pressure.is_some_and(|share| share < PRESSURE) || is_harmless {
         return None;
     }
-    let summary = format!("the training thread is preempted {} times a second", count(taken.round() as u64));
     let confidence = if signs.pressure.is_some() { Confidence::High } else { Confidence::Medium };
-    let finding = Finding::of_run(Kind::Contention, confidence, share, summary);
-    Some(match signs.pressure {
-        Some(share) => finding.because(format!("some process waits for a CPU {} of the time", percent(share))),
-        None => finding,
-    })
+    let finding = Finding::of_run(Kind::Contention, confidence, share, |facts| {
+        format!("the training thread is preempted {} times a second", preempted(facts, taken))
+    });
+    Some(finding.because_all_of(|facts| {
+        let share = signs.pressure.map(|share| facts.share(Number::Pressure, share));
+        share.map(|share| format!("some process waits for a CPU {share} of the time"))
+    }))
 }
 
 /// Adds which processes have the CPU meanwhile, if that is recorded.
@@ -173,20 +180,31 @@ fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> F
         return finding.advise("see what else runs on the machine (top)");
     };
     let others = (all - own).max(0.0);
-    let finding =
-        finding.because(format!("this process uses {own:.2} of {all:.2} busy cores, other programs {others:.2}"));
+    let finding = finding.because_of(|facts| {
+        let (own, all) = (facts.number(Number::Cores, own), facts.number(Number::BusyCores, all));
+        let others = facts.number(Number::OtherCores, others);
+        format!("this process uses {own:.2} of {all:.2} busy cores, other programs {others:.2}")
+    });
     if own > OWN * all {
         return finding.advise("use fewer threads: they compete for cores");
     }
-    match rivals(evidence, span) {
-        Some(rivals) => finding.because(rivals).advise("end or move the other process"),
-        None => finding.advise("see what else runs on the machine (top)"),
+    let rivals = rivals(evidence, span);
+    if rivals.is_empty() {
+        return finding.advise("see what else runs on the machine (top)");
     }
+    let finding = finding.because_of(|facts| {
+        let named = rivals.iter().map(|(text, cores)| {
+            let cores = facts.about(text, |facts| facts.number(Number::Cores, *cores));
+            format!("{text}, {cores:.2} cores")
+        });
+        named.collect::<Vec<String>>().join("; ")
+    });
+    finding.advise("end or move the other process")
 }
 
-/// Other processes that took most of the CPU, by name: `other process: make (pid 7), 1.40 cores`. Looked up only
-/// from time to time, while others take a lot; `None` if nothing was seen.
-fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<String> {
+/// The other processes that took most of the CPU, such as `other process: make (pid 7)`, with the cores that each uses.
+/// Looked up only from time to time, while others take a lot.
+fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Vec<(String, f64)> {
     let mut by_text: BTreeMap<String, (f64, u32)> = BTreeMap::new();
     for seen in evidence.store.rivals().within(span.clone()) {
         if seen.cores > 0.0 && seen.cores.is_finite() {
@@ -197,9 +215,7 @@ fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<String> {
     let mut most: Vec<(String, f64, f64)> =
         by_text.into_iter().map(|(text, (sum, times))| (text, sum, sum / f64::from(times))).collect();
     most.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let named = most.iter().take(RIVALS_NAMED).map(|(text, _, cores)| format!("{text}, {cores:.2} cores"));
-    let named: Vec<String> = named.collect();
-    (!named.is_empty()).then(|| named.join("; "))
+    most.into_iter().take(RIVALS_NAMED).map(|(text, _, cores)| (text, cores)).collect()
 }
 
 /// The undisturbed steps, to which all are compared.
@@ -232,11 +248,13 @@ impl Quiet {
         full.map(|row| (evidence.inside_ns[row] - self.inside_ns).max(0.0)).sum()
     }
 
-    fn in_words(&self) -> String {
-        let time = duration(self.inside_ns as u64);
+    fn in_words(&self, facts: &mut Facts) -> String {
+        let (time, taken) =
+            (facts.time(Number::Otherwise, self.inside_ns), facts.count(Number::Preemptions, self.taken));
         match self.taken {
             0 => format!("steps that are not preempted take {time}"),
-            taken => format!("steps that are preempted at most {} take {time}", counted(taken, "time", "times")),
+            1 => format!("steps that are preempted at most 1 time take {time}"),
+            _ => format!("steps that are preempted at most {taken} times take {time}"),
         }
     }
 }

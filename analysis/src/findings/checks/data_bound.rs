@@ -6,8 +6,8 @@ use gnntop_wire::phase::DATA_WAIT;
 use super::check::{Check, too_few_steps};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::signals;
 use crate::store::PhaseSlot;
 
@@ -47,25 +47,21 @@ impl Check for DataBound {
             .sum();
         let at_epochs = evidence.share(at_epochs) / share;
         let mean_ns = evidence.phase_total_ns(phase.slot) / evidence.rows.len() as f64;
-        let mut facts = Facts::default();
-        let summary = format!(
-            "the loop waits for data {} of the time, {} a step on average",
-            facts.share("data_wait.share", share),
-            facts.time("data_wait.mean", mean_ns)
-        );
-        let mut finding = Finding::of_run(Kind::DataBound, Confidence::Medium, Some(share), summary)
-            .stating(facts)
-            .claiming(Claim::Phase(phase.slot));
+        let mut finding = Finding::of_run(Kind::DataBound, Confidence::Medium, Some(share), |facts| {
+            let (share, each) = (facts.share(Number::OfTime, share), facts.time(Number::Each, mean_ns));
+            format!("the loop waits for data {share} of the time, {each} a step on average")
+        })
+        .claiming(Claim::Phase(phase.slot));
         if let Some((usual_ns, tenth)) = few_wait(evidence, phase.slot, mean_ns) {
             finding = finding.because_of(|facts| {
-                let (usual, tenth) = (facts.time("data_wait.p50", usual_ns), facts.share("slowest_tenth", tenth));
+                let (usual, tenth) = (facts.time(Number::Usual, usual_ns), facts.share(Number::SlowestTenth, tenth));
                 format!("half of the steps wait at most {usual}; the slowest tenth accounts for {tenth} of the waiting")
             });
         }
         if at_epochs > 0.5 {
             finding = finding
                 .because_of(|facts| {
-                    let share = facts.share("first_batches", at_epochs);
+                    let share = facts.share(Number::FirstBatches, at_epochs);
                     format!("{share} of the waiting is for the first batch of an epoch")
                 })
                 .advise("keep the loader's workers from one epoch to the next");
@@ -96,13 +92,15 @@ fn cause(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let queue = emptiest_queue(evidence);
     if let Some((name, empty)) = &queue {
         finding = finding.because_of(|facts| {
-            format!("\"{name}\" is empty in {} of its readings", facts.share("queue_empty", *empty))
+            format!("\"{name}\" is empty in {} of its readings", facts.share(Number::QueueEmpty, *empty))
         });
     }
     finding = match workers {
         0 => finding.because("no loader thread publishes"),
-        1 => finding.because("1 loader thread"),
-        n => finding.because(format!("{n} loader threads")),
+        n => finding.because_of(|facts| {
+            let loaders = facts.count(Number::Loaders, n as u64);
+            format!("{loaders} loader thread{}", if n == 1 { "" } else { "s" })
+        }),
     };
     match queue {
         Some((_, empty)) if empty <= READY => finding
@@ -127,7 +125,7 @@ fn make_more(evidence: &Evidence<'_>, finding: Finding) -> Finding {
         return finding.advise("use more loader workers");
     };
     let finding =
-        finding.because_of(|facts| format!("the machine's cores are {} busy", facts.share("machine_busy", busy)));
+        finding.because_of(|facts| format!("the machine's cores are {} busy", facts.share(Number::MachineBusy, busy)));
     finding.advise(match busy >= NO_CORE_FREE {
         true => "make batches cheaper: no core is free for more workers",
         false => "use more loader workers: cores are free",

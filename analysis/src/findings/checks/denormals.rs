@@ -5,10 +5,11 @@
 //! causes, and nothing is claimed.
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{duration, quantity};
+use crate::figures::quantity;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::{correlation, median};
 use crate::store::CounterSeries;
 
@@ -64,16 +65,24 @@ fn related(evidence: &Evidence<'_>, name: &str, counts: &[Option<f64>]) -> Outco
     let r = correlation(&pairs).unwrap_or(0.0);
     let mean = known.iter().map(|(_, n)| n).sum::<f64>() / known.len() as f64;
     let Some(without_ns) = time(false).filter(|ns| with_ns > *ns && r >= RELATED) else {
-        let summary = format!("denormal numbers occur, {} a step; their cost cannot be measured", quantity(mean));
-        return advised(Finding::of_run(Kind::Denormals, Confidence::Low, None, summary)).into();
+        let finding = Finding::of_run(Kind::Denormals, Confidence::Low, None, |facts| {
+            let each = quantity(facts.number(Number::DenormalsPerStep, mean));
+            format!("denormal numbers occur, {each} a step; their cost cannot be measured")
+        });
+        return advised(finding).into();
     };
     let more = with_ns - without_ns;
     let with = known.iter().filter(|(_, n)| *n > 0.0).count() as f64;
     let share = evidence.share(more * with / known.len() as f64 * evidence.rows.len() as f64);
-    let summary = format!("steps with denormal numbers take {} more than those without", duration(more as u64));
-    let finding =
-        Finding::of_run(Kind::Denormals, Confidence::High, Some(share), summary).claiming(Claim::Everywhere(share));
-    advised(finding.because(format!("step time grows with \"{name}\" (r = {r:.2})"))).into()
+    let finding = Finding::of_run(Kind::Denormals, Confidence::High, Some(share), |facts| {
+        format!("steps with denormal numbers take {} more than those without", facts.time(Number::More, more))
+    })
+    .claiming(Claim::Everywhere(share))
+    .because_of(|facts| {
+        let r = facts.number(Number::Correlation, r);
+        format!("step time grows with \"{name}\" (r = {r:.2})")
+    });
+    advised(finding).into()
 }
 
 fn advised(finding: Finding) -> Finding {

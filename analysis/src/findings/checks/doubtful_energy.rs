@@ -7,9 +7,10 @@ use std::time::Duration;
 use gnntop_wire::{SignalKind, Unit};
 
 use super::check::Check;
-use crate::figures::{count, duration, percent};
+use crate::figures::duration;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::quantile;
 use crate::store::{Point, Signal};
 
@@ -81,15 +82,19 @@ impl<'a> Counter<'a> {
             now_ns = if increase.energy == 0.0 { now_ns.saturating_add(increase.after_ns) } else { 0 };
             longest_ns = longest_ns.max(now_ns);
         }
-        let summary = format!(
-            "{} does not change in {} of its readings and then jumps: it cannot give the energy of single steps",
-            self.signal.metric,
-            percent(share)
-        );
-        let readings = count(readings as u64);
-        let evidence = format!("{readings} readings; constant for up to {}", duration(longest_ns));
+        let finding = Finding::of_run(Kind::DoubtfulEnergy, Confidence::Medium, None, |facts| {
+            let (metric, still) = (&self.signal.metric, facts.share(Number::Still, share));
+            format!(
+                "{metric} does not change in {still} of its readings and then jumps: \
+                    it cannot give the energy of single steps"
+            )
+        })
+        .because_of(|facts| {
+            let longest = facts.time(Number::Longest, longest_ns as f64);
+            format!("{} readings; constant for up to {longest}", facts.count(Number::Readings, readings as u64))
+        });
         let advice = format!("compare energy over much longer than {}", duration(longest_ns.max(MOMENT)));
-        Some(note(summary).because(evidence).advise(advice))
+        Some(finding.advise(advice))
     }
 
     fn in_proportion_to(&self, other: &Self) -> Option<Finding> {
@@ -106,15 +111,17 @@ impl<'a> Counter<'a> {
             return None;
         }
         let (name, other) = (&self.signal.metric, &other.signal.metric);
-        let summary = format!("{other} is always {usual:.4} x {name}: one of the two is computed, not measured");
-        let evidence = format!("in {} readings the ratio varies by less than 0.1 %", count(ratios.len() as u64));
-        Some(note(summary).because(evidence).advise("find out which of them is measured, and use only that one"))
+        let finding = Finding::of_run(Kind::DoubtfulEnergy, Confidence::Medium, None, |facts| {
+            let usual = facts.number(Number::Ratio, usual);
+            format!("{other} is always {usual:.4} x {name}: one of the two is computed, not measured")
+        })
+        .because_of(|facts| {
+            let readings = facts.count(Number::Readings, ratios.len() as u64);
+            format!("in {readings} readings the ratio varies by less than 0.1 %")
+        });
+        Some(finding.advise("find out which of them is measured, and use only that one"))
     }
 }
 
 /// The shortest time that the advice mentions.
 const MOMENT: u64 = Duration::from_secs(1).as_nanos() as u64;
-
-fn note(summary: String) -> Finding {
-    Finding::of_run(Kind::DoubtfulEnergy, Confidence::Medium, None, summary)
-}

@@ -4,9 +4,9 @@ use super::check::{Check, fewer_than};
 use crate::figures::duration;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::level_change::LevelChange;
+use crate::findings::number::Number;
 use crate::findings::robust::{correlation, median, sigma};
 use crate::store::Phase;
 
@@ -99,23 +99,22 @@ fn finding(evidence: &Evidence<'_>, slower: f64, half_way: f64) -> Finding {
         median(&mut rows.map(|row| evidence.rows[row].phase_ns(phase.slot) as f64).collect::<Vec<f64>>()).unwrap_or(0.0)
     };
     let growth = |phase: &'_ Phase| phase_ns(phase, 2 * n / 3..n) - phase_ns(phase, 0..n / 3);
-    let mut facts = Facts::default();
-    let slower_by = facts.share("slower", slower);
-    let summary = format!("steps with the same work get {slower_by} slower from the first third to the last");
     let share = slower / 2.0 / (1.0 + slower / 2.0);
-    let place = evidence.places(2 * n / 3..n, summary.clone());
-    let mut finding = Finding::of_run(Kind::Drift, Confidence::High, Some(share), summary)
-        .stating(facts)
-        .claiming(Claim::Everywhere(share))
-        .at(vec![place], 1)
-        .because_of(|facts| {
-            let slower = facts.share("middle_slower", half_way.max(0.0));
-            format!("the middle third is {slower} slower than the first")
-        });
+    let finding = Finding::of_run(Kind::Drift, Confidence::High, Some(share), |facts| {
+        let slower = facts.share(Number::Slower, slower);
+        format!("steps with the same work get {slower} slower from the first third to the last")
+    });
+    let place = evidence.places(2 * n / 3..n, finding.summary.clone());
+    let mut finding = finding.claiming(Claim::Everywhere(share)).at(vec![place], 1).because_of(|facts| {
+        let slower = facts.share(Number::MiddleSlower, half_way.max(0.0));
+        format!("the middle third is {slower} slower than the first")
+    });
     let grown = evidence.store.phases().iter().filter(|p| !p.is_gap()).map(|phase| (growth(phase), &phase.text));
     if let Some((ns, phase)) = grown.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(ns, _)| *ns > 0.0) {
-        finding =
-            finding.because_of(|facts| format!("most of it in {phase}: {} more a step", facts.time("phase_more", ns)));
+        finding = finding.because_of(|facts| {
+            let more = facts.about(phase, |facts| facts.time(Number::More, ns));
+            format!("most of it in {phase}: {more} more a step")
+        });
     }
     finding.advise("look for what grows from step to step, such as lists and caches")
 }

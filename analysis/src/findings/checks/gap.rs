@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use super::check::{Check, too_few_steps};
 use super::contention;
 use super::gap_filling::{self, Filling};
-use crate::figures::{count, duration, percent};
+use crate::figures::duration;
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::Evidence;
 use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
+use crate::findings::number::Number;
 use crate::findings::pauses::Pauses;
 use crate::store::{PhaseSlot, StepRow};
 
@@ -75,28 +76,33 @@ impl Check for Gap {
         let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let where_ = if has_phases { "outside every phase" } else { "between steps" };
         let filled = filled(evidence);
-        let mut facts = Facts::default();
-        let mut summary = format!("{} of the wall time is {where_}", facts.share("gap.share", share));
-        if !filled.is_empty() {
-            let named = |filling: &Filling| format!("{} of it in \"{}\"", percent(filling.share), filling.name);
-            summary += &format!(", {}", filled.iter().map(named).collect::<Vec<String>>().join(", "));
-        }
-        if let Some(pauses) = &pauses {
-            let (each, usual) = (pauses.mean_ns(evidence), evidence.usual_between_ns);
-            let (each, usual) = (facts.time("pause.mean", each), facts.time("between.p50", usual));
-            summary += &format!("; {}: {each} between two steps, usually {usual}", pauses.when());
-        }
-        if alone > 0 {
-            let long = facts.count("long_gaps", alone as u64);
-            let times = if alone == 1 { "once".to_owned() } else { format!("{long} times") };
-            summary += &format!("; {times}, the time between two steps is far longer than usual");
-        }
+        let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), |facts| {
+            let share = facts.share(Number::OfTime, share);
+            let filled = filled.iter().map(|filling| {
+                let share = facts.about(&filling.name, |facts| facts.share(Number::OfGap, filling.share));
+                format!(", {share} of it in \"{}\"", filling.name)
+            });
+            let mut summary = format!("{share} of the wall time is {where_}{}", filled.collect::<String>());
+            summary.extend(pauses.as_ref().map(|pauses| paused(facts, evidence, pauses)));
+            if alone > 0 {
+                let long = facts.count(Number::LongGaps, alone as u64);
+                let times = if alone == 1 { "once".to_owned() } else { format!("{long} times") };
+                summary += &format!("; {times}, the time between two steps is far longer than usual");
+            }
+            summary
+        });
         let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
-        let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), summary).stating(facts).claiming(claim);
-        let mut finding = explain(evidence, finding.at(places, 1 + long.len() as u64));
-        finding.evidence.extend(filled.iter().map(in_words));
-        advised(finding, &filled, between > 0.5 * gap).into()
+        let finding = explain(evidence, finding.claiming(claim).at(places, 1 + long.len() as u64));
+        let lines = |facts: &mut Facts| filled.iter().map(|filling| in_words(facts, filling)).collect::<Vec<String>>();
+        advised(finding.because_all_of(lines), &filled, between > 0.5 * gap).into()
     }
+}
+
+/// How long the time between two steps is where it is far longer at equal intervals.
+fn paused(facts: &mut Facts, evidence: &Evidence<'_>, pauses: &Pauses) -> String {
+    let each = facts.time(Number::Each, pauses.mean_ns(evidence));
+    let usual = facts.time(Number::Usual, evidence.usual_between_ns);
+    format!("; {}: {each} between two steps, usually {usual}", pauses.when(facts))
 }
 
 /// The time between steps, if it is unknown what happened in it.
@@ -111,10 +117,13 @@ fn filled(evidence: &Evidence<'_>) -> Vec<Filling> {
     filling.take(MOST_NAMED).collect()
 }
 
-fn in_words(filling: &Filling) -> String {
-    let Filling { name, count: times, total_ns, share } = filling;
-    let each = duration((total_ns / *times as f64) as u64);
-    format!("\"{name}\" fills {} of the gap: {} times, {each} on average", percent(*share), count(*times))
+fn in_words(facts: &mut Facts, filling: &Filling) -> String {
+    let Filling { name, count, total_ns, share } = filling;
+    facts.about(name, |facts| {
+        let (share, times) = (facts.share(Number::OfGap, *share), facts.count(Number::Times, *count));
+        let each = facts.time(Number::Each, total_ns / *count as f64);
+        format!("\"{name}\" fills {share} of the gap: {times} times, {each} on average")
+    })
 }
 
 /// Adds advice: about the spans that fill the gap if they fill most of it.
@@ -155,16 +164,16 @@ fn are_the_machines(evidence: &Evidence<'_>, long: &[usize]) -> bool {
 fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let epochs: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row)).collect();
     finding = finding
-        .because_of(|facts| format!("between steps: usually {}", facts.time("between.p50", evidence.usual_between_ns)));
+        .because_of(|facts| format!("between steps: usually {}", facts.time(Number::Usual, evidence.usual_between_ns)));
     if !epochs.is_empty() {
         let at_start = epochs.iter().map(|row| evidence.between_ns[*row]).sum::<f64>() / epochs.len() as f64;
         finding = finding.because_of(|facts| {
-            format!("before an epoch's first step: {} on average", facts.time("between.epoch_start", at_start))
+            format!("before an epoch's first step: {} on average", facts.time(Number::EpochStart, at_start))
         });
     }
     let (what, wall, inside) = whole_epochs(evidence);
     finding.because_of(|facts| {
-        let (inside, wall) = (facts.time("timed", inside), facts.time("wall", wall));
+        let (inside, wall) = (facts.time(Number::Timed, inside), facts.time(Number::Wall, wall));
         format!("timers around steps add up to {inside} {what}, the wall clock shows {wall}")
     })
 }

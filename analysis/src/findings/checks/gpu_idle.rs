@@ -6,10 +6,11 @@ use gnntop_wire::{Quantity, SignalSource};
 
 use super::check::{Check, too_few_steps};
 use super::gap_filling;
-use crate::figures::{count, percent};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::kernels;
+use crate::findings::number::Number;
 use crate::findings::signals;
 use crate::store::Signal;
 
@@ -48,9 +49,10 @@ fn by_kernels(evidence: &Evidence<'_>, idle: kernels::Idle) -> Option<Finding> {
     if idle.share < WORTH_SAYING {
         return None;
     }
-    let summary = format!("no kernel runs on the GPU {} of the time", percent(idle.share));
-    let finding = Finding::of_run(Kind::GpuIdle, Confidence::High, Some(idle.share), summary)
-        .because(format!("{} kernels and copies were traced", count(idle.kernels)));
+    let finding = Finding::of_run(Kind::GpuIdle, Confidence::High, Some(idle.share), |facts| {
+        format!("no kernel runs on the GPU {} of the time", facts.share(Number::OfTime, idle.share))
+    })
+    .because_of(|facts| format!("{} kernels and copies were traced", facts.count(Number::Kernels, idle.kernels)));
     Some(explained(evidence, finding))
 }
 
@@ -65,15 +67,25 @@ fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     if most < TAKES_PART || read.max(bound) < WORTH_SAYING || values.len() < ENOUGH_READINGS {
         return None;
     }
-    let readings = format!("{}: {} readings", signal.source, count(values.len() as u64));
+    let readings = |facts: &mut Facts| {
+        facts.count(Number::Gpu, gpu.into());
+        format!("{}: {} readings", signal.source, facts.count(Number::Readings, values.len() as u64))
+    };
     let finding = if bound > read {
-        let summary = format!("GPU {gpu} is idle at least {} of the time, despite its readings", percent(bound));
-        Finding::of_run(Kind::GpuIdle, Confidence::Medium, Some(bound), summary)
-            .because("the table has no GPU work between two steps, if steps were timed to their end")
-            .because(format!("{readings}, which show {} idle but cover only steps", percent(read)))
+        Finding::of_run(Kind::GpuIdle, Confidence::Medium, Some(bound), |facts| {
+            let share = facts.share(Number::OfTime, bound);
+            format!("GPU {gpu} is idle at least {share} of the time, despite its readings")
+        })
+        .because("the table has no GPU work between two steps, if steps were timed to their end")
+        .because_of(|facts| {
+            let (readings, idle) = (readings(facts), facts.share(Number::ReadIdle, read));
+            format!("{readings}, which show {idle} idle but cover only steps")
+        })
     } else {
-        let summary = format!("GPU {gpu} has no kernel running {} of the time", percent(read));
-        Finding::of_run(Kind::GpuIdle, Confidence::High, Some(read), summary).because(readings)
+        Finding::of_run(Kind::GpuIdle, Confidence::High, Some(read), |facts| {
+            format!("GPU {gpu} has no kernel running {} of the time", facts.share(Number::OfTime, read))
+        })
+        .because_of(readings)
     };
     let finding = finding.because("this counts time without any kernel: a busy GPU may still be underused");
     Some(explained(evidence, finding))
@@ -96,7 +108,10 @@ fn explained(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
     let phases = evidence.store.phases().iter().map(|phase| (evidence.phase_total_ns(phase.slot), &phase.text));
     let largest = phases.max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((ns, phase)) = largest {
-        finding = finding.because(format!("{} of the time is {phase}", percent(evidence.share(ns))));
+        finding = finding.because_of(|facts| {
+            let share = facts.about(phase, |facts| facts.share(Number::OfTime, evidence.share(ns)));
+            format!("{share} of the time is {phase}")
+        });
     }
     let advice = match largest {
         Some((_, phase)) if phase == DATA_WAIT => "load data sooner",

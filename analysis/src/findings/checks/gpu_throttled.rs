@@ -3,9 +3,11 @@
 use gnntop_wire::Quantity;
 
 use super::check::{Check, too_few_steps};
-use crate::figures::percent;
+use crate::figures::Unit;
 use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::facts::Facts;
+use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
+use crate::findings::number::Number;
 use crate::findings::robust::quantile;
 use crate::findings::signals;
 
@@ -54,13 +56,15 @@ fn throttled(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     }
     let (reason, _) =
         REASONS.iter().filter_map(|(bit, text)| Some((*text, share_of(*bit)?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let summary = format!("GPU {gpu} is slowed down {} of the time, mostly by {reason}", percent(all));
-    let mut finding = Finding::of_run(Kind::GpuThrottled, Confidence::High, None, summary);
-    finding.severity = super::super::finding::Severity::of_share(all);
-    finding = finding.because(format!("reported by {}", signal.source));
-    if let Some((least, most)) = clock_range(evidence, gpu) {
-        finding = finding.because(format!("its clock is between {least:.0} and {most:.0} MHz"));
-    }
+    let mut finding = Finding::of_run(Kind::GpuThrottled, Confidence::High, None, |facts| {
+        facts.count(Number::Gpu, gpu.into());
+        format!("GPU {gpu} is slowed down {} of the time, mostly by {reason}", facts.share(Number::OfTime, all))
+    });
+    finding.severity = Severity::of_share(all);
+    finding = finding.because(format!("reported by {}", signal.source)).because_all_of(|facts| {
+        let (least, most) = clocks_in_words(facts, clock_range(evidence, gpu)?);
+        Some(format!("its clock is between {least} and {most} MHz"))
+    });
     Some(finding.advise("check its cooling and power limit (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)"))
 }
 
@@ -74,6 +78,13 @@ fn clock_range(evidence: &Evidence<'_>, gpu: u32) -> Option<(f64, f64)> {
     Some((quantile(&mut values, 0.1)?, quantile(&mut values, 0.9)?))
 }
 
+/// Two clock frequencies in megahertz, as text.
+fn clocks_in_words(facts: &mut Facts, (low, high): (f64, f64)) -> (String, String) {
+    facts.note(Number::LowClock, low * 1e6, Unit::Frequency);
+    facts.note(Number::HighClock, high * 1e6, Unit::Frequency);
+    (format!("{low:.0}"), format!("{high:.0}"))
+}
+
 fn clock_dropped(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     let (least, most) = clock_range(evidence, gpu)?;
     let span = evidence.span_ns()?;
@@ -82,8 +93,11 @@ fn clock_dropped(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
     if !is_loaded || most <= 0.0 || least >= DROPPED * most {
         return None;
     }
-    let summary = format!("GPU {gpu}'s clock drops from {most:.0} to {least:.0} MHz under load");
-    let finding = Finding::of_run(Kind::GpuThrottled, Confidence::Medium, None, summary);
+    let finding = Finding::of_run(Kind::GpuThrottled, Confidence::Medium, None, |facts| {
+        facts.count(Number::Gpu, gpu.into());
+        let (least, most) = clocks_in_words(facts, (least, most));
+        format!("GPU {gpu}'s clock drops from {most} to {least} MHz under load")
+    });
     Some(
         finding.because("the driver gives no reason").advise("lock its clocks before comparing runs (nvidia-smi -lgc)"),
     )

@@ -6,9 +6,9 @@ use std::ops::Range;
 use gnntop_wire::{Metric, Quantity};
 
 use super::check::Check;
-use crate::figures::{bytes, duration};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
+use crate::findings::number::Number;
 use crate::store::{Bin, Series, Store, TimeColumns, Value};
 
 /// Stretches into which the time is divided. The lowest reading of each counts, so that what a step takes and gives
@@ -194,17 +194,31 @@ fn finding(evidence: &Evidence<'_>, time: &Time, of: MemoryOf, lowest: [f64; STR
     // From the first stretch to the last: one less than there are.
     let part = (STRETCHES - 1) as f64 / STRETCHES as f64;
     let ns = (time.span().end - time.span().start) as f64 * part;
-    let rate = match time {
-        Time::Steps(_) => format!("{} a step", bytes(grown / (evidence.rows.len() as f64 * part).max(1.0))),
-        Time::Run(_) => format!("{} an hour for {}", bytes(grown / ns * HOUR_NS), duration(ns as u64)),
-    };
-    let summary = format!("{of} grows from {} to {}, {rate}", bytes(first), bytes(last));
-    let mut finding = Finding::of_run(Kind::MemoryGrowth, Confidence::Medium, None, summary)
-        .because(format!("it rises in {rises} of {} stretches and is not levelling off", STRETCHES - 1))
-        .advise("look for objects kept from step to step: losses with their graph, lists of results, caches");
+    let mut finding = Finding::of_run(Kind::MemoryGrowth, Confidence::Medium, None, |facts| {
+        if let MemoryOf::Gpu(gpu) = of {
+            facts.count(Number::Gpu, gpu.into());
+        }
+        let (first, last) = (facts.bytes(Number::From, first), facts.bytes(Number::To, last));
+        let rate = match time {
+            Time::Steps(_) => {
+                let steps = (evidence.rows.len() as f64 * part).max(1.0);
+                format!("{} a step", facts.bytes(Number::BytesPerStep, grown / steps))
+            }
+            Time::Run(_) => {
+                let rate = facts.bytes(Number::BytesPerHour, grown / ns * HOUR_NS);
+                format!("{rate} an hour for {}", facts.time(Number::Lasting, ns))
+            }
+        };
+        format!("{of} grows from {first} to {last}, {rate}")
+    })
+    .because_of(|facts| {
+        let rises = facts.count(Number::Rises, rises as u64);
+        format!("it rises in {rises} of {} stretches and is not levelling off", STRETCHES - 1)
+    })
+    .advise("look for objects kept from step to step: losses with their graph, lists of results, caches");
     finding.severity = Severity::Major;
-    if let Some((what, free)) = of.free(evidence.store) {
-        finding = finding.because(format!("{what} will last another {}", duration((free / (grown / ns)) as u64)));
-    }
-    Some(finding)
+    Some(finding.because_all_of(|facts| {
+        let (what, free) = of.free(evidence.store)?;
+        Some(format!("{what} will last another {}", facts.time(Number::Left, free / (grown / ns))))
+    }))
 }

@@ -6,9 +6,10 @@
 use gnntop_wire::{Quantity, SignalKind, SignalSource, Unit};
 
 use super::check::Check;
-use crate::figures::quantity;
+use crate::figures::Unit as FigureUnit;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::findings::signals;
 use crate::store::{Point, Signal};
@@ -58,16 +59,17 @@ fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
     let advice = "do not compare it with measured energy";
     if ["model", "tdp", "estimate"].iter().any(|word| source.contains(word)) {
         let summary = format!("{} is modelled, not measured", signal.metric);
-        let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::High, None, summary);
+        let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::High, None, |_| summary);
         return Some(finding.because(format!("its source: {}", signal.source)).advise(advice));
     }
     let (watts, by) = match constant_watts(evidence, signal) {
         Some(watts) => (watts, ""),
         None => (constant_in_steps(evidence, signal)?, " times each step's own time"),
     };
-    let summary =
-        format!("{} is a constant {} W{by}, so it is probably modelled, not measured", signal.metric, quantity(watts));
-    let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::Medium, None, summary);
+    let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::Medium, None, |facts| {
+        let power = facts.note(Number::Power, watts, FigureUnit::Power);
+        format!("{} is a constant {power}{by}, so it is probably modelled, not measured", signal.metric)
+    });
     Some(finding.because(format!("its source: {}", signal.source)).advise(advice))
 }
 

@@ -3,10 +3,11 @@
 use gnntop_wire::Quantity;
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{count, duration, percent};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
+use crate::findings::number::Number;
 use crate::findings::signals;
 
 /// With fewer faults in a step it is not a storm.
@@ -60,35 +61,34 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let faults = |row: usize| evidence.rows[row].usage().map_or((0, 0), |u| (u.minor_faults, u.major_faults));
-    let sentence = |row: &usize| {
-        let (minor, major) = faults(*row);
-        let waited = if major > 0 { format!(", {} of them read from a disk", count(major)) } else { String::new() };
-        let more = duration(evidence.excess_ns(*row).max(0.0) as u64);
-        format!(
-            "step {} has {} page faults{waited} and takes {more} longer",
-            evidence.rows[*row].step().0,
-            count(minor + major)
-        )
+    let sentence = |facts: &mut Facts, row: &usize| {
+        let (step, (minor, major)) = (evidence.rows[*row].step().0, faults(*row));
+        let from_disk =
+            (major > 0).then(|| format!(", {} of them read from a disk", facts.count(Number::FromDisk, major)));
+        let faults = facts.count(Number::PageFaults, minor.saturating_add(major));
+        let more = facts.time(Number::More, evidence.excess_ns(*row));
+        format!("step {step} has {faults} page faults{} and takes {more} longer", from_disk.unwrap_or_default())
     };
     let cost: f64 = storms.iter().map(|row| evidence.excess_ns(*row)).sum();
     let share = evidence.share(cost);
     let all: u64 = storms.iter().map(|row| faults(*row).0 + faults(*row).1).fold(0, u64::saturating_add);
-    let summary = match storms.as_slice() {
-        [one] => sentence(one),
-        several => format!(
-            "{} steps have page-fault storms, {} faults in all, that cost {} of the time",
-            count(several.len() as u64),
-            count(all),
-            percent(share)
-        ),
-    };
-    let places = storms.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
-    let finding = Finding::of_run(Kind::PageFaults, Confidence::High, Some(share), summary)
-        .at(places, storms.len() as u64)
-        .claiming(Claim::Steps(storms.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
-        .because(format!("{} page faults in a usual step", count(usual as u64)))
-        .because(format!("about {} per fault", duration((cost / all.max(1) as f64) as u64)))
-        .advise("reuse large buffers instead of allocating them again (a pool)");
+    let place = |row: &usize| evidence.place(*row, sentence(&mut Facts::default(), row));
+    let places = storms.iter().take(PLACES_LISTED).map(place).collect();
+    let finding = Finding::of_run(Kind::PageFaults, Confidence::High, Some(share), |facts| {
+        let (steps, cost) = (facts.count(Number::Steps, storms.len() as u64), facts.share(Number::OfTime, share));
+        match storms.as_slice() {
+            [one] => sentence(facts, one),
+            _ => {
+                let all = facts.count(Number::PageFaults, all);
+                format!("{steps} steps have page-fault storms, {all} faults in all, that cost {cost} of the time")
+            }
+        }
+    })
+    .at(places, storms.len() as u64)
+    .claiming(Claim::Steps(storms.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
+    .because_of(|facts| format!("{} page faults in a usual step", facts.count(Number::UsualFaults, usual as u64)))
+    .because_of(|facts| format!("about {} per fault", facts.time(Number::Each, cost / all.max(1) as f64)))
+    .advise("reuse large buffers instead of allocating them again (a pool)");
     Some(finding)
 }
 
@@ -98,13 +98,18 @@ fn reclaim(evidence: &Evidence<'_>, span: &std::ops::Range<u64>) -> Option<Optio
     if share < RECLAIM {
         return Some(None);
     }
-    let summary = format!("some process waits {} of the time for the system to reclaim memory", percent(share));
-    let mut finding = Finding::of_run(Kind::PageFaults, Confidence::Medium, Some(share), summary)
-        .claiming(Claim::Everywhere(share))
-        .because("/proc/pressure/memory, for the whole machine")
-        .advise("use less memory: smaller batches, fewer workers, smaller caches");
+    let mut finding = Finding::of_run(Kind::PageFaults, Confidence::Medium, Some(share), |facts| {
+        let share = facts.share(Number::OfTime, share);
+        format!("some process waits {share} of the time for the system to reclaim memory")
+    })
+    .claiming(Claim::Everywhere(share))
+    .because("/proc/pressure/memory, for the whole machine")
+    .advise("use less memory: smaller batches, fewer workers, smaller caches");
     if let Some(faults) = signals::rate_per_s(evidence.store, Quantity::ProcessFaultsMajor, span) {
-        finding = finding.because(format!("{faults:.1} major page faults a second in this process"));
+        finding = finding.because_of(|facts| {
+            let faults = facts.number(Number::FromDiskPerS, faults);
+            format!("{faults:.1} major page faults a second in this process")
+        });
     }
     Some(Some(finding))
 }

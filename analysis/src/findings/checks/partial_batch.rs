@@ -4,8 +4,8 @@
 use super::check::{Check, too_few_steps};
 use crate::figures::{count, duration};
 use crate::findings::evidence::Evidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::findings::shape::batch_size;
 
@@ -48,27 +48,27 @@ fn finding(evidence: &Evidence<'_>, full: u64, partial: &[usize], partial_ns: f6
     };
     let places = partial.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
     let n = partial.len() as u64;
-    let mut facts = Facts::default();
-    let summary = format!(
-        "{} of {} steps have a partial batch: {} instead of {} for a full one",
-        facts.count("partial_batch.count", n),
-        facts.count("steps.count", evidence.rows.len() as u64),
-        facts.time("partial_batch.p50", partial_ns),
-        facts.time("full_batch.p50", full_ns)
-    );
-    let mut finding = Finding::of_run(Kind::PartialBatch, Confidence::High, None, summary).stating(facts).at(places, n);
+    let finding = Finding::of_run(Kind::PartialBatch, Confidence::High, None, |facts| {
+        format!(
+            "{} of {} steps have a partial batch: {} instead of {} for a full one",
+            facts.count(Number::Steps, n),
+            facts.count(Number::OfSteps, evidence.rows.len() as u64),
+            facts.time(Number::PartialBatch, partial_ns),
+            facts.time(Number::FullBatch, full_ns)
+        )
+    });
+    let mut finding = finding.at(places, n);
     finding.severity = Severity::Note;
     if let Some((measure, line)) = evidence.shape.fit {
-        finding = finding.because(format!(
-            "time = {}{} per 1,000 {} (r = {:.4})",
-            if line.base >= 1.0 { format!("{} + ", duration(line.base as u64)) } else { String::new() },
-            duration((line.slope * 1000.0).max(0.0) as u64),
-            measure.word(),
-            line.r
-        ));
+        finding = finding.because_of(|facts| {
+            let base = (line.base >= 1.0).then(|| format!("{} + ", facts.time(Number::FixedTime, line.base)));
+            let each = facts.time(Number::PerThousand, line.slope * 1000.0);
+            let (base, r) = (base.unwrap_or_default(), facts.number(Number::Correlation, line.r));
+            format!("time = {base}{each} per 1,000 {} (r = {r:.4})", measure.word())
+        });
         if line.base > 0.1 * full_ns {
             finding = finding.because_of(|facts| {
-                let fixed = facts.share("fixed_cost", line.base / full_ns);
+                let fixed = facts.share(Number::FixedCost, line.base / full_ns);
                 format!("{fixed} of a full step is fixed cost, whatever the batch size")
             });
         }

@@ -1,9 +1,10 @@
 //! Phase shift: as batches grow, time moves from one phase to another, so that something else bounds the run.
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{count, percent};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::{median, quantile};
 use crate::store::Phase;
 
@@ -53,19 +54,22 @@ impl Check for PhaseShift {
             phases.map(|phase| (phase, share(phase, &small_rows), share(phase, &large_rows))).collect();
         let grown = changes.iter().max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)));
         let Some((phase, from, to)) = grown.filter(|(_, from, to)| to - from >= SHIFT) else { return Outcome::Nothing };
-        let summary = format!(
-            "as batches grow from {} to {} {}, {} grows from {} to {} of a step",
-            count(small as u64),
-            count(large as u64),
-            measure.word(),
-            phase.text,
-            percent(*from),
-            percent(*to)
-        );
-        let mut finding = Finding::of_run(Kind::PhaseShift, Confidence::High, None, summary);
+        let mut finding = Finding::of_run(Kind::PhaseShift, Confidence::High, None, |facts| {
+            let (small, large) = (facts.count(Number::From, small as u64), facts.count(Number::To, large as u64));
+            let grows = changed(facts, &phase.text, "grows", (*from, *to));
+            format!("as batches grow from {small} to {large} {}, {grows} of a step", measure.word())
+        });
         for (phase, from, to) in changes.iter().filter(|(_, from, to)| from - to >= 0.05) {
-            finding = finding.because(format!("{} falls from {} to {}", phase.text, percent(*from), percent(*to)));
+            finding = finding.because_of(|facts| changed(facts, &phase.text, "falls", (*from, *to)));
         }
         finding.advise("measure at the batch size that you will use").into()
     }
+}
+
+/// How a phase's share of a step changes.
+fn changed(facts: &mut Facts, phase: &str, verb: &str, (from, to): (f64, f64)) -> String {
+    facts.about(phase, |facts| {
+        let (from, to) = (facts.share(Number::From, from), facts.share(Number::To, to));
+        format!("{phase} {verb} from {from} to {to}")
+    })
 }

@@ -3,7 +3,9 @@
 use super::check::Check;
 use crate::figures::{count, duration, utc};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome, Severity};
+use crate::findings::number::Number;
 use crate::store::{Outage, Restarts, Store};
 
 /// The check.
@@ -22,13 +24,16 @@ impl Check for RunRestarts {
 
 fn finding(store: &Store, restarts: &Restarts) -> Finding {
     let places = restarts.outages.iter().map(|outage| place(store, outage)).collect();
-    let finding = Finding::of_run(Kind::Restarts, Confidence::High, None, summary(store, restarts));
+    let finding = Finding::of_run(Kind::Restarts, Confidence::High, None, |facts| summary(facts, store, restarts));
     let mut finding = finding.at(places, restarts.count);
     let of_all = restarts.lost_ns as f64 / store.elapsed_ns().max(1) as f64;
     finding.severity = Severity::of_share(of_all);
     let repeated_ns: u64 = restarts.outages.iter().map(|outage| outage.repeated_ns).sum();
     if repeated_ns > 0 {
-        finding = finding.because(format!("{} of the lost time went into steps done twice", duration(repeated_ns)));
+        finding = finding.because_of(|facts| {
+            let repeated = facts.time(Number::RepeatedTime, repeated_ns as f64);
+            format!("{repeated} of the lost time went into steps done twice")
+        });
     }
     match restarts.repeated_steps {
         None => {
@@ -39,21 +44,25 @@ fn finding(store: &Store, restarts: &Restarts) -> Finding {
     }
 }
 
-fn summary(store: &Store, restarts: &Restarts) -> String {
-    let times = if restarts.count == 1 { "once".to_owned() } else { format!("{} times", count(restarts.count)) };
-    let twice = match restarts.repeated_steps {
-        Some(1) => "1 step done twice".to_owned(),
-        Some(steps) => format!("{} steps done twice", count(steps)),
+fn summary(facts: &mut Facts, store: &Store, restarts: &Restarts) -> String {
+    let times = facts.count(Number::Times, restarts.count);
+    let times = if restarts.count == 1 { "once".to_owned() } else { format!("{times} times") };
+    let lost = facts.time(Number::Lost, restarts.lost_ns as f64);
+    let repeated = restarts.repeated_steps.map(|steps| facts.count(Number::RepeatedSteps, steps));
+    let twice = match repeated {
+        Some(steps) if steps.value == 1.0 => "1 step done twice".to_owned(),
+        Some(steps) => format!("{steps} steps done twice"),
         None => "steps done twice unknown".to_owned(),
     };
     let longest = match restarts.longest() {
         Some(outage) if restarts.outages.len() > 1 => {
-            format!("; longest outage {}{}", duration(outage.lost_ns()), since(store, outage))
+            let longest = facts.time(Number::Longest, outage.lost_ns() as f64);
+            format!("; longest outage {longest}{}", since(store, outage))
         }
         Some(outage) => since(store, outage),
         None => String::new(),
     };
-    format!("restarted {times}, {} lost, {twice}{longest}", duration(restarts.lost_ns))
+    format!("restarted {times}, {lost} lost, {twice}{longest}")
 }
 
 fn place(store: &Store, outage: &Outage) -> Occurrence {
@@ -103,6 +112,7 @@ mod tests {
             restarts.summary.starts_with("restarted once, 58.2 s lost, 10 steps done twice, from 20"),
             "{restarts:?}"
         );
+        assert_eq!((restarts.fact(Number::RepeatedSteps), restarts.fact(Number::Times)), (Some(10.0), Some(1.0)));
         assert_eq!(restarts.places.len(), 1);
         let symptoms = [Kind::Gap, Kind::Spike, Kind::Bookkeeping];
         assert!(found.found.iter().all(|finding| !symptoms.contains(&finding.kind)), "{found:?}");

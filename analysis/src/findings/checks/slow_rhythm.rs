@@ -1,10 +1,12 @@
 //! Slow at regular times: something on the machine or in the program comes back every few minutes or hours.
 
 use super::check::Check;
-use crate::figures::{count, duration, percent, utc};
+use crate::figures::{duration, utc};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
+use crate::findings::number::Number;
 use crate::findings::rhythm::{Episode, Rhythm};
 use crate::findings::robust::median;
 use crate::findings::stretches::Known;
@@ -32,9 +34,6 @@ impl Check for SlowRhythm {
 
 fn finding(evidence: &Evidence<'_>, known: &[Known<'_>], rhythm: &Rhythm) -> Finding {
     let store = evidence.store;
-    let (slower, period, lasting) = (percent(rhythm.slower), duration(rhythm.period_ns), duration(rhythm.lasting_ns));
-    let times = rhythm.episodes.len();
-    let summary = format!("every {period}, steps take up to {slower} longer for {lasting} ({times} times so far)");
     let is_within = |ordinal: u64| rhythm.episodes.iter().any(|episode| episode.ordinals.contains(&ordinal));
     let slow = evidence.rows.iter().filter(|row| is_within(row.ordinal()));
     let share = evidence.share(slow.map(|row| row.period_ns() as f64).sum()) * rhythm.slower / (1.0 + rhythm.slower);
@@ -42,16 +41,22 @@ fn finding(evidence: &Evidence<'_>, known: &[Known<'_>], rhythm: &Rhythm) -> Fin
         ordinals: episode.ordinals.clone(),
         start_ns: episode.t_ns.start,
         end_ns: episode.t_ns.end,
-        sentence: format!("slow for {}, as every {period}", duration(ns(episode))),
+        sentence: format!("slow for {}, as every {}", duration(ns(episode)), duration(rhythm.period_ns)),
     };
     let places: Vec<Occurrence> = rhythm.episodes.iter().map(place).collect();
-    let mut finding = Finding::of_run(Kind::SlowRhythm, Confidence::Medium, Some(share), summary)
-        .claiming(Claim::Everywhere(share))
-        .at(places, times as u64);
-    finding.evidence = [Some(when(store, rhythm)), Some(in_all(store, rhythm)), grown(store, known, &is_within)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let times = rhythm.episodes.len() as u64;
+    let finding = Finding::of_run(Kind::SlowRhythm, Confidence::Medium, Some(share), |facts| {
+        let (period, slower) =
+            (facts.time(Number::EveryTime, rhythm.period_ns as f64), facts.share(Number::Slower, rhythm.slower));
+        let (lasting, times) =
+            (facts.time(Number::Lasting, rhythm.lasting_ns as f64), facts.count(Number::Times, times));
+        format!("every {period}, steps take up to {slower} longer for {lasting} ({times} times so far)")
+    })
+    .claiming(Claim::Everywhere(share))
+    .at(places, times)
+    .because(when(store, rhythm))
+    .because_of(|facts| in_all(facts, store, rhythm))
+    .because_all_of(|facts| grown(facts, store, known, &is_within));
     finding.advise("see what runs then: timers (systemctl list-timers), cron jobs, backups, another user's job")
 }
 
@@ -73,17 +78,17 @@ fn when(store: &Store, rhythm: &Rhythm) -> String {
 }
 
 /// What all of them cost together.
-fn in_all(store: &Store, rhythm: &Rhythm) -> String {
+fn in_all(facts: &mut Facts, store: &Store, rhythm: &Rhythm) -> String {
     let all_ns: f64 = rhythm.episodes.iter().map(|episode| ns(episode) as f64).sum();
     let lost = all_ns * rhythm.slower / (1.0 + rhythm.slower);
     let steps = rhythm.episodes.iter().map(|episode| episode.ordinals.end.saturating_sub(episode.ordinals.start));
-    let steps = steps.fold(0, u64::saturating_add);
-    let share = percent(lost / store.elapsed_ns().max(1) as f64);
-    format!("{} slower steps cost at most {share} of the run so far", count(steps))
+    let steps = facts.count(Number::Steps, steps.fold(0, u64::saturating_add));
+    let share = facts.share(Number::OfRun, lost / store.elapsed_ns().max(1) as f64);
+    format!("{steps} slower steps cost at most {share} of the run so far")
 }
 
 /// The phase, or the gap, that grows most in these steps.
-fn grown(store: &Store, known: &[Known<'_>], is_slow: &dyn Fn(u64) -> bool) -> Option<String> {
+fn grown(facts: &mut Facts, store: &Store, known: &[Known<'_>], is_slow: &dyn Fn(u64) -> bool) -> Option<String> {
     let usual = |slot, slow: bool| {
         let rows = known.iter().filter(|known| is_slow(known.row.ordinal()) == slow);
         median(&mut rows.map(|known| known.row.phase_ns(slot) as f64).collect::<Vec<f64>>())
@@ -94,5 +99,8 @@ fn grown(store: &Store, known: &[Known<'_>], is_slow: &dyn Fn(u64) -> bool) -> O
     });
     let (_, others, slow, phase) = phases.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let text = if phase.is_gap() { "the time outside phases" } else { &*phase.text };
-    Some(format!("most of it in {text}: {} then, {} otherwise", duration(slow as u64), duration(others as u64)))
+    facts.about(text, |facts| {
+        let (slow, others) = (facts.time(Number::Usual, slow), facts.time(Number::Otherwise, others));
+        Some(format!("most of it in {text}: {slow} then, {others} otherwise"))
+    })
 }

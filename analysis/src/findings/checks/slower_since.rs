@@ -3,11 +3,13 @@
 use gnntop_wire::Quantity;
 
 use super::check::Check;
-use crate::figures::{count, duration, percent, utc};
+use crate::figures::{duration, utc};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
 use crate::findings::level_change::LevelChange;
+use crate::findings::number::Number;
 use crate::findings::signals::held_mean;
 use crate::store::{Instant, Signal, Store};
 
@@ -48,53 +50,60 @@ fn finding(evidence: &Evidence<'_>, change: &LevelChange<'_>) -> Finding {
     let work = if change.is_by_work { "steps with the same work" } else { "steps" };
     let mark = mark_before(store, change);
     let after = mark.map(|(text, _)| format!(", just after mark \"{text}\"")).unwrap_or_default();
-    let slower = percent(change.slower);
-    let summary = format!("{work} take {slower} longer since {}{after}{}", when(store, change), times(change));
     let rows = evidence.rows.iter().filter(|row| row.ordinal() >= change.begin.ordinal);
     let since_of_all = evidence.share(rows.map(|row| row.period_ns() as f64).sum());
     let share = since_of_all * change.slower / (1.0 + change.slower);
     let end =
         evidence.rows.last().map_or((change.begin.ordinal, change.begin.t_ns), |row| (row.ordinal(), row.end_ns()));
+    let finding = Finding::of_run(Kind::SlowerSince, Confidence::High, Some(share), |facts| {
+        let (slower, when) = (facts.share(Number::Slower, change.slower), when(facts, store, change));
+        format!("{work} take {slower} longer since {when}{after}{}", times(facts, change))
+    });
     let place = Occurrence {
         ordinals: change.begin.ordinal..end.0 + 1,
         start_ns: change.begin.t_ns,
         end_ns: end.1,
-        sentence: summary.clone(),
+        sentence: finding.summary.clone(),
     };
-    let mut finding = Finding::of_run(Kind::SlowerSince, Confidence::High, Some(share), summary)
-        .claiming(Claim::Everywhere(share))
-        .at(vec![place], 1);
-    finding.evidence = [grown(store, change), mark.map(mark_line), taken_away(change)].into_iter().flatten().collect();
-    finding.evidence.extend(changed_signals(store, change));
+    let finding = finding.claiming(Claim::Everywhere(share)).at(vec![place], 1).because_all_of(|facts| {
+        let mark = mark.map(|mark| mark_line(facts, mark));
+        let lines = [grown(facts, store, change), mark, taken_away(facts, change)];
+        lines.into_iter().flatten().chain(changed_signals(facts, store, change)).collect::<Vec<String>>()
+    });
     finding.advise("look for what changed then: a restart, other data, another program, clocks, temperatures, memory")
 }
 
 /// What a step took before and takes since; nothing if batches changed as well.
-fn times(change: &LevelChange<'_>) -> String {
+fn times(facts: &mut Facts, change: &LevelChange<'_>) -> String {
     let times = change.medians(|known| Some(known.row.period_ns().max(1) as f64));
     let is_all = |(before, since): &(f64, f64)| (since / before - 1.0 - change.slower).abs() <= OTHER_BATCHES;
-    let text = |(before, since)| format!(": {} before, {} since", duration(before as u64), duration(since as u64));
+    let text = |(before, since)| {
+        format!(": {} before, {} since", facts.time(Number::From, before), facts.time(Number::To, since))
+    };
     times.filter(is_all).map(text).unwrap_or_default()
 }
 
 /// `2026-11-17 14:10:03 UTC (step 12,345,678)`, or the time since the start if the wall clock is unknown.
-fn when(store: &Store, change: &LevelChange<'_>) -> String {
+fn when(facts: &mut Facts, store: &Store, change: &LevelChange<'_>) -> String {
     let t_ns = change.begin.t_ns;
     let since_start = || format!("{} after the start", duration(t_ns.saturating_sub(store.first_ns().unwrap_or(0))));
     let time = store.session().wall_ns(t_ns).map_or_else(since_start, utc);
     let about = if change.begin.unsure_ns() > ABOUT_NS { "about " } else { "" };
-    format!("{about}{time} (step {})", count(change.begin.step))
+    format!("{about}{time} (step {})", facts.count(Number::SinceStep, change.begin.step))
 }
 
 /// The phase, or the gap, that grew most.
-fn grown(store: &Store, change: &LevelChange<'_>) -> Option<String> {
+fn grown(facts: &mut Facts, store: &Store, change: &LevelChange<'_>) -> Option<String> {
     let phases = store.phases().iter().filter_map(|phase| {
         let (before, since) = change.medians(|known| Some(known.row.phase_ns(phase.slot) as f64))?;
         (since > before).then_some((since - before, before, since, phase))
     });
     let (_, before, since, phase) = phases.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let text = if phase.is_gap() { "the time outside phases" } else { &*phase.text };
-    Some(format!("most of it in {text}: {} before, {} since", duration(before as u64), duration(since as u64)))
+    facts.about(text, |facts| {
+        let (before, since) = (facts.time(Number::From, before), facts.time(Number::To, since));
+        Some(format!("most of it in {text}: {before} before, {since} since"))
+    })
 }
 
 /// The nearest mark before the change, with the time between, unless it is probably chance.
@@ -111,21 +120,26 @@ fn mark_before<'s>(store: &'s Store, change: &LevelChange<'_>) -> Option<(&'s st
     Some((store.mark_text(mark), change.begin.t_ns.saturating_sub(mark.t_ns)))
 }
 
-fn mark_line((text, ns): (&str, u64)) -> String {
-    let before = if ns > 0 { format!("{} before", duration(ns)) } else { "at".to_owned() };
+fn mark_line(facts: &mut Facts, (text, ns): (&str, u64)) -> String {
+    let ahead = facts.time(Number::Ahead, ns as f64);
+    let before = if ns > 0 { format!("{ahead} before") } else { "at".to_owned() };
     format!("mark \"{text}\" came {before} the first slow step")
 }
 
 /// Whether the CPU is taken from the steps more often than before, relative to their time.
-fn taken_away(change: &LevelChange<'_>) -> Option<String> {
+fn taken_away(facts: &mut Facts, change: &LevelChange<'_>) -> Option<String> {
     let (before, since) = change.medians(|known| Some(known.row.usage()?.involuntary_switches as f64))?;
     let longer = TIMES * (1.0 + change.slower);
     let is_taken = since - before >= SWITCHES && since > longer * before;
-    is_taken.then(|| format!("the training thread is preempted {since:.0} times a step, {before:.0} times before"))
+    is_taken.then(|| {
+        let since = facts.number(Number::Preemptions, since);
+        let before = facts.number(Number::PreemptionsBefore, before);
+        format!("the training thread is preempted {since:.0} times a step, {before:.0} times before")
+    })
 }
 
 /// Signals about the machine that change at that time.
-fn changed_signals(store: &Store, change: &LevelChange<'_>) -> Vec<String> {
+fn changed_signals(facts: &mut Facts, store: &Store, change: &LevelChange<'_>) -> Vec<String> {
     let t_ns = change.begin.t_ns;
     let before = t_ns.saturating_sub(COMPARED_NS)..t_ns;
     let since = t_ns..t_ns.saturating_add(COMPARED_NS);
@@ -134,7 +148,9 @@ fn changed_signals(store: &Store, change: &LevelChange<'_>) -> Vec<String> {
         let by = to / from - 1.0;
         let word = if by > 0.0 { "higher" } else { "lower" };
         (from > 0.0 && by.abs() >= CHANGED).then(|| {
-            format!("{} is {} {word} in the minute after than in the minute before", signal.metric, percent(by.abs()))
+            let metric = signal.metric.to_string();
+            let change = facts.about(&metric, |facts| facts.share(Number::Change, by.abs()));
+            format!("{metric} is {change} {word} in the minute after than in the minute before")
         })
     };
     let is_telling = |signal: &&Signal| signal.metric.known().is_some_and(|of| TELLING.contains(&of.quantity()));

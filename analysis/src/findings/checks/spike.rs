@@ -6,11 +6,11 @@
 //! Nor is the time between steps looked at here, but by [`super::gap`].
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{count, duration};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::Evidence;
 use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};
+use crate::findings::number::Number;
 use crate::findings::robust::sigma;
 use crate::store::{Phase, StepRow};
 
@@ -52,29 +52,29 @@ impl Check for Spikes {
         };
         let usual = Usual::of(evidence);
         let cost: f64 = spikes.iter().map(|row| evidence.excess_ns(*row)).sum();
-        let places: Vec<_> =
-            spikes.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, usual.sentence(evidence, *row))).collect();
+        let sentence = |row: &usize| usual.sentence(&mut Facts::default(), evidence, *row);
+        let places = spikes.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let share = evidence.share(cost);
-        let mut facts = Facts::default();
-        let (n, cost) = (facts.count("spikes", spikes.len() as u64), facts.share("cost", share));
-        let least = facts.ratio("least", spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min));
-        let most = facts.ratio("most", ratio(evidence, worst));
-        facts.time("worst", evidence.inside_ns[worst]);
-        let worst = usual.sentence(evidence, worst);
-        let summary = match spikes.len() {
-            1 => worst,
-            _ => {
-                format!("{n} steps take {least:.1} to {most:.1} x their usual time and cost {cost}; the worst: {worst}")
+        let least = spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min);
+        let mut finding = Finding::of_run(Kind::Spike, Confidence::High, Some(share), |facts| {
+            let (n, cost) = (facts.count(Number::Steps, spikes.len() as u64), facts.share(Number::OfTime, share));
+            let (least, most) = (facts.number(Number::LeastRatio, least), ratio(evidence, worst));
+            let worst = usual.sentence(facts, evidence, worst);
+            match spikes.len() {
+                1 => worst,
+                _ => format!(
+                    "{n} steps take {least:.1} to {most:.1} x their usual time and cost {cost}; the worst: {worst}"
+                ),
             }
-        };
-        let mut finding = Finding::of_run(Kind::Spike, Confidence::High, Some(share), summary)
-            .stating(facts)
-            .at(places, spikes.len() as u64)
-            .claiming(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
-            .because_of(|facts| format!("other steps vary by ± {}", facts.time("noise", evidence.noise_ns)));
+        })
+        .at(places, spikes.len() as u64)
+        .claiming(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
+        .because_of(|facts| format!("other steps vary by ± {}", facts.time(Number::Noise, evidence.noise_ns)));
         finding.severity = Severity::of_share(share);
         let finding = match rhythm(evidence, &spikes) {
-            Some(line) => finding.because(line).advise("look for work that the program does at that interval"),
+            Some(every) => finding
+                .because_of(|facts| format!("they come every {} steps", facts.count(Number::EverySteps, every)))
+                .advise("look for work that the program does at that interval"),
             None => finding.advise("open one of these steps: its phases, marks, page faults and context switches"),
         };
         finding.into()
@@ -85,8 +85,8 @@ fn ratio(evidence: &Evidence<'_>, row: usize) -> f64 {
     evidence.inside_ns[row] / evidence.expected_ns[row]
 }
 
-/// Whether the spikes come at equal intervals.
-fn rhythm(evidence: &Evidence<'_>, spikes: &[usize]) -> Option<String> {
+/// The steps from one spike to the next, if they come at equal intervals.
+fn rhythm(evidence: &Evidence<'_>, spikes: &[usize]) -> Option<u64> {
     if spikes.len() < 4 {
         return None;
     }
@@ -95,7 +95,7 @@ fn rhythm(evidence: &Evidence<'_>, spikes: &[usize]) -> Option<String> {
     distances.sort_unstable();
     let usual = distances[distances.len() / 2];
     let equal = distances.iter().filter(|distance| **distance == usual).count();
-    (usual > 1 && equal * 4 >= distances.len() * 3).then(|| format!("they come every {usual} steps"))
+    (usual > 1 && equal * 4 >= distances.len() * 3).then_some(usual)
 }
 
 /// Usual values of the numbers that may explain a spike.
@@ -123,15 +123,14 @@ impl<'a> Usual<'a> {
         }
     }
 
-    fn sentence(&self, evidence: &Evidence<'_>, index: usize) -> String {
+    fn sentence(&self, facts: &mut Facts, evidence: &Evidence<'_>, index: usize) -> String {
         let row = &evidence.rows[index];
-        let inside = evidence.inside_ns[index];
         let of_kind = if evidence.kinds.all.is_empty() { "" } else { " of its kind" };
         let mut text = format!(
             "step {} took {}, {:.1} x the usual{of_kind}",
             row.step().0,
-            duration(inside as u64),
-            ratio(evidence, index)
+            facts.time(Number::Longest, evidence.inside_ns[index]),
+            facts.number(Number::MostRatio, ratio(evidence, index))
         );
         // A phase may have grown by less than the median over all batch sizes suggests.
         let scale = evidence.expected_ns[index] / self.inside_ns;
@@ -139,25 +138,26 @@ impl<'a> Usual<'a> {
             |(phase, usual): &(&'a Phase, f64)| (phase.text.clone(), row.phase_ns(phase.slot) as f64 - usual * scale);
         let worst = self.phases.iter().map(excess).max_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((phase, more)) = worst.filter(|(_, more)| *more > 0.25 * evidence.excess_ns(index)) {
-            text += &format!(": {} more in {phase}", duration(more as u64));
+            let more = facts.about(&phase, |facts| facts.time(Number::More, more));
+            text += &format!(": {more} more in {phase}");
         }
-        text.extend(self.usage(row));
+        text.extend(self.usage(facts, row));
         text
     }
 
     /// What happened to its thread that is far from usual.
-    fn usage(&self, row: &StepRow<'_>) -> Option<String> {
+    fn usage(&self, facts: &mut Facts, row: &StepRow<'_>) -> Option<String> {
         let usage = row.usage()?;
         let many = |n: u64, usual: Option<f64>, least: f64| n as f64 > least + 4.0 * usual.unwrap_or(0.0);
         let mut parts = Vec::new();
         if usage.major_faults > 0 {
-            parts.push(format!("{} page faults read from disk", count(usage.major_faults)));
+            parts.push(format!("{} page faults read from disk", facts.count(Number::FromDisk, usage.major_faults)));
         }
         if many(usage.minor_faults, self.minor_faults, 1000.0) {
-            parts.push(format!("{} page faults", count(usage.minor_faults)));
+            parts.push(format!("{} page faults", facts.count(Number::PageFaults, usage.minor_faults)));
         }
         if many(usage.involuntary_switches, self.involuntary, 3.0) {
-            parts.push(format!("{} preemptions", count(usage.involuntary_switches)));
+            parts.push(format!("{} preemptions", facts.count(Number::Preemptions, usage.involuntary_switches)));
         }
         (!parts.is_empty()).then(|| format!(", with {}", parts.join(" and ")))
     }

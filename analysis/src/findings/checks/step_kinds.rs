@@ -2,10 +2,11 @@
 //! slow only compared with its own kind.
 
 use super::check::{Check, too_few_steps};
-use crate::figures::{count, duration};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
 use crate::findings::kinds::StepKind;
+use crate::findings::number::Number;
 
 /// The check.
 pub(super) struct StepKinds;
@@ -23,14 +24,21 @@ impl Check for StepKinds {
             return Outcome::Nothing;
         }
         let kinds = &evidence.kinds.all;
-        let sentence = |kind: &StepKind| format!("{} {}", kind.which, duration(kind.usual_ns as u64));
-        let summary = kinds.iter().map(sentence).collect::<Vec<String>>().join(", ");
-        let steps =
-            |kind: &StepKind| format!("{} steps, median {}", count(kind.steps as u64), duration(kind.usual_ns as u64));
-        let steps = kinds.iter().map(steps).collect::<Vec<String>>().join("; ");
-        let mut finding = Finding::of_run(Kind::StepKinds, Confidence::High, None, summary)
-            .because(steps)
-            .advise("compare only steps of one kind");
+        let usual = |facts: &mut Facts, kind: &StepKind| {
+            facts.about(&kind.which, |facts| facts.time(Number::Usual, kind.usual_ns).to_string())
+        };
+        let mut finding = Finding::of_run(Kind::StepKinds, Confidence::High, None, |facts| {
+            let kinds = kinds.iter().map(|kind| format!("{} {}", kind.which, usual(facts, kind)));
+            kinds.collect::<Vec<String>>().join(", ")
+        })
+        .because_of(|facts| {
+            let steps = kinds.iter().map(|kind| {
+                let steps = facts.about(&kind.which, |facts| facts.count(Number::Steps, kind.steps as u64));
+                format!("{steps} steps, median {}", usual(facts, kind))
+            });
+            steps.collect::<Vec<String>>().join("; ")
+        })
+        .advise("compare only steps of one kind");
         finding.severity = Severity::Note;
         finding.count = kinds.len() as u64;
         finding.into()

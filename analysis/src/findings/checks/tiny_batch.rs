@@ -9,8 +9,8 @@ use gnntop_wire::phase::{BACKWARD, FORWARD, OPTIMIZER};
 use super::check::{Check, too_few_steps};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::findings::shape::batch_size;
 
@@ -72,18 +72,17 @@ fn finding(evidence: &Evidence<'_>, size: u64, of: &str, of_computing: f64, shar
     let step_ns = evidence.median_of(|row| Some(row.period_ns() as f64)).unwrap_or(0.0);
     let one = of.trim_end_matches('s');
     let of = if size == 1 { one } else { of };
-    let mut facts = Facts::default();
-    let summary = format!(
-        "batches of {} {of} are so small that the optimizer, a fixed cost, takes {} of the compute time",
-        facts.count("batch_size", size),
-        facts.share("optimizer_of_compute", of_computing)
-    );
-    let finding = Finding::of_run(Kind::TinyBatch, Confidence::Medium, Some(share), summary).stating(facts);
+    let finding = Finding::of_run(Kind::TinyBatch, Confidence::Medium, Some(share), |facts| {
+        let (size, optimizer) = (facts.count(Number::BatchSize, size), facts.share(Number::OfCompute, of_computing));
+        format!(
+            "batches of {size} {of} are so small that the optimizer, a fixed cost, takes {optimizer} of the compute time"
+        )
+    });
     let claim = evidence.store.phase(OPTIMIZER).map(|phase| Claim::Phase(phase.slot));
     Finding { claim, ..finding }
         .because_of(|facts| {
-            let (step, each) =
-                (facts.time("period.p50", step_ns), facts.time("per_item", step_ns / size.max(1) as f64));
+            let each = facts.time(Number::PerItem, step_ns / size.max(1) as f64);
+            let step = facts.time(Number::Step, step_ns);
             format!("a step takes {step}, {each} per {one}")
         })
         .because("library calls and kernel launches also cost the same whatever the batch size")

@@ -2,8 +2,8 @@
 
 use super::check::{Check, too_few_steps};
 use crate::findings::evidence::Evidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 
 /// The slowest of the first steps must take this many times the usual time.
@@ -33,23 +33,23 @@ impl Check for WarmUp {
         }
         let n = evidence.warm_up.len() as f64;
         let cost = evidence.warm_up.iter().map(|row| evidence.inside_of(row)).sum::<f64>() - n * usual_ns;
-        let mut facts = Facts::default();
-        let steps = facts.count("warm_up.count", evidence.warm_up.len() as u64);
-        let noun = if evidence.warm_up.len() == 1 { "step warms up" } else { "steps warm up" };
-        let summary = format!(
-            "the first {steps} {noun}: up to {} each instead of {}, {} more in all",
-            facts.time("warm_up.max", slowest),
-            facts.time("usual", usual_ns),
-            facts.time("cost", cost)
-        );
+        let finding = Finding::of_run(Kind::WarmUp, Confidence::High, None, |facts| {
+            let noun = if evidence.warm_up.len() == 1 { "step warms up" } else { "steps warm up" };
+            format!(
+                "the first {} {noun}: up to {} each instead of {}, {} more in all",
+                facts.count(Number::Steps, evidence.warm_up.len() as u64),
+                facts.time(Number::Longest, slowest),
+                facts.time(Number::Usual, usual_ns),
+                facts.time(Number::MoreInAll, cost)
+            )
+        });
         let place = Occurrence {
             ordinals: first.ordinal()..last.ordinal() + 1,
             start_ns: first.period_start_ns(),
             end_ns: last.end_ns(),
-            sentence: summary.clone(),
+            sentence: finding.summary.clone(),
         };
-        Finding::of_run(Kind::WarmUp, Confidence::High, None, summary)
-            .stating(facts)
+        finding
             .at(vec![place], 1)
             .because("they come before the first three steps in a row that take at most 1.2 x the usual time")
             .advise(format!("exclude them from means and percentiles (--skip-steps {})", evidence.warm_up.len()))

@@ -8,8 +8,8 @@ use gnntop_wire::phase::ALL_REDUCE;
 
 use super::check::Check;
 use super::evidence::SideBySide;
-use crate::figures::{duration, percent};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::ranks::pipeline::PipelineStep;
 
@@ -50,17 +50,16 @@ fn all_reduce(evidence: &SideBySide<'_>) -> Option<Finding> {
         return None;
     }
     let usual_ns = median(&mut times)?;
-    let summary = format!(
-        "the all-reduce itself takes {} of the time, {} a step, after the slowest rank has arrived",
-        percent(share),
-        duration(usual_ns as u64)
-    );
     let ranks = &evidence.ranks.all()[peers[0]].place;
-    Some(
-        Finding::of_run(Kind::CommunicationBound, Confidence::High, Some(share), summary)
-            .because(format!("{} copies exchange gradients over {}", ranks.copies, in_words(&ranks.engine)))
-            .advise("do more work between all-reduces, such as by gradient accumulation"),
-    )
+    let finding = Finding::of_run(Kind::CommunicationBound, Confidence::High, Some(share), |facts| {
+        let (share, usual) = (facts.share(Number::OfTime, share), facts.time(Number::Usual, usual_ns));
+        format!("the all-reduce itself takes {share} of the time, {usual} a step, after the slowest rank has arrived")
+    })
+    .because_of(|facts| {
+        let copies = facts.count(Number::Copies, ranks.copies.into());
+        format!("{copies} copies exchange gradients over {}", in_words(&ranks.engine))
+    });
+    Some(finding.advise("do more work between all-reduces, such as by gradient accumulation"))
 }
 
 fn hand_over(evidence: &SideBySide<'_>) -> Option<Finding> {
@@ -76,17 +75,19 @@ fn hand_over(evidence: &SideBySide<'_>) -> Option<Finding> {
         return None;
     }
     let late = median_of(|step| step.share(|stage| stage.late_ns))?;
-    let summary = format!(
-        "a step takes {}, but its stages need only {}: transfers between stages take the rest",
-        duration(took_ns as u64),
-        duration(planned_ns as u64)
-    );
-    Some(
-        Finding::of_run(Kind::CommunicationBound, Confidence::Medium, Some(share), summary)
-            .because(format!("stages have their input but do not run yet for {} of the time", percent(late)))
-            .because(format!("{} stages exchange data through {}", place.stages, in_words(&place.engine)))
-            .advise("use fewer, larger micro-batches"),
-    )
+    let finding = Finding::of_run(Kind::CommunicationBound, Confidence::Medium, Some(share), |facts| {
+        let (took, needed) = (facts.time(Number::Step, took_ns), facts.time(Number::Needed, planned_ns));
+        format!("a step takes {took}, but its stages need only {needed}: transfers between stages take the rest")
+    })
+    .because_of(|facts| {
+        let late = facts.share(Number::Late, late);
+        format!("stages have their input but do not run yet for {late} of the time")
+    })
+    .because_of(|facts| {
+        let stages = facts.count(Number::Stages, place.stages.into());
+        format!("{stages} stages exchange data through {}", in_words(&place.engine))
+    });
+    Some(finding.advise("use fewer, larger micro-batches"))
 }
 
 fn in_words(engine: &Engine) -> String {

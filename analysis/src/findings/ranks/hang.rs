@@ -2,8 +2,10 @@
 
 use super::check::Check;
 use super::evidence::SideBySide;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
-use crate::ranks::hang::Doing;
+use crate::findings::number::Number;
+use crate::ranks::hang::{Doing, Stuck};
 use crate::ranks::watchdog;
 
 /// The check.
@@ -16,11 +18,19 @@ impl Check for Hangs {
 
     fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
         let Some(hang) = watchdog::look(evidence.ranks) else { return Outcome::Nothing };
-        let finding = Finding::of_run(Kind::Hang, Confidence::High, None, hang.sentence());
-        let mut finding = Finding { severity: Severity::Major, ..finding };
-        for stuck in &hang.waiting {
-            finding = finding.because(stuck.sentence());
-        }
+        let finding = Finding::of_run(Kind::Hang, Confidence::High, None, |facts| {
+            facts.time(Number::Lasting, hang.for_ns as f64);
+            if let Some(ns) = hang.usual_step_ns {
+                facts.time(Number::Step, ns as f64);
+            }
+            hang.holding.iter().for_each(|stuck| note(facts, stuck));
+            hang.sentence()
+        })
+        .because_all_of(|facts| {
+            hang.waiting.iter().for_each(|stuck| note(facts, stuck));
+            hang.waiting.iter().map(Stuck::sentence)
+        });
+        let finding = Finding { severity: Severity::Major, ..finding };
         let first = hang.holding.first();
         let advice = match first.map(|stuck| &stuck.doing) {
             Some(Doing::Data(_)) => "see what that rank's loader is doing: a lock, a full disk, a dead worker",
@@ -35,4 +45,11 @@ impl Check for Hangs {
         };
         finding.advise(advice).into()
     }
+}
+
+/// How long a rank has been doing what it does.
+fn note(facts: &mut Facts, stuck: &Stuck) {
+    facts.about(&format!("rank {}", stuck.rank), |facts| {
+        stuck.for_ns.map(|ns| facts.time(Number::Lasting, ns as f64));
+    });
 }

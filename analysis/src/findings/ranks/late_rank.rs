@@ -8,8 +8,8 @@ use gnntop_wire::TrackRole;
 
 use super::check::Check;
 use super::evidence::SideBySide;
-use crate::figures::{duration, percent};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::ranks::Rank;
 use crate::store::Track;
@@ -130,18 +130,21 @@ struct Late<'a, 'r> {
 fn finding(evidence: &SideBySide<'_>, late: &Late<'_, '_>) -> Option<Finding> {
     let Late { rank, communicator, collectives, share, cost, .. } = late;
     let number = rank.place.rank;
-    let usual = duration(median(&mut late.waits.clone())? as u64);
-    let summary = format!(
-        "rank {number} is a straggler: it is last at {} of the collectives, and the other GPUs wait {usual} for it",
-        percent(*share)
-    );
-    let finding = Finding::of_run(Kind::Straggler, Confidence::High, Some(evidence.share(*cost)), summary);
-    let seen = format!(
-        "{collectives} collectives of {communicator:?}: the other GPUs wait {} for rank {number} in all",
-        duration(*cost as u64)
-    );
-    let advice = format!("see why rank {number}'s GPU is late: its batches, its clocks, its host");
-    Some(finding.because(seen).advise(advice))
+    let usual_ns = median(&mut late.waits.clone())?;
+    let finding = Finding::of_run(Kind::Straggler, Confidence::High, Some(evidence.share(*cost)), |facts| {
+        facts.count(Number::Rank, number.into());
+        let (often, wait) = (facts.share(Number::OftenLast, *share), facts.time(Number::OthersWait, usual_ns));
+        format!(
+            "rank {number} is a straggler: it is last at {often} of the collectives, \
+                and the other GPUs wait {wait} for it"
+        )
+    })
+    .because_of(|facts| {
+        let collectives = facts.count(Number::Collectives, (*collectives).into());
+        let all = facts.time(Number::InAll, *cost);
+        format!("{collectives} collectives of {communicator:?}: the other GPUs wait {all} for rank {number} in all")
+    });
+    Some(finding.advise(format!("see why rank {number}'s GPU is late: its batches, its clocks, its host")))
 }
 
 #[cfg(test)]
@@ -185,7 +188,9 @@ mod tests {
         let [finding] = &found[..] else { panic!("{found:#?}") };
         assert_eq!(finding.kind, Kind::Straggler);
         assert!(finding.summary.starts_with("rank 1 is a straggler: it is last at 100"), "{finding:#?}");
-        assert!(finding.summary.contains("wait 5.9") && finding.share.unwrap() > 0.15, "{finding:#?}");
+        let fact = |number| finding.fact(number).unwrap();
+        assert_eq!((fact(Number::Rank), fact(Number::OftenLast), fact(Number::Collectives)), (1.0, 1.0, 60.0));
+        assert!((5.9e6..6e6).contains(&fact(Number::OthersWait)) && finding.share.unwrap() > 0.15, "{finding:#?}");
     }
 
     #[test]

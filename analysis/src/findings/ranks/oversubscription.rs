@@ -4,6 +4,7 @@
 use super::check::Check;
 use super::evidence::SideBySide;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
+use crate::findings::number::Number;
 use crate::ranks::Rank;
 
 /// The check.
@@ -30,16 +31,22 @@ impl Check for Oversubscribed {
             return Outcome::Nothing;
         }
         let host = worst.store.session().info().map(|info| info.host.as_str()).unwrap_or_default();
-        let summary = format!(
-            "{} ranks of {} on {host} share {}: oversubscribed",
-            place.host_ranks,
-            plural(place.threads, "thread"),
-            plural(place.host_cores, "core")
-        );
         let advice = if place.threads > 1 { "use fewer threads per rank" } else { "use fewer ranks on this host" };
-        let finding = Finding::of_run(Kind::Oversubscribed, Confidence::High, None, summary);
+        let finding = Finding::of_run(Kind::Oversubscribed, Confidence::High, None, |facts| {
+            facts.count(Number::Cores, place.host_cores.into());
+            facts.about("a rank", |facts| facts.count(Number::Threads, place.threads.into()));
+            format!(
+                "{} ranks of {} on {host} share {}: oversubscribed",
+                facts.count(Number::Ranks, place.host_ranks.into()),
+                plural(place.threads, "thread"),
+                plural(place.host_cores, "core")
+            )
+        });
         Finding { severity: Severity::Minor, ..finding }
-            .because(format!("{} threads compete for {} cores", wanted(worst), place.host_cores))
+            .because_of(|facts| {
+                let threads = facts.count(Number::Threads, wanted(worst));
+                format!("{threads} threads compete for {} cores", place.host_cores)
+            })
             .because("such a run does not show how training scales with ranks")
             .advise(advice)
             .into()

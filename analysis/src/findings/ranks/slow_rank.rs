@@ -7,8 +7,9 @@ use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT};
 
 use super::check::Check;
 use super::evidence::{SideBySide, batch_work};
-use crate::figures::{duration, percent};
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::store::GAP;
 
@@ -133,21 +134,24 @@ fn slow_phase(evidence: &SideBySide<'_>, at: usize, others: &[usize]) -> (String
 }
 
 /// The first evidence of both kinds.
-fn slow(evidence: &SideBySide<'_>, slow: &Slow, kind: Kind, summary: String) -> Finding {
+fn slow(evidence: &SideBySide<'_>, slow: &Slow, kind: Kind, summary: impl FnOnce(&mut Facts) -> String) -> Finding {
     let rank = evidence.ranks.all()[slow.at].place.rank;
     let share = evidence.share(slow.excess_ns);
-    let mut finding = Finding::of_run(kind, Confidence::High, Some(share), summary).because(format!(
-        "rank {rank} is slow in {} of {} steps: median own work {}; other ranks {}",
-        percent(slow.steps),
-        evidence.steps.len(),
-        duration(slow.own_ns as u64),
-        duration(slow.peers_ns as u64)
-    ));
-    if let Some(ns) = others_wait_ns(evidence, slow) {
-        finding =
-            finding.because(format!("other ranks are in all-reduce {} longer than rank {rank}", duration(ns as u64)));
-    }
+    let finding = Finding::of_run(kind, Confidence::High, Some(share), |facts| {
+        facts.count(Number::Rank, rank.into());
+        summary(facts)
+    });
     finding
+        .because_of(|facts| {
+            let often = facts.share(Number::OftenSlow, slow.steps);
+            let steps = facts.count(Number::OfSteps, evidence.steps.len() as u64);
+            let (own, others) = (facts.time(Number::Usual, slow.own_ns), facts.time(Number::Otherwise, slow.peers_ns));
+            format!("rank {rank} is slow in {often} of {steps} steps: median own work {own}; other ranks {others}")
+        })
+        .because_all_of(|facts| {
+            let wait = facts.time(Number::OthersWait, others_wait_ns(evidence, slow)?);
+            Some(format!("other ranks are in all-reduce {wait} longer than rank {rank}"))
+        })
 }
 
 /// How much longer the peers are in the all-reduce, median over the steps; `None` if they are not.
@@ -161,12 +165,13 @@ fn straggler(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     let rank = &evidence.ranks.all()[found.at];
     let number = rank.place.rank;
     let (phase, in_phase) = (&found.phase.0, evidence.steps.len().max(1) as f64);
-    let summary = format!(
-        "rank {number} is a straggler: its steps take {:.2} x as long as its peers', {} longer in {phase}",
-        found.own_ns / found.peers_ns.max(1.0),
-        duration((found.phase.1 / in_phase).max(0.0) as u64)
-    );
-    let finding = slow(evidence, found, Kind::Straggler, summary);
+    let finding = slow(evidence, found, Kind::Straggler, |facts| {
+        let ratio = facts.number(Number::Ratio, found.own_ns / found.peers_ns.max(1.0));
+        let more = facts.about(phase, |facts| facts.time(Number::More, found.phase.1 / in_phase));
+        format!(
+            "rank {number} is a straggler: its steps take {ratio:.2} x as long as its peers', {more} longer in {phase}"
+        )
+    });
     let work = |at: usize| evidence.median_of(at, |row| Some(batch_work(row)? as f64));
     let theirs = median(&mut found.peers.iter().filter_map(|at| work(*at)).collect::<Vec<f64>>());
     let host = rank.store.session().info().map(|info| info.host.as_str()).unwrap_or_default();
@@ -176,7 +181,10 @@ fn straggler(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     };
     match work(found.at).zip(theirs.filter(|work| *work > 0.0)).map(|(own, theirs)| own / theirs) {
         Some(ratio) if ratio > 1.0 + EQUAL_WORK => finding
-            .because(format!("its batches are {ratio:.2} x as large as on other ranks"))
+            .because_of(|facts| {
+                let ratio = facts.number(Number::BatchRatio, ratio);
+                format!("its batches are {ratio:.2} x as large as on other ranks")
+            })
             .advise("give every rank batches of equal work: shard by edges, not by nodes or files"),
         Some(_) => finding
             .because("its batches are as large as on other ranks")
@@ -190,18 +198,24 @@ fn starved(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     let number = all[found.at].place.rank;
     let waits = |at: usize| evidence.median_of(at, |row| Some(evidence.phase_ns(at, row, DATA_WAIT))).unwrap_or(0.0);
     let theirs = median(&mut found.peers.iter().map(|at| waits(*at)).collect::<Vec<f64>>()).unwrap_or(0.0);
-    let summary = format!(
-        "the loader starves rank {number}: it waits {} a step for data, other ranks {}, and all wait for it",
-        duration(waits(found.at) as u64),
-        duration(theirs as u64)
-    );
-    let finding = slow(evidence, found, Kind::StarvedRank, summary);
+    let finding = slow(evidence, found, Kind::StarvedRank, |facts| {
+        facts.about(DATA_WAIT, |facts| {
+            let (own, others) = (facts.time(Number::Usual, waits(found.at)), facts.time(Number::Otherwise, theirs));
+            format!(
+                "the loader starves rank {number}: it waits {own} a step for data, other ranks {others}, \
+                    and all wait for it"
+            )
+        })
+    });
     let loaders = |at: usize| all[at].store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
     let usual = found.peers.iter().map(|at| loaders(*at)).max().unwrap_or(0);
     let own = loaders(found.at);
     if own < usual {
         return finding
-            .because(format!("it has {own} loader threads, other ranks up to {usual}"))
+            .because_of(|facts| {
+                let own = facts.count(Number::Loaders, own as u64);
+                format!("it has {own} loader threads, other ranks up to {usual}")
+            })
             .advise("give its loader as many threads as on other ranks");
     }
     finding.advise("see where that rank reads from: its share of the data, its disk, its loader's cores")

@@ -4,8 +4,8 @@ use gnntop_wire::phase::{BACKWARD, FORWARD};
 
 use super::check::Check;
 use super::evidence::SideBySide;
-use crate::figures::{duration, percent};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::ranks::pipeline::PipelineStep;
 
@@ -59,24 +59,37 @@ fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, Stri
     }
     let (now_ns, better_ns) = (step.plan.makespan_ns, step.balanced_plan.makespan_ns);
     let share = 1.0 - better_ns / now_ns.max(1.0);
-    let summary = format!(
-        "stage {slowest} takes {ratio:.1} x as long as the other stages: a step of {} would take {} with a balanced split",
-        duration(now_ns as u64),
-        duration(better_ns as u64)
-    );
     let confidence = if step.balanced.blocks.is_some() { Confidence::High } else { Confidence::Medium };
-    let costs: Vec<String> = step.stages.iter().map(|stage| duration(stage.cost.both_ns() as u64)).collect();
-    let finding = Finding::of_run(Kind::Imbalance, confidence, Some(share), summary)
-        .because(format!("time of a micro-batch by stage: {}", costs.join(", ")))
-        .because(format!(
-            "stages are idle {} of the time; the recurrence predicts {} for even stages and {} for these",
-            percent(step.bubble()),
-            percent(step.formula()),
-            percent(step.plan.bubble())
-        ));
+    let finding = Finding::of_run(Kind::Imbalance, confidence, Some(share), |facts| {
+        facts.count(Number::Stage, slowest as u64);
+        let (ratio, now) = (facts.number(Number::Ratio, ratio), facts.time(Number::Step, now_ns));
+        let better = facts.time(Number::Balanced, better_ns);
+        format!(
+            "stage {slowest} takes {ratio:.1} x as long as the other stages: \
+                a step of {now} would take {better} with a balanced split"
+        )
+    })
+    .because_of(|facts| {
+        let costs = step.stages.iter().enumerate().map(|(stage, of)| {
+            let cost_ns = of.cost.both_ns();
+            facts.about(&format!("stage {stage}"), |facts| facts.time(Number::MicroBatch, cost_ns)).to_string()
+        });
+        format!("time of a micro-batch by stage: {}", costs.collect::<Vec<String>>().join(", "))
+    })
+    .because_of(|facts| {
+        let (idle, even) = (facts.share(Number::Idle, step.bubble()), facts.share(Number::IdleEven, step.formula()));
+        let these = facts.share(Number::IdlePredicted, step.plan.bubble());
+        format!(
+            "stages are idle {idle} of the time; \
+                the recurrence predicts {even} for even stages and {these} for these"
+        )
+    });
     Ok(Some(match (&step.balanced.blocks, step.stages.iter().map(|stage| stage.blocks).collect::<Option<Vec<_>>>()) {
         (Some(better), Some(now)) => finding
-            .because(format!("{} blocks are split {}", now.iter().sum::<usize>(), slashed(&now)))
+            .because_of(|facts| {
+                let all = facts.count(Number::OfBlocks, now.iter().sum::<usize>() as u64);
+                format!("{all} blocks are split {}", slashed(&now))
+            })
             .advise(format!("split them {}: {:.2} x as fast by the recurrence", slashed(better), step.balanced_gain())),
         _ => finding
             .because("stages do not report how many blocks they have")
@@ -114,14 +127,16 @@ fn by_phases(evidence: &SideBySide<'_>, copy: u32) -> Option<Option<Finding>> {
     }
     let even_ns = costs.iter().sum::<f64>() / costs.len() as f64;
     let stage = all[stages[slowest]].place.stage;
-    let summary = format!(
-        "stage {stage} works {:.1} x as long as the other stages: {} a step in forward and backward; even stages would take {}",
-        costs[slowest] / usual,
-        duration(costs[slowest] as u64),
-        duration(even_ns as u64)
-    );
     // A step cannot take less than its slowest stage; the rest of it may be anything.
     let share = evidence.share((costs[slowest] - even_ns) * evidence.steps.len() as f64);
-    let finding = Finding::of_run(Kind::Imbalance, Confidence::Medium, Some(share.min(1.0)), summary);
+    let finding = Finding::of_run(Kind::Imbalance, Confidence::Medium, Some(share.min(1.0)), |facts| {
+        facts.count(Number::Stage, stage.into());
+        let ratio = facts.number(Number::Ratio, costs[slowest] / usual);
+        let (own, even) = (facts.time(Number::Longest, costs[slowest]), facts.time(Number::Balanced, even_ns));
+        format!(
+            "stage {stage} works {ratio:.1} x as long as the other stages: \
+                    {own} a step in forward and backward; even stages would take {even}"
+        )
+    });
     Some(Some(finding.advise("move layers from that stage to the others")))
 }

@@ -3,7 +3,7 @@
 use gnntop_wire::Place;
 
 use super::*;
-use crate::findings::{Finding, Kind};
+use crate::findings::{Finding, Kind, Number};
 use crate::ranks::Run;
 use crate::ranks::fixture::run;
 use gnntop_fixtures::MS;
@@ -38,9 +38,10 @@ fn a_slow_rank_is_named_with_its_phase_and_what_it_costs() {
     let finding = only(of(&UnevenRun { own: slow, ..UnevenRun::default() }));
     assert_eq!((finding.kind, finding.confidence.word()), (Kind::Straggler, "certain"));
     assert!(finding.summary.starts_with("rank 2 is a straggler: its steps take 1.3"), "{}", finding.summary);
-    assert!(finding.summary.ends_with(" longer in backward") && finding.share.unwrap() > 0.2, "{finding:#?}");
+    assert_eq!((finding.fact(Number::Rank), finding.fact(Number::OftenSlow)), (Some(2.0), Some(1.0)));
+    assert!(finding.fact_of("backward", Number::More) > Some(9e6) && finding.share.unwrap() > 0.2, "{finding:#?}");
     assert!(finding.evidence.iter().any(|line| line.contains("its batches are as large")), "{finding:#?}");
-    assert!(finding.evidence.iter().any(|line| line.contains("longer than rank 2")), "{finding:#?}");
+    assert!(finding.fact(Number::OthersWait) > Some(9e6), "{finding:#?}");
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn a_rank_with_more_work_is_told_from_one_that_is_slow() {
     };
     let finding = only(of(&UnevenRun { own, ..UnevenRun::default() }));
     assert_eq!(finding.kind, Kind::Straggler);
-    assert!(finding.evidence.iter().any(|line| line.contains("1.56 x as large")), "{finding:#?}");
+    assert_eq!(finding.fact(Number::BatchRatio), Some(700.0 / 449.0));
 }
 
 #[test]
@@ -102,11 +103,11 @@ fn what_cannot_be_counted_is_said_so() {
 fn communication_is_what_the_last_rank_to_come_still_waits() {
     let finding = only(of(&UnevenRun { reduce_ns: 20 * MS, ..UnevenRun::default() }));
     assert_eq!(finding.kind, Kind::CommunicationBound);
-    assert!(finding.summary.contains("20.0 ms a step, after the slowest rank has arrived"), "{}", finding.summary);
+    assert_eq!(finding.fact(Number::Usual), Some(20e6));
     let slow_hands = PipelineRun { hand_over_ns: 20 * MS, ..PipelineRun::default() };
     let finding = only(findings(&run(&slow_hands.sessions())));
-    assert!(finding.summary.starts_with("a step takes 168 ms"), "{}", finding.summary);
-    assert!(finding.summary.contains("but its stages need only 48.0 ms") && finding.share.unwrap() > 0.7);
+    assert_eq!((finding.fact(Number::Step), finding.fact(Number::Needed)), (Some(168e6), Some(48e6)));
+    assert!(finding.share.unwrap() > 0.7);
 }
 
 #[test]
@@ -123,7 +124,8 @@ fn six_two_two_two_is_found_with_a_better_split() {
     let finding = only(findings(&run(&unequal.sessions())));
     assert_eq!((finding.kind, finding.confidence.word()), (Kind::Imbalance, "certain"));
     assert!(finding.summary.starts_with("stage 0 takes 3.0 x as long as the other stages"), "{}", finding.summary);
-    assert!(finding.summary.contains("a step of 108 ms would take 72.0 ms"), "{}", finding.summary);
+    assert_eq!((finding.fact(Number::Step), finding.fact(Number::Balanced)), (Some(108e6), Some(72e6)));
+    assert_eq!(finding.fact_of("stage 0", Number::MicroBatch), Some(18e6));
     assert!(finding.evidence.iter().any(|line| line == "12 blocks are split 6/2/2/2"), "{finding:#?}");
     assert!(finding.advice[0].starts_with("split them 3/3/3/3: 1.50 x as fast"), "{finding:#?}");
     let untold = PipelineRun { tells_blocks: false, ..unequal };
@@ -141,5 +143,6 @@ fn a_rank_that_does_not_come_is_the_first_finding() {
     let found = findings(&run(&streams.collect::<Vec<_>>())).found;
     assert_eq!(found[0].kind, Kind::Hang);
     assert!(found[0].summary.contains("rank 3 has been in forward for 5.00 s"), "{}", found[0].summary);
+    assert_eq!(found[0].fact_of("rank 3", Number::Lasting), Some(5e9));
     assert_eq!(found[0].evidence.len(), 3);
 }

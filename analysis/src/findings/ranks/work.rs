@@ -3,8 +3,8 @@
 
 use super::check::Check;
 use super::evidence::{SideBySide, batch_work};
-use crate::figures::count;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::number::Number;
 use crate::ranks::{Rank, facts};
 use crate::store::{SessionState, StepRow};
 
@@ -110,26 +110,33 @@ fn judge(set: f64, epoch: &Epoch) -> Outcome {
     }
     let walks_all = |work: &u64| (*work as f64 / set - 1.0).abs() <= SLACK;
     let share = (times > 1.0).then(|| 1.0 - 1.0 / times);
-    let (summary, advice) = if times > 1.0 && epoch.work.iter().all(walks_all) {
-        let summary =
-            format!("each of {ranks} copies goes through the whole training set: an epoch does {times:.1} x the work");
-        (summary, "give every rank its share (a distributed sampler; use_ddp=True for DGL's loader)")
-    } else if times > 1.0 {
-        let summary = format!("an epoch covers {times:.2} x the training set: some of it more than once");
-        (summary, "look at how the training set is split over the ranks")
-    } else {
-        let summary = format!("an epoch covers {times:.2} x the training set: the rest is never used");
-        (summary, "look at how the training set is split over the ranks")
+    let all_walk_all = times > 1.0 && epoch.work.iter().all(walks_all);
+    let advice = match all_walk_all {
+        true => "give every rank its share (a distributed sampler; use_ddp=True for DGL's loader)",
+        false => "look at how the training set is split over the ranks",
     };
-    let finding = Finding::of_run(Kind::WorkNotConserved, Confidence::High, share, summary);
-    let works: Vec<String> = epoch.work.iter().take(8).map(|work| count(*work)).collect();
+    let finding = Finding::of_run(Kind::WorkNotConserved, Confidence::High, share, |facts| {
+        let (ranks, times) = (facts.count(Number::Copies, ranks as u64), facts.number(Number::Ratio, times));
+        match times > 1.0 {
+            _ if all_walk_all => {
+                format!(
+                    "each of {ranks} copies goes through the whole training set: an epoch does {times:.1} x the work"
+                )
+            }
+            true => format!("an epoch covers {times:.2} x the training set: some of it more than once"),
+            false => format!("an epoch covers {times:.2} x the training set: the rest is never used"),
+        }
+    });
     finding
-        .because(format!(
-            "in epoch {} the copies did {}; the training set has {}",
-            epoch.number,
-            works.join(", "),
-            count(set as u64)
-        ))
+        .because_of(|facts| {
+            facts.count(Number::Epoch, epoch.number);
+            let works = epoch.work.iter().enumerate().take(8).map(|(copy, work)| {
+                facts.about(&format!("copy {copy}"), |facts| facts.count(Number::Work, *work)).to_string()
+            });
+            let (works, number) = (works.collect::<Vec<String>>().join(", "), epoch.number);
+            let set = facts.count(Number::TrainingSet, set as u64);
+            format!("in epoch {number} the copies did {works}; the training set has {set}")
+        })
         .because("seconds an epoch are not comparable; seeds or graphs a second over all ranks are")
         .advise(advice)
         .into()

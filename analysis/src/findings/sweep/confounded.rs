@@ -3,6 +3,7 @@
 use super::configuration::Configuration;
 use crate::figures::joined;
 use crate::findings::finding::{Confidence, Finding, Kind, Severity};
+use crate::findings::number::Number;
 
 /// Factors that were changed together in a set of runs, so that their effects cannot be separated.
 pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
@@ -25,8 +26,10 @@ pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
     if factors.is_empty() {
         return None;
     }
-    let summary = format!("{} were changed at once, so their effects cannot be separated", joined(&factors));
-    let finding = Finding::of_run(Kind::Confounded, Confidence::High, None, summary);
+    let finding = Finding::of_run(Kind::Confounded, Confidence::High, None, |facts| {
+        facts.count(Number::Factors, factors.len() as u64);
+        format!("{} were changed at once, so their effects cannot be separated", joined(&factors))
+    });
     let mut finding = Finding { severity: Severity::Minor, count: together.len() as u64, ..finding };
     for run in runs.iter().take(8) {
         let values: Vec<String> =

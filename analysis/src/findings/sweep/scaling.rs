@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::configuration::Configuration;
 use super::confounded::confounded;
-use crate::figures::duration;
+use crate::findings::facts::{Fact, Facts};
 use crate::findings::finding::{Confidence, Finding, Kind};
+use crate::findings::number::Number;
 
 /// A speed-up is more than the ideal from the first ratio, and clearly less below the second.
 const ABOVE: f64 = 1.03;
@@ -101,17 +102,18 @@ fn above(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64)
     if speed_up <= ABOVE * ideal.max(1.0) || ideal <= 1.0 && !fewer_in_the_same {
         return None;
     }
-    let summary = format!(
-        "a speed-up of {speed_up:.2} is more than the {ideal:.2} that {} can give: something else changed as well",
-        now.shape()
-    );
-    let finding = Finding::of_run(Kind::AboveIdeal, Confidence::High, None, summary).because(format!(
-        "a step takes {} in {} and {} in {}",
-        duration(before.step_ns as u64),
-        before.name,
-        duration(now.step_ns as u64),
-        now.name
-    ));
+    let finding = Finding::of_run(Kind::AboveIdeal, Confidence::High, None, |facts| {
+        let (speed_up, ideal) = (facts.number(Number::SpeedUp, speed_up), facts.number(Number::Ideal, ideal));
+        let shape = now.shape();
+        format!(
+            "a speed-up of {speed_up:.2} is more than the {ideal:.2} that {shape} can give: \
+                something else changed as well"
+        )
+    })
+    .because_of(|facts| {
+        let (was, is) = (step(facts, before), step(facts, now));
+        format!("a step takes {was} in {} and {is} in {}", before.name, now.name)
+    });
     let has_control = before.micro_batches.is_some() && before.micro_batches == now.micro_batches;
     Some(if now.stages > 1 && !has_control {
         finding
@@ -120,6 +122,10 @@ fn above(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64)
     } else {
         finding.advise("look for what else differs: batch size, threads, caches that now hold the data")
     })
+}
+
+fn step(facts: &mut Facts, of: &Configuration) -> Fact {
+    facts.about(&of.name, |facts| facts.time(Number::Step, of.step_ns))
 }
 
 /// The stage that the others wait for: by the blocks of each stage if they are known, else by timing alone.
@@ -140,15 +146,15 @@ fn by_split(now: &Configuration) -> Option<Finding> {
     let evenly = Configuration { split: Some(vec![even; split.len()]), ..now.clone() };
     let times = evenly.blocks_in_turn().zip(now.blocks_in_turn()).map(|(even, as_split)| even / as_split);
     let slashed = split.iter().map(usize::to_string).collect::<Vec<String>>().join("/");
-    let summary =
-        format!("stage {stage} has {largest} of {all} blocks, the others wait for it: {slashed} in {}", now.name);
-    let finding = Finding::of_run(Kind::Imbalance, Confidence::High, times.map(|times| 1.0 - times), summary);
-    let finding = match times {
-        Some(times) => finding.because(format!(
-            "by the recurrence, a step takes {times:.2} of the time with an even split of equal blocks"
-        )),
-        None => finding,
-    };
+    let finding = Finding::of_run(Kind::Imbalance, Confidence::High, times.map(|times| 1.0 - times), |facts| {
+        facts.count(Number::Stage, stage as u64);
+        let (largest, all) = (facts.count(Number::Blocks, *largest as u64), facts.count(Number::OfBlocks, all as u64));
+        format!("stage {stage} has {largest} of {all} blocks, the others wait for it: {slashed} in {}", now.name)
+    })
+    .because_all_of(|facts| {
+        let times = facts.number(Number::Ratio, times?);
+        Some(format!("by the recurrence, a step takes {times:.2} of the time with an even split of equal blocks"))
+    });
     Some(finding.advise(format!("give each stage {even} blocks")))
 }
 
@@ -165,16 +171,18 @@ fn by_timing(now: &Configuration, before: &Configuration, speed_up: f64, ideal: 
     }
     let even_ns = work_ns * (micro_batches + now.stages as f64 - 1.0) / (micro_batches * now.stages as f64);
     let share = (1.0 - even_ns / now.step_ns.max(1.0)).clamp(0.0, 1.0);
-    let summary = format!(
-        "the slowest stage takes about {times:.1} x its even share: {} are {speed_up:.2} x as fast as {} where {ideal:.2} x is possible",
-        now.shape(),
-        before.shape()
-    );
-    let finding = Finding::of_run(Kind::Imbalance, Confidence::Low, Some(share), summary).because(format!(
-        "a step takes {}; even stages would take {} by the recurrence",
-        duration(now.step_ns as u64),
-        duration(even_ns as u64)
-    ));
+    let finding = Finding::of_run(Kind::Imbalance, Confidence::Low, Some(share), |facts| {
+        let (times, speed_up) = (facts.number(Number::Ratio, times), facts.number(Number::SpeedUp, speed_up));
+        let (ideal, shape, before) = (facts.number(Number::Ideal, ideal), now.shape(), before.shape());
+        format!(
+            "the slowest stage takes about {times:.1} x its even share: \
+                {shape} are {speed_up:.2} x as fast as {before} where {ideal:.2} x is possible"
+        )
+    })
+    .because_of(|facts| {
+        let (step, even) = (facts.time(Number::Step, now.step_ns), facts.time(Number::Balanced, even_ns));
+        format!("a step takes {step}; even stages would take {even} by the recurrence")
+    });
     let finding = match before.stages {
         1 => finding,
         _ => finding.because(format!("if the stages of {} are even", before.name)),

@@ -1,6 +1,7 @@
 //! Runs compared for their scaling.
 
 use super::*;
+use crate::findings::Number;
 use crate::findings::finding::Kind;
 use crate::ranks::fixture::run;
 use gnntop_fixtures::pipeline::PipelineRun;
@@ -22,6 +23,10 @@ fn more_than_the_ideal_says_that_the_control_is_missing() {
     let above = found.findings.iter().find(|finding| finding.kind == Kind::AboveIdeal).unwrap();
     let said = "a speed-up of 1.97 is more than the 1.67 that 2 stages with 5 micro-batches can give";
     assert!(above.summary.starts_with(said), "{}", above.summary);
+    assert_eq!(
+        (above.fact_of("seq", Number::Step), above.fact_of("two", Number::Step)),
+        (Some(37.44e9), Some(19.02e9))
+    );
     assert!(above.advice[0].starts_with("the control is missing"), "{above:#?}");
     let control = scaling(&configuration("seq", 1, Some(5), 31.0), &configuration("two", 2, Some(5), 19.02)).unwrap();
     assert!(control.findings.iter().all(|finding| finding.kind != Kind::AboveIdeal), "{control:#?}");
@@ -38,6 +43,7 @@ fn timing_alone_tells_a_slow_stage_where_the_work_is_conserved() {
         slow.summary
     );
     assert!((slow.share.unwrap() - (1.0 - 4.8 / 7.2)).abs() < 1e-9);
+    assert_eq!(slow.fact(Number::Step), Some(7.2e9));
     let even = scaling(&configuration("seq", 1, None, 12.0), &configuration("four", 4, Some(5), 4.8)).unwrap();
     assert!(even.findings.is_empty(), "{even:#?}");
 }

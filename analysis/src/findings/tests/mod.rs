@@ -135,12 +135,20 @@ fn assert_says(finding: &Finding, kind: Kind, words: &[&str]) {
 }
 
 /// The numbers of a finding, each within 3 % of what is expected: times of made-up steps are as noisy.
-fn assert_states(finding: &Finding, kind: Kind, facts: &[(&str, f64)]) {
+#[track_caller]
+fn assert_states(finding: &Finding, kind: Kind, facts: &[(Number, f64)]) {
     assert_eq!(finding.kind, kind, "{finding:#?}");
     for (name, expected) in facts {
-        let value = finding.fact(name).unwrap_or_else(|| panic!("no {name} in {:#?}", finding.facts));
-        assert!((value - expected).abs() <= 0.03 * expected.abs(), "{name} is {value} and not {expected}");
+        let value = finding.fact(*name).unwrap_or_else(|| panic!("no {name:?} in {:#?}", finding.facts));
+        assert!((value - expected).abs() <= 0.03 * expected.abs(), "{name:?} is {value} and not {expected}");
     }
+}
+
+/// The same of numbers that are of something: a phase, a span, a process.
+#[track_caller]
+fn assert_states_of(finding: &Finding, of: &str, facts: &[(Number, f64)]) {
+    let facts_of = finding.facts.iter().filter(|fact| fact.of.as_deref() == Some(of)).cloned().collect();
+    assert_states(&Finding { facts: facts_of, ..finding.clone() }, finding.kind, facts);
 }
 
 fn with_phase(text: &'static str, more_ns: u64) -> MadeUpStep {

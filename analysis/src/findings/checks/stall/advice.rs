@@ -1,9 +1,10 @@
 //! Advice about marks, whatever they cost.
 
-use crate::figures::count;
+use crate::findings::finding::Finding;
+use crate::findings::number::Number;
 
 /// What to try, by the text of the marks.
-pub(super) fn advice(name: &str) -> &'static str {
+fn advice(name: &str) -> &'static str {
     let name = name.to_lowercase();
     let speaks_of = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if speaks_of(&["gc", "garbage"]) {
@@ -19,8 +20,15 @@ pub(super) fn advice(name: &str) -> &'static str {
     }
 }
 
-/// Whether some of them are where few people look.
-pub(super) fn outside(marks: u64) -> String {
-    let verb = if marks == 1 { "is" } else { "are" };
-    format!("{} of them {verb} between steps, where timers around steps miss them", count(marks))
+/// Adds whether some of them are where few people look, and what to try.
+pub(super) fn advised(finding: Finding, text: &str, outside: u64) -> Finding {
+    let finding = match outside {
+        0 => finding,
+        _ => finding.because_of(|facts| {
+            let marks = facts.count(Number::Outside, outside);
+            let verb = if outside == 1 { "is" } else { "are" };
+            format!("{marks} of them {verb} between steps, where timers around steps miss them")
+        }),
+    };
+    finding.advise(advice(text))
 }

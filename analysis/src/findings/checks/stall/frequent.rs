@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::advice::{advice, outside};
+use super::advice::advised;
 use super::marked::{Marked, between_excess};
-use crate::figures::{count, duration, percent};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, Kind};
+use crate::findings::number::Number;
 use crate::findings::robust::{median, sigma};
 
 /// Reported from this share of the wall time.
@@ -28,22 +29,15 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
     if share < WORTH_SAYING {
         return None;
     }
-    let summary = format!(
-        "\"{text}\": {} times, about {} each, {} of the wall time, {}",
-        count(marked.count()),
-        duration((cost_ns / costs.len() as f64) as u64),
-        percent(share),
-        marked.place_in_words()
-    );
-    let mut finding = Finding::of_run(Kind::Stall, Confidence::Medium, Some(share), summary);
-    finding.count = marked.count();
-    for more in places.iter().flatten() {
-        finding = finding.because(more.in_words());
-    }
-    if marked.outside > 0 {
-        finding = finding.because(outside(marked.outside));
-    }
-    Some(finding.claiming(Claim::Steps(costs)).advise(advice(text)))
+    let finding = Finding::of_run(Kind::Stall, Confidence::Medium, Some(share), |facts| {
+        let times = facts.count(Number::Times, marked.count());
+        let each = facts.time(Number::Each, cost_ns / costs.len() as f64);
+        let (share, places) = (facts.share(Number::OfTime, share), marked.place_in_words(facts));
+        format!("\"{text}\": {times} times, about {each} each, {share} of the wall time, {places}")
+    })
+    .because_all_of(|facts| places.iter().flatten().map(|more| more.in_words(facts)).collect::<Vec<String>>());
+    let finding = Finding { count: marked.count(), ..finding };
+    Some(advised(finding.claiming(Claim::Steps(costs)), text, marked.outside))
 }
 
 /// How much longer steps with a mark, or the time before them, are than others.
@@ -55,10 +49,15 @@ struct More {
 }
 
 impl More {
-    fn in_words(&self) -> String {
+    fn in_words(&self, facts: &mut Facts) -> String {
         let what = if self.is_inside { "steps with this mark take" } else { "the time before steps with this mark is" };
-        let more = if self.is_inside { "longer than" } else { "longer than before" };
-        format!("{what} {} {more} the {} without", duration(self.more_ns as u64), count(self.without as u64))
+        let longer = if self.is_inside { "longer than" } else { "longer than before" };
+        let place = if self.is_inside { "in steps" } else { "between steps" };
+        facts.about(place, |facts| {
+            let (more, without) =
+                (facts.time(Number::More, self.more_ns), facts.count(Number::OfSteps, self.without as u64));
+            format!("{what} {more} {longer} the {without} without")
+        })
     }
 }
 

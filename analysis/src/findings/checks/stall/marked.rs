@@ -7,7 +7,9 @@ use gnntop_wire::phase::VALIDATION;
 use crate::figures::duration;
 use crate::findings::claim::StepCost;
 use crate::findings::evidence::Evidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::Occurrence;
+use crate::findings::number::Number;
 use crate::store::{Instant, place_in_words};
 
 /// The marks of one text among the steps looked at.
@@ -84,7 +86,9 @@ impl Marked {
     }
 
     /// Their places, in words.
-    pub(super) fn place_in_words(&self) -> String {
+    pub(super) fn place_in_words(&self, facts: &mut Facts) -> String {
+        facts.count(Number::Inside, self.inside);
+        facts.count(Number::Outside, self.outside);
         place_in_words(self.inside, self.outside)
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::advice::{advice, outside};
+use super::advice::advised;
 use super::marked::{Effect, Marked, between_excess};
-use crate::figures::{duration, percent};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, PLACES_LISTED};
+use crate::findings::number::Number;
 use crate::findings::robust::median;
 
 /// Time that a mark must cost, as a share of a usual step...
@@ -33,23 +33,21 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
     }
     let cost: f64 = stalls.iter().map(|effect| effect.excess_ns).sum();
     let share = evidence.share(cost);
-    let summary = format!(
-        "\"{text}\" costs {} each time, {} of the time in all: {}",
-        duration((cost / stalls.len() as f64) as u64),
-        percent(share),
-        marked.place_in_words()
-    );
     let confidence = if stalls.len() >= 3 { Confidence::High } else { Confidence::Medium };
     let places = stalls.iter().take(PLACES_LISTED).map(|effect| effect.place(evidence, text)).collect();
-    let mut finding = Finding::of_run(Kind::Stall, confidence, Some(share), summary)
-        .at(places, stalls.len() as u64)
-        .claiming(Claim::Steps(stalls.iter().map(|effect| effect.claim()).collect()))
-        .because(format!("time is lost at {} of {} such marks", stalls.len(), effects.len()))
-        .because(format!("{} of the other steps are as long", percent(elsewhere)));
-    if marked.outside > 0 {
-        finding = finding.because(outside(marked.outside));
-    }
-    Some(finding.advise(advice(text)))
+    let finding = Finding::of_run(Kind::Stall, confidence, Some(share), |facts| {
+        let each = facts.time(Number::Each, cost / stalls.len() as f64);
+        let (share, places) = (facts.share(Number::OfTime, share), marked.place_in_words(facts));
+        format!("\"{text}\" costs {each} each time, {share} of the time in all: {places}")
+    })
+    .at(places, stalls.len() as u64)
+    .claiming(Claim::Steps(stalls.iter().map(|effect| effect.claim()).collect()))
+    .because_of(|facts| {
+        let costly = facts.count(Number::Costly, stalls.len() as u64);
+        format!("time is lost at {costly} of {} such marks", facts.count(Number::Times, effects.len() as u64))
+    })
+    .because_of(|facts| format!("{} of the other steps are as long", facts.share(Number::AsLongElsewhere, elsewhere)));
+    Some(advised(finding, text, marked.outside))
 }
 
 fn long(evidence: &Evidence<'_>, row: usize, excess_ns: f64, is_inside: bool) -> bool {

@@ -1,11 +1,11 @@
 //! Marks with the duration of what ended at them: that is their cost, however many there are.
 
-use super::advice::advice;
+use super::advice::advised;
 use super::marked::{Effect, Marked};
-use crate::figures::{count, duration, percent};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, PLACES_LISTED};
+use crate::findings::number::Number;
 
 /// They matter from this share of the wall time...
 const WORTH_SAYING: f64 = 0.01;
@@ -30,22 +30,17 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
     let is_frequent = marked.effects.len() * OFTEN > evidence.rows.len();
     let listed: Vec<&Effect> = marked.effects.iter().filter(|effect| !is_frequent || is_long(effect)).collect();
     let places = listed.iter().take(PLACES_LISTED).map(|effect| effect.place(evidence, text)).collect();
-    let times = if marked.count() == 1 { "once".to_owned() } else { format!("{} times", count(marked.count())) };
-    let summary = format!(
-        "\"{text}\": {times}, {}, {} of the wall time, {}",
-        duration(own_ns as u64),
-        percent(share),
-        marked.place_in_words()
-    );
-    let mut finding = Finding::of_run(Kind::Stall, Confidence::High, Some(share), summary)
-        .at(places, marked.count())
-        .claiming(Claim::Steps(marked.effects.iter().map(Effect::claim).collect()))
-        .because(format!(
-            "{} each on average, by the marks' durations",
-            duration((own_ns / marked.count() as f64) as u64)
-        ));
-    if marked.outside > 0 {
-        finding = finding.because(super::advice::outside(marked.outside));
-    }
-    Some(finding.advise(advice(text)))
+    let finding = Finding::of_run(Kind::Stall, Confidence::High, Some(share), |facts| {
+        let times = facts.count(Number::Times, marked.count());
+        let times = if marked.count() == 1 { "once".to_owned() } else { format!("{times} times") };
+        let (all, share) = (facts.time(Number::InAll, own_ns), facts.share(Number::OfTime, share));
+        format!("\"{text}\": {times}, {all}, {share} of the wall time, {}", marked.place_in_words(facts))
+    })
+    .at(places, marked.count())
+    .claiming(Claim::Steps(marked.effects.iter().map(Effect::claim).collect()))
+    .because_of(|facts| {
+        let each = facts.time(Number::Each, own_ns / marked.count() as f64);
+        format!("{each} each on average, by the marks' durations")
+    });
+    Some(advised(finding, text, marked.outside))
 }
