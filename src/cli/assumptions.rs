@@ -112,7 +112,7 @@ impl EnergyArguments {
             shares_idle: self.idle == Some(Idle::Share),
         };
         if self.region.is_some() {
-            assumptions.intensity()?;
+            assumptions.intensity().map_err(|why| why.to_string())?;
         }
         Ok(assumptions)
     }
@@ -123,7 +123,8 @@ fn series(path: &Path) -> Result<Arc<IntensitySeries>, String> {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(LONGEST_FILE).read_to_string(&mut text));
     read.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    Ok(Arc::new(IntensitySeries::parse(&path.display().to_string(), &text)?))
+    let series = IntensitySeries::parse(&path.display().to_string(), &text).map_err(|error| error.to_string())?;
+    Ok(Arc::new(series))
 }
 
 const NUMBER_HINT: &str = "give a number from 0 to a million";

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::carbon::{Basis, Intensity};
+use super::carbon::{Basis, Intensity, IntensityError};
 use super::carbon_series::IntensitySeries;
 
 /// Assumptions under which energy and carbon are computed.
@@ -55,11 +55,11 @@ impl Assumptions {
     ///
     /// # Errors
     /// If no region is given, or nothing is known about it.
-    pub fn intensity(&self) -> Result<Intensity, String> {
+    pub fn intensity(&self) -> Result<Intensity, IntensityError> {
         match (self.g_per_kwh, &self.region) {
             (Some(g_per_kwh), _) => Ok(Intensity::given(g_per_kwh)),
             (None, Some(region)) => Intensity::of_region(region, self.basis),
-            (None, None) => Err("give the electricity's region with --region, or --carbon-intensity".to_owned()),
+            (None, None) => Err(IntensityError::NotGiven),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::account::{Account, Figure};
 use super::assumptions::Assumptions;
-use super::carbon::Intensity;
-use super::component::{ComponentEnergy, JobShare, NO_CPU_TIME, Scope};
+use super::carbon::{Intensity, IntensityError};
+use super::component::{ComponentEnergy, JobShare, NO_CPU_TIME, NoEnergy, Scope};
 use super::components::components;
 use super::inputs::Inputs;
 use super::line::EnergyLine;
@@ -123,10 +123,10 @@ impl EnergyBook {
         scope: Scope,
         range: Range<u64>,
         wall_ns: Option<Range<u64>>,
-    ) -> Result<Intensity, String> {
+    ) -> Result<Intensity, IntensityError> {
         let series = assumptions.g_over_time.as_ref().filter(|_| assumptions.g_per_kwh.is_none());
         let Some(series) = series else { return assumptions.intensity() };
-        let time = wall_ns.ok_or("it is unknown when the session ran")?;
+        let time = wall_ns.ok_or(IntensityError::UnknownTime)?;
         let ran = |wall_ns: u64| range.start + wall_ns.saturating_sub(time.start);
         let energy = |part: Range<u64>| {
             let figure = self.total(scope, ran(part.start)..ran(part.end));
@@ -151,7 +151,7 @@ impl EnergyBook {
             (JobShare::Unknown(reason), _) => Some(reason),
             (JobShare::CpuTime, Ok(_)) if self.load.job.is_none() || self.load.machine.is_none() => Some(NO_CPU_TIME),
             (JobShare::Own(_), _) | (_, Ok(_)) => None,
-            (_, Err(reason)) => Some(reason),
+            (_, Err(NoEnergy(reason))) => Some(reason),
         }
     }
 

@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::units::kilowatt_hours;
 
@@ -31,14 +32,40 @@ impl Basis {
     }
 }
 
-impl FromStr for Basis {
-    type Err = String;
+/// Why there is no carbon per kilowatt-hour.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum IntensityError {
+    /// It is no basis.
+    #[error("the basis must be `lifecycle` or `direct`")]
+    UnknownBasis,
+    /// The figure of this region is on another basis.
+    #[error("{0} has only a {1} figure: give --basis {1}")]
+    OtherBasis(String, &'static str),
+    /// Nothing is known of this region.
+    #[error(
+        "no carbon intensity is known for `{0}`: give an ISO country (DEU), a state (US-TX), a province (CA-QC), \
+         a cloud region (europe-west4), or --carbon-intensity"
+    )]
+    UnknownRegion(String),
+    /// Neither a region nor a figure was given.
+    #[error("give the electricity's region with --region, or --carbon-intensity")]
+    NotGiven,
+    /// The session's clock is known, and not what time it was.
+    #[error("it is unknown when the session ran")]
+    UnknownTime,
+    /// The file with this name has figures for other times.
+    #[error("{0} does not cover the time of the run")]
+    NotCovered(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Basis {
+    type Err = IntensityError;
+
+    fn from_str(text: &str) -> Result<Self, IntensityError> {
         match text {
             "lifecycle" => Ok(Self::Lifecycle),
             "direct" => Ok(Self::Direct),
-            _ => Err("the basis must be `lifecycle` or `direct`".to_owned()),
+            _ => Err(IntensityError::UnknownBasis),
         }
     }
 }
@@ -90,7 +117,7 @@ impl Intensity {
     ///
     /// # Errors
     /// If nothing is known about the region, with what to do.
-    pub fn of_region(region: &str, basis: Basis) -> Result<Self, String> {
+    pub fn of_region(region: &str, basis: Basis) -> Result<Self, IntensityError> {
         if let Some(found) = find(region, basis) {
             return Ok(found);
         }
@@ -102,13 +129,8 @@ impl Intensity {
             return Ok(found);
         }
         Err(match find(region, other) {
-            Some(_) => {
-                format!("{region} has only a {} figure: give --basis {}", other.as_str(), other.as_str())
-            }
-            None => format!(
-                "no carbon intensity is known for `{region}`: give an ISO country (DEU), a state (US-TX), a province (CA-QC), \
-                 a cloud region (europe-west4), or --carbon-intensity"
-            ),
+            Some(_) => IntensityError::OtherBasis(region.to_owned(), other.as_str()),
+            None => IntensityError::UnknownRegion(region.to_owned()),
         })
     }
 
@@ -180,10 +202,11 @@ mod tests {
     #[test]
     fn what_is_not_known_is_no_number() {
         let unknown = Intensity::of_region("Atlantis", Basis::Lifecycle).unwrap_err();
-        assert!(unknown.contains("--carbon-intensity"), "{unknown}");
+        assert!(unknown.to_string().contains("--carbon-intensity"), "{unknown}");
         assert!(Intensity::of_region("CAF", Basis::Lifecycle).is_err(), "0 there means unknown");
         assert!(Intensity::of_region("", Basis::Direct).is_err());
-        assert!(Intensity::of_region("DEU", Basis::Direct).unwrap_err().contains("--basis lifecycle"));
+        let other = Intensity::of_region("DEU", Basis::Direct).unwrap_err();
+        assert!(other.to_string().contains("--basis lifecycle"), "{other}");
         assert!(Intensity::of_region("US-XX", Basis::Lifecycle).is_err(), "a country is used only for its parts");
     }
 

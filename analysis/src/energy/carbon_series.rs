@@ -14,6 +14,9 @@ use std::ops::Range;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use thiserror::Error;
+
+use super::carbon::IntensityError;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a single figure holds.
@@ -31,38 +34,53 @@ pub struct IntensitySeries {
     end_ns: u64,
 }
 
+/// A file that is no carbon intensity over time.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SeriesError {
+    /// It is too long.
+    #[error("{0}: more than {MOST_ROWS} lines")]
+    TooLong(String),
+    /// It has no figure at all.
+    #[error("{0}: no line has a time and a figure")]
+    Empty(String),
+    /// The time of this line is no later than the one before.
+    #[error("{0}:{1}: times must increase")]
+    Order(String, usize),
+    /// This line is something else.
+    #[error("{0}:{1}: expected a time such as 2026-11-21T10:00:00Z, a comma, and grams per kilowatt-hour")]
+    Malformed(String, usize),
+}
+
 impl IntensitySeries {
     /// Parses the lines of a file, the first of which may be a header.
     ///
     /// # Errors
     /// If a line is malformed, with its number; if there are none, or too many.
-    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+    pub fn parse(name: &str, text: &str) -> Result<Self, SeriesError> {
+        let named = || name.to_owned();
         let mut rows: Vec<(u64, f64)> = Vec::new();
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let row = line.split_once(',').and_then(|(time, g)| Some((unix_ns(time.trim())?, grams(g.trim())?)));
             match row {
                 Some(row) if rows.last().is_none_or(|last| last.0 < row.0) && rows.len() < MOST_ROWS => rows.push(row),
-                Some(_) if rows.len() >= MOST_ROWS => return Err(format!("{name}: more than {MOST_ROWS} lines")),
-                Some(_) => return Err(format!("{name}:{}: times must increase", at + 1)),
+                Some(_) if rows.len() >= MOST_ROWS => return Err(SeriesError::TooLong(named())),
+                Some(_) => return Err(SeriesError::Order(named(), at + 1)),
                 None if at == 0 => (),
-                None => {
-                    let hint = "expected a time such as 2026-11-21T10:00:00Z, a comma, and grams per kilowatt-hour";
-                    return Err(format!("{name}:{}: {hint}", at + 1));
-                }
+                None => return Err(SeriesError::Malformed(named(), at + 1)),
             }
         }
-        let last_ns = rows.last().ok_or_else(|| format!("{name}: no line has a time and a figure"))?.0;
+        let last_ns = rows.last().ok_or_else(|| SeriesError::Empty(named()))?.0;
         let held_ns = if rows.len() > 1 { last_ns - rows[rows.len() - 2].0 } else { HOUR_NS };
-        Ok(Self { name: name.to_owned(), rows, end_ns: last_ns.saturating_add(held_ns) })
+        Ok(Self { name: named(), rows, end_ns: last_ns.saturating_add(held_ns) })
     }
 
     /// The mean over a range in nanoseconds since 1970, weighted by `energy` of its parts; by time if there is no energy.
     ///
     /// # Errors
     /// If the file does not cover that range.
-    pub fn weighted(&self, time: Range<u64>, energy: impl Fn(Range<u64>) -> f64) -> Result<f64, String> {
+    pub fn weighted(&self, time: Range<u64>, energy: impl Fn(Range<u64>) -> f64) -> Result<f64, IntensityError> {
         if time.start < self.rows[0].0 || time.end > self.end_ns {
-            return Err(format!("{} does not cover the time of the run", self.name));
+            return Err(IntensityError::NotCovered(self.name.clone()));
         }
         let first = self.rows.partition_point(|row| row.0 <= time.start).saturating_sub(1);
         let (mut by_energy, mut by_time) = ((0.0, 0.0), (0.0, 0.0));
@@ -130,7 +148,7 @@ mod tests {
         assert_eq!(series.weighted(s(5, 15), |_| 0.0), Ok(200.0), "by time");
         assert_eq!(series.weighted(s(22, 29), energy), Ok(50.0), "the last holds as long as the one before");
         assert_eq!(series.weighted(s(12, 12), energy), Ok(300.0));
-        assert!(series.weighted(s(22, 31), energy).unwrap_err().contains("does not cover"));
+        assert!(series.weighted(s(22, 31), energy).unwrap_err().to_string().contains("does not cover"));
         let late = IntensitySeries::parse("f.csv", "1000,7").unwrap();
         assert!(late.weighted(s(999, 1001), energy).is_err());
         assert_eq!(late.weighted(s(1000, 4600), energy), Ok(7.0), "an hour");
@@ -138,7 +156,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_told_with_their_line() {
-        let told = |text| IntensitySeries::parse("f.csv", text).unwrap_err();
+        let told = |text| IntensitySeries::parse("f.csv", text).unwrap_err().to_string();
         assert!(told("time,g\n1,2\nx,3").starts_with("f.csv:3: expected a time"));
         assert!(told("1,2\n1,3").starts_with("f.csv:2: times must increase"));
         assert!(told("time,g\n").starts_with("f.csv: no line"));

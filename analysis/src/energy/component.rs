@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
+use thiserror::Error;
 
 use super::account::{Account, PhaseFigure};
 use super::cross_check::CrossCheck;
@@ -58,6 +59,11 @@ pub(super) enum JobShare {
     Unknown(String),
 }
 
+/// Why the energy of a component is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct NoEnergy(pub String);
+
 /// Energy of one component.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComponentEnergy {
@@ -74,7 +80,7 @@ pub struct ComponentEnergy {
     /// Comparison of its counter with its power, if it has both.
     pub check: CrossCheck,
     /// The whole device's energy, or why it is unknown.
-    pub device: Result<Account, String>,
+    pub device: Result<Account, NoEnergy>,
     pub(super) job: JobShare,
 }
 
@@ -97,7 +103,7 @@ impl ComponentEnergy {
             reason: Some(reason.clone()),
             limit_watts: None,
             check: CrossCheck::default(),
-            device: Err(reason.clone()),
+            device: Err(NoEnergy(reason.clone())),
             job: JobShare::Unknown(reason),
         }
     }

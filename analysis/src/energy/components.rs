@@ -3,7 +3,7 @@
 use super::account::{Account, Source};
 use super::assumptions::Assumptions;
 use super::bounds::PowerRange;
-use super::component::{ComponentEnergy, ComponentKind, JobShare, NO_CPU_TIME};
+use super::component::{ComponentEnergy, ComponentKind, JobShare, NO_CPU_TIME, NoEnergy};
 use super::cross_check::CrossCheck;
 use super::inputs::{CounterInputs, CounterOrigin, GpuInputs, Inputs};
 use super::label::Label;
@@ -40,7 +40,7 @@ impl Builder<'_> {
     fn gpus(&self) -> Vec<ComponentEnergy> {
         match &self.inputs.gpus {
             Ok(gpus) => gpus.iter().map(|gpu| self.gpu(gpu)).collect(),
-            Err(reason) => vec![ComponentEnergy::missing(ComponentKind::Gpu, "gpu", reason.clone())],
+            Err(NoEnergy(reason)) => vec![ComponentEnergy::missing(ComponentKind::Gpu, "gpu", reason.clone())],
         }
     }
 
@@ -97,7 +97,7 @@ impl Builder<'_> {
         let device = match (all.origin, busy) {
             (ModelOrigin::Given, _) => Ok(self.modelled(&all, None)),
             (ModelOrigin::Estimated, Some(busy)) => Ok(self.modelled(&all, Some(busy))),
-            (ModelOrigin::Estimated, None) => Err("the load of the processors was not read".to_owned()),
+            (ModelOrigin::Estimated, None) => Err(NoEnergy("the load of the processors was not read".to_owned())),
         };
         let job = match (own.origin, of_job) {
             (ModelOrigin::Given, _) => JobShare::Own(Box::new(self.modelled(&own, None))),
@@ -178,7 +178,7 @@ fn by_model(
     name: &str,
     model: &Model,
     no_counter: &str,
-    device: Result<Account, String>,
+    device: Result<Account, NoEnergy>,
     job: JobShare,
 ) -> ComponentEnergy {
     let reason = match model.origin {

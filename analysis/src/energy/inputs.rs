@@ -1,5 +1,6 @@
 //! Inputs for a session's energy, as plain figures. The arithmetic does not depend on where they come from.
 
+use super::component::NoEnergy;
 use super::line::EnergyLine;
 use super::model::Processor;
 use super::profile::Profile;
@@ -8,7 +9,7 @@ use super::profile::Profile;
 #[derive(Clone, Debug)]
 pub struct Inputs<'a> {
     /// The GPUs, or why there are none.
-    pub gpus: Result<Vec<GpuInputs<'a>>, String>,
+    pub gpus: Result<Vec<GpuInputs<'a>>, NoEnergy>,
     /// The processors.
     pub processors: ProcessorInputs<'a>,
     /// The memory.

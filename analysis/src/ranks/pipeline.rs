@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use gnntop_wire::phase::{ALL_REDUCE, BACKWARD, FORWARD, OPTIMIZER, RECEIVE, SEND};
 use gnntop_wire::{NameId, StepId};
+use thiserror::Error;
 
 use super::facts;
 use super::rank::{Rank, Ranks};
@@ -63,6 +64,29 @@ pub struct Stage {
     pub optimizer_ns: Option<u64>,
 }
 
+/// What is missing to determine a step of a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PipelineError {
+    /// The run has no stages.
+    #[error("the run is no pipeline")]
+    NoPipeline,
+    /// A stage of so many has no rank, or several.
+    #[error("stage {0} of {1} does not publish, or twice")]
+    NoStage(u32, u32),
+    /// A rank does not have this step any more.
+    #[error("rank {0} has not kept step {1}")]
+    NotKept(u32, u64),
+    /// The program has no spans of micro-batches.
+    #[error("no spans \"micro-batch N\" in forward or backward")]
+    NoMicroBatches,
+    /// There are this many.
+    #[error("{0} micro-batches are too many to look at")]
+    TooMany(usize),
+    /// A stage has so many spans of so many.
+    #[error("stage {0} has kept {1} of the {2} spans of its micro-batches")]
+    NoSpans(usize, usize, usize),
+}
+
 /// One step of one copy of the model, over its stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipelineStep {
@@ -92,12 +116,12 @@ pub struct PipelineStep {
 
 impl PipelineStep {
     /// A copy's step, or what is missing to determine it.
-    pub fn of(ranks: &Ranks<'_>, copy: u32, step: StepId) -> Result<Self, String> {
+    pub fn of(ranks: &Ranks<'_>, copy: u32, step: StepId) -> Result<Self, PipelineError> {
         let members = members(ranks, copy)?;
         let mut stages = Vec::new();
         for rank in &members {
             let number = rank.place.rank;
-            let row = rank.step(step).ok_or_else(|| format!("rank {number} has not kept step {}", step.0))?;
+            let row = rank.step(step).ok_or(PipelineError::NotKept(number, step.0))?;
             stages.push(Stage::of(rank, &row));
         }
         let micro_batches = micro_batches(&stages)?;
@@ -168,35 +192,31 @@ impl PipelineStep {
 }
 
 /// The ranks of a copy by stage, first stage first; an error unless each stage has exactly one.
-fn members<'a>(ranks: &Ranks<'a>, copy: u32) -> Result<Vec<Rank<'a>>, String> {
+fn members<'a>(ranks: &Ranks<'a>, copy: u32) -> Result<Vec<Rank<'a>>, PipelineError> {
     let mut members: Vec<Rank<'a>> = ranks.all().iter().filter(|rank| rank.place.copy == copy).copied().collect();
     members.sort_by_key(|rank| rank.place.stage);
     let stages = members.iter().map(|rank| rank.place.stages).max().unwrap_or(0);
     if stages < 2 {
-        return Err("the run is no pipeline".to_owned());
+        return Err(PipelineError::NoPipeline);
     }
     let has = |stage: u32| members.iter().filter(|rank| rank.place.stage == stage).count() == 1;
     // As many as there are members, plus one, show whether one is missing, however many are claimed.
     let checked = stages.min(members.len() as u32 + 1);
     match (0..checked).find(|stage| !has(*stage)) {
-        Some(stage) => Err(format!("stage {stage} of {stages} does not publish, or twice")),
+        Some(stage) => Err(PipelineError::NoStage(stage, stages)),
         None => Ok(members),
     }
 }
 
 /// Number of micro-batches, if each stage did each one once in each direction.
-fn micro_batches(stages: &[Stage]) -> Result<usize, String> {
+fn micro_batches(stages: &[Stage]) -> Result<usize, PipelineError> {
     let numbers = stages.iter().flat_map(|stage| &stage.boxes).map(|b| b.work.micro_batch as usize + 1);
-    let count = numbers.max().ok_or("no spans \"micro-batch N\" in forward or backward")?;
+    let count = numbers.max().ok_or(PipelineError::NoMicroBatches)?;
     if count.saturating_mul(2 * stages.len()) > MOST_WORK {
-        return Err(format!("{count} micro-batches are too many to look at"));
+        return Err(PipelineError::TooMany(count));
     }
     match stages.iter().position(|stage| stage.boxes.len() != 2 * count) {
-        Some(stage) => Err(format!(
-            "stage {stage} has kept {} of the {} spans of its micro-batches",
-            stages[stage].boxes.len(),
-            2 * count
-        )),
+        Some(stage) => Err(PipelineError::NoSpans(stage, stages[stage].boxes.len(), 2 * count)),
         None => Ok(count),
     }
 }
@@ -377,7 +397,7 @@ mod tests {
         let whole = run(&PipelineRun::default().sessions());
         let refused = |run: &Run, copy, step, words: &str| {
             let error = PipelineStep::of(&run.ranks(), copy, StepId(step)).unwrap_err();
-            assert!(error.contains(words), "{error}");
+            assert!(error.to_string().contains(words), "{error}");
         };
         refused(&whole, 0, 99, "rank 0 has not kept step 99");
         refused(&whole, 7, 5, "no pipeline");

@@ -75,7 +75,7 @@ fn step(ranks: &Ranks<'_>, scene: &Scene<'_>) -> Result<PipelineStep, String> {
         Some(row) => row.step(),
         None => ranks.common_steps().next().ok_or("no step of all stages yet")?.step,
     };
-    PipelineStep::of(ranks, copy, step)
+    PipelineStep::of(ranks, copy, step).map_err(|missing| missing.to_string())
 }
 
 fn draw_title(sheet: &mut Sheet<'_>, step: Option<&PipelineStep>, scene: &Scene<'_>) {

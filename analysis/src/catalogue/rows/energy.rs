@@ -122,7 +122,7 @@ fn carbon(context: &Context<'_>, _: &str, statistic: Statistic) -> Outcome {
         _ => context.energy_in(range.clone()),
     };
     let intensity = context.store.carbon_intensity(context.energy(), &context.assumptions, context.scope(), range);
-    let intensity = intensity.map_err(Absent)?;
+    let intensity = intensity.map_err(|why| Absent(why.to_string()))?;
     let grams = |joules: f64| intensity.kilograms(joules, context.assumptions.pue_or_one()) * 1e3;
     let found = of_figure(figure)?;
     let interval = found.interval.map(|(low, high)| (grams(low), grams(high)));

@@ -1,13 +1,14 @@
 //! Stages with unequal work: one takes longer than the others, and all wait for it.
 
 use gnntop_wire::phase::{BACKWARD, FORWARD};
+use thiserror::Error;
 
 use super::check::Check;
 use super::evidence::SideBySide;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
-use crate::ranks::pipeline::PipelineStep;
+use crate::ranks::pipeline::{PipelineError, PipelineStep};
 
 /// Newest steps that are looked at closely.
 const LOOKED_AT: usize = 16;
@@ -35,24 +36,33 @@ impl Check for UnequalStages {
         let mut copies: Vec<u32> = all.iter().map(|rank| rank.place.copy).collect();
         copies.sort_unstable();
         copies.dedup();
-        let found: Vec<Result<Option<Finding>, String>> = copies.iter().map(|copy| of_copy(evidence, *copy)).collect();
+        let found: Vec<Result<Option<Finding>, NoSteps>> = copies.iter().map(|copy| of_copy(evidence, *copy)).collect();
         let errors = || found.iter().filter_map(|found| found.as_ref().err());
         match errors().next() {
-            Some(reason) if errors().count() == found.len() => Outcome::NotEnough(reason.clone()),
+            Some(reason) if errors().count() == found.len() => Outcome::NotEnough(reason.to_string()),
             // Copies are split alike, so one represents all.
             _ => found.into_iter().flatten().flatten().take(1).collect::<Vec<Finding>>().into(),
         }
     }
 }
 
-fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, String> {
+/// Why nothing can be said of a copy's stages.
+#[derive(Debug, Error)]
+enum NoSteps {
+    #[error("no step that all stages have")]
+    None,
+    #[error(transparent)]
+    Unknown(PipelineError),
+}
+
+fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, NoSteps> {
     let steps = evidence.steps.iter().take(LOOKED_AT);
     let steps: Vec<PipelineStep> =
         match steps.map(|common| PipelineStep::of(evidence.ranks, copy, common.step)).collect() {
             Ok(steps) => steps,
-            Err(reason) => return by_phases(evidence, copy).ok_or(reason),
+            Err(reason) => return by_phases(evidence, copy).ok_or(NoSteps::Unknown(reason)),
         };
-    let Some(step) = typical(&steps) else { return Err("no step that all stages have".to_owned()) };
+    let Some(step) = typical(&steps) else { return Err(NoSteps::None) };
     let Some((slowest, ratio)) = step.slowest() else { return Ok(None) };
     if ratio < UNEQUAL || step.balanced_gain() < WORTH_SAYING {
         return Ok(None);

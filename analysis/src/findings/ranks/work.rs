@@ -1,6 +1,8 @@
 //! Work not conserved: the copies of the model together do not cover the training set once an epoch. If a loader does
 //! not know that there are several ranks, each goes through the whole set: N ranks do N times the work, and look slow.
 
+use thiserror::Error;
+
 use super::check::Check;
 use super::evidence::{SideBySide, batch_work};
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
@@ -45,7 +47,7 @@ impl Check for WorkNotConserved {
         };
         match judged {
             Ok(epoch) => judge(set, &epoch),
-            Err(reason) => Outcome::NotEnough(reason),
+            Err(reason) => Outcome::NotEnough(reason.to_string()),
         }
     }
 }
@@ -66,18 +68,29 @@ impl Epoch {
     }
 }
 
+/// Why the work of an epoch cannot be counted.
+#[derive(Debug, Error)]
+enum Uncounted {
+    #[error("no epoch is complete on all ranks yet")]
+    NoEpoch,
+    #[error("batches do not report their seeds or graphs")]
+    NoSizes,
+    #[error("epoch {0} is not kept on all ranks")]
+    NotKept(u64),
+}
+
 /// The newest epoch that is complete on all these ranks; `with_last` counts the last one of an ended run as complete.
-fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<Epoch, String> {
+fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<Epoch, Uncounted> {
     let newest = |rank: &&Rank<'_>| newest_whole_epoch(rank, with_last);
     let epochs: Option<Vec<u64>> = ranks.iter().map(newest).collect();
-    let number = epochs.and_then(|epochs| epochs.into_iter().min()).ok_or("no epoch is complete on all ranks yet")?;
+    let number = epochs.and_then(|epochs| epochs.into_iter().min()).ok_or(Uncounted::NoEpoch)?;
     let mut found = Epoch { number, work: Vec::new(), batch: 0 };
     for rank in ranks {
         let rows = rows(rank).filter(|row| row.epoch() == number);
         let batches: Option<Vec<u64>> = rows.map(|row| batch_work(&row)).collect();
-        let batches = batches.ok_or("batches do not report their seeds or graphs")?;
+        let batches = batches.ok_or(Uncounted::NoSizes)?;
         if batches.is_empty() {
-            return Err(format!("epoch {number} is not kept on all ranks"));
+            return Err(Uncounted::NotKept(number));
         }
         found.batch = found.batch.max(batches.iter().copied().max().unwrap_or(0));
         found.work.push(batches.into_iter().fold(0, u64::saturating_add));

@@ -6,7 +6,7 @@ use gnntop_wire::{Metric, Quantity, RankKind, SignalSource};
 
 use crate::energy::{
     Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, Figure, GpuInputs, Inputs, Intensity,
-    MemoryInputs, PhaseFigure, PhasedTime, Processor, ProcessorInputs, Scope,
+    IntensityError, MemoryInputs, NoEnergy, PhaseFigure, PhasedTime, Processor, ProcessorInputs, Scope,
 };
 use crate::store::contents::Store;
 use crate::store::ids::phases::PhaseSlot;
@@ -37,7 +37,7 @@ impl Store {
         assumptions: &Assumptions,
         scope: Scope,
         range: Range<u64>,
-    ) -> Result<Intensity, String> {
+    ) -> Result<Intensity, IntensityError> {
         let wall_ns = |t_ns| self.session().wall_ns(t_ns);
         let wall_ns = wall_ns(range.start).zip(wall_ns(range.end)).map(|(start, end)| start..end);
         book.intensity(assumptions, scope, range, wall_ns)
@@ -133,11 +133,11 @@ impl Store {
         }
     }
 
-    fn gpu_inputs(&self) -> Result<Vec<GpuInputs<'_>>, String> {
+    fn gpu_inputs(&self) -> Result<Vec<GpuInputs<'_>>, NoEnergy> {
         let hardware = self.hardware();
         let gpus = hardware.gpus();
         if gpus.is_empty() {
-            return Err(hardware.no_gpu().unwrap_or(Absence::NotPublished).to_string());
+            return Err(NoEnergy(hardware.no_gpu().unwrap_or(Absence::NotPublished).to_string()));
         }
         let line = |gpu: u32, quantity: Quantity| self.meters.line(quantity.at(gpu));
         let inputs = |gpu| GpuInputs {

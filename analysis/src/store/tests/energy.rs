@@ -238,5 +238,5 @@ fn one_failing_gpu_of_eight_is_named_and_the_others_are_added_up() {
     let (total, missing) = book.total(Scope::Device, RUN).unwrap();
     assert_eq!(missing, ["gpu 5"]);
     assert!((total.joules - 7.0 * 100.0 * 20.0).abs() < 7.0 * 20.0, "{total:?}");
-    assert_eq!(book.components[5].device.as_ref().unwrap_err(), "the GPU is lost");
+    assert_eq!(book.components[5].device.as_ref().unwrap_err().to_string(), "the GPU is lost");
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::report::options::Options;
 use gnntop_analysis::energy::{
-    Assumptions, Basis, ComponentEnergy, CrossCheck, EnergyBook, Figure, Intensity, Label, PhaseFigure, PhaseShare,
-    Scope, watt_hours,
+    Assumptions, Basis, ComponentEnergy, CrossCheck, EnergyBook, Figure, Intensity, IntensityError, Label, PhaseFigure,
+    PhaseShare, Scope, watt_hours,
 };
 use gnntop_analysis::store::Store;
 
@@ -271,12 +271,12 @@ fn epochs(store: &Store, book: &EnergyBook, scope: Scope) -> Vec<Epoch> {
 }
 
 impl Carbon {
-    fn of(total: Option<&Joules>, assumptions: &Assumptions, intensity: Result<Intensity, String>) -> Self {
+    fn of(total: Option<&Joules>, assumptions: &Assumptions, intensity: Result<Intensity, IntensityError>) -> Self {
         let pue = assumptions.pue_or_one();
         let (intensity, reason) = match (total, intensity) {
             (None, _) => (None, Some("no energy is known".to_owned())),
             (_, Ok(intensity)) => (Some(intensity), None),
-            (_, Err(reason)) => (None, Some(reason)),
+            (_, Err(reason)) => (None, Some(reason.to_string())),
         };
         let kilograms = intensity.as_ref().zip(total).map(|(intensity, total)| {
             [total.joules, total.lo_joules, total.hi_joules].map(|joules| intensity.kilograms(joules, pue))
