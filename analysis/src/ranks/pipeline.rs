@@ -70,7 +70,7 @@ pub enum PipelineError {
     /// The run has no stages.
     #[error("the run is no pipeline")]
     NoPipeline,
-    /// A stage of so many has no rank, or several.
+    /// This stage of N has no rank, or several.
     #[error("stage {0} of {1} does not publish, or twice")]
     NoStage(u32, u32),
     /// A rank does not have this step any more.
@@ -82,7 +82,7 @@ pub enum PipelineError {
     /// There are this many.
     #[error("{0} micro-batches are too many to look at")]
     TooMany(usize),
-    /// A stage has so many spans of so many.
+    /// A stage has fewer or more spans than its micro-batches need.
     #[error("stage {0} has kept {1} of the {2} spans of its micro-batches")]
     NoSpans(usize, usize, usize),
 }
