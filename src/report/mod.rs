@@ -19,7 +19,7 @@ mod run;
 mod sections;
 mod sheet;
 
-pub use document::{Bar, Chart, Document};
+pub use document::{Bar, Chart, Document, aligned};
 pub use gate::{Bound, Rule, Ruling, ruling_of};
 pub use options::Options;
 pub use sections::energy::{self, Component, EnergyTold, EnergyWatch};

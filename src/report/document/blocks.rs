@@ -8,12 +8,13 @@ use gnntop_analysis::findings::Severity;
 pub(in crate::report) enum Block {
     Heading(String),
     Paragraph(String),
-    /// The first row is the head. The last columns are `details`, left out where a page is too narrow. A table of two
-    /// columns is a list of facts: a label and words.
+    /// The first row is the head. The last columns are `details`, left out where a page is too narrow.
     Table {
         rows: Vec<Vec<String>>,
         details: usize,
     },
+    /// A head, and rows of a label and words, which may be long.
+    Facts(Vec<Vec<String>>),
     List(Vec<String>),
     /// HTML; and lines that say the same in text, if any can.
     Picture {
@@ -49,10 +50,6 @@ impl Block {
     /// A picture that text lacks.
     pub(in crate::report) fn picture(html: String) -> Self {
         Self::Picture { html, lines: Vec::new() }
-    }
-
-    pub(super) fn is_facts(&self) -> bool {
-        matches!(self, Self::Table { rows, .. } if rows.first().is_some_and(|head| head.len() == 2))
     }
 }
 
@@ -155,8 +152,9 @@ impl<'r, T: Copy> Beside<'r, T> {
         }
     }
 
-    /// The table; `None` if nothing is known.
+    /// The table, of one recording as facts; `None` if nothing is known.
     pub(in crate::report) fn table(self) -> Option<Block> {
-        (self.rows.len() > 1).then(|| Block::table(self.rows))
+        let is_of_one = self.of.len() == 1;
+        (self.rows.len() > 1).then(|| if is_of_one { Block::Facts(self.rows) } else { Block::table(self.rows) })
     }
 }

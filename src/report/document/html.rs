@@ -49,7 +49,8 @@ fn write(out: &mut String, block: &Block) {
         Block::Heading(text) => *out += &format!("<h2>{}</h2>\n", escaped(text)),
         Block::Paragraph(text) => *out += &format!("<p>{}</p>\n", escaped(text)),
         Block::List(lines) => *out += &list("", lines),
-        Block::Table { rows, .. } => table(out, rows, block.is_facts()),
+        Block::Table { rows, .. } => table(out, rows, ""),
+        Block::Facts(rows) => table(out, rows, " class=\"facts\""),
         Block::Picture { html, .. } => *out += &format!("{html}\n"),
         Block::Verdict(parts) => verdict(out, parts),
         Block::Findings(cards) => cards.iter().for_each(|one| card(out, one)),
@@ -124,12 +125,11 @@ fn steps(out: &mut String, notes: &[StepNote]) {
     *out += "</div>\n";
 }
 
-fn table(out: &mut String, rows: &[Vec<String>], is_facts: bool) {
+fn table(out: &mut String, rows: &[Vec<String>], class: &str) {
     let Some((head, rows)) = rows.split_first() else { return };
     let cells = |row: &[String], tag: &str| {
         row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect::<String>()
     };
-    let class = if is_facts { " class=\"facts\"" } else { "" };
     *out +=
         &format!("<div class=\"table\" tabindex=\"0\"><table{class}>\n<thead><tr>{}</tr></thead>\n", cells(head, "th"));
     rows.iter().for_each(|row| *out += &format!("<tr>{}</tr>\n", cells(row, "td")));

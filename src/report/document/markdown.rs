@@ -17,7 +17,7 @@ fn write(out: &mut String, block: &Block) {
         Block::Heading(text) => *out += &format!("\n## {}\n\n", escaped(text)),
         Block::Paragraph(text) => *out += &format!("\n{}\n\n", escaped(text)),
         Block::List(lines) => lines.iter().for_each(|line| *out += &format!("- {}\n", escaped(line))),
-        Block::Table { rows, .. } => table(out, rows),
+        Block::Table { rows, .. } | Block::Facts(rows) => table(out, rows),
         Block::Picture { .. } => (),
         Block::Verdict(parts) => *out += &format!("\n**{}**\n", escaped(&parts.join("; "))),
         Block::Findings(cards) => cards.iter().for_each(|one| card(out, one)),

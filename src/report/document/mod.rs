@@ -10,3 +10,4 @@ mod text;
 pub use blocks::Document;
 pub(in crate::report) use blocks::{Beside, Block, Card, StepNote};
 pub use chart::{Bar, Chart};
+pub use text::aligned;

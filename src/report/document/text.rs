@@ -50,8 +50,8 @@ fn write_block(out: &mut String, block: &Block) {
     match block {
         Block::Heading(text) | Block::Paragraph(text) => indented(out, "", text),
         Block::List(lines) => lines.iter().for_each(|line| item(out, line)),
-        Block::Table { rows, .. } if block.is_facts() => facts(out, rows),
-        Block::Table { rows, details } => out.push_str(&table(&narrowed(rows, *details))),
+        Block::Facts(rows) => facts(out, rows),
+        Block::Table { rows, details } => out.push_str(&table(&narrowed(rows, *details), WIDTH)),
         Block::Picture { lines, .. } => lines.iter().for_each(|line| out.push_str(&format!("{line}\n"))),
         Block::Verdict(parts) => verdict(out, parts),
         Block::Findings(cards) => cards.iter().for_each(|one| card(out, one)),
@@ -124,14 +124,19 @@ fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     (0..columns).map(|column| cells(column).max().unwrap_or(0)).collect()
 }
 
-/// Rows of cells with aligned columns. If needed to keep the table within 80 columns, columns are closer together and
-/// the first one is cut.
-fn table(rows: &[Vec<String>]) -> String {
+/// Rows of cells with aligned columns, as wide as they are.
+pub fn aligned(rows: &[Vec<String>]) -> String {
+    table(rows, usize::MAX)
+}
+
+/// Rows of cells with aligned columns. If needed to keep the table within `width`, columns are closer together and the
+/// first one is cut.
+fn table(rows: &[Vec<String>], width: usize) -> String {
     let mut out = String::new();
     let mut widths = widths(rows);
     let total = |widths: &[usize], space: usize| widths.iter().sum::<usize>() + space * widths.len().saturating_sub(1);
-    let space = if total(&widths, 2) <= WIDTH { 2 } else { 1 };
-    let excess = total(&widths, space).saturating_sub(WIDTH);
+    let space = if total(&widths, 2) <= width { 2 } else { 1 };
+    let excess = total(&widths, space).saturating_sub(width);
     if let Some(first) = widths.first_mut() {
         *first = first.saturating_sub(excess).max(NARROWEST.min(*first));
     }
@@ -194,13 +199,13 @@ mod tests {
 
     #[test]
     fn columns_align_also_with_wide_characters() {
-        assert_eq!(table(&rows(&[&["a", "1"], &["前向", "12"]])), "a      1\n前向  12\n");
+        assert_eq!(aligned(&rows(&[&["a", "1"], &["前向", "12"]])), "a      1\n前向  12\n");
     }
 
     #[test]
     fn a_long_name_is_cut_and_the_numbers_stay() {
         let long = "前".repeat(100);
-        let text = table(&rows(&[&[&long, "123456"], &["x", "7"]]));
+        let text = table(&rows(&[&[&long, "123456"], &["x", "7"]]), WIDTH);
         let first = text.lines().next().unwrap();
         assert!(first.width() <= WIDTH && first.ends_with("… 123456"), "{first}");
     }
@@ -214,11 +219,17 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_two_columns_is_a_list_of_facts_that_hang_behind_their_labels() {
+    fn a_table_of_two_columns_is_aligned_like_any_other() {
+        let text = written(vec![Block::table(rows(&[&["setting", "forward"], &["a", "1 MiB"]]))]);
+        assert_eq!(text, "setting  forward\na          1 MiB\n");
+    }
+
+    #[test]
+    fn facts_hang_behind_their_labels() {
         let long = "word ".repeat(16);
         let text = written(vec![
             Block::heading("Run"),
-            Block::table(rows(&[&["", ""], &["host", "bench"], &["command", &long]])),
+            Block::Facts(rows(&[&["", ""], &["host", "bench"], &["command", &long]])),
             Block::Paragraph("end".to_owned()),
         ]);
         let lines: Vec<&str> = text.lines().collect();

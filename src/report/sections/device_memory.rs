@@ -140,5 +140,5 @@ pub(in crate::report) fn blocks(memory: Option<&DeviceMemory>) -> Vec<Block> {
     let facts = memory.facts().map(|(what, text)| vec![what.to_owned(), text]);
     let facts = std::iter::once(vec![String::new(); 2]).chain(facts).collect();
     let tables = [memory.phase_rows(), memory.kind_rows()].into_iter().filter(|rows| rows.len() > 1);
-    [Block::heading("Device memory"), Block::table(facts)].into_iter().chain(tables.map(Block::table)).collect()
+    [Block::heading("Device memory"), Block::Facts(facts)].into_iter().chain(tables.map(Block::table)).collect()
 }

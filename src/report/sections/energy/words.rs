@@ -18,7 +18,7 @@ pub(in crate::report) fn blocks(runs: &[(&str, &Energy)]) -> Vec<Block> {
     if let [(_, rows)] = written.as_slice() {
         let head = std::iter::once(vec![String::new(); 2]);
         let rows = head.chain(rows.iter().map(|(about, text)| vec![about.clone(), text.clone()])).collect();
-        return vec![Block::heading("Energy"), Block::table(rows)];
+        return vec![Block::heading("Energy"), Block::Facts(rows)];
     }
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in written.iter().flat_map(|(_, rows)| rows).filter(|(name, _)| !name.starts_with(' ')) {
