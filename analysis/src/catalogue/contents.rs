@@ -6,6 +6,7 @@ use gnntop_wire::phase::STANDARD;
 use thiserror::Error;
 
 use crate::energy::Assumptions;
+use crate::findings::Findings;
 use crate::ranks::Run;
 use crate::store::Store;
 
@@ -64,6 +65,13 @@ impl<'a> Catalogue<'a> {
     #[must_use]
     pub fn with_assumptions(mut self, assumptions: Assumptions) -> Self {
         self.context.assumptions = assumptions;
+        self
+    }
+
+    /// Takes these for what was found in the run without the skipped steps, instead of looking again.
+    #[must_use]
+    pub fn with_findings(mut self, findings: Findings) -> Self {
+        self.context.findings = findings.into();
         self
     }
 

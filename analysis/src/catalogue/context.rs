@@ -7,10 +7,13 @@ use std::ops::Range;
 use crate::energy::{Assumptions, EnergyBook, Figure, Scope};
 use crate::findings::{Class, Findings, Judgement, classes, of_ranks};
 use crate::ranks::{MOST_COMMON_STEPS, Run, Work};
-use crate::store::{Distribution, StepRow, StepStatistics, Store};
+use crate::store::{BatchTotals, Distribution, MarksOfText, StepRow, StepStatistics, Store};
 
 use super::epochs::Epochs;
 use super::work::StepsWork;
+
+/// The periods of some steps, and what is in their batches.
+pub(super) type Batches = (Distribution, BatchTotals);
 
 /// What figures are computed from.
 pub(super) struct Context<'a> {
@@ -25,9 +28,11 @@ pub(super) struct Context<'a> {
     device: OnceCell<Option<StepStatistics>>,
     work: OnceCell<StepsWork>,
     epochs: OnceCell<Epochs>,
-    classes: OnceCell<Vec<(StepRow<'a>, Class)>>,
+    classes: OnceCell<[Batches; 3]>,
+    marks: OnceCell<Vec<(&'a str, MarksOfText)>>,
+    epochs_energy: OnceCell<Vec<(u64, bool, Figure)>>,
     energy: OnceCell<EnergyBook>,
-    findings: OnceCell<Findings>,
+    pub findings: OnceCell<Findings>,
     ranks: OnceCell<Work>,
 }
 
@@ -44,6 +49,8 @@ impl<'a> Context<'a> {
             work: OnceCell::new(),
             epochs: OnceCell::new(),
             classes: OnceCell::new(),
+            marks: OnceCell::new(),
+            epochs_energy: OnceCell::new(),
             energy: OnceCell::new(),
             findings: OnceCell::new(),
             ranks: OnceCell::new(),
@@ -81,10 +88,28 @@ impl<'a> Context<'a> {
         self.epochs.get_or_init(|| Epochs::new(self.store, self.store.steps().rows(self.skip..u64::MAX).next()))
     }
 
-    /// The periods of the steps of a class.
-    pub fn class(&self, class: Class) -> impl Iterator<Item = StepRow<'a>> {
-        let all = self.classes.get_or_init(|| classes(self.store, self.skip..u64::MAX));
-        all.iter().filter(move |(_, of)| *of == class).map(|(row, _)| *row)
+    /// The steps of a class.
+    pub fn class(&self, class: Class) -> &Batches {
+        let all = self.classes.get_or_init(|| {
+            let mut all: [Batches; 3] = Default::default();
+            for (row, of) in classes(self.store, self.skip..u64::MAX) {
+                let (periods, totals) = &mut all[of as usize];
+                periods.record(row.period_ns());
+                totals.add(&row.batch(), row.period_ns());
+            }
+            all
+        });
+        &all[class as usize]
+    }
+
+    /// The marks by their text.
+    pub fn marks(&self) -> &[(&'a str, MarksOfText)] {
+        self.marks.get_or_init(|| self.store.marks_by_text())
+    }
+
+    /// The energy of the newest epochs: each with its number, and whether all of its steps are in it.
+    pub fn epochs_energy(&self) -> &[(u64, bool, Figure)] {
+        self.epochs_energy.get_or_init(|| self.store.epochs_energy(self.energy(), self.scope(), self.skip))
     }
 
     /// What was found.
@@ -124,11 +149,4 @@ impl<'a> Context<'a> {
         let run = self.run.filter(|run| run.is_parallel())?;
         Some(self.ranks.get_or_init(|| run.ranks().going().work(self.skip, MOST_COMMON_STEPS)))
     }
-}
-
-/// The periods of steps.
-pub(super) fn periods<'a>(rows: impl Iterator<Item = StepRow<'a>>) -> Distribution {
-    let mut all = Distribution::new();
-    rows.for_each(|row| all.record(row.period_ns()));
-    all
 }

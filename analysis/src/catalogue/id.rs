@@ -192,6 +192,8 @@ mod tests {
             ("process.rss.peak.last", "process.rss.peak.last"),
             ("gpu.0.util.mean", "gpu.0.util.mean"),
             ("rank.3.own.p50", "rank.3.own.p50"),
+            ("rank.3.all-reduce.share", "rank.3.all-reduce.share"),
+            ("energy.epoch.2.total", "energy.epoch.2.total"),
             ("finding.partial-batch.count", "finding.partial_batch.count"),
             ("\"step\".p99", "\"step\".p99"),
             ("\"forward\".p99", "forward.p99"),

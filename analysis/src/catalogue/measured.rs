@@ -24,6 +24,13 @@ pub struct Measured {
     pub population: Population,
 }
 
+impl Measured {
+    /// What its interval is: `95 %` of a mean or a percentile, or the `bounds` of an energy.
+    pub fn interval_word(&self) -> &'static str {
+        if matches!(self.unit, Unit::Energy | Unit::Carbon) { "bounds" } else { "95 %" }
+    }
+}
+
 /// What a figure was computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Population {

@@ -11,7 +11,8 @@ use super::statistic::Statistic;
 
 /// A subject, or all subjects that differ in a name.
 pub(super) struct Row {
-    /// The subject's text. A word in capitals stands for a name: `step`, `counter.COUNTER`, `PHASE`.
+    /// The subject's text. A word in capitals stands for a name: `step`, `counter.COUNTER`, `PHASE`; so do two with a point
+    /// between them.
     pub subject: &'static str,
     /// What it is, for people.
     pub about: &'static str,
@@ -38,8 +39,8 @@ impl Row {
     /// The text before the name and the text after it; `None` of a subject without a name.
     pub fn around_the_name(&self) -> Option<(&'static str, &'static str)> {
         let from = self.subject.find(|c: char| c.is_ascii_uppercase())?;
-        let length = self.subject[from..].find(|c: char| !c.is_ascii_uppercase()).unwrap_or(self.subject.len() - from);
-        Some((&self.subject[..from], &self.subject[from + length..]))
+        let to = self.subject.rfind(|c: char| c.is_ascii_uppercase())? + 1;
+        Some((&self.subject[..from], &self.subject[to..]))
     }
 
     /// Whether the subject has no name in it.

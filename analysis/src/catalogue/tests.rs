@@ -128,6 +128,25 @@ fn an_epoch_counts_once_it_is_over() {
 }
 
 #[test]
+fn each_rank_has_the_share_of_each_phase_and_every_figure_of_a_run_is_found_again() {
+    let mut run = Run::default();
+    ParallelRun::default().sessions().iter().for_each(|bytes| each_item(bytes, |item| run.apply(item)));
+    let catalogue = Catalogue::with_run(&run);
+    let listed = catalogue.list();
+    let is_share = |id: &FigureId| id.to_string().starts_with("rank.1.") && id.to_string().ends_with("forward.share");
+    let (_, share) = listed.iter().find(|(id, _)| is_share(id)).expect("rank.1.forward.share is listed");
+    let rank = *run.ranks().get(1).unwrap();
+    let slot = rank.store.phase("forward").unwrap().slot;
+    assert_eq!(Some(share.value), rank.store.statistics().share(slot));
+    for (id, measured) in &listed {
+        let parsed: FigureId = id.to_string().parse().unwrap();
+        assert_eq!(catalogue.resolve(&parsed).map(|id| catalogue.get(&id).unwrap()).as_ref(), Ok(measured), "{id}");
+    }
+    let why = |text: &str| catalogue.get(&text.parse().unwrap()).unwrap_err().to_string();
+    assert_eq!(why("rank.9.forward.share"), "the run has no such rank");
+}
+
+#[test]
 fn steps_left_out_are_left_out_of_the_figures_of_ranks() {
     let slow = (0..2).map(|rank| (rank, 1..11, "forward", 100 * MS)).collect();
     let parallel = ParallelRun { slow, ..ParallelRun::default() };

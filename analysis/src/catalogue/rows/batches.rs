@@ -1,13 +1,11 @@
 //! Steps by class: warm-up, full batches, partial batches; their periods, and the time for each item of a batch.
 
 use crate::catalogue::context::Context;
-use crate::catalogue::context::periods;
 use crate::catalogue::measured::{Found, Outcome, STEPS};
 use crate::catalogue::row::{Names, Row, durations};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::Unit;
 use crate::findings::Class;
-use crate::store::BatchTotals;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
@@ -39,15 +37,14 @@ fn of_a_class() -> Vec<(Statistic, Unit)> {
 }
 
 fn class(context: &Context<'_>, class: Class, statistic: Statistic) -> Outcome {
-    let mut totals = BatchTotals::default();
-    context.class(class).for_each(|row| totals.add(&row.batch(), row.period_ns()));
+    let (periods, totals) = context.class(class);
     let total = match statistic {
         Statistic::PerGraph => totals.graphs,
         Statistic::PerNode => totals.nodes,
         Statistic::PerEdge => totals.edges,
         Statistic::PerSeed => totals.seeds,
-        _ => return Found::of_durations(&periods(context.class(class)), statistic, STEPS),
+        _ => return Found::of_durations(periods, statistic, STEPS),
     };
     let each = (total.sum > 0).then(|| total.period_ns as f64 / total.sum as f64);
-    Found::of(each, context.class(class).count() as u64, STEPS, "the program does not report them")
+    Found::of(each, periods.count(), STEPS, "the program does not report them")
 }

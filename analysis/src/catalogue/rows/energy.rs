@@ -19,9 +19,23 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
             [Statistic::Total, Statistic::PerStep, Statistic::PerEpoch].map(|of| (of, Unit::Energy)).to_vec()
         },
         get: |context, _, statistic| match statistic {
-            Statistic::PerStep => of_figure(step(context)),
-            Statistic::PerEpoch => of_figure(epoch(context)),
-            _ => of_figure(context.energy_in(context.session_ns())),
+            Statistic::PerStep => of_figure(step(context), NO_STEP),
+            Statistic::PerEpoch => of_figure(epoch(context), NO_EPOCH),
+            _ => of_figure(context.energy_in(context.session_ns()), UNKNOWN),
+        },
+    },
+    Row {
+        subject: "energy.epoch.EPOCH",
+        about: "energy of one of the newest epochs, of which the first and the last may not be whole",
+        names: Names::Own("0", |context| context.epochs_energy().iter().map(|(epoch, ..)| epoch.to_string()).collect()),
+        statistics: |name| match name.parse::<u64>() {
+            Ok(_) => vec![(Statistic::Total, Unit::Energy)],
+            Err(_) => Vec::new(),
+        },
+        get: |context, name, _| {
+            let mut epochs = context.epochs_energy().iter();
+            let found = epochs.find(|(epoch, ..)| name.parse() == Ok(*epoch)).map(|(.., figure)| *figure);
+            of_figure(found, "no energy is known of this epoch")
         },
     },
     Row {
@@ -38,14 +52,14 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "energy of a whole component, such as `gpu_0`",
         names: Names::Own("gpu_0", components),
         statistics: |_| vec![(Statistic::Total, Unit::Energy)],
-        get: |context, name, _| of_figure(component(context, name, Scope::Device)),
+        get: |context, name, _| of_figure(component(context, name, Scope::Device), UNKNOWN_PART),
     },
     Row {
         subject: "energy.job.COMPONENT",
         about: "what the job used of it",
         names: Names::Own("gpu_0", components),
         statistics: |_| vec![(Statistic::Total, Unit::Energy)],
-        get: |context, name, _| of_figure(component(context, name, Scope::Job)),
+        get: |context, name, _| of_figure(component(context, name, Scope::Job), UNKNOWN_PART),
     },
     Row {
         subject: "energy.HARDWARE",
@@ -59,7 +73,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
             let all: f64 = HARDWARE.iter().filter_map(|of| hardware(context, of)).sum();
             let joules = hardware(context, name).filter(|_| all > 0.0);
             let of = if statistic == Statistic::Share { all } else { 1.0 };
-            Found::in_all(joules.map(|joules| joules / of), UNKNOWN)
+            Found::in_all(joules.map(|joules| joules / of), UNKNOWN_PART)
         },
     },
     Row {
@@ -74,12 +88,15 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
 ];
 
 const UNKNOWN: &str = "no energy is known";
+const UNKNOWN_PART: &str = "no energy of it is known";
+const NO_STEP: &str = "no energy of steps is known";
+const NO_EPOCH: &str = "no energy of a whole epoch is known";
 /// Components by the word that their names begin with.
 const HARDWARE: [&str; 3] = ["cpu", "gpu", "memory"];
 
-fn of_figure(figure: Option<Figure>) -> Outcome {
+fn of_figure(figure: Option<Figure>, missing: &str) -> Outcome {
     let interval = figure.map(|figure| (figure.lo, figure.hi));
-    Ok(Found { interval, ..Found::in_all(figure.map(|figure| figure.joules), UNKNOWN)? })
+    Ok(Found { interval, ..Found::in_all(figure.map(|figure| figure.joules), missing)? })
 }
 
 fn components(context: &Context<'_>) -> Vec<String> {
@@ -105,26 +122,25 @@ fn step(context: &Context<'_>) -> Option<Figure> {
 
 /// The median whole epoch without the first one, or the only one.
 fn epoch(context: &Context<'_>) -> Option<Figure> {
-    let mut epochs = context.store.epochs_energy(context.energy(), context.scope(), context.skip);
-    epochs.retain(|(_, is_whole, _)| *is_whole);
+    let epochs: Vec<_> = context.epochs_energy().iter().filter(|(_, is_whole, _)| *is_whole).collect();
     let first = context.store.steps().row(0).map(|row| row.epoch());
     let has_first = epochs.len() > 1 && epochs.first().map(|(epoch, ..)| *epoch) == first;
-    let mut later: Vec<Figure> = epochs.into_iter().skip(usize::from(has_first)).map(|(.., figure)| figure).collect();
+    let mut later: Vec<Figure> = epochs.into_iter().skip(usize::from(has_first)).map(|(.., figure)| *figure).collect();
     later.sort_by(|a, b| a.joules.total_cmp(&b.joules));
     later.get(later.len().saturating_sub(1) / 2).copied()
 }
 
 fn carbon(context: &Context<'_>, _: &str, statistic: Statistic) -> Outcome {
     let range: Range<u64> = context.session_ns();
-    let figure = match statistic {
-        Statistic::PerStep => step(context),
-        Statistic::PerEpoch => epoch(context),
-        _ => context.energy_in(range.clone()),
+    let (figure, missing) = match statistic {
+        Statistic::PerStep => (step(context), NO_STEP),
+        Statistic::PerEpoch => (epoch(context), NO_EPOCH),
+        _ => (context.energy_in(range.clone()), UNKNOWN),
     };
     let intensity = context.store.carbon_intensity(context.energy(), &context.assumptions, context.scope(), range);
     let intensity = intensity.map_err(|why| Absent(why.to_string()))?;
     let grams = |joules: f64| intensity.kilograms(joules, context.assumptions.pue_or_one()) * 1e3;
-    let found = of_figure(figure)?;
+    let found = of_figure(figure, missing)?;
     let interval = found.interval.map(|(low, high)| (grams(low), grams(high)));
     Ok(Found { value: grams(found.value), interval, ..found })
 }

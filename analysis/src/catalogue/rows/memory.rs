@@ -156,7 +156,7 @@ fn heap_phases(context: &Context<'_>) -> Vec<String> {
 fn in_phase<'a>(context: &Context<'a>, name: &str) -> Result<&'a gnntop_wire::PhaseMemory, Absent> {
     let mut phases = context.store.memory().phases().iter();
     let phase = phases.find(|phase| is_called(phase_name(context, phase.phase), name));
-    phase.ok_or_else(|| Absent(NOT_COUNTED.to_owned()))
+    phase.ok_or_else(|| Absent("no memory was counted in such a phase".to_owned()))
 }
 
 fn on_device<'a>(context: &Context<'a>) -> Result<DeviceMemory<'a>, Absent> {

@@ -2,11 +2,11 @@
 
 use crate::catalogue::context::Context;
 use crate::catalogue::measured::{Absent, Found, Outcome, STEPS};
-use crate::catalogue::row::{Names, Row};
+use crate::catalogue::row::{Names, Row, is_called};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::Unit;
-use crate::ranks::RankWork;
-use crate::store::{StepStatistics, Throughput};
+use crate::ranks::{Rank, RankWork};
+use crate::store::{StepStatistics, Store, Throughput};
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
@@ -51,7 +51,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "steps of a rank",
         names: Names::Own("0", ranks),
         statistics: |name| is_rank(name, &[(Statistic::Count, Unit::Count)]),
-        get: |context, name, _| of_session(context, name, |all| Some(all.steps() as f64)),
+        get: |context, name, _| of_session(context, name, |_, all| Some(all.steps() as f64)),
     },
     Row {
         subject: "rank.RANK.period",
@@ -60,7 +60,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         statistics: |name| is_rank(name, &[(Statistic::percentile(50.0), Unit::Time)]),
         get: |context, name, statistic| {
             let quantile = statistic.quantile().unwrap_or(0.5);
-            of_session(context, name, |all| all.period().percentile(quantile).map(|ns| ns as f64))
+            of_session(context, name, |_, all| all.period().percentile(quantile).map(|ns| ns as f64))
         },
     },
     Row {
@@ -88,6 +88,19 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         get: |context, name, _| of_rank(context, name, |work, _| share(work, work.reduce_ns)),
     },
     Row {
+        subject: "rank.RANK.PHASE",
+        about: "the part of a rank's time in a phase, or in the gap",
+        names: Names::Program(phases_of_ranks),
+        statistics: |_| vec![(Statistic::Share, Unit::Share)],
+        get: |context, name, _| {
+            let (rank, phase) = name.split_once('.').unwrap_or((name, ""));
+            of_session(context, rank, |store, all| {
+                let slot = store.phases().iter().rev().find(|known| is_called(&known.text, phase))?.slot;
+                all.share(slot)
+            })
+        },
+    },
+    Row {
         subject: "rank.RANK.slowest",
         about: "the part of the common steps in which a rank is the slowest",
         names: Names::Own("0", ranks),
@@ -95,6 +108,16 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         get: |context, name, _| of_rank(context, name, |work, steps| Some(work.slowest_in as f64 / steps as f64)),
     },
 ];
+
+/// The phases of each rank, as `0.forward`.
+fn phases_of_ranks(context: &Context<'_>) -> Vec<String> {
+    let Some(run) = context.run.filter(|run| run.is_parallel()) else { return Vec::new() };
+    let of_rank = |rank: &Rank<'_>| {
+        let phases = rank.store.phases().iter();
+        phases.map(|phase| format!("{}.{}", rank.place.rank, phase.text)).collect::<Vec<String>>()
+    };
+    run.ranks().all().iter().flat_map(of_rank).collect()
+}
 
 const ALONE: &str = "the session is a run by itself";
 const NO_RANK: &str = "the run has no such rank";
@@ -132,13 +155,13 @@ fn is_rank(name: &str, statistics: &[(Statistic, Unit)]) -> Vec<(Statistic, Unit
 }
 
 /// A number of one rank's session.
-fn of_session(context: &Context<'_>, name: &str, of: impl Fn(&StepStatistics) -> Option<f64>) -> Outcome {
+fn of_session(context: &Context<'_>, name: &str, of: impl Fn(&Store, &StepStatistics) -> Option<f64>) -> Outcome {
     let Some(run) = context.run.filter(|run| run.is_parallel()) else { return Absent::because(ALONE) };
     let Some(rank) = name.parse().ok().and_then(|number| run.ranks().get(number).copied()) else {
         return Absent::because(NO_RANK);
     };
     let all = rank.store.statistics_from(context.skip);
-    Found::of(of(&all), all.steps(), STEPS, UNKNOWN)
+    Found::of(of(rank.store, &all), all.steps(), STEPS, UNKNOWN)
 }
 
 /// A number of a rank's part of the common steps, and of how many these are.

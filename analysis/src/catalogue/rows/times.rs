@@ -24,9 +24,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
         subject: "mark.MARK",
         about: "marks by their text, and how long what ended at them took",
-        names: Names::Program(|context| {
-            context.store.marks_by_text().into_iter().map(|(text, _)| text.to_owned()).collect()
-        }),
+        names: Names::Program(|context| context.marks().iter().map(|(text, _)| (*text).to_owned()).collect()),
         statistics: |_| {
             vec![(Statistic::Count, Unit::Count), (Statistic::Total, Unit::Time), (Statistic::Share, Unit::Share)]
         },
@@ -73,8 +71,7 @@ fn named(context: &Context<'_>, name: &str, statistic: Statistic) -> Outcome {
 }
 
 fn mark(context: &Context<'_>, name: &str, statistic: Statistic) -> Outcome {
-    let all = context.store.marks_by_text();
-    let Some((_, marks)) = all.iter().find(|(text, _)| is_called(text, name)) else {
+    let Some((_, marks)) = context.marks().iter().find(|(text, _)| is_called(text, name)) else {
         return Absent::because("the recording has no such mark");
     };
     let value = match statistic {
