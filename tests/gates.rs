@@ -69,6 +69,8 @@ fn a_check_has_a_line_for_each_rule_and_the_worst_decides() {
     assert!(broken.out.starts_with("broken  max backward.p90=15ms: 2"), "{}", broken.out);
     assert!(broken.out.lines().next().unwrap().contains(" ms (of 400 steps; 95 %: 2"), "{}", broken.out);
     assert_eq!(check(&["--max", "backward.p99.99=1s"]).code, Some(4));
+    let energy = check(&["--cpu-watts", "50", "--max", "energy.total=1mJ"]);
+    assert!(energy.out.contains("; bounds: ") && !energy.out.contains("95 %"), "{energy:?}");
     assert_eq!(check(&["--max", "backward=1s"]).code, Some(2));
     let wrong = check(&["--max", "foward.p99=12ms"]);
     assert!(wrong.code == Some(2) && wrong.err.contains("did you mean forward?"), "{wrong:?}");

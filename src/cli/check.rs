@@ -12,7 +12,7 @@ use super::reading::{ExactArguments, read_run};
 use super::report::{say_rank, select};
 use super::settings::Settings;
 use super::usage::UsageError;
-use crate::report::{Bound, Rule, Ruling, ruling_of};
+use crate::report::{Bound, Rule, Ruling, aligned, ruling_of};
 use gnntop_analysis::catalogue::{Absent, Catalogue, FigureId, Measured};
 use gnntop_analysis::comparison::{Compared, compare};
 use gnntop_analysis::figures::{count, duration};
@@ -94,7 +94,7 @@ pub(super) fn check(arguments: &CheckArguments) -> anyhow::Result<u8> {
     let run = read(&arguments.file, arguments)?;
     let catalogue = Catalogue::with_run(&run).with_skipped_steps(arguments.skip_steps).with_assumptions(assumptions);
     if arguments.list {
-        output::say(&table(&catalogue.list()))?;
+        output::say(aligned(&rows(&catalogue.list())).trim_end())?;
         return Ok(SUCCESS);
     }
     let resolved = |rule: Rule| {
@@ -160,7 +160,8 @@ fn line(rule: &Rule, ruling: Ruling, measured: &Result<Measured, Absent>) -> Str
             format!("not enough was recorded (of {population})")
         }
         Ok(measured) => {
-            let interval = interval(measured).map(|interval| format!("; 95 %: {interval}")).unwrap_or_default();
+            let word = measured.interval_word();
+            let interval = interval(measured).map(|interval| format!("; {word}: {interval}")).unwrap_or_default();
             format!("{} (of {}{interval})", measured.unit.format(measured.value), measured.population)
         }
         Err(absent) => absent.to_string(),
@@ -173,19 +174,13 @@ fn interval(measured: &Measured) -> Option<String> {
     Some(format!("{} to {}", measured.unit.format(low), measured.unit.format(high)))
 }
 
-/// Figures with their values, one a line.
-fn table(figures: &[(FigureId, Measured)]) -> String {
-    let cells = |(id, measured): &(FigureId, Measured)| {
+/// A row for each figure: its name, value, interval and what it is over.
+fn rows(figures: &[(FigureId, Measured)]) -> Vec<Vec<String>> {
+    let row = |(id, measured): &(FigureId, Measured)| {
         let (value, over) = (measured.unit.format(measured.value), measured.population.to_string());
-        [id.to_string(), value, interval(measured).unwrap_or_default(), over]
+        vec![id.to_string(), value, interval(measured).unwrap_or_default(), over]
     };
-    let rows: Vec<[String; 4]> = figures.iter().map(cells).collect();
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let [name, value, interval, _] = [0, 1, 2, 3].map(width);
-    let line = |row: &[String; 4]| {
-        format!("{:name$}  {:>value$}  {:interval$}  {}", row[0], row[1], row[2], row[3]).trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<String>>().join("\n")
+    figures.iter().map(row).collect()
 }
 
 /// Checks a run against a baseline, and prints the rulings.
