@@ -7,8 +7,12 @@ use std::fmt::Write;
 
 use gnntop_wire::{SignalKind, Unit};
 
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::findings::{Findings, Kind};
 use gnntop_analysis::store::{Distribution, SessionState, Signal, Store};
+
+/// The value of a figure by its name; `None` where the session does not have it.
+type Figure<'f> = &'f dyn Fn(&str) -> Option<f64>;
 
 /// Quantiles of the summaries.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
@@ -16,14 +20,16 @@ const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 /// The session so far: counters of steps, work and losses, summaries of steps, gaps and phases in seconds, gauges,
 /// sensors, and how often each kind of finding was seen.
 pub fn write(store: &Store, findings: &Findings) -> String {
+    let catalogue = Catalogue::new(store).with_findings(findings.clone());
+    let figure = |name: &str| Some(catalogue.get(&name.parse().ok()?).ok()?.value);
     let mut out = String::new();
     session(&mut out, store);
-    work(&mut out, store);
+    work(&mut out, store, &figure);
     durations(&mut out, store);
-    gauges(&mut out, store);
+    gauges(&mut out, store, &figure);
     signals(&mut out, store);
     if store.statistics().steps() > 0 {
-        counts(&mut out, findings);
+        counts(&mut out, &figure);
     }
     losses(&mut out, store);
     out += "# EOF\n";
@@ -60,13 +66,12 @@ fn session(out: &mut String, store: &Store) {
     gauge(out, "gnntop_session_live", "1 while the program runs, 0 after its end.", is_live);
 }
 
-fn work(out: &mut String, store: &Store) {
-    let statistics = store.statistics();
-    counter(out, "gnntop_steps", "Steps.", statistics.steps());
-    let batch = statistics.batch();
-    let work = [("graphs", batch.graphs), ("nodes", batch.nodes), ("edges", batch.edges), ("seeds", batch.seeds)];
-    for (name, total) in work.into_iter().filter(|(_, total)| total.period_ns > 0) {
-        counter(out, &format!("gnntop_{name}"), "Work of all steps that report it.", total.sum);
+fn work(out: &mut String, store: &Store, figure: Figure<'_>) {
+    counter(out, "gnntop_steps", "Steps.", store.statistics().steps());
+    for name in ["graphs", "nodes", "edges", "seeds"] {
+        if let Some(total) = figure(&format!("{name}.total")) {
+            counter(out, &format!("gnntop_{name}"), "Work of all steps that report it.", total as u64);
+        }
     }
 }
 
@@ -106,14 +111,13 @@ fn summary(out: &mut String, name: &str, label: &str, durations: &Distribution) 
     let _ = writeln!(out, "{name}_count{labels} {count}\n{name}_sum{labels} {sum}");
 }
 
-fn gauges(out: &mut String, store: &Store) {
-    let statistics = store.statistics();
-    gauge(out, "gnntop_epoch", "The epoch of the newest step.", statistics.last_epoch().map(|epoch| epoch as f64));
-    gauge(out, "gnntop_loss", "The newest loss.", statistics.last_loss());
-    let live = store.memory().live_bytes().last().and_then(|point| point.value());
-    gauge(out, "gnntop_heap_bytes", "Memory that the program has allocated and not freed.", live);
-    let peak = store.memory().peak_bytes().map(|bytes| bytes as f64);
-    gauge(out, "gnntop_heap_peak_bytes", "Peak of the memory that the program has allocated.", peak);
+fn gauges(out: &mut String, store: &Store, figure: Figure<'_>) {
+    let epoch = store.statistics().last_epoch().map(|epoch| epoch as f64);
+    gauge(out, "gnntop_epoch", "The epoch of the newest step.", epoch);
+    gauge(out, "gnntop_loss", "The newest loss.", store.statistics().last_loss());
+    gauge(out, "gnntop_heap_bytes", "Memory that the program has allocated and not freed.", figure("heap.last"));
+    let peak = "Peak of the memory that the program has allocated.";
+    gauge(out, "gnntop_heap_peak_bytes", peak, figure("heap.peak"));
     let newest = |value: Option<f64>, name: &str| Some((format!("name=\"{}\"", escaped(name)), value?));
     let told = store
         .counters()
@@ -161,12 +165,10 @@ fn signals(out: &mut String, store: &Store) {
 }
 
 /// How often each kind of finding was seen; kinds that could not be decided have no line.
-fn counts(out: &mut String, findings: &Findings) {
-    let is_decided = |kind: &Kind| !findings.not_enough.iter().any(|undecided| undecided.kind == *kind);
-    let count =
-        |kind: Kind| findings.found.iter().filter(|found| found.kind == kind).map(|found| found.count).sum::<u64>();
-    let lines = Kind::ALL.iter().filter(|kind| is_decided(kind));
-    let lines = lines.map(|kind| (format!("kind=\"{}\"", kind.id()), count(*kind) as f64));
+fn counts(out: &mut String, figure: Figure<'_>) {
+    let line =
+        |kind: &Kind| Some((format!("kind=\"{}\"", kind.id()), figure(&format!("finding.{}.count", kind.id()))?));
+    let lines = Kind::ALL.iter().filter_map(line);
     samples(out, ("gnntop_findings", "gauge", ""), "How often each kind of finding was seen.", lines);
 }
 
