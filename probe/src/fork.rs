@@ -18,7 +18,7 @@ pub(crate) fn leave_sessions_to_the_parent() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the handlers neither unwind nor run the program's code. The child's handler only does what is allowed
-        // between fork and exec: it stores to atomics, closes files and releases locks that its own thread holds.
+        // between fork and exec: it stores to atomics and releases locks that its own thread holds.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     });
 }
@@ -35,8 +35,5 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     switch::forget_sessions();
-    // SAFETY: this process was forked a moment ago. None of the threads that own a session's output came with it, and the
-    // `Session`s that did are forgotten instead of dropped.
-    unsafe { gnntop_sessions::close_in_child() };
     let _ = HELD.try_with(|held| held.borrow_mut().take());
 }

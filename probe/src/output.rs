@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
-use gnntop_sessions::{LiveLock, PrivateDir, Stopped, layout, named};
+use gnntop_sessions::{HeldFile, LiveLock, NamedDir, PrivateDir, Stopped, layout, named};
 
 use crate::past::Past;
 use crate::warning::Warning;
@@ -33,7 +32,7 @@ pub(crate) enum Output {
         /// The path, for messages.
         path: PathBuf,
         /// The open file.
-        file: File,
+        file: HeldFile,
         /// Its length in bytes, always whole frames.
         len: u64,
     },
@@ -42,10 +41,10 @@ pub(crate) enum Output {
 /// The segments of a live session.
 #[derive(Debug)]
 pub(crate) struct Segments {
-    dir: Rc<PrivateDir>,
+    dir: NamedDir,
     /// Held while the session lives.
     lock: LiveLock,
-    current: Option<File>,
+    current: Option<HeldFile>,
     /// Number and size of each segment on disk, oldest first.
     kept: VecDeque<(u64, u64)>,
     next: u64,
@@ -64,9 +63,9 @@ impl Output {
         let dir = all.create_dir(name).map_err(|error| Warning::unusable(&sessions.join(name), error))?;
         let lock =
             LiveLock::create(&dir).map_err(|error| Warning::unusable(&dir.path().join(layout::LOCK_FILE), error))?;
-        let dir = Rc::new(dir);
+        let dir = dir.named().map_err(|error| Warning::unusable(dir.path(), error))?;
         Ok(Self::Session(Segments {
-            past: Box::new(Past::new(Rc::clone(&dir), max_bytes / PAST_SHARE)),
+            past: Box::new(Past::new(dir.clone(), max_bytes / PAST_SHARE)),
             dir,
             lock,
             current: None,
@@ -80,7 +79,7 @@ impl Output {
     /// Creates a recording; an existing file is left alone.
     pub(crate) fn recording(path: &Path) -> Result<Self, Warning> {
         let path = path.to_owned();
-        match named::create(&path) {
+        match named::create_log(&path).and_then(HeldFile::new) {
             Ok(file) => Ok(Self::Recording { path, file, len: 0 }),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Warning::RecordingExists { path }),
             Err(error) => Err(Warning::Write { path, error }),
@@ -115,7 +114,8 @@ impl Output {
         match self {
             Self::Session(segments) => segments.write(bytes),
             Self::Recording { path, file, len } => {
-                append(file, len, bytes).map_err(|error| Warning::Write { path: path.clone(), error })
+                let written = append(file, || named::append(path), len, bytes);
+                written.map_err(|error| Warning::Write { path: path.clone(), error })
             }
         }
     }
@@ -127,7 +127,7 @@ impl Output {
     pub(crate) fn shrink(&mut self, segment_bytes: u64, max_bytes: u64) {
         if let Self::Session(segments) = self {
             (segments.segment_bytes, segments.max_bytes) = (segment_bytes, max_bytes);
-            *segments.past = Past::new(Rc::clone(&segments.dir), max_bytes);
+            *segments.past = Past::new(segments.dir.clone(), max_bytes);
         }
     }
 
@@ -145,7 +145,7 @@ impl Segments {
         }
         self.drop_oldest();
         let name = layout::segment_file_name(self.next);
-        let file = self.dir.create_file(&name);
+        let file = self.dir.open().and_then(|dir| Ok(HeldFile::new(dir.create_log(&name)?)?));
         self.current = Some(file.map_err(|error| Warning::unusable(&self.dir.path().join(name), error))?);
         self.kept.push_back((self.next, 0));
         self.next += 1;
@@ -187,11 +187,13 @@ impl Segments {
                     error: io::Error::other("no segment was begun"),
                 });
             };
-            let Err(error) = append(file, size, bytes) else {
+            let name = layout::segment_file_name(*number);
+            let reopen = || Ok(self.dir.open()?.append(&name)?);
+            let Err(error) = append(file, reopen, size, bytes) else {
                 self.read_ahead(bytes.len());
                 return Ok(());
             };
-            let path = self.dir.path().join(layout::segment_file_name(*number));
+            let path = self.dir.path().join(name);
             if error.kind() == ErrorKind::FileTooLarge && *size > 0 {
                 self.segment_bytes = *size;
             } else if is_full(&error) && self.kept.len() > 1 && self.kept_bytes() >= GIVES_WAY_BYTES {
@@ -212,7 +214,7 @@ impl Segments {
     fn remove_oldest(&mut self) -> u64 {
         let Some((number, size)) = self.kept.pop_front() else { return 0 };
         // A viewer that is reading it keeps its open file. A file that cannot be removed is found by pruning.
-        let _ = self.dir.remove(&layout::segment_file_name(number));
+        let _ = self.dir.open().and_then(|dir| dir.remove(&layout::segment_file_name(number)));
         size
     }
 }
@@ -222,16 +224,23 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Appends bytes to a file of `len` bytes. If not all of them can be written, none is.
-fn append(file: &mut File, len: &mut u64, bytes: &[u8]) -> io::Result<()> {
-    match file.write_all(bytes) {
+/// Appends bytes to a file of `len` bytes, opened again if the program has closed it. If not all of them can be written, none
+/// is.
+fn append(
+    file: &mut HeldFile,
+    reopen: impl FnOnce() -> io::Result<File>,
+    len: &mut u64,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let mut open = file.get_or_open(reopen)?;
+    match open.write_all(bytes) {
         Ok(()) => {
             *len += bytes.len() as u64;
             Ok(())
         }
         Err(error) => {
             // Half a frame would look like damage to readers. If it cannot be removed, they skip it.
-            let _ = file.set_len(*len).and_then(|()| file.seek(SeekFrom::Start(*len)));
+            let _ = file.get().map(|open| open.set_len(*len));
             Err(error)
         }
     }
@@ -278,7 +287,7 @@ mod tests {
     /// A segment whose file accepts nothing, as on a full disk.
     fn full(output: &mut Output) -> &mut Segments {
         let Output::Session(segments) = output else { unreachable!() };
-        segments.current = Some(OpenOptions::new().write(true).open("/dev/full").unwrap());
+        segments.current = Some(HeldFile::new(OpenOptions::new().write(true).open("/dev/full").unwrap()).unwrap());
         segments
     }
 

@@ -189,6 +189,51 @@ fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
     assert!(Stream::of_session(&session).damage.is_empty(), "no half frame was left behind");
 }
 
+/// The most files that the program below may have open, which gives it every number that was gnntop's.
+const FEW_FILES: libc::rlim_t = 200;
+/// So many numbers it leaves free.
+const LEFT_FREE: usize = 20;
+
+/// Closes all descriptors, as libraries for daemons do, and opens its own files under their numbers.
+#[test]
+#[ignore = "run by another test, as a program of its own"]
+fn child_closes_every_descriptor() {
+    // SAFETY: a plain system call on a valid limit.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &libc::rlimit { rlim_cur: FEW_FILES, rlim_max: FEW_FILES }) };
+    let dir = std::path::PathBuf::from(std::env::var_os("GNNTOP_DIR").unwrap()).with_file_name("checkpoints");
+    let session = Session::builder("child").start();
+    let _track = session.track("train", TrackRole::Training);
+    for round in 0..3 {
+        train(50);
+        // SAFETY: this program has nothing open that it still uses; what gnntop has open must not mind.
+        (3..4096).for_each(|number| unsafe { _ = libc::close(number) });
+        let numbers = 3..FEW_FILES as usize - LEFT_FREE;
+        let mut files: Vec<fs::File> =
+            numbers.map(|number| fs::File::create_new(dir.join(format!("{round}-{number}"))).unwrap()).collect();
+        train(50);
+        files.iter_mut().for_each(|file| std::io::Write::write_all(file, b"weights").unwrap());
+        train(50);
+        assert!(files.iter().all(|file| file.metadata().unwrap().len() == 7), "all are open");
+    }
+}
+
+#[test]
+fn files_of_a_program_that_closes_our_descriptors_stay_its_own() {
+    let temp = tempfile::tempdir().unwrap();
+    let (dir, checkpoints) = (temp.path().join("sessions"), temp.path().join("checkpoints"));
+    fs::create_dir(&checkpoints).unwrap();
+    let (status, said) = output_of(&mut program("faults::child_closes_every_descriptor", &dir));
+    assert!(status.success(), "{said}");
+    let files: Vec<_> = fs::read_dir(&checkpoints).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 3 * (FEW_FILES as usize - LEFT_FREE - 3));
+    for file in files {
+        assert_eq!(fs::read(&file).unwrap(), b"weights", "{}", file.display());
+    }
+    let stream = Stream::of_session(&sessions(&dir)[0]);
+    assert!(stream.ended && stream.damage.is_empty(), "{:?}", stream.damage);
+    assert_eq!(stream.steps().len(), 450);
+}
+
 #[test]
 fn the_kill_switch_leaves_no_trace() {
     let temp = tempfile::tempdir().unwrap();

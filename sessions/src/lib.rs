@@ -20,7 +20,9 @@
 //! | `replaces_whole_or_not_at_all` | written under another name, then renamed |
 //! | `is_live_as_long_as_its_lock_is_held` | `flock`, which ends with the process however it ends |
 //! | `takes_the_lock_from_no_one` | looking is a shared lock, which others who look do not see |
-//! | `a_forked_child_keeps_no_session_alive` | the child closes the locked files |
+//! | `a_forked_child_keeps_no_session_alive` | a mapping that no child gets holds the lock |
+//! | `a_program_that_closes_all_descriptors_leaves_its_session_alive` | the mapping needs none |
+//! | `uses_no_number_that_the_program_has_taken` | [`HeldFile`] asks what a number opens before each use |
 //! | `reports_a_full_disk_in_reserved_room` | the lock file has its length from the start |
 //! | `asks_one_request_at_a_time` | the file of a request is locked for as long as somebody waits |
 //! | `writes_into_no_session_that_is_live` | only its publisher writes; a reason of death is added once the lock is free |
@@ -35,6 +37,7 @@
 pub mod discover;
 mod ended;
 mod error;
+mod held_file;
 pub mod layout;
 mod live_lock;
 pub mod named;
@@ -44,7 +47,8 @@ pub mod request;
 mod session_dir;
 
 pub use error::Error;
-pub use live_lock::{LiveLock, Publisher, Stopped, close_in_child};
-pub use private_dir::{PrivateDir, user_id};
+pub use held_file::{HeldFile, Identity};
+pub use live_lock::{LiveLock, Publisher, Stopped};
+pub use private_dir::{NamedDir, PrivateDir, user_id};
 pub use removal::{Candidates, Idle, Removal};
 pub use session_dir::{SessionDir, append_to_ended};

@@ -2,26 +2,24 @@
 //! live publisher cannot write. The file gets its room when the session begins, so that it can still be written when the
 //! disk is full.
 //!
-//! A forked child inherits the lock with the open file, and would make a dead session look alive for as long as the child
-//! lives, so the child closes it at once.
+//! The lock lasts as long as its file is open, and a mapping keeps it open without a descriptor: neither can the program close
+//! it with all the descriptors that it did not open, nor does a forked child, which does not get the mapping, make a dead
+//! session look alive.
 
+use std::ffi::c_void;
 use std::fs::{File, TryLockError};
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::ptr::{self, NonNull};
 
 use gnntop_wire::text::clean;
+use rustix::io::Errno;
+use rustix::mm::{self, MapFlags, ProtFlags};
 
 use crate::error::Error;
+use crate::held_file::{Identity, device_and_inode};
 use crate::layout;
-use crate::private_dir::PrivateDir;
-
-/// Sessions of one process whose locks a forked child closes; further ones stay open in the child.
-const MAX_SESSIONS: usize = 256;
-const NONE: RawFd = -1;
-
-/// File descriptors of the locked files.
-static LOCKED: [AtomicI32; MAX_SESSIONS] = [const { AtomicI32::new(NONE) }; MAX_SESSIONS];
+use crate::private_dir::{NamedDir, PrivateDir};
 
 /// Bytes of the lock file; always the same.
 const LEN: usize = 256;
@@ -33,55 +31,57 @@ const STOPPED: &str = "stopped";
 /// The lock of a live session, held until this is dropped.
 #[derive(Debug)]
 pub struct LiveLock {
-    /// Closed, and so unlocked, after its table entry was cleared: a child must not close a file that reuses the descriptor.
-    file: File,
+    session: NamedDir,
+    identity: Identity,
+    /// Keeps the locked file open; nothing is read or written through it.
+    mapping: NonNull<c_void>,
 }
 
 impl LiveLock {
     /// Creates the lock file of a new session, reserves room for its text, and locks it.
     ///
     /// # Errors
-    /// If it exists or cannot be written. None is left behind that was not there before.
+    /// If it exists, cannot be written or cannot be mapped. None is left behind that was not there before.
     pub fn create(session: &PrivateDir) -> Result<Self, Error> {
         let file = session.create_file(layout::LOCK_FILE)?;
-        if let Err(error) = file.lock().and_then(|()| file.write_all_at(&text(None), 0)) {
+        let locked = file.write_all_at(&text(None), 0).map_err(Error::from).and_then(|()| Self::lock(&file, session));
+        if locked.is_err() {
             let _ = session.remove(layout::LOCK_FILE);
-            return Err(error.into());
         }
-        let fd = file.as_raw_fd();
-        let take = |place: &&AtomicI32| place.compare_exchange(NONE, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        let _ = LOCKED.iter().find(take);
-        Ok(Self { file })
+        locked
+    }
+
+    fn lock(file: &File, session: &PrivateDir) -> Result<Self, Error> {
+        let identity = device_and_inode(file.as_fd()).ok_or(Errno::BADF)?;
+        // SAFETY: a new mapping at an address that the system chooses touches no memory of ours.
+        let start = unsafe { mm::mmap(ptr::null_mut(), LEN, ProtFlags::empty(), MapFlags::PRIVATE, file, 0)? };
+        let mapping = NonNull::new(start).ok_or(Errno::NOMEM)?;
+        let lock = Self { session: session.named()?, identity, mapping };
+        #[cfg(target_os = "linux")]
+        // SAFETY: the range is exactly the mapping, and only says what a forked child gets.
+        unsafe {
+            mm::madvise(start, LEN, mm::Advice::LinuxDontFork)?;
+        }
+        file.lock()?;
+        Ok(lock)
     }
 
     /// Writes whether the stream is being written, or since when it is not. Uses no more than the reserved room.
     pub fn report(&self, stopped: Option<&Stopped>) {
-        // If even this cannot be written, there is nowhere left to report it.
-        let _ = self.file.write_all_at(&text(stopped), 0);
+        let file = self.session.open().and_then(|session| session.overwrite(layout::LOCK_FILE));
+        if let Ok(file) = file
+            && device_and_inode(file.as_fd()) == Some(self.identity)
+        {
+            // If even this cannot be written, there is nowhere left to report it.
+            let _ = file.write_all_at(&text(stopped), 0);
+        }
     }
 }
 
 impl Drop for LiveLock {
     fn drop(&mut self) {
-        let fd = self.file.as_raw_fd();
-        if let Some(place) = LOCKED.iter().find(|place| place.load(Ordering::Relaxed) == fd) {
-            place.store(NONE, Ordering::Relaxed);
-        }
-    }
-}
-
-/// In a forked child: closes the lock file of every session, which leaves the parent's locks in place.
-///
-/// # Safety
-/// The calling process was forked a moment ago and uses none of its parent's [`LiveLock`]s, not even to drop it.
-pub unsafe fn close_in_child() {
-    for place in &LOCKED {
-        let fd = place.swap(NONE, Ordering::Relaxed);
-        if fd != NONE {
-            // SAFETY: the file is open, since its `LiveLock` clears its entry before closing it. No thread of this process
-            // uses the `LiveLock` that owns it, as the caller promises.
-            unsafe { rustix::io::close(fd) };
-        }
+        // SAFETY: the mapping is this lock's own, and nothing refers to its memory.
+        let _ = unsafe { mm::munmap(self.mapping.as_ptr(), LEN) };
     }
 }
 

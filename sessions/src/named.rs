@@ -14,12 +14,7 @@ use crate::error::Error;
 /// # Errors
 /// If it is not a regular file, or cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, Error::NotAFile))
-    }
+    regular(OpenOptions::new().read(true), path)
 }
 
 /// Creates a file for this user alone, to write into.
@@ -28,4 +23,29 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// If there is anything of that name, or it cannot be created.
 pub fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Creates a file for this user alone; everything written goes to its end.
+///
+/// # Errors
+/// As for [`create`].
+pub fn create_log(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Opens a regular file to which everything written is appended.
+///
+/// # Errors
+/// As for [`open`].
+pub fn append(path: &Path) -> io::Result<File> {
+    regular(OpenOptions::new().append(true), path)
+}
+
+fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, Error::NotAFile))
+    }
 }

@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::Error;
+use crate::held_file::{Identity, device_and_inode};
 
 /// How everything is opened: no link is followed, no pipe waits for its other end, no program that is executed inherits it.
 pub(crate) const CAREFULLY: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
@@ -23,6 +24,30 @@ pub(crate) const CAREFULLY: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).un
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// Mode of new directories: for this user alone.
 const PRIVATE_DIR: u32 = 0o700;
+
+/// A [`PrivateDir`] between two uses. It is opened by its name each time, since nothing is held that need not be: the program
+/// may close what we hold (see [`HeldFile`](crate::HeldFile)).
+#[derive(Clone, Debug)]
+pub struct NamedDir {
+    path: PathBuf,
+    identity: Identity,
+}
+
+impl NamedDir {
+    /// Opens the directory.
+    ///
+    /// # Errors
+    /// As for [`PrivateDir::open`], and if there is another directory of its name now.
+    pub fn open(&self) -> Result<PrivateDir, Error> {
+        let dir = PrivateDir::open(&self.path)?;
+        if device_and_inode(dir.as_fd()) == Some(self.identity) { Ok(dir) } else { Err(Errno::NOENT.into()) }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
 
 /// An open directory of this user's that is no link and that no other user can write to.
 ///
@@ -76,6 +101,15 @@ impl PrivateDir {
         }
     }
 
+    /// Its name, to open it again.
+    ///
+    /// # Errors
+    /// If the current directory is gone and the path relative to it.
+    pub fn named(&self) -> Result<NamedDir, Error> {
+        let identity = device_and_inode(self.as_fd()).ok_or(Errno::BADF)?;
+        Ok(NamedDir { path: std::path::absolute(&self.path)?, identity })
+    }
+
     /// Its path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
@@ -94,7 +128,7 @@ impl PrivateDir {
     /// # Errors
     /// If there is anything of that name, or it cannot be created.
     pub fn create_file(&self, name: &str) -> Result<File, Error> {
-        self.open_file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
+        self.open_file(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
     }
 
     /// Creates a file for this user alone; everything written goes to its end, even if someone shortens it.
@@ -111,6 +145,11 @@ impl PrivateDir {
     /// As for [`read`](Self::read).
     pub fn append(&self, name: &str) -> Result<File, Error> {
         self.open_file(name, OFlags::WRONLY | OFlags::APPEND)
+    }
+
+    /// Opens a file to write into its content.
+    pub(crate) fn overwrite(&self, name: &str) -> Result<File, Error> {
+        self.open_file(name, OFlags::WRONLY)
     }
 
     /// Opens a file to write into; creates it for this user alone if it is missing. Keeps its content.

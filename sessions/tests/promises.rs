@@ -3,14 +3,14 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use gnntop_sessions::{
-    Error, LiveLock, PrivateDir, Removal, SessionDir, Stopped, append_to_ended, close_in_child, discover, layout,
-    request,
+    Error, HeldFile, LiveLock, PrivateDir, Removal, SessionDir, Stopped, append_to_ended, discover, layout, request,
 };
 use gnntop_wire::{Definition, End, SessionInfo, put_definitions, put_end, put_segment};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -321,7 +321,6 @@ fn a_forked_child_keeps_no_session_alive() {
         assert_eq!(libc::pipe(ready.as_mut_ptr()), 0);
         match libc::fork() {
             0 => {
-                close_in_child();
                 libc::write(ready[1], b"x".as_ptr().cast(), 1);
                 loop {
                     libc::pause();
@@ -344,6 +343,49 @@ fn a_forked_child_keeps_no_session_alive() {
         assert!(held, "the parent's lock stays");
         assert!(!still_held, "and ends with the parent's session");
     }
+}
+
+#[test]
+fn a_program_that_closes_all_descriptors_leaves_its_session_alive() {
+    let _alone = locks();
+    let (temp, dir) = private();
+    let _lock = LiveLock::create(&dir).unwrap();
+    let path = temp.path().join(layout::LOCK_FILE).canonicalize().unwrap();
+    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    assert_eq!(open.filter(|open| *open == path).count(), 0, "there is none to close");
+    assert!(is_alive(temp.path()));
+}
+
+/// Gives a held file's number to another one, as it happens to a program that closes what it has not opened.
+fn take_over(held: &HeldFile, other: &File) -> File {
+    let number: RawFd = held.get().unwrap().as_raw_fd();
+    // SAFETY: the number is that of a held file, which must not mind; the result is its only other owner.
+    unsafe {
+        assert_eq!(libc::dup2(other.as_raw_fd(), number), number);
+        File::from_raw_fd(number)
+    }
+}
+
+#[test]
+fn uses_no_number_that_the_program_has_taken() {
+    let temp = tempfile::tempdir().unwrap();
+    let open = |name: &str| File::options().create(true).append(true).open(temp.path().join(name)).unwrap();
+    let mut held = HeldFile::new(open("ours")).unwrap();
+    assert!(held.get().unwrap().as_raw_fd() > 100, "a program gets low numbers");
+    let mut theirs = take_over(&held, &open("theirs"));
+    assert!(held.get().is_none());
+    held.get_or_open(|| Ok(open("another"))).unwrap_err();
+    held.get_or_open(|| Ok(open("ours"))).unwrap().write_all(b"more").unwrap();
+    let mut taken_again = take_over(&held, &open("theirs"));
+    drop(held);
+    theirs.write_all(b"one").unwrap();
+    taken_again.write_all(b"two").unwrap();
+    assert_eq!(fs::read(temp.path().join("theirs")).unwrap(), b"onetwo", "both are still open");
+    assert_eq!(fs::read(temp.path().join("ours")).unwrap(), b"more");
+    let held = HeldFile::new(open("ours")).unwrap();
+    let number = held.get().unwrap().as_raw_fd();
+    drop(held);
+    assert!(fs::read_link(format!("/proc/self/fd/{number}")).is_err(), "it is closed when it is ours");
 }
 
 #[test]

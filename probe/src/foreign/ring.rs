@@ -161,6 +161,11 @@ impl Ring {
         format!("{}:{}:{id:016x}", std::process::id(), self.memory.file_number())
     }
 
+    /// Closes the descriptor by which the worker has found the ring.
+    pub(super) fn close_file(&self) {
+        self.memory.close_file();
+    }
+
     /// Closes the ring: nothing is recorded after what it holds.
     pub fn close(&self) {
         self.shared().closed.store(1, Ordering::Release);

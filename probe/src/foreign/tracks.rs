@@ -69,6 +69,7 @@ struct ForeignTrack {
 
 impl ForeignTracks {
     fn begin(&mut self, ring: Ring, writer: u32) {
+        ring.close_file();
         let free = self.tracks.iter_mut().find(|track| track.ring.is_none() && track.name == ring.name());
         let track = match free {
             Some(track) => track,

@@ -9,12 +9,11 @@ mod slice_files;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::rc::Rc;
+use std::io;
+use std::os::unix::fs::FileExt;
 
 use gnntop_history::Digest;
-use gnntop_sessions::{PrivateDir, layout};
+use gnntop_sessions::{NamedDir, layout};
 use gnntop_wire::past::{Past as Entry, put_past};
 use gnntop_wire::{StreamReader, put_definitions, put_segment};
 
@@ -28,7 +27,7 @@ const MOST_WAITING: usize = 4096;
 /// The past of one session.
 #[derive(Debug)]
 pub(crate) struct Past {
-    dir: Rc<PrivateDir>,
+    dir: NamedDir,
     digest: Digest,
     reading: Option<Reading>,
     files: SliceFiles,
@@ -41,18 +40,19 @@ pub(crate) struct Past {
 #[derive(Debug)]
 struct Reading {
     number: u64,
-    file: File,
+    /// Bytes read.
+    at: u64,
     reader: StreamReader,
     chunk: Vec<u8>,
 }
 
 impl Past {
     /// The past of a session in `dir` that has dropped nothing yet. Its files take at most about `max_bytes`.
-    pub(crate) fn new(dir: Rc<PrivateDir>, max_bytes: u64) -> Self {
+    pub(crate) fn new(dir: NamedDir, max_bytes: u64) -> Self {
         Self {
             digest: Digest::new(),
             reading: None,
-            files: SliceFiles::new(Rc::clone(&dir), max_bytes),
+            files: SliceFiles::new(dir.clone(), max_bytes),
             dir,
             seconds: Vec::new(),
             minutes: Vec::new(),
@@ -84,11 +84,13 @@ impl Past {
 
     /// Reads a piece and returns its length; 0 at the end.
     fn read_chunk(&mut self, segment: u64) -> io::Result<usize> {
+        let file = self.dir.open()?.read(&layout::segment_file_name(segment))?;
         let mut reading = match self.reading.take() {
             Some(reading) if reading.number == segment => reading,
-            _ => Reading::open(&self.dir, segment)?,
+            _ => Reading { number: segment, at: 0, reader: StreamReader::new(), chunk: vec![0; CHUNK_LEN] },
         };
-        let len = reading.file.read(&mut reading.chunk)?;
+        let len = file.read_at(&mut reading.chunk, reading.at)?;
+        reading.at += len as u64;
         reading.reader.fill(&reading.chunk[..len]);
         self.digest_items(&mut reading);
         self.reading = Some(reading);
@@ -112,15 +114,8 @@ impl Past {
         }
         put_definitions(&mut bytes, self.digest.definitions());
         put_past(&mut bytes, &self.digest.whole(self.files.listed()));
-        self.dir.replace(layout::PAST_FILE, layout::NEW_PAST_FILE, &bytes)?;
+        self.dir.open()?.replace(layout::PAST_FILE, layout::NEW_PAST_FILE, &bytes)?;
         self.files.remove_unlisted();
         Ok(())
-    }
-}
-
-impl Reading {
-    fn open(dir: &PrivateDir, number: u64) -> io::Result<Self> {
-        let file = dir.read(&layout::segment_file_name(number))?;
-        Ok(Self { number, file, reader: StreamReader::new(), chunk: vec![0; CHUNK_LEN] })
     }
 }

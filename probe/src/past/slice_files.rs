@@ -5,10 +5,9 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::rc::Rc;
 
 use gnntop_history::coarsen;
-use gnntop_sessions::{PrivateDir, layout};
+use gnntop_sessions::{NamedDir, layout};
 use gnntop_wire::past::{Past as Entry, put_past};
 use gnntop_wire::{Item, StreamReader};
 
@@ -35,7 +34,7 @@ struct SliceFile {
 /// All files of one session.
 #[derive(Debug)]
 pub(super) struct SliceFiles {
-    dir: Rc<PrivateDir>,
+    dir: NamedDir,
     next: u64,
     seconds: VecDeque<SliceFile>,
     minutes: VecDeque<SliceFile>,
@@ -44,7 +43,7 @@ pub(super) struct SliceFiles {
 }
 
 impl SliceFiles {
-    pub(super) fn new(dir: Rc<PrivateDir>, max_bytes: u64) -> Self {
+    pub(super) fn new(dir: NamedDir, max_bytes: u64) -> Self {
         let (seconds, minutes, unlisted) = (VecDeque::new(), VecDeque::new(), Vec::new());
         Self { dir, next: 0, seconds, minutes, max_bytes, unlisted }
     }
@@ -61,7 +60,7 @@ impl SliceFiles {
             let file = self.begin()?;
             self.files(kind).push_back(file);
         }
-        let dir = Rc::clone(&self.dir);
+        let dir = self.dir.open()?;
         if let Some(newest) = self.files(kind).back_mut() {
             // Bytes beyond the listed length, from an earlier attempt, do not count and are overwritten.
             let mut file = dir.append(&layout::slices_file_name(newest.number))?;
@@ -92,7 +91,7 @@ impl SliceFiles {
         let mut bytes = Vec::new();
         put_past(&mut bytes, &coarsen(self.read(&old)?));
         let mut new = self.begin()?;
-        self.dir.append(&layout::slices_file_name(new.number))?.write_all(&bytes)?;
+        self.dir.open()?.append(&layout::slices_file_name(new.number))?.write_all(&bytes)?;
         (new.bytes, new.halved) = (bytes.len() as u64, old.halved + 1);
         self.minutes[at] = new;
         self.unlisted.push(old.number);
@@ -101,7 +100,7 @@ impl SliceFiles {
 
     fn read(&self, file: &SliceFile) -> io::Result<Vec<Entry>> {
         let mut bytes = Vec::new();
-        self.dir.read(&layout::slices_file_name(file.number))?.take(file.bytes).read_to_end(&mut bytes)?;
+        self.dir.open()?.read(&layout::slices_file_name(file.number))?.take(file.bytes).read_to_end(&mut bytes)?;
         let (mut reader, mut entries) = (StreamReader::new(), Vec::new());
         reader.fill(&bytes);
         reader.finish();
@@ -116,7 +115,7 @@ impl SliceFiles {
     fn begin(&mut self) -> io::Result<SliceFile> {
         let number = self.next;
         self.next += 1;
-        self.dir.create_file(&layout::slices_file_name(number))?;
+        self.dir.open()?.create_file(&layout::slices_file_name(number))?;
         Ok(SliceFile { number, bytes: 0, halved: 0 })
     }
 
@@ -127,8 +126,10 @@ impl SliceFiles {
 
     /// Removes the files that no longer count.
     pub(super) fn remove_unlisted(&mut self) {
-        for number in self.unlisted.drain(..) {
-            let _ = self.dir.remove(&layout::slices_file_name(number));
+        if let Ok(dir) = self.dir.open() {
+            for number in self.unlisted.drain(..) {
+                let _ = dir.remove(&layout::slices_file_name(number));
+            }
         }
     }
 

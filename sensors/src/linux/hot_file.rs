@@ -2,7 +2,7 @@
 //!
 //! The descriptor stays open and the buffer is kept, so a read is one `pread`. The kernel returns such a file in one
 //! read if the buffer is large enough. When a read fails, because the process ended or the file disappeared, the path
-//! is reopened once before the failure is reported.
+//! is reopened once before the failure is reported; so it is when the program has closed the descriptor.
 
 use std::fmt;
 use std::fs::File;
@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use gnntop_sessions::HeldFile;
 use rustix::io::Errno;
 
 use crate::clock::stamped;
@@ -22,7 +23,7 @@ const LARGEST_BUFFER_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct HotFile {
     path: PathBuf,
-    file: Option<File>,
+    file: Option<HeldFile>,
     buffer: Vec<u8>,
 }
 
@@ -98,16 +99,17 @@ impl HotFile {
 
     /// One attempt. A failure closes the file, so that the next attempt opens the path again.
     fn read_once(&mut self) -> Result<(u64, usize), FileError> {
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => File::open(&self.path)?,
+        let held = match self.file.take() {
+            Some(held) if held.get().is_some() => held,
+            _ => HeldFile::new(File::open(&self.path)?)?,
         };
         loop {
+            let file = held.get().ok_or(FileError::Missing)?;
             let (t_ns, length) = stamped(|| file.read_at(&mut self.buffer, 0));
             match length {
                 Ok(0) => return Err(FileError::Empty),
                 Ok(length) if length < self.buffer.len() => {
-                    self.file = Some(file);
+                    self.file = Some(held);
                     return Ok((t_ns, length));
                 }
                 Ok(_) if self.buffer.len() >= LARGEST_BUFFER_BYTES => return Err(FileError::TooLong),
@@ -123,6 +125,7 @@ impl HotFile {
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::fd::{AsRawFd, FromRawFd};
 
     #[test]
     fn a_file_longer_than_the_buffer_is_read_whole() {
@@ -150,6 +153,24 @@ mod tests {
         assert_eq!(file.read().unwrap_err(), FileError::Missing);
         fs::write(&path, b"two").unwrap();
         assert_eq!(file.read().unwrap().bytes, b"two");
+    }
+
+    #[test]
+    fn a_file_whose_number_the_program_has_taken_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, theirs) = (folder.path().join("stat"), folder.path().join("theirs"));
+        fs::write(&path, b"ours").unwrap();
+        fs::write(&theirs, b"theirs").unwrap();
+        let mut file = HotFile::new(path);
+        file.read().unwrap();
+        let number = file.file.as_ref().unwrap().get().unwrap().as_raw_fd();
+        // SAFETY: the number is that of a held file, which must not mind; the result is its only other owner.
+        let theirs = unsafe {
+            assert_eq!(libc::dup2(File::open(&theirs).unwrap().as_raw_fd(), number), number);
+            File::from_raw_fd(number)
+        };
+        assert_eq!(file.read().unwrap().bytes, b"ours");
+        assert_eq!(theirs.metadata().unwrap().len(), 6, "it is still open");
     }
 
     #[test]

@@ -5,8 +5,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::fd::{FromRawFd as _, RawFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, RawFd};
 use std::path::Path;
+
+use gnntop_sessions::{HeldFile, Identity};
 
 use super::parse::number_list;
 
@@ -14,6 +16,8 @@ use super::parse::number_list;
 const MOST_PACKAGES: usize = 64;
 /// `struct perf_event_attr` in its first published size: type, size and config, then what may stay zero.
 const ATTRIBUTE_BYTES: usize = 64;
+/// `_IOR('$', 7, u64)`, of `linux/perf_event.h`.
+const PERF_EVENT_IOC_ID: libc::Ioctl = 0x8008_2407_u32 as libc::Ioctl;
 
 /// One opened counter.
 #[derive(Debug)]
@@ -22,12 +26,13 @@ pub(super) struct PerfCounter {
     pub(super) package: u32,
     /// Whether it is the package's memory.
     pub(super) is_memory: bool,
-    file: File,
-    joules_per_count: f64,
+    file: HeldFile,
+    event: Event,
+    cpu: u32,
 }
 
 /// An event of the PMU, as `/sys` describes it.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Event {
     kind: u32,
     config: u64,
@@ -43,19 +48,22 @@ impl PerfCounter {
         for (event, is_memory) in [("energy-pkg", false), ("energy-ram", true)] {
             let Some(event) = Event::read(&pmu, event) else { continue };
             for (package, cpu) in (0..).zip(&cpus) {
-                let Ok(file) = event.open(*cpu) else { continue };
-                all.push(Self { package, is_memory, file, joules_per_count: event.joules_per_count });
+                let Ok(file) = event.hold(*cpu) else { continue };
+                all.push(Self { package, is_memory, file, event: event.clone(), cpu: *cpu });
             }
         }
         all
     }
 
-    /// The energy since it was opened, in microjoules.
+    /// The energy since it was opened, in microjoules. It begins again at 0 if the program has closed it.
     pub(super) fn read_uj(&mut self) -> io::Result<i64> {
+        if self.file.get().is_none() {
+            self.file = self.event.hold(self.cpu)?;
+        }
         let mut count = [0; 8];
-        self.file.read_exact(&mut count)?;
+        self.file.get().ok_or(io::ErrorKind::NotFound)?.read_exact(&mut count)?;
         // A count is 2^-32 J or so: a double holds years of them to the microjoule, and the cast saturates.
-        Ok((u64::from_ne_bytes(count) as f64 * self.joules_per_count * 1e6) as i64)
+        Ok((u64::from_ne_bytes(count) as f64 * self.event.joules_per_count * 1e6) as i64)
     }
 }
 
@@ -70,6 +78,11 @@ impl Event {
         let is_joules = text(&format!("events/{name}.unit")).is_none_or(|unit| unit == "Joules");
         let is_sound = is_joules && scale > 0.0 && scale < 1.0;
         is_sound.then_some(Self { kind, config, joules_per_count: scale })
+    }
+
+    /// Starts counting on a CPU, and recognises the counter by its id: it has no inode of its own.
+    fn hold(&self, cpu: u32) -> io::Result<HeldFile> {
+        HeldFile::identified_by(id, self.open(cpu)?)
     }
 
     /// Starts counting on a CPU, for all processes.
@@ -97,9 +110,18 @@ impl Event {
     }
 }
 
+/// A counter's id, which no other open file has.
+fn id(counter: BorrowedFd<'_>) -> Option<Identity> {
+    let mut id = 0_u64;
+    // SAFETY: the kernel writes the id into `id`, or refuses the request for a file of another kind.
+    let done = unsafe { libc::ioctl(counter.as_raw_fd(), PERF_EVENT_IOC_ID, &raw mut id) };
+    (done == 0).then_some((0, id))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd as _;
 
     #[test]
     fn an_event_is_read_as_the_kernel_writes_it() {
@@ -121,6 +143,7 @@ mod tests {
     fn a_pmu_that_is_not_there_is_refused() {
         let event = Event { kind: 0x7fff_fff0, config: 2, joules_per_count: 1e-9 };
         assert!(event.open(0).is_err());
+        assert_eq!(id(File::open("/dev/null").unwrap().as_fd()), None);
         assert!(PerfCounter::open_all(Path::new("/nowhere")).is_empty());
     }
 }

@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
@@ -20,9 +19,10 @@ const OTHER_PLACES: [&str; 0] = [];
 
 /// An initialised NVML with the devices opened in it.
 pub(super) struct Driver {
-    /// Handles into `nvml`, by NVML's number. Declared first, so that they are dropped first.
+    /// Handles into `nvml`, by NVML's number.
     devices: Vec<Option<Device<'static>>>,
-    nvml: Arc<Nvml>,
+    /// Never shut down: NVML would close its descriptors, whose numbers may be those of the program's files by then.
+    nvml: &'static Nvml,
 }
 
 impl Driver {
@@ -33,7 +33,7 @@ impl Driver {
             None => Nvml::init().or_else(|error| elsewhere().ok_or(error)),
         };
         match nvml {
-            Ok(nvml) => Ok(Self { devices: Vec::new(), nvml: Arc::new(nvml) }),
+            Ok(nvml) => Ok(Self { devices: Vec::new(), nvml: Box::leak(Box::new(nvml)) }),
             Err(error) => Err(NoDriver { library, error }.to_string()),
         }
     }
@@ -49,13 +49,9 @@ impl Driver {
 
     /// Opens a device, or reopens it: by UUID if known, since numbers may have changed.
     pub(super) fn open_device(&mut self, index: u32, uuid: Option<&str>) -> Result<&Device<'_>, NvmlError> {
-        // SAFETY: the reference is good for as long as the `Nvml` is, which the `Arc` in `self.nvml` keeps at one
-        // address. It is given only to the devices in `self.devices`, which are private, are lent out for no longer
-        // than `self`, and are dropped before `self.nvml`, which nothing replaces.
-        let nvml: &'static Nvml = unsafe { &*Arc::as_ptr(&self.nvml) };
         let device = match uuid {
-            Some(uuid) => nvml.device_by_uuid(uuid)?,
-            None => nvml.device_by_index(index)?,
+            Some(uuid) => self.nvml.device_by_uuid(uuid)?,
+            None => self.nvml.device_by_index(index)?,
         };
         let slot = index as usize;
         if self.devices.len() <= slot {
