@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 _MAX_FRAMES = 32
@@ -15,8 +16,12 @@ _watched = 0
 """The process that is watched; a child that it forks is not."""
 
 
-def watch() -> None:
-    """Watches this process from now on. Never raises."""
+def watch(high: Callable[[int], int]) -> None:
+    """Watches this process from now on. Never raises.
+
+    ``high`` gives a descriptor another number, or -1: the fault handler writes into its number whatever that is by then,
+    so it must be one that a program that closes all descriptors does not get for a file of its own.
+    """
     global _watched
     directory = os.environ.get("GNNTOP_ANSWERS")
     if not directory or _watched == os.getpid():
@@ -26,22 +31,29 @@ def watch() -> None:
         import faulthandler
 
         path = os.path.join(directory, f"{_watched}.end")
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         # A program that has turned it on prints where it was, and wants to go on doing so.
         if not faulthandler.is_enabled():
-            faulthandler.enable(file=file, all_threads=False)
-        _watch_exit(file)
+            low = _open(path)
+            file = high(low)
+            os.close(low)
+            if file >= 0:
+                faulthandler.enable(file=file, all_threads=False)
+        _watch_exit(path)
     except Exception:
         pass
 
 
-def _watch_exit(file: int) -> None:
+def _open(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def _watch_exit(path: str) -> None:
     end = os._exit
 
     def _exit(status: int) -> NoReturn:
         try:
             if os.getpid() == _watched:
-                os.write(file, f"os._exit\n{_caller()}".encode("utf-8", "replace"))
+                os.write(_open(path), f"os._exit\n{_caller()}".encode("utf-8", "replace"))
         finally:
             end(status)
 

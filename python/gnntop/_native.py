@@ -115,6 +115,7 @@ _stacks: Callable[[bytes, int, int], int] = _nothing
 _batch: Callable[[int, int, int, int, int], None] = _nothing
 _worker_ring: Callable[[bytes, Any, int], int] = _nothing
 _worker_attach: Callable[[bytes], int] = _nothing
+_high: Callable[[int], int] = _nothing
 _text: Callable[[int, Any, int], int] = _nothing
 _answered: Callable[[bytes], None] = _nothing
 
@@ -162,6 +163,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "_batch": (None, [_I64, _I64, _I64, _I64, _I64]),
     "_worker_ring": (_I32, [_TEXT, _TEXT, _I32]),
     "_worker_attach": (_I32, [_TEXT]),
+    "_high": (_I32, [_I32]),
     "_text": (_I32, [_I32, _TEXT, _I32]),
 }
 
@@ -201,7 +203,7 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
     lines = (f"{key}={_line(value)}" for key, value in (facts or {}).items())
     is_open = bool(_open(_bytes(name), "\n".join(lines).encode()))
     if is_open:
-        _endings.watch()
+        _endings.watch(_high)
     return is_open
 
 

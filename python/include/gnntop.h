@@ -94,6 +94,10 @@ int32_t gnntop_text(int32_t which, char *buffer, int32_t size);
 int32_t gnntop_asked(void);
 void gnntop_answered(const char *request);
 
+/* Another descriptor of the same open file, from 1,000 upwards: a program that closes all descriptors does not get it for a file
+ * of its own. -1 if the limit on open files is lower. */
+int32_t gnntop_high(int32_t file);
+
 /* ---- tracks ----------------------------------------------------------------------------------------------------- */
 
 /* Operators are what a profiler recorded on a thread; a stream has the kernels and copies of one stream of a GPU. */
