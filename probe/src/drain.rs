@@ -7,12 +7,10 @@
 //! every second  clock anchor, memory by phase; into a recording all blocks
 //! ```
 
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gnntop_sessions::Stopped;
 use gnntop_wire::{
     BlockEncoder, Definition, End, Event, PhaseMemory, SessionInfo, TrackRole, put_anchor, put_compressed_definitions,
     put_definitions, put_end, put_segment,
@@ -21,6 +19,7 @@ use gnntop_wire::{
 use rustix::time::ClockId;
 
 use crate::clock::{self, ClockMap, ClockReading};
+use crate::outage::Outages;
 use crate::output::Output;
 use crate::publisher::{OWN_TRACK, Publisher};
 use crate::requests::Requests;
@@ -62,6 +61,7 @@ pub(crate) struct Drain {
     out: Vec<u8>,
     /// Whether anything was written since the last failure.
     has_written: bool,
+    outages: Outages,
 }
 
 impl Drain {
@@ -83,12 +83,13 @@ impl Drain {
             defined: Vec::new(),
             out: Vec::new(),
             has_written: false,
+            outages: Outages::default(),
         }
     }
 
     /// Publishes until the session ends, pausing while there is no room.
     pub(crate) fn run(mut self) {
-        let (mut output, mut pause, mut is_told) = (None, FIRST_PAUSE, false);
+        let (mut output, mut pause, mut is_told, mut is_last) = (None, FIRST_PAUSE, false, false);
         while let Err(warning) = self.publish(&mut output) {
             // The next segment begins with all definitions.
             self.defined.clear();
@@ -99,15 +100,18 @@ impl Drain {
             }
             self.out.clear();
             switch::stop_recording();
+            let stopped = self.outages.begin(&warning);
             if let Some(output) = &output {
-                output.report(Some(&stopped(&warning)));
+                output.report(Some(stopped));
             }
             if !std::mem::replace(&mut is_told, true) {
                 self.settings.on_warning.tell(&warning);
             }
-            if matches!(warning, Warning::RecordingExists { .. }) || !self.outwait(pause) {
+            if is_last || matches!(warning, Warning::RecordingExists { .. }) {
                 return;
             }
+            // At the session's end there may be room again: for what is missing, and for the end itself.
+            is_last = !self.outwait(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -139,6 +143,9 @@ impl Drain {
         let now = clock::read(&self.publisher.clock);
         self.begin_segment(output, now)?;
         output.report(None);
+        if let Some(fact) = self.outages.end() {
+            self.redefine(fact);
+        }
         switch::resume_recording();
         // No viewer waits for a recording, and longer blocks are smaller: there, all blocks are written with the
         // anchors.
@@ -310,20 +317,6 @@ impl Drain {
         put_end(&mut self.out, &End { t_ns, reason: String::new() });
         output.write(&self.out)
     }
-}
-
-/// What the lock file says about the failure.
-fn stopped(warning: &Warning) -> Stopped {
-    let reason = match warning {
-        Warning::Write { error, .. } => match error.kind() {
-            ErrorKind::StorageFull => "the disk was full".to_owned(),
-            ErrorKind::QuotaExceeded => "the disk quota was used up".to_owned(),
-            ErrorKind::FileTooLarge => "a limit on the size of files was reached".to_owned(),
-            _ => error.to_string(),
-        },
-        other => other.to_string(),
-    };
-    Stopped { wall_ns: clock::system_ns(ClockId::Realtime), reason }
 }
 
 fn own_track() -> Definition {

@@ -44,6 +44,7 @@ mod host;
 mod launched;
 mod names;
 mod opener;
+mod outage;
 mod output;
 mod past;
 pub mod phase;

@@ -231,6 +231,11 @@ impl Session {
         true
     }
 
+    /// Whether what is recorded now is published: not while there is no room for it. That ends by itself.
+    pub fn is_publishing(&self) -> bool {
+        self.running.is_some() && switch::is_recording()
+    }
+
     /// The session's directory, which `gnntop attach` takes; `None` where nothing is published, or to a recording.
     pub fn dir(&self) -> Option<&Path> {
         self.running.as_ref()?.dir.as_deref()

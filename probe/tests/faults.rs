@@ -186,12 +186,16 @@ fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(Stream::of_session(&session).damage.is_empty(), "no half frame was left behind");
+    let stream = Stream::of_session(&session);
+    assert!(stream.damage.is_empty(), "no half frame was left behind");
+    assert!(stream.steps().len() < stream.steps().last().unwrap().step.0 as usize, "missing steps are numbered");
+    let said = &stream.facts["not recorded: what happened while nothing could be written"];
+    assert!(said.ends_with(" UTC: the disk was full"), "{said}");
 }
 
 /// The most files that the program below may have open, which gives it every number that was gnntop's.
 const FEW_FILES: libc::rlim_t = 200;
-/// So many numbers it leaves free.
+/// The numbers that it leaves free.
 const LEFT_FREE: usize = 20;
 
 /// Closes all descriptors, as libraries for daemons do, and opens its own files under their numbers.

@@ -72,7 +72,7 @@ enum {
     GNNTOP_PUBLISHING = 1,
     GNNTOP_OFF = 2,        /* GNNTOP=0 */
     GNNTOP_FORKED = 3,     /* a child of a process that had a session or had tried names: inert */
-    GNNTOP_FAILED = 4,     /* nothing can be published; gnntop_text(GNNTOP_WARNING) says why */
+    GNNTOP_FAILED = 4,     /* nothing can be published now; gnntop_text(GNNTOP_WARNING) says why. It is tried again */
     GNNTOP_WORKER = 5      /* records into its parent's ring */
 };
 int32_t gnntop_status(void);

@@ -95,7 +95,10 @@ pub extern "C" fn gnntop_flush() -> i32 {
 pub extern "C" fn gnntop_status() -> i32 {
     guarded(Status::Failed as i32, || match thread::with(false, |thread| thread.is_worker()) {
         true => WORKER,
-        false => session::state().0 as i32,
+        false => match session::state().0 {
+            Status::Publishing if !session::is_publishing() => Status::Failed as i32,
+            status => status as i32,
+        },
     })
 }
 

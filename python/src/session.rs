@@ -21,7 +21,7 @@ pub(crate) enum Status {
     Off = 2,
     /// This is a child of a process that had a session.
     Forked = 3,
-    /// Publishing is not possible.
+    /// Nothing will ever be published: without a thread. If there is no room, the session waits for it.
     Failed = 4,
 }
 
@@ -57,6 +57,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) fn state() -> (Status, u32) {
     let state = STATE.load(Ordering::Relaxed);
     (Status::of(state), state >> 8)
+}
+
+/// Whether what is recorded now is published.
+pub(crate) fn is_publishing() -> bool {
+    with_session(Session::is_publishing).unwrap_or(false)
 }
 
 pub(crate) fn is_forked() -> bool {
@@ -95,12 +100,11 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
         let (place, facts) = split(facts);
         facts.into_iter().for_each(|(key, value)| own.set_fact(key, value));
         let builder = placed(Session::builder(name).origin(Origin::Python), place).on_request(request::note);
-        let session = builder.on_warning(|warning| fail(&warning.to_string())).start();
+        let session = builder.on_warning(|warning| warning::note(&warning.to_string())).start();
+        let status = if session.dir().is_some() { Status::Publishing } else { Status::Failed };
         own.facts.iter().for_each(|(key, value)| session.fact(key, value));
         own.session = Some(session);
         let number = (STATE.load(Ordering::Relaxed) >> 8).wrapping_add(1);
-        // The drain thread may have found that it cannot publish before `start` returned.
-        let status = if warning::text().is_empty() { Status::Publishing } else { Status::Failed };
         STATE.store(number << 8 | status as u32, Ordering::SeqCst);
     }
     state().0 == Status::Publishing
@@ -160,11 +164,6 @@ impl Own {
 /// The session's directory; empty without one.
 pub(crate) fn directory() -> String {
     with_session(|session| session.dir().map(|dir| dir.display().to_string())).flatten().unwrap_or_default()
-}
-
-fn fail(text: &str) {
-    warning::note(text);
-    set_status(Status::Failed);
 }
 
 /// Makes forked children notice that they are not the process with the session: they have neither its threads nor its files.

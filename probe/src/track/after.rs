@@ -125,7 +125,11 @@ pub struct EndedStep {
 pub fn end_step(ended: &EndedStep) -> u64 {
     begin_steps();
     // An `Rc`, as above.
-    let Some(track) = current().filter(|_| switch::is_recording()) else { return 0 };
+    let Some(track) = current() else { return 0 };
+    if !switch::is_recording() {
+        step::skip(&track);
+        return 0;
+    }
     let number = track.step.get();
     let EndedStep { epoch, batch, begin, end, is_traced } = *ended;
     step::end(&track, &Parts { epoch, batch, loss: None, is_traced }, begin.min(end), end);

@@ -16,11 +16,22 @@ use crate::switch;
 pub fn step(epoch: u64) -> Step {
     let mut begun = Step { local: ptr::null(), start: 0, parts: Parts { epoch, ..Parts::default() } };
     // An `Rc`, since an observer runs the program's code, which may end the track.
-    let Some(track) = current().filter(|_| switch::is_recording()) else { return begun };
+    let Some(track) = current() else { return begun };
+    if !switch::is_recording() {
+        skip(&track);
+        return begun;
+    }
     begun.local = &raw const *track;
     begin_next(&track);
     begun.start = track.clock.raw();
     begun
+}
+
+/// Counts a step that is not recorded, unless it had begun, so that the numbers of those after it say that it is missing.
+pub(super) fn skip(track: &Local) {
+    if track.step.replace(0) == 0 {
+        track.last_step.set(track.last_step.get() + 1);
+    }
 }
 
 /// Begins the next step: later records belong to it. May run the program's code.

@@ -20,6 +20,7 @@ pub struct Stream {
     pub phases: HashSet<NameId>,
     pub tracks: HashMap<TrackId, String>,
     pub signals: HashMap<SignalId, String>,
+    pub facts: HashMap<String, String>,
     pub blocks: Vec<(BlockInfo, Vec<Event>)>,
     pub damage: Vec<Damage>,
     pub ended: bool,
@@ -62,6 +63,7 @@ impl Stream {
                 }
             }
             Definition::Track { id, text, .. } => drop(self.tracks.insert(id, text)),
+            Definition::Fact { key, text } => drop(self.facts.insert(key, text)),
             Definition::Signal { id, metric, .. } => drop(self.signals.insert(id, metric.to_string())),
             _ => {}
         }

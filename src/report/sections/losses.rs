@@ -1,14 +1,22 @@
 //! What was lost on the way from the program to the report, and what was not measured, in words.
 
+use std::collections::BTreeMap;
+
 use super::hardware;
 use super::memory::Memory;
 use crate::report::document::Block;
 use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::store::{Losses, Phase, StepStatistics, Store};
 
+/// How the facts begin in which a program says what it did not record.
+const NOT_RECORDED: &str = "not recorded: ";
+
 /// The section on what was lost.
-pub(in crate::report) fn blocks(losses: &Losses) -> Vec<Block> {
-    vec![Block::heading("Lost"), list(in_words(losses))]
+pub(in crate::report) fn blocks(losses: &Losses, facts: &BTreeMap<String, String>) -> Vec<Block> {
+    let mut all = in_words(losses);
+    let not_recorded = facts.iter().filter(|(key, _)| key.starts_with(NOT_RECORDED));
+    all.extend(not_recorded.map(|(key, text)| format!("{key}: {text}")));
+    vec![Block::heading("Lost"), list(all)]
 }
 
 /// The section on what was not measured, one sentence each.

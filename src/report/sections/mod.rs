@@ -79,7 +79,7 @@ pub(in crate::report) const SECTIONS: [fn(Named<'_>) -> Vec<Block>; 20] = [
     |(_, r)| energy::blocks(&[("", &r.energy)]),
     |(_, r)| [memory::blocks(&r.memory), device_memory::blocks(r.memory.device.as_ref())].concat(),
     |(file, r)| session::blocks(&[(file, (&r.session, &r.steps))]),
-    |(_, r)| losses::blocks(&r.losses),
+    |(_, r)| losses::blocks(&r.losses, &r.session.facts),
     |(_, r)| losses::not_measured(&r.not_measured),
 ];
 
