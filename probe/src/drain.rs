@@ -1,7 +1,8 @@
 //! The drain thread: empties the rings, turns ticks into time, and writes the stream.
 //!
 //! ```text
-//! every 20 ms   rings -> one block per track, open records; what devices have reached
+//! every 20 ms   rings -> one block per track, open records; what devices have reached; for a second after a track was
+//!               opened every 2 ms, and at once to the output: a program may end any moment
 //! every 40 ms   names and tracks defined since -> blocks -> output
 //! every 500 ms  sensor blocks
 //! every second  clock anchor, memory by phase; into a recording all blocks
@@ -26,8 +27,12 @@ use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::source::Source;
 use crate::warning::Warning;
-use crate::{accounts, host, names, prune, switch};
+use crate::{accounts, host, names, switch};
 
+/// How long after a track was opened its events are written at once, and how often then: a program that ends by `_exit`, a
+/// signal or `exec` soon after its first step loses no more than that.
+const FIRST: Duration = Duration::from_secs(1);
+const FIRST_INTERVAL: Duration = Duration::from_millis(2);
 /// How often blocks are written: the longest lag of a viewer, and long enough for a block to be worth its header.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
 /// How often sensor readings are written.
@@ -62,6 +67,8 @@ pub(crate) struct Drain {
     /// Whether anything was written since the last failure.
     has_written: bool,
     outages: Outages,
+    /// Until when everything is written at once.
+    first_until: Instant,
 }
 
 impl Drain {
@@ -84,6 +91,7 @@ impl Drain {
             out: Vec::new(),
             has_written: false,
             outages: Outages::default(),
+            first_until: Instant::now() + FIRST,
         }
     }
 
@@ -162,7 +170,8 @@ impl Drain {
             }
             let anchor_due = anchor.is_due() || stopping;
             let slow_due = stopping || is_asked || if is_live { slow.is_due() } else { anchor_due };
-            if anchor_due || slow_due || is_live && flush.is_due() {
+            let is_first = is_live && Instant::now() < self.first_until;
+            if anchor_due || slow_due || is_live && (flush.is_due() || is_first) {
                 self.flush(output, slow_due, anchor_due)?;
             }
             if is_asked {
@@ -174,7 +183,8 @@ impl Drain {
             if stopping {
                 return self.end(output);
             }
-            std::thread::park_timeout(self.settings.drain_interval);
+            let interval = self.settings.drain_interval;
+            std::thread::park_timeout(if is_first { interval.min(FIRST_INTERVAL) } else { interval });
         }
     }
 
@@ -187,9 +197,7 @@ impl Drain {
         }
         let dir = self.dir.clone().unwrap_or_default();
         let (sessions, name) = (dir.parent().unwrap_or(&dir), dir.file_name().unwrap_or_default());
-        let output = Output::session(sessions, &name.to_string_lossy(), self.settings.max_bytes)?;
-        prune::remove_old(sessions, std::time::SystemTime::now());
-        Ok(output)
+        Output::session(sessions, &name.to_string_lossy(), self.settings.max_bytes)
     }
 
     fn begin_segment(&mut self, output: &mut Output, now: ClockReading) -> Result<(), Warning> {
@@ -213,7 +221,11 @@ impl Drain {
 
     /// Empties every ring into its track's block.
     fn drain(&mut self) {
-        self.sources.extend(self.publisher.take_opened());
+        let opened = self.publisher.take_opened();
+        if !opened.is_empty() {
+            self.first_until = Instant::now() + FIRST;
+        }
+        self.sources.extend(opened);
         let mut defined = Vec::new();
         for source in &mut self.sources {
             source.drain(&self.map, &self.publisher.clock, &mut self.out);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use gnntop_sensors::SensorOptions;
 use gnntop_sessions::layout;
@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::threads::{self, Spawn};
 use crate::track::Track;
 use crate::warning::{Listener, Warning};
-use crate::{accounts, fork, sensing, switch};
+use crate::{accounts, fork, prune, sensing, switch};
 
 /// Longest time that the program's end waits for our threads, whatever the file system does.
 const END_WITHIN: Duration = Duration::from_secs(2);
@@ -260,6 +260,10 @@ impl Running {
         if let Err(error) = running.spawn(spawn, "gnntop drain", move || drain.run()) {
             listener.tell(&Warning::Thread { error });
             return None;
+        }
+        if let Some(sessions) = running.dir.as_deref().and_then(Path::parent).map(Path::to_owned) {
+            // Not on the drain thread: it may take a second, in which the first events would wait. Nothing waits for it.
+            let _ = spawn("gnntop prune", Box::new(move || prune::remove_old(&sessions, SystemTime::now())));
         }
         if let Some(options) = sensors {
             let publisher = Arc::clone(&running.publisher);

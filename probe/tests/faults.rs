@@ -193,6 +193,30 @@ fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
     assert!(said.ends_with(" UTC: the disk was full"), "{said}");
 }
 
+/// Ends without a word as soon as its steps are on the disk. The pauses between two looks at its rings never end.
+#[test]
+#[ignore = "run by another test, as a program of its own"]
+fn child_ends_at_once() {
+    let hour = Duration::from_secs(3600);
+    let session = Session::builder("child").sensors(None).drain_interval(hour).start();
+    let _track = session.track("train", TrackRole::Training);
+    (0..60).for_each(|_| drop(step(0)));
+    crate::reading::wait_for(|| {
+        std::thread::sleep(Duration::from_millis(1));
+        (Stream::of_session(session.dir().unwrap()).steps().len() == 60).then_some(())
+    });
+    // SAFETY: ends the process, whatever its threads do.
+    unsafe { libc::_exit(0) };
+}
+
+#[test]
+fn the_first_steps_are_written_at_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let (status, said) = output_of(&mut program("faults::child_ends_at_once", temp.path()));
+    assert!(status.success(), "{said}");
+    assert_eq!(Stream::of_session(&sessions(temp.path())[0]).steps().len(), 60);
+}
+
 /// The most files that the program below may have open, which gives it every number that was gnntop's.
 const FEW_FILES: libc::rlim_t = 200;
 /// The numbers that it leaves free.

@@ -16,11 +16,12 @@ _watched = 0
 """The process that is watched; a child that it forks is not."""
 
 
-def watch(high: Callable[[int], int]) -> None:
+def watch(high: Callable[[int], int], flush: Callable[[], int]) -> None:
     """Watches this process from now on. Never raises.
 
-    ``high`` gives a descriptor another number, or -1: the fault handler writes into its number whatever that is by then,
-    so it must be one that a program that closes all descriptors does not get for a file of its own.
+    ``high`` gives a descriptor another number, or -1: the fault handler writes into its number whatever that is by
+    then, so it must be one that a program that closes all descriptors does not get for a file of its own. ``flush``
+    writes out what was recorded, in a second at most: after ``os._exit`` nothing else can.
     """
     global _watched
     directory = os.environ.get("GNNTOP_ANSWERS")
@@ -38,7 +39,7 @@ def watch(high: Callable[[int], int]) -> None:
             os.close(low)
             if file >= 0:
                 faulthandler.enable(file=file, all_threads=False)
-        _watch_exit(path)
+        _watch_exit(path, flush)
     except Exception:
         pass
 
@@ -47,12 +48,13 @@ def _open(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
-def _watch_exit(path: str) -> None:
+def _watch_exit(path: str, flush: Callable[[], int]) -> None:
     end = os._exit
 
     def _exit(status: int) -> NoReturn:
         try:
             if os.getpid() == _watched:
+                flush()
                 os.write(_open(path), f"os._exit\n{_caller()}".encode("utf-8", "replace"))
         finally:
             end(status)

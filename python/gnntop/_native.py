@@ -203,7 +203,7 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
     lines = (f"{key}={_line(value)}" for key, value in (facts or {}).items())
     is_open = bool(_open(_bytes(name), "\n".join(lines).encode()))
     if is_open:
-        _endings.watch(_high)
+        _endings.watch(_high, flush)
     return is_open
 
 

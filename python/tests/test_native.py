@@ -118,3 +118,12 @@ def test_a_library_that_was_cut_short_is_not_loaded(share: float, tmp_path: Path
     (tmp_path / "cut.so").write_bytes(whole[: int(len(whole) * share)])
     code = "import gnntop; gnntop.step(); print(gnntop._native.problem)"
     assert "cut short" in python(code, tmp_path, GNNTOP_NATIVE=str(tmp_path / "cut.so"))
+
+
+def test_steps_before_os_exit_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "answers").mkdir()
+    program = "import gnntop, os\nfor _ in range(60): gnntop.step()\nos._exit(0)"
+    python(program, tmp_path, GNNTOP_ANSWERS=str(tmp_path / "answers"))
+    (session,) = (tmp_path / "sessions").iterdir()
+    report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True)
+    assert json.loads(report.stdout)["steps"]["total"] == 60
