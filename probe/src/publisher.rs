@@ -11,6 +11,8 @@ use crate::switch;
 
 /// Most tracks of a session; further threads record nothing.
 const MAX_TRACKS: u32 = 1024;
+/// Key of the fact about further ones.
+const NO_TRACK: &str = "not recorded: threads beyond the table of tracks";
 /// The drain thread's own track.
 pub(crate) const OWN_TRACK: TrackId = TrackId(0);
 
@@ -79,7 +81,12 @@ impl Publisher {
             return None;
         }
         let id = self.next_track.fetch_add(1, Ordering::Relaxed);
-        (id <= MAX_TRACKS).then_some(TrackId(id))
+        let beyond = id.saturating_sub(MAX_TRACKS);
+        if beyond.is_power_of_two() {
+            let (key, text) = (NO_TRACK.to_owned(), format!("{beyond} or more"));
+            self.say(Definition::Fact { key, text });
+        }
+        (beyond == 0).then_some(TrackId(id))
     }
 
     /// An encoder for a track's blocks.

@@ -332,6 +332,7 @@ fn hostile_names_are_bounded_and_disarmed() {
     assert!(status.success(), "{said}");
     let stream = Stream::of_session(&sessions(temp.path())[0]);
     assert!(stream.names.len() <= 4096 && stream.tracks.len() <= 1025);
+    assert_eq!(stream.facts["not recorded: threads beyond the table of tracks"], "512 or more");
     assert!(stream.names.values().all(|name| name.len() <= 1024 && !name.contains(char::is_control)));
     assert_eq!(stream.sessions[0].name, "\u{fffd}[31mred\u{fffd}");
 }

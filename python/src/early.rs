@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gnntop_probe::after;
 
+use crate::lost::{self, Lost};
 use crate::{names, session};
 
 /// Most events kept by a thread.
@@ -40,13 +41,18 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// Records it on the calling thread's track.
-    pub(crate) fn record(self) {
+    /// The number of its name.
+    pub(crate) fn name(self) -> i32 {
         let (Self::Span { name, .. }
         | Self::Counter { name, .. }
         | Self::Mark { name, .. }
         | Self::TimedMark { name, .. }) = self;
-        let Some(name) = names::get(name) else { return };
+        name
+    }
+
+    /// Records it on the calling thread's track.
+    pub(crate) fn record(self) {
+        let Some(name) = names::get(self.name()) else { return };
         let name = name.probe();
         match self {
             Self::Span { begin, end, .. } => after::span(name, begin, end),
@@ -82,6 +88,7 @@ impl Early {
         if self.events.len() < MAX_EVENTS {
             self.events.push(event);
         } else if let Some(oldest) = self.events.get_mut(self.oldest) {
+            lost::count(Lost::Early);
             *oldest = event;
             self.oldest = (self.oldest + 1) % MAX_EVENTS;
         }

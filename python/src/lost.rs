@@ -11,12 +11,17 @@ pub(crate) enum Lost {
     Deep = 0,
     /// Threads.
     Thread = 1,
+    /// Events before there is a session.
+    Early = 2,
 }
 
-const FACTS: [&str; 2] =
-    ["not recorded: spans nested too deep", "not recorded: events of more threads than have a track"];
+const FACTS: [&str; 3] = [
+    "not recorded: spans nested too deep",
+    "not recorded: events of more threads than have a track",
+    "not recorded: the oldest events before the session",
+];
 
-static COUNTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
 /// Counts an event. The fact follows at each power of two, since a program that loses millions must not pay for each, and
 /// only if that takes no wait.

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gnntop_probe::TrackRole;
 use gnntop_probe::foreign::{Ring, RingName, Writer};
+use gnntop_probe::{NameKind, OVERFLOW, TrackRole};
 
 use crate::early::Event;
 use crate::{names, session};
@@ -78,6 +78,8 @@ pub(crate) struct Attached {
     writer: Writer,
     /// Numbers of names, with the ring's name for each; room for all is reserved.
     known: Vec<(i32, Option<RingName>)>,
+    /// By kind, for further names.
+    others: [Option<RingName>; NameKind::PLAIN.len()],
 }
 
 /// Most names looked up in the ring.
@@ -90,31 +92,16 @@ impl Attached {
         if let Some(state) = state {
             writer.leave_address(state as u64);
         }
-        Some(Self { writer, known: Vec::with_capacity(MAX_KNOWN) })
+        Some(Self { writer, known: Vec::with_capacity(MAX_KNOWN), others: [None; _] })
     }
 
     pub(crate) fn record(&mut self, event: Event) {
+        let Some(name) = self.name(event.name()) else { return self.writer.drop_one() };
         match event {
-            Event::Span { name, begin, end } => {
-                if let Some(name) = self.name(name) {
-                    self.writer.span(name, begin, end);
-                }
-            }
-            Event::Counter { name, at, value } => {
-                if let Some(name) = self.name(name) {
-                    self.writer.counter(name, at, value);
-                }
-            }
-            Event::Mark { name, at, value } => {
-                if let Some(name) = self.name(name) {
-                    self.writer.mark(name, at, value);
-                }
-            }
-            Event::TimedMark { name, begin, end } => {
-                if let Some(name) = self.name(name) {
-                    self.writer.timed_mark(name, begin, end);
-                }
-            }
+            Event::Span { begin, end, .. } => self.writer.span(name, begin, end),
+            Event::Counter { at, value, .. } => self.writer.counter(name, at, value),
+            Event::Mark { at, value, .. } => self.writer.mark(name, at, value),
+            Event::TimedMark { begin, end, .. } => self.writer.timed_mark(name, begin, end),
         }
     }
 
@@ -122,12 +109,21 @@ impl Attached {
         if let Some((_, name)) = self.known.iter().find(|(known, _)| *known == number) {
             return *name;
         }
-        if self.known.len() >= MAX_KNOWN {
-            return None;
-        }
         let named = names::get(number)?;
+        if self.known.len() >= MAX_KNOWN - NameKind::PLAIN.len() {
+            return self.others(named.kind);
+        }
         let name = self.writer.name(named.kind, &named.text);
         self.known.push((number, name));
         name
+    }
+
+    /// The name of this kind that stands for those beyond the table.
+    fn others(&mut self, kind: NameKind) -> Option<RingName> {
+        let place = NameKind::PLAIN.iter().position(|known| *known == kind)?;
+        if self.others[place].is_none() {
+            self.others[place] = self.writer.name(kind, OVERFLOW);
+        }
+        self.others[place]
     }
 }

@@ -97,3 +97,37 @@ gnntop._native.close()
         "not recorded: events of more threads than have a track": "40",
         "not recorded: counters whose value is no number": "1 or more",
     }
+
+
+def test_names_of_a_worker_beyond_its_table_are_recorded_under_one(tmp_path: Path) -> None:
+    code = """
+import os
+from gnntop import _native
+handle, address = _native.worker_ring("worker")
+if os.fork() == 0:
+    _native.worker_attach(address)
+    for number in range(100):
+        _native.mark(_native.mark_name(f"mark {number}"))
+    os._exit(0)
+os.wait()
+time.sleep(0.2)
+"""
+    assert seen(code, tmp_path)["losses"]["dropped_events"] == 0
+    (session,) = (tmp_path / "sessions").iterdir()
+    events = subprocess.run([GNNTOP, "export", session, "--to", "ndjson"], capture_output=True, check=True).stdout
+    assert (events.count(b'"mark '), events.count(OTHERS.encode())) == (60, 40)
+
+
+def test_events_before_the_session_that_had_no_room_are_counted(tmp_path: Path) -> None:
+    code = """
+from gnntop import _native
+for number in range(600):
+    _native.mark(_native.mark_name("early"))
+gnntop.step()
+_native.close()
+print("end")
+"""
+    assert python(f"import gnntop\n{code}", tmp_path) == "end"
+    (session,) = (tmp_path / "sessions").iterdir()
+    report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True).stdout
+    assert json.loads(report)["session"]["facts"]["not recorded: the oldest events before the session"] == "88"

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use gnntop_wire::{NameKind, TrackRole};
 
 use super::memory::Memory;
+use crate::after;
 
 /// Number of events that a ring holds: 128 KiB.
 pub(super) const EVENTS: usize = 1 << 12;
@@ -77,6 +78,10 @@ pub(super) struct Event {
     pub(super) other: u64,
 }
 
+/// What the other process has written is no event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Nonsense;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKind {
     Span,
@@ -100,6 +105,8 @@ pub struct Ring {
     memory: Arc<Memory>,
     name: String,
     role: TrackRole,
+    /// When it was made, in ticks of [`crate::after::ticks`]: no worker records anything that was before.
+    made: u64,
 }
 
 impl Ring {
@@ -152,7 +159,7 @@ impl Ring {
     }
 
     fn in_memory(memory: Memory, name: &str) -> Self {
-        Self { memory: Arc::new(memory), name: name.to_owned(), role: TrackRole::Loader }
+        Self { memory: Arc::new(memory), name: name.to_owned(), role: TrackRole::Loader, made: after::ticks() }
     }
 
     /// The address by which the worker attaches: text of less than 48 bytes.
@@ -181,7 +188,11 @@ impl Ring {
 
     /// The same ring, for the reader.
     pub(crate) fn share(&self) -> Self {
-        Self { memory: Arc::clone(&self.memory), name: self.name.clone(), role: self.role }
+        Self { memory: Arc::clone(&self.memory), name: self.name.clone(), ..*self }
+    }
+
+    pub(super) fn made(&self) -> u64 {
+        self.made
     }
 
     pub(super) fn role(&self) -> TrackRole {
@@ -246,9 +257,7 @@ impl Shared {
     pub(super) fn push(&self, event: Event) {
         let written = self.written.0.load(Ordering::Relaxed);
         if written.wrapping_sub(self.read.0.load(Ordering::Acquire)) >= EVENTS as u64 {
-            let dropped = self.dropped.load(Ordering::Relaxed);
-            self.dropped.store(dropped.wrapping_add(1), Ordering::Relaxed);
-            return;
+            return self.drop_one();
         }
         let kind_and_name = (event.kind as u64) << 32 | u64::from(event.name);
         let slot = &self.events[written as usize % EVENTS];
@@ -258,20 +267,36 @@ impl Shared {
         self.written.0.store(written.wrapping_add(1), Ordering::Release);
     }
 
-    /// Takes the oldest event and skips invalid ones. Only the reader may call this.
-    pub(super) fn pop(&self) -> Option<Event> {
-        loop {
-            let read = self.read.0.load(Ordering::Relaxed);
-            let waiting = self.written.0.load(Ordering::Acquire).wrapping_sub(read);
-            if waiting == 0 || waiting > EVENTS as u64 {
-                return None;
-            }
-            let [at, other, kind_and_name, _] =
-                std::array::from_fn(|word| self.events[read as usize % EVENTS][word].load(Ordering::Relaxed));
-            self.read.0.store(read.wrapping_add(1), Ordering::Release);
-            let Some(kind) = EventKind::of(kind_and_name >> 32) else { continue };
-            return Some(Event { kind, name: kind_and_name as u32, at, other });
+    /// Counts an event for which the writer has no room. Only the writer may call this.
+    pub(super) fn drop_one(&self) {
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        self.dropped.store(dropped.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Writes what is no event, as fast as the reader can read it.
+    #[cfg(test)]
+    pub(super) fn write_nonsense(&self) {
+        let read = self.read.0.load(Ordering::Relaxed);
+        self.events.iter().for_each(|event| event[2].store(u64::MAX, Ordering::Relaxed));
+        self.written.0.store(read.wrapping_add(EVENTS as u64), Ordering::Relaxed);
+    }
+
+    /// Takes the oldest event, or nonsense in place of one. Only the reader may call this.
+    pub(super) fn pop(&self) -> Option<Result<Event, Nonsense>> {
+        let (read, written) = (self.read.0.load(Ordering::Relaxed), self.written.0.load(Ordering::Acquire));
+        let waiting = written.wrapping_sub(read);
+        if waiting == 0 {
+            return None;
         }
+        if waiting > EVENTS as u64 {
+            self.read.0.store(written, Ordering::Release);
+            return Some(Err(Nonsense));
+        }
+        let [at, other, kind_and_name, _] =
+            std::array::from_fn(|word| self.events[read as usize % EVENTS][word].load(Ordering::Relaxed));
+        self.read.0.store(read.wrapping_add(1), Ordering::Release);
+        let event = |kind| Event { kind, name: kind_and_name as u32, at, other };
+        Some(EventKind::of(kind_and_name >> 32).map(event).ok_or(Nonsense))
     }
 }
 
@@ -296,7 +321,7 @@ mod tests {
         assert_eq!(ring.shared().writer(), Some(7));
         assert_eq!(ring.shared().name(0), Some((NameKind::Span, "fetch".to_owned())));
         assert_eq!(ring.shared().name(1), None);
-        assert_eq!((ring.shared().pop(), ring.shared().pop()), (Some(sent), None));
+        assert_eq!((ring.shared().pop(), ring.shared().pop()), (Some(Ok(sent)), None));
     }
 
     #[test]
@@ -304,7 +329,7 @@ mod tests {
         let ring = Ring::create("x").unwrap();
         for round in 0..3 {
             (0..EVENTS as u64 + 5).for_each(|at| ring.shared().push(event(at)));
-            let times: Vec<u64> = std::iter::from_fn(|| ring.shared().pop()).map(|event| event.at).collect();
+            let times: Vec<u64> = std::iter::from_fn(|| ring.shared().pop()).map(|event| event.unwrap().at).collect();
             assert_eq!(times, (0..EVENTS as u64).collect::<Vec<_>>());
             assert_eq!(ring.shared().dropped.load(Ordering::Relaxed), 5 * (round + 1));
         }
@@ -326,7 +351,7 @@ mod tests {
         while expected < 100_000 {
             match ring.shared().pop() {
                 Some(event) => {
-                    assert_eq!(event.at, expected);
+                    assert_eq!(event.unwrap().at, expected);
                     expected += 1;
                 }
                 None => std::thread::yield_now(),
@@ -357,10 +382,10 @@ mod tests {
         let ring = Ring::create("x").unwrap();
         let shared = ring.shared();
         shared.written.0.store(u64::MAX, Ordering::Relaxed);
-        assert_eq!(shared.pop(), None);
-        shared.written.0.store(1, Ordering::Relaxed);
-        shared.events[0][2].store(u64::MAX, Ordering::Relaxed);
-        assert_eq!(shared.pop(), None, "an unknown kind");
+        assert_eq!((shared.pop(), shared.pop()), (Some(Err(Nonsense)), None), "and it goes on from there");
+        shared.events[EVENTS - 1][2].store(u64::MAX, Ordering::Relaxed);
+        shared.written.0.store(0, Ordering::Relaxed);
+        assert_eq!((shared.pop(), shared.pop()), (Some(Err(Nonsense)), None), "an unknown kind");
         shared.names_known.store(u32::MAX, Ordering::Relaxed);
         shared.names[0].len.store(u32::MAX, Ordering::Relaxed);
         assert_eq!(shared.name(0).unwrap().1.len(), TEXT_BYTES);

@@ -18,6 +18,10 @@ use crate::source::Source;
 
 /// How often to check whether a worker still lives.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
+/// Ticks by which the counters of two processors may differ.
+const SKEW: u64 = 1_000_000;
+/// Key of the fact about times that cannot be.
+const CORRECTED: &str = "times of workers before their start or in the future, moved to now";
 
 /// Rings of workers, to be taken by the drain thread.
 pub(crate) struct Waiting(Arc<Mutex<Vec<Ring>>>);
@@ -32,6 +36,7 @@ impl Waiting {
             waiting: Vec::new(),
             tracks: Vec::new(),
             defined: Vec::new(),
+            corrected: (0, 0),
         };
         publisher.open(Box::new(workers));
         Self(waiting)
@@ -52,6 +57,8 @@ struct ForeignTracks {
     waiting: Vec<Ring>,
     tracks: Vec<ForeignTrack>,
     defined: Vec<Definition>,
+    /// Events whose times could not be, and how many of them have been reported.
+    corrected: (u64, u64),
 }
 
 /// One track. A worker restarted under the same name, as data loader workers are at each epoch, continues it.
@@ -88,12 +95,24 @@ impl ForeignTracks {
     }
 }
 
+impl ForeignTracks {
+    /// Publishes how many times were corrected, whenever they have doubled.
+    fn report_corrected(&mut self) {
+        let (count, reported) = self.corrected;
+        if count > 0 && count >= 2 * reported {
+            self.corrected.1 = count;
+            let (key, text) = (CORRECTED.to_owned(), format!("{count} or more"));
+            self.defined.push(Definition::Fact { key, text });
+        }
+    }
+}
+
 impl Source for ForeignTracks {
     fn take_definitions(&mut self) -> Vec<Definition> {
         std::mem::take(&mut self.defined)
     }
 
-    fn drain(&mut self, map: &ClockMap, _: &Clock, out: &mut Vec<u8>) {
+    fn drain(&mut self, map: &ClockMap, clock: &Clock, out: &mut Vec<u8>) {
         self.waiting.append(&mut self.given.lock().unwrap_or_else(PoisonError::into_inner));
         for ring in std::mem::take(&mut self.waiting) {
             match ring.shared().writer() {
@@ -102,7 +121,8 @@ impl Source for ForeignTracks {
                 None => self.waiting.push(ring),
             }
         }
-        self.tracks.iter_mut().for_each(|track| track.drain(map, out));
+        self.corrected.0 += self.tracks.iter_mut().map(|track| track.drain(map, clock, out)).sum::<u64>();
+        self.report_corrected();
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) {
@@ -128,17 +148,24 @@ impl ForeignTrack {
         }
     }
 
-    fn drain(&mut self, map: &ClockMap, out: &mut Vec<u8>) {
-        let Some(ring) = self.ring.take() else { return };
+    /// Empties the ring, at most once over. Returns how many events had times that cannot be.
+    fn drain(&mut self, map: &ClockMap, clock: &Clock, out: &mut Vec<u8>) -> u64 {
+        let Some(ring) = self.ring.take() else { return 0 };
+        let mut corrected = 0;
         // Read before the ring: once it is closed, nothing more comes.
         let is_over = ring.shared().is_closed() || self.is_dead(&ring);
         for _ in 0..EVENTS {
             let Some(event) = ring.shared().pop() else { break };
-            if let Some(event) = self.event(&ring, &event, map) {
-                if self.encoder.is_full() {
-                    self.encoder.finish(self.dropped(&ring), out);
+            let plausible = event.ok().map(|event| event.within(ring.made(), clock.raw()));
+            corrected += u64::from(plausible.is_some_and(|(_, is_corrected)| is_corrected));
+            match plausible.and_then(|(event, _)| self.event(&ring, &event, map)) {
+                Some(event) => {
+                    if self.encoder.is_full() {
+                        self.encoder.finish(self.dropped(&ring), out);
+                    }
+                    self.encoder.push(&event);
                 }
-                self.encoder.push(&event);
+                None => self.dropped_before = self.dropped_before.saturating_add(1),
             }
         }
         if is_over {
@@ -146,6 +173,7 @@ impl ForeignTrack {
         } else {
             self.ring = Some(ring);
         }
+        corrected
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) {
@@ -194,7 +222,79 @@ impl ForeignTrack {
     }
 }
 
+impl ring::Event {
+    /// The event with its times in this range of ticks, and whether they were not. `now` is of this process, whose counter may be
+    /// a moment behind the worker's.
+    fn within(mut self, made: u64, now: u64) -> (Self, bool) {
+        let is_plausible = |ticks: u64| ticks >= made && ticks <= now.saturating_add(SKEW);
+        let has_end = matches!(self.kind, EventKind::Span | EventKind::TimedMark);
+        let is_corrected = !is_plausible(self.at) || has_end && !is_plausible(self.other);
+        self.at = self.at.clamp(made, now.max(made));
+        if has_end {
+            self.other = self.other.clamp(made, now.max(made));
+        }
+        (self, is_corrected)
+    }
+}
+
 fn exists(process: u32) -> bool {
     let process = i32::try_from(process).ok().and_then(Pid::from_raw);
     process.is_some_and(|process| test_kill_process(process) != Err(Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::after;
+    use crate::clock;
+
+    fn track(ring: &Ring) -> ForeignTrack {
+        let mut track = ForeignTrack::new(TrackId(1), BlockEncoder::new(TrackId(1)), "x");
+        track.ring = Some(ring.share());
+        track
+    }
+
+    fn drain(track: &mut ForeignTrack) -> u64 {
+        let clock = Clock::new();
+        let map = ClockMap::new(clock::quoted_rate(&clock), clock::read(&clock));
+        track.drain(&map, &clock, &mut Vec::new())
+    }
+
+    #[test]
+    fn times_that_cannot_be_are_moved_and_counted() {
+        let ring = Ring::create("x").unwrap();
+        let now = after::ticks();
+        let mut track = track(&ring);
+        ring.shared().add_name(gnntop_wire::NameKind::Span, "fetch");
+        for (at, other) in [(now, now), (0, now), (now, u64::MAX), (u64::MAX, 0)] {
+            let event = ring::Event { kind: EventKind::Span, name: 0, at, other };
+            ring.shared().push(event);
+            let (event, _) = event.within(ring.made(), after::ticks());
+            for ticks in [event.at, event.other] {
+                assert!(ring.made() <= ticks && ticks <= after::ticks(), "{ticks}");
+            }
+        }
+        assert_eq!(drain(&mut track), 3);
+        let value = ring::Event { kind: EventKind::Counter, name: 0, at: now, other: u64::MAX };
+        assert_eq!(value.within(ring.made(), now), (value, false), "bits of a value are no time");
+    }
+
+    #[test]
+    fn a_ring_that_fills_with_nonsense_is_left_after_a_round() {
+        let ring = Ring::create("x").unwrap();
+        let (other, mut track, over) = (ring.share(), track(&ring), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    other.shared().write_nonsense();
+                }
+            });
+            while track.dropped(&ring) < 10_000 {
+                drain(&mut track);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+    }
 }

@@ -37,6 +37,11 @@ impl Writer {
         self.ring.shared().add_name(kind, text).map(RingName)
     }
 
+    /// Counts an event for which there is no name.
+    pub fn drop_one(&self) {
+        self.ring.shared().drop_one();
+    }
+
     /// Records a span, in ticks of [`crate::after::ticks`].
     pub fn span(&mut self, name: RingName, begin: u64, end: u64) {
         self.push(EventKind::Span, name, begin, end.max(begin));
