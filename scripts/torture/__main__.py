@@ -11,6 +11,7 @@ from pathlib import Path
 
 import directories
 import disks
+import inside
 import kills
 import mutants
 import pythons
@@ -28,6 +29,7 @@ ATTACKS = {
     "screens": screens.attack,
     "directories": directories.attack,
     "full disk": disks.attack_full,
+    "full for a while": disks.attack_full_for_a_while,
     "limits": disks.attack_limits,
     "kills": kills.attack,
     "terminals": terminals.attack_closing,
@@ -37,6 +39,9 @@ ATTACKS = {
     "module names": pythons.attack_names,
     "environments": pythons.attack_environments,
     "names and values": pythons.attack_limits,
+    "descriptors": inside.attack_descriptors,
+    "early ends": inside.attack_early_ends,
+    "rings": inside.attack_rings,
 }
 QUICK = 0.06
 

@@ -14,8 +14,10 @@ from tally import Tally
 from under_test import MIB, Gnntop, Limits, Ran
 
 FULL_DISKS = 20
+FULL_FOR_A_WHILE = 8
 LIMITED = 60
 TRAINING = "train gcn --steps 60"
+PACKAGE = Path(__file__).resolve().parents[2] / "python"
 
 
 def attack_full(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
@@ -36,6 +38,58 @@ def attack_full(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tal
                     report = gnntop.run("report", left)
                     tally.count(report.wrong() or (None if report.code == 0 else f"{left.name}: {report.err!r}"))
     return [tally]
+
+
+def attack_full_for_a_while(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
+    """A disk that is full for a moment, once or twice, under a Python program."""
+    tally = Tally("disk that is full for a while", "publishing goes on; the report says what is missing")
+    for _ in range(max(1, int(FULL_FOR_A_WHILE * share))):
+        with _small_disk(chance.choice((128, 256, 512))) as disk:
+            if isinstance(disk, str):
+                tally.skipped = disk
+                break
+            times = [round(chance.uniform(0.1, 1.5), 2) for _ in range(chance.randint(1, 2))]
+            env = {"GNNTOP_DIR": str(disk), "PYTHONPATH": str(PACKAGE), "GNNTOP_NATIVE": str(gnntop.library())}
+            script = FILLS.format(times=times)
+            ran = subprocess.run(["python3", "-c", script], env={**gnntop.env, **env}, capture_output=True, check=False)
+            wrong = None if ran.returncode == 0 else ran.stderr.decode()[-300:]
+            for session in [path for path in disk.iterdir() if path.is_dir()]:
+                report = gnntop.run("report", session).out.decode()
+                said = "ended" in report and "not recorded: what happened while" in report
+                wrong = wrong or (None if said else f"after {times} s: {report[-500:]!r}")
+            tally.count(wrong)
+    return [tally]
+
+
+FILLS = """
+import gnntop, os, time, glob
+folder = os.environ["GNNTOP_DIR"]
+def says():
+    return open(glob.glob(folder + "/*/live")[0]).read()
+def steps(is_over):
+    give_up_at = time.monotonic() + 60
+    while not is_over():
+        gnntop.step()
+        time.sleep(0.001)
+        assert time.monotonic() < give_up_at, says()
+gnntop.step()
+gnntop._native.flush()
+for seconds in {times}:
+    filler = open(folder + "/filler", "ab", buffering=0)
+    def is_full():
+        try:
+            while filler.write(bytes(512)): pass
+        except OSError: pass
+        return says().startswith("stopped")
+    steps(is_full)
+    until = time.monotonic() + seconds
+    steps(lambda: time.monotonic() > until)
+    os.remove(filler.name)
+    filler.close()
+    steps(lambda: says().startswith("publishing"))
+    until = time.monotonic() + 0.3
+    steps(lambda: time.monotonic() > until)
+"""
 
 
 def attack_limits(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:

@@ -121,6 +121,14 @@ class Gnntop:
             preexec_fn=apply,
         )
 
+    def library(self) -> Path:
+        """What Python loads: beside a program of a development build, in the cache of one that carries it."""
+        beside = self.path.parent / "libgnntop_python.so"
+        if beside.exists():
+            return beside
+        self.run("run", "--plain", "--", "python3", "-c", "")
+        return next((self.home / "cache").rglob("libgnntop*.so"), beside)
+
     def end_all(self) -> None:
         """Kills everything that was started from here, including keepers and their programs."""
         mark = f"GNNTOP_TORTURE={self.home}".encode()
