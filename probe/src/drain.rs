@@ -135,6 +135,12 @@ impl Drain {
             if anchor.is_due() {
                 self.anchor();
             }
+            for source in &mut self.sources {
+                source.finish(&mut self.out);
+                source.begin_anew();
+            }
+            self.own.finish(0, &mut self.out);
+            self.own.begin_anew();
             self.sources.retain(|source| !source.is_over());
             self.defined.clear();
             self.out.clear();

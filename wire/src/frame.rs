@@ -29,12 +29,16 @@ impl Kind {
 pub(crate) const FLAG_LZ4: u8 = 1;
 /// Set in a block's flags when its events are packed as bits.
 pub(crate) const FLAG_PACKED: u8 = 2;
+/// Set in a packed block's flags when it goes on from the track's block before it.
+pub(crate) const FLAG_GOES_ON: u8 = 4;
 
 /// A frame whose checksum is right. Its payload is not decoded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawFrame<'a> {
     pub(crate) kind: Kind,
     pub(crate) flags: u8,
+    /// The checksum, which is right.
+    pub(crate) crc: u32,
     pub(crate) payload: &'a [u8],
 }
 
@@ -98,11 +102,12 @@ impl Scanner {
         let Some(payload) = rest.get(..len) else {
             return Scan::Incomplete;
         };
-        if crc32fast::hash(&bytes[CHECKED_FROM..HEADER_LEN + len]) != u32::from_le_bytes([c0, c1, c2, c3]) {
+        let crc = u32::from_le_bytes([c0, c1, c2, c3]);
+        if crc32fast::hash(&bytes[CHECKED_FROM..HEADER_LEN + len]) != crc {
             self.allowance -= len;
             return Scan::Damaged;
         }
-        Scan::Frame(RawFrame { kind: Kind(kind), flags, payload })
+        Scan::Frame(RawFrame { kind: Kind(kind), flags, crc, payload })
     }
 
     /// Offset of the next place after the front where a frame may start; `bytes.len()` if there is none.
@@ -134,10 +139,10 @@ fn header_check(kind_flags_len: [u8; 5]) -> u8 {
     kind_flags_len.into_iter().fold(0x5A, |acc: u8, byte| acc.rotate_left(3) ^ byte)
 }
 
-/// Appends a frame to `out`; `payload` writes the payload in place.
+/// Appends a frame to `out`; `payload` writes the payload in place. Returns the checksum.
 ///
 /// Callers must keep the payload within [`MAX_PAYLOAD_LEN`].
-pub(crate) fn put(out: &mut Vec<u8>, kind: Kind, flags: u8, payload: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn put(out: &mut Vec<u8>, kind: Kind, flags: u8, payload: impl FnOnce(&mut Vec<u8>)) -> u32 {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_LEN]);
     payload(out);
@@ -147,8 +152,10 @@ pub(crate) fn put(out: &mut Vec<u8>, kind: Kind, flags: u8, payload: impl FnOnce
     let [l0, l1, l2, _] = (len as u32).to_le_bytes();
     let checked = [kind.0, flags, l0, l1, l2];
     frame[CHECKED_FROM..HEADER_LEN].copy_from_slice(&checked);
-    let [c0, c1, c2, c3] = crc32fast::hash(&frame[CHECKED_FROM..]).to_le_bytes();
+    let crc = crc32fast::hash(&frame[CHECKED_FROM..]);
+    let [c0, c1, c2, c3] = crc.to_le_bytes();
     frame[..CHECKED_FROM].copy_from_slice(&[SYNC[0], SYNC[1], header_check(checked), c0, c1, c2, c3]);
+    crc
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@
 //! kind    = 1 segment, 2 definitions, 3 anchor, 4 block, 5 end, 6 past, 7 summary, 8 end of a chunk;
 //!           others are skipped
 //! flags   = bit 0: LZ4 (block format, no size prefix), of the body of a block of rows, of the past or of definitions, whose
-//!           length then comes first; bit 1: the block is packed; others are ignored
+//!           length then comes first; bit 1: the block is packed; bit 2: it goes on from another; others are ignored
 //! ```
 //!
 //! Integers are LEB128 varints, signed ones zigzagged, unless a width is given. A *text* is its length in
@@ -82,12 +82,19 @@
 //! # Packed blocks
 //!
 //! A recorder's blocks hold a second of a track or more, in which most things repeat. Each event and each of its numbers is
-//! predicted from the previous events of the block, and the difference is written, in bits, starting with the lowest bit of
-//! a byte. The header is that of other blocks without the body's length. LZ4 and zstd save next to nothing on such a body
-//! (docs/performance.md), so it is not compressed.
+//! predicted from the previous events of the track, and the difference is written, in bits, starting with the lowest bit of
+//! a byte. LZ4 and zstd save next to nothing on such a body (docs/performance.md), so it is not compressed.
+//!
+//! A block begins anew, or it goes on from the track's block before it, with all that this has taught, and names it by its
+//! checksum. A reader that has not just read that block of the track, all of it, reports this one as damage: so a lost block
+//! costs those that go on from it, at most fifteen as this crate writes them, and never makes one wrong. Only blocks of tracks
+//! with ids below 16 go on, so that a reader needs little memory. The first blocks of a chunk begin anew, as do those after
+//! another session's.
 //!
 //! ```text
 //! packed  = track | first sequence number | count | dropped so far | base time | { event } as bits, zeros up to a whole byte
+//!         | track | first sequence number | count | dropped so far | CRC-32 of the frame that it goes on from, u32 LE
+//!           | signed (base time - time of the last event there) | { event } as bits, if it goes on
 //! event   = symbol | its kind's numbers
 //! symbol  = 1                                         the one that followed the last two symbols when these came last;
 //!                                                     the block's first one if they never came
@@ -132,6 +139,8 @@
 //!           value and the trend of the differences (`block/packed/layout.rs`)
 //! value   = a number: an integer, or the bits of an f32 or f64
 //! ```
+//!
+//! "The first", "the last" and "so far" are of the blocks since one began anew; time, step and live bytes go on, too.
 //!
 //! # Chunks
 //!

@@ -143,8 +143,9 @@ impl<W: Write> RunRecorder<W> {
             return Ok(());
         }
         self.write(&[], &bytes);
-        // A reader that begins here must first see which session the next piece is of.
+        // A reader that begins here must first see which session the next piece is of, and knows no block before it.
         self.last = None;
+        self.parts.iter_mut().for_each(|part| part.recorder.begin_anew());
         self.due.end(chunk_len, summaries_len, whole_len);
         Ok(())
     }
@@ -190,6 +191,7 @@ impl<W: Write> RunRecorder<W> {
         if self.current.is_none() {
             // Items before it are written first: it may be a later start of the same run.
             self.error = self.write_all().err().or(self.error.take());
+            self.parts.iter_mut().for_each(|part| part.recorder.begin_anew());
             let reference = self.parts.iter().find_map(|part| part.info.as_ref());
             let offset_ns = reference.map_or(0, |reference| align(info, reference).offset_ns);
             self.add_part(offset_ns);
@@ -215,6 +217,8 @@ impl<W: Write> RunRecorder<W> {
         let mut recorder = Recorder::new(Vec::new(), options);
         recorder.sums = self.due.is_on().then(|| Box::new(Sums::keeping_slowest(self.options.slowest)));
         self.parts.push(Part { info: None, written: None, recorder, offset_ns });
+        let is_among_others = self.parts.len() > 1;
+        self.parts.iter_mut().for_each(|part| part.recorder.is_among_others = is_among_others);
         self.current = Some(self.parts.len() - 1);
     }
 }

@@ -85,6 +85,8 @@ pub struct Recorder<W: Write> {
     events: u64,
     full: bool,
     past_window: bool,
+    /// Whether other sessions' blocks come between, of tracks with the same ids.
+    pub(super) is_among_others: bool,
     error: Option<io::Error>,
 }
 
@@ -92,6 +94,15 @@ pub struct Recorder<W: Write> {
 struct Merging {
     block: BlockEncoder,
     dropped: u64,
+}
+
+impl Merging {
+    fn finish(&mut self, is_among_others: bool, out: &mut Vec<u8>) {
+        self.block.finish(self.dropped, out);
+        if is_among_others {
+            self.block.begin_anew();
+        }
+    }
 }
 
 impl<W: Write> Recorder<W> {
@@ -114,6 +125,7 @@ impl<W: Write> Recorder<W> {
             events: 0,
             full: false,
             past_window: false,
+            is_among_others: false,
             error: None,
         }
     }
@@ -159,6 +171,11 @@ impl<W: Write> Recorder<W> {
         self.out.flush()
     }
 
+    /// Makes the next block of each track readable without those before it. To be called after a flush.
+    pub(super) fn begin_anew(&mut self) {
+        self.tracks.values_mut().for_each(|merging| merging.block.begin_anew());
+    }
+
     fn put_defined(&mut self) {
         put_compressed_definitions(&mut self.ready, &self.defined);
         self.defined.clear();
@@ -167,7 +184,7 @@ impl<W: Write> Recorder<W> {
     fn end_blocks(&mut self) {
         self.put_defined();
         for merging in self.tracks.values_mut() {
-            merging.block.finish(merging.dropped, &mut self.ready);
+            merging.finish(self.is_among_others, &mut self.ready);
         }
         self.tell_earlier();
         if self.ready.len() > WRITE_LEN {
@@ -342,7 +359,7 @@ impl<W: Write> Recorder<W> {
         if merging.block.next_seq() != seq || merging.block.is_full() {
             put_compressed_definitions(&mut self.ready, &self.defined);
             self.defined.clear();
-            merging.block.finish(merging.dropped, &mut self.ready);
+            merging.finish(self.is_among_others, &mut self.ready);
             merging.block.continue_from(seq);
         }
         merging.dropped = dropped;

@@ -314,6 +314,10 @@ impl Source for Resolver {
         self.encoder.finish(self.shared.dropped.load(Ordering::Relaxed), out);
     }
 
+    fn begin_anew(&mut self) {
+        self.encoder.begin_anew();
+    }
+
     /// What the device has not reached by now is lost, and a mark says so.
     fn end(&mut self, t_ns: u64) {
         let unreached = self.count_unreached();

@@ -129,6 +129,10 @@ impl Source for ForeignTracks {
         self.tracks.iter_mut().for_each(|track| track.finish(out));
     }
 
+    fn begin_anew(&mut self) {
+        self.tracks.iter_mut().for_each(|track| track.encoder.begin_anew());
+    }
+
     /// Another worker may attach as long as the session lasts.
     fn is_over(&self) -> bool {
         false

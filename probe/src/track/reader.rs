@@ -179,6 +179,10 @@ impl Source for RingReader {
         self.encoder.finish(self.shared.dropped(), out);
     }
 
+    fn begin_anew(&mut self) {
+        self.encoder.begin_anew();
+    }
+
     fn is_over(&self) -> bool {
         self.closed && self.encoder.is_empty()
     }

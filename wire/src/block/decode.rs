@@ -3,7 +3,7 @@
 use std::iter::FusedIterator;
 
 use super::format::{BlockInfo, MAX_BLOCK_LEN};
-use super::packed::{Unpacker, Unpacking};
+use super::packed::{Unpackers, Unpacking};
 use super::rows::{LastValues, Rows};
 use super::sink::EventSink;
 use super::work::Allowance;
@@ -15,14 +15,13 @@ use crate::varint::{Cursor, Malformed};
 /// A packed event takes at least two bits: which one it is, and when.
 const MOST_PACKED_A_BYTE: u64 = 4;
 
-/// Memory that decoding reuses for every block; at most [`MAX_BLOCK_LEN`] plus small tables.
+/// Memory that decoding reuses for every block: at most [`MAX_BLOCK_LEN`], small tables, and what packed blocks go on from.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// As long as the longest body so far.
     body: Vec<u8>,
     values: LastValues,
-    /// `Some` from the first packed block on.
-    unpacker: Option<Unpacker>,
+    unpackers: Unpackers,
 }
 
 /// The events of a block, in the order of writing.
@@ -47,26 +46,29 @@ pub(crate) fn open<'a>(
     allowance: &mut Allowance,
 ) -> Option<(BlockInfo, Events<'a>)> {
     let mut cursor = Cursor::new(frame.payload);
-    let info = header(&mut cursor).ok()?;
+    let mut info = header(&mut cursor).ok()?;
     let body = if frame.flags & FLAG_PACKED != 0 {
-        let body = cursor.rest();
-        if body.len() > MAX_BLOCK_LEN || info.count > MOST_PACKED_A_BYTE * body.len() as u64 {
+        let (base_ns, bits) = scratch.unpackers.open(frame, info.track, cursor)?;
+        info.base_ns = base_ns;
+        if bits.body_len() > MAX_BLOCK_LEN || info.count > MOST_PACKED_A_BYTE * bits.body_len() as u64 {
             return None;
         }
-        Body::Packed(scratch.unpacker.get_or_insert_default().open(body, info.base_ns))
+        Body::Packed(bits)
     } else {
+        info.base_ns = cursor.u64().ok()?;
         Body::Rows(rows(frame.flags, cursor, &info, scratch, allowance)?)
     };
     Some((info, Events { left: info.count, body }))
 }
 
+/// The header without the base time.
 fn header(cursor: &mut Cursor<'_>) -> Result<BlockInfo, Malformed> {
     Ok(BlockInfo {
         track: TrackId(cursor.u32()?),
         first_seq: cursor.u64()?,
         count: cursor.u64()?,
         dropped: cursor.u64()?,
-        base_ns: cursor.u64()?,
+        base_ns: 0,
     })
 }
 
@@ -124,6 +126,15 @@ impl Iterator for Events<'_> {
 }
 
 impl FusedIterator for Events<'_> {}
+
+impl Drop for Events<'_> {
+    /// Reads what was left: a packed block may go on from this one.
+    fn drop(&mut self) {
+        if let Body::Packed(bits) = &mut self.body {
+            bits.close(self.left);
+        }
+    }
+}
 
 impl Events<'_> {
     /// Passes all events that the iterator would return to a sink, in the same order.

@@ -4,7 +4,7 @@ use super::format::MAX_BLOCK_LEN;
 use super::packed::Packer;
 use super::rows::{self, Context};
 use crate::event::Event;
-use crate::frame::{self, FLAG_LZ4, FLAG_PACKED, Kind};
+use crate::frame::{self, FLAG_LZ4, Kind};
 use crate::ids::TrackId;
 use crate::varint::{Writer, put_u64};
 
@@ -55,8 +55,20 @@ impl BlockEncoder {
 
     /// An empty packed block for `track`, for a recording. With a second's events or more it takes half the bytes of a
     /// block of rows, for several times the work.
+    ///
+    /// Blocks go on from one another, so all of a stream's blocks must be in it, in order; see
+    /// [`BlockEncoder::begin_anew`].
     pub fn packed(track: TrackId) -> Self {
         Self::with_body(track, Body::Packed(Box::default()))
+    }
+
+    /// Makes the next block readable without those before it: where a chunk begins, another session's blocks came between,
+    /// or blocks were not written. Blocks of rows always are.
+    pub fn begin_anew(&mut self) {
+        debug_assert!(self.is_empty(), "only between blocks");
+        if let Body::Packed(packer) = &mut self.body {
+            packer.begin_anew();
+        }
     }
 
     fn with_body(track: TrackId, body: Body) -> Self {
@@ -122,10 +134,7 @@ impl BlockEncoder {
         let header = [u64::from(self.track.0), self.first_seq, self.count, dropped, self.base_ns];
         match &mut self.body {
             Body::Rows(rows) => rows.finish(header, out),
-            Body::Packed(packer) => frame::put(out, Kind::BLOCK, FLAG_PACKED, |out| {
-                header.into_iter().for_each(|number| put_u64(out, number));
-                out.extend_from_slice(packer.finish());
-            }),
+            Body::Packed(packer) => packer.finish(header, out),
         }
         self.first_seq = self.next_seq();
         self.count = 0;

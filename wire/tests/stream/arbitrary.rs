@@ -147,28 +147,31 @@ impl EventSink for Taken {
 }
 
 fn drain(reader: &mut StreamReader, pieces: &mut Vec<(u64, Piece)>) {
-    while let Some(item) = reader.next() {
-        let piece = match item {
-            Item::Segment(info) => Piece::Segment(info),
-            Item::Definitions(all) => Piece::Definitions(all),
-            Item::Anchor(anchor) => Piece::Anchor(anchor),
-            Item::Block(info, mut events) => {
-                // Both ways of taking them in give the same.
-                let mut list = Taken::default();
-                if info.first_seq % 2 == 0 {
-                    events.hand_to(&mut list);
-                } else {
-                    list.0.extend(events.by_ref().map(Exact::from));
-                }
-                Piece::Block { info, events: list.0, exhausted: events.is_exhausted() }
-            }
-            Item::End(end) => Piece::End(end),
-            Item::Unknown => Piece::Unknown,
-            Item::Past(all) => Piece::Past(format!("{all:?}")),
-            Item::Newer { major } => Piece::Newer(major),
-            Item::Damage(Damage { offset, len }) => Piece::Damage { offset, len },
-        };
+    while let Some(piece) = reader.next().map(piece) {
         pieces.push((reader.offset(), piece));
+    }
+}
+
+fn piece(item: Item<'_>) -> Piece {
+    match item {
+        Item::Segment(info) => Piece::Segment(info),
+        Item::Definitions(all) => Piece::Definitions(all),
+        Item::Anchor(anchor) => Piece::Anchor(anchor),
+        Item::Block(info, mut events) => {
+            // Both ways of taking them in give the same.
+            let mut list = Taken::default();
+            if info.first_seq % 2 == 0 {
+                events.hand_to(&mut list);
+            } else {
+                list.0.extend(events.by_ref().map(Exact::from));
+            }
+            Piece::Block { info, events: list.0, exhausted: events.is_exhausted() }
+        }
+        Item::End(end) => Piece::End(end),
+        Item::Unknown => Piece::Unknown,
+        Item::Past(all) => Piece::Past(format!("{all:?}")),
+        Item::Newer { major } => Piece::Newer(major),
+        Item::Damage(Damage { offset, len }) => Piece::Damage { offset, len },
     }
 }
 

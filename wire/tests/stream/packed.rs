@@ -196,6 +196,93 @@ fn what_repeats_itself_takes_little_and_is_read_whole() {
     assert_eq!(read, 4_000_000);
 }
 
+/// Blocks of one event each on a track, by their number on it, each with its bytes.
+fn chain(track: u32, events: &[Event]) -> Vec<Vec<u8>> {
+    let mut encoder = BlockEncoder::packed(TrackId(track));
+    let block = |event: &Event| {
+        let mut out = Vec::new();
+        assert!(encoder.push(event), "far from full");
+        encoder.finish(0, &mut out);
+        out
+    };
+    events.iter().map(block).collect()
+}
+
+/// The first events of blocks, by their track and number; `None` for damage.
+fn firsts(blocks: &[&[u8]]) -> Vec<Option<(u32, u64, Event)>> {
+    let mut reader = StreamReader::new();
+    reader.fill(&blocks.concat());
+    reader.finish();
+    let mut all = Vec::new();
+    while let Some(item) = reader.next() {
+        all.push(match item {
+            // What is not asked for is read all the same.
+            Item::Block(info, mut events) => events.next().map(|event| (info.track.0, info.first_seq, event)),
+            _ => None,
+        });
+    }
+    all
+}
+
+fn marks(count: u64) -> Vec<Event> {
+    let mark = |n: u64| Mark { name: NameId(7), t_ns: 1_000_000 * n, value: Some(n as f64), took_ns: None };
+    (1..=count).map(|n| Event::Mark(mark(n))).collect()
+}
+
+#[test]
+fn blocks_go_on_from_one_another_and_begin_anew_every_16th() {
+    let all = marks(40);
+    let blocks = chain(1, &all);
+    let read = firsts(&blocks.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let expected: Vec<_> = (0..).zip(&all).map(|(seq, event)| Some((1, seq, *event))).collect();
+    assert_eq!(read, expected);
+    // Tracks of which a reader keeps nothing, and an encoder that is told to.
+    let is_alone = |block: &[u8]| firsts(&[block]) != [None];
+    assert!(chain(16, &all).iter().all(|block| is_alone(block)));
+    assert_eq!(blocks.iter().filter(|block| is_alone(block)).count(), 3);
+    let mut encoder = BlockEncoder::packed(TrackId(1));
+    for event in &all {
+        let mut out = Vec::new();
+        encoder.push(event);
+        encoder.finish(0, &mut out);
+        encoder.begin_anew();
+        assert!(is_alone(&out));
+    }
+}
+
+#[test]
+fn events_that_nobody_asked_for_teach_as_well() {
+    let (mut out, mut encoder) = (Vec::new(), BlockEncoder::packed(TrackId(1)));
+    for events in marks(300).chunks(100) {
+        events.iter().for_each(|event| _ = encoder.push(event));
+        encoder.finish(0, &mut out);
+    }
+    let read = firsts(&[&out]);
+    let expected: Vec<_> = [0, 100, 200].map(|seq| Some((1, seq, marks(300)[seq as usize]))).to_vec();
+    assert_eq!(read, expected);
+}
+
+proptest! {
+    #[test]
+    fn a_block_that_is_missing_or_out_of_place_never_makes_another_one_wrong(
+        one in vec(event(), 30), two in vec(event(), 30),
+        changes in vec((0..3usize, 0..30usize), 0..30),
+    ) {
+        // Two tracks, and another session's with the same id as the first.
+        let chains = [chain(1, &one), chain(2, &two), chain(1, &two)];
+        let whole = chains.each_ref().map(|chain| firsts(&chain.iter().map(Vec::as_slice).collect::<Vec<_>>()));
+        let mut stream: Vec<&[u8]> = (0..30).flat_map(|at| [&*chains[0][at], &*chains[1][at]]).collect();
+        for &(which, at) in &changes {
+            let place = (at * 7 + which * 13) % stream.len();
+            if which == 0 { _ = stream.remove(place) } else { stream.insert(place, &chains[which][at]) }
+        }
+        for read in firsts(&stream).into_iter().filter(Option::is_some) {
+            let is_known = whole.iter().flatten().any(|known| format!("{known:?}") == format!("{read:?}"));
+            prop_assert!(is_known, "{read:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 

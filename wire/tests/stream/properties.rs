@@ -109,8 +109,8 @@ proptest! {
         reader.fill(&bytes[start..]);
         reader.finish();
         let mut first_whole = None;
-        while let Some(item) = reader.next() {
-            let is_damage = matches!(item, Item::Damage(Damage { offset, .. }) if offset == start as u64);
+        let is_first = |item: Item<'_>| matches!(item, Item::Damage(Damage { offset, .. }) if offset == start as u64);
+        while let Some(is_damage) = reader.next().map(is_first) {
             if is_damage || first_whole.is_none() {
                 first_whole = Some(if is_damage { reader.offset() } else { start as u64 });
             }

@@ -62,6 +62,11 @@ impl<'a> BitReader<'a> {
         Self { bytes, at: 0 }
     }
 
+    /// The length of what is read, in bytes.
+    pub(super) fn bytes_len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The next bits, starting with the lowest; [`MOST_BITS`] of them are valid.
     #[inline]
     pub(super) fn peek(&self) -> u64 {

@@ -6,19 +6,26 @@ use super::layout::{
     ABSENT, ALLOCATION, COLUMNS, COUNTER, DEVICE_SPAN, FIRST_SIZED, MARK, Model, OPEN, PHASE_MEMORY, RIVAL, SAMPLE,
     SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP,
 };
+use super::TRACKS_KEPT;
 use super::symbols::Symbol;
 use crate::block::sink::EventSink;
 use crate::device_span::DeviceSpan;
 use crate::event::{
     Absent, Allocation, Counter, Event, Mark, Open, PhaseMemory, Rival, Sample, Span, StackFrame, StackSample, Step,
 };
-use crate::ids::{NameId, SignalId, StepId};
-use crate::varint::Malformed;
+use crate::frame::{FLAG_GOES_ON, RawFrame};
+use crate::ids::{NameId, SignalId, StepId, TrackId};
+use crate::varint::{Cursor, Malformed};
 
-/// Memory that decoding reuses for every block.
+/// What is known of each track for its next block: of those whose blocks go on from one another, and one for all others.
 #[derive(Debug, Default)]
-pub(crate) struct Unpacker {
+pub(crate) struct Unpackers(Vec<Unpacker>);
+
+#[derive(Debug, Default)]
+struct Unpacker {
     model: Model,
+    /// The checksum of the block that the model is of, once all of it was read.
+    last: Option<u32>,
 }
 
 /// The events of a block, decoded from its bits.
@@ -26,13 +33,36 @@ pub(crate) struct Unpacker {
 pub(crate) struct Unpacking<'a> {
     bits: BitReader<'a>,
     model: &'a mut Model,
+    last: &'a mut Option<u32>,
+    /// The block's checksum, if another may go on from it.
+    crc: Option<u32>,
 }
 
-impl Unpacker {
-    /// Opens a block.
-    pub(crate) fn open<'a>(&'a mut self, body: &'a [u8], base_ns: u64) -> Unpacking<'a> {
-        self.model.clear(base_ns);
-        Unpacking { bits: BitReader::new(body), model: &mut self.model }
+impl Unpackers {
+    /// Opens the block of a packed frame whose header was read up to the base time; returns that and the events. `None` if
+    /// it is malformed, or goes on from a block that was not read just before.
+    pub(crate) fn open<'a>(
+        &'a mut self,
+        frame: RawFrame<'a>,
+        track: TrackId,
+        mut rest: Cursor<'a>,
+    ) -> Option<(u64, Unpacking<'a>)> {
+        let at = track.0.min(TRACKS_KEPT) as usize;
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, Unpacker::default);
+        }
+        let Unpacker { model, last } = self.0.get_mut(at)?;
+        let known = last.take();
+        let base_ns = if frame.flags & FLAG_GOES_ON != 0 {
+            known.filter(|known| rest.array().is_ok_and(|crc| u32::from_le_bytes(crc) == *known))?;
+            model.t_ns.wrapping_add_signed(rest.i64().ok()?)
+        } else {
+            let base_ns = rest.u64().ok()?;
+            model.clear(base_ns);
+            base_ns
+        };
+        let crc = (track.0 < TRACKS_KEPT).then_some(frame.crc);
+        Some((base_ns, Unpacking { bits: BitReader::new(rest.rest()), model, last, crc }))
     }
 }
 
@@ -53,6 +83,18 @@ const NO_DEVICE_SPAN: DeviceSpan = DeviceSpan {
 };
 
 impl Unpacking<'_> {
+    /// The length of the bits in bytes.
+    pub(crate) fn body_len(&self) -> usize {
+        self.bits.bytes_len()
+    }
+
+    /// Reads the `left` events that nobody asked for, so that the next block can go on from this one.
+    pub(crate) fn close(&mut self, left: u64) {
+        if self.crc.is_some() && (0..left).all(|_| self.event().is_ok()) {
+            *self.last = self.crc;
+        }
+    }
+
     /// Passes on `left` events and counts them down.
     #[inline]
     pub(crate) fn hand_to(&mut self, left: &mut u64, sink: &mut impl EventSink) -> Result<(), Malformed> {

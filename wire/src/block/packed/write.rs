@@ -10,14 +10,23 @@ use super::layout::{
     SAMPLE, SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP, UNIT_MASK, UNITS,
 };
 use super::symbols::Symbol;
+use super::{MOST_ON_END, TRACKS_KEPT};
 use crate::event::{Event, Mark, Rival, Sample, Span, Step};
+use crate::frame::{self, FLAG_GOES_ON, FLAG_PACKED, Kind};
 use crate::ids::SignalId;
+use crate::varint::{put_i64, put_u64};
 
 /// Collects the events of a block as bits.
 #[derive(Debug, Default)]
 pub(crate) struct Packer {
     bits: BitWriter,
     model: Model,
+    /// The checksum of the last block, unless the next one must begin anew.
+    last: Option<u32>,
+    /// That of the block which this one goes on from, and the time at its end.
+    before: Option<(u32, u64)>,
+    /// Blocks since one began anew.
+    on_end: u32,
     slots: HashMap<Symbol, usize>,
     /// By signal: the form of its samples so far.
     forms: HashMap<SignalId, u8>,
@@ -32,14 +41,38 @@ impl Packer {
     /// Begins a block.
     pub(crate) fn start(&mut self, base_ns: u64) {
         self.bits.clear();
-        self.model.clear(base_ns);
-        self.slots.clear();
-        self.forms.clear();
+        let last = self.last.take().filter(|_| self.on_end < MOST_ON_END);
+        self.before = last.map(|crc| (crc, self.model.t_ns));
+        self.on_end += 1;
+        if self.before.is_none() {
+            self.on_end = 0;
+            self.model.clear(base_ns);
+            self.slots.clear();
+            self.forms.clear();
+        }
     }
 
-    /// The bytes of all events.
-    pub(crate) fn finish(&mut self) -> &[u8] {
-        self.bits.finish()
+    /// Makes the next block begin anew.
+    pub(crate) fn begin_anew(&mut self) {
+        self.last = None;
+    }
+
+    /// Appends the block, of this track, first number, count, drops and base time.
+    pub(crate) fn finish(&mut self, [track, numbers @ .., base_ns]: [u64; 5], out: &mut Vec<u8>) {
+        let goes_on = if self.before.is_some() { FLAG_GOES_ON } else { 0 };
+        let crc = frame::put(out, Kind::BLOCK, FLAG_PACKED | goes_on, |out| {
+            put_u64(out, track);
+            numbers.into_iter().for_each(|number| put_u64(out, number));
+            match self.before {
+                Some((crc, end_ns)) => {
+                    out.extend_from_slice(&crc.to_le_bytes());
+                    put_i64(out, base_ns.wrapping_sub(end_ns) as i64);
+                }
+                None => put_u64(out, base_ns),
+            }
+            out.extend_from_slice(self.bits.finish());
+        });
+        self.last = (track < TRACKS_KEPT as u64).then_some(crc);
     }
 
     /// Adds an event.
