@@ -228,6 +228,47 @@ def test_stacks_over_the_whole_run_say_where_the_time_goes(tmp_path: Path) -> No
     assert sampled["unread"] <= sampled["taken"] / 10, sampled
 
 
+# Without torch; what is read of it is in the program's own functions.
+SAMPLED = """
+import sys, time, gnntop
+sys.setrecursionlimit(1 << 20)
+def work():
+    begin = time.monotonic()
+    while time.monotonic() - begin < 0.02:
+        pass
+def deep(depth):
+    work() if depth == 0 else deep(depth - 1)
+for _ in range(60):
+    with gnntop.phase("forward"):
+        {call}
+    gnntop.step()
+"""
+LONG = "f" * 5000
+
+
+@pytest.mark.parametrize(
+    ("before", "call", "place"),
+    [
+        ("", "deep(1500)", "work (train.py:7), under deep (train.py:9)"),
+        ("", "deep(20000)", "work (train.py:7), under deep (train.py:9)"),
+        ("", f"exec('def {LONG}(): work()'); locals()['{LONG}']()", "work (train.py:7), under <module> (train.py:12)"),
+        ("x = 1\n" * 40_000, "work()", "work (train.py:40007), under <module> (train.py:40012)"),
+    ],
+    ids=["recursion", "endless recursion", "long name", "long script"],
+)
+def test_a_frame_that_is_hard_to_read_loses_no_stack(before: str, call: str, place: str, tmp_path: Path) -> None:
+    script, recording = tmp_path / "train.py", tmp_path / "run.gnntop"
+    script.write_text(before + SAMPLED.format(call=call))
+    watching = (str(GNNTOP), "run", "--plain", "--stacks", "100", "--record", str(recording), "--")
+    watched = run([sys.executable, str(script)], tmp_path / "watched", watching)
+    assert (watched.code, watched.out, watched.err) == (0, b"", b"")
+    sampled = report(recording)["sampled_stacks"]
+    assert sampled["unread"] <= sampled["taken"] / 10, sampled
+    places = [found for found, _ in sampled["places"] if "work (" in found]
+    assert place in [found.replace(":6)", ":7)").replace(":40006)", ":40007)") for found in places], places
+    assert all(len(frames) <= 66 for _, frames, _ in sampled["stacks"])
+
+
 def test_a_rank_that_the_others_wait_for_is_named_with_its_line(tmp_path: Path) -> None:
     done, _ = ranks("hang", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -57,9 +57,9 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// Whether no stack was sampled.
+    /// Whether no stack was sampled, or could have been.
     pub fn is_empty(&self) -> bool {
-        self.taken() == 0
+        self.taken() == 0 && self.unread() == 0
     }
 
     /// Stacks taken over the whole session.

@@ -3,8 +3,12 @@
 use super::layout::Layout;
 use super::memory::{Address, Copied, Process};
 
-/// Most frames that are followed.
+/// Most frames that are followed; of a deeper stack the outermost ones are unknown.
 const MAX_DEPTH: usize = 4096;
+/// Longest name of a function that is read, longest end of a file's path, and longest text that can be one, in bytes.
+const MAX_NAME: usize = 128;
+const MAX_FILE: usize = 1024;
+const MAX_TEXT: usize = 1 << 24;
 /// Number of innermost frames reported; of a deeper stack, the outermost are reported too, and how many are in between.
 const INNERMOST: usize = 24;
 const OUTERMOST: usize = 8;
@@ -42,26 +46,60 @@ pub(super) struct Python {
 /// A frame in memory: its code, and its current instruction.
 pub(super) type Raw = (Address, Address);
 
-/// The frames of the thread with this state.
-pub(super) fn stack(python: &Python, thread: Address) -> Option<Stack> {
-    let chain = (0..TRIES).find_map(|_| {
-        let first = innermost(python, thread)?;
-        let chain = chain(python, first);
-        // If the innermost frame is still the same, the thread has most likely not left what was read.
-        (innermost(python, thread) == Some(first)).then_some(chain)
-    })?;
-    let middle = (INNERMOST, chain.len().saturating_sub(OUTERMOST));
-    let told = |range: &[Raw]| {
-        range.iter().filter_map(|raw| decode(python, *raw, *codes(python, &[*raw])?.first()?)).collect::<Vec<_>>()
-    };
-    if middle.0 >= middle.1 {
-        return Some(Stack { frames: told(&chain), left_out: None });
-    }
-    let mut frames = told(&chain[..middle.0]);
-    let left_out = Some((frames.len(), middle.1 - middle.0));
-    frames.extend(told(&chain[middle.1..]));
-    Some(Stack { frames, left_out })
+/// The frames of a thread in memory, innermost first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Chain {
+    pub(super) frames: Vec<Raw>,
+    /// Whether the last one is the outermost: not in a stack that is too deep to be followed.
+    pub(super) is_whole: bool,
 }
+
+impl Chain {
+    /// The code of its last frame.
+    pub(super) fn outermost(&self) -> Option<Address> {
+        self.frames.last().map(|raw| raw.0)
+    }
+
+    /// The frames to report: all, or so many innermost ones, and after them so many outermost ones of a deeper stack.
+    pub(super) fn ends(&self, innermost: usize, outermost: usize) -> (&[Raw], &[Raw]) {
+        let (outermost, len) = (if self.is_whole { outermost } else { 0 }, self.frames.len());
+        if self.is_whole && len <= innermost + outermost {
+            return (&self.frames, &[]);
+        }
+        (&self.frames[..innermost.min(len)], &self.frames[len.saturating_sub(outermost)..])
+    }
+}
+
+/// The frames of the thread with this state.
+///
+/// # Errors
+/// Why none can be read.
+pub(super) fn stack(python: &Python, thread: Address) -> Result<Stack, &'static str> {
+    let mut chain = Err(CHANGES);
+    for _ in 0..TRIES {
+        let first = innermost(python, thread).ok_or(UNREADABLE)?;
+        let read = follow(python, first).0;
+        // If the innermost frame is still the same, the thread has most likely not left what was read.
+        if innermost(python, thread) == Some(first) {
+            chain = Ok(read);
+            break;
+        }
+    }
+    let chain = chain?;
+    let (inner, outer) = chain.ends(INNERMOST, OUTERMOST);
+    let decoded = |range: &[Raw]| -> Vec<Frame> {
+        range.iter().zip(codes(python, range)).filter_map(|(raw, code)| decode(python, *raw, code?)).collect()
+    };
+    let mut frames = decoded(inner);
+    let left_out = chain.frames.len() - inner.len() - outer.len();
+    let left_out = (left_out > 0).then_some((frames.len(), left_out));
+    frames.extend(decoded(outer));
+    if frames.is_empty() { Err(UNREADABLE) } else { Ok(Stack { frames, left_out }) }
+}
+
+/// Why a stack cannot be read.
+const UNREADABLE: &str = "the memory with its frames cannot be read";
+const CHANGES: &str = "it changed each time it was read";
 
 fn innermost(python: &Python, thread: Address) -> Option<Address> {
     let first = python.process.word(thread + python.layout.frame_of_thread)?;
@@ -71,23 +109,22 @@ fn innermost(python: &Python, thread: Address) -> Option<Address> {
     }
 }
 
-/// The frames of the thread with this state, innermost first; `None` if the outermost one is not reached. If the thread
-/// keeps running, they may be from two moments, microseconds apart.
-pub(super) fn passing(python: &Python, thread: Address) -> Option<Vec<Raw>> {
-    let (chain, rest) = follow(python, innermost(python, thread)?);
-    (rest == 0 && !chain.is_empty()).then_some(chain)
+/// The frames of the thread with this state. If the thread keeps running, they may be from two moments, microseconds apart.
+///
+/// # Errors
+/// Why they do not reach the outermost one, nor as far as frames are followed.
+pub(super) fn passing(python: &Python, thread: Address) -> Result<Chain, &'static str> {
+    let first = innermost(python, thread).ok_or(UNREADABLE)?;
+    let (chain, is_followed) = follow(python, first);
+    if is_followed && !chain.frames.is_empty() { Ok(chain) } else { Err(UNREADABLE) }
 }
 
-/// The frames from `first` outwards, as far as they can be read.
-fn chain(python: &Python, first: Address) -> Vec<Raw> {
-    follow(python, first).0
-}
-
-/// The same, and the address of the next frame: 0 after the outermost.
-fn follow(python: &Python, first: Address) -> (Vec<Raw>, Address) {
+/// The frames from `first` outwards, and whether they were followed as far as they are at all.
+fn follow(python: &Python, first: Address) -> (Chain, bool) {
     let len = python.layout.frame_len();
-    let (mut chain, mut frame, mut page) = (Vec::new(), first, Copied::EMPTY);
-    for _ in 0..MAX_DEPTH {
+    let (mut chain, mut frame, mut page, mut followed) = (Vec::new(), first, Copied::EMPTY, 0);
+    while frame != 0 && followed < MAX_DEPTH {
+        followed += 1;
         // Frames that call one another are mostly in the same page, each after its caller.
         if page.at(frame, len).is_none() {
             page = python.process.page(frame, len).unwrap_or(Copied::EMPTY);
@@ -106,11 +143,9 @@ fn follow(python: &Python, first: Address) -> (Vec<Raw>, Address) {
             chain.push((code & !0b11, instruction));
         }
         frame = previous;
-        if frame == 0 {
-            break;
-        }
     }
-    (chain, frame)
+    let is_whole = frame == 0;
+    (Chain { frames: chain, is_whole }, is_whole || followed == MAX_DEPTH)
 }
 
 /// What a code object refers to: distinguishes two that were at the same address at different times.
@@ -122,32 +157,63 @@ pub(super) struct Code {
     first_line: i32,
 }
 
-/// The code objects now at these frames' addresses; `None` if one cannot be read.
-pub(super) fn codes(python: &Python, chain: &[Raw]) -> Option<Vec<Code>> {
+/// The code objects now at these frames' addresses; `None` for one that cannot be read.
+pub(super) fn codes(python: &Python, chain: &[Raw]) -> Vec<Option<Code>> {
     let addresses: Vec<Address> = chain.iter().map(|(code, _)| *code).collect();
-    python.process.structures(&addresses, python.layout.code_len(), |read| {
-        Some(Code {
-            filename: read.word(python.layout.filename)?,
-            name: read.word(python.layout.name)?,
-            table: read.word(python.layout.linetable)?,
-            first_line: read.int(python.layout.first_line)?,
+    let read = |addresses: &[Address]| {
+        python.process.structures(addresses, python.layout.code_len(), |read| {
+            Some(Code {
+                filename: read.word(python.layout.filename)?,
+                name: read.word(python.layout.name)?,
+                table: read.word(python.layout.linetable)?,
+                first_line: read.int(python.layout.first_line)?,
+            })
         })
-    })
+    };
+    match read(&addresses) {
+        Some(codes) => codes.into_iter().map(Some).collect(),
+        None => addresses.iter().map(|address| read(&[*address])?.pop()).collect(),
+    }
 }
 
-/// The frame of this code at this instruction.
+/// The frame of this code at this instruction; `None` if it has no name that can be read.
 pub(super) fn decode(python: &Python, (address, instruction): Raw, code: Code) -> Option<Frame> {
     let Code { filename, name, table, first_line } = code;
-    let len = python.process.word(table.checked_add(python.layout.bytes_len)?)?;
-    let table = python.process.bytes(table.checked_add(python.layout.bytes)?, len)?;
+    let name = beginning(python, name)?;
+    let file = end(python, filename).unwrap_or_else(|| "?".to_owned());
+    let table = line_table(python, table).unwrap_or_default();
     let offset = instruction.wrapping_sub(address.wrapping_add(python.layout.bytecode));
-    Some(Frame { name: text(python, name)?, file: text(python, filename)?, line: line(&table, first_line, offset) })
+    Some(Frame { name, file, line: line(&table, first_line, offset) })
 }
 
-/// An ASCII text; `?` for any other, which Python stores differently.
-fn text(python: &Python, object: Address) -> Option<String> {
-    let len = python.process.word(object.checked_add(python.layout.text_len)?).filter(|len| *len < 4096)?;
-    let bytes = python.process.bytes(object.checked_add(python.layout.text)?, len)?;
+fn line_table(python: &Python, table: Address) -> Option<Vec<u8>> {
+    let len = python.process.word(table.checked_add(python.layout.bytes_len)?)?;
+    python.process.bytes(table.checked_add(python.layout.bytes)?, len)
+}
+
+/// A text, or the beginning of a long one.
+fn beginning(python: &Python, object: Address) -> Option<String> {
+    let (at, len) = text(python, object)?;
+    let read = ascii(python, at, len.min(MAX_NAME))?;
+    Some(if len > MAX_NAME { format!("{read}...") } else { read })
+}
+
+/// A text, or the end of a long one.
+fn end(python: &Python, object: Address) -> Option<String> {
+    let (at, len) = text(python, object)?;
+    let read = len.min(MAX_FILE);
+    ascii(python, at.checked_add(len - read)?, read)
+}
+
+/// Where the characters of a text are, and how many.
+fn text(python: &Python, object: Address) -> Option<(Address, usize)> {
+    let len = python.process.word(object.checked_add(python.layout.text_len)?).filter(|len| *len <= MAX_TEXT)?;
+    Some((object.checked_add(python.layout.text)?, len))
+}
+
+/// ASCII characters; `?` for any others, which Python stores differently.
+fn ascii(python: &Python, at: Address, len: usize) -> Option<String> {
+    let bytes = python.process.bytes(at, len)?;
     let is_plain = bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
     Some(if is_plain { String::from_utf8(bytes).unwrap_or_default() } else { "?".to_owned() })
 }
@@ -212,6 +278,19 @@ mod tests {
         assert_eq!([2, 6, 10, 12, 14].map(|offset| line(&TABLE, 1, offset)), [2, 2, 2, 4, 4]);
         assert_eq!(line(&TABLE, 1, 1 << 20), 1, "an instruction of another code");
         assert_eq!(line(&[], 7, 0), 7);
+    }
+
+    #[test]
+    fn of_a_deep_stack_the_ends_are_reported() {
+        let chain = |len: usize, is_whole| Chain { frames: (0..len).map(|at| (at, 0)).collect(), is_whole };
+        let ends = |len, is_whole| {
+            let chain = chain(len, is_whole);
+            let (inner, outer) = chain.ends(48, 16);
+            (inner.len(), outer.first().map(|raw| raw.0), outer.len())
+        };
+        assert_eq!([ends(1, true), ends(64, true)], [(1, None, 0), (64, None, 0)]);
+        assert_eq!([ends(65, true), ends(4000, true)], [(48, Some(49), 16), (48, Some(3984), 16)]);
+        assert_eq!([ends(9, false), ends(4096, false)], [(9, None, 0), (48, None, 0)], "its outermost are unknown");
     }
 
     #[test]

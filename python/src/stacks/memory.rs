@@ -2,8 +2,8 @@
 
 use std::mem::MaybeUninit;
 
-/// Longest text read, in bytes.
-const MAX_LEN: usize = 1 << 16;
+/// Longest piece read, in bytes: the table of lines of a file with some hundred thousand lines.
+const MAX_LEN: usize = 1 << 22;
 
 /// An address in a process, which may be invalid.
 pub(super) type Address = usize;

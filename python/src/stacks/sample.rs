@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_probe::{NameKind, NameRef, Sampling, TrackRole, after, intern};
 
-use super::frames::{self, Code, Python, Raw};
+use super::frames::{self, Chain, Code, Python, Raw};
 use super::memory::Address;
 use super::paths::Paths;
 use super::told::{SAMPLES_TRACK, is_ours, told};
@@ -17,6 +17,8 @@ use crate::overdue::{self, Now};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread};
 
+/// The fact that says why there are no stacks.
+pub(super) const NONE_READ: &str = "stacks";
 /// Stands for time outside all phases.
 const GAP: &str = "gap";
 /// Frames reported of a stack; of a deeper one, the outermost and the innermost.
@@ -49,6 +51,8 @@ pub(super) struct Sampler {
     outermost: Option<Address>,
     taken: u64,
     unread: u64,
+    /// Why the last one could not be read.
+    why: &'static str,
     random: Random,
 }
 
@@ -58,7 +62,7 @@ impl Sampler {
         let a_second = a_second.clamp(1, Sampling::MOST_A_SECOND);
         let random = Random(after::ticks() | 1);
         let (paths, texts) = (Paths::new(), HashMap::new());
-        Self { python, thread, session, a_second, paths, texts, outermost: None, taken: 0, unread: 0, random }
+        Self { python, thread, session, a_second, paths, texts, outermost: None, taken: 0, unread: 0, why: "", random }
     }
 
     /// Samples until the session is closed.
@@ -89,20 +93,21 @@ impl Sampler {
         if self.texts.len() >= MAX_TEXTS {
             self.texts.clear();
         }
-        let Some((phase, frames)) = self.read() else {
-            self.unread += 1;
-            return;
+        let (phase, frames) = match self.read() {
+            Ok(read) => read,
+            Err(why) => {
+                self.unread += 1;
+                self.why = why;
+                return;
+            }
         };
-        let outermost_first = frames.iter().rev();
-        let frames: Vec<&str> = outermost_first.filter_map(|frame| self.texts.get(frame)?.as_deref()).collect();
-        let innermost = frames.len().saturating_sub(INNERMOST);
-        let shown = frames.iter().enumerate().filter_map(|(at, frame)| match at {
-            OUTERMOST if at < innermost => Some(LEFT_OUT),
-            _ if at < OUTERMOST || at >= innermost => Some(*frame),
-            _ => None,
+        let frames = frames.iter().rev().filter_map(|frame| match frame {
+            Some(frame) => self.texts.get(frame)?.as_deref(),
+            None => Some(LEFT_OUT),
         });
+        let frames: Vec<&str> = frames.collect();
         let left = frames.is_empty().then_some(LEFT);
-        let (name, count) = self.paths.count(std::iter::once(called(phase)).chain(left).chain(shown));
+        let (name, count) = self.paths.count(std::iter::once(called(phase)).chain(left).chain(frames));
         after::stack_sample(name, after::ticks(), count, false);
         self.taken += 1;
         if let Some((name, count)) = self.paths.repeat() {
@@ -110,44 +115,70 @@ impl Sampler {
         }
     }
 
-    /// The thread's phase and its frames, innermost first, all of which are then in `texts`; `None` if they cannot be read.
-    /// There are no frames if it has left the phase meanwhile: they would belong to another one.
-    fn read(&mut self) -> Option<(Now, Vec<Told>)> {
+    /// The thread's phase and its frames, innermost first, whose texts are then in `texts`; `None` stands for those that are
+    /// left out. There are no frames if it has left the phase meanwhile: they would belong to another one.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    fn read(&mut self) -> Result<(Now, Vec<Option<Told>>), &'static str> {
         // It is inconsistent for some nanoseconds only.
-        let phase = (0..TRIES).find_map(|_| overdue::now())?;
-        let mut found = None;
+        let phase = (0..TRIES).find_map(|_| overdue::now()).ok_or("the phase changed each time it was asked for")?;
+        let mut found: Result<(Chain, Vec<Option<Told>>), _> = Err("");
         for _ in 0..TRIES {
             let chain = frames::passing(&self.python, self.thread);
             if overdue::now() != Some(phase) {
-                return Some((phase, found.unwrap_or_default()));
+                return Ok((phase, found.map(|(_, frames)| frames).unwrap_or_default()));
             }
-            let Some(frames) = chain.and_then(|chain| self.tell_apart(chain)) else { continue };
-            let is_whole = frames.last().map(|(raw, _)| raw.0) == self.outermost;
-            found = Some(frames);
-            if is_whole {
+            found = match (chain, found) {
+                (Ok(chain), found) => match (self.tell_apart(&chain), found) {
+                    // Of a stack that changed meanwhile fewer frames can be read.
+                    (frames, Ok(earlier)) if frames.len() < earlier.1.len() => Ok(earlier),
+                    (frames, _) => Ok((chain, frames)),
+                },
+                (Err(_), Ok(earlier)) => Ok(earlier),
+                (Err(why), Err(_)) => Err(why),
+            };
+            if found.as_ref().is_ok_and(|(chain, _)| !chain.is_whole || chain.outermost() == self.outermost) {
                 break;
             }
         }
-        let frames = found?;
-        self.outermost = frames.last().map(|(raw, _)| raw.0);
-        Some((phase, frames))
+        let (chain, frames) = found?;
+        if chain.is_whole {
+            self.outermost = chain.outermost();
+        }
+        Ok((phase, frames))
     }
 
-    /// The frames with their code; `None` if the text of one is unknown.
-    fn tell_apart(&mut self, chain: Vec<Raw>) -> Option<Vec<Told>> {
-        let codes = frames::codes(&self.python, &chain)?;
-        let frames: Vec<Told> = chain.into_iter().zip(codes).collect();
-        for frame in &frames {
-            if !self.texts.contains_key(frame) {
-                let decoded = frames::decode(&self.python, frame.0, frame.1)?;
-                self.texts.insert(*frame, (!is_ours(&decoded)).then(|| told(&decoded).into()));
-            }
+    /// The frames to report, with their code. One that cannot be read is missing.
+    fn tell_apart(&mut self, chain: &Chain) -> Vec<Option<Told>> {
+        let (inner, outer) = chain.ends(INNERMOST, OUTERMOST);
+        let mut frames = self.tell_some_apart(inner);
+        if chain.frames.len() > inner.len() + outer.len() {
+            frames.push(None);
         }
-        Some(frames)
+        frames.extend(self.tell_some_apart(outer));
+        frames
+    }
+
+    fn tell_some_apart(&mut self, chain: &[Raw]) -> Vec<Option<Told>> {
+        let mut frames = Vec::new();
+        for (raw, code) in chain.iter().zip(frames::codes(&self.python, chain)) {
+            let Some(code) = code else { continue };
+            let frame = (*raw, code);
+            if !self.texts.contains_key(&frame) {
+                let Some(decoded) = frames::decode(&self.python, *raw, code) else { continue };
+                self.texts.insert(frame, (!is_ours(&decoded)).then(|| told(&decoded).into()));
+            }
+            frames.push(Some(frame));
+        }
+        frames
     }
 
     /// Reports the figures of the sampling itself.
     fn tell(&self, figures: &[(NameRef, Sampling)]) {
+        if self.taken == 0 && self.unread > 0 {
+            session::fact_at_once(NONE_READ, &format!("none: {} could not be read: {}", self.unread, self.why));
+        }
         for (name, figure) in figures {
             let value = match figure {
                 Sampling::Taken => self.taken,

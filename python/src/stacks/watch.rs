@@ -14,7 +14,7 @@ use super::blocked;
 use super::frames::{self, Python, Stack};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
-use super::sample::Sampler;
+use super::sample::{NONE_READ, Sampler};
 use super::told::{LOADER_WORKER, TRACK, is_idle, is_ours, told};
 use crate::overdue::{self, Now};
 use crate::session::{self, Status};
@@ -44,7 +44,7 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     let layout = Layout::of_this_process()?;
     let python = Python { layout, process: Process::own() };
     let own = thread_state().ok_or("this thread's state in Python cannot be found")?;
-    let stack = frames::stack(&python, own).ok_or("this process's memory cannot be read")?;
+    let stack = frames::stack(&python, own)?;
     // If this frame cannot be read correctly, no other can.
     if stack.frames.first().map(told).as_deref() != Some(expected) {
         return Err("a stack that is known was read wrong, so this build of Python has another layout");
@@ -57,7 +57,15 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     }
     if least > Duration::ZERO {
         let thread_id = rustix::thread::gettid().as_raw_pid();
-        let watch = Watch { python, thread: own, thread_id, session, least_ns: least.as_nanos() as u64, taken: None };
+        let watch = Watch {
+            python,
+            thread: own,
+            thread_id,
+            session,
+            least_ns: least.as_nanos() as u64,
+            taken: None,
+            unread: 0,
+        };
         start("gnntop stacks", move || watch.run())?;
     }
     Ok(())
@@ -103,6 +111,8 @@ struct Watch {
     least_ns: u64,
     /// The phase whose stack was taken, and the ticks after which the next one is due.
     taken: Option<(Now, u64)>,
+    /// Stacks that could not be read.
+    unread: u64,
 }
 
 impl Watch {
@@ -110,10 +120,7 @@ impl Watch {
         own_thread::with(false, |thread| thread.track(TRACK, TrackRole::Stacks));
         while session::state() == (Status::Publishing, self.session) {
             if let Some(now) = self.due() {
-                let call = blocked::frame(self.python.process, self.thread_id);
-                if let Some(stack) = frames::stack(&self.python, self.thread) {
-                    record(call.as_deref(), &stack, StackThread::Training);
-                }
+                self.record_own();
                 if names::get(now.name).is_some_and(|name| &*name.text == phase::DATA_WAIT.text()) {
                     self.record_workers();
                 }
@@ -123,6 +130,17 @@ impl Watch {
         own_thread::with((), |thread| thread.track_end());
     }
 
+    fn record_own(&mut self) {
+        let call = blocked::frame(self.python.process, self.thread_id);
+        match frames::stack(&self.python, self.thread) {
+            Ok(stack) => record(call.as_deref(), &stack, StackThread::Training),
+            Err(why) => {
+                self.unread += 1;
+                session::fact_at_once(NONE_READ, &format!("{} could not be read: {why}", self.unread));
+            }
+        }
+    }
+
     /// Records what the loader workers do that are making batches: the training thread waits for one of them.
     fn record_workers(&self) {
         for (process, state) in worker::in_python().into_iter().take(MAX_WORKERS) {
@@ -130,7 +148,8 @@ impl Watch {
             // A worker makes its batches on its main thread, which has the process's id.
             let call = blocked::frame(process, process.id());
             let python = Python { process, ..self.python.clone() };
-            if let Some(stack) = frames::stack(&python, state).filter(|stack| !is_idle(&stack.frames)) {
+            let stack = frames::stack(&python, state).ok();
+            if let Some(stack) = stack.filter(|stack| !is_idle(&stack.frames)) {
                 record(call.as_deref(), &stack, StackThread::LoaderWorker);
             }
         }

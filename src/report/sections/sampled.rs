@@ -26,6 +26,8 @@ pub struct Sampled {
     pub known: u64,
     /// How many could not be read.
     pub unread: u64,
+    /// Why none could be read, if so.
+    pub why_none: Option<String>,
     /// How many are taken a second.
     pub a_second: u64,
     /// Processor time that taking them took, as a share of one core.
@@ -70,6 +72,7 @@ impl Sampled {
             taken: sampled.taken(),
             known: sampled.known(),
             unread: sampled.unread(),
+            why_none: store.session().facts().get("stacks").filter(|_| sampled.taken() == 0).cloned(),
             a_second: sampled.a_second(),
             cost_share: (elapsed_ns > 0).then(|| sampled.cost_ns() as f64 / elapsed_ns as f64),
             phases: most_frequent(phases),
@@ -86,6 +89,7 @@ impl Sampled {
         if self.unread > 0 {
             text += &format!("; {} could not be read", count(self.unread));
         }
+        text.extend(self.why_none.iter().map(|why| format!("; {why}")));
         if self.known < self.taken {
             text += &format!("; shares are of the {} whose place is known here", count(self.known));
         }

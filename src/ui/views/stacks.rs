@@ -44,7 +44,7 @@ struct Place {
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     let sampled = scene.store.sampled();
-    if sampled.is_empty() {
+    if sampled.taken() == 0 {
         rule(body, 0, "stacks", "", scene);
         body.text(1, 1, &clip(NONE, body.width().saturating_sub(2), scene.theme), scene.theme.dim());
         return;
