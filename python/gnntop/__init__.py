@@ -219,12 +219,19 @@ def report() -> "dict[str, Any]":
 
 
 _left_out: dict[str, int] = {}
+_left_out_of = ""
+"""The directory of the session that lacks them; empty before there is one."""
 
 
 def _leave_out(what: str) -> None:
     """Counts a value that is not recorded, in a fact of the session at each power of two."""
+    global _left_out_of
     from . import _native
 
+    directory = _native.directory()
+    if _left_out_of not in ("", directory):
+        _left_out.clear()
+    _left_out_of = directory
     count = _left_out[what] = _left_out.get(what, 0) + 1
     if count & (count - 1) == 0:
         _native.fact(f"not recorded: {what}", f"{count} or more")

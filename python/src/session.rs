@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use gnntop_probe::{Engine, Launched, Origin, Place, RankKind, Session, SessionBuilder};
 
-use crate::{request, silence, warning};
+use crate::{lost, request, silence, warning};
 
 /// Most facts of a session.
 const MAX_FACTS: usize = 64;
@@ -116,7 +116,10 @@ pub(crate) fn close() {
         return;
     }
     set_status(Status::NotOpen);
-    let session = lock(&OWN).session.take();
+    let mut own = lock(&OWN);
+    own.facts.retain(|(key, _)| !key.starts_with(lost::PREFIX));
+    let session = own.session.take();
+    drop(own);
     drop(session);
 }
 

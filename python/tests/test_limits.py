@@ -131,3 +131,22 @@ print("end")
     (session,) = (tmp_path / "sessions").iterdir()
     report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True).stdout
     assert json.loads(report)["session"]["facts"]["not recorded: the oldest events before the session"] == "88"
+
+
+def test_what_one_session_lacks_is_not_said_of_the_next(tmp_path: Path) -> None:
+    code = """
+for _ in range(4):
+    gnntop.counter("a", "x")
+gnntop._native.close()
+time.sleep(1.1)
+gnntop.start("second")
+gnntop.step()
+gnntop.counter("a", "x")
+"""
+    assert python(f"import gnntop, time\ngnntop.start('first')\n{code}\nprint('end')", tmp_path) == "end"
+    facts = {}
+    for session in (tmp_path / "sessions").iterdir():
+        done = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True)
+        seen = json.loads(done.stdout)["session"]
+        facts[seen["name"]] = dict(seen["facts"]).get("not recorded: counters whose value is no number")
+    assert facts == {"first": "4 or more", "second": "1 or more"}
