@@ -1,5 +1,5 @@
 //! What a person asks of the running program through `gnntop`: a text in a file of the session's directory, which the drain
-//! thread looks for. It is passed on once, and an empty text when it is withdrawn.
+//! thread looks for. It is passed on once, and an empty text when it is withdrawn or the asker is gone.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -42,6 +42,7 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::sync::mpsc;
 
     use super::*;
@@ -58,11 +59,19 @@ mod tests {
         };
         assert!(look(&mut requests).is_empty());
         let path = dir.path().join(gnntop_sessions::layout::REQUEST_FILE);
-        std::fs::write(&path, "trace 1 5\n").unwrap();
+        let ask = |text: &str| {
+            let mut file = std::fs::File::create(&path).unwrap();
+            file.lock().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file
+        };
+        let asker = ask("trace 1 5\n");
         requests.look();
         assert_eq!(look(&mut requests), ["trace 1 5\n"]);
         assert!(look(&mut requests).is_empty());
-        std::fs::write(&path, "trace 2 5\n").unwrap();
+        drop(asker);
+        assert_eq!(look(&mut requests), [""], "it was killed");
+        let _asker = ask("trace 2 5\n");
         assert_eq!(look(&mut requests), ["trace 2 5\n"]);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(look(&mut requests), [""]);

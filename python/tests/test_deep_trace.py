@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -126,19 +130,113 @@ def test_under_another_profiler_it_is_refused_and_the_program_goes_on(tmp_path: 
     assert ended.code == 0, ended
 
 
+@contextlib.contextmanager
+def asking(session: Path, text: str) -> Iterator[None]:
+    """Asks as ``gnntop trace`` does, and is gone afterwards as if killed."""
+    with (session / "request.new").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(text)
+        file.flush()
+        (session / "request.new").rename(session / "request")
+        yield
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if is_so():
+            return
+        time.sleep(0.05)
+    raise AssertionError(is_so)
+
+
+@needs_program
+def test_what_a_killed_asker_leaves_is_removed(tmp_path: Path) -> None:
+    training = Training(tmp_path)
+    session = training.session()
+    with asking(session, "trace 00000000000000aa 2\n"):
+        wait_until((session / "trace.json").exists)
+        wait_until(lambda: " done " in (session / "answer").read_text())
+    wait_until(lambda: not (session / "trace.json").exists() and not (session / "answer").exists())
+    assert training.end().code == 0
+
+
+@needs_program
+@pytest.mark.parametrize("steps", ["0", "101", "1" * 4000, "-1", "1_0", "\u0665", "x", ""])
+def test_a_request_without_bounds_is_refused_and_a_pipe_blocks_nothing(steps: str, tmp_path: Path) -> None:
+    training = Training(tmp_path)
+    session = training.session()
+    for name in ("answer", "answer.new", "trace.json", "trace.json.tmp"):
+        os.mkfifo(session / name)
+    with asking(session, f"trace 00000000000000aa {steps}\n"):
+        wait_until((session / "answer").is_file)
+        assert (session / "answer").read_text() == "00000000000000aa failed ValueError: a trace is of 1 to 100 steps\n"
+    assert training.end().code == 0
+
+
+@pytest.fixture
+def native(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A session's directory, without a session; a profiler that does nothing."""
+    functions = {"status": lambda: 1, "directory": lambda: str(tmp_path), "request": lambda: REQUEST}
+    for name, function in functions.items():
+        monkeypatch.setattr(_native, name, function)
+    profiler = type("Profiler", (), {"start": int, "stop": int, "step": int, "export_chrome_trace": write_trace})
+    monkeypatch.setattr(deep_trace, "_profiler", lambda first: profiler())
+    monkeypatch.setattr(deep_trace, "_events", lambda profiler: [])
+    monkeypatch.setattr(deep_trace, "publish", len)
+    return tmp_path
+
+
+REQUEST = "trace 00000000000000aa 50\n"
+
+
+def write_trace(self: object, path: str) -> None:
+    Path(path).write_text("[]")
+
+
+def test_a_trace_that_takes_much_memory_ends_before_its_time(native: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = iter([100, 200, 300, 1 << 60])
+    monkeypatch.setattr(deep_trace, "_resident", lambda: next(sizes))
+    for step in range(7, 11):
+        deep_trace.step_ended(step)
+    assert (native / "answer").read_text() == "00000000000000aa done 8 10 0\n"
+    assert (native / "trace.json").is_file()
+
+
+def test_whatever_torch_raises_is_answered_in_one_line(native: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class BadError(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    for error in (RuntimeError("half \ud800\nline"), SystemExit(3), BadError()):
+        monkeypatch.setattr(deep_trace, "_profiler", raising(error))
+        (native / "trace.json").write_text("half")
+        deep_trace.step_ended(7)
+        answer = (native / "answer").read_text()
+        assert answer.startswith(f"00000000000000aa failed {type(error).__name__}"), answer
+        assert answer.count("\n") == 1
+        assert not (native / "trace.json").exists()
+
+
+def raising(error: BaseException) -> Callable[[int], object]:
+    def raise_it(first: int) -> object:
+        raise error
+
+    return raise_it
+
+
+def test_the_memory_of_a_trace_has_a_bound() -> None:
+    assert 0 < deep_trace._room() <= 1 << 30
+    assert deep_trace._resident() > 1 << 20
+
+
 @needs_program
 def test_a_withdrawn_trace_ends(tmp_path: Path) -> None:
     """Nobody waits any more: torch's profiler is stopped, and nothing is written."""
     training = Training(tmp_path)
     session = training.session()
-    (session / "request.new").write_text("trace 00000000000000aa 100\n")
-    (session / "request.new").rename(session / "request")
-    for _ in range(600):
-        if (session / "answer").exists():
-            break
-        time.sleep(0.05)
-    assert (session / "answer").read_text().startswith("00000000000000aa began ")
-    (session / "request").unlink()
+    with asking(session, "trace 00000000000000aa 100\n"):
+        wait_until((session / "answer").exists)
+        assert (session / "answer").read_text().startswith("00000000000000aa began ")
     ran = training.trace("--steps", "2", "-o", "t.json")
     assert ran.returncode == 0, ran
     assert training.end().code == 0

@@ -19,6 +19,7 @@ import screens
 import soak
 import sockets
 import terminals
+import traces
 from tally import Tally, print_table
 from under_test import Gnntop
 
@@ -38,6 +39,7 @@ ATTACKS = {
     "damaged cache": pythons.attack_cache,
     "module names": pythons.attack_names,
     "environments": pythons.attack_environments,
+    "requests": traces.attack,
     "names and values": pythons.attack_limits,
     "descriptors": inside.attack_descriptors,
     "early ends": inside.attack_early_ends,

@@ -34,6 +34,8 @@ pub const ANSWER_FILE: &str = "answer";
 pub const NEW_ANSWER_FILE: &str = "answer.new";
 /// File in a session's directory with the trace that was asked for, until it is fetched.
 pub const TRACE_FILE: &str = "trace.json";
+/// Name of that file until it is complete: what torch's profiler writes.
+pub const NEW_TRACE_FILE: &str = "trace.json.tmp";
 /// Longest part of a session's name in its directory's name, in characters.
 const MAX_NAME_IN_PATH: usize = 40;
 
@@ -90,9 +92,9 @@ pub fn is_session_file(file_name: &str) -> bool {
         let digits = file_name.strip_prefix(PAST_FILE).and_then(|rest| rest.strip_prefix('-'));
         digits.is_some_and(|digits| digits.len() >= 8 && digits.bytes().all(|b| b.is_ascii_digit()))
     };
-    let is_of_request = [REQUEST_FILE, NEW_REQUEST_FILE, ANSWER_FILE, NEW_ANSWER_FILE, TRACE_FILE].contains(&file_name);
+    let of_request = [REQUEST_FILE, NEW_REQUEST_FILE, ANSWER_FILE, NEW_ANSWER_FILE, TRACE_FILE, NEW_TRACE_FILE];
     let is_of_past = matches!(file_name, PAST_FILE | NEW_PAST_FILE) || is_slices();
-    file_name == LOCK_FILE || segment_number(file_name).is_some() || is_of_past || is_of_request
+    file_name == LOCK_FILE || segment_number(file_name).is_some() || is_of_past || of_request.contains(&file_name)
 }
 
 /// Environment variable: the id that a person has given a run.
@@ -142,7 +144,8 @@ mod tests {
     fn segment_names_go_both_ways() {
         assert_eq!(segment_number(&segment_file_name(12)), Some(12));
         assert_eq!(segment_number(&segment_file_name(123_456_789_012)), Some(123_456_789_012));
-        for known in ["live", "past", "past.new", "00000012.gnntop", &slices_file_name(7), "request", "trace.json"] {
+        for known in ["live", "past", "past.new", "00000012.gnntop", &slices_file_name(7), "request", "trace.json.tmp"]
+        {
             assert!(is_session_file(known), "{known}");
         }
         for other in ["past-1", "past-0000000x", "notes", "past2"] {

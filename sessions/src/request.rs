@@ -1,11 +1,12 @@
 //! How `gnntop trace` asks a running program for a deep trace, and how the program answers: two small files in the session's
-//! directory. The asker writes the request, locked for as long as it waits; removing it withdraws it. The program replaces
-//! its answer as it proceeds.
+//! directory. The asker writes the request, locked for as long as it waits; a request that is removed, or that nobody holds
+//! any more, is withdrawn. The program replaces its answer as it proceeds.
 //!
 //! ```text
-//! request   trace ID STEPS
+//! request   trace ID STEPS             1 to 100 steps; the program refuses others
 //! answer    ID began STEP              tracing from this step on
-//!           ID done FIRST LAST SPANS   `trace.json` is complete; SPANS of its spans are in the stream
+//!           ID done FIRST LAST SPANS   `trace.json` is complete; SPANS of its spans are in the stream. It has fewer steps than
+//!                                      asked for if more would have taken too much memory
 //!           ID failed WHY
 //! ```
 
@@ -90,14 +91,23 @@ impl Request {
     }
 }
 
-/// The text of the request in a session's directory; `None` if there is none, or if it is not a whole one of this user.
+/// The text of the request in a session's directory; `None` if there is none, if it is not a whole one of this user, or if
+/// nobody waits for it any more.
 pub fn read(session: &Path) -> Option<String> {
-    text(&PrivateDir::open(session).ok()?, layout::REQUEST_FILE).filter(|text| text.ends_with('\n'))
+    let request = PrivateDir::open(session).ok()?.read(layout::REQUEST_FILE).ok()?;
+    let is_awaited = is_awaited(&request);
+    text(request).filter(|text| is_awaited && text.ends_with('\n'))
 }
 
-fn text(session: &PrivateDir, name: &str) -> Option<String> {
+/// Whether the process that wrote this request still waits.
+fn is_awaited(request: &File) -> bool {
+    // Shared, so that two that look at the same time do not mistake each other for it.
+    matches!(request.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+fn text(file: File) -> Option<String> {
     let mut text = String::new();
-    session.read(name).ok()?.take(MAX_LEN).read_to_string(&mut text).ok()?;
+    file.take(MAX_LEN).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
@@ -121,7 +131,7 @@ impl Pending {
         let mut file = session.open_or_create(layout::NEW_REQUEST_FILE)?;
         lock(&file)?;
         // Nobody else can write a request now, so this one can be the only one.
-        if session.read(layout::REQUEST_FILE).is_ok_and(|other| lock(&other).is_err()) {
+        if session.read(layout::REQUEST_FILE).is_ok_and(|other| is_awaited(&other)) {
             let _ = session.remove(layout::NEW_REQUEST_FILE);
             return Err(Error::Requested);
         }
@@ -138,7 +148,7 @@ impl Pending {
 
     /// The program's latest answer.
     pub fn answer(&self) -> Option<Answer> {
-        Answer::parse(&text(&self.session, layout::ANSWER_FILE)?, &self.request)
+        Answer::parse(&text(self.session.read(layout::ANSWER_FILE).ok()?)?, &self.request)
     }
 
     /// Opens the trace that the program has written.
@@ -153,7 +163,7 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         // A file that cannot be removed goes with the session.
-        for name in [layout::REQUEST_FILE, layout::ANSWER_FILE, layout::TRACE_FILE] {
+        for name in [layout::REQUEST_FILE, layout::ANSWER_FILE, layout::TRACE_FILE, layout::NEW_TRACE_FILE] {
             let _ = self.session.remove(name);
         }
     }
@@ -216,6 +226,7 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);
         // One that was killed has left its request, which nobody holds.
         std::fs::write(dir.join("request"), "trace 1 5\n").unwrap();
+        assert_eq!(read(dir), None, "nobody waits for it");
         std::fs::write(dir.join("request.new"), "trace 1 500000000000000000000000000000\n").unwrap();
         let next = Pending::new(dir, 1).unwrap();
         assert_eq!(read(dir), Some(next.request.to_string()));
@@ -224,10 +235,35 @@ mod tests {
     #[test]
     fn what_is_not_whole_is_no_request() {
         let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("request");
         assert_eq!(read(temp.path()), None);
         for text in [&b"trace 1"[..], &[0xff, 0xfe, b'\n'], &[b'x'; 5000]] {
-            std::fs::write(temp.path().join("request"), text).unwrap();
+            std::fs::write(&path, text).unwrap();
+            let held = File::open(&path).unwrap();
+            held.lock().unwrap();
             assert_eq!(read(temp.path()), None);
+            std::fs::remove_file(&path).unwrap();
         }
+    }
+
+    #[test]
+    fn what_is_no_file_of_this_user_is_neither_request_nor_answer_and_blocks_nobody() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
+        let pending = Pending::new(dir, 5).unwrap();
+        std::fs::write(dir.join("elsewhere"), format!("{:016x} began 7\n", pending.request.id)).unwrap();
+        let pipe = |name: &str| {
+            rustix::fs::mknodat(rustix::fs::CWD, dir.join(name), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        };
+        std::os::unix::fs::symlink(dir.join("elsewhere"), dir.join("answer")).unwrap();
+        assert_eq!(pending.answer(), None);
+        std::fs::remove_file(dir.join("answer")).unwrap();
+        pipe("answer");
+        pipe("trace.json");
+        assert!(pending.answer().is_none() && pending.trace().is_err());
+        drop(pending);
+        pipe("request");
+        assert_eq!(read(dir), None);
+        assert!(Pending::new(dir, 1).is_ok(), "a pipe is no request of somebody else");
     }
 }

@@ -2,7 +2,8 @@
 
 torch.profiler runs from the end of one step to the end of the last one asked for. Its trace goes into the session's
 directory, where ``gnntop trace`` fetches it. Its operators become spans of the session, on a track for each thread and
-each stream of a GPU. Each step that this slows down says so, and percentiles leave it out.
+each stream of a GPU. Each step that this slows down says so, and percentiles leave it out. A request is bounded here,
+whoever wrote it: in steps, and in the memory that torch needs for its operators.
 
 The training thread waits until the trace is written, because a person asked for it. Whatever fails is answered, and the
 program continues. ``sessions/src/request.rs`` describes the request and its answers.
@@ -19,7 +20,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _native
+from .patching import described
 
+MOST_STEPS = 100
+_MOST_BYTES = 1 << 30
+"""By which the program may grow in a trace, of which torch keeps every operator until the end."""
 MOST_SPANS = 100_000
 """Spans of a trace that the session gets: the first ones to begin. The trace itself has all."""
 _MOST_NAMES = 500
@@ -30,6 +35,10 @@ _PAUSE_S = 0.03
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
 """What torch's library for traces writes to the program's stderr; nothing from this level on."""
 _NO_LOG = "99"
+_ANSWER = "answer"
+_TRACE = "trace.json"
+_TRACE_FILES = (_TRACE, f"{_TRACE}.tmp")
+"""The trace, and its name until torch has completed it."""
 
 _Span = tuple[int, int, str]
 """End and begin in nanoseconds since 1970, and the name."""
@@ -46,7 +55,8 @@ def step_ended(step: int) -> None:
         return  # a forked child, or the session has been closed
     trace, request = _trace, _native.request()
     if trace is None and not request:
-        _native.answered(request)  # withdrawn before it was seen
+        _remove(_ANSWER, *_TRACE_FILES)  # withdrawn: by an asker that has fetched the trace, or is gone
+        _native.answered(request)
         return
     try:
         if trace is None:
@@ -55,8 +65,8 @@ def step_ended(step: int) -> None:
             trace.next_step(step)
         else:
             _trace = None
-            trace.finish()
-    except Exception as error:
+            trace.finish(step)
+    except (Exception, SystemExit) as error:
         _trace = None
         _give_up(trace.request if trace is not None else request, error)
         if trace is not None:
@@ -65,27 +75,83 @@ def step_ended(step: int) -> None:
     _native.traced()
 
 
-def _give_up(request: str, error: Exception) -> None:
-    _answer(request, f"failed {type(error).__name__}: {error}")
+def _give_up(request: str, error: BaseException) -> None:
+    _remove(*_TRACE_FILES)
+    _answer(request, f"failed {described(error)}")
     _native.answered(request)
 
 
 def _answer(request: str, text: str) -> None:
     """Replaces the answer, at once and whole."""
     words = request.split()
-    path = os.path.join(_native.directory(), "answer")
-    if len(words) < 2 or path == "answer":
+    if len(words) < 2:
         return
-    try:
-        with open(f"{path}.new", "w", encoding="utf-8", opener=_private) as file:
+    new = f"{_ANSWER}.new"
+    _remove(new)
+    with contextlib.suppress(OSError):  # the session has been removed; nobody waits any more
+        with open(_path(new), "x", encoding="utf-8", errors="replace", opener=_private) as file:
             file.write(f"{words[1]} {' '.join(text.split())}\n")
-        os.replace(f"{path}.new", path)
-    except OSError:
-        pass  # the session has been removed; nobody waits any more
+        os.replace(_path(new), _path(_ANSWER))
 
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _path(name: str) -> str:
+    """A file in the session's directory."""
+    directory = _native.directory()
+    if not directory:
+        raise FileNotFoundError("the session has been closed")
+    return os.path.join(directory, name)
+
+
+def _remove(*names: str) -> None:
+    """Removes files in the session's directory: what is written there next follows no link and waits for no pipe."""
+    for name in names:
+        with contextlib.suppress(OSError):
+            os.unlink(_path(name))
+
+
+def _steps(request: str) -> int:
+    """The steps asked for; raises if the request is none of ours."""
+    kind, _, steps = [*request.split(), "", "", ""][:3]
+    if kind != "trace":
+        raise ValueError(f"this version of gnntop does not know the request {kind}")
+    is_number = steps.isascii() and steps.isdigit() and len(steps) <= len(str(MOST_STEPS))
+    if not is_number or not 1 <= int(steps) <= MOST_STEPS:
+        raise ValueError(f"a trace is of 1 to {MOST_STEPS} steps")
+    return int(steps)
+
+
+def _room() -> int:
+    """Bytes by which this process may grow: 1 GiB, or an eighth of what the machine or its control group has left."""
+    free = [8 * _MOST_BYTES]
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        free.append(int(_fields("/proc/meminfo")["MemAvailable:"]) * 1024)
+    with contextlib.suppress(OSError, ValueError, KeyError, StopIteration):
+        with open("/proc/self/cgroup") as file:
+            group = "/sys/fs/cgroup" + next(line[3:].strip() for line in file if line.startswith("0::"))
+        with open(f"{group}/memory.max") as file:
+            most = int(file.read())
+        used = _fields(f"{group}/memory.stat")
+        free.append(most - int(used["anon"]) - int(used["shmem"]))
+    return min(free) // 8
+
+
+def _fields(path: str) -> dict[str, str]:
+    """The first two words of each line of a file of the kernel."""
+    with open(path) as file:
+        return dict(line.split()[:2] for line in file)
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has; 0 if unknown."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
 
 
 class DeepTrace:
@@ -93,12 +159,10 @@ class DeepTrace:
 
     def __init__(self, request: str, first: int) -> None:
         """Starts with the step ``first``. Raises where torch cannot, such as under another profiler."""
-        kind, _, steps = request.split()
-        if kind != "trace":
-            raise ValueError(f"this version of gnntop does not know the request {kind}")
         self.request = request
         self._first = first
-        self._last = first + int(steps) - 1
+        self._last = first + _steps(request) - 1
+        self._most_bytes = _resident() + _room()
         self._profiler = _profiler(first)
         self._start()
         _answer(request, f"began {first}")
@@ -119,23 +183,25 @@ class DeepTrace:
                 os.environ.pop(_LOG_LEVEL, None)
 
     def goes_on_after(self, step: int) -> bool:
-        """Whether the step after this one is to be traced, too. Not where nobody waits for the trace any more."""
-        return step < self._last and _native.request() == self.request
+        """Whether the step after this one is traced, too: if there is memory, and somebody waits for the trace."""
+        return step < self._last and _resident() < self._most_bytes and _native.request() == self.request
 
     def next_step(self, step: int) -> None:
         """Begins the step after this one."""
         self._profiler.step_num = step  # ours may be counted in another way than torch's calls of `step`
         self._profiler.step()
 
-    def finish(self) -> None:
-        """Stops, and writes the trace if somebody still waits for it."""
+    def finish(self, last: int) -> None:
+        """Stops after the step ``last``, and writes the trace if somebody still waits for it."""
         self._stop()
+        _remove(*_TRACE_FILES)
         if _native.request() == self.request:
-            path = os.path.join(_native.directory(), "trace.json")
-            self._profiler.export_chrome_trace(path)
+            self._profiler.export_chrome_trace(_path(_TRACE))
             spans = publish(_events(self._profiler))
-            _native.fact("deep trace", f"steps {self._first} to {self._last}, which percentiles leave out")
-            _answer(self.request, f"done {self._first} {self._last} {spans}")
+            _native.fact("deep trace", f"steps {self._first} to {last}, which percentiles leave out")
+            _answer(self.request, f"done {self._first} {last} {spans}")
+        else:
+            _remove(_ANSWER)
         _native.answered(self.request)
 
     def abandon(self) -> None:

@@ -91,7 +91,7 @@ pub(super) fn trace(arguments: &TraceArguments) -> anyhow::Result<u8> {
         Ok(Waited::Done(trace)) => {
             fetch(&trace, &file)?;
             file.finish()?;
-            tell(&trace, &path, &session)
+            tell(&trace, arguments.steps, &path, &session)
         }
         Ok(Waited::Interrupted(signal)) => {
             file.discard();
@@ -139,7 +139,7 @@ fn fetch(trace: &asked::Trace, file: &NewFile) -> anyhow::Result<()> {
 }
 
 /// Says what the trace has, and where it is.
-fn tell(trace: &asked::Trace, path: &std::path::Path, session: &Session) -> anyhow::Result<u8> {
+fn tell(trace: &asked::Trace, asked: u32, path: &std::path::Path, session: &Session) -> anyhow::Result<u8> {
     let size = std::fs::metadata(path).map_or(0, |found| found.len());
     output::say(&table::text(&chrome::operators(path)?))?;
     let steps = if trace.first == trace.last {
@@ -152,6 +152,9 @@ fn tell(trace: &asked::Trace, path: &std::path::Path, session: &Session) -> anyh
         path.display(),
         figures::bytes(size as f64)
     ));
+    if trace.last.saturating_sub(trace.first) + 1 < u64::from(asked) {
+        output::note(&format!("these are fewer than {asked} steps: a longer trace would have taken too much memory"));
+    }
     if trace.spans > 0 {
         let key = View::Tracks.key().unwrap_or_default();
         output::note(&format!("on the screen: `gnntop attach {}`, then {key} (tracks)", session.info.pid));
