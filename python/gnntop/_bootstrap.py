@@ -46,6 +46,10 @@ _NEEDED = [
 """What the hooks import of the standard library before torch does, with what that imports."""
 
 
+_ZIP = f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
+"""Where a Python may have its standard library instead."""
+
+
 class _TorchFinder:
     """First in ``sys.meta_path``: at the first search for torch it installs the hooks and removes itself."""
 
@@ -146,7 +150,7 @@ def _hidden() -> str:
     paths = [os.path.normpath(folder) for folder in sys.path]
     if standard not in paths:
         return ""
-    folders = [folder for folder in sys.path[: paths.index(standard)] if not folder.endswith(".zip")]
+    folders = [folder for folder in sys.path[: paths.index(standard)] if os.path.basename(folder) != _ZIP]
     for name in _NEEDED:
         if name not in sys.modules and name not in sys.builtin_module_names:
             spec = external.PathFinder.find_spec(name, folders)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,15 @@ def test_nothing_of_the_programs_is_imported_in_place_of_pythons(name: str, torc
     assert watched == alone
     if torch and alone[0] == 0 and "somebody" not in alone[1]:
         assert f"{name}.py takes the place of a module" in answer(tmp_path)
+
+
+def test_modules_of_the_programs_own_in_an_archive_are_not_imported_by_us(tmp_path: Path) -> None:
+    write(tmp_path, {"torch.py": LOUD, "program.py": "import torch"})
+    with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
+        archive.writestr("ctypes.py", LOUD)
+    alone, watched = both(tmp_path, str(tmp_path / "own.zip"))
+    assert watched == alone == (0, "imported torch\n", "")
+    assert "ctypes.py takes the place of a module" in answer(tmp_path)
 
 
 def test_a_torch_that_another_finder_has_is_found_even_if_nothing_is_hooked(tmp_path: Path) -> None:
