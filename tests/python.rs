@@ -164,7 +164,7 @@ fn a_program_without_torch_shows_and_records_its_hardware() {
 
 #[test]
 fn a_python_that_is_not_reached_is_named_with_the_reason() {
-    if !has_python((3, 10), (4, 0)) {
+    if !has_python((3, 10), (3, 14)) {
         return;
     }
     let script = "import time; time.sleep(2.5)";
@@ -175,6 +175,11 @@ fn a_python_that_is_not_reached_is_named_with_the_reason() {
         ("env -i \"$(which python3)\" train.py", "its environment was cleared, as by `env -i`"),
         ("python3 -I train.py", "it was started with -I"),
         ("python3 -u -E train.py", "it was started with -E"),
+        ("(exec -a sudo bash -c 'env -i \"$(which python3)\" train.py; true')", "`sudo gnntop run -- python ...`"),
+        (
+            "docker() { (exec -a docker sleep 2); }; docker",
+            "what docker starts is not below it: run gnntop in the container",
+        ),
     ] {
         let sessions = Sessions::new();
         sessions.file("train.py", script.as_bytes());
@@ -183,6 +188,35 @@ fn a_python_that_is_not_reached_is_named_with_the_reason() {
         let ran = sessions.run(["run", "--", "bash", "train.sh"]);
         assert!(ran.out.contains(expected), "{shell}: {ran:?}");
         assert!(!ran.out.contains("gnntop-probe (Rust)"), "{shell}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_python_that_does_not_look_for_us_is_joined() {
+    if !has_python((3, 14), (4, 0)) {
+        return;
+    }
+    let script = "
+import time
+for tries in range(600):
+    try:
+        import gnntop
+        break
+    except ImportError:
+        time.sleep(0.05)
+for _ in range(20):
+    gnntop.step()
+    time.sleep(0.02)
+print('done')
+";
+    for options in ["", "-I ", "-E ", "-S "] {
+        let shell = format!("export PYTHONPATH=.; python3 {options}train.py");
+        let sessions = Sessions::new();
+        sessions.file("train.py", script.as_bytes());
+        sessions.file("train.sh", format!("{shell}\ntrue\n").as_bytes());
+        let ran = sessions.run(["run", "--record", "a.gnntop", "--", "bash", "train.sh"]);
+        assert_eq!((ran.code, log(&sessions).as_str()), (Some(0), "done\n"), "{shell}: {ran:?}");
+        assert_eq!(report(&sessions)["steps"]["total"], 20, "{shell}");
     }
 }
 

@@ -1,7 +1,5 @@
 """Installs the hooks in a running Python, and removes them, for ``gnntop attach`` and `gnntop.start`."""
 
-from __future__ import annotations
-
 import sys
 
 

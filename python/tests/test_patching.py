@@ -6,6 +6,7 @@ import functools
 import importlib
 import signal
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -174,3 +175,20 @@ def test_what_a_handler_of_a_signal_raises_in_a_hook_is_the_programs(
     finally:
         signal.signal(signal.SIGINT, before)
     assert recorder.facts == {}
+
+
+def test_a_module_that_is_being_imported_is_hooked_at_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+from gnntop.hooks.importing import when_imported
+when_imported(__name__, lambda module: module.seen.append(module.last))
+seen = []
+{end}
+last = len(seen)
+"""
+    (tmp_path / "joined_well.py").write_text(text.format(end=""))
+    (tmp_path / "joined_ill.py").write_text(text.format(end="raise ValueError"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("joined_well")
+    assert (module.seen, type(module.__spec__)) == ([0], ModuleSpec)
+    with pytest.raises(ValueError, match=r"^$"):
+        importlib.import_module("joined_ill")

@@ -1,11 +1,26 @@
 //! Joins a Python that runs already, and leaves it again: two small scripts, run in it by [`super::remote`].
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use gnntop_analysis::source::process::Process;
+
+use super::answers::Answers;
 use super::carried::{self, CarriedError, Package};
 use super::remote::{self, RemoteError};
+use super::{reach, unreached};
+
+/// Time between two looks for Pythons to join, in the first minutes of a program and later.
+const SOON: Duration = Duration::from_secs(120);
+const SOON_INTERVAL: Duration = Duration::from_millis(500);
+const INTERVAL: Duration = Duration::from_secs(5);
+/// A silent Python is asked at these looks: not at the first, when it may be about to answer.
+const ASKED: RangeInclusive<u32> = 2..=6;
 
 /// Why a process was not joined.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +61,27 @@ impl Drop for Joined {
     fn drop(&mut self) {
         // It may have ended, which leaves nothing to take back.
         let _ = remote::run(self.pid, &self.leave);
+    }
+}
+
+/// Joins the Pythons at and below `root` that do not look for us: those of a script that overwrites `PYTHONPATH`, or with an
+/// option such as `-I`. Each is asked a few times, since one that is just starting does not listen yet. One that cannot be
+/// joined stays as it is, and `gnntop run` says why it is not reached. Returns when `root` has ended.
+pub fn join_children(root: u32, package: &Path, answers: &Answers) {
+    let (Ok(join), Some(root)) = (script(package, "join"), Process::find(root)) else { return };
+    let mut seen: BTreeMap<Process, u32> = BTreeMap::new();
+    let began = Instant::now();
+    while root.is_alive() {
+        for python in reach::silent(root.pid(), &answers.read()) {
+            let times = seen.entry(python.process.clone()).or_default();
+            *times = times.saturating_add(1);
+            if ASKED.contains(times) && unreached::reason(&python.process, &python.words).may_join {
+                // Whatever fails: the view says that it is not reached.
+                let _ = remote::run(python.process.pid(), &join);
+            }
+        }
+        // Most Pythons of a program start soon.
+        thread::sleep(if began.elapsed() < SOON { SOON_INTERVAL } else { INTERVAL });
     }
 }
 

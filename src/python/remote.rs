@@ -80,8 +80,9 @@ pub fn run(pid: u32, script: &Path) -> Result<(), RemoteError> {
     let [breaker, support] = [breaker, support].map(|offset| thread.wrapping_add(offset));
     memory.write(support.wrapping_add(path_at), &path)?;
     memory.write(support.wrapping_add(request_at), &1_u32.to_le_bytes())?;
+    // The lowest byte alone: the others are the interpreter's version of its monitoring.
     let asked = memory.word(breaker)? | PLEASE_STOP;
-    memory.write(breaker, &asked.to_le_bytes())
+    memory.write(breaker, &asked.to_le_bytes()[..1])
 }
 
 /// The table at the beginning of the interpreter's state.

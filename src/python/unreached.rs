@@ -5,6 +5,8 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use gnntop_analysis::source::process::Process;
+
 /// How a script is read at most.
 const MAX_SCRIPT: u64 = 256 * 1024;
 /// Longest line of a script that is quoted.
@@ -14,6 +16,10 @@ const MAX_GENERATIONS: usize = 16;
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 /// How the entry of `PYTHONPATH` that reaches a Python ends.
 const OURS: &str = "gnntop/bootstrap";
+/// Programs that start others as another user, with an environment of its own.
+const AS_ANOTHER: [&str; 5] = ["sudo", "su", "doas", "runuser", "pkexec"];
+/// Programs that start others in an environment of Conda's, by `run`.
+const CONDAS: [&str; 4] = ["conda", "mamba", "micromamba", "pixi"];
 
 /// Why it was not reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +28,8 @@ pub(super) struct Reason {
     pub(super) text: String,
     /// Whether it is known. Otherwise the Python may only be slow to start.
     pub(super) is_certain: bool,
+    /// Whether it only does not look for us: nobody has turned us off, and it answers to the same run.
+    pub(super) may_join: bool,
 }
 
 /// What the system shows of a process that runs Python.
@@ -32,61 +40,98 @@ struct Evidence {
     variables: Option<Vec<String>>,
     is_other_user: bool,
     is_container: bool,
-    /// The scripts of the shells above it, innermost first: name and text.
+    /// The command lines above it, innermost first.
+    above: Vec<Vec<String>>,
+    /// The scripts of the shells among them: name and text.
     scripts: Vec<(String, String)>,
 }
 
-/// Why the Python in the process `pid` with these words was not reached.
-pub(super) fn reason(pid: u32, words: &[String]) -> Reason {
-    Evidence::of(pid, words).reason()
+/// Why the Python in this process with these words was not reached.
+pub(super) fn reason(python: &Process, words: &[String]) -> Reason {
+    Evidence::of(python, words).reason()
 }
 
 impl Evidence {
-    fn of(pid: u32, words: &[String]) -> Self {
+    fn of(python: &Process, words: &[String]) -> Self {
+        let pid = python.pid();
         let variables = fs::read(format!("/proc/{pid}/environ")).ok().map(|bytes| texts(&bytes));
         let user = fs::metadata(format!("/proc/{pid}")).map(|found| found.uid());
         let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
         let own = mounts("self");
+        let above = std::iter::successors(python.parent(), Process::parent).take(MAX_GENERATIONS);
+        let above: Vec<(u32, Vec<String>)> = above.map(|process| (process.pid(), process.words())).collect();
         Self {
             words: words.to_vec(),
             variables,
             is_other_user: user.is_ok_and(|user| user != rustix::process::geteuid().as_raw()),
             is_container: mounts(&pid.to_string()).is_some_and(|found| own.is_some_and(|own| own != found)),
-            scripts: scripts_above(pid),
+            scripts: above.iter().filter_map(|(pid, words)| script(*pid, words)).collect(),
+            above: above.into_iter().map(|(_, words)| words).collect(),
         }
     }
 
     fn reason(&self) -> Reason {
-        let certain = |text: String| Reason { text, is_certain: true };
-        if let Some(letter) = ignoring_option(&self.words) {
-            return certain(format!(
-                "it was started with -{letter}, which ignores PYTHONPATH or sitecustomize; start it without, or add {START}"
-            ));
+        let certain = |text: String, may_join| Reason { text, is_certain: true, may_join };
+        let is_of_the_run = self.value("GNNTOP_ANSWERS").is_some();
+        if self.value("GNNTOP") == Some("0") {
+            return certain("GNNTOP=0 is set for it".to_owned(), false);
         }
         if self.is_container {
-            return certain("it runs in a container of its own: run gnntop inside it".to_owned());
+            return certain("it runs in a container of its own: run gnntop inside it".to_owned(), false);
+        }
+        if let Some(letter) = ignoring_option(&self.words) {
+            let text = format!(
+                "it was started with -{letter}, which ignores PYTHONPATH or sitecustomize; start it without, or add {START}"
+            );
+            return certain(text, is_of_the_run && !self.is_other_user);
         }
         if self.is_other_user {
             let text =
                 "it runs as another user, as with sudo: run gnntop as that user, `sudo gnntop run -- python ...`";
-            return certain(text.to_owned());
+            return certain(text.to_owned(), false);
         }
-        let Some(variables) = &self.variables else { return unknown() };
-        let value = |name: &str| variables.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-        if value("GNNTOP") == Some("0") {
-            return certain("GNNTOP=0 is set for it".to_owned());
-        }
-        if value("PYTHONPATH").is_some_and(|path| path.split(':').any(|entry| entry.ends_with(OURS))) {
+        if self.variables.is_none()
+            || self.value("PYTHONPATH").is_some_and(|path| path.split(':').any(|entry| entry.ends_with(OURS)))
+        {
             return unknown();
         }
-        if value("GNNTOP_ANSWERS").is_some() {
-            return certain(self.overwritten());
+        if is_of_the_run { certain(self.overwritten(), true) } else { certain(self.cleared(), false) }
+    }
+
+    /// A variable of its environment.
+    fn value(&self, name: &str) -> Option<&str> {
+        let mut lines = self.variables.iter().flatten();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// The program above it whose command line has this form.
+    fn above(&self, is_it: impl Fn(&str, &[String]) -> bool) -> Option<String> {
+        let name = |words: &[String]| words.iter().take(2).find(|word| is_it(file_name(word), words)).cloned();
+        self.above.iter().find_map(|words| name(words)).map(|word| file_name(&word).to_owned())
+    }
+
+    fn conda(&self) -> Option<String> {
+        self.above(|name, words| CONDAS.contains(&name) && words.iter().any(|word| word == "run"))
+    }
+
+    /// It has none of our variables.
+    fn cleared(&self) -> String {
+        if let Some(program) = self.above(|name, _| AS_ANOTHER.contains(&name)) {
+            return format!(
+                "{program} clears its environment: run gnntop inside it, `{program} gnntop run -- python ...`"
+            );
         }
-        certain(format!("its environment was cleared, as by `env -i`: run gnntop after that, or add {START}"))
+        format!("its environment was cleared, as by `env -i`: run gnntop after that, or add {START}")
     }
 
     /// `PYTHONPATH` has lost our entry: where, if a script says so.
     fn overwritten(&self) -> String {
+        if let Some(conda) = self.conda() {
+            return format!(
+                "its environment of {conda} sets PYTHONPATH without what it had: run gnntop inside it, \
+                 `{conda} run gnntop run -- python ...`"
+            );
+        }
         for (name, text) in &self.scripts {
             let lines = text.lines().zip(1..).filter(|(line, _)| drops_path(line));
             if let Some((line, number)) = lines.last() {
@@ -105,7 +150,11 @@ const START: &str = "`import gnntop; gnntop.start()`";
 
 fn unknown() -> Reason {
     let text = format!("it may be a frozen program, or one without sitecustomize; add {START} to see more");
-    Reason { text, is_certain: false }
+    Reason { text, is_certain: false, may_join: false }
+}
+
+fn file_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
 }
 
 /// The letter of the option by which a Python that was started with these words does not look at `PYTHONPATH`.
@@ -141,39 +190,14 @@ fn shortened(line: &str) -> String {
     if text.len() < line.len() { format!("{text}...") } else { text }
 }
 
-/// The scripts that the shells above a process run, innermost first.
-fn scripts_above(pid: u32) -> Vec<(String, String)> {
-    let mut scripts = Vec::new();
-    let mut process = pid;
-    for _ in 0..MAX_GENERATIONS {
-        let Some(parent) = parent(process).filter(|parent| *parent > 1) else { break };
-        process = parent;
-        scripts.extend(script(process));
-    }
-    scripts
-}
-
-/// The parent of a process.
-pub(super) fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
-/// The words that a process was started with.
-pub(super) fn words(pid: u32) -> Vec<String> {
-    texts(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
-}
-
 fn texts(bytes: &[u8]) -> Vec<String> {
     let texts = bytes.split(|byte| *byte == 0).filter(|text| !text.is_empty());
     texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
 }
 
-/// Name and text of the script that a shell runs.
-fn script(pid: u32) -> Option<(String, String)> {
-    let words = words(pid);
-    let shell = words.first()?.rsplit('/').next()?;
-    if !SHELLS.contains(&shell) {
+/// Name and text of the script that this process runs, if it is a shell.
+fn script(pid: u32, words: &[String]) -> Option<(String, String)> {
+    if !SHELLS.contains(&file_name(words.first()?)) {
         return None;
     }
     let path = words.iter().skip(1).find(|word| !word.starts_with('-'))?;
@@ -229,8 +253,39 @@ mod tests {
         assert!(reason(&|evidence| evidence.is_container = true).text.contains("run gnntop inside it"));
         let off = |evidence: &mut Evidence| evidence.variables = Some(vec!["GNNTOP=0".to_owned()]);
         assert!(reason(&off).text.contains("GNNTOP=0"));
+        let above = |words: &[&str]| vec![words.iter().map(|word| (*word).to_owned()).collect()];
+        let sudo = |evidence: &mut Evidence| {
+            cleared(evidence);
+            evidence.above = above(&["/usr/bin/sudo", "python", "train.py"]);
+        };
+        assert!(reason(&sudo).text.contains("`sudo gnntop run -- python ...`"));
+        let conda = |evidence: &mut Evidence| {
+            evidence.variables = Some(vec!["GNNTOP_ANSWERS=/a".to_owned(), "PYTHONPATH=/ros".to_owned()]);
+            evidence.above = above(&["/opt/conda/bin/python", "/opt/conda/bin/conda", "run", "-n", "x", "python"]);
+        };
+        assert!(reason(&conda).text.contains("`conda run gnntop run -- python ...`"));
         assert!(!reason(&|_| ()).is_certain, "it may be slow to start");
         assert!(!reason(&|evidence| evidence.variables = None).is_certain);
+    }
+
+    #[test]
+    fn a_python_joins_that_nobody_has_turned_off_or_put_elsewhere() {
+        let may_join = |line: &str, variables: &[&str]| evidence(line, variables).reason().may_join;
+        let answers = "GNNTOP_ANSWERS=/tmp/a";
+        for line in ["python train.py", "python -I train.py", "python -S train.py"] {
+            assert!(may_join(line, &[answers, "PYTHONPATH=."]), "{line}");
+            assert!(!may_join(line, &[answers, "PYTHONPATH=.", "GNNTOP=0"]), "{line}");
+            assert!(!may_join(line, &["PATH=/bin"]), "{line}");
+        }
+        assert!(!may_join("python train.py", &REACHED));
+        for change in [
+            |evidence: &mut Evidence| evidence.is_other_user = true,
+            |evidence: &mut Evidence| evidence.is_container = true,
+        ] {
+            let mut evidence = evidence("python -I train.py", &REACHED);
+            change(&mut evidence);
+            assert!(!evidence.reason().may_join);
+        }
     }
 
     #[test]
@@ -242,7 +297,7 @@ mod tests {
         evidence.scripts = vec![("train.sh".to_owned(), script.to_owned())];
         let expected = "line 3 of train.sh sets PYTHONPATH without what it had: \
                         change `export PYTHONPATH=.` to `export PYTHONPATH=.:$PYTHONPATH`";
-        assert_eq!(evidence.reason(), Reason { text: expected.to_owned(), is_certain: true });
+        assert_eq!(evidence.reason(), Reason { text: expected.to_owned(), is_certain: true, may_join: true });
     }
 
     #[test]

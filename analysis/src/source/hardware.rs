@@ -33,7 +33,9 @@ fn hint(command: &str) -> String {
     let how = match words.any(|word| is_interpreter(word) || word.ends_with(".py")) {
         true => "start it with `gnntop run -- python ...` to see them",
         false if ["sh", "bash", "dash", "zsh", "ksh"].contains(&shell) => "nor does a program that it has started",
-        false => "link gnntop-probe (Rust) or gnntop.h (C, C++) into it to see them",
+        false => {
+            "a Python program does under `gnntop run`, another if it links gnntop-probe (Rust) or gnntop.h (C, C++)"
+        }
     };
     format!("hardware only: this program publishes no steps; {how}")
 }

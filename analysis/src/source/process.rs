@@ -13,7 +13,7 @@ const COMMAND_TRIES: usize = 10;
 const COMMAND_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A process, distinguished by its start time from a later one with the same id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
     pid: u32,
     start_ticks: u64,
@@ -49,8 +49,13 @@ impl Process {
         if words.is_empty() { self.name() } else { called(&words) }
     }
 
+    /// The process that started it, or has adopted it.
+    pub fn parent(&self) -> Option<Self> {
+        Stat::of(self.pid).filter(|stat| stat.parent > 1).and_then(|stat| Self::find(stat.parent))
+    }
+
     /// Its command line; empty for a moment while the process executes another program, as when a shim starts Python.
-    fn words(&self) -> Vec<String> {
+    pub fn words(&self) -> Vec<String> {
         let read = || fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let mut line = read();
         for _ in 0..COMMAND_TRIES {
@@ -130,6 +135,7 @@ mod tests {
         assert!(!own.name().is_empty() && !own.command().is_empty());
         assert!(descends(own.pid(), own.pid()));
         assert!(descends(own.pid(), std::os::unix::process::parent_id()));
+        assert_eq!(own.parent().map(|parent| parent.pid()), Some(std::os::unix::process::parent_id()));
         assert!(!descends(own.pid(), 900_000_001));
     }
 

@@ -63,6 +63,18 @@ def _call_after(spec: ModuleSpec, finder: _Finder) -> None:
 _finder = _Finder()
 
 
+class _Initializing(ModuleSpec):
+    """The spec of a module that is being imported already: Python marks it when that is done."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "_initializing" and not value:
+            object.__setattr__(self, "__class__", ModuleSpec)
+            module = sys.modules.get(self.name)
+            if module is not None:  # the import has not failed
+                _finder.imported(module)
+
+
 def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
     """Calls ``call`` with the module of this name: now if it is already imported, else right after its import.
 
@@ -73,6 +85,8 @@ def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
     if module is not None and not getattr(spec, "_initializing", False):
         call(module)
         return
+    if type(spec) is ModuleSpec:
+        spec.__class__ = _Initializing  # a program was joined in the middle of this import
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     _finder.waiting.setdefault(name, []).append(call)

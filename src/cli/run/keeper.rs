@@ -136,6 +136,7 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     let started = SystemTime::now();
     let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
     let child = Child::start(command, name, variables, warn)?;
+    python.join_children(child.pid());
     // How `gnntop stop --kill` asks, also where a shell has had it ignored; the program keeps what the shell gave it.
     signals.add_signal(SIGQUIT)?;
     let recording = file.map(|file| {

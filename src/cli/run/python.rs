@@ -4,7 +4,8 @@
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gnntop_analysis::source::{Control, Progress, Source, Status};
@@ -12,19 +13,19 @@ use gnntop_analysis::stream::Sink;
 
 use crate::python::answers::Answers;
 use crate::python::reach::Reach;
-use crate::python::{carried, carried::Package, environment};
+use crate::python::{carried, carried::Package, environment, joining};
 
 /// What was prepared before the program is started.
 pub(super) struct Prepared {
     answers: Option<Answers>,
     variables: Vec<(&'static str, OsString)>,
-    _package: Option<Package>,
+    package: Option<Package>,
 }
 
 impl Prepared {
     /// Prepares nothing: for our own programs, or if everything is turned off.
     pub(super) fn nothing() -> Self {
-        Self { answers: None, variables: Vec::new(), _package: None }
+        Self { answers: None, variables: Vec::new(), package: None }
     }
 
     /// Unpacks the Python package. If that fails, a message says so, and the hardware of Pythons is still seen.
@@ -35,7 +36,7 @@ impl Prepared {
         let prepared = carried::package().map_err(anyhow::Error::from).and_then(|package| {
             let answers = Answers::create()?;
             let variables = environment::variables(package.folder(), &launch_id(command), &answers);
-            Ok(Self { answers: Some(answers), variables, _package: Some(package) })
+            Ok(Self { answers: Some(answers), variables, package: Some(package) })
         });
         prepared.unwrap_or_else(|error| {
             warn(&format!("Python programs will show only their hardware: {error:#}"));
@@ -46,6 +47,15 @@ impl Prepared {
     /// The additional variables in the program's environment.
     pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, &OsString)> {
         self.variables.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// Joins those of its Pythons that do not look for us, on a thread that ends with the program `pid`.
+    pub(super) fn join_children(&self, pid: u32) {
+        let (Some(answers), Some(package)) = (self.answers(), &self.package) else { return };
+        let (answers, package) = (Answers::of(answers.to_owned()), package.folder().to_owned());
+        let join = move || joining::join_children(pid, &package, &answers);
+        // Without the thread the view says which Pythons are not reached.
+        let _ = thread::Builder::new().name("gnntop joins".to_owned()).spawn(join);
     }
 
     /// Where its Pythons answer.
@@ -65,12 +75,12 @@ impl Prepared {
 }
 
 /// The Pythons of a running program.
-pub(super) struct Watched(Option<Arc<Mutex<Reach>>>);
+pub(super) struct Watched(Option<Arc<Reach>>);
 
 impl Watched {
     /// Follows the program with this id and what it starts, which answer in this folder.
     pub(super) fn follow(pid: u32, answers: Option<PathBuf>) -> Self {
-        Self(answers.map(|dir| Arc::new(Mutex::new(Reach::follow(pid, Answers::of(dir))))))
+        Self(answers.map(|dir| Arc::new(Reach::follow(pid, Answers::of(dir)))))
     }
 
     /// The source, which explains for a program without steps why its Pythons show none.
@@ -84,7 +94,7 @@ impl Watched {
 
 struct Explained {
     source: Box<dyn Source>,
-    reach: Arc<Mutex<Reach>>,
+    reach: Arc<Reach>,
 }
 
 impl Source for Explained {
@@ -94,11 +104,10 @@ impl Source for Explained {
 
     fn status(&self) -> Status {
         let mut status = self.source.status();
-        if let Some(hint) = &mut status.hint {
-            let mut reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(sentence) = reach.sentence() {
-                sentence.clone_into(hint);
-            }
+        if let Some(hint) = &mut status.hint
+            && let Some(sentence) = self.reach.sentence()
+        {
+            *hint = sentence;
         }
         status
     }
