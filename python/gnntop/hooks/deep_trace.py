@@ -3,7 +3,7 @@
 torch.profiler runs from the end of one step to the end of the last one asked for. Its trace goes into the session's
 directory, where ``gnntop trace`` fetches it. Its operators become spans of the session, on a track for each thread and
 each stream of a GPU. Each step that this slows down says so, and percentiles leave it out. A request is bounded here,
-whoever wrote it: in steps, and in the memory that torch needs for its operators.
+in steps, and in the memory that torch needs for its operators.
 
 The training thread waits until the trace is written, because a person asked for it. Whatever fails is answered, and the
 program continues. ``sessions/src/request.rs`` describes the request and its answers.

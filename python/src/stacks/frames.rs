@@ -60,7 +60,7 @@ impl Chain {
         self.frames.last().map(|raw| raw.0)
     }
 
-    /// The frames to report: all, or so many innermost ones, and after them so many outermost ones of a deeper stack.
+    /// The frames to report: all, or of a deeper stack this many innermost ones, and after them the outermost ones.
     pub(super) fn ends(&self, innermost: usize, outermost: usize) -> (&[Raw], &[Raw]) {
         let (outermost, len) = (if self.is_whole { outermost } else { 0 }, self.frames.len());
         if self.is_whole && len <= innermost + outermost {
