@@ -56,11 +56,28 @@ fn table(out: &mut String, rows: &[Vec<String>]) {
 /// The text, with everything escaped that Markdown would interpret.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '|' | '<' | '>' | '*' | '_' | '`' | '[' | ']' | '\\' | '#') {
+    for (at, c) in text.char_indices() {
+        // GitHub makes links of bare addresses, and a name in a recording can be one.
+        let is_of_address = match c {
+            ':' => text[at..].starts_with("://"),
+            '.' => text[..at].to_ascii_lowercase().ends_with("www"),
+            c => c == '@',
+        };
+        if is_of_address || matches!(c, '|' | '<' | '>' | '*' | '_' | '`' | '[' | ']' | '\\' | '#') {
             out.push('\\');
         }
         out.push(if c.is_control() { ' ' } else { c });
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_address_is_no_link() {
+        assert_eq!(escaped("see https://a.example/b, WWW.a.example"), "see https\\://a.example/b, WWW\\.a.example");
+        assert_eq!(escaped("ftp://a me@b.example 12:30: 1.5"), "ftp\\://a me\\@b.example 12:30: 1.5");
+    }
 }
