@@ -5,12 +5,18 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use gnntop_sessions::user_id;
 use tempfile::NamedTempFile;
 
 /// Suffix of a file that will replace another.
 const UNFINISHED: &str = ".unfinished";
+/// Suffix of a shorter copy of a recording, whose events are also in the longer one.
+const SHORTER: &str = ".shorter.unfinished";
+/// A younger copy may be about to be locked.
+const SETTLED: Duration = Duration::from_secs(60);
 
 /// A file that is being written.
 #[derive(Debug)]
@@ -61,7 +67,8 @@ impl NewFile {
         if !force {
             bail!("{} already exists: use --force to overwrite it", path.display());
         }
-        let place = beside(&path, &found).with_context(|| format!("cannot write beside {}", path.display()))?;
+        let place =
+            beside(&path, &found, UNFINISHED).with_context(|| format!("cannot write beside {}", path.display()))?;
         Ok(Self { path, place: Place::Beside(place) })
     }
 
@@ -82,12 +89,21 @@ impl NewFile {
         }
     }
 
-    /// A new file beside this one, to [`replace`](Self::replace) it; it is removed if that does not happen.
+    /// Whether there is a file that this will replace.
+    pub(super) fn replaces(&self) -> bool {
+        matches!(self.place, Place::Beside(_))
+    }
+
+    /// A new file beside this one, to [`replace`](Self::replace) it; it is removed if that does not happen, after a kill by
+    /// [`remove_abandoned`].
     ///
     /// # Errors
     /// When it cannot be made.
     pub(super) fn draft(&self) -> io::Result<NamedTempFile> {
-        beside(&self.path, &self.file().metadata()?)
+        let draft = beside(&self.path, &self.file().metadata()?, SHORTER)?;
+        // Where files cannot be locked, a copy that a kill has left stays.
+        let _ = draft.as_file().try_lock();
+        Ok(draft)
     }
 
     /// Replaces what was written with a draft, atomically for readers.
@@ -96,11 +112,18 @@ impl NewFile {
     /// If that is not possible: then the file is unchanged.
     pub(super) fn replace(&mut self, draft: NamedTempFile) -> io::Result<()> {
         draft.as_file().sync_all()?;
-        self.place = match &self.place {
-            Place::Fresh(_) => Place::Fresh(draft.persist(&self.path)?),
-            Place::Beside(_) => Place::Beside(draft),
+        match &mut self.place {
+            Place::Fresh(file) => *file = draft.persist(&self.path)?,
+            Place::Beside(file) => {
+                // It takes the other's name, because nobody removes what has that.
+                let path = file.path().to_owned();
+                let (draft, draft_path) = draft.into_parts();
+                fs::rename(&draft_path, &path)?;
+                let _ = draft_path.keep();
+                *file.as_file_mut() = draft;
+            }
             Place::Through(_) => return Err(io::ErrorKind::Unsupported.into()),
-        };
+        }
         Ok(())
     }
 
@@ -162,14 +185,34 @@ pub(super) fn write(path: &Path, text: &str, force: bool, inputs: &[&Path]) -> a
     file.finish()
 }
 
+/// Removes this user's shorter copies of recordings in a folder that a killed process has left there.
+pub(super) fn remove_abandoned(folder: &Path) {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_copy = entry.file_name().to_string_lossy().ends_with(SHORTER);
+        if is_copy && is_abandoned(&entry.path()) {
+            // One that cannot be removed stays.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether this is a file of this user that nobody has locked, and not a new one.
+fn is_abandoned(path: &Path) -> bool {
+    let is_own = |found: &fs::Metadata| found.is_file() && found.uid() == user_id();
+    let age = |found: &fs::Metadata| found.modified().ok().and_then(|time| time.elapsed().ok());
+    let is_old = fs::symlink_metadata(path).is_ok_and(|found| is_own(&found) && age(&found) > Some(SETTLED));
+    is_old && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+}
+
 /// A new file beside `path` with the old one's permissions.
-fn beside(path: &Path, old: &fs::Metadata) -> io::Result<NamedTempFile> {
+fn beside(path: &Path, old: &fs::Metadata, suffix: &str) -> io::Result<NamedTempFile> {
     let (dir, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
     let mut prefix = name.to_owned();
     prefix.push(".");
     let file = tempfile::Builder::new()
         .prefix(&prefix)
-        .suffix(UNFINISHED)
+        .suffix(suffix)
         .permissions(Permissions::from_mode(0o600))
         .tempfile_in(dir)?;
     file.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
@@ -264,6 +307,24 @@ mod tests {
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         }
         assert!(NewFile::create(Path::new("/dev/null"), false, &[]).unwrap().path().is_none());
+    }
+
+    #[test]
+    fn a_copy_that_nobody_writes_any_more_goes_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = NewFile::create(&dir.path().join("a.gnntop"), false, &[]).unwrap();
+        let long_ago = std::time::SystemTime::UNIX_EPOCH;
+        let used = file.draft().unwrap();
+        used.as_file().set_modified(long_ago).unwrap();
+        let names = ["b.gnntop.x.shorter.unfinished", "new.gnntop.x.shorter.unfinished", "b.gnntop.y.unfinished", "b"];
+        names.iter().for_each(|name| fs::write(dir.path().join(name), "").unwrap());
+        for name in [names[0], names[2], names[3]] {
+            let old = OpenOptions::new().write(true).open(dir.path().join(name)).unwrap();
+            old.set_modified(long_ago).unwrap();
+        }
+        remove_abandoned(dir.path());
+        let left = names.map(|name| dir.path().join(name).exists());
+        assert_eq!((left, used.path().exists()), ([false, true, true, true], true));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 use super::bound::{self, Bound, Limits};
 use super::exit::SUCCESS;
-use super::new_file::NewFile;
+use super::new_file::{self, NewFile};
 use super::recorded::Recorded;
 use super::usage::UsageError;
 use super::{output, quantities, signals};
@@ -88,6 +88,7 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
         return run(request, io::stdout().lock(), None, |_| Ok(()));
     }
     let input = request.input.clone();
+    new_file::remove_abandoned(path.parent().unwrap_or(Path::new("")));
     let mut file = NewFile::create(&path, arguments.force, input.as_deref().as_slice())?;
     let code = match run_into(request, &mut file, limits, &path.display().to_string()) {
         Ok(code) => code,

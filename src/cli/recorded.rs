@@ -71,6 +71,11 @@ impl<W: Write> Recorded<W> {
         self.recorder.flush().context("cannot write the recording")
     }
 
+    /// Whether it has not a single event.
+    pub(super) fn is_empty(&self) -> bool {
+        self.recorder.events() == 0
+    }
+
     /// Why the recording is over, if it is.
     pub(super) fn end(&self) -> Option<String> {
         if self.recorder.is_full() {

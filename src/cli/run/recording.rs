@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, bail};
 
 use super::super::bound::{Bound, Limits};
-use super::super::new_file::NewFile;
+use super::super::new_file::{self, NewFile};
 use super::super::recorded::Recorded;
 use crate::death::Death;
 use gnntop_analysis::recorder::RecorderOptions;
@@ -30,6 +30,8 @@ pub(super) struct Recording {
     file: NewFile,
     name: String,
     bound: Option<Bound>,
+    /// Whether there is not a single event in it.
+    is_empty: bool,
 }
 
 /// What is recorded while the program publishes nothing.
@@ -76,11 +78,17 @@ pub(super) const NOTHING_RECORDED: &str = "the program published nothing, so not
 impl Recording {
     /// Makes the file before anything is started, so that a wrong name costs nothing. It stays within `limits`.
     pub(super) fn create(path: &Path, force: bool, limits: Option<Limits>) -> anyhow::Result<Self> {
+        new_file::remove_abandoned(path.parent().unwrap_or(Path::new("")));
         let (file, name) = (NewFile::create(path, force, &[])?, path.display().to_string());
         if limits.is_some() && file.path().is_none() {
             bail!("--keep and --slow need a regular file: {name} is a device or a pipe");
         }
-        Ok(Self { file, name, bound: limits.map(Bound::new) })
+        Ok(Self { file, name, bound: limits.map(Bound::new), is_empty: true })
+    }
+
+    /// Leaves everything as it was: the program could not be started.
+    pub(super) fn discard(self) {
+        self.file.discard();
     }
 
     /// Starts recording the session of process `pid`, which has started at `since`. `warn` is called when something
@@ -95,6 +103,11 @@ impl Recording {
         let program_ended = Arc::<ProgramEnd>::default();
         let ended = Arc::clone(&program_ended);
         let follow = move || match self.record(pid, since, &ended, unpublished, &warn) {
+            // An older recording is worth more than one with nothing in it.
+            Ok(Some(_)) if self.is_empty && self.file.replaces() => {
+                self.file.discard();
+                Finished::Nothing
+            }
             Ok(Some(summary)) => match self.file.finish() {
                 Ok(()) => Finished::Recorded(summary),
                 Err(error) => {
@@ -141,7 +154,10 @@ impl Recording {
                 outside.poll()?;
             }
             if last_look {
-                return outside.map(|outside| hardware_alone(outside, &self.name, program)).transpose();
+                let Some(outside) = outside else { return Ok(None) };
+                let (summary, is_empty) = hardware_alone(outside, &self.name, program)?;
+                self.is_empty = is_empty;
+                return Ok(Some(summary));
             }
             thread::sleep(POLL_INTERVAL);
         };
@@ -158,6 +174,7 @@ impl Recording {
         if let Some(bound) = &mut self.bound {
             bound.tend(&mut recorded, &mut self.file)?;
         }
+        self.is_empty = recorded.is_empty();
         recorded.warnings().iter().for_each(|warning| warn(&format!("{}: {warning}", self.name)));
         Ok(Some(recorded.summary(&self.name)))
     }
@@ -205,8 +222,8 @@ fn from_outside(pid: u32, file: &File) -> anyhow::Result<Option<Recorded<File>>>
     Ok(Some(Recorded::new(Box::new(hardware), file, RecorderOptions::default())))
 }
 
-/// Ends the recording of a program that published nothing.
-fn hardware_alone(mut outside: Recorded<File>, name: &str, program: &ProgramEnd) -> anyhow::Result<String> {
+/// Ends the recording of a program that published nothing. Returns its summary, and whether there is nothing in it.
+fn hardware_alone(mut outside: Recorded<File>, name: &str, program: &ProgramEnd) -> anyhow::Result<(String, bool)> {
     let give_up_at = Instant::now() + GRACE;
     while outside.end().is_none() && Instant::now() < give_up_at {
         if !outside.poll()?.more {
@@ -215,5 +232,6 @@ fn hardware_alone(mut outside: Recorded<File>, name: &str, program: &ProgramEnd)
     }
     program.facts.get().into_iter().for_each(|facts| outside.add(facts));
     outside.finish()?;
-    Ok(format!("{}, hardware only: the program published no steps", outside.summary(name)))
+    let summary = format!("{}, hardware only: the program published no steps", outside.summary(name));
+    Ok((summary, outside.is_empty()))
 }
