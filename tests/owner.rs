@@ -5,10 +5,11 @@ use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::time::Duration;
 
 use gnntop_fixtures::SmallDisk;
 
-use crate::sessions::{Ran, Sessions, default_hangup, ignored_hangup, signal, spawn, wait_until};
+use crate::sessions::{Ran, Sessions, default_hangup, ignored_hangup, signal, signal_to, spawn, wait_until};
 
 /// What is in a file, once something is.
 fn said(path: &Path) -> String {
@@ -24,11 +25,46 @@ fn logs(dir: &Path) -> (Vec<PathBuf>, u64) {
     (logs, bytes)
 }
 
-/// `gnntop run --plain` of a script, which has begun: it has made the file `ready`.
+/// `gnntop run --plain` of a script, which has begun: it has made the file `ready`, and its keeper has an entry.
 fn started(sessions: &Sessions, script: &str) -> Child {
     let child = spawn(default_hangup(&mut sessions.gnntop(["run", "--plain", "--", "sh", "-c", script])));
-    wait_until(|| sessions.path().join("ready").exists());
+    wait_until(|| sessions.path().join("ready").exists() && keeper_of(sessions).is_some());
     child
+}
+
+/// Waits to be let go, then prints more than a pipe and a queue hold, and reports that it could.
+const PRINTS: &str = "touch ready; while [ ! -e go ] && [ -e ready ]; do sleep 0.05; done
+    yes | head -c 6000000; echo whole; touch end; exit 6";
+
+/// The keeper of the only program, once it has made its entry.
+fn keeper_of(sessions: &Sessions) -> Option<u32> {
+    let mut entries = fs::read_dir(sessions.path()).unwrap().map(|entry| entry.unwrap().path());
+    let entry = entries.find(|path| path.extension().is_some_and(|end| end == "run"))?;
+    let entry: serde_json::Value = serde_json::from_slice(&fs::read(entry).unwrap()).ok()?;
+    u32::try_from(entry["keeper"].as_u64().unwrap()).ok()
+}
+
+fn keeper(sessions: &Sessions) -> u32 {
+    keeper_of(sessions).unwrap()
+}
+
+/// The process that collects the output of a keeper's program.
+fn collector(keeper: u32) -> u32 {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_it = |pid: &u32| {
+        let parent = format!("PPid:\t{keeper}\n");
+        fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| status.contains(&parent))
+            && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words.windows(8).any(|at| at == b"\0collect"))
+    };
+    let found: Vec<u32> = processes.filter(is_it).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0]
+}
+
+/// The newest output of the only program.
+fn newest_output(sessions: &Sessions) -> String {
+    let log = logs(sessions.path()).0.into_iter().find(|path| !path.to_string_lossy().ends_with(".older.log"));
+    fs::read_to_string(log.unwrap()).unwrap()
 }
 
 const SAYS_SIGNALS: &str = "for s in HUP USR1 USR2 TERM; do trap \"echo $s >> signals\" $s; done
@@ -157,4 +193,103 @@ fn a_full_disk_under_the_log_and_the_recording_does_not_end_the_program() {
     let ran = Ran::of(&command.env("GNNTOP_DIR", path).output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.err.contains("a.gnntop ends here: ") && ran.err.contains("No space left on device"), "{}", ran.err);
+}
+
+#[test]
+fn a_killed_keeper_ends_no_program_that_prints() {
+    let sessions = Sessions::new();
+    let child = started(&sessions, PRINTS);
+    signal_to(keeper(&sessions), "KILL");
+    sessions.file("go", b"");
+    wait_until(|| sessions.path().join("end").exists());
+    wait_until(|| newest_output(&sessions).ends_with("\nwhole\n"));
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert!(ran.code == Some(1) && ran.err.contains("the keeper was killed"), "{ran:?}");
+}
+
+#[test]
+fn a_stopped_keeper_holds_up_no_program_that_prints() {
+    let sessions = Sessions::new();
+    let child = started(&sessions, PRINTS);
+    let keeper = keeper(&sessions);
+    signal_to(keeper, "STOP");
+    sessions.file("go", b"");
+    wait_until(|| sessions.path().join("end").exists());
+    wait_until(|| newest_output(&sessions).ends_with("\nwhole\n"));
+    signal_to(keeper, "CONT");
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    assert!(!newest_output(&sessions).contains("gnntop"), "nothing is missing");
+}
+
+#[test]
+fn a_stopped_collector_holds_up_no_program_that_prints() {
+    let sessions = Sessions::new();
+    let child = started(&sessions, PRINTS);
+    let collector = collector(keeper(&sessions));
+    signal_to(collector, "STOP");
+    sessions.file("go", b"");
+    wait_until(|| sessions.path().join("end").exists());
+    signal_to(collector, "CONT");
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    wait_until(|| newest_output(&sessions).contains(" bytes of output are lost here"));
+}
+
+#[test]
+fn a_killed_collector_ends_no_program_that_prints_and_is_reported() {
+    let sessions = Sessions::new();
+    let child = started(&sessions, PRINTS);
+    signal_to(collector(keeper(&sessions)), "KILL");
+    sessions.file("go", b"");
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert!(ran.code == Some(6) && sessions.path().join("end").exists(), "{ran:?}");
+    assert!(ran.err.contains("output is lost from now on"), "{ran:?}");
+}
+
+#[test]
+fn the_log_is_whole_when_run_has_returned() {
+    let sessions = Sessions::new();
+    let child = started(
+        &sessions,
+        "touch ready; while [ ! -e go ] && [ -e ready ]; do sleep 0.05; done; echo whole; touch end",
+    );
+    let collector = collector(keeper(&sessions));
+    signal_to(collector, "STOP");
+    sessions.file("go", b"");
+    wait_until(|| sessions.path().join("end").exists());
+    let late = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        signal_to(collector, "CONT");
+    });
+    let ran = Ran::of(&child.wait_with_output().unwrap());
+    assert_eq!((ran.code, newest_output(&sessions).as_str()), (Some(0), "whole\n"), "{ran:?}");
+    late.join().unwrap();
+}
+
+#[test]
+fn an_older_recording_stays_when_there_is_nothing_to_replace_it() {
+    let sessions = Sessions::new();
+    let old = sessions.file("a.gnntop", b"old");
+    let run = ["run", "--plain", "--force", "--record", "a.gnntop", "--"];
+    assert_eq!(sessions.run([&run[..], &["no-such-program"]].concat()).code, Some(1));
+    assert_eq!(fs::read(&old).unwrap(), b"old");
+    assert_eq!(sessions.run([&run[..], &["true"]].concat()).code, Some(0));
+    let is_replaced = fs::read(&old).unwrap() != b"old";
+    assert!(!is_replaced || sessions.run(["report", "a.gnntop"]).code == Some(0), "by a recording, if at all");
+    assert_eq!(sessions.run(["run", "--plain", "--record", "b.gnntop", "--", "no-such-program"]).code, Some(1));
+    assert!(!sessions.path().join("b.gnntop").exists());
+}
+
+#[test]
+fn no_entry_is_made_in_another_users_folder() {
+    let sessions = Sessions::new();
+    if std::os::unix::fs::chown(sessions.path(), Some(12_345), None).is_err() {
+        return println!("skipped: only root can give a directory away");
+    }
+    let ran = sessions.run(["run", "--plain", "--", "sh", "-c", "exit 6"]);
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    let found = fs::read_dir(sessions.path()).unwrap().map(|entry| entry.unwrap().path());
+    let ours: Vec<_> = found.filter(|path| path.extension().is_some_and(|end| end == "run" || end == "log")).collect();
+    assert_eq!(ours, [PathBuf::new(); 0]);
 }

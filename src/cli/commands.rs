@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::exit::{FAILURE, SUCCESS, USAGE};
+use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::usage::UsageError;
 use super::{
@@ -12,6 +13,7 @@ use super::{
     run, serve, stop, study, trace, train, version,
 };
 use crate::study::FileError;
+use gnntop_sessions::layout;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,6 +66,8 @@ enum Command {
     Man(completions::ManArguments),
     #[command(hide = true)]
     Keep(run::KeepArguments),
+    #[command(hide = true)]
+    Collect(run::CollectArguments),
 }
 
 /// Does what the command line says and returns the exit code.
@@ -85,6 +89,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
+    use Command::{Attach, Clean, List, Stop, Trace};
+    if matches!(arguments.command, None | Some(Attach(_) | Clean(_) | List(_) | Stop(_) | Trace(_))) {
+        check_answers(&layout::sessions_dir())?;
+    }
     match arguments.command {
         None => attach::choose(&arguments.screen),
         Some(Command::Run(arguments)) => run::run(arguments),
@@ -92,6 +100,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(Command::Attach(arguments)) => attach::attach(&arguments),
         Some(Command::Stop(arguments)) => stop::stop(&arguments),
         Some(Command::Keep(arguments)) => run::keep(&arguments),
+        Some(Command::Collect(arguments)) => run::collect(&arguments),
         Some(Command::List(arguments)) => list::list(&arguments),
         Some(Command::Clean(arguments)) => clean::clean(&arguments),
         Some(Command::Trace(arguments)) => trace::trace(&arguments),

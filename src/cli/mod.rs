@@ -22,6 +22,7 @@ mod moment;
 mod new_file;
 mod output;
 mod part;
+mod patience;
 mod plain;
 mod quantities;
 mod reading;

@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use gnntop_sessions::{Error, PrivateDir};
 
@@ -19,7 +18,6 @@ pub struct BoundedLog {
     file: File,
     dir: PrivateDir,
     name: String,
-    path: PathBuf,
     len: u64,
     /// Bytes from which on a file is full.
     half: u64,
@@ -30,22 +28,18 @@ pub struct BoundedLog {
 }
 
 impl BoundedLog {
-    /// Makes the log of this name in `dir`, for this user alone.
+    /// Continues the log of this name in `dir`.
     ///
     /// # Errors
-    /// When there is something of that name, or no file can be made there.
-    pub fn create(dir: PrivateDir, name: &str) -> Result<Self, Error> {
+    /// When there is none that is this user's.
+    pub fn open(dir: PrivateDir, name: &str) -> Result<Self, Error> {
         Self::with_bound(dir, name, MAX_BYTES)
     }
 
     fn with_bound(dir: PrivateDir, name: &str, max_bytes: u64) -> Result<Self, Error> {
-        let (file, path) = (dir.create_log(name)?, dir.path().join(name));
-        Ok(Self { file, dir, name: name.to_owned(), path, len: 0, half: max_bytes / 2, forgotten: 0, lost: 0 })
-    }
-
-    /// The file with the newest output.
-    pub fn path(&self) -> &Path {
-        &self.path
+        let file = dir.append(name)?;
+        let len = file.metadata()?.len();
+        Ok(Self { file, dir, name: name.to_owned(), len, half: max_bytes / 2, forgotten: 0, lost: 0 })
     }
 
     /// Appends output. Output that cannot be written is counted, and a later line says how much it was.
@@ -68,6 +62,9 @@ impl BoundedLog {
     /// Counts output that never came this far.
     pub fn lose(&mut self, bytes: u64) {
         self.lost += bytes;
+        if self.lost > 0 {
+            self.say_lost();
+        }
     }
 
     /// How many of these bytes could be written.
@@ -123,11 +120,18 @@ pub(super) fn older(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs::{self, OpenOptions};
+    use std::path::Path;
 
     use super::*;
 
     fn log(dir: &Path, max_bytes: u64) -> BoundedLog {
-        BoundedLog::with_bound(PrivateDir::open(dir).unwrap(), "a.log", max_bytes).unwrap()
+        let dir = PrivateDir::open(dir).unwrap();
+        dir.create_log("a.log").unwrap();
+        BoundedLog::with_bound(dir, "a.log", max_bytes).unwrap()
+    }
+
+    fn text(dir: &tempfile::TempDir) -> String {
+        fs::read_to_string(dir.path().join("a.log")).unwrap()
     }
 
     #[test]
@@ -137,8 +141,7 @@ mod tests {
         for line in 0..1000 {
             log.write(format!("line {line:4}\n").as_bytes());
         }
-        let read = |path: &Path| fs::read_to_string(path).unwrap();
-        let (newer, before) = (read(log.path()), read(&dir.path().join("a.older.log")));
+        let (newer, before) = (text(&dir), fs::read_to_string(dir.path().join("a.older.log")).unwrap());
         assert!(newer.len() <= 1100 && before.len() <= 1100, "{} and {}", newer.len(), before.len());
         assert!(newer.ends_with("line  999\n") && newer.starts_with("[gnntop: this log keeps the newest"), "{newer}");
         let kept = [before, newer].concat();
@@ -149,9 +152,9 @@ mod tests {
     fn a_log_that_was_removed_begins_anew() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = log(dir.path(), 200);
-        fs::remove_file(log.path()).unwrap();
+        fs::remove_file(dir.path().join("a.log")).unwrap();
         log.write(&[b'x'; 150]);
-        assert!(fs::read(log.path()).unwrap().ends_with(&[b'x'; 50]));
+        assert!(text(&dir).ends_with(&"x".repeat(50)));
     }
 
     #[test]
@@ -162,15 +165,14 @@ mod tests {
         log.write(b"nobody hears this\n");
         log.file = file;
         log.write(b"but this\n");
-        let text = fs::read_to_string(log.path()).unwrap();
-        assert_eq!(text, "[gnntop: 18 bytes of output are lost here: they could not be written]\nbut this\n");
+        assert_eq!(text(&dir), "[gnntop: 18 bytes of output are lost here: they could not be written]\nbut this\n");
     }
 
     #[test]
-    fn what_lies_there_is_left_alone() {
+    fn a_link_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         std::os::unix::fs::symlink("/dev/null", &path).unwrap();
-        assert!(BoundedLog::create(PrivateDir::open(dir.path()).unwrap(), "a.log").is_err());
+        assert!(BoundedLog::open(PrivateDir::open(dir.path()).unwrap(), "a.log").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Takes a program's output out of its pipe into the log. The program never waits for a disk: one thread empties the pipe,
 //! another one writes. Of what comes faster than it can be written the newest is kept, and the rest is counted.
 
-use std::io::{self, PipeReader, PipeWriter, Read};
+use std::io::{self, PipeReader, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,13 +34,23 @@ struct State {
     waiting: Vec<u8>,
     /// Output before that, for which there was no room.
     lost: u64,
+    /// Bytes that ever came out of the pipe.
+    taken: u64,
+    /// Bytes of them that are in the log, or lost.
+    done: u64,
     is_writing: bool,
     /// Nobody holds the other end any more.
     is_over: bool,
 }
 
 impl State {
+    /// Whether there is nothing to write.
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.lost == 0
+    }
+
     fn take_in(&mut self, bytes: &[u8]) {
+        self.taken += bytes.len() as u64;
         // A program's last words matter most.
         if self.waiting.len() + bytes.len() > MAX_WAITING {
             self.lost += self.waiting.len() as u64;
@@ -51,27 +61,30 @@ impl State {
 }
 
 impl Pump {
-    /// Starts to fill `log` with what is written into the pipe whose end this returns.
+    /// Starts to fill `log` with what is written into the pipe, whose other readers may take some of it.
     ///
     /// # Errors
-    /// When the system has no pipe or no thread to give.
-    pub fn start(log: BoundedLog) -> io::Result<(Self, PipeWriter)> {
-        let (pipe, end) = io::pipe()?;
+    /// When the system has no thread to give.
+    pub fn start(pipe: PipeReader, log: BoundedLog) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&pipe, true)?;
         let shared = Arc::<Shared>::default();
         let (from, to) = (pipe.try_clone()?, Arc::clone(&shared));
         thread::Builder::new().name("gnntop output".to_owned()).spawn(move || to.fill(from))?;
         let from = Arc::clone(&shared);
         thread::Builder::new().name("gnntop log".to_owned()).spawn(move || from.empty(log))?;
-        Ok((Self { pipe, shared }, end))
+        Ok(Self { pipe, shared })
     }
 
     /// Waits until all that was written into the pipe so far is in the log; says whether it is.
     pub fn settle(&self, at_most: Duration) -> bool {
         let give_up_at = Instant::now() + at_most;
+        let in_pipe = || rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0);
         let mut state = self.shared.lock();
+        let until = state.taken + in_pipe();
         loop {
-            let in_pipe = if state.is_over { 0 } else { rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0) };
-            if in_pipe == 0 && state.waiting.is_empty() && !state.is_writing {
+            // What came after that, such as from a process that was left behind, is not waited for.
+            let is_taken = state.is_over || state.taken >= until || in_pipe() == 0;
+            if is_taken && state.done >= until.min(state.taken) {
                 return true;
             }
             let left = give_up_at.saturating_duration_since(Instant::now());
@@ -82,19 +95,18 @@ impl Pump {
         }
     }
 
-    /// Waits until no process holds the other end of the pipe any more and everything is written; returns whether that
-    /// happened.
-    pub fn is_over_within(&self, at_most: Duration) -> bool {
-        let give_up_at = Instant::now() + at_most;
+    /// Counts output that another reader of the pipe has dropped.
+    pub fn lose(&self, bytes: u64) {
+        self.shared.lock().lost += bytes;
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until no process holds the other end of the pipe any more and everything is written.
+    pub fn wait_for_the_end(&self) {
         let mut state = self.shared.lock();
-        while !(state.is_over && state.waiting.is_empty() && !state.is_writing) {
-            let left = give_up_at.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            state = self.shared.wait(state, left);
+        while !(state.is_over && state.is_empty() && !state.is_writing) {
+            state = self.shared.wait(state, Duration::from_secs(1));
         }
-        true
     }
 }
 
@@ -117,7 +129,7 @@ impl Shared {
             let mut state = self.lock();
             match pipe.read(&mut bytes) {
                 Ok(len @ 1..) => state.take_in(&bytes[..len]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => (),
                 Ok(0) | Err(_) => {
                     state.is_over = true;
                     self.changed.notify_all();
@@ -128,24 +140,22 @@ impl Shared {
         }
     }
 
-    /// Writes what comes, until no more will.
-    fn empty(&self, mut log: BoundedLog) {
+    /// Writes what comes, as long as this process lives: what another reader has dropped may be said last.
+    fn empty(&self, mut log: BoundedLog) -> ! {
         let mut state = self.lock();
         loop {
-            if state.waiting.is_empty() {
-                if state.is_over {
-                    return;
-                }
+            if state.is_empty() {
                 state = self.wait(state, Duration::from_secs(1));
                 continue;
             }
             let (waiting, lost) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.lost));
+            let taken = state.taken;
             state.is_writing = true;
             drop(state);
             log.lose(lost);
             log.write(&waiting);
             state = self.lock();
-            state.is_writing = false;
+            (state.is_writing, state.done) = (false, taken);
             self.changed.notify_all();
         }
     }
@@ -163,16 +173,19 @@ mod tests {
     fn all_that_was_written_is_in_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
-        let (pump, mut end) =
-            Pump::start(BoundedLog::create(gnntop_sessions::PrivateDir::open(dir.path()).unwrap(), "a.log").unwrap())
-                .unwrap();
+        let private = gnntop_sessions::PrivateDir::open(dir.path()).unwrap();
+        private.create_log("a.log").unwrap();
+        let (pipe, mut end) = io::pipe().unwrap();
+        let pump = Pump::start(pipe, BoundedLog::open(private, "a.log").unwrap()).unwrap();
         let text: String = (0..50_000).map(|line| format!("line {line}\n")).collect();
         end.write_all(text.as_bytes()).unwrap();
         assert!(pump.settle(LONG));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
-        assert!(!pump.is_over_within(Duration::ZERO), "more may come");
+        pump.lose(7);
         drop(end);
-        assert!(pump.is_over_within(LONG));
+        pump.wait_for_the_end();
+        let whole = format!("{text}[gnntop: 7 bytes of output are lost here: they could not be written]\n");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::bounded::older;
 use gnntop_sessions::{Error, PrivateDir};
@@ -14,12 +14,21 @@ const TAIL_BYTES: u64 = 256 << 10;
 /// Columns kept of a line, so that a megabyte on one line does no harm.
 const LINE_CHARS: usize = 1000;
 
+/// Why a log cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{} {error}", path.display())]
+pub struct Unreadable {
+    path: PathBuf,
+    error: Error,
+}
+
 /// The last lines of the log at `path`.
 ///
 /// # Errors
-/// When the log cannot be read; the text says why.
-pub fn read(path: &Path) -> Result<Vec<String>, String> {
-    read_end(path).map(|(bytes, cut)| lines(&bytes, cut)).map_err(|error| format!("{} {error}", path.display()))
+/// When the log cannot be read.
+pub fn read(path: &Path) -> Result<Vec<String>, Unreadable> {
+    let read = read_end(path).map(|(bytes, cut)| lines(&bytes, cut));
+    read.map_err(|error| Unreadable { path: path.to_owned(), error })
 }
 
 /// The end of a file, and whether something was left out before it.

@@ -325,7 +325,7 @@ impl Viewer {
     fn read_log(&mut self) {
         self.clock.log_read = Instant::now();
         if let Some(path) = &self.log_path {
-            update(&mut self.app, Action::LogRead(log::read(path)));
+            update(&mut self.app, Action::LogRead(log::read(path).map_err(|error| error.to_string())));
         }
     }
 

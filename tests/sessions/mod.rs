@@ -170,7 +170,12 @@ fn on_hangup(command: &mut Command, does: libc::sighandler_t) -> &mut Command {
 
 /// Sends a signal to a child.
 pub fn signal(child: &Child, name: &str) {
-    assert!(Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap().success());
+    signal_to(child.id(), name);
+}
+
+/// Sends a signal to a process.
+pub fn signal_to(pid: u32, name: &str) {
+    assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
 }
 
 /// Waits until `condition` holds; the test hangs, and shows where, if it never does.

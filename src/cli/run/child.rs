@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::super::patience::{PATIENCE, within};
 use super::super::signals;
+use super::collector::Output;
 use crate::death::{Death, Ended, MemoryFigures, MemoryWatch};
-use crate::log::{self, BoundedLog, Pump};
+use crate::log;
 use anyhow::Context;
 use gnntop_sessions::{Error, PrivateDir, layout, user_id};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -22,8 +24,6 @@ const KEEP_LOGS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Suffixes of logs and of a program's entry.
 const LOG_EXTENSION: &str = "log";
 const OLD: [&str; 2] = [LOG_EXTENSION, super::register::EXTENSION];
-/// If the log is slow, waits this long for a program's last output.
-const SETTLE: Duration = Duration::from_secs(2);
 /// Lines of the log that are shown if the program failed.
 const TAIL_LINES: usize = 10;
 
@@ -39,7 +39,7 @@ pub(super) fn own_command(words: &[OsString]) -> anyhow::Result<Vec<OsString>> {
 pub(super) struct Child {
     child: std::process::Child,
     name: String,
-    log: Option<(Pump, PathBuf)>,
+    output: Option<Output>,
     memory: MemoryWatch,
     /// How it ended, once it has.
     status: Option<ExitStatus>,
@@ -55,13 +55,12 @@ impl Child {
         command: &[OsString],
         name: &str,
         variables: impl Iterator<Item = (&'static str, &'v OsStr)>,
-        warn: impl Fn(&str),
+        warn: impl Fn(&str) + Clone + Send + 'static,
     ) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("nothing to start")?;
         let dir = layout::sessions_dir();
-        let log = start_log(&dir, name).or_else(|_| start_log(&elsewhere(), name));
-        let (log, end) = match log {
-            Ok((pump, path, end)) => (Some((pump, path)), Some(end)),
+        let (output, end) = match start_output(&dir, name, &warn) {
+            Ok((output, end)) => (Some(output), Some(end)),
             Err(error) => {
                 let dir = elsewhere();
                 warn(&format!("cannot write a log, so the program's output is lost: {} {error}", dir.display()));
@@ -78,7 +77,7 @@ impl Child {
         let child = command.process_group(0).spawn();
         let child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
         let memory = MemoryWatch::begin(child.id());
-        Ok(Self { child, name: name.to_owned(), log, memory, status: None })
+        Ok(Self { child, name: name.to_owned(), output, memory, status: None })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -92,17 +91,18 @@ impl Child {
 
     /// Where its output goes.
     pub(super) fn log_path(&self) -> Option<&Path> {
-        self.log.as_ref().map(|(_, path)| path.as_path())
+        self.output.as_ref().map(Output::log)
     }
 
     /// Whether everything that it and its descendants can write is in the log, or is within this time.
     pub(super) fn output_is_over_within(&self, at_most: Duration) -> bool {
-        self.log.as_ref().is_none_or(|(pump, _)| pump.is_over_within(at_most))
+        self.output.as_ref().is_none_or(|output| output.is_over_within(at_most))
     }
 
-    /// The exit code, once it has ended.
+    /// The exit code, once it has ended and its output is in the log.
     pub(super) fn try_wait(&mut self) -> io::Result<Option<u8>> {
         self.status = self.child.try_wait()?;
+        self.output.iter().filter(|_| self.status.is_some()).for_each(Output::settle);
         Ok(self.status.map(exit_code))
     }
 
@@ -122,11 +122,11 @@ impl Child {
         self.memory.end()
     }
 
-    /// The end of its output, once all of it is in the log.
+    /// The end of its output.
     pub(super) fn last_lines(&self) -> Vec<String> {
-        let Some((pump, path)) = &self.log else { return Vec::new() };
-        pump.settle(SETTLE);
-        log::read(path).unwrap_or_default()
+        let path = self.log_path().map(Path::to_owned);
+        let read = path.and_then(|path| within(PATIENCE, move || log::read(&path)));
+        read.and_then(Result::ok).unwrap_or_default()
     }
 
     /// Sends a signal to it and to what it has started.
@@ -140,7 +140,7 @@ impl Child {
 
     /// The lines about a program that failed: its last output, and why it died. None for one that did not.
     pub(super) fn report_failure(&self, code: u8, death: Option<&Death>) -> Vec<String> {
-        let Some((_, path)) = self.log.as_ref().filter(|_| code != 0) else { return Vec::new() };
+        let Some(path) = self.log_path().filter(|_| code != 0) else { return Vec::new() };
         let mut lines = vec![format!("{} ended with exit code {code}; its output is in {}", self.name, path.display())];
         let last = self.last_lines();
         lines.extend(last[last.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}")));
@@ -158,17 +158,27 @@ fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Makes a log in `dir`, for this user alone, and removes those that are too old. Returns the end of the pipe that
-/// fills it.
-fn start_log(dir: &Path, name: &str) -> Result<(Pump, PathBuf, PipeWriter), Error> {
+/// Has a log filled in `dir`, or elsewhere if `dir` cannot have it or does not answer. Returns the end of the pipe that fills it.
+fn start_output(
+    dir: &Path,
+    name: &str,
+    warn: &(impl Fn(&str) + Clone + Send + 'static),
+) -> Result<(Output, PipeWriter), Error> {
+    let (dir, owned_name, owned_warn) = (dir.to_owned(), name.to_owned(), warn.clone());
+    match within(PATIENCE, move || start_log(&dir, &owned_name, owned_warn)) {
+        Some(Ok(started)) => Ok(started),
+        _ => start_log(&elsewhere(), name, warn.clone()),
+    }
+}
+
+/// Has a log in `dir` filled, for this user alone, and removes those that are too old.
+fn start_log(dir: &Path, name: &str, warn: impl Fn(&str) + Send + 'static) -> Result<(Output, PipeWriter), Error> {
     let dir = PrivateDir::create(dir)?;
     remove_old_logs(&dir);
     let safe: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let name = format!("gnntop-{safe}-{}-{seconds}.{LOG_EXTENSION}", std::process::id());
-    let path = dir.path().join(&name);
-    let (pump, end) = Pump::start(BoundedLog::create(dir, &name)?)?;
-    Ok((pump, path, end))
+    Output::start(&dir, &name, warn)
 }
 
 /// Where logs go if the directory of sessions cannot have them: into one that we make, or check, because anyone can
@@ -206,9 +216,9 @@ mod tests {
             let file = File::create(path).unwrap();
             file.set_modified(UNIX_EPOCH + Duration::from_secs(1)).unwrap();
         }
-        let (_pump, path, _end) = start_log(dir.path(), "../../x y").unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(path.parent(), Some(dir.path()));
+        let (output, _end) = start_log(dir.path(), "../../x y", |_| ()).unwrap();
+        assert_eq!(fs::metadata(output.log()).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(output.log().parent(), Some(dir.path()));
         assert!(!old.exists() && other.exists());
     }
 }

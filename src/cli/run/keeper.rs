@@ -1,6 +1,6 @@
 //! `gnntop keep`, which `gnntop run` starts: the process that owns the program. It leads its own session, so that
-//! closing a terminal or a view does not affect it. It writes the program's log and its recording, waits for its end
-//! and stores how it ended.
+//! closing a terminal or a view does not affect it. It writes the program's recording, waits for its end and
+//! stores how it ended.
 
 use std::ffi::OsString;
 use std::io;
@@ -131,20 +131,22 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     let KeepArguments { name, record, force, keep, slow, python, command } = arguments;
     let limits = Limits::of(*keep, *slow);
     let file = record.as_deref().map(|path| Recording::create(path, *force, limits)).transpose()?;
-    let warn = |text: &str| say(starter, &Told::Warning(text.to_owned()));
-    let python = if *python { Prepared::new(command, warn) } else { Prepared::nothing() };
+    let warned = Arc::new(starter.try_clone()?);
+    let warn = move |text: &str| say(&warned, &Told::Warning(text.to_owned()));
+    let python = if *python { Prepared::new(command, &warn) } else { Prepared::nothing() };
     let started = SystemTime::now();
     let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
-    let child = Child::start(command, name, variables, warn)?;
+    let child = match Child::start(command, name, variables, warn.clone()) {
+        Ok(child) => child,
+        Err(error) => {
+            file.into_iter().for_each(Recording::discard);
+            return Err(error);
+        }
+    };
     python.join_children(child.pid());
     // How `gnntop stop --kill` asks, also where a shell has had it ignored; the program keeps what the shell gave it.
     signals.add_signal(SIGQUIT)?;
-    let recording = file.map(|file| {
-        let starter = starter.try_clone();
-        let warn = move |text: &str| starter.iter().for_each(|starter| say(starter, &Told::Warning(text.to_owned())));
-        file.follow(child.pid(), started, Unpublished::Hardware, warn)
-    });
-    let recording = recording.transpose()?;
+    let recording = file.map(|file| file.follow(child.pid(), started, Unpublished::Hardware, warn)).transpose()?;
     let registered = Registered::new(name, child.pid(), command, child.log_path(), record.as_deref());
     let (log, answers) = (child.log_path().map(Path::to_owned), python.answers().map(Path::to_owned));
     say(starter, &Told::Started { pid: child.pid(), log, answers });

@@ -1,4 +1,5 @@
-//! The messages between the keeper of a program and the command that started it: one line of JSON each, over a socket.
+//! The messages between the keeper of a program, the command that started it and the process that collects its output: one line
+//! of JSON each, over a socket.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -35,6 +36,17 @@ pub(super) enum Told {
 pub(super) enum Asked {
     /// Pass this signal on.
     Signal(i32),
+}
+
+/// What the collector is asked. It answers each with a `bool`, in order.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum ToCollector {
+    /// Whether it is there.
+    Ping,
+    /// Whether everything that was written so far is in the log.
+    Settle,
+    /// Its owner has dropped this many bytes of output.
+    Dropped(u64),
 }
 
 /// Sends a message. If the other side is gone, nothing happens.

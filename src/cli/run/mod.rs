@@ -6,7 +6,8 @@
 //! relay.rs     signals that are sent to us and meant for the program
 //! register.rs  an entry for each program, for `gnntop stop` and `gnntop attach`
 //! post_mortem.rs  why it died
-//! child.rs     the program itself, its log, its exit code; python.rs: its Pythons; recording.rs: its recording
+//! child.rs     the program itself, its exit code; python.rs: its Pythons; recording.rs: its recording
+//! collect.rs   the process that writes its output to a log (`gnntop collect`); collector.rs: the same as its owner sees it
 //! words.rs     our own options after the name of a built-in training
 //! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
 //! ```
@@ -15,6 +16,8 @@
 //! they are (docs/run.md).
 
 mod child;
+mod collect;
+mod collector;
 mod keeper;
 mod kept;
 mod messages;
@@ -37,6 +40,7 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT};
 
 use super::exit::SUCCESS;
+use super::patience::check_answers;
 use super::plain::PlainView;
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
@@ -54,6 +58,7 @@ use relay::{Interrupted, Relay};
 use stacks::StackArguments;
 use words::{given_twice, take_flag, take_value};
 
+pub(super) use collect::{CollectArguments, collect};
 pub(super) use keeper::{KeepArguments, keep};
 pub(super) use register::{Entry, entries, of_process, unpublished};
 pub(super) use relay::OnHangup;
@@ -254,10 +259,15 @@ impl Run {
         }
     }
 
-    /// The source for the program; `None` when it has ended.
+    /// The source for the program; `None` when it has ended, or nothing can be seen of it.
     fn watch(&self) -> anyhow::Result<Option<Box<dyn Source>>> {
-        let Some(process) = self.kept.process() else { return Ok(None) };
-        let source = Launched::watch(process, self.started, &layout::sessions_dir());
+        let (process, dir) = (self.kept.process(), layout::sessions_dir());
+        let Some(process) = process else { return Ok(None) };
+        if let Err(error) = check_answers(&dir) {
+            output::note(&format!("gnntop: warning: {error}. The program runs, and is not shown"));
+            return Ok(None);
+        }
+        let source = Launched::watch(process, self.started, &dir);
         Ok(Some(self.python.explain(Box::new(source.context("cannot read the sensors")?))))
     }
 

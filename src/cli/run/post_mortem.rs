@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gnntop_wire::Quantity;
 
+use super::super::patience::{PATIENCE, within};
 use super::child::Child;
 use super::python::Prepared;
 use crate::death::{Death, Evidence, Growth, Moment, Said};
@@ -40,12 +41,13 @@ pub(super) fn examine(child: &Child, python: &Prepared, started: SystemTime, pas
         slurm_job: job.as_deref(),
         said: &said,
         memory: child.memory_figures(),
-        moment: sessions.first().and_then(|session| moment(session, rank)).unwrap_or_default(),
+        moment: sessions.first().cloned().and_then(|session| moment_within(session, rank)).unwrap_or_default(),
     })?;
-    for session in &sessions {
-        // If it cannot be added, it is still shown on the screen and in the list of programs.
-        let _ = afterword::add(&session.dir, &death.text, death.cause.id());
-    }
+    let (text, cause) = (death.text.clone(), death.cause);
+    // If it cannot be added, it is still shown on the screen and in the list of programs.
+    let _ = within(PATIENCE, move || {
+        sessions.iter().for_each(|session| drop(afterword::add(&session.dir, &text, cause.id())));
+    });
     Some(death)
 }
 
@@ -58,8 +60,14 @@ fn sessions_of(pid: u32, python: &Prepared, started: SystemTime) -> Vec<Session>
     let is_of_it = |session: &Session| {
         pids.contains(&session.info.pid) && u128::from(session.info.start.wall_ns) >= since.as_nanos()
     };
-    let listing = discover::list(&layout::sessions_dir()).unwrap_or_default();
+    let listing = within(PATIENCE, || discover::list(&layout::sessions_dir()));
+    let listing = listing.and_then(Result::ok).unwrap_or_default();
     listing.sessions.into_iter().filter(|session| !session.alive && is_of_it(session)).collect()
+}
+
+/// What the program was doing at its end, unless its session's file system hangs.
+fn moment_within(session: Session, rank: Option<u32>) -> Option<Moment> {
+    within(READ_WITHIN + PATIENCE, move || moment(&session, rank)).flatten()
 }
 
 /// What the program was doing at its end, on this rank if one is given.

@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::super::patience::{PATIENCE, within};
 use gnntop_analysis::source::process::descends;
 use gnntop_sessions::discover::Session;
 use gnntop_sessions::{Error, PrivateDir, layout};
@@ -32,7 +33,8 @@ pub(in super::super) struct Entry {
     pub(in super::super) started_s: u64,
     /// Where its output is.
     pub(in super::super) log: Option<PathBuf>,
-    recording: Option<PathBuf>,
+    /// What it is recorded into.
+    pub(in super::super) recording: Option<PathBuf>,
     /// Its exit code, once it has ended.
     pub(in super::super) code: Option<u8>,
 }
@@ -40,7 +42,7 @@ pub(in super::super) struct Entry {
 /// The entry of a program that is being kept, locked as long as its keeper lives.
 pub(super) struct Registered {
     entry: Entry,
-    /// If the entry cannot be written, the program runs without one.
+    /// If the entry cannot be written, or its file system hangs, the program runs without one.
     file: Option<(File, PrivateDir, String)>,
 }
 
@@ -63,7 +65,8 @@ impl Registered {
             recording: recording.and_then(|path| std::path::absolute(path).ok()),
             code: None,
         };
-        let file = create(format!("gnntop-{program}-{}.{EXTENSION}", entry.started_s)).ok();
+        let name = format!("gnntop-{program}-{}.{EXTENSION}", entry.started_s);
+        let file = within(PATIENCE, move || create(name).ok()).flatten();
         let mut registered = Self { entry, file };
         registered.write();
         registered
@@ -76,13 +79,17 @@ impl Registered {
     }
 
     fn write(&mut self) {
-        let Some((file, dir, name)) = &mut self.file else { return };
+        let Some((mut file, dir, name)) = self.file.take() else { return };
         let Ok(text) = serde_json::to_vec(&self.entry) else { return };
-        let len = text.len() as u64;
-        if file.rewind().and_then(|()| file.write_all(&text)).and_then(|()| file.set_len(len)).is_err() {
-            // Half an entry would be useless.
-            let _ = dir.remove(name);
-        }
+        let write = move || {
+            let len = text.len() as u64;
+            if file.rewind().and_then(|()| file.write_all(&text)).and_then(|()| file.set_len(len)).is_err() {
+                // Half an entry would be useless.
+                let _ = dir.remove(&name);
+            }
+            (file, dir, name)
+        };
+        self.file = within(PATIENCE, write);
     }
 }
 
