@@ -134,6 +134,10 @@ fn what_is_not_provably_an_ended_session_is_left_alone_and_said() {
     sessions.file("a.gnntop", &stream(5).1);
     sessions.file("pna-6-5f3a90c2", b"a file of that name");
     fs::write(ended(&sessions, 7, DAY).join("00000000.gnntop"), "not a session").unwrap();
+    let newer = ended(&sessions, 8, DAY).join("00000000.gnntop");
+    let mut bytes = fs::read(&newer).unwrap();
+    crate::faults::fixtures_newer(&mut bytes);
+    fs::write(newer, bytes).unwrap();
     let before = files(sessions.path());
     let ran = sessions.run(["clean", "--older", "0s"]);
     succeeded(&ran, "nothing to remove; 0 ended sessions stay");
@@ -144,8 +148,27 @@ left alone: best-3-5f3a90c2: it does not have the name that its publisher gave i
 left alone: pna-1-5f3a90c2: it is a symbolic link
 left alone: pna-2-5f3a90c2: it contains saved.gnntop, which is not gnntop's
 left alone: pna-7-5f3a90c2: it does not start like a session
+left alone: pna-8-5f3a90c2: it is written in the newer format 9: update gnntop
 ";
     assert_eq!(ran.err, expected);
+}
+
+#[test]
+fn what_a_killed_keep_has_left_goes() {
+    let sessions = Sessions::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let recording = elsewhere.path().join("a.gnntop");
+    assert_eq!(sessions.run(["run", "--plain", "--record", recording.to_str().unwrap(), "--", "true"]).code, Some(0));
+    let [here, beside, kept] = [
+        sessions.path().join("b.x.shorter.unfinished"),
+        elsewhere.path().join("a.gnntop.x.shorter.unfinished"),
+        elsewhere.path().join("a.gnntop.y.unfinished"),
+    ];
+    for path in [&here, &beside, &kept] {
+        File::create(path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    }
+    assert_eq!(sessions.run(["clean", "--older", "9d"]).code, Some(0));
+    assert_eq!([here.exists(), beside.exists(), kept.exists()], [false, false, true], "what was recorded stays");
 }
 
 #[test]

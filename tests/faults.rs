@@ -46,7 +46,7 @@ fn a_newer_format_is_refused_by_its_number() {
 
 /// Changes the major version in the first frame, and its checksum with it. The layout is in the crate
 /// `gnntop-wire`: two sync bytes, check, CRC-32 of what follows, kind, flags, length (3), then the payload.
-fn fixtures_newer(bytes: &mut [u8]) {
+pub fn fixtures_newer(bytes: &mut [u8]) {
     const HEADER_LEN: usize = 12;
     let len = u32::from_le_bytes([bytes[9], bytes[10], bytes[11], 0]) as usize;
     assert_eq!(&bytes[HEADER_LEN..HEADER_LEN + 6], b"gnntop");

@@ -1,13 +1,15 @@
 //! `gnntop clean`: removes sessions that have ended, by age and by their total size.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS};
 use super::usage::UsageError;
-use super::{output, quantities};
+use super::{new_file, output, quantities, run};
 use gnntop_analysis::figures::{self, counted};
 use gnntop_sessions::{Error, Idle, Removal, discover, layout};
 
@@ -19,7 +21,8 @@ Examples:
   gnntop clean --older 0s               every ended session
 
 A live session is never removed. A directory stays, too, if it contains anything but a session's own files, if it was \
-renamed or copied, or if another machine may be writing to it. Recordings and logs stay.
+renamed or copied, or if another machine may be writing to it. Recordings and logs stay; the shorter copies that a killed
+--keep has left go.
 
 Without this command, the session of a program that ended well is removed a week later, when a new session begins. \
 If the program was killed or failed, its session stays. All ended sessions together take at most 1 GiB, or a quarter \
@@ -43,6 +46,9 @@ pub(super) struct CleanArguments {
 /// Does `gnntop clean`.
 pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     let (dir, now) = (layout::sessions_dir(), SystemTime::now());
+    if !arguments.dry_run {
+        remove_abandoned_copies();
+    }
     let removal = discover::open(&dir)?.map(|sessions| Removal::new(sessions, now));
     let unreadable = || format!("cannot list the sessions directory {}", dir.display());
     let ended = removal.as_ref().map(ended).transpose().with_context(unreadable)?.unwrap_or_default();
@@ -55,6 +61,14 @@ pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
         return Ok(SUCCESS);
     };
     remove(&removal, &go, &stay, arguments.dry_run, now)
+}
+
+/// Removes what a killed `--keep` has left: beside the recordings of `gnntop run`, and in the current folder.
+fn remove_abandoned_copies() {
+    let recordings = run::entries().into_iter().filter_map(|(entry, _)| entry.recording);
+    let mut folders: BTreeSet<PathBuf> = recordings.filter_map(|path| Some(path.parent()?.to_owned())).collect();
+    folders.insert(PathBuf::from("."));
+    folders.iter().for_each(|folder| new_file::remove_abandoned(folder));
 }
 
 /// Every session that has provably ended, the newest first. Reports what is named like a session and is not one.
