@@ -4,6 +4,7 @@
 #   scripts/torture.sh                   about half an hour, with a release build and a new seed
 #   scripts/torture.sh --quick           the part that workloads/check.sh runs, with a fixed seed
 #   scripts/torture.sh --only mutants    one attack; --help lists them
+#   scripts/torture.sh --old PROGRAM     with another version of gnntop on the same sessions
 #   scripts/torture.sh --soak 1          and an hour of a training with a viewer, whose memory is watched
 #
 # Needs Python 3.10 or newer, nothing else. As root it also fills a small disk.

@@ -12,14 +12,19 @@ from pathlib import Path
 import directories
 import disks
 import inside
+import hanging
 import kills
+import many
 import mutants
+import owners
 import pythons
 import screens
 import soak
 import sockets
 import terminals
+import trace_deaths
 import traces
+import versions
 from tally import Tally, print_table
 from under_test import Gnntop
 
@@ -33,6 +38,9 @@ ATTACKS = {
     "full for a while": disks.attack_full_for_a_while,
     "limits": disks.attack_limits,
     "kills": kills.attack,
+    "owners": owners.attack,
+    "hanging disk": hanging.attack,
+    "versions": versions.attack,
     "terminals": terminals.attack_closing,
     "signals": terminals.attack_signals,
     "sockets": sockets.attack,
@@ -44,6 +52,8 @@ ATTACKS = {
     "descriptors": inside.attack_descriptors,
     "early ends": inside.attack_early_ends,
     "rings": inside.attack_rings,
+    "threads and marks": many.attack,
+    "trace deaths": trace_deaths.attack,
 }
 QUICK = 0.06
 
@@ -60,12 +70,13 @@ def main() -> int:
     parser.add_argument(
         "--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop", help="the program to attack"
     )
+    parser.add_argument("--old", type=Path, help="another version of gnntop, to be used on the same sessions")
     arguments = parser.parse_args()
     seed = 1 if arguments.quick else arguments.seed if arguments.seed is not None else time.time_ns() % 1_000_000
     print(f"seed {seed}, {arguments.gnntop}", flush=True)
     tallies = []
     with tempfile.TemporaryDirectory(prefix="torture-") as home:
-        gnntop = Gnntop(arguments.gnntop.resolve(), Path(home), REPOSITORY / "recordings")
+        gnntop = Gnntop(arguments.gnntop.resolve(), Path(home), REPOSITORY / "recordings", arguments.old)
         for name in arguments.only or ATTACKS:
             tallies += run(name, gnntop, random.Random(f"{seed} {name}"), QUICK if arguments.quick else 1)
         if arguments.soak:

@@ -34,11 +34,11 @@ def attack_cache(gnntop: Gnntop, chance: random.Random, share: float) -> list[Ta
     )
     cache = gnntop.home / "cut-cache"
     for _ in range(max(3, int(DAMAGES * share))):
-        wrong = _watched(gnntop, PROGRAM, "", XDG_CACHE_HOME=str(cache))
+        wrong = watched(gnntop, PROGRAM, "", XDG_CACHE_HOME=str(cache))
         files = sorted(path for path in cache.rglob("*") if path.is_file())
         for file in chance.sample(files, chance.randint(1, len(files))):
             _damage(file, chance)
-        tally.count(wrong or _watched(gnntop, PROGRAM, "", XDG_CACHE_HOME=str(cache)))
+        tally.count(wrong or watched(gnntop, PROGRAM, "", XDG_CACHE_HOME=str(cache)))
         shutil.rmtree(cache)
     return [tally]
 
@@ -138,7 +138,7 @@ def attack_limits(gnntop: Gnntop, chance: random.Random, share: float) -> list[T
         is_off = chance.random() < 0.2  # then only an installed package is there
         env = {"GNNTOP": "0", "PYTHONPATH": str(PACKAGE)} if is_off else {}
         script = ANYTHING.format(seed=chance.randrange(1 << 30), steps=STEPS)
-        tally.count(_watched(gnntop, script, "", **env))
+        tally.count(watched(gnntop, script, "", **env))
     return [tally]
 
 
@@ -199,11 +199,13 @@ def _damage(file: Path, chance: random.Random) -> None:
             opened.write(bytes(4096) if kind == 2 else chance.randbytes(chance.randint(1, 4096)))
 
 
-def _watched(gnntop: Gnntop, program: str, expected: str, **env: str) -> str | None:
+def watched(gnntop: Gnntop, program: str, expected: str, *, timeout_s: float = 30, **env: str) -> str | None:
     """Runs a program of `STEPS` steps with `gnntop run`; returns what was wrong with its end, output or steps."""
     script, record = gnntop.home / "program.py", gnntop.home / "python.gnntop"
     script.write_text(program)
-    ran = gnntop.run("run", "--plain", "--record", record, "--force", "--", "python3", script, env=env)
+    ran = gnntop.run(
+        "run", "--plain", "--record", record, "--force", "--", "python3", script, env=env, timeout_s=timeout_s
+    )
     wrong = ran.wrong() or _as_alone(gnntop, ran, expected)
     return wrong or (None if env.get("GNNTOP") == "0" else _steps(gnntop, record))
 

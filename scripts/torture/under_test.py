@@ -68,8 +68,9 @@ def drives_a_terminal(text: bytes) -> bool:
 class Gnntop:
     """The program, with its own directories."""
 
-    def __init__(self, path: Path, home: Path, recordings: Path) -> None:
+    def __init__(self, path: Path, home: Path, recordings: Path, old: Path | None) -> None:
         self.path = path
+        self.old = old
         self.home = home
         self.recordings = sorted(recordings.rglob("*.gnntop"))
         self.sessions = home / "sessions"
@@ -86,9 +87,12 @@ class Gnntop:
         timeout_s: float = 30,
         cwd: Path | None = None,
         env: dict[str, str] | None = None,
+        program: Path | None = None,
     ) -> Ran:
         """Runs it to its end, or kills it when the time is over."""
-        child = self.start(*words, limits=limits, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        child = self.start(
+            *words, limits=limits, cwd=cwd, env=env, program=program, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         began = time.monotonic()
         try:
             out, err = child.communicate(stdin or b"", timeout=timeout_s)
@@ -107,11 +111,12 @@ class Gnntop:
         env: dict[str, str] | None = None,
         stdin: int = subprocess.DEVNULL,
         stdout: int = subprocess.DEVNULL,
+        program: Path | None = None,
     ) -> subprocess.Popen[bytes]:
         """Starts it as the leader of its own session, without a terminal."""
         apply = limits.apply if limits else None
         return subprocess.Popen(
-            [self.path, *words],
+            [program or self.path, *words],
             stdin=stdin,
             stdout=stdout,
             stderr=stdout,
