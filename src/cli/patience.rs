@@ -1,4 +1,4 @@
-//! Work that a file system that hangs may keep for ever: it is done on another thread, and waited for only so long.
+//! Work that never ends if a file system hangs: it is done on another thread, and waited for only for some seconds.
 
 use std::path::Path;
 use std::sync::mpsc;

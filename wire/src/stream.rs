@@ -85,6 +85,14 @@ impl StreamReader {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// Passes over the stream's next bytes, which are zeros, as everything is that was added and not consumed. They are damage.
+    pub fn skip(&mut self, zeros: u64) {
+        self.hole.get_or_insert(self.buffer_offset + self.at as u64);
+        self.buffer_offset += self.buffer.len() as u64 + zeros;
+        self.buffer.clear();
+        self.at = 0;
+    }
+
     /// Marks the end of the stream: anything incomplete is now damage.
     pub fn finish(&mut self) {
         self.finished = true;
@@ -170,6 +178,27 @@ mod tests {
         while encoder.push(&Event::Span(span)) {}
         encoder.finish(0, &mut out);
         out
+    }
+
+    #[test]
+    fn what_is_skipped_is_damage_of_its_length() {
+        let (block, mut reader) = (dense_block(), StreamReader::new());
+        let mut found = Vec::new();
+        for is_first in [true, false] {
+            reader.fill(&block);
+            while let Some(item) = reader.next() {
+                found.push(match item {
+                    Item::Damage(damage) => damage.len,
+                    _ => 0,
+                });
+            }
+            if is_first {
+                reader.fill(&[0; 100]);
+                reader.skip(1 << 40);
+            }
+        }
+        assert_eq!(found, [0, 100 + (1 << 40), 0]);
+        assert_eq!(reader.offset(), 2 * block.len() as u64 + 100 + (1 << 40));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use gnntop_sessions::{SessionDir, Stopped};
 use gnntop_wire::StreamReader;
 
+use super::holes::Holes;
 use super::past::PastFiles;
 use super::polling::{Progress, Source};
 use super::status::{State, Status};
@@ -54,6 +55,7 @@ struct OpenSegment {
     number: u64,
     file: File,
     reader: StreamReader,
+    holes: Holes,
 }
 
 /// Result of an attempt to advance.
@@ -163,6 +165,7 @@ impl Live {
         let Some(open) = &mut self.open else { return Ok(false) };
         let len = read(&mut open.file, &mut self.chunk)?;
         open.reader.fill(&self.chunk[..len]);
+        open.holes.skip(&mut open.file, &self.chunk[..len], &mut { u64::MAX }, &mut open.reader)?;
         self.tally.pump(&mut open.reader, sink);
         Ok(len > 0)
     }
@@ -209,7 +212,7 @@ impl Live {
         if lost > 0 {
             sink.lose_segments(lost);
         }
-        self.open = Some(OpenSegment { number, file, reader: StreamReader::new() });
+        self.open = Some(OpenSegment { number, file, reader: StreamReader::new(), holes: Holes::default() });
     }
 
     fn last_words(&self) -> String {
@@ -310,6 +313,20 @@ mod tests {
 
     fn poll(live: &mut Live, heard: &mut Heard) -> Progress {
         live.poll(heard, LONG)
+    }
+
+    #[test]
+    fn a_hole_in_a_segment_is_not_read() {
+        let (_dir, session, _lock) = session();
+        session.write_segment(0, &[fixture::segment("pna", 4711, 0), fixture::steps(0..3)].concat());
+        let path = session.path().join("00000000.gnntop");
+        File::options().write(true).open(path).unwrap().set_len(1 << 40).unwrap();
+        session.append(0, &fixture::steps(3..5));
+        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        while heard.steps().len() < 5 {
+            poll(&mut live, &mut heard);
+        }
+        assert_eq!((heard.steps(), live.status().damage.holes), (vec![1, 2, 3, 4, 5], 1));
     }
 
     #[test]

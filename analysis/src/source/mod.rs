@@ -18,6 +18,7 @@ mod dense_tests;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod hardware;
+mod holes;
 mod launched;
 mod live;
 mod live_run;

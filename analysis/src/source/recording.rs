@@ -15,6 +15,7 @@ use gnntop_wire::{FORMAT_MAJOR, StreamReader};
 
 use super::before;
 use super::chunks::ChunkSummary;
+use super::holes::Holes;
 use super::outline::{Outline, TimeSpan};
 use super::pipe::{Pipe, Piped};
 use super::polling::{Progress, Source};
@@ -84,6 +85,7 @@ pub struct Recording {
     chunk: Vec<u8>,
     /// Bytes left of the part to be read.
     left: u64,
+    holes: Holes,
     whose: Whose,
 }
 
@@ -166,7 +168,7 @@ impl Recording {
     fn unread(title: String, input: Input, left: u64) -> Self {
         let (reader, head, ended, before) = (StreamReader::new(), VecDeque::new(), None, None);
         let (tally, chunk, whose) = (Tally::default(), vec![0; CHUNK_LEN], Whose::default());
-        Self { title, input, before, reader, head, ended, tally, chunk, left, whose }
+        Self { title, input, before, reader, head, ended, tally, chunk, left, holes: Holes::default(), whose }
     }
 
     /// Reads on until it is clear whether this is a recording; at most `left` bytes of each file.
@@ -272,6 +274,8 @@ impl Recording {
         self.reader.fill(&self.chunk[..len]);
         if len == 0 {
             self.next_file()?;
+        } else if let Input::Files { open, .. } = &mut self.input {
+            self.holes.skip(open, &self.chunk[..len], &mut self.left, &mut self.reader)?;
         }
         Ok(Advance::Read)
     }
@@ -500,6 +504,17 @@ mod tests {
             assert!(status.damage.holes >= 1, "byte {at}");
             assert!(status.warnings()[0].starts_with("damaged in "), "{:?}", status.warnings());
         }
+    }
+
+    #[test]
+    fn a_hole_is_not_read() {
+        let whole = fixture::recording(40, 4);
+        let (_dir, path) = written(&whole);
+        let mut file = File::options().write(true).open(&path).unwrap();
+        file.seek(SeekFrom::Start(1 << 40)).unwrap();
+        io::Write::write_all(&mut file, &fixture::steps(40..44)).unwrap();
+        let (heard, status) = heard(&path);
+        assert_eq!((heard.steps(), status.damage.holes), ((1..=44).collect::<Vec<_>>(), 1));
     }
 
     #[test]
