@@ -152,10 +152,8 @@ fn drop_output(pipe: &mut PipeReader, collector: &Mutex<Collector>, warn: &dyn F
     let (mut dropped, mut chunk) = (0, vec![0; CHUNK]);
     loop {
         let found = look(pipe, Some(LOOK));
-        match pipe.read(&mut chunk) {
-            Ok(len) => dropped += len as u64,
-            Err(_) => (),
-        }
+        // Without output in it, this is an error.
+        dropped += pipe.read(&mut chunk).unwrap_or(0) as u64;
         let mut collector = lock(collector);
         let is_back = !collector.incoming.is_over() && collector.has_answered_within(Duration::ZERO);
         if is_back || found == PollFlags::HUP {
