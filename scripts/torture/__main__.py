@@ -11,8 +11,8 @@ from pathlib import Path
 
 import directories
 import disks
-import inside
 import hanging
+import inside
 import kills
 import many
 import mutants
