@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Compiles every kernel of workloads/kernels for one GPU and prints what it takes of a multiprocessor: registers per
+# Compiles every kernel of workloads/nn/kernels for one GPU and prints what it takes of a multiprocessor: registers per
 # thread, the share of the multiprocessor's threads that can then be resident (blocks of 256, 65,536 registers and 2048
 # threads, as sm_80 and sm_90 have them), shared memory of a block, and bytes of local memory a thread, which is slow
 # (spilled registers, arrays). Fails where there is any.
 #
 #   scripts/cuda-home.sh DIR scripts/cuda-resources.sh [sm_90]
 set -euo pipefail
-cd "$(dirname "$0")/../workloads/kernels"
+cd "$(dirname "$0")/../workloads/nn/kernels"
 architecture=${1:-sm_90}
 scratch=$(mktemp -d)
 trap 'rm -r "$scratch"' EXIT

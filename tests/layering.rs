@@ -8,8 +8,11 @@ use std::process::Command;
 /// Every crate that `member` is built from, itself included.
 fn crates_in(member: &str, more: &[&str]) -> BTreeSet<String> {
     let mut command = Command::new(env!("CARGO"));
-    let manifest =
-        if ["gnntop-data", "gnntop-workloads"].contains(&member) { "workloads/Cargo.toml" } else { "Cargo.toml" };
+    let manifest = if ["gnntop-data", "gnntop-nn", "gnntop-workloads"].contains(&member) {
+        "workloads/Cargo.toml"
+    } else {
+        "Cargo.toml"
+    };
     command
         .args([
             "tree",
@@ -51,7 +54,9 @@ fn members_do_not_know_what_they_must_not() {
     assert_free_of("gnntop-probe", &["--all-features"], &heavy);
     assert_free_of("gnntop-python", &[], &["ratatui", "crossterm", "candle", "tokio", "pyo3"]);
     assert_free_of("gnntop-analysis", &[], &heavy);
-    assert_free_of("gnntop-data", &[], &[&screen[..], &["clap", "gnntop-probe", "tokio"]].concat());
+    for member in ["gnntop-data", "gnntop-nn"] {
+        assert_free_of(member, &[], &[&screen[..], &["clap", "gnntop-probe", "tokio"]].concat());
+    }
     assert_free_of("gnntop-workloads", &[], &screen);
     assert_free_of("gnntop", &["--no-default-features"], &["candle", "gnntop-workloads", "gnntop-probe", "tokio"]);
 }
@@ -129,6 +134,7 @@ fn a_file_is_a_room_not_a_hall() {
         "probe/src",
         "python/src",
         "workloads/data/src",
+        "workloads/nn/src",
         "workloads/src",
     ] {
         let is_tests = |file: &PathBuf| file.components().any(|part| part.as_os_str() == "tests");

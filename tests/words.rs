@@ -80,6 +80,7 @@ const MEMBERS: &[&str] = &[
     "probe/src",
     "python/src",
     "workloads/data/src",
+    "workloads/nn/src",
     "workloads/src",
     "analysis/src",
 ];

@@ -18,7 +18,7 @@ lint() {
     outside clippy -p gnntop --all-targets -- -D warnings
 }
 # Each member alone: a build of both hides a feature that one forgot to ask for.
-members() { for member in data workloads; do cargo clippy -p "gnntop-$member" -- -D warnings; done; }
+members() { for member in data nn workloads; do cargo clippy -p "gnntop-$member" -- -D warnings; done; }
 # Numbers, gradients and data, compared with what others published, and the examples in the documentation.
 tests() {
     cargo test --workspace --tests

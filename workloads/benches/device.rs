@@ -6,13 +6,13 @@
 //! cargo bench --features cuda --bench device -- cuda:1     # on another one
 //! ```
 //!
-//! Without a GPU, says so and does nothing. `gnntop_workloads::device_rates` defines what counts as moved.
+//! Without a GPU, says so and does nothing. `gnntop_nn::cuda::rates` defines what counts as moved.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::sync::Arc;
 
 use gnntop_data::graph::Adjacency;
-use gnntop_workloads::device_rates::{Rate, measure};
+use gnntop_nn::cuda::rates::{Rate, measure};
 use gnntop_workloads::launch::DeviceChoice;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

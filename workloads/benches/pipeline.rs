@@ -12,13 +12,13 @@ use std::thread;
 use std::time::Instant;
 
 use candle_core::{Device, Tensor};
+use gnntop_nn::models::vig::{Form, Mode, VigConfig};
+use gnntop_nn::subnormals::{Subnormals, set_subnormals};
 use gnntop_workloads::launch::available_cores;
-use gnntop_workloads::models::vig::{Form, Mode, VigConfig};
 use gnntop_workloads::parallel::pipeline::{
     PassTimes, Pipeline, PipelineSettings, Schedule, balanced_parts, published_parts,
 };
 use gnntop_workloads::parallel::{Collective, ThreadRank, thread_ranks};
-use gnntop_workloads::train::{Subnormals, set_subnormals};
 use gnntop_workloads::trainers::vig::VigStage;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -9,12 +9,11 @@ use std::time::Duration;
 use candle_core::{DType, Device};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use gnntop_data::graph::{Batch, Graph};
-use gnntop_workloads::kernels::{
-    Aggregates, Saved, SectionLayout, aggregate, gradient_of_messages, gradient_of_targets,
-};
-use gnntop_workloads::models::pna::{DeviceBatch, PnaConfig};
-use gnntop_workloads::train::{AdamSettings, Subnormals, set_subnormals};
-use gnntop_workloads::trainers::pna::{PnaTraining, TargetScale, Trainer};
+use gnntop_nn::kernels::{Aggregates, Saved, SectionLayout, aggregate, gradient_of_messages, gradient_of_targets};
+use gnntop_nn::learn::{AdamSettings, Learner, TargetScale};
+use gnntop_nn::models::pna::{DeviceBatch, Pna, PnaConfig};
+use gnntop_nn::subnormals::{Subnormals, set_subnormals};
+use gnntop_workloads::trainers::pna::PnaTraining;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -85,16 +84,18 @@ fn aggregation(criterion: &mut Criterion) {
 fn step(criterion: &mut Criterion, name: &str, config: &PnaConfig, training: &PnaTraining, subnormals: Subnormals) {
     let batch = batch(training.batch_graphs);
     let scale = TargetScale { mean: 5.0, deviation: 1.5 };
-    let mut trainer = Trainer::new(config, AdamSettings::default(), scale, 1).unwrap();
+    let build = |vb| Pna::new(config, vb);
+    let mut learner = Learner::build(&Device::Cpu, AdamSettings::default(), 1, build).unwrap();
     set_subnormals(subnormals);
     let mut group = criterion.benchmark_group("step");
     group.sample_size(10).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(5));
     group.throughput(Throughput::Elements(training.batch_graphs as u64));
     group.bench_function(name, |bencher| {
         bencher.iter(|| {
-            let loss = trainer.forward(&batch).unwrap();
-            let gradients = trainer.backward(&loss).unwrap();
-            trainer.optimizer_step(&gradients, training.learning_rate).unwrap();
+            let predictions = learner.model().forward(&batch).unwrap();
+            let loss = scale.loss(&predictions, batch.targets()).unwrap();
+            let gradients = loss.backward().unwrap();
+            learner.optimizer_step(&gradients, training.learning_rate).unwrap();
         });
     });
     group.finish();

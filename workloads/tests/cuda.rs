@@ -2,6 +2,7 @@
 //! where no GPU is at hand; `GNNTOP_DEVICE` names another one than `cuda:0`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
+#[path = "../nn/tests/multigraph/mod.rs"]
 mod multigraph;
 
 use std::ffi::OsString;
@@ -10,21 +11,19 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor};
 use gnntop_data::graph::SparseMatrix;
 use gnntop_data::graph::{Adjacency, Batch, EdgeOp, Endpoint, Graph, Reduce};
-use gnntop_workloads::command::Workload;
-use gnntop_workloads::kernels::{
+use gnntop_nn::kernels::{
     KernelFamily, Operand, Segments, dropout, edge_softmax, gather, sddmm, segment_max, sparse_linear_dropout, spmm,
 };
+use gnntop_nn::learn::{Adam, AdamSettings, LabelledRows, Learner, NodeInput, TargetScale, cross_entropy};
+use gnntop_nn::models::gat::{Gat, GatConfig};
+use gnntop_nn::models::gcn::{GcnConfig, NodeFeatures};
+use gnntop_nn::models::pna::{DeviceBatch, Pna, PnaConfig};
+use gnntop_nn::models::sage::{Sage, SageConfig};
+use gnntop_nn::models::{NodeModel, Parameters, Pass, vig};
+use gnntop_workloads::command::Workload;
 use gnntop_workloads::launch::DeviceChoice;
-use gnntop_workloads::models::gat::{Gat, GatConfig};
-use gnntop_workloads::models::gcn::{GcnConfig, NodeFeatures};
-use gnntop_workloads::models::pna::{DeviceBatch, PnaConfig};
-use gnntop_workloads::models::sage::{Sage, SageConfig};
-use gnntop_workloads::models::{NodeModel, Parameters, Pass, vig};
-use gnntop_workloads::train::{
-    Adam, AdamSettings, LabelledRows, NodeInput, NodeTrainer, Observer, StepReport, cross_entropy,
-};
+use gnntop_workloads::train::{Observer, StepReport};
 use gnntop_workloads::trainers::gcn::{Mode, Recipe};
-use gnntop_workloads::trainers::pna::{self, TargetScale};
 use multigraph::{generator, numbers, random_divisor, random_graph, random_tensor, with_gradients};
 
 const TYPES: [DType; 4] = [DType::F32, DType::F64, DType::BF16, DType::F16];
@@ -240,13 +239,13 @@ fn adam_takes_the_same_steps() {
 }
 
 /// Some steps on a whole graph.
-fn node_steps<M: NodeModel>(mut trainer: NodeTrainer<M>, graph: &Arc<Adjacency>, features: &Tensor) -> Parameters {
+fn node_steps<M: NodeModel>(mut trainer: Learner<M>, graph: &Arc<Adjacency>, features: &Tensor) -> Parameters {
     let labels: Vec<u32> = (0..graph.nodes() as u32).map(|node| node % 5).collect();
     let labelled = LabelledRows::new(0..graph.nodes() as u32, &labels).unwrap();
     for seed in 0..3 {
         let input = NodeInput { features, layers: std::slice::from_ref(graph), labelled: &labelled };
         let outcome = trainer.forward(&input, Pass::Train { seed }).unwrap();
-        let gradients = trainer.backward(&outcome).unwrap();
+        let gradients = outcome.loss.backward().unwrap();
         trainer.optimizer_step(&gradients, 1e-3).unwrap();
     }
     trainer.parameters().clone()
@@ -260,13 +259,13 @@ fn graphsage_and_gat_learn_the_same() {
     let [cpu, moved] = [Device::Cpu, device].map(|device| (features.to_device(&device).unwrap(), device));
     let config = SageConfig { in_features: 33, hidden: 16, classes: 5, layers: 2, ..SageConfig::default() };
     let [a, b] = [&cpu, &moved].map(|(features, device)| {
-        node_steps(NodeTrainer::<Sage>::on(device, &config, AdamSettings::default(), 1).unwrap(), &graph, features)
+        node_steps(Learner::<Sage>::new(device, &config, AdamSettings::default(), 1).unwrap(), &graph, features)
     });
     assert_learnt_alike(&a, &b, "GraphSAGE");
     for published in [GatConfig::pyg(), GatConfig::dgl()] {
         let config = GatConfig { in_features: 33, hidden: 8, heads: 3, classes: 5, layers: 2, ..published };
         let [a, b] = [&cpu, &moved].map(|(features, device)| {
-            node_steps(NodeTrainer::<Gat>::on(device, &config, AdamSettings::default(), 1).unwrap(), &graph, features)
+            node_steps(Learner::<Gat>::new(device, &config, AdamSettings::default(), 1).unwrap(), &graph, features)
         });
         assert_learnt_alike(&a, &b, "GAT");
     }
@@ -275,7 +274,7 @@ fn graphsage_and_gat_learn_the_same() {
 #[test]
 fn gcn_learns_the_same_in_every_precision() {
     let Some(device) = gpu() else { return };
-    use gnntop_workloads::models::gcn::LoopedGraph;
+    use gnntop_nn::models::gcn::LoopedGraph;
     use gnntop_workloads::trainers::gcn::Trainer;
     let graph = random_graph(&mut generator(6), 240, 240, 1500);
     let dense = random_tensor(&mut generator(7), &[240, 50], DType::F32).relu().unwrap();
@@ -290,12 +289,12 @@ fn gcn_learns_the_same_in_every_precision() {
     };
     for mode in [Mode::Compiled, Mode::SampledBf16, Mode::SampledFp16] {
         let run = |device: &Device| {
-            let mut trainer = Trainer::on(device, &recipe, mode, KernelFamily::Spmm, 1).unwrap();
+            let mut trainer = Trainer::new(device, &recipe, mode, KernelFamily::Spmm, 1).unwrap();
             let normalise = || LoopedGraph::new(&graph)?.normalised(None, DType::F32, device);
             for _ in 0..3 {
                 trainer.step(&sparse, &labelled, normalise, |_| Ok(())).unwrap();
             }
-            trainer.parameters().clone()
+            trainer.learner().parameters().clone()
         };
         assert_learnt_alike(&run(&Device::Cpu), &run(&device), mode.name());
     }
@@ -316,14 +315,15 @@ fn pna_learns_the_same() {
         let config = PnaConfig { layers: 3, hidden: 16, plain, ..PnaConfig::default() };
         let run = |device: &Device| {
             let scale = TargetScale { mean: 10.0, deviation: 5.0 };
-            let mut trainer = pna::Trainer::on(device, &config, AdamSettings::default(), scale, 1).unwrap();
+            let build = |vb| Pna::new(&config, vb);
+            let mut learner = Learner::build(device, AdamSettings::default(), 1, build).unwrap();
             let batch = DeviceBatch::new(&batch, DType::F32, device).unwrap();
             for _ in 0..3 {
-                let loss = trainer.forward(&batch).unwrap();
-                let gradients = trainer.backward(&loss).unwrap();
-                trainer.optimizer_step(&gradients, 1e-3).unwrap();
+                let predictions = learner.model().forward(&batch).unwrap();
+                let gradients = scale.loss(&predictions, batch.targets()).unwrap().backward().unwrap();
+                learner.optimizer_step(&gradients, 1e-3).unwrap();
             }
-            trainer.parameters().clone()
+            learner.parameters().clone()
         };
         assert_learnt_alike(&run(&Device::Cpu), &run(&device), "PNA");
     }
@@ -332,7 +332,7 @@ fn pna_learns_the_same() {
 #[test]
 fn vig_learns_the_same() {
     let Some(device) = gpu() else { return };
-    use gnntop_workloads::models::vig::{Form, Mode, Vig, VigConfig};
+    use gnntop_nn::models::vig::{Form, Mode, Vig, VigConfig};
     let config = VigConfig { blocks: 2, hidden: 16, ffn: 24, ..VigConfig::default() };
     let pixels = random_tensor(&mut generator(8), &[2 * config.grid.nodes(), 3], DType::F32);
     let labelled = LabelledRows::new(0..2, &[3, 7]).unwrap();

@@ -6,11 +6,11 @@ use std::thread;
 
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor};
-use gnntop_workloads::models::vig::{Block, Form, Grid, Mode, RunningStatistics, Vig, VigConfig};
-use gnntop_workloads::models::{Parameter, Parameters};
+use gnntop_nn::learn::{LabelledRows, cross_entropy};
+use gnntop_nn::models::vig::{Block, Form, Grid, Mode, RunningStatistics, Vig, VigConfig};
+use gnntop_nn::models::{Parameter, Parameters};
 use gnntop_workloads::parallel::pipeline::{Pipeline, PipelineSettings, Schedule, StageModel, given_parts};
 use gnntop_workloads::parallel::{Collective, GradientSync, ThreadRank, thread_ranks};
-use gnntop_workloads::train::{LabelledRows, cross_entropy};
 use gnntop_workloads::trainers::vig::VigStage;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 use gnntop_data::sampling::SampleForm;
 
-use crate::kernels::KernelFamily;
 use crate::parallel::pipeline::Schedule;
+use gnntop_nn::kernels::KernelFamily;
 
 /// How a layer computes its aggregation.
 #[derive(Clone, Copy, Debug, ValueEnum)]

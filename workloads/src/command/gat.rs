@@ -5,8 +5,8 @@ use clap::{Parser, ValueEnum};
 use super::sampled::SampledOptions;
 use super::training_command::TrainingCommand;
 use crate::launch::{RunOptions, at_least_one};
-use crate::models::gat::{Gat, GatConfig, SelfLoops};
 use crate::train::{Observer, Summary, TrainError};
+use gnntop_nn::models::gat::{Gat, GatConfig, SelfLoops};
 
 /// Trains GAT (graph attention network) on sampled neighbourhoods to predict the communities of a large graph.
 #[derive(Clone, Debug, Parser)]

@@ -7,11 +7,11 @@ use clap::{Parser, ValueEnum};
 use super::choices::Kernels;
 use super::training_command::TrainingCommand;
 use crate::launch::{RunOptions, at_least_one};
-use crate::models::gcn::GcnConfig;
 use crate::train::{Observer, Summary, TrainError};
 use crate::trainers::gcn::{GcnRun, Mode, Recipe};
 use gnntop_data::nodes::{self, NodeDataset};
 use gnntop_data::sampling::{SampleForm, SamplerSettings};
+use gnntop_nn::models::gcn::GcnConfig;
 
 /// Trains a GCN (graph convolutional network) to predict the topics of papers from their words and citations.
 #[derive(Clone, Debug, Parser)]

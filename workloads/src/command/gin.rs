@@ -5,8 +5,8 @@ use clap::Parser;
 use super::sampled::SampledOptions;
 use super::training_command::TrainingCommand;
 use crate::launch::{RunOptions, at_least_one};
-use crate::models::gin::{Gin, GinConfig};
 use crate::train::{Observer, Summary, TrainError};
+use gnntop_nn::models::gin::{Gin, GinConfig};
 
 /// Trains GIN (graph isomorphism network) on sampled neighbourhoods to predict the communities of a large graph.
 #[derive(Clone, Debug, Parser)]

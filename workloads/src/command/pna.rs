@@ -6,11 +6,11 @@ use clap::{Parser, ValueEnum};
 
 use super::training_command::TrainingCommand;
 use crate::launch::{RunOptions, at_least_one};
-use crate::models::pna::PnaConfig;
 use crate::train::{Observer, Summary, TrainError};
 use crate::trainers::pna::{PnaRun, PnaTraining};
 use gnntop_data::graph::Graph;
 use gnntop_data::molecule::{self, MoleculeSet};
+use gnntop_nn::models::pna::PnaConfig;
 
 /// Trains PNA (Principal Neighbourhood Aggregation) on small molecules to predict their HOMO-LUMO gap.
 #[derive(Clone, Debug, Parser)]

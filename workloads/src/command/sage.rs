@@ -5,8 +5,8 @@ use clap::Parser;
 use super::sampled::SampledOptions;
 use super::training_command::TrainingCommand;
 use crate::launch::{RunOptions, at_least_one};
-use crate::models::sage::{Sage, SageConfig};
 use crate::train::{Observer, Summary, TrainError};
+use gnntop_nn::models::sage::{Sage, SageConfig};
 
 /// Trains GraphSAGE on sampled neighbourhoods to predict the communities of a large graph.
 #[derive(Clone, Debug, Parser)]

@@ -7,11 +7,12 @@ use clap::{Args, ValueEnum};
 
 use super::choices::{Form, Kernels};
 use crate::launch::{RankOptions, RunOptions, at_least_one};
-use crate::models::NodeModel;
-use crate::train::{AdamSettings, NodeTrainer, Observer, Summary, TrainError};
+use crate::train::{Observer, Summary, TrainError};
 use crate::trainers::sampled::SampledRun;
 use gnntop_data::nodes::{self, NodeDataset};
 use gnntop_data::sampling::SamplerSettings;
+use gnntop_nn::learn::{AdamSettings, Learner};
+use gnntop_nn::models::NodeModel;
 
 /// The options that GraphSAGE and GAT share.
 #[derive(Clone, Debug, Args)]
@@ -112,7 +113,7 @@ impl SampledOptions {
     {
         observer.tell(&format!("{header}; {}", self.describe(dataset)));
         let adam = AdamSettings { weight_decay: WEIGHT_DECAY, ..AdamSettings::default() };
-        let make = |device: &Device| NodeTrainer::<M>::on(device, config, adam, self.run.seed);
+        let make = |device: &Device| Learner::<M>::new(device, config, adam, self.run.seed);
         self.sampled_run(name, dataset, self_loops).train(make, observer)
     }
 

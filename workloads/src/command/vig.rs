@@ -9,11 +9,11 @@ use clap::{CommandFactory, Parser, ValueEnum};
 use super::pipeline::PipelineOptions;
 use super::training_command::TrainingCommand;
 use crate::launch::{RankOptions, RunOptions, at_least_one};
-use crate::models::vig::patches::PatchVigConfig;
-use crate::models::vig::{Form, VigConfig};
 use crate::train::{Observer, Summary, TrainError};
 use crate::trainers::vig::{NetworkConfig, StagedRun, Stages, VigRun, VigTraining};
 use gnntop_data::images::{self, ImageData};
+use gnntop_nn::models::vig::patches::PatchVigConfig;
+use gnntop_nn::models::vig::{Form, VigConfig};
 
 /// Trains ViG (vision graph network) to classify images: the study's model with pixels as nodes, or the paper's.
 #[derive(Clone, Debug, Parser)]

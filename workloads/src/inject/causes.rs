@@ -9,7 +9,7 @@ use std::time::Duration;
 use gnntop_probe::{NameRef, mark};
 use memmap2::MmapMut;
 
-use crate::train::keeping_subnormals;
+use gnntop_nn::subnormals::keeping_subnormals;
 
 /// Default number of threads per core: enough that the training thread waits for a core most of the time.
 const THREADS_A_CORE: usize = 3;
@@ -136,7 +136,7 @@ mod tests {
     fn the_results_are_subnormal_and_the_thread_is_as_before() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         pool.install(|| {
-            crate::train::set_subnormals(crate::train::Subnormals::Flush);
+            gnntop_nn::subnormals::set_subnormals(gnntop_nn::subnormals::Subnormals::Flush);
             let is_flushed = || black_box(f32::MIN_POSITIVE) * black_box(0.5) == 0.0;
             assert!(is_flushed());
             assert_eq!(multiply_subnormals(1000), 1000);

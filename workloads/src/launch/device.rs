@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use candle_core::Device;
 
-use crate::cuda;
-use crate::device::DeviceError;
+use gnntop_nn::cuda;
+use gnntop_nn::device::DeviceError;
 
 /// A device by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

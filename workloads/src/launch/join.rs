@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::engine::is_launched_alone;
 use super::hosts::available_cores;
 use super::{DeviceChoice, Engine, RankOptions, launched_by_mpi};
-use crate::device::DeviceError;
 #[cfg(feature = "mpi")]
 use crate::parallel::mpi;
 #[cfg(feature = "nccl")]
 use crate::parallel::nccl;
 use crate::parallel::{Collective, CollectiveError, thread_ranks};
 use crate::train::TrainError;
+use gnntop_nn::device::DeviceError;
 
 /// Whether this program was built with MPI.
 const HAS_MPI: bool = cfg!(feature = "mpi");

@@ -10,11 +10,12 @@ use clap::Args;
 use gnntop_probe::{Place, Session, TrackRole, Warning};
 
 use super::{DeviceChoice, Settings};
-use crate::cuda;
-use crate::device::DeviceError;
 use crate::inject::{self, Injection, Injector};
-use crate::train::{Observer, Subnormals, Summary, TrainError, Training, keep_freed_memory, set_subnormals, train};
+use crate::train::{Observer, Summary, TrainError, Training, keep_freed_memory, train};
 use gnntop_data::loading::{Delay, UsualStep};
+use gnntop_nn::cuda;
+use gnntop_nn::device::DeviceError;
+use gnntop_nn::subnormals::{Subnormals, set_subnormals};
 
 /// How long and how a training runs, whatever the model.
 #[derive(Clone, Debug, Args)]
@@ -133,7 +134,7 @@ impl RunOptions {
     /// # Errors
     /// The driver refuses.
     pub(crate) fn observe(&self, device: &Device) -> candle_core::Result<()> {
-        cuda::observe(device, &self.device.to_string(), self.sync)
+        crate::gpu::observe(device, &self.device.to_string(), self.sync)
     }
 
     /// Publishes as `name`, including the device, while `train` trains on the calling thread.

@@ -15,11 +15,11 @@ use gnntop_probe::{Name, Place, TrackRole, Warning, span};
 use super::hosts::{Host, Hosts};
 use super::refused::this_process_is;
 use super::{DeviceChoice, Engine, RankOptions, RunOptions, Settings, alike, gpus};
-use crate::device::DeviceError;
 #[cfg(feature = "mpi")]
 use crate::parallel::mpi;
 use crate::parallel::{Collective, CollectiveError};
 use crate::train::{Observer, StepReport, Summary, TrainError};
+use gnntop_nn::device::DeviceError;
 
 /// The ranks agree on whether to continue.
 static BROADCAST: Name = Name::span("broadcast");

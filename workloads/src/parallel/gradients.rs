@@ -5,8 +5,8 @@ use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Tensor, bail};
 use gnntop_probe::{Name, phase, span};
 
 use super::{Collective, OnDevice, SyncError};
-use crate::kernels::host_slice;
-use crate::models::Parameter;
+use gnntop_nn::kernels::host_slice;
+use gnntop_nn::models::Parameter;
 
 /// Until the slowest rank arrives.
 static WAIT: Name = Name::span("wait");

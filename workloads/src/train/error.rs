@@ -4,7 +4,6 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use super::OutOfMemory;
-use crate::device::DeviceError;
 use crate::parallel::{CollectiveError, SyncError};
 use gnntop_data::graph::GraphError;
 use gnntop_data::images::{NoSuchImage, ReadImagesError};
@@ -13,6 +12,7 @@ use gnntop_data::molecule::MoleculeError;
 use gnntop_data::nodes::ReadError;
 use gnntop_data::nodes::generate::GenerateError;
 use gnntop_data::sampling::NodeBatchError;
+use gnntop_nn::device::DeviceError;
 
 /// Why a training run fails.
 #[derive(Debug, thiserror::Error)]

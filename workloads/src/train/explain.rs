@@ -4,7 +4,7 @@ use candle_core::{Device, DeviceLocation};
 use gnntop_probe::device::memory;
 
 use super::{OutOfMemory, TrainError};
-use crate::device::asked_bytes;
+use gnntop_nn::device::asked_bytes;
 
 /// Adds what is known about the memory if a step ran out of it. Other errors do not change.
 pub(super) fn explain(error: TrainError, device: &Device) -> TrainError {
@@ -36,7 +36,7 @@ fn is_out_of_memory(error: &candle_core::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::asked_for;
+    use gnntop_nn::device::asked_for;
 
     #[test]
     fn only_want_of_memory_is_explained() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use candle_core::Device;
+use gnntop_nn::learn::Adam;
 use gnntop_probe::device::{Holdings, holds};
 use gnntop_probe::{BatchShape, Name, mark, step};
 
@@ -67,6 +68,12 @@ pub(crate) trait Training {
     fn end_epoch(&mut self, _epoch: u64, _observer: &mut dyn Observer) -> Result<(), TrainError> {
         Ok(())
     }
+}
+
+/// What a training holds on its device, as [`Training::holdings`] says: parameters, gradients and the moments of Adam.
+pub(crate) fn holdings(adam: &Adam) -> Holdings {
+    let bytes = adam.parameter_bytes();
+    Holdings { parameters: bytes, gradients: bytes, optimizer: 2 * bytes }
 }
 
 /// What happens around the steps of a training run, whatever it trains.
@@ -147,8 +154,8 @@ mod tests {
     use gnntop_wire::{Event, Item, StreamReader};
 
     use super::*;
-    use crate::device::asked_for;
     use crate::train::Silent;
+    use gnntop_nn::device::asked_for;
     use gnntop_simulated::SimulatedPool;
 
     const MIB: u64 = 1 << 20;

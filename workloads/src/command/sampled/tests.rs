@@ -3,10 +3,10 @@ use std::sync::Mutex;
 use clap::Parser;
 
 use super::*;
-use crate::models::Parameters;
-use crate::models::sage::{Sage, SageConfig};
 use crate::train::Silent;
 use gnntop_data::loading::Part;
+use gnntop_nn::models::Parameters;
+use gnntop_nn::models::sage::{Sage, SageConfig};
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -35,8 +35,8 @@ fn train_with(words: &[&str], dropout: f64) -> Vec<Vec<f32>> {
     // Adam divides by the root of the second moment: where that is rounding, a small gradient becomes a large step.
     let adam = AdamSettings { epsilon: 1e-3, ..AdamSettings::default() };
     let all: Mutex<Vec<Parameters>> = Mutex::default();
-    let make = |device: &Device| -> candle_core::Result<NodeTrainer<Sage>> {
-        let trainer = NodeTrainer::on(device, &config, adam, options.run.seed)?;
+    let make = |device: &Device| -> candle_core::Result<Learner<Sage>> {
+        let trainer = Learner::new(device, &config, adam, options.run.seed)?;
         all.lock().unwrap().push(trainer.parameters().clone());
         Ok(trainer)
     };

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use candle_core::Device;
 
 use super::library::{Config, FLOAT32, Functions, Handle, IN_PROGRESS, MEAN, SUCCESS, Status, UniqueId, failed};
-use crate::cuda::OnStream;
 use crate::parallel::CollectiveError;
+use gnntop_nn::cuda::OnStream;
 
 /// How often a call in progress is polled before the thread sleeps between polls.
 const SPINS: u32 = 1000;

@@ -4,7 +4,7 @@
 //! between stages of a pipeline, and the id by which NCCL finds its ranks. Tensors on the devices, which are gradients
 //! and parameters, go through NCCL, on the stream that computes. The first of these calls connects the GPUs.
 //!
-//! Without a GPU the tests have a fake library (`workloads/tests/fake-cuda/fake_nccl.c`), for tensors of the host.
+//! Without a GPU the tests have a fake library (`workloads/tests/fake_nccl.c`), for tensors of the host.
 
 mod communicator;
 mod library;
@@ -15,8 +15,8 @@ use candle_core::{Device, DeviceLocation, Tensor};
 use gnntop_probe::{Engine, RankKind};
 
 use super::{Collective, CollectiveError, OnDevice, SyncError};
-use crate::cuda::{OnStream, let_use};
 use communicator::{Communicator, GroupRank, Peers};
+use gnntop_nn::cuda::{OnStream, let_use};
 pub(super) use library::Functions;
 use library::{SUCCESS, UniqueId, failed};
 
@@ -106,12 +106,12 @@ impl NcclRank {
 
 impl OnDevice for NcclRank {
     fn mean(&self, values: &Tensor) -> Result<(), SyncError> {
-        let on_stream = OnStream::of(values)?;
+        let on_stream = OnStream::new(values)?;
         Ok(self.communicator_of(values.device())?.mean(&on_stream)?)
     }
 
     fn broadcast(&self, root: usize, values: &Tensor) -> Result<(), SyncError> {
-        let on_stream = OnStream::of(values)?;
+        let on_stream = OnStream::new(values)?;
         Ok(self.communicator_of(values.device())?.broadcast(root, &on_stream)?)
     }
 }

@@ -9,7 +9,7 @@ use candle_core::{DType, Var};
 
 use super::super::{GradientSync, thread_ranks};
 use super::*;
-use crate::models::Parameter;
+use gnntop_nn::models::Parameter;
 
 /// A fake NCCL, loaded for one test: no other test sees its calls.
 struct Fake {
@@ -26,7 +26,7 @@ impl Fake {
     /// Compiles it. Where there is no C compiler it says so, and a test is to be skipped.
     fn load() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-cuda/fake_nccl.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_nccl.c");
         let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
         let library = folder.path().join("libnccl.so.2");
         let mut compile = Command::new(&compiler);

@@ -3,8 +3,8 @@
 use candle_core::{DType, Device, Tensor, Var};
 use gnntop_probe::{phase, span};
 
-use crate::kernels::host_slice;
 use crate::parallel::{Collective, SyncError};
+use gnntop_nn::kernels::host_slice;
 
 /// A stage's connection to its neighbours. Only rows of features or their gradients are sent: if a graph has the same
 /// edges everywhere, every stage knows them.

@@ -9,8 +9,8 @@ use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
 
 use super::exchange::Exchange;
 use super::{Pass, PassTimes, Schedule};
-use crate::models::Parameter;
 use crate::parallel::{Collective, SyncError};
+use gnntop_nn::models::Parameter;
 
 static LIVE: Name = Name::counter("live activations");
 

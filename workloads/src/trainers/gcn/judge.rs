@@ -3,10 +3,10 @@
 use candle_core::{DType, Device, Result, Tensor};
 use gnntop_probe::{Name, counter, phase, span};
 
-use crate::kernels::KernelFamily;
-use crate::models::gcn::{Computation, Gcn, NodeFeatures, Normalised};
-use crate::train::Accuracy;
 use gnntop_data::nodes::NodeDataset;
+use gnntop_nn::kernels::KernelFamily;
+use gnntop_nn::learn::Accuracy;
+use gnntop_nn::models::gcn::{Computation, Gcn, NodeFeatures, Normalised};
 
 static VALIDATION: Name = Name::counter("acc valid");
 static TEST: Name = Name::counter("acc test");
@@ -27,7 +27,7 @@ impl Part {
         if self.labels.is_empty() {
             return Ok(Accuracy::default());
         }
-        Accuracy::of(&logits.index_select(&self.rows, 0)?, &self.labels)
+        Accuracy::new(&logits.index_select(&self.rows, 0)?, &self.labels)
     }
 }
 

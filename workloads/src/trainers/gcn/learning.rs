@@ -9,14 +9,15 @@ use gnntop_probe::{BatchShape, Name, counter, mark, phase, span};
 use super::judge::{Best, Judge};
 use super::repeated::{Inputs, Repeated};
 use super::{Mode, Recipe, Trainer};
-use crate::kernels::KernelFamily;
-use crate::models::gcn::{LoopedGraph, NodeFeatures, Normalised};
 use crate::train::wait_for_batch;
-use crate::train::{Accuracy, LabelledRows, Observer, Position, StepOutcome, TrainError, Training};
+use crate::train::{Observer, Position, StepOutcome, TrainError, Training, holdings};
 use gnntop_data::graph::Adjacency;
 use gnntop_data::loading::Loader;
 use gnntop_data::nodes::NodeDataset;
 use gnntop_data::sampling::NodeBatches;
+use gnntop_nn::kernels::KernelFamily;
+use gnntop_nn::learn::{Accuracy, LabelledRows};
+use gnntop_nn::models::gcn::{LoopedGraph, NodeFeatures, Normalised};
 
 static RUN: Name = Name::mark("run");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
@@ -111,7 +112,7 @@ impl Learning {
         batches: Batches,
         judge: Judge,
     ) -> Result<Self> {
-        let trainer = Trainer::on(device, &recipe, mode, family, seed)?;
+        let trainer = Trainer::new(device, &recipe, mode, family, seed)?;
         Ok(Self {
             repeated: batches.repeated(&trainer, recipe.model.classes, device)?,
             recipe,
@@ -175,13 +176,13 @@ impl Learning {
     fn finish_run(&mut self) -> Result<()> {
         let test = match self.best.take() {
             Some(test) => test,
-            None => self.judge.judge(self.trainer.model())?.test,
+            None => self.judge.judge(self.trainer.learner().model())?.test,
         };
         self.finished.push(test);
         self.skipped += self.trainer.skipped_steps();
         mark(&RUN, Some(self.finished.len() as f64));
         let seed = self.seed.wrapping_add(self.finished.len() as u64);
-        self.trainer = Trainer::on(&self.device, &self.recipe, self.mode, self.family, seed)?;
+        self.trainer = Trainer::new(&self.device, &self.recipe, self.mode, self.family, seed)?;
         self.repeated = self.batches.repeated(&self.trainer, self.recipe.model.classes, &self.device)?;
         Ok(())
     }
@@ -193,7 +194,7 @@ impl Training for Learning {
     }
 
     fn holdings(&self) -> Option<Holdings> {
-        Some(self.trainer.holdings())
+        Some(holdings(&self.trainer.learner().adam))
     }
 
     fn batches_per_epoch(&self) -> u64 {
@@ -222,7 +223,7 @@ impl Training for Learning {
         self.tell_how(observer);
         self.epoch_times.extend(self.epoch_begin.take().map(|begin| begin.elapsed()));
         if self.schedule.chooses_by_validation {
-            self.best.heed(self.judge.judge(self.trainer.model())?);
+            self.best.heed(self.judge.judge(self.trainer.learner().model())?);
         }
         if (epoch + 1).is_multiple_of(self.schedule.epochs_per_run) {
             self.finish_run()?;
@@ -277,6 +278,6 @@ fn sampled_step(
 }
 
 fn publish_accuracy(logits: &Tensor, labels: &[u32]) -> Result<()> {
-    counter(&TRAINING_ACCURACY, Accuracy::of(logits, labels)?.share());
+    counter(&TRAINING_ACCURACY, Accuracy::new(logits, labels)?.share());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Trains [`Gcn`](crate::models::gcn::Gcn) on one graph in the ways of study 1 ([`Mode`]), each several times, and
+//! Trains [`Gcn`](gnntop_nn::models::gcn::Gcn) on one graph in the ways of study 1 ([`Mode`]), each several times, and
 //! judges every run on the whole graph.
 
 mod judge;

@@ -6,9 +6,9 @@ use candle_core::{DType, Device, Result, Tensor};
 use gnntop_probe::{Name, phase, span};
 
 use super::Trainer;
-use crate::cuda::{Captured, capture, gather_rows, rehearse};
-use crate::models::gcn::{Computation, Gcn, NodeFeatures, Normalised, SEEDS_OF_STEP};
-use crate::train::{LabelledRows, RepeatedAdam, cross_entropy};
+use gnntop_nn::cuda::{Captured, capture, gather_rows, rehearse};
+use gnntop_nn::learn::{LabelledRows, RepeatedAdam, cross_entropy};
+use gnntop_nn::models::gcn::{Computation, Gcn, NodeFeatures, Normalised, SEEDS_OF_STEP};
 
 /// The step that is captured: nothing is computed in that time.
 static CAPTURE: Name = Name::phase("capture");
@@ -70,7 +70,7 @@ impl Repeated {
     pub(super) fn new(trainer: &Trainer, inputs: Inputs, classes: usize) -> Result<Self> {
         let device = inputs.seeds.device().clone();
         let work = Work {
-            model: trainer.model().clone(),
+            model: trainer.learner().model().clone(),
             pass: trainer.pass_of(0),
             adam: trainer.repeated_adam(SEEDS_OF_STEP)?,
             loss: Tensor::zeros(1, DType::F32, &device)?,
@@ -133,7 +133,7 @@ fn one_line(error: &candle_core::Error) -> String {
 impl Work {
     fn forward(&self) -> Result<Tensor> {
         let Inputs { x, graph, labelled, seeds } = &self.inputs;
-        let logits = self.adam.progress.during(|| self.model.forward(x, graph, self.pass))?;
+        let logits = self.adam.during(|| self.model.forward(x, graph, self.pass))?;
         self.scores.slice_set(&gather_rows(&logits.detach(), seeds)?, 0, 0)?;
         let loss = cross_entropy(&logits, labelled)?;
         self.loss.slice_set(&loss.detach().reshape(1)?, 0, 0)?;
@@ -141,7 +141,7 @@ impl Work {
     }
 
     fn backward(&self, loss: &Tensor) -> Result<GradStore> {
-        self.adam.progress.during(|| loss.backward())
+        self.adam.during(|| loss.backward())
     }
 
     /// Without phases: the device is neither queried nor timed during the capture.
@@ -169,12 +169,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::cuda::emulation::is_possible;
-    use crate::kernels::KernelFamily;
-    use crate::models::gcn::{GcnConfig, LoopedGraph};
     use crate::trainers::gcn::{Mode, Recipe};
     use gnntop_data::graph::Adjacency;
     use gnntop_data::graph::SparseMatrix;
+    use gnntop_nn::cuda::emulation::is_possible;
+    use gnntop_nn::kernels::KernelFamily;
+    use gnntop_nn::models::gcn::{GcnConfig, LoopedGraph};
 
     const NODES: usize = 40;
     const STEPS: u64 = 9;
@@ -196,7 +196,7 @@ mod tests {
         };
         let model = GcnConfig { in_features: 12, hidden: 8, classes: 3, layers: 2, dropout };
         let recipe = Recipe { model, learning_rate: 0.02, weight_decay: 5e-3, decays_first_layer_only: true };
-        (Trainer::on(device, &recipe, Mode::Compiled, KernelFamily::Spmm, 5).unwrap(), inputs)
+        (Trainer::new(device, &recipe, Mode::Compiled, KernelFamily::Spmm, 5).unwrap(), inputs)
     }
 
     /// Losses and the last scores of steps that are done one by one on the host.
@@ -249,7 +249,7 @@ mod tests {
     #[cfg(feature = "cuda")]
     mod by_a_driver {
         use super::*;
-        use crate::cuda::{fake, open};
+        use gnntop_nn::cuda::{fake, open};
 
         #[test]
         fn a_captured_step_computes_what_the_host_does() {

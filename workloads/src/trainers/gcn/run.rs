@@ -9,9 +9,7 @@ use super::judge::{Judge, mean_and_deviation};
 use super::learning::{Batches, Learning, Schedule};
 use super::{Mode, Recipe};
 use crate::inject::ALONE;
-use crate::kernels::KernelFamily;
 use crate::launch::RunOptions;
-use crate::models::gcn::{LoopedGraph, NodeFeatures};
 use crate::train::published_loader;
 use crate::train::{Observer, Summary, TrainError, train};
 use gnntop_data::graph::Adjacency;
@@ -19,6 +17,8 @@ use gnntop_data::graph::SparseMatrix;
 use gnntop_data::loading::{Loader, LoaderSettings};
 use gnntop_data::nodes::{Features, NodeDataset};
 use gnntop_data::sampling::{NodeBatches, SamplerSettings};
+use gnntop_nn::kernels::KernelFamily;
+use gnntop_nn::models::gcn::{LoopedGraph, NodeFeatures};
 
 static MODE: Name = Name::mark("mode");
 

@@ -1,14 +1,12 @@
 //! A network with its optimizer, one step at a time.
 
 use candle_core::{DType, Device, Result, Tensor};
-use gnntop_probe::device::Holdings;
 use gnntop_probe::{Name, NameKind, NameRef, intern, phase, span};
 
 use super::Mode;
-use crate::kernels::KernelFamily;
-use crate::models::Parameters;
-use crate::models::gcn::{Computation, Gcn, GcnConfig, NodeFeatures, Normalised};
-use crate::train::{Adam, AdamSettings, GradScaler, LabelledRows, ScalerSettings, cross_entropy};
+use gnntop_nn::kernels::KernelFamily;
+use gnntop_nn::learn::{AdamSettings, GradScaler, LabelledRows, Learner, RepeatedAdam, ScalerSettings, cross_entropy};
+use gnntop_nn::models::gcn::{Computation, Gcn, GcnConfig, NodeFeatures, Normalised};
 
 static NORMALISE: Name = Name::span("normalise");
 
@@ -28,9 +26,7 @@ pub struct Recipe {
 /// A network that learns.
 #[derive(Debug)]
 pub struct Trainer {
-    model: Gcn,
-    parameters: Parameters,
-    adam: Adam,
+    learner: Learner<Gcn>,
     scaler: Option<GradScaler>,
     recipe: Recipe,
     pass: Computation,
@@ -40,46 +36,26 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// A new network with initial parameters from `seed`.
+    /// A new network on a device, with initial parameters from `seed`.
     ///
     /// # Errors
     /// The recipe's sizes are impossible.
-    pub fn new(recipe: &Recipe, mode: Mode, family: KernelFamily, seed: u64) -> Result<Self> {
-        Self::on(&Device::Cpu, recipe, mode, family, seed)
-    }
-
-    /// [`new`](Self::new) on a device.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub fn on(device: &Device, recipe: &Recipe, mode: Mode, family: KernelFamily, seed: u64) -> Result<Self> {
-        let parameters = Parameters::new(seed);
-        let model = Gcn::new(&recipe.model, parameters.var_builder(DType::F32, device))?;
+    pub fn new(device: &Device, recipe: &Recipe, mode: Mode, family: KernelFamily, seed: u64) -> Result<Self> {
         let settings = AdamSettings { weight_decay: recipe.weight_decay, ..AdamSettings::default() };
-        let is_spared = |name: &str| recipe.decays_first_layer_only && !name.starts_with("convs.0.");
-        let adam = Adam::new(parameters.list(), settings)?.without_decay(is_spared);
+        let mut learner = Learner::build(device, settings, seed, |vb| Gcn::new(&recipe.model, vb))?;
+        if recipe.decays_first_layer_only {
+            learner.adam = learner.adam.without_decay(|name| !name.starts_with("convs.0."));
+        }
         let scaler = (mode.precision() == DType::F16).then(|| GradScaler::new(ScalerSettings::default()));
-        let layers = (0..model.layers()).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect();
+        let layers = (0..learner.model().layers()).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect();
         let pass = Computation { family, precision: mode.precision(), dropout_seed: None };
-        Ok(Self { model, parameters, adam, scaler, recipe: recipe.clone(), pass, seed, steps: 0, layers })
+        Ok(Self { learner, scaler, recipe: recipe.clone(), pass, seed, steps: 0, layers })
     }
 
-    /// The network.
+    /// The network with its parameters and optimizer.
     #[must_use]
-    pub fn model(&self) -> &Gcn {
-        &self.model
-    }
-
-    /// All trainable parameters in a fixed order: where gradients of several ranks would be summed.
-    #[must_use]
-    pub fn parameters(&self) -> &Parameters {
-        &self.parameters
-    }
-
-    /// The memory of parameters, gradients and optimizer on the device.
-    #[must_use]
-    pub fn holdings(&self) -> Holdings {
-        self.adam.holdings()
+    pub fn learner(&self) -> &Learner<Gcn> {
+        &self.learner
     }
 
     /// Steps that were skipped because a gradient overflowed.
@@ -106,8 +82,10 @@ impl Trainer {
                 let _normalise = span(&NORMALISE);
                 normalise()?
             };
-            let logits =
-                self.model.forward_with(x, &graph, self.pass_of(self.steps), |layer| span(self.layers[layer]))?;
+            let logits = self
+                .learner
+                .model()
+                .forward_with(x, &graph, self.pass_of(self.steps), |layer| span(self.layers[layer]))?;
             predicted(&logits)?;
             cross_entropy(&logits, labelled)?
         };
@@ -121,8 +99,8 @@ impl Trainer {
         let _optimizer = span(&phase::OPTIMIZER);
         self.steps += 1;
         match &mut self.scaler {
-            Some(scaler) => scaler.step(&mut self.adam, &gradients, self.recipe.learning_rate).map(|_| ())?,
-            None => self.adam.step(&gradients, self.recipe.learning_rate)?,
+            Some(scaler) => scaler.step(&mut self.learner.adam, &gradients, self.recipe.learning_rate).map(|_| ())?,
+            None => self.learner.optimizer_step(&gradients, self.recipe.learning_rate)?,
         }
         loss.to_scalar::<f32>().map(f64::from)
     }
@@ -136,7 +114,7 @@ impl Trainer {
     }
 
     /// The optimizer's steps as work that does not change, see [`Adam::repeated`].
-    pub(super) fn repeated_adam(&self, seeds: u64) -> Result<crate::train::RepeatedAdam> {
-        self.adam.repeated(self.recipe.learning_rate, seeds)
+    pub(super) fn repeated_adam(&self, seeds: u64) -> Result<RepeatedAdam> {
+        self.learner.adam.repeated(self.recipe.learning_rate, seeds)
     }
 }

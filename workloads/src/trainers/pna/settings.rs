@@ -1,6 +1,6 @@
 //! Batch, epochs and learning rate, as presets.
 
-/// How a [`Pna`](crate::models::pna::Pna) is trained.
+/// How a [`Pna`](gnntop_nn::models::pna::Pna) is trained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PnaTraining {
     /// Graphs in a full batch.
@@ -14,7 +14,7 @@ pub struct PnaTraining {
 }
 
 impl Default for PnaTraining {
-    /// A batch for steps of about 50 ms with the default [`PnaConfig`](crate::models::pna::PnaConfig).
+    /// A batch for steps of about 50 ms with the default [`PnaConfig`](gnntop_nn::models::pna::PnaConfig).
     fn default() -> Self {
         Self { batch_graphs: 256, epochs: 100, learning_rate: 3e-4, weight_decay: 0.0 }
     }

@@ -4,18 +4,18 @@ use candle_core::{DType, Device};
 use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, counter, intern, phase, span};
 
+use super::PnaTraining;
 use super::validation::Validation;
-use super::{PnaTraining, TargetScale, Trainer};
 use crate::inject::ALONE;
 use crate::launch::RunOptions;
-use crate::models::pna::{DeviceBatch, Numbered, PnaConfig};
-use crate::train::{
-    AdamSettings, CopiesAhead, Observer, Position, StepOutcome, Summary, TrainError, Training, cosine_learning_rate,
-};
+use crate::train::{Observer, Position, StepOutcome, Summary, TrainError, Training, holdings};
 use crate::train::{published_loader, wait_for_batch};
 use gnntop_data::graph::{Batch, Graph, in_degree_histogram};
 use gnntop_data::loading::{LoadedBatch, LoaderSettings};
 use gnntop_data::molecule::{GraphBatches, Loader};
+use gnntop_nn::cuda::CopiesAhead;
+use gnntop_nn::learn::{AdamSettings, Learner, TargetScale, cosine_learning_rate};
+use gnntop_nn::models::pna::{DeviceBatch, Numbered, Pna, PnaConfig};
 
 static VALIDATION_ERROR: Name = Name::counter("MAE eV");
 
@@ -58,7 +58,8 @@ impl PnaRun<'_> {
 
 /// A run in progress.
 struct Run {
-    trainer: Trainer,
+    learner: Learner<Pna>,
+    scale: TargetScale,
     loader: Loader,
     validation: Option<Validation>,
     layers: Vec<NameRef>,
@@ -82,7 +83,7 @@ impl Training for Run {
     }
 
     fn holdings(&self) -> Option<Holdings> {
-        Some(self.trainer.holdings())
+        Some(holdings(&self.learner.adam))
     }
 
     fn batches_per_epoch(&self) -> u64 {
@@ -97,15 +98,16 @@ impl Training for Run {
         };
         let loss = {
             let _forward = span(&phase::FORWARD);
-            self.trainer.forward_with(&device_batch, |layer| span(self.layers[layer]))?
+            let predictions = self.learner.model().forward_with(&device_batch, |layer| span(self.layers[layer]))?;
+            self.scale.loss(&predictions, device_batch.targets())?
         };
         let gradients = {
             let _backward = span(&phase::BACKWARD);
-            self.trainer.backward(&loss)?
+            loss.backward()?
         };
         {
             let _optimizer = span(&phase::OPTIMIZER);
-            self.trainer.optimizer_step(&gradients, self.learning_rate(position))?;
+            self.learner.optimizer_step(&gradients, self.learning_rate(position))?;
         }
         if self.copies.is_some() {
             // All work is submitted; while the device does it, the next batch is sent.
@@ -121,11 +123,11 @@ impl Training for Run {
         let Some(validation) = &self.validation else { return Ok(()) };
         let error = {
             let _validation = span(&phase::VALIDATION);
-            validation.mean_absolute_error(&self.trainer)?
+            validation.mean_absolute_error(self.learner.model(), self.scale)?
         };
         counter(&VALIDATION_ERROR, error);
         if epoch + 1 == self.training.epochs as u64 {
-            let mean = validation.error_of_the_mean(self.trainer.scale());
+            let mean = validation.error_of_the_mean(self.scale);
             observer.tell(&format!("validation MAE {error:.4} eV; always predicting the mean gives {mean:.4} eV"));
         }
         Ok(())
@@ -135,11 +137,12 @@ impl Training for Run {
 impl Run {
     fn new(run: PnaRun<'_>, device: Device) -> Result<Self, TrainError> {
         let model = run.model.clone().with_degrees(&in_degree_histogram(&run.graphs));
-        let scale = TargetScale::of(run.graphs.iter().map(|graph| graph.y));
+        let scale = TargetScale::new(run.graphs.iter().map(|graph| graph.y));
         let adam = AdamSettings { weight_decay: run.training.weight_decay, ..AdamSettings::default() };
         let settings = run.loader();
         Ok(Self {
-            trainer: Trainer::on(&device, &model, adam, scale, run.options.seed)?,
+            learner: Learner::build(&device, adam, run.options.seed, |vb| Pna::new(&model, vb))?,
+            scale,
             loader: published_loader(GraphBatches::new(run.graphs), settings)?,
             validation: Validation::new(&run.validation, run.training.batch_graphs, &device)?,
             layers: (0..model.layers).map(|i| intern(NameKind::Span, &format!("layer {i}"))).collect(),
@@ -158,9 +161,9 @@ impl Run {
             let _gather = span(&phase::GATHER);
             let numbered = Numbered::new(&batch)?;
             numbered.stage();
+            copies.send(numbered.values(&batch), |out| numbered.write(&batch, out))?;
             numbered
         };
-        copies.send(numbered.values(&batch), |out| numbered.write(&batch, out))?;
         Ok(Fetched { batch, sent: Some(numbered) })
     }
 

@@ -2,10 +2,10 @@
 
 use candle_core::{DType, Device, Result};
 
-use super::{TargetScale, Trainer};
-use crate::models::pna::DeviceBatch;
 use crate::train::TrainError;
 use gnntop_data::graph::{Batch, Graph};
+use gnntop_nn::learn::TargetScale;
+use gnntop_nn::models::pna::{DeviceBatch, Pna};
 
 /// Validation molecules, as batches that stay.
 pub(super) struct Validation {
@@ -36,13 +36,13 @@ impl Validation {
     }
 
     /// Mean absolute error of the model's predictions, in the unit of the targets.
-    pub(super) fn mean_absolute_error(&self, trainer: &Trainer) -> Result<f64> {
+    pub(super) fn mean_absolute_error(&self, model: &Pna, scale: TargetScale) -> Result<f64> {
         let mut errors = 0.0;
         for batch in &self.batches {
-            let loss = trainer.forward(batch)?.detach().to_scalar::<f32>()?;
+            let loss = scale.loss(&model.forward(batch)?, batch.targets())?.detach().to_scalar::<f32>()?;
             errors += f64::from(loss) * batch.targets().elem_count() as f64;
         }
-        Ok(errors * trainer.scale().deviation / self.targets.len() as f64)
+        Ok(errors * scale.deviation / self.targets.len() as f64)
     }
 
     /// The error of always predicting the training set's mean: a model that learnt anything must beat it.

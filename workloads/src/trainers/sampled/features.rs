@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use candle_core::{Device, Result, Tensor};
 
-use crate::train::CopiesAhead;
 use gnntop_data::nodes::{Features, NodeDataset};
 use gnntop_data::sampling::{NodeBatch, NodeBatches, gather_into};
+use gnntop_nn::cuda::{CopiesAhead, gather_rows, stage_edges};
+use gnntop_probe::{phase, span};
 
 /// How features reach the device.
 pub(super) enum FeaturePath {
@@ -47,7 +48,7 @@ impl FeaturePath {
     /// Batches for training on `device`, prepared for this way.
     pub(super) fn adapted(&self, batches: NodeBatches, device: &Device) -> NodeBatches {
         let batches = if matches!(self, Self::WithBatch) { batches } else { batches.without_features() };
-        if device.is_cuda() { batches.with_edges_prepared_by(crate::cuda::stage_edges) } else { batches }
+        if device.is_cuda() { batches.with_edges_prepared_by(stage_edges) } else { batches }
     }
 
     /// Whether to send the next batch while the device computes.
@@ -61,6 +62,7 @@ impl FeaturePath {
     /// The device has too little memory, or refuses.
     pub(super) fn send(&mut self, batch: &NodeBatch) -> Result<()> {
         let Self::Ahead(copies, features) = self else { return Ok(()) };
+        let _gather = span(&phase::GATHER);
         copies.send(batch.nodes.len() * features.width(), |out| gather_into(features, &batch.nodes, out))
     }
 
@@ -108,7 +110,7 @@ impl Arrived {
 fn held_rows(table: &Tensor, nodes: &[u32]) -> Result<Tensor> {
     let rows = Tensor::from_slice(nodes, nodes.len(), table.device())?;
     if table.device().is_cuda() {
-        return crate::cuda::gather_rows(table, &rows);
+        return gather_rows(table, &rows);
     }
     table.index_select(&rows, 0)
 }

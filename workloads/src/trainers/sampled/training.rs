@@ -6,17 +6,16 @@ use gnntop_probe::{BatchShape, Name, NameKind, NameRef, counter, intern, phase, 
 
 use super::SampledRun;
 use super::features::{Arrived, FeaturePath};
-use crate::cuda::copy_edges;
 use crate::inject::ALONE;
 use crate::launch::{Facts, Launch, Rank};
-use crate::models::{NodeModel, Pass};
 use crate::parallel::GradientSync;
 use crate::train::wait_for_batch;
-use crate::train::{
-    Accuracy, LabelledRows, NodeInput, NodeTrainer, Observer, Position, StepOutcome, Summary, TrainError, Training,
-};
+use crate::train::{Observer, Position, StepOutcome, Summary, TrainError, Training, holdings};
 use gnntop_data::loading::{LoadedBatch, Loader, Part};
 use gnntop_data::sampling::{NodeBatch, NodeBatches};
+use gnntop_nn::cuda::copy_edges;
+use gnntop_nn::learn::{Accuracy, LabelledRows, Learner, NodeInput};
+use gnntop_nn::models::{NodeModel, Pass};
 
 static BARRIER: Name = Name::span("barrier");
 static TRAINING_F1: Name = Name::counter("F1 train");
@@ -27,7 +26,7 @@ impl SampledRun<'_> {
     pub(crate) fn train<M, F>(&self, make: F, observer: &mut dyn Observer) -> Result<Summary, TrainError>
     where
         M: NodeModel,
-        F: Fn(&Device) -> candle_core::Result<NodeTrainer<M>> + Sync,
+        F: Fn(&Device) -> candle_core::Result<Learner<M>> + Sync,
     {
         let (options, ranks) = (self.options, self.ranks);
         if ranks.is_alone() {
@@ -49,7 +48,7 @@ impl SampledRun<'_> {
 
 /// A model, its training batches and those that judge it.
 struct SampledTraining<'a, M> {
-    trainer: NodeTrainer<M>,
+    trainer: Learner<M>,
     device: Device,
     features: FeaturePath,
     training: Loader<NodeBatches>,
@@ -79,7 +78,7 @@ struct Peers<'a> {
 impl<'a, M: NodeModel> SampledTraining<'a, M> {
     fn new(
         run: &SampledRun<'_>,
-        trainer: NodeTrainer<M>,
+        trainer: Learner<M>,
         device: Device,
         rank: Option<&'a Rank>,
     ) -> Result<Self, TrainError> {
@@ -135,7 +134,7 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
         };
         let mut gradients = {
             let _backward = span(&phase::BACKWARD);
-            self.trainer.backward(&outcome)?
+            outcome.loss.backward()?
         };
         if let Some(peers) = &mut self.peers {
             if !std::mem::take(&mut peers.skips) {
@@ -179,7 +178,7 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
     }
 
     fn holdings(&self) -> Option<Holdings> {
-        Some(self.trainer.holdings())
+        Some(holdings(&self.trainer.adam))
     }
 
     fn batches_per_epoch(&self) -> u64 {
@@ -234,7 +233,7 @@ fn prepare(batch: &NodeBatch, device: &Device) -> candle_core::Result<LabelledRo
 
 /// Right answers on all nodes of a loader; none without a loader.
 fn judge<M: NodeModel>(
-    trainer: &NodeTrainer<M>,
+    trainer: &Learner<M>,
     (device, features): (&Device, &FeaturePath),
     loader: Option<&mut Loader<NodeBatches>>,
 ) -> Result<Accuracy, TrainError> {

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use candle_core::{DType, Device, Tensor, Var};
 
-use crate::models::Parameters;
-use crate::models::vig::{CHANNELS, Form, Mode, Vig, VigConfig};
+use gnntop_nn::models::Parameters;
+use gnntop_nn::models::vig::{CHANNELS, Form, Mode, Vig, VigConfig};
 
 /// Images that a block is timed on.
 const IMAGES: usize = 4;
@@ -49,7 +49,7 @@ fn seconds(compute: impl Fn() -> candle_core::Result<Tensor>) -> candle_core::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::vig::Grid;
+    use gnntop_nn::models::vig::Grid;
 
     #[test]
     fn every_block_has_a_cost() {

@@ -1,4 +1,4 @@
-//! Trains the networks of [`models::vig`](crate::models::vig): whole, or the study's in the stages of a pipeline.
+//! Trains the networks of [`models::vig`](gnntop_nn::models::vig): whole, or the study's in the stages of a pipeline.
 //!
 //! A [`VigStage`] has some of the blocks, the last one also the readout. Only the nodes' features, `[nodes, 3]`, go
 //! from stage to stage, and their gradients come back: every stage knows the edges of the grid. The study sends a

@@ -3,8 +3,8 @@
 use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;
 
-use crate::models::vig::patches::{PatchVig, PatchVigConfig};
-use crate::models::vig::{Form, Mode, Vig, VigConfig};
+use gnntop_nn::models::vig::patches::{PatchVig, PatchVigConfig};
+use gnntop_nn::models::vig::{Form, Mode, Vig, VigConfig};
 
 /// Which network to make, with its sizes.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Batch, epochs and learning rate, as presets.
 
-/// How a [`Vig`](crate::models::vig::Vig) or a [`PatchVig`](crate::models::vig::patches::PatchVig) is trained.
+/// How a [`Vig`](gnntop_nn::models::vig::Vig) or a [`PatchVig`](gnntop_nn::models::vig::patches::PatchVig) is trained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VigTraining {
     /// Images in a full batch.
@@ -12,7 +12,7 @@ pub struct VigTraining {
 }
 
 impl Default for VigTraining {
-    /// A batch for steps of about 100 ms with the default [`VigConfig`](crate::models::vig::VigConfig) on two CPU cores.
+    /// A batch for steps of about 100 ms with the default [`VigConfig`](gnntop_nn::models::vig::VigConfig) on two CPU cores.
     fn default() -> Self {
         Self { batch_images: 20, epochs: 10, learning_rate: 1e-4 }
     }

@@ -5,11 +5,11 @@ use std::ops::Range;
 use candle_core::{DType, Device, Result, Tensor, bail};
 use gnntop_probe::{NameKind, NameRef, intern, span};
 
-use crate::kernels::Workspaces;
-use crate::models::vig::{Block, Form, Mode, Readout, RunningStatistics, Vig, VigConfig};
-use crate::models::{Parameter, Parameters};
 use crate::parallel::pipeline::StageModel;
-use crate::train::{Accuracy, LabelledRows, cross_entropy};
+use gnntop_nn::kernels::Workspaces;
+use gnntop_nn::learn::{Accuracy, LabelledRows, cross_entropy};
+use gnntop_nn::models::vig::{Block, Form, Mode, Readout, RunningStatistics, Vig, VigConfig};
+use gnntop_nn::models::{Parameter, Parameters};
 
 /// Consecutive blocks of a [`Vig`], with its readout on the last stage.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl StageModel for VigStage {
         if self.readout.is_none() {
             return Ok(result);
         }
-        let answers = Accuracy::of(&result.detach(), &self.batch.labels[self.batch.images(micro_batch)])?;
+        let answers = Accuracy::new(&result.detach(), &self.batch.labels[self.batch.images(micro_batch)])?;
         self.batch.accuracy = self.batch.accuracy.and(answers);
         self.share_of_loss(micro_batch, &result)
     }

@@ -10,14 +10,15 @@ use gnntop_probe::{BatchShape, Name, counter, phase, span};
 use super::stages::Stages;
 use super::{VigStage, costs};
 use crate::launch::{Facts, Launch, Rank, RankOptions, RunOptions, Settings, Shard};
-use crate::models::vig::{CHANNELS, Form, Mode, VigConfig};
 use crate::parallel::pipeline::{PartitionError, Pipeline, PipelineSettings, balanced_parts};
 use crate::parallel::{Collective, GradientSync};
-use crate::train::{Accuracy, Adam, AdamSettings, Observer, Position, StepOutcome, Summary, TrainError, Training};
+use crate::train::{Observer, Position, StepOutcome, Summary, TrainError, Training, holdings};
 use crate::train::{published_loader, wait_for_batch};
 use crate::trainers::vig::VigTraining;
 use gnntop_data::images::{self, ImageBatch, ImageBatches, ImageSet};
 use gnntop_data::loading::{Loader, LoaderSettings, Part};
+use gnntop_nn::learn::{Accuracy, Adam, AdamSettings};
+use gnntop_nn::models::vig::{CHANNELS, Form, Mode, VigConfig};
 
 static MEASURE: Name = Name::span("measure blocks");
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
@@ -226,7 +227,7 @@ impl<'a> StageRun<'a> {
             let model = &self.model;
             let logits = self.pipeline.infer(pixels.as_ref(), self.rank.collective(), |input| model.evaluate(input))?;
             if let Some(logits) = logits {
-                all = all.and(Accuracy::of(&logits.detach(), &batch.labels)?);
+                all = all.and(Accuracy::new(&logits.detach(), &batch.labels)?);
             }
         }
         let [right, of] = self.pipeline.from_last([all.right as f32, all.of as f32], self.rank.collective())?;
@@ -263,7 +264,7 @@ impl Training for StageRun<'_> {
     }
 
     fn holdings(&self) -> Option<Holdings> {
-        Some(self.adam.holdings())
+        Some(holdings(&self.adam))
     }
 
     fn batches_per_epoch(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{Device, Tensor};
 use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, NameKind, NameRef, counter, intern, phase, span};
 
@@ -10,15 +10,13 @@ use super::VigTraining;
 use super::network::{Network, NetworkConfig};
 use crate::inject::ALONE;
 use crate::launch::RunOptions;
-use crate::models::Parameters;
-use crate::models::vig::Mode;
-use crate::train::{
-    Accuracy, Adam, AdamSettings, CopiesAhead, LabelledRows, Observer, Position, StepOutcome, Summary, TrainError,
-    Training, cross_entropy,
-};
+use crate::train::{Observer, Position, StepOutcome, Summary, TrainError, Training, holdings};
 use crate::train::{published_loader, wait_for_batch};
 use gnntop_data::images::{self, ImageBatch, ImageBatches, ImageData, ImageSet};
 use gnntop_data::loading::{LoadedBatch, Loader, LoaderSettings};
+use gnntop_nn::cuda::CopiesAhead;
+use gnntop_nn::learn::{Accuracy, AdamSettings, LabelledRows, Learner, cross_entropy};
+use gnntop_nn::models::vig::Mode;
 
 static TRAINING_ACCURACY: Name = Name::counter("acc train");
 static TEST_ACCURACY: Name = Name::counter("acc test");
@@ -50,8 +48,7 @@ impl VigRun<'_> {
 struct Run {
     config: NetworkConfig,
     device: Device,
-    model: Network,
-    adam: Adam,
+    learner: Learner<Network>,
     training: VigTraining,
     loader: Loader<ImageBatches>,
     test: ImageSet,
@@ -64,8 +61,6 @@ struct Run {
 impl Run {
     fn new(run: VigRun<'_>, device: Device) -> Result<Self, TrainError> {
         let VigRun { model: config, training, images, workers, options } = run;
-        let parameters = Parameters::new(options.seed);
-        let model = Network::new(&config, parameters.var_builder(DType::F32, &device))?;
         let settings = LoaderSettings {
             batch_size: training.batch_images,
             workers,
@@ -76,9 +71,8 @@ impl Run {
         Ok(Self {
             copies: CopiesAhead::to(&device)?,
             ahead: None,
+            learner: Learner::build(&device, AdamSettings::default(), options.seed, |vb| Network::new(&config, vb))?,
             device,
-            model,
-            adam: Adam::new(parameters.list(), AdamSettings::default())?,
             loader: published_loader(ImageBatches::new(Arc::new(images.train)), settings)?,
             training,
             test: images.test,
@@ -91,6 +85,7 @@ impl Run {
     fn fetch(&mut self) -> Result<LoadedBatch<ImageBatch>, TrainError> {
         let batch = wait_for_batch(&mut self.loader)?;
         if let Some(copies) = &mut self.copies {
+            let _gather = span(&phase::GATHER);
             copies.send(batch.features.len(), |out| out.copy_from_slice(&batch.features))?;
         }
         Ok(batch)
@@ -112,8 +107,8 @@ impl Run {
         let indices: Vec<u32> = (0..self.test.len() as u32).collect();
         for part in indices.chunks(self.training.batch_images) {
             batch.assemble(&self.test, part)?;
-            let logits = self.model.forward_with(&batch.pixels(&self.device)?, Mode::Eval, |_| ())?;
-            all = all.and(Accuracy::of(&logits.detach(), &batch.labels)?);
+            let logits = self.learner.model().forward_with(&batch.pixels(&self.device)?, Mode::Eval, |_| ())?;
+            all = all.and(Accuracy::new(&logits.detach(), &batch.labels)?);
         }
         Ok(all)
     }
@@ -125,7 +120,7 @@ impl Training for Run {
     }
 
     fn holdings(&self) -> Option<Holdings> {
-        Some(self.adam.holdings())
+        Some(holdings(&self.learner.adam))
     }
 
     fn batches_per_epoch(&self) -> u64 {
@@ -140,7 +135,7 @@ impl Training for Run {
         };
         let (loss, logits) = {
             let _forward = span(&phase::FORWARD);
-            let logits = self.model.forward_with(&pixels, Mode::Train, |block| span(self.blocks[block]))?;
+            let logits = self.learner.model().forward_with(&pixels, Mode::Train, |block| span(self.blocks[block]))?;
             (cross_entropy(&logits, &labelled)?, logits)
         };
         let gradients = {
@@ -149,13 +144,13 @@ impl Training for Run {
         };
         {
             let _optimizer = span(&phase::OPTIMIZER);
-            self.adam.step(&gradients, self.training.learning_rate)?;
+            self.learner.optimizer_step(&gradients, self.training.learning_rate)?;
         }
         if self.copies.is_some() {
             // All work is submitted; while the device does it, the next batch is sent.
             self.ahead = Some(self.fetch()?);
         }
-        counter(&TRAINING_ACCURACY, Accuracy::of(&logits.detach(), &batch.labels)?.share());
+        counter(&TRAINING_ACCURACY, Accuracy::new(&logits.detach(), &batch.labels)?.share());
         let count = |count: usize| Some(count as u64);
         let images = batch.images();
         let (nodes, edges) = (count(images * self.config.nodes()), count(images * self.config.edges()));
