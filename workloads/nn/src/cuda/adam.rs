@@ -67,7 +67,7 @@ impl Table {
         for (number, slot) in slots.iter().enumerate() {
             let count = slot.value.elem_count();
             for tensor in [slot.value, slot.gradient, &slot.moments[0], &slot.moments[1]] {
-                words.push(View::of(tensor)?.address(DType::F32, count)?.0.cast_signed());
+                words.push(View::new(tensor)?.address(DType::F32, count)?.0.cast_signed());
             }
             words.extend([count as i64, i64::from(slot.weight_decay.to_bits())]);
             let runs = count.div_ceil(LENGTH) as u32;
@@ -85,7 +85,7 @@ impl Table {
             bail!("adam: there are more parameters than a kernel can be launched for");
         };
         let arguments = AdamArguments {
-            slots: View::of(&self.slots)?.address(DType::I64, 0)?,
+            slots: View::new(&self.slots)?.address(DType::I64, 0)?,
             block_slot: list(&self.lists, &self.blocks[0])?,
             block_run: list(&self.lists, &self.blocks[1])?,
             is_bad,
@@ -178,7 +178,7 @@ pub(crate) fn are_finite(slots: &[Slot<'_>]) -> Result<bool> {
         step_size: 0.0,
         root_correction: 1.0,
     };
-    let is_bad_at = View::of(&is_bad)?.address(DType::U32, 1)?;
+    let is_bad_at = View::new(&is_bad)?.address(DType::U32, 1)?;
     Table::new(slots, device)?.launch("find_bad_gradients", rates, [is_bad_at, Address::NONE])?;
     Ok(is_bad.to_vec1::<u32>()? == [0])
 }

@@ -151,8 +151,8 @@ pub(crate) fn gradients(
         hub_node: edges.list(&outgoing.hubs.nodes)?,
         hub_part: edges.list(&outgoing.hubs.parts)?,
         messages: back.messages.address(dtype, outgoing.nodes * width)?,
-        centre: View::of(&kept.centre)?.address(wide(dtype), nodes * width)?,
-        holder: View::of(&kept.holder)?.address(DType::U32, nodes * 2 * width)?,
+        centre: View::new(&kept.centre)?.address(wide(dtype), nodes * width)?,
+        holder: View::new(&kept.holder)?.address(DType::U32, nodes * 2 * width)?,
         aggregates: back.aggregates.address(dtype, nodes * wide_row)?,
         gradient: back.gradient.address(dtype, nodes * wide_row)?,
         of_own: of_own.address(),
@@ -215,7 +215,7 @@ impl CustomOp2 for FusedAggregates {
         messages: &CpuStorage,
         messages_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let edges = Edges::of(&self.adjacency, &Device::Cpu)?;
+        let edges = Edges::new(&self.adjacency, &Device::Cpu)?;
         let views = (View::of_host(own, own_layout)?, View::of_host(messages, messages_layout)?);
         let (out, shape) = self.forward(&edges, own_layout, views)?;
         out.into_host(shape)
@@ -241,12 +241,12 @@ impl CustomOp2 for FusedAggregates {
         result: &Tensor,
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let edges = Edges::of(&self.adjacency, own.device())?;
+        let edges = Edges::new(&self.adjacency, own.device())?;
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(kept) = &*kept else { bail!("the aggregates ran backward before forward") };
         let gradient = gradient.contiguous()?;
-        let (messages_view, aggregates) = (View::of(messages)?, View::of(result)?);
-        let back = Returned { messages: messages_view, aggregates, gradient: View::of(&gradient)? };
+        let (messages_view, aggregates) = (View::new(messages)?, View::new(result)?);
+        let back = Returned { messages: messages_view, aggregates, gradient: View::new(&gradient)? };
         let (of_own, of_messages) = gradients(&edges, own.dim(1)?, kept, &back)?;
         Ok((Some(of_own.into_tensor(own.shape())), Some(of_messages.into_tensor(messages.shape()))))
     }

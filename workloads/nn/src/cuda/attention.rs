@@ -143,8 +143,8 @@ pub(crate) fn attend(edges: &Edges, rows: View<'_>, layer: &Attending<'_>) -> Re
         heads: heads as u32,
         width: width as u32,
         slope: layer.negative_slope,
-        attention: MaskArguments::of(layer.attention)?,
-        output: MaskArguments::of(layer.output)?,
+        attention: MaskArguments::new(layer.attention)?,
+        output: MaskArguments::new(layer.output)?,
         elu: layer.elu.into(),
         unused: 0,
     };

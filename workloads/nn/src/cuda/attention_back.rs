@@ -105,7 +105,7 @@ impl Attended {
     ) -> Result<AttendedBack> {
         let (device, total, dtype) = (&edges.device, layer.columns.total(), rows.dtype());
         let before = self.before_activation(edges, layer, gradient)?;
-        let before_view = View::of(&before.gradient)?;
+        let before_view = View::new(&before.gradient)?;
         let bias = column_sums(device, before_view, total)?.into_tensor(total);
         let [sums, products] = self.along_edges(edges, layer, &before)?;
         let out = Memory::new(device, dtype, edges.outgoing.nodes * total)?;
@@ -148,16 +148,16 @@ impl Attended {
         let arguments = ActivatedArguments {
             gradient: gradient.address(dtype, targets * total)?,
             bias: layer.bias.address(dtype, total)?,
-            sums: View::of(&self.sums)?.address(wide(dtype), targets * total)?,
-            sloped_sums: View::of(&self.sloped_sums)?.address(wide(dtype), targets * total)?,
-            known: View::of(&self.known)?.address(wide(dtype), targets * 3 * heads)?,
+            sums: View::new(&self.sums)?.address(wide(dtype), targets * total)?,
+            sloped_sums: View::new(&self.sloped_sums)?.address(wide(dtype), targets * total)?,
+            known: View::new(&self.known)?.address(wide(dtype), targets * 3 * heads)?,
             out: out.address(),
             products: products.address(),
             of_scores: of_scores.address(),
             targets: targets as u64,
             heads: heads as u32,
             width: width as u32,
-            output: MaskArguments::of(layer.output)?,
+            output: MaskArguments::new(layer.output)?,
             elu: layer.elu.into(),
             unused: 0,
         };
@@ -170,7 +170,7 @@ impl Attended {
     /// Gradients of the sources: both sums of rows, and of products.
     fn along_edges(&self, edges: &Edges, layer: &Attending<'_>, before: &BeforeActivation) -> Result<[Memory; 2]> {
         let (walk, device) = (&edges.outgoing, &edges.device);
-        let rows = View::of(&before.gradient)?;
+        let rows = View::new(&before.gradient)?;
         let (dtype, Columns { heads, width }, total) = (rows.dtype(), layer.columns, layer.columns.total());
         let new = |rows: usize, columns: usize| Memory::new(device, wide(dtype), rows * columns);
         let [sums, products] = [new(walk.nodes, 2 * total)?, new(walk.nodes, heads)?];
@@ -181,9 +181,9 @@ impl Attended {
             other: edges.list(&walk.other)?,
             number: edges.list(walk.number.as_ref().unwrap_or(&(0..0)))?,
             rows: rows.address(dtype, walk.others * total)?,
-            source_score: View::of(&self.source_score)?.address(dtype, walk.nodes * heads)?,
-            target_score: View::of(&self.target_score)?.address(dtype, walk.others * heads)?,
-            known: View::of(&self.known)?.address(wide(dtype), walk.others * 3 * heads)?,
+            source_score: View::new(&self.source_score)?.address(dtype, walk.nodes * heads)?,
+            target_score: View::new(&self.target_score)?.address(dtype, walk.others * heads)?,
+            known: View::new(&self.known)?.address(wide(dtype), walk.others * 3 * heads)?,
             target_products: before.products.address(),
             sums: sums.address(),
             products: products.address(),
@@ -192,7 +192,7 @@ impl Attended {
             heads: heads as u32,
             width: width as u32,
             slope: layer.negative_slope,
-            attention: MaskArguments::of(layer.attention)?,
+            attention: MaskArguments::new(layer.attention)?,
         };
         let of = (rows, layer.columns);
         // SAFETY: rows, scores and what is known of the targets were checked, the products made for the targets, and the

@@ -13,16 +13,16 @@ use candle_core::{CpuStorage, CudaStorage, CustomOp2, CustomOp3, DType, Device, 
 use super::machine::{Memory, device_of};
 
 /// Gradients that a layer returns.
-pub(crate) struct Gradients {
+pub struct Gradients {
     /// Of its input, where it was asked for.
-    pub(crate) input: Option<Tensor>,
+    pub input: Option<Tensor>,
     /// Of [`weights`](ChainLayer::weights).
-    pub(crate) weights: Vec<Tensor>,
-    pub(crate) bias: Tensor,
+    pub weights: Vec<Tensor>,
+    pub bias: Tensor,
 }
 
 /// One evaluation of a layer.
-pub(crate) trait ChainLayer: Send + Sync + 'static {
+pub trait ChainLayer: Send + Sync + 'static {
     /// Its two or three parameters besides the bias, as the model has them.
     fn weights(&self) -> &[Tensor];
 
@@ -40,14 +40,14 @@ pub(crate) trait ChainLayer: Send + Sync + 'static {
 }
 
 /// The layers so far.
-pub(crate) struct Chain<L> {
+pub(crate) struct Chain {
     /// Features, a token, or after the last layer its result.
     x: Tensor,
     features: Tensor,
-    below: Option<Arc<Link<L>>>,
+    below: Option<Arc<Link>>,
 }
 
-impl<L: ChainLayer> Chain<L> {
+impl Chain {
     /// # Errors
     /// The device has too little memory.
     pub(crate) fn start(features: &Tensor) -> Result<Self> {
@@ -59,7 +59,7 @@ impl<L: ChainLayer> Chain<L> {
     ///
     /// # Errors
     /// The layer refuses.
-    pub(crate) fn push(self, layer: L, is_last: bool) -> Result<Self> {
+    pub(crate) fn push(self, layer: Box<dyn ChainLayer>, is_last: bool) -> Result<Self> {
         let with_input = self.gives_gradient();
         let input = match &self.below {
             Some(below) => below.result()?,
@@ -96,10 +96,10 @@ impl<L: ChainLayer> Chain<L> {
 }
 
 /// A layer and what bypasses candle.
-struct Link<L> {
-    layer: L,
+struct Link {
+    layer: Box<dyn ChainLayer>,
     input: Tensor,
-    below: Option<Arc<Link<L>>>,
+    below: Option<Arc<Link>>,
     with_input: bool,
     is_last: bool,
     slots: Mutex<Slots>,
@@ -121,7 +121,7 @@ fn out_of_order<T>() -> Result<T> {
     bail!("the operations of a chain of layers ran out of order")
 }
 
-impl<L: ChainLayer> Link<L> {
+impl Link {
     /// Locks even after a panic: missing values are reported.
     fn slots(&self) -> std::sync::MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
@@ -179,15 +179,15 @@ fn type_of<S: candle_core::backend::BackendStorage>(storage: &S) -> DType {
     storage.dtype()
 }
 
-struct Weights<L>(Arc<Link<L>>);
+struct Weights(Arc<Link>);
 
-impl<L: ChainLayer> Weights<L> {
+impl Weights {
     fn gradients(&self) -> Result<Vec<Tensor>> {
         self.0.slots().weight_gradients.take().map_or_else(out_of_order, Ok)
     }
 }
 
-impl<L: ChainLayer> CustomOp2 for Weights<L> {
+impl CustomOp2 for Weights {
     fn name(&self) -> &'static str {
         "chain-weights"
     }
@@ -206,7 +206,7 @@ impl<L: ChainLayer> CustomOp2 for Weights<L> {
     }
 }
 
-impl<L: ChainLayer> CustomOp3 for Weights<L> {
+impl CustomOp3 for Weights {
     fn name(&self) -> &'static str {
         "chain-weights"
     }
@@ -248,9 +248,9 @@ impl<L: ChainLayer> CustomOp3 for Weights<L> {
     }
 }
 
-struct Output<L>(Arc<Link<L>>);
+struct Output(Arc<Link>);
 
-impl<L: ChainLayer> CustomOp3 for Output<L> {
+impl CustomOp3 for Output {
     fn name(&self) -> &'static str {
         "chain-output"
     }

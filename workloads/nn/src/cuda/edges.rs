@@ -120,14 +120,14 @@ impl Walk {
 /// The device has too little memory.
 pub fn copy_edges(adjacency: &Adjacency, device: &Device) -> Result<()> {
     if device.is_cuda() {
-        Edges::of(adjacency, device)?;
+        Edges::new(adjacency, device)?;
     }
     Ok(())
 }
 
 /// Prepares in host memory what [`copy_edges`] copies: the longer part of its work, which another thread can do.
 pub fn stage_edges(adjacency: &Adjacency) {
-    adjacency.on_device().stage(Staged::of(adjacency));
+    adjacency.on_device().stage(Staged::new(adjacency));
 }
 
 /// An adjacency prepared for a device, in host memory: everything but the copy.
@@ -142,7 +142,7 @@ pub(super) struct Staged {
 
 impl Staged {
     /// Puts an adjacency together.
-    fn of(adjacency: &Adjacency) -> Self {
+    fn new(adjacency: &Adjacency) -> Self {
         let (mut lists, hub_edges) = (Lists::default(), HUB_EDGES.min(adjacency.hub_edges()));
         let sources = (adjacency.source_nodes(), adjacency.sources().iter().copied());
         let incoming = Walk::new(&mut lists, adjacency.target_starts(), sources, None, hub_edges);
@@ -184,17 +184,17 @@ impl Edges {
     ///
     /// # Errors
     /// The device has too little memory.
-    pub(crate) fn of(adjacency: &Adjacency, device: &Device) -> Result<Arc<Self>> {
+    pub(crate) fn new(adjacency: &Adjacency, device: &Device) -> Result<Arc<Self>> {
         let slot = adjacency.on_device();
-        slot.get(device, || slot.take_staged().unwrap_or_else(|| Staged::of(adjacency)).copy_to(device))
+        slot.get(device, || slot.take_staged().unwrap_or_else(|| Staged::new(adjacency)).copy_to(device))
     }
 
     /// The adjacency's copy where a custom operation's argument is.
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// As [`new`](Self::new).
     pub(crate) fn of_storage(adjacency: &Adjacency, storage: &CudaStorage) -> Result<Arc<Self>> {
-        Self::of(adjacency, &device_of(storage))
+        Self::new(adjacency, &device_of(storage))
     }
 
     /// The shape of this many columns for every target.
@@ -237,5 +237,5 @@ pub(super) fn list(memory: &Tensor, range: &Range<usize>) -> Result<Address> {
     if range.start > range.end {
         bail!("a list ends before it begins");
     }
-    View::of(memory)?.part(range.start, range.len())?.address(DType::U32, range.len())
+    View::new(memory)?.part(range.start, range.len())?.address(DType::U32, range.len())
 }

@@ -26,7 +26,7 @@ pub(super) struct MaskArguments {
 impl MaskArguments {
     /// # Errors
     /// The mask is shifted, which the kernels that take these do not support.
-    pub(super) fn of(mask: Option<DropMask>) -> Result<Self> {
+    pub(super) fn new(mask: Option<DropMask>) -> Result<Self> {
         if mask.is_some() && seed_shift() != Address::NONE {
             bail!("the dropout of this layer cannot be repeated: its seed is an argument");
         }
@@ -52,7 +52,7 @@ struct ShiftedMaskArguments {
 }
 
 impl ShiftedMaskArguments {
-    fn of(mask: Option<DropMask>) -> Self {
+    fn new(mask: Option<DropMask>) -> Self {
         Self { mask: MaskArguments::unshifted(mask), shift: seed_shift() }
     }
 }
@@ -120,7 +120,7 @@ pub(crate) fn dropout(device: &Device, x: View<'_>, mask: DropMask) -> Result<Me
         x: from,
         out: out.address(),
         count: length as u64,
-        mask: ShiftedMaskArguments::of(Some(mask)),
+        mask: ShiftedMaskArguments::new(Some(mask)),
     };
     let kernel = Module::Elements.kernel(&format!("dropout_{pack}"), dtype)?;
     // SAFETY: both sides have `length` elements, a multiple of the pack.
@@ -137,7 +137,7 @@ pub(super) fn dropped_values(device: &Device, value: View<'_>, number: Address, 
         number,
         out: out.address(),
         count: count as u64,
-        mask: ShiftedMaskArguments::of(Some(mask)),
+        mask: ShiftedMaskArguments::new(Some(mask)),
     };
     let kernel = Kernel { module: Module::Elements, name: "dropped_values".to_owned() };
     // SAFETY: both sides and the numbers have `count` elements.
@@ -171,7 +171,7 @@ impl Finished {
             count: length as u64,
             width: bias.length() as u32,
             relu: self.relu.into(),
-            mask: ShiftedMaskArguments::of(self.mask),
+            mask: ShiftedMaskArguments::new(self.mask),
         };
         let addresses = [arguments.x, arguments.bias, arguments.gradient, arguments.out];
         let pack = pack_for(&[1, 4], bias.length(), dtype, &addresses);
@@ -235,9 +235,9 @@ impl Finished {
     /// Gradients of `x` and of `bias`.
     pub(super) fn gradients(&self, x: &Tensor, bias: &Tensor, upstream: &Tensor) -> Result<(Tensor, Tensor)> {
         let device = x.device();
-        let of_x = self.apply(device, View::of(x)?, View::of(bias)?, Some(View::of(upstream)?))?;
+        let of_x = self.apply(device, View::new(x)?, View::new(bias)?, Some(View::new(upstream)?))?;
         let of_x = of_x.into_tensor(x.shape());
-        let of_bias = column_sums(device, View::of(&of_x)?, bias.elem_count())?.into_tensor(bias.shape());
+        let of_bias = column_sums(device, View::new(&of_x)?, bias.elem_count())?.into_tensor(bias.shape());
         Ok((of_x, of_bias))
     }
 }

@@ -1,5 +1,6 @@
 //! The kernels on the host, for tests: compiled as C++ with `workloads/nn/kernels/emulate.h` and called one thread after
 //! the other. Slow, but the same code, launched with the same grids and arguments as on a GPU.
+#![allow(clippy::expect_used, clippy::print_stderr, reason = "only tests call this")]
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};

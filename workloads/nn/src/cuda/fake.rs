@@ -1,6 +1,7 @@
 //! Tests with a fake driver (`tests/fake-cuda`): candle, cudarc and our own calls are the real ones, and their work is
 //! done on the host. cudarc opens the driver once per process, and other tests want the real one, so such a test is
 //! ignored, and another test runs it in its own process.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "only tests call this")]
 
 use std::path::Path;
 use std::process::Command;

@@ -31,8 +31,8 @@ pub fn gather_rows(table: &Tensor, rows: &Tensor) -> Result<Tensor> {
     let dtype = table.dtype();
     let out = Memory::new(table.device(), dtype, count * width)?;
     let arguments = GatherArguments {
-        table: View::of(table)?.address(dtype, held * width)?,
-        row: View::of(rows)?.address(DType::U32, count)?,
+        table: View::new(table)?.address(dtype, held * width)?,
+        row: View::new(rows)?.address(DType::U32, count)?,
         out: out.address(),
         count: count as u64,
         width: width as u64,

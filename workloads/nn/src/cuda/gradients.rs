@@ -5,7 +5,6 @@
 use candle_core::{Result, Shape, Tensor};
 
 use super::edges::Edges;
-use super::machine::View;
 use super::messages::{Messages, Operand, collect, edge_rows};
 use gnntop_data::graph::{EdgeOp, Endpoint};
 
@@ -58,19 +57,4 @@ impl<'a> Backward<'a> {
     fn dot_gradient(&self, other: Operand<'a>) -> Messages<'a> {
         Messages { op: EdgeOp::Mul, lhs: other, rhs: Some(self.gradient), per_head: true, ..self.messages }
     }
-}
-
-/// The gradient of a sum, mean or extremum of copied rows.
-pub(crate) fn of_copies(
-    edges: &Edges,
-    at: Endpoint,
-    total: usize,
-    gradient: View<'_>,
-    (scale, holders): (Option<View<'_>>, Option<View<'_>>),
-    shape: &Shape,
-) -> Result<Tensor> {
-    let rows = Operand { rows: gradient, at: Endpoint::Destination };
-    let scale = scale.map(|rows| Operand { rows, at: Endpoint::Destination });
-    let messages = Messages { scale, holders, ..Messages::copies(total, rows) };
-    Ok(collect(edges, at, &messages)?.into_tensor(shape))
 }

@@ -84,7 +84,7 @@ pub(crate) fn nearest(x: &Tensor, nodes: usize, count: usize, dilation: usize) -
     let likeness = normal.matmul(&normal.transpose(1, 2)?)?;
     let out = Memory::new(x.device(), DType::U32, rows * count)?;
     let arguments = NearestArguments {
-        likeness: View::of(&likeness)?.address(x.dtype(), rows * nodes)?,
+        likeness: View::new(&likeness)?.address(x.dtype(), rows * nodes)?,
         nearest: out.address(),
         rows: rows as u64,
         nodes: nodes as u32,
@@ -142,7 +142,7 @@ impl Joined<'_> {
         let (rows, neighbours) = self.nearest.dims2()?;
         let arguments = MaxRelativeArguments {
             x: x.address(x.dtype(), rows * channels)?,
-            nearest: View::of(self.nearest)?.address(DType::U32, rows * neighbours)?,
+            nearest: View::new(self.nearest)?.address(DType::U32, rows * neighbours)?,
             out,
             holder,
             count: (rows * channels) as u64,

@@ -115,8 +115,8 @@ impl LabelsOnDevice {
         let gradient = logits.zeros_like()?;
         let arguments = LossArguments {
             upstream: upstream.address(dtype, 1)?,
-            gradient: View::of(&gradient)?.address(dtype, logits.elem_count())?,
-            ..self.arguments(View::of(logits)?, logits.dims2()?)?
+            gradient: View::new(&gradient)?.address(dtype, logits.elem_count())?,
+            ..self.arguments(View::new(logits)?, logits.dims2()?)?
         };
         let rows = Grid::of_rows(arguments.groups, 32)?;
         // SAFETY: as in `mean_loss`; the gradient is as large as the logits.

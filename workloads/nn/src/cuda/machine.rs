@@ -29,7 +29,7 @@ pub(crate) struct View<'a> {
 impl<'a> View<'a> {
     /// # Errors
     /// The tensor is not contiguous or not on a device that kernels run on.
-    pub(crate) fn of(tensor: &'a Tensor) -> Result<Self> {
+    pub(crate) fn new(tensor: &'a Tensor) -> Result<Self> {
         let (storage, layout) = tensor.storage_and_layout();
         let address = match &*storage {
             Storage::Cpu(storage) => host_address(storage)?,
@@ -42,7 +42,7 @@ impl<'a> View<'a> {
     /// The same for an argument of a custom operation.
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// As [`new`](Self::new).
     pub(crate) fn of_storage(storage: &'a CudaStorage, layout: &Layout) -> Result<Self> {
         Self::within(driver::address_of(storage)?, storage.dtype(), layout)
     }
@@ -50,7 +50,7 @@ impl<'a> View<'a> {
     /// The same for an argument in host memory, where only tests run kernels.
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// As [`new`](Self::new).
     pub(crate) fn of_host(storage: &'a CpuStorage, layout: &Layout) -> Result<Self> {
         Self::within(host_address(storage)?, storage.dtype(), layout)
     }
@@ -105,7 +105,7 @@ pub(crate) fn device_of(storage: &CudaStorage) -> Device {
 
 /// Fresh memory of a device, for a kernel to write; its contents are unspecified before.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     storage: Storage,
     address: Address,
     length: usize,

@@ -59,7 +59,7 @@ fn arguments(edges: &Edges, walk: &Walk, x: Address, width: usize) -> Result<Mea
         width: width as u64,
         stride: width as u64,
         targets: edges.incoming.nodes as u64,
-        mask: MaskArguments::of(None)?,
+        mask: MaskArguments::new(None)?,
         relu: 0,
         unused: 0,
     })
@@ -117,7 +117,7 @@ pub(crate) fn mean_finish(
         own: own.address(dtype, walk.nodes * width)?,
         bias: bias.address(dtype, width)?,
         out: out.address(),
-        mask: MaskArguments::of(finished.mask)?,
+        mask: MaskArguments::new(finished.mask)?,
         relu: finished.relu.into(),
         ..arguments(edges, walk, x, width)?
     };
@@ -183,8 +183,8 @@ pub(crate) fn add_first(onto: &Tensor, rows: &Tensor) -> Result<()> {
     }
     let arguments = BehindArguments {
         result: Address::NONE,
-        gradient: View::of(rows)?.address(dtype, length)?,
-        out: View::of(onto)?.address(dtype, length)?,
+        gradient: View::new(rows)?.address(dtype, length)?,
+        out: View::new(onto)?.address(dtype, length)?,
         partial: Address::NONE,
         rows: count as u64,
         columns: columns as u64,

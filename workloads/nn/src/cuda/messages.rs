@@ -60,7 +60,7 @@ pub(super) struct Directed<'a> {
 }
 
 impl<'a> Directed<'a> {
-    pub(super) fn of(edges: &'a Edges, direction: Direction) -> Self {
+    pub(super) fn new(edges: &'a Edges, direction: Direction) -> Self {
         let walk = match direction {
             Direction::Incoming => &edges.incoming,
             Direction::Outgoing => &edges.outgoing,
@@ -282,12 +282,12 @@ impl Directed<'_> {
 
 /// The sums of the messages of every node: of the targets over their incoming edges, or of the sources.
 pub(crate) fn sum_rows(edges: &Edges, direction: Direction, messages: &Messages<'_>, mean: bool) -> Result<Memory> {
-    Directed::of(edges, direction).sum(messages, mean)
+    Directed::new(edges, direction).sum(messages, mean)
 }
 
 /// The extremum of the messages into every target, and the edges that hold it; 0, held by `u32::MAX`, without messages.
 pub(crate) fn extreme_rows(edges: &Edges, messages: &Messages<'_>, extreme: Extreme) -> Result<(Memory, Memory)> {
-    let directed = Directed::of(edges, Direction::Incoming);
+    let directed = Directed::new(edges, Direction::Incoming);
     let (device, walk) = (directed.device, directed.walk);
     let (dtype, total) = (messages.dtype(), messages.columns.total());
     let out = Memory::new(device, dtype, walk.nodes * total)?;
@@ -322,7 +322,7 @@ pub(crate) fn edge_rows(edges: &Edges, messages: &Messages<'_>, head_sums: bool)
     let count = edges.incoming.edges;
     let stored = if head_sums { messages.columns.heads } else { messages.columns.total() };
     let out = Memory::new(&edges.device, messages.dtype(), count * stored)?;
-    let by_edge = Directed { targets: Some(edges.targets()), ..Directed::of(edges, Direction::Incoming) };
+    let by_edge = Directed { targets: Some(edges.targets()), ..Directed::new(edges, Direction::Incoming) };
     let arguments = EdgeArguments { messages: by_edge.messages(messages)?, out: out.address(), edges: count as u64 };
     let (name, grid) = if head_sums {
         let lanes = Grid::lanes_for(messages.columns.width);

@@ -61,7 +61,7 @@ impl BatchMoments {
             bail!("batch norm: {rows} rows of {features} features do not fit {} parameters", affine.length());
         }
         let (rows_of_part, parts) = parts_of_rows(rows);
-        let shift = self.shift.as_ref().map(|shift| View::of(shift)?.address(dtype, features)).transpose()?;
+        let shift = self.shift.as_ref().map(|shift| View::new(shift)?.address(dtype, features)).transpose()?;
         let none = Address::NONE;
         Ok(NormArguments {
             x: x.address(dtype, rows * features)?,
@@ -74,7 +74,7 @@ impl BatchMoments {
             partial: none,
             moments: none,
             sums: none,
-            running: View::of(&self.running)?.address(DType::F64, 2 * features)?,
+            running: View::new(&self.running)?.address(DType::F64, 2 * features)?,
             rows: rows as u64,
             features: features as u64,
             rows_of_part: rows_of_part as u64,
@@ -114,13 +114,13 @@ impl BatchMoments {
     fn backward(&self, x: &Tensor, affine: &Tensor, gradient: &Tensor) -> Result<(Tensor, Tensor)> {
         let (device, dtype, (rows, features)) = (x.device(), x.dtype(), x.dims2()?);
         let (gradient, moments) = (gradient.contiguous()?, self.moments.get()?);
-        let mut arguments = self.arguments((rows, features), View::of(x)?, View::of(affine)?)?;
+        let mut arguments = self.arguments((rows, features), View::new(x)?, View::new(affine)?)?;
         let (of_x, of_affine) =
             (Memory::new(device, dtype, rows * features)?, Memory::new(device, dtype, 2 * features)?);
         let sums = Memory::new(device, DType::F64, 2 * features)?;
         let partial = Memory::new(device, DType::F64, 2 * features * arguments.parts as usize)?;
-        arguments.gradient = View::of(&gradient)?.address(dtype, rows * features)?;
-        arguments.moments = View::of(&moments)?.address(DType::F64, 2 * features)?;
+        arguments.gradient = View::new(&gradient)?.address(dtype, rows * features)?;
+        arguments.moments = View::new(&moments)?.address(DType::F64, 2 * features)?;
         arguments.out = of_x.address();
         arguments.of_affine = of_affine.address();
         arguments.sums = sums.address();

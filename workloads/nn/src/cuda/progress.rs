@@ -69,8 +69,8 @@ impl Progress {
     pub(crate) fn advance(&self) -> Result<()> {
         let Advance { seeds, beta1, beta2, learning_rate } = self.advance;
         let arguments = AdvanceArguments {
-            shift: View::of(&self.shift)?.address(DType::I64, 1)?,
-            powers: View::of(&self.powers)?.address(DType::F64, 2)?,
+            shift: View::new(&self.shift)?.address(DType::I64, 1)?,
+            powers: View::new(&self.powers)?.address(DType::F64, 2)?,
             rates: self.rates()?,
             seeds,
             beta1,
@@ -84,7 +84,7 @@ impl Progress {
 
     /// Adam's step size and root of the second correction.
     pub(super) fn rates(&self) -> Result<Address> {
-        View::of(&self.rates)?.address(DType::F32, 2)
+        View::new(&self.rates)?.address(DType::F32, 2)
     }
 
     /// Does `work`. The masks that it submits are those of its first step, shifted to the current step when they are
@@ -93,7 +93,7 @@ impl Progress {
     /// # Errors
     /// Those of `work`.
     pub(crate) fn during<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
-        let before = Before(SHIFT.replace(View::of(&self.shift)?.address(DType::I64, 1)?));
+        let before = Before(SHIFT.replace(View::new(&self.shift)?.address(DType::I64, 1)?));
         let done = work();
         drop(before);
         done
@@ -131,7 +131,7 @@ mod tests {
         let x = Tensor::ones(300, DType::F32, &Device::Cpu).unwrap();
         let dropped = |seed: u64| {
             let mask = DropMask::new(0.4, seed).unwrap();
-            dropout(&Device::Cpu, View::of(&x).unwrap(), mask).unwrap().into_tensor(300).to_vec1::<f32>().unwrap()
+            dropout(&Device::Cpu, View::new(&x).unwrap(), mask).unwrap().into_tensor(300).to_vec1::<f32>().unwrap()
         };
         let progress = Progress::new(ADVANCE, &Device::Cpu).unwrap();
         for step in 0..4 {

@@ -53,7 +53,7 @@ pub fn measure(
     let from = Tensor::zeros(copy_bytes / 4, DType::F32, device)?;
     meter.run("copy", 2 * (copy_bytes / 4 * 4), || from.copy().map(drop))?;
     drop(from);
-    let edges = Edges::of(graph, device)?;
+    let edges = Edges::new(graph, device)?;
     for dtype in [DType::F32, DType::BF16] {
         let bench = Bench { graph, edges: &edges, dtype };
         for width in [602, 256, 64] {
@@ -137,7 +137,7 @@ impl Bench<'_> {
     fn means(&self, meter: &mut Meter<'_>, width: usize) -> Result<()> {
         let nodes = self.nodes();
         let (x, bias) = (self.tensor(nodes, width)?, self.vector(width)?);
-        let view = View::of(&x)?;
+        let view = View::new(&x)?;
         let order: Vec<u32> = (0..nodes as u64).map(|node| (node * 7919 % nodes as u64) as u32).collect();
         let order = Tensor::from_vec(order, nodes, &self.edges.device)?;
         let bytes = 2 * self.rows(nodes, width) + 4 * nodes;
@@ -151,7 +151,7 @@ impl Bench<'_> {
         let finished = Finished { relu: true, mask: Some(DropMask::new(0.5, 1)?) };
         let bytes = self.along(width) + 2 * self.rows(nodes, width);
         meter.run(self.name("mean, finished", width), bytes, || {
-            mean_finish(self.edges, view, view, View::of(&bias)?, finished).map(drop)
+            mean_finish(self.edges, view, view, View::new(&bias)?, finished).map(drop)
         })
     }
 
@@ -161,10 +161,10 @@ impl Bench<'_> {
         let both = self.tensor(nodes, 2 * width)?;
         let bytes = self.along(width) + 4 * self.graph.edges() + 2 * self.rows(nodes, width);
         meter.run(self.name("gradient of mean beside own", width), bytes, || {
-            gradient_of_mean_rows(self.edges, View::of(&both)?, width, true).map(drop)
+            gradient_of_mean_rows(self.edges, View::new(&both)?, width, true).map(drop)
         })?;
         let x = self.tensor(nodes, width)?;
-        let view = View::of(&x)?;
+        let view = View::new(&x)?;
         meter.run(self.name("gradient behind ReLU, and its sums", width), 3 * self.rows(nodes, width), || {
             behind_relu(&self.edges.device, view, view, width, 2.0).map(drop)
         })
@@ -174,7 +174,7 @@ impl Bench<'_> {
     fn attention(&self, meter: &mut Meter<'_>, columns: Columns) -> Result<()> {
         let (nodes, edges, total, heads) = (self.nodes(), self.graph.edges(), columns.total(), columns.heads);
         let (x, vector) = (self.tensor(nodes, total)?, self.vector(total)?);
-        let (rows, vector) = (View::of(&x)?, View::of(&vector)?);
+        let (rows, vector) = (View::new(&x)?, View::new(&vector)?);
         let layer = Attending {
             columns,
             negative_slope: 0.2,
@@ -197,7 +197,7 @@ impl Bench<'_> {
             attended.back(self.edges, rows, &layer, rows).map(drop)
         })?;
         let scores = self.tensor(nodes, heads)?;
-        let logits = Logits::OfScores { source: View::of(&scores)?, target: View::of(&scores)?, negative_slope: 0.2 };
+        let logits = Logits::OfScores { source: View::new(&scores)?, target: View::new(&scores)?, negative_slope: 0.2 };
         meter.run(self.name("edge softmax", &name), self.along(heads) + self.rows(edges, heads), || {
             softmax_rows(self.edges, heads, logits).map(drop)
         })
@@ -207,7 +207,7 @@ impl Bench<'_> {
     fn aggregates(&self, meter: &mut Meter<'_>, width: usize) -> Result<()> {
         let nodes = self.nodes();
         let (x, wide_rows) = (self.tensor(nodes, width)?, self.tensor(nodes, 4 * width)?);
-        let (own, gradient) = (View::of(&x)?, View::of(&wide_rows)?);
+        let (own, gradient) = (View::new(&x)?, View::new(&wide_rows)?);
         let kept = self.wide_rows(nodes, width) + 4 * nodes * 2 * width;
         let bytes = self.along(width) + self.rows(nodes, 5 * width) + kept;
         meter.run(self.name("PNA aggregates", width), bytes, || {
@@ -215,7 +215,7 @@ impl Bench<'_> {
         })?;
         let (out, kept_rows) = aggregate::aggregate(self.edges, width, own, own)?;
         let out = out.into_tensor((nodes, 4 * width));
-        let back = aggregate::Returned { messages: own, aggregates: View::of(&out)?, gradient };
+        let back = aggregate::Returned { messages: own, aggregates: View::new(&out)?, gradient };
         let of_edge = self.rows(1, 5 * width) + self.wide_rows(1, width) + 4 * 2 * width + 12;
         let bytes = self.graph.edges() * of_edge + self.rows(nodes, 6 * width);
         meter.run(self.name("PNA aggregates' gradients", width), bytes, || {
@@ -231,19 +231,19 @@ impl Bench<'_> {
     fn elements(&self, meter: &mut Meter<'_>, width: usize) -> Result<()> {
         let (nodes, device) = (self.nodes(), &self.edges.device);
         let (x, bias) = (self.tensor(nodes, width)?, self.vector(width)?);
-        let view = View::of(&x)?;
+        let view = View::new(&x)?;
         let mask = DropMask::new(0.5, 1)?;
         let finished = Finished { relu: true, mask: Some(mask) };
         let bytes = 2 * self.rows(nodes, width);
         meter.run(self.name("bias, ReLU, dropout", width), bytes, || {
-            finished.apply(device, view, View::of(&bias)?, None).map(drop)
+            finished.apply(device, view, View::new(&bias)?, None).map(drop)
         })?;
         meter.run(self.name("dropout", width), bytes, || dropout(device, view, mask).map(drop))?;
         meter.run(self.name("GELU", width), bytes, || gelu(device, view, None).map(drop))?;
         meter.run(self.name("column sums", width), bytes / 2, || column_sums(device, view, width).map(drop))?;
         // Whole rows of pixels; an incomplete one is left out.
         let rows = nodes / 8 * 8;
-        let pixels = View::of(&x)?.part(0, rows * width)?;
+        let pixels = View::new(&x)?.part(0, rows * width)?;
         meter.run(self.name("neighbours on a grid", width), 2 * self.rows(rows, width), || {
             neighbour_sum(device, pixels, (rows / 8, 8), width).map(drop)
         })

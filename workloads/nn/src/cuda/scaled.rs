@@ -74,7 +74,7 @@ impl AddScaled {
         let out = Memory::new(&edges.device, dtype, 3 * nodes * width)?;
         let arguments = DegreeArguments {
             parts: out.address(),
-            sum: View::of(gradient)?.address(dtype, nodes * width)?,
+            sum: View::new(gradient)?.address(dtype, nodes * width)?,
             ..self.arguments(edges, nodes, width)?
         };
         let grid = Grid::over(arguments.count);
@@ -111,7 +111,7 @@ impl CustomOp3 for AddScaled {
         bias: &CpuStorage,
         bias_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let edges = Edges::of(&self.adjacency, &Device::Cpu)?;
+        let edges = Edges::new(&self.adjacency, &Device::Cpu)?;
         let (x, parts) = (View::of_host(x, x_layout)?, View::of_host(parts, parts_layout)?);
         let out = self.forward(&edges, x_layout.shape(), [x, parts, View::of_host(bias, bias_layout)?])?;
         out.into_host(x_layout.shape().clone())
@@ -140,9 +140,9 @@ impl CustomOp3 for AddScaled {
         _: &Tensor,
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let edges = Edges::of(&self.adjacency, x.device())?;
+        let edges = Edges::new(&self.adjacency, x.device())?;
         let gradient = gradient.contiguous()?;
-        let of_bias = column_sums(x.device(), View::of(&gradient)?, bias.elem_count())?.into_tensor(bias.shape());
+        let of_bias = column_sums(x.device(), View::new(&gradient)?, bias.elem_count())?.into_tensor(bias.shape());
         Ok((Some(gradient.clone()), Some(self.gradient_of_parts(&edges, &gradient)?), Some(of_bias)))
     }
 }

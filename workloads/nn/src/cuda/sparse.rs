@@ -77,12 +77,12 @@ impl Half {
         let value = match mask {
             Some(mask) => {
                 let number = list(&self.memory, &self.number)?;
-                let dropped = dropped_values(device, View::of(&self.value)?, number, mask)?;
+                let dropped = dropped_values(device, View::new(&self.value)?, number, mask)?;
                 dropped.into_tensor(self.value.shape())
             }
             None => self.value.clone(),
         };
-        let scale = Some(Operand { rows: View::of(&value)?, at: Endpoint::Edge });
+        let scale = Some(Operand { rows: View::new(&value)?, at: Endpoint::Edge });
         let messages = Messages { scale, ..Messages::copies(width, Operand { rows: dense, at: Endpoint::Source }) };
         let (memory, walk) = (&self.memory, &self.walk);
         Directed { device, memory, walk, direction: Direction::Incoming, targets: None }.sum(&messages, false)
@@ -104,7 +104,7 @@ impl SparseProduct {
 
     /// The gradient of the dense matrix from that of the product.
     pub(crate) fn backward(&self, gradient: &Tensor) -> Result<Memory> {
-        self.matrix.transposed_times(self.mask, View::of(gradient)?, gradient.dim(1)?)
+        self.matrix.transposed_times(self.mask, View::new(gradient)?, gradient.dim(1)?)
     }
 }
 

@@ -25,7 +25,7 @@ impl<'a> OnStream<'a> {
     /// The tensor is not f32, not contiguous or not on a device with streams.
     pub fn new(tensor: &'a Tensor) -> Result<Self> {
         let (count, stream) = (tensor.elem_count(), stream_of(tensor.device())?);
-        let address = View::of(tensor)?.address(DType::F32, count)?;
+        let address = View::new(tensor)?.address(DType::F32, count)?;
         Ok(Self { address: address.0 as *mut c_void, count, stream, tensor: PhantomData })
     }
 

@@ -101,14 +101,14 @@ fn var(tensor: &Tensor) -> Var {
 fn edges_that_were_put_together_ahead_are_used_once_and_not_after_a_change() {
     let graph = Adjacency::new(vec![0, 2, 3], vec![0, 1, 0]).unwrap();
     stage_edges(&graph);
-    let first = super::Edges::of(&graph, &Device::Cpu).unwrap();
+    let first = super::Edges::new(&graph, &Device::Cpu).unwrap();
     assert!(graph.on_device().take_staged::<Staged>().is_none());
-    assert!(Arc::ptr_eq(&first, &super::Edges::of(&graph, &Device::Cpu).unwrap()));
+    assert!(Arc::ptr_eq(&first, &super::Edges::new(&graph, &Device::Cpu).unwrap()));
     let mut changed = graph.clone();
     stage_edges(&changed);
     changed.rebuild(&mut vec![0, 1], &mut vec![0], 1).unwrap();
     assert!(changed.on_device().take_staged::<Staged>().is_none());
-    assert_eq!(super::Edges::of(&changed, &Device::Cpu).unwrap().targets_times(4), (1, 4));
+    assert_eq!(super::Edges::new(&changed, &Device::Cpu).unwrap().targets_times(4), (1, 4));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn dropout_drops_the_same_positions() {
             let x = random_tensor(&mut rng, &[length], dtype);
             for p in [0.25, 0.5, 1.0] {
                 let mask = DropMask::new(p, 77).unwrap();
-                let found = dropout(&Device::Cpu, View::of(&x).unwrap(), mask).unwrap().into_tensor(length);
+                let found = dropout(&Device::Cpu, View::new(&x).unwrap(), mask).unwrap().into_tensor(length);
                 let expected = kernels::dropout(&x, p, 77).unwrap();
                 assert_eq!(numbers(&found), numbers(&expected), "{dtype:?} {length} {p}");
             }
@@ -137,9 +137,9 @@ fn a_part_of_a_tensor_is_read_from_its_start() {
     }
     let x = random_tensor(&mut generator(2), &[9, 6], DType::F32);
     let part = x.narrow(0, 4, 3).unwrap();
-    let found = gelu(&Device::Cpu, View::of(&part).unwrap(), None).unwrap().into_tensor((3, 6));
+    let found = gelu(&Device::Cpu, View::new(&part).unwrap(), None).unwrap().into_tensor((3, 6));
     assert_near(&found, &vig::gelu(&part.contiguous().unwrap()).unwrap(), "gelu of a part");
-    assert!(View::of(&x.t().unwrap()).is_err());
+    assert!(View::new(&x.t().unwrap()).is_err());
 }
 
 #[test]
@@ -152,10 +152,10 @@ fn gelu_and_its_slope_agree() {
         let x = var(&(random_tensor(&mut rng, &[333], dtype) * 4.0).unwrap());
         let upstream = random_tensor(&mut rng, &[333], dtype);
         let expected = vig::gelu(&x).unwrap();
-        let view = View::of(&x).unwrap();
+        let view = View::new(&x).unwrap();
         let found = gelu(&Device::Cpu, view, None).unwrap().into_tensor(333);
         assert_near(&found, &expected, "gelu");
-        let slope = gelu(&Device::Cpu, view, Some(View::of(&upstream).unwrap())).unwrap().into_tensor(333);
+        let slope = gelu(&Device::Cpu, view, Some(View::new(&upstream).unwrap())).unwrap().into_tensor(333);
         assert_near(&slope, &gradient_of(&expected, &upstream, &x), "gradient of gelu");
     }
 }
@@ -179,7 +179,7 @@ fn bias_relu_and_dropout_in_one_agree_with_one_after_the_other() {
                 let active = if relu { sum.relu().unwrap() } else { sum };
                 let expected = kernels::dropout(&active, p, 5).unwrap();
                 let finished = Finished { relu, mask };
-                let views = (View::of(&x).unwrap(), View::of(&bias).unwrap());
+                let views = (View::new(&x).unwrap(), View::new(&bias).unwrap());
                 let found = finished.apply(&Device::Cpu, views.0, views.1, None).unwrap().into_tensor((rows, width));
                 assert_near(&found, &expected, "finished");
                 let (of_x, of_bias) = finished.gradients(&x, &bias, &upstream).unwrap();
@@ -204,7 +204,7 @@ fn columns_are_summed_in_parts() {
     }
     for (rows, columns) in [(0, 3), (1, 1), (31, 4), (32, 5), (20_000, 3)] {
         let x = random_tensor(&mut generator(5), &[rows, columns], DType::F64);
-        let found = column_sums(&Device::Cpu, View::of(&x).unwrap(), columns).unwrap().into_tensor(columns);
+        let found = column_sums(&Device::Cpu, View::new(&x).unwrap(), columns).unwrap().into_tensor(columns);
         let expected = if rows == 0 { x.zeros_like().unwrap().sum(0).unwrap() } else { x.sum(0).unwrap() };
         assert!(distance(&found, &expected) < 1e-9, "{rows} {columns}");
     }
@@ -219,7 +219,7 @@ fn neighbours_on_a_grid_agree() {
         let grid = Grid { height, width };
         let x = random_tensor(&mut generator(6), &[3 * height * width, columns], DType::F64);
         let expected = vig::neighbour_sum(&x, grid, &kernels::Workspaces::default()).unwrap();
-        let found = neighbour_sum(&Device::Cpu, View::of(&x).unwrap(), (height, width), columns).unwrap();
+        let found = neighbour_sum(&Device::Cpu, View::new(&x).unwrap(), (height, width), columns).unwrap();
         assert_near(&found.into_tensor(x.shape()), &expected, "neighbour sum");
     }
 }
@@ -246,7 +246,7 @@ fn a_sparse_matrix_times_a_dense_one_agrees() {
             let mask = (p > 0.0).then(|| DropMask::new(p, 3).unwrap());
             let product = kernels::product_on_device(&matrix, &Device::Cpu, mask).unwrap();
             let transposed = weight.t().unwrap().contiguous().unwrap();
-            let found = product.forward(View::of(&transposed).unwrap(), width).unwrap().into_tensor((rows, width));
+            let found = product.forward(View::new(&transposed).unwrap(), width).unwrap().into_tensor((rows, width));
             assert_near(&found, &expected, "sparse product");
             let back = product.backward(&upstream).unwrap().into_tensor((columns, width));
             let expected = gradient_of(&expected, &upstream, &weight);
@@ -268,13 +268,13 @@ fn cross_entropy_agrees_with_rows_that_repeat() {
             let labelled = LabelledRows::new(pairs.map(|pair| pair.0), &pairs.map(|pair| pair.1)).unwrap();
             let expected = cross_entropy(&logits, &labelled).unwrap();
             let labels = labelled.copied_to(&Device::Cpu).unwrap();
-            let found = labels.mean_loss(View::of(&logits).unwrap(), (20, classes)).unwrap().into_tensor(());
+            let found = labels.mean_loss(View::new(&logits).unwrap(), (20, classes)).unwrap().into_tensor(());
             assert_near(&found, &expected, "cross-entropy");
             let upstream = Tensor::new(2.5f64, &Device::Cpu).unwrap().to_dtype(dtype).unwrap();
-            let back = labels.gradient(&logits, View::of(&upstream).unwrap()).unwrap();
+            let back = labels.gradient(&logits, View::new(&upstream).unwrap()).unwrap();
             assert_near(&back, &gradient_of(&expected, &upstream, &logits), "gradient of cross-entropy");
-            assert!(labels.mean_loss(View::of(&logits).unwrap(), (19, classes)).is_err());
-            assert!(labels.mean_loss(View::of(&logits).unwrap(), (20, 2)).is_err());
+            assert!(labels.mean_loss(View::new(&logits).unwrap(), (19, classes)).is_err());
+            assert!(labels.mean_loss(View::new(&logits).unwrap(), (20, 2)).is_err());
         }
     }
 }
@@ -309,11 +309,11 @@ fn the_fused_aggregates_agree() {
         for width in [1, 6, 33] {
             let [own, messages] = [0, 1].map(|_| random_tensor(&mut rng, &[graph.nodes(), width], DType::F64));
             let upstream = random_tensor(&mut rng, &[graph.nodes(), 4 * width], DType::F64);
-            let edges = super::Edges::of(&graph, &Device::Cpu).unwrap();
-            let views = (View::of(&own).unwrap(), View::of(&messages).unwrap());
+            let edges = super::Edges::new(&graph, &Device::Cpu).unwrap();
+            let views = (View::new(&own).unwrap(), View::new(&messages).unwrap());
             let (out, kept) = super::aggregate::aggregate(&edges, width, views.0, views.1).unwrap();
             let out = out.into_tensor(upstream.shape());
-            let (aggregates, gradient) = (View::of(&out).unwrap(), View::of(&upstream).unwrap());
+            let (aggregates, gradient) = (View::new(&out).unwrap(), View::new(&upstream).unwrap());
             let back = super::aggregate::Returned { messages: views.1, aggregates, gradient };
             let (of_own, of_messages) = super::aggregate::gradients(&edges, width, &kept, &back).unwrap();
             let shape = own.shape();

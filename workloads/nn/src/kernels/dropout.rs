@@ -83,7 +83,7 @@ impl CustomOp1 for Dropout {
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
         if x.device().is_cuda() {
             let gradient = gradient.contiguous()?;
-            let out = cuda::dropout(x.device(), View::of(&gradient)?, self.mask)?;
+            let out = cuda::dropout(x.device(), View::new(&gradient)?, self.mask)?;
             return Ok(Some(out.into_tensor(x.shape())));
         }
         with_stored!(x.dtype(), |T| with_slice::<T, _>(gradient, |gradient| {

@@ -6,7 +6,7 @@ use pulp::Simd;
 use super::Wide;
 
 /// A number type in vectors as wide as the CPU has them.
-pub(crate) trait Lanes: Wide {
+pub trait Lanes: Wide {
     /// A vector on the CPU that `S` stands for.
     type Vector<S: Simd>: Copy + Send + Sync;
 

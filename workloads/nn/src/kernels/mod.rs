@@ -19,6 +19,7 @@ mod lanes;
 mod matrix;
 mod mean;
 mod message;
+mod operation;
 mod prefetch;
 mod sddmm;
 mod segment_max;

@@ -156,8 +156,8 @@ impl SegmentMax {
 
     fn backward_on_device(&self, rows: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let (segments, holders) = (self.copied_to(rows.device())?, self.on_device.get()?);
-        let (gradient, width) = (View::of(gradient)?, rows.dim(1)?);
-        Ok(cuda::gradient_of_segment_max(&segments, gradient, View::of(&holders)?, width)?.into_tensor(rows.shape()))
+        let (gradient, width) = (View::new(gradient)?, rows.dim(1)?);
+        Ok(cuda::gradient_of_segment_max(&segments, gradient, View::new(&holders)?, width)?.into_tensor(rows.shape()))
     }
 }
 
@@ -255,7 +255,7 @@ mod tests {
             let upstream = random_tensor(&mut rng, &[4, width], dtype);
             let expected = segment_max(&rows, &segments).unwrap();
             let operation = SegmentMax { segments, holders: Mutex::default(), on_device: SavedTensor::default() };
-            let found = operation.forward_on_device(&Device::Cpu, View::of(&rows).unwrap(), width).unwrap();
+            let found = operation.forward_on_device(&Device::Cpu, View::new(&rows).unwrap(), width).unwrap();
             assert_near(&found.into_tensor((4, width)), &expected, "maxima");
             let back = operation.backward_on_device(&rows, &upstream).unwrap();
             assert_near(&back, &gradient_of(&expected, &upstream, &rows), "gradient of the maxima");

@@ -114,7 +114,7 @@ impl CustomOp1 for CrossEntropy {
         if logits.device().is_cuda() {
             let labels = self.0.copied_to(logits.device())?;
             let (logits, upstream) = (logits.contiguous()?, upstream.contiguous()?);
-            return labels.gradient(&logits, View::of(&upstream)?).map(Some);
+            return labels.gradient(&logits, View::new(&upstream)?).map(Some);
         }
         let upstream = upstream.to_dtype(DType::F64)?.to_scalar::<f64>()?;
         let logits = logits.contiguous()?;

@@ -14,7 +14,7 @@ use candle_core::{CpuStorage, CustomOp2, CustomOp3, Device, Layout, Result, Shap
 use crate::kernels::{Buffer, Lanes, Workspaces, cpu_slice, host_slice};
 
 /// One evaluation of a layer, in number type `T`.
-pub(super) trait ChainLayer<T: Lanes>: Send + Sync + 'static {
+pub trait ChainLayer<T: Lanes>: Send + Sync + 'static {
     /// Its two or three parameters besides the bias, contiguous.
     fn weights(&self) -> &[Tensor];
 
@@ -38,23 +38,23 @@ pub(super) trait ChainLayer<T: Lanes>: Send + Sync + 'static {
 }
 
 /// Gradients that a layer returns.
-pub(super) struct LayerGradients<T> {
+pub struct LayerGradients<T> {
     /// Of its input, where it was asked for.
-    pub(super) input: Option<Buffer<T>>,
+    pub input: Option<Buffer<T>>,
     /// Of [`weights`](ChainLayer::weights).
-    pub(super) weights: Vec<Vec<T>>,
-    pub(super) bias: Vec<T>,
+    pub weights: Vec<Vec<T>>,
+    pub bias: Vec<T>,
 }
 
 /// The layers so far.
-pub(super) struct Chain<T, L> {
+pub(super) struct Chain<T: Lanes> {
     /// Features, a token, or after the last layer its result.
     x: Tensor,
-    below: Option<Arc<Link<T, L>>>,
+    below: Option<Arc<Link<T>>>,
     workspaces: Workspaces,
 }
 
-impl<T: Lanes, L: ChainLayer<T>> Chain<T, L> {
+impl<T: Lanes> Chain<T> {
     pub(super) fn start(features: &Tensor, workspaces: &Workspaces) -> Result<Self> {
         Ok(Self { x: features.contiguous()?, below: None, workspaces: workspaces.clone() })
     }
@@ -65,7 +65,7 @@ impl<T: Lanes, L: ChainLayer<T>> Chain<T, L> {
     }
 
     /// One more layer.
-    pub(super) fn push(self, layer: L, is_last: bool) -> Result<Self> {
+    pub(super) fn push(self, layer: Box<dyn ChainLayer<T>>, is_last: bool) -> Result<Self> {
         let Self { x, below, workspaces } = self;
         let link = Arc::new(Link { layer, below, is_last, workspaces: workspaces.clone(), slots: Mutex::default() });
         let weights = Weights(Arc::clone(&link));
@@ -85,9 +85,9 @@ impl<T: Lanes, L: ChainLayer<T>> Chain<T, L> {
 }
 
 /// A layer, and what it shares with the one above.
-struct Link<T, L> {
-    layer: L,
-    below: Option<Arc<Link<T, L>>>,
+struct Link<T: Lanes> {
+    layer: Box<dyn ChainLayer<T>>,
+    below: Option<Arc<Link<T>>>,
     is_last: bool,
     workspaces: Workspaces,
     slots: Mutex<Slots<T>>,
@@ -108,7 +108,7 @@ impl<T> Default for Slots<T> {
     }
 }
 
-impl<T: Lanes, L: ChainLayer<T>> Link<T, L> {
+impl<T: Lanes> Link<T> {
     /// Locks even after a panic: the content is then merely incomplete, which [`left`] reports.
     fn slots(&self) -> MutexGuard<'_, Slots<T>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
@@ -151,9 +151,9 @@ fn token<T: Lanes>() -> (CpuStorage, Shape) {
 }
 
 /// Stands for the weights of a layer in the order of the autograd graph.
-struct Weights<T, L>(Arc<Link<T, L>>);
+struct Weights<T: Lanes>(Arc<Link<T>>);
 
-impl<T: Lanes, L: ChainLayer<T>> Weights<T, L> {
+impl<T: Lanes> Weights<T> {
     /// A gradient for each, in their shapes.
     fn gradients(&self, weights: &[&Tensor]) -> Result<Vec<Tensor>> {
         let gradients = left(self.0.slots().weight_gradients.take())?;
@@ -162,7 +162,7 @@ impl<T: Lanes, L: ChainLayer<T>> Weights<T, L> {
     }
 }
 
-impl<T: Lanes, L: ChainLayer<T>> CustomOp2 for Weights<T, L> {
+impl<T: Lanes> CustomOp2 for Weights<T> {
     fn name(&self) -> &'static str {
         "chain-weights"
     }
@@ -177,7 +177,7 @@ impl<T: Lanes, L: ChainLayer<T>> CustomOp2 for Weights<T, L> {
     }
 }
 
-impl<T: Lanes, L: ChainLayer<T>> CustomOp3 for Weights<T, L> {
+impl<T: Lanes> CustomOp3 for Weights<T> {
     fn name(&self) -> &'static str {
         "chain-weights"
     }
@@ -208,9 +208,9 @@ impl<T: Lanes, L: ChainLayer<T>> CustomOp3 for Weights<T, L> {
 }
 
 /// Computes a layer. Its first argument is the features, or the token of the layer below.
-struct Output<T, L>(Arc<Link<T, L>>);
+struct Output<T: Lanes>(Arc<Link<T>>);
 
-impl<T: Lanes, L: ChainLayer<T>> CustomOp3 for Output<T, L> {
+impl<T: Lanes> CustomOp3 for Output<T> {
     fn name(&self) -> &'static str {
         "chain-output"
     }

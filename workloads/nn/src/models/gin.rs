@@ -11,9 +11,8 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, bail};
 use candle_nn::{Init, Linear, Module, VarBuilder};
 
-use super::node_model::{check_nodes, edges_of};
-use super::{NodeModel, Pass};
-use crate::kernels::{KernelFamily, dropout};
+use super::layered::{Convolution, Evaluation, Layered, Stack, dropped};
+use crate::kernels::KernelFamily;
 use gnntop_data::graph::{Adjacency, Reduce};
 
 /// Sizes of a [`Gin`].
@@ -63,7 +62,7 @@ impl GinConfig {
 
 /// The MLP of a layer: its two linear layers.
 #[derive(Debug, Clone)]
-struct GinConv([Linear; 2]);
+pub struct GinConv([Linear; 2]);
 
 impl GinConv {
     /// Reads `nn.0.*` and `nn.2.*`, as `Sequential(Linear, ReLU, Linear)` names them.
@@ -89,46 +88,26 @@ fn linear(input: usize, output: usize, vb: &VarBuilder<'_>) -> Result<Linear> {
 }
 
 /// The graph isomorphism network.
-#[derive(Debug, Clone)]
-pub struct Gin {
-    config: GinConfig,
-    convs: Vec<GinConv>,
-}
+pub type Gin = Layered<GinConv, GinConfig>;
 
-impl NodeModel for Gin {
-    type Config = GinConfig;
+impl Convolution<GinConfig> for GinConv {
+    const NAME: &'static str = "gin";
 
-    fn new(config: &GinConfig, vb: VarBuilder<'_>) -> Result<Self> {
+    fn stack(config: &GinConfig) -> Result<Stack> {
         config.check()?;
-        let conv = |layer| GinConv::new(config.widths(layer), config.hidden, &vb.pp("convs").pp(layer));
-        let convs = (0..config.layers).map(conv).collect::<Result<_>>()?;
-        Ok(Self { config: config.clone(), convs })
+        Ok(Stack { layers: config.layers, in_features: config.in_features, is_fused: false })
     }
 
-    fn layers(&self) -> usize {
-        self.convs.len()
+    fn make(config: &GinConfig, index: usize, vb: VarBuilder<'_>) -> Result<Self> {
+        Self::new(config.widths(index), config.hidden, &vb)
     }
 
-    fn forward_with<G>(
-        &self,
-        features: &Tensor,
-        layers: &[Arc<Adjacency>],
-        pass: Pass,
-        mut enter: impl FnMut(usize) -> G,
-    ) -> Result<Tensor> {
-        check_nodes(features, self.config.in_features, layers, self.convs.len())?;
-        let mut x = features.clone();
-        for (index, conv) in self.convs.iter().enumerate() {
-            let _guard = enter(index);
-            x = conv.forward(&x, edges_of(layers, index), self.config.kernels)?;
-            if index + 1 < self.convs.len() {
-                x = x.relu()?;
-                if let Some((probability, seed)) = pass.dropout(self.config.dropout, index) {
-                    x = dropout(&x, probability, seed)?;
-                }
-            }
+    fn plain(&self, at: &Evaluation<'_, GinConfig>, x: &Tensor) -> Result<Tensor> {
+        let x = self.forward(x, at.edges, at.config.kernels)?;
+        if !at.is_inner {
+            return Ok(x);
         }
-        Ok(x)
+        dropped(x.relu()?, at.pass.dropout(at.config.dropout, at.index))
     }
 }
 

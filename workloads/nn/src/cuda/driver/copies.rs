@@ -55,7 +55,7 @@ impl CopyEngine for PinnedCopies {
 
     fn copy(&self, host: &Self::Host, device: &mut Tensor, values: usize) -> Result<CudaEvent> {
         let Some(from) = host.as_slice().w()?.get(..values) else { bail!("a copy of more values than there are") };
-        let to = View::of(device)?.address(DType::F32, values)?;
+        let to = View::new(device)?.address(DType::F32, values)?;
         self.copies.context().bind_to_thread().w()?;
         // SAFETY: both sides are long enough, as checked. The ring keeps both, and writes neither, until the event that
         // is returned was waited for.

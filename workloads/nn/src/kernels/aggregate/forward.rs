@@ -75,7 +75,7 @@ impl<T: Element> pulp::NullaryFnOnce for AggregateRange<'_, T> {
             let [mean, min, max, std] = self.layout.sections_mut(values);
             let (min_edge, max_edge) = holders.split_at_mut(width);
             let row = TargetRow { mean, min, max, std, centre, min_edge, max_edge };
-            let incoming = Incoming::of(self.adjacency, self.messages, width, target);
+            let incoming = Incoming::new(self.adjacency, self.messages, width, target);
             if self.adjacency.is_hub(incoming.sources.len()) {
                 aggregate_hub(&incoming, row);
             } else {
@@ -107,7 +107,7 @@ struct Incoming<'a, T> {
 
 impl<'a, T: Element> Incoming<'a, T> {
     #[inline(always)]
-    fn of(adjacency: &'a Adjacency, messages: &'a [T], width: usize, target: usize) -> Self {
+    fn new(adjacency: &'a Adjacency, messages: &'a [T], width: usize, target: usize) -> Self {
         let edges = adjacency.incoming(target);
         Self { messages, width, first_edge: edges.start as u32, sources: &adjacency.sources()[edges] }
     }

@@ -5,6 +5,7 @@ use candle_core::{Device, Var};
 use super::*;
 use crate::cuda::tests::multigraph::{generator, random_divisor, random_tensor};
 use crate::cuda::tests::{TYPES, assert_within, gradient_of, graphs, tolerance};
+use crate::cuda::{Edges, View};
 use crate::kernels::{Operand as Rows, sddmm};
 use gnntop_data::graph::Columns;
 
@@ -28,13 +29,14 @@ fn edge_messages_agree_for_any_two_ends() {
             let expected = sddmm(&graph, op, operands.0, Some(operands.1)).unwrap();
             let upstream = random_tensor(&mut rng, expected.dims(), dtype);
             let columns = if op == EdgeOp::Dot { Columns { heads, width } } else { Columns::flat(heads * width) };
-            let operation = EdgeMessages { adjacency: graph.clone(), op, columns, lhs: left, rhs: right };
-            let edges = Edges::of(&graph, &Device::Cpu).unwrap();
-            let views = (View::of(&lhs).unwrap(), View::of(&rhs).unwrap());
-            let found = operation.forward_on_device(&edges, views.0, views.1).unwrap();
+            let operation =
+                EdgeOperation { op, columns, rhs: right, ..EdgeOperation::copies(&graph, left, heads * width, None) };
+            let edges = Edges::new(&graph, &Device::Cpu).unwrap();
+            let views = (View::new(&lhs).unwrap(), View::new(&rhs).unwrap());
+            let found = operation.forward_on_device(&edges, views.0, Some(views.1)).unwrap();
             let what = format!("{op:?} of each {left} and {right} {dtype:?}, {} edges", graph.edges());
             assert_within(tolerance(dtype, graph.edges()), &found.into_tensor(expected.shape()), &expected, &what);
-            let (of_lhs, of_rhs) = operation.backward_on_device(&lhs, &rhs, &upstream).unwrap();
+            let (of_lhs, of_rhs) = operation.backward_on_device(&lhs, Some(&rhs), &upstream).unwrap();
             assert_within(
                 tolerance(dtype, graph.edges()),
                 &of_lhs.unwrap(),
@@ -64,16 +66,16 @@ fn gathered_rows_agree() {
             let rows = Var::from_tensor(&random_tensor(&mut rng, &[at.rows(&graph), 12], dtype)).unwrap();
             let expected = crate::kernels::gather(&graph, &rows, at).unwrap();
             let upstream = random_tensor(&mut rng, expected.dims(), dtype);
-            let operation = CopyToEdges { adjacency: graph.clone(), at, total: 12 };
-            let edges = Edges::of(&graph, &Device::Cpu).unwrap();
-            let found = operation.forward_on_device(&edges, View::of(&rows).unwrap()).unwrap();
+            let operation = EdgeOperation::copies(&graph, at, 12, None);
+            let edges = Edges::new(&graph, &Device::Cpu).unwrap();
+            let found = operation.forward_on_device(&edges, View::new(&rows).unwrap(), None).unwrap();
             assert_within(
                 tolerance(dtype, graph.edges()),
                 &found.into_tensor(expected.shape()),
                 &expected,
                 "gathered rows",
             );
-            let back = operation.backward_on_device(&rows, &upstream).unwrap();
+            let back = operation.backward_on_device(&rows, None, &upstream).unwrap().0.unwrap();
             assert_within(
                 tolerance(dtype, graph.edges()),
                 &back,

@@ -58,9 +58,9 @@ impl EdgeSoftmax {
     }
 
     fn backward_on_device(&self, logits: &Tensor, result: &Tensor, gradient: &Tensor) -> Result<Tensor> {
-        let edges = Edges::of(&self.adjacency, logits.device())?;
+        let edges = Edges::new(&self.adjacency, logits.device())?;
         let (result, gradient, given) =
-            (View::of(result)?, View::of(gradient)?, cuda::Logits::Given(View::of(logits)?));
+            (View::new(result)?, View::new(gradient)?, cuda::Logits::Given(View::new(logits)?));
         let (of_logits, _) = cuda::gradient_of_logits(&edges, self.heads, given, result, gradient)?;
         Ok(of_logits.into_tensor(logits.shape()))
     }
@@ -139,14 +139,14 @@ impl Attention {
         result: &Tensor,
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let edges = Edges::of(&self.adjacency, source.device())?;
+        let edges = Edges::new(&self.adjacency, source.device())?;
         let negative_slope = self.negative_slope;
-        let scores = cuda::Logits::OfScores { source: View::of(source)?, target: View::of(target)?, negative_slope };
-        let (result, gradient) = (View::of(result)?, View::of(gradient)?);
+        let scores = cuda::Logits::OfScores { source: View::new(source)?, target: View::new(target)?, negative_slope };
+        let (result, gradient) = (View::new(result)?, View::new(gradient)?);
         let (of_sums, of_targets) = cuda::gradient_of_logits(&edges, self.heads, scores, result, gradient)?;
         let of_sums = of_sums.into_tensor((self.adjacency.edges(), self.heads));
         let copies =
-            cuda::Messages::copies(self.heads, cuda::Operand { rows: View::of(&of_sums)?, at: Endpoint::Edge });
+            cuda::Messages::copies(self.heads, cuda::Operand { rows: View::new(&of_sums)?, at: Endpoint::Edge });
         let of_sources = cuda::sum_rows(&edges, Direction::Outgoing, &copies, false)?;
         Ok((Some(of_sources.into_tensor(source.shape())), Some(of_targets.into_tensor(target.shape()))))
     }

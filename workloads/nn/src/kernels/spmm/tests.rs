@@ -5,6 +5,7 @@ use candle_core::{DType, Device, Var};
 use super::*;
 use crate::cuda::tests::multigraph::{generator, random_divisor, random_tensor};
 use crate::cuda::tests::{TYPES, assert_within, gradient_of, graphs, tolerance};
+use crate::cuda::{Edges, View};
 use crate::kernels::spmm;
 use crate::kernels::spmm::broadcast;
 use gnntop_data::graph::EdgeOp;
@@ -36,18 +37,12 @@ fn copies_agree() {
                     _ => spmm(&graph, EdgeOp::CopyLhs, reduce, Some(&rows), None),
                 };
                 let expected = expected.unwrap();
-                let operation = ReduceCopies {
-                    adjacency: graph.clone(),
-                    reduce,
-                    at,
-                    total: dims.iter().product(),
-                    holders: Holders::default(),
-                };
-                let edges = Edges::of(&graph, &Device::Cpu).unwrap();
-                let found = operation.forward_on_device(&edges, View::of(&rows).unwrap()).unwrap();
+                let operation = EdgeOperation::copies(&graph, at, dims.iter().product(), Some(reduce));
+                let edges = Edges::new(&graph, &Device::Cpu).unwrap();
+                let found = operation.forward_on_device(&edges, View::new(&rows).unwrap(), None).unwrap();
                 let what = format!("{reduce:?} of {dims:?} {dtype:?} at each {at}, {} edges", graph.edges());
                 assert_within(tolerance(dtype, graph.edges()), &found.into_tensor(expected.shape()), &expected, &what);
-                let back = operation.backward_on_device(&rows, &upstream).unwrap();
+                let back = operation.backward_on_device(&rows, None, &upstream).unwrap().0.unwrap();
                 assert_within(
                     tolerance(dtype, graph.edges()),
                     &back,
@@ -82,11 +77,11 @@ fn messages_agree() {
                     let upstream = random_tensor(&mut rng, &shape(graph.nodes(), left), dtype);
                     let expected = spmm(&graph, op, reduce, Some(&lhs), Some(&rhs)).unwrap();
                     let (columns, per_head) = broadcast(&lhs, &rhs).unwrap();
-                    let (adjacency, holders) = (graph.clone(), Holders::default());
-                    let operation = ReduceMessages { adjacency, op, reduce, columns, per_head, holders };
-                    let edges = Edges::of(&graph, &Device::Cpu).unwrap();
-                    let views = (View::of(&lhs).unwrap(), View::of(&rhs).unwrap());
-                    let found = operation.forward_on_device(&edges, views.0, views.1).unwrap();
+                    let copies = EdgeOperation::copies(&graph, Endpoint::Source, 1, Some(reduce));
+                    let operation = EdgeOperation { op, columns, rhs: Endpoint::Edge, per_head, ..copies };
+                    let edges = Edges::new(&graph, &Device::Cpu).unwrap();
+                    let views = (View::new(&lhs).unwrap(), View::new(&rhs).unwrap());
+                    let found = operation.forward_on_device(&edges, views.0, Some(views.1)).unwrap();
                     let what = format!("{reduce:?} of {op:?} {left:?} {right:?} {dtype:?}, {} edges", graph.edges());
                     assert_within(
                         tolerance(dtype, graph.edges()),
@@ -94,7 +89,7 @@ fn messages_agree() {
                         &expected,
                         &what,
                     );
-                    let (of_lhs, of_rhs) = operation.backward_on_device(&lhs, &rhs, &upstream).unwrap();
+                    let (of_lhs, of_rhs) = operation.backward_on_device(&lhs, Some(&rhs), &upstream).unwrap();
                     assert_within(
                         tolerance(dtype, graph.edges()),
                         &of_lhs.unwrap(),

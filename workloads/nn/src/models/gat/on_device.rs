@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{Result, Tensor, bail};
 
-use super::dropouts::{Dropouts, Masks};
-use super::{GatConv, SelfLoops, with_self_loops};
+use super::dropouts::Masks;
+use super::{GatConfig, GatConv, SelfLoops, with_self_loops};
 use crate::cuda::{Attended, Attending, ChainLayer, Edges, Gradients, Memory, View, attend, dropout};
+use crate::models::layered::Evaluation;
 use gnntop_data::graph::{Adjacency, Columns, DropMask};
 
 /// One evaluation of a layer.
@@ -43,22 +44,16 @@ struct Vectors {
 }
 
 impl Layer {
-    /// An `inner` layer is followed by ELU.
-    pub(super) fn new(
-        conv: &GatConv,
-        adjacency: &Arc<Adjacency>,
-        self_loops: SelfLoops,
-        (inner, dropouts): (bool, Dropouts),
-    ) -> Result<Self> {
-        let Masks { input, attention, output } = dropouts.masks()?;
+    pub(super) fn new(conv: &GatConv, at: &Evaluation<'_, GatConfig>) -> Result<Self> {
+        let Masks { input, attention, output } = at.masks()?;
         Ok(Self {
-            adjacency: match self_loops {
-                SelfLoops::Replaced => with_self_loops(adjacency)?,
-                SelfLoops::AsGiven => Arc::clone(adjacency),
+            adjacency: match at.config.self_loops {
+                SelfLoops::Replaced => with_self_loops(at.edges)?,
+                SelfLoops::AsGiven => Arc::clone(at.edges),
             },
             columns: Columns { heads: conv.heads, width: conv.width },
             negative_slope: conv.negative_slope,
-            inner,
+            inner: at.is_inner,
             input_mask: input,
             attention_mask: attention,
             output_mask: output,
@@ -77,9 +72,9 @@ impl Layer {
         Ok(Attending {
             columns: self.columns,
             negative_slope: self.negative_slope,
-            bias: View::of(&vectors.bias)?,
-            source_vector: View::of(&vectors.source)?,
-            target_vector: View::of(&vectors.target)?,
+            bias: View::new(&vectors.bias)?,
+            source_vector: View::new(&vectors.source)?,
+            target_vector: View::new(&vectors.target)?,
             attention: self.attention_mask,
             output: self.output_mask,
             elu: self.inner,
@@ -88,7 +83,7 @@ impl Layer {
 
     fn dropped(&self, x: &Tensor) -> Result<Tensor> {
         match self.input_mask {
-            Some(mask) => Ok(dropout(x.device(), View::of(x)?, mask)?.into_tensor(x.shape())),
+            Some(mask) => Ok(dropout(x.device(), View::new(x)?, mask)?.into_tensor(x.shape())),
             None => Ok(x.clone()),
         }
     }
@@ -108,11 +103,11 @@ impl ChainLayer for Layer {
     }
 
     fn forward(&self, x: &Tensor) -> Result<Memory> {
-        let edges = Edges::of(&self.adjacency, x.device())?;
+        let edges = Edges::new(&self.adjacency, x.device())?;
         let x = self.dropped(x)?;
         let projected = x.matmul(&self.weights[0].detach().t()?)?;
         let vectors = self.vectors()?;
-        let (out, attended) = attend(&edges, View::of(&projected)?, &self.attending(&vectors)?)?;
+        let (out, attended) = attend(&edges, View::new(&projected)?, &self.attending(&vectors)?)?;
         *self.activations.lock().unwrap_or_else(PoisonError::into_inner) = Some(Activations { x, projected, attended });
         Ok(out)
     }
@@ -122,9 +117,9 @@ impl ChainLayer for Layer {
         let Some(Activations { x, projected, attended }) = kept else {
             bail!("gat: a layer ran backward before forward");
         };
-        let edges = Edges::of(&self.adjacency, x.device())?;
+        let edges = Edges::new(&self.adjacency, x.device())?;
         let vectors = self.vectors()?;
-        let back = attended.back(&edges, View::of(&projected)?, &self.attending(&vectors)?, View::of(gradient)?)?;
+        let back = attended.back(&edges, View::new(&projected)?, &self.attending(&vectors)?, View::new(gradient)?)?;
         let like = |gradient: Tensor, parameter: &Tensor| gradient.reshape(parameter.shape());
         let weights = vec![
             back.rows.t()?.matmul(&x)?,
@@ -143,39 +138,13 @@ impl ChainLayer for Layer {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::{DType, Device, Var};
+    use candle_core::DType;
 
     use super::*;
     use crate::cuda::emulation::is_possible;
-    use crate::cuda::tests::multigraph::{generator, random_tensor};
-    use crate::cuda::tests::{TYPES, all_gradients, assert_alike, graphs};
-    use crate::models::gat::{Gat, GatConfig};
-    use crate::models::layered::forward_on_device;
-    use crate::models::{NodeModel, Parameters, Pass};
-
-    /// Result and gradients of features and parameters, on the device or with the plain form of the CPU.
-    fn run(config: &GatConfig, graph: &Arc<Adjacency>, dtype: DType, pass: Pass, on_device: bool) -> Vec<Tensor> {
-        let parameters = Parameters::new(3);
-        let model = Gat::new(config, parameters.var_builder(dtype, &Device::Cpu)).unwrap();
-        let mut rng = generator(81);
-        for parameter in parameters.list().iter().filter(|parameter| parameter.name.ends_with("bias")) {
-            // Initial biases are 0, which would hide them.
-            let bias = random_tensor(&mut rng, parameter.var.dims(), DType::F64);
-            parameter.var.set(&bias.to_dtype(dtype).unwrap()).unwrap();
-        }
-        let features = random_tensor(&mut rng, &[graph.source_nodes(), config.in_features], DType::F64);
-        let features = Var::from_tensor(&features.to_dtype(dtype).unwrap()).unwrap();
-        let columns = config.last_heads * config.classes;
-        let upstream = random_tensor(&mut rng, &[graph.nodes(), columns], DType::F64);
-        let layers = std::slice::from_ref(graph);
-        let out = if on_device {
-            forward_on_device(&model, &features, layers, pass, |_| ()).unwrap()
-        } else {
-            model.forward(&features, layers, pass).unwrap()
-        };
-        let vars: Vec<Var> = parameters.list().into_iter().map(|parameter| parameter.var).chain([features]).collect();
-        all_gradients(&out, &upstream, &vars)
-    }
+    use crate::cuda::tests::{TYPES, assert_alike, graphs};
+    use crate::models::Pass;
+    use crate::models::layered::tests::run;
 
     #[test]
     fn the_model_is_the_same_as_on_the_cpu() {
@@ -196,10 +165,11 @@ mod tests {
                 let plain = true;
                 let config =
                     GatConfig { in_features: 6, hidden, heads, last_heads, classes, layers, plain, ..published };
+                let columns = last_heads * classes;
                 let reference = if dtype == DType::F64 { dtype } else { DType::F32 };
                 for pass in [Pass::Evaluate, Pass::Train { seed: 5 }] {
-                    let expected = run(&config, &graph, reference, pass, false);
-                    let found = run(&config, &graph, dtype, pass, true);
+                    let expected = run::<GatConv, _>(&config, columns, &graph, (reference, pass, false));
+                    let found = run::<GatConv, _>(&config, columns, &graph, (dtype, pass, true));
                     for (number, (found, expected)) in found.iter().zip(&expected).enumerate() {
                         assert_eq!(found.dtype(), dtype);
                         let what = format!("{number} of {pass:?}, {layers} layers, {heads} heads of {hidden}");

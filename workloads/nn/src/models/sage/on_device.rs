@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
-use super::SageConv;
 use super::order::Order;
+use super::{SageConfig, SageConv};
 use crate::cuda::{
     ChainLayer, Edges, Finished, Gradients, Memory, SavedTensor, View, add_first, behind_relu, column_sums,
     gradient_of_mean_rows, mean_beside, mean_finish,
 };
+use crate::models::layered::Evaluation;
 use gnntop_data::graph::{Adjacency, DropMask};
 
 /// One evaluation of a layer.
@@ -30,23 +31,14 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    /// An `inner` layer is followed by ReLU, and by dropout with this probability and seed; its input needs a gradient
-    /// where `with_input`.
-    pub(super) fn new(
-        conv: &SageConv,
-        adjacency: &Arc<Adjacency>,
-        (inner, dropout): (bool, Option<(f64, u64)>),
-        with_input: bool,
-    ) -> Result<Self> {
+    pub(super) fn new(conv: &SageConv, at: &Evaluation<'_, SageConfig>) -> Result<Self> {
+        let mask = at.dropout().map(|(probability, seed)| DropMask::new(probability, seed)).transpose()?;
         Ok(Self {
-            adjacency: Arc::clone(adjacency),
-            order: Order::of(adjacency, conv.input, conv.output, with_input),
+            adjacency: Arc::clone(at.edges),
+            order: Order::new(at.edges, conv.input, conv.output, at.with_input),
             input: conv.input,
             output: conv.output,
-            finished: Finished {
-                relu: inner,
-                mask: dropout.map(|(probability, seed)| DropMask::new(probability, seed)).transpose()?,
-            },
+            finished: Finished { relu: at.is_inner, mask },
             weights: [conv.left.0.clone(), conv.right.clone()],
             bias: conv.left.1.clone(),
             joined: SavedTensor::default(),
@@ -78,35 +70,35 @@ impl ChainLayer for Layer {
     }
 
     fn forward(&self, x: &Tensor) -> Result<Memory> {
-        let edges = Edges::of(&self.adjacency, x.device())?;
+        let edges = Edges::new(&self.adjacency, x.device())?;
         let bias = self.bias.detach();
         match self.order {
             Order::AggregateFirst => {
-                let joined = mean_beside(&edges, View::of(x)?, self.input)?;
+                let joined = mean_beside(&edges, View::new(x)?, self.input)?;
                 let joined = joined.into_tensor((self.adjacency.nodes(), 2 * self.input));
                 let product = joined.matmul(&self.both_weights()?.t()?)?;
                 self.joined.set(joined);
-                self.finished.apply(x.device(), View::of(&product)?, View::of(&bias)?, None)
+                self.finished.apply(x.device(), View::new(&product)?, View::new(&bias)?, None)
             }
             Order::ProjectFirst => {
                 let [left, right] = self.weights.each_ref().map(Tensor::detach);
                 let projected = x.matmul(&left.t()?)?;
                 let own = self.own_rows(x)?.matmul(&right.t()?)?;
-                mean_finish(&edges, View::of(&projected)?, View::of(&own)?, View::of(&bias)?, self.finished)
+                mean_finish(&edges, View::new(&projected)?, View::new(&own)?, View::new(&bias)?, self.finished)
             }
         }
     }
 
     fn backward(&self, x: &Tensor, result: Option<&Tensor>, gradient: &Tensor, with_input: bool) -> Result<Gradients> {
-        let (edges, device) = (Edges::of(&self.adjacency, x.device())?, x.device());
+        let (edges, device) = (Edges::new(&self.adjacency, x.device())?, x.device());
         let (gradient, bias) = match result {
             Some(result) => {
                 let factor = self.finished.mask.map_or(1.0, |mask| mask.factor());
                 let (gradient, sums) =
-                    behind_relu(device, View::of(result)?, View::of(gradient)?, self.output, factor)?;
+                    behind_relu(device, View::new(result)?, View::new(gradient)?, self.output, factor)?;
                 (gradient.into_tensor(self.shape()), sums)
             }
-            None => (gradient.clone(), column_sums(device, View::of(gradient)?, self.output)?),
+            None => (gradient.clone(), column_sums(device, View::new(gradient)?, self.output)?),
         };
         let bias = bias.into_tensor(self.output);
         let turned = gradient.t()?;
@@ -118,14 +110,14 @@ impl ChainLayer for Layer {
                 let weights = vec![half(0)?, half(self.input)?];
                 let input = if with_input {
                     let of_joined = gradient.matmul(&self.both_weights()?)?;
-                    Some(gradient_of_mean_rows(&edges, View::of(&of_joined)?, self.input, true)?.into_tensor(sources))
+                    Some(gradient_of_mean_rows(&edges, View::new(&of_joined)?, self.input, true)?.into_tensor(sources))
                 } else {
                     None
                 };
                 Ok(Gradients { input, weights, bias })
             }
             Order::ProjectFirst => {
-                let of_projected = gradient_of_mean_rows(&edges, View::of(&gradient)?, self.output, false)?;
+                let of_projected = gradient_of_mean_rows(&edges, View::new(&gradient)?, self.output, false)?;
                 let of_projected = of_projected.into_tensor((sources.0, self.output));
                 let weights = vec![of_projected.t()?.matmul(x)?, turned.matmul(&self.own_rows(x)?)?];
                 let input = if with_input {
@@ -144,33 +136,15 @@ impl ChainLayer for Layer {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::{DType, Device, Var};
+    use candle_core::{DType, Device};
 
     use super::*;
     use crate::cuda::emulation::is_possible;
     use crate::cuda::tests::multigraph::{self, generator, random_tensor};
-    use crate::cuda::tests::{TYPES, all_gradients, assert_alike, graphs};
-    use crate::models::layered::forward_on_device;
-    use crate::models::sage::{Sage, SageConfig};
+    use crate::cuda::tests::{TYPES, assert_alike, graphs};
+    use crate::models::layered::tests::run;
+    use crate::models::sage::Sage;
     use crate::models::{NodeModel, Parameters, Pass};
-
-    /// Result and gradients of features and parameters, on the device or with the plain form of the CPU.
-    fn run(config: &SageConfig, graph: &Arc<Adjacency>, dtype: DType, pass: Pass, on_device: bool) -> Vec<Tensor> {
-        let parameters = Parameters::new(3);
-        let model = Sage::new(config, parameters.var_builder(dtype, &Device::Cpu)).unwrap();
-        let mut rng = generator(71);
-        let features = random_tensor(&mut rng, &[graph.source_nodes(), config.in_features], DType::F64);
-        let features = Var::from_tensor(&features.to_dtype(dtype).unwrap()).unwrap();
-        let upstream = random_tensor(&mut rng, &[graph.nodes(), config.classes], DType::F64);
-        let layers = std::slice::from_ref(graph);
-        let out = if on_device {
-            forward_on_device(&model, &features, layers, pass, |_| ()).unwrap()
-        } else {
-            model.forward(&features, layers, pass).unwrap()
-        };
-        let vars: Vec<Var> = parameters.list().into_iter().map(|parameter| parameter.var).chain([features]).collect();
-        all_gradients(&out, &upstream, &vars)
-    }
 
     #[test]
     fn the_model_is_the_same_as_on_the_cpu() {
@@ -188,8 +162,8 @@ mod tests {
                 let plain = SageConfig { in_features, hidden, classes, layers, plain: true, ..SageConfig::default() };
                 let reference = if dtype == DType::F64 { dtype } else { DType::F32 };
                 for pass in [Pass::Evaluate, Pass::Train { seed: 5 }] {
-                    let expected = run(&plain, &graph, reference, pass, false);
-                    let found = run(&plain, &graph, dtype, pass, true);
+                    let expected = run::<SageConv, _>(&plain, classes, &graph, (reference, pass, false));
+                    let found = run::<SageConv, _>(&plain, classes, &graph, (dtype, pass, true));
                     for (number, (found, expected)) in found.iter().zip(&expected).enumerate() {
                         assert_eq!(found.dtype(), dtype);
                         let what = format!("{number} of {pass:?}, {layers} layers from {in_features}");
@@ -210,7 +184,7 @@ mod tests {
         let parameters = Parameters::new(3);
         let model = Sage::new(&config, parameters.var_builder(DType::F32, &Device::Cpu)).unwrap();
         let features = random_tensor(&mut generator(73), &[12, 4], DType::F32);
-        let out = forward_on_device(&model, &features, &[graph], Pass::Train { seed: 1 }, |_| ()).unwrap();
+        let out = model.forward_on_device(&features, &[graph], Pass::Train { seed: 1 }, |_| ()).unwrap();
         let gradients = out.sum_all().unwrap().backward().unwrap();
         assert!(gradients.get(&features).is_none());
         assert!(parameters.list().iter().all(|parameter| gradients.get(&parameter.var).is_some()));
@@ -222,9 +196,9 @@ mod tests {
             return;
         }
         let graph = multigraph::adjacency(Vec::new(), 0, 0);
-        let edges = Edges::of(&graph, &Device::Cpu).unwrap();
+        let edges = Edges::new(&graph, &Device::Cpu).unwrap();
         let nothing = Tensor::zeros((0, 4), DType::F32, &Device::Cpu).unwrap();
-        let view = View::of(&nothing).unwrap();
+        let view = View::new(&nothing).unwrap();
         assert_eq!(mean_beside(&edges, view, 4).unwrap().into_tensor((0, 8)).elem_count(), 0);
         assert_eq!(gradient_of_mean_rows(&edges, view, 4, true).unwrap().into_tensor((0, 4)).elem_count(), 0);
     }

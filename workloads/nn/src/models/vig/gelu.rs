@@ -106,7 +106,7 @@ impl CustomOp1 for Gelu {
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
         if x.device().is_cuda() {
             let gradient = gradient.contiguous()?;
-            let views = (View::of(x)?, View::of(&gradient)?);
+            let views = (View::new(x)?, View::new(&gradient)?);
             return Ok(Some(cuda::gelu(x.device(), views.0, Some(views.1))?.into_tensor(x.shape())));
         }
         match x.dtype() {

@@ -159,7 +159,7 @@ impl CustomOp1 for NeighbourSum {
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
         if x.device().is_cuda() {
             let (gradient, size) = (gradient.contiguous()?, (self.grid.height, self.grid.width));
-            let view = View::of(&gradient)?;
+            let view = View::new(&gradient)?;
             let out = cuda::neighbour_sum(x.device(), view, size, x.dim(1)?)?;
             return Ok(Some(out.into_tensor(x.shape())));
         }

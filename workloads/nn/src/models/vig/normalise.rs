@@ -55,7 +55,7 @@ struct Normalise {
 }
 
 impl Moments {
-    fn of<T: Vectorised>(x: &[T], features: usize) -> Self {
+    fn new<T: Vectorised>(x: &[T], features: usize) -> Self {
         let rows = (x.len() / features) as f64;
         let mean = divided(
             column_sums(x, x, features, |sums, x, _| {
@@ -113,7 +113,7 @@ impl Normalise {
         let features = affine.len() / 2;
         let mut moments = lock(&self.moments);
         if self.of_batch {
-            *moments = Moments::of(x, features);
+            *moments = Moments::new(x, features);
         }
         let scale = affine.iter().zip(moments.inverse_deviation()).map(|(weight, inverse)| weight.to_f64() * inverse);
         let scale: Vec<T> = scale.map(T::from_f64).collect();

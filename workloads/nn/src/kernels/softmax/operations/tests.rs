@@ -14,13 +14,13 @@ fn softmax_and_attention_agree() {
     let mut rng = generator(41);
     for graph in graphs() {
         for (dtype, heads) in TYPES.iter().flat_map(|dtype| [1, 3, 8].map(|heads| (*dtype, heads))) {
-            let edges = Edges::of(&graph, &Device::Cpu).unwrap();
+            let edges = Edges::new(&graph, &Device::Cpu).unwrap();
             let logits = (random_tensor(&mut rng, &[graph.edges(), heads], dtype) * 5.0).unwrap();
             let logits = Var::from_tensor(&logits).unwrap();
             let upstream = random_tensor(&mut rng, &[graph.edges(), heads], dtype);
             let expected = edge_softmax(&graph, &logits).unwrap();
             let operation = EdgeSoftmax { adjacency: graph.clone(), heads };
-            let found = operation.forward_on_device(&edges, View::of(&logits).unwrap()).unwrap();
+            let found = operation.forward_on_device(&edges, View::new(&logits).unwrap()).unwrap();
             let found = found.into_tensor(expected.shape());
             assert_within(tolerance(dtype, graph.edges()), &found, &expected, "softmax");
             let back = operation.backward_on_device(&logits, &expected, &upstream).unwrap();
@@ -35,7 +35,7 @@ fn softmax_and_attention_agree() {
                 .map(|nodes| Var::from_tensor(&random_tensor(&mut rng, &[nodes, heads], dtype)).unwrap());
             let expected = attention(&graph, &source, &target, 0.2).unwrap();
             let operation = Attention { adjacency: graph.clone(), heads, negative_slope: 0.2 };
-            let views = (View::of(&source).unwrap(), View::of(&target).unwrap());
+            let views = (View::new(&source).unwrap(), View::new(&target).unwrap());
             let found = operation.forward_on_device(&edges, views.0, views.1).unwrap();
             assert_within(
                 tolerance(dtype, graph.edges()),

@@ -6,8 +6,9 @@ use candle_core::{Result, Tensor};
 
 use crate::kernels::{Buffer, Lanes, Workspaces, host_slice};
 use crate::models::chain::{ChainLayer, LayerGradients};
-use crate::models::gat::dropouts::{Dropouts, Masks};
-use crate::models::gat::{GatConv, SelfLoops};
+use crate::models::gat::dropouts::Masks;
+use crate::models::gat::{GatConfig, GatConv, SelfLoops};
+use crate::models::layered::Evaluation;
 use gnntop_data::graph::{Adjacency, DropMask};
 
 /// One evaluation of a layer.
@@ -56,29 +57,22 @@ pub(super) struct Weights<'a, T> {
 }
 
 impl<T: Lanes> Layer<T> {
-    /// An `inner` layer is followed by ELU.
-    pub(in crate::models::gat) fn new(
-        conv: &GatConv,
-        adjacency: &Arc<Adjacency>,
-        self_loops: SelfLoops,
-        (inner, dropouts): (bool, Dropouts),
-        workspaces: &Workspaces,
-    ) -> Result<Self> {
-        let Masks { input, attention, output } = dropouts.masks()?;
+    pub(in crate::models::gat) fn new(conv: &GatConv, at: &Evaluation<'_, GatConfig>) -> Result<Self> {
+        let Masks { input, attention, output } = at.masks()?;
         Ok(Self {
-            adjacency: Arc::clone(adjacency),
-            self_loops,
+            adjacency: Arc::clone(at.edges),
+            self_loops: at.config.self_loops,
             input: conv.input,
             heads: conv.heads,
             width: conv.width,
             negative_slope: T::from_f64(conv.negative_slope),
-            inner,
+            inner: at.is_inner,
             input_mask: input,
             attention_mask: attention,
             output_mask: output,
             weights: [conv.weight.contiguous()?, conv.source.contiguous()?, conv.target.contiguous()?],
             bias: conv.bias.clone(),
-            workspaces: workspaces.clone(),
+            workspaces: at.workspaces.clone(),
             activations: Mutex::default(),
         })
     }

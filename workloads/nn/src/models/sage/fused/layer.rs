@@ -6,8 +6,9 @@ use candle_core::{Result, Tensor};
 
 use crate::kernels::{Buffer, Lanes, Workspaces, host_slice};
 use crate::models::chain::{ChainLayer, LayerGradients};
-use crate::models::sage::SageConv;
+use crate::models::layered::Evaluation;
 use crate::models::sage::order::Order;
+use crate::models::sage::{SageConfig, SageConv};
 use gnntop_data::graph::{Adjacency, DropMask};
 
 /// One evaluation of a layer.
@@ -35,25 +36,17 @@ pub(super) struct Weights<'a, T> {
 }
 
 impl<T: Lanes> Layer<T> {
-    /// An `inner` layer is followed by ReLU, and by dropout with this probability and seed; its input needs a gradient
-    /// where `with_input`.
-    pub(in crate::models::sage) fn new(
-        conv: &SageConv,
-        adjacency: &Arc<Adjacency>,
-        (inner, dropout): (bool, Option<(f64, u64)>),
-        with_input: bool,
-        workspaces: &Workspaces,
-    ) -> Result<Self> {
+    pub(in crate::models::sage) fn new(conv: &SageConv, at: &Evaluation<'_, SageConfig>) -> Result<Self> {
         Ok(Self {
-            adjacency: Arc::clone(adjacency),
-            order: Order::of(adjacency, conv.input, conv.output, with_input),
+            adjacency: Arc::clone(at.edges),
+            order: Order::new(at.edges, conv.input, conv.output, at.with_input),
             input: conv.input,
             output: conv.output,
-            inner,
-            mask: dropout.map(|(probability, seed)| DropMask::new(probability, seed)).transpose()?,
+            inner: at.is_inner,
+            mask: at.dropout().map(|(probability, seed)| DropMask::new(probability, seed)).transpose()?,
             weights: [conv.left.0.contiguous()?, conv.right.contiguous()?],
             bias: conv.left.1.clone(),
-            workspaces: workspaces.clone(),
+            workspaces: at.workspaces.clone(),
             mean: Mutex::default(),
         })
     }

@@ -53,7 +53,7 @@ impl CustomOp1 for MaxRelative {
 
     fn bwd(&self, x: &Tensor, _: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
         let (gradient, holders) = (gradient.contiguous()?, self.holders.get()?);
-        let views = (View::of(&gradient)?, View::of(&holders)?);
+        let views = (View::new(&gradient)?, View::new(&holders)?);
         let out = self.joined().gradient(x.device(), views.0, views.1, x.dim(1)?)?;
         Ok(Some(out.into_tensor(x.shape())))
     }
