@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::CrcReader;
 use flate2::read::DeflateDecoder;
+use thiserror::Error;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::error::ReadError;
@@ -75,6 +76,17 @@ impl Element for u32 {
     }
 }
 
+/// What is wrong with an array.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+struct Problem(String);
+
+impl<S: Into<String>> From<S> for Problem {
+    fn from(words: S) -> Self {
+        Self(words.into())
+    }
+}
+
 impl Npz {
     pub(super) fn open(path: &Path) -> Result<Self, ReadError> {
         let archive = ZipArchive::new(files::open(path)?);
@@ -87,7 +99,7 @@ impl Npz {
         let Some(index) = self.archive.index_for_name(&format!("{name}.npy")) else {
             return Err(self.problem(name, format!("not in the file, which has {}", self.names())));
         };
-        self.read_entry(index).map_err(|problem| self.problem(name, problem))
+        self.read_entry(index).map_err(|problem| self.problem(name, problem.0))
     }
 
     pub(super) fn problem(&self, name: &str, problem: impl Into<String>) -> ReadError {
@@ -101,14 +113,16 @@ impl Npz {
         if names.is_empty() { "no arrays".into() } else { names.join(", ") }
     }
 
-    fn read_entry<T: Element>(&mut self, index: usize) -> Result<Array<T>, String> {
+    fn read_entry<T: Element>(&mut self, index: usize) -> Result<Array<T>, Problem> {
         let entry = self.archive.by_index_raw(index).map_err(|error| error.to_string())?;
         let (size, checksum) = (entry.size(), entry.crc32());
         check_size(size, entry.compressed_size())?;
         let unpacked: Box<dyn Read> = match entry.compression() {
             CompressionMethod::Stored => Box::new(entry),
             CompressionMethod::DEFLATE => Box::new(DeflateDecoder::new(entry)),
-            other => return Err(format!("packed with {other}; save it with numpy.savez or numpy.savez_compressed")),
+            other => {
+                return Err(format!("packed with {other}; save it with numpy.savez or numpy.savez_compressed").into());
+            }
         };
         let mut reader = CrcReader::new(unpacked);
         let array = read_npy(&mut reader, size)?;
@@ -120,34 +134,34 @@ impl Npz {
 }
 
 /// Packed content is at least a thousandth of its unpacked size, so a size is plausible.
-fn check_size(size: u64, packed: u64) -> Result<(), String> {
+fn check_size(size: u64, packed: u64) -> Result<(), Problem> {
     const MOST_PACKED: u64 = 1_032;
     if size > packed.saturating_mul(MOST_PACKED) {
-        return Err(format!("{packed} packed bytes cannot hold {size} bytes; the file is damaged"));
+        return Err(format!("{packed} packed bytes cannot hold {size} bytes; the file is damaged").into());
     }
     Ok(())
 }
 
 /// One npy file of `size` bytes.
-fn read_npy<T: Element>(reader: &mut impl Read, size: u64) -> Result<Array<T>, String> {
+fn read_npy<T: Element>(reader: &mut impl Read, size: u64) -> Result<Array<T>, Problem> {
     let (header, header_bytes) = read_header(reader)?;
     let header = Header::parse(&header)?;
     let Some(convert) = T::conversion(&header.dtype) else {
-        return Err(format!("expected {}, found numbers of type {}", T::ACCEPTED, header.dtype));
+        return Err(format!("expected {}, found numbers of type {}", T::ACCEPTED, header.dtype).into());
     };
     let Some(item) = header.dtype[1..].parse::<usize>().ok().filter(|item| (1..=8).contains(item)) else {
-        return Err(format!("numbers of type {} have no known size", header.dtype));
+        return Err(format!("numbers of type {} have no known size", header.dtype).into());
     };
     let count = header.shape.iter().try_fold(1usize, |count, &extent| count.checked_mul(extent));
     let expected = count.and_then(|count| count.checked_mul(item)).map(|bytes| bytes as u64);
     let found = size.saturating_sub(header_bytes);
     if expected != Some(found) {
-        return Err(format!("the shape {:?} does not fit the file's {found} bytes", header.shape));
+        return Err(format!("the shape {:?} does not fit the file's {found} bytes", header.shape).into());
     }
     Ok(Array { values: read_numbers(reader, count.unwrap_or(0), item, convert)?, shape: header.shape })
 }
 
-fn read_numbers<T>(reader: &mut impl Read, count: usize, item: usize, convert: Convert<T>) -> Result<Vec<T>, String> {
+fn read_numbers<T>(reader: &mut impl Read, count: usize, item: usize, convert: Convert<T>) -> Result<Vec<T>, Problem> {
     const AT_ONCE: usize = 1 << 14;
     let mut values = Vec::with_capacity(count);
     let mut buffer = vec![0; AT_ONCE.min(count) * item];
@@ -163,12 +177,12 @@ fn read_numbers<T>(reader: &mut impl Read, count: usize, item: usize, convert: C
     match reader.read(&mut [0]) {
         Ok(0) => Ok(values),
         Ok(_) => Err("has more bytes than its shape needs".into()),
-        Err(error) => Err(format!("cannot be read to the end: {error}")),
+        Err(error) => Err(format!("cannot be read to the end: {error}").into()),
     }
 }
 
 /// The text of the header, and the bytes up to the numbers.
-fn read_header(reader: &mut impl Read) -> Result<(String, u64), String> {
+fn read_header(reader: &mut impl Read) -> Result<(String, u64), Problem> {
     const LONGEST_HEADER: usize = 1 << 16;
     let problem = |error: std::io::Error| format!("not an npy file: {error}");
     let mut start = [0; 8];
@@ -181,7 +195,7 @@ fn read_header(reader: &mut impl Read) -> Result<(String, u64), String> {
     reader.read_exact(&mut length[..length_bytes]).map_err(problem)?;
     let length = u32::from_le_bytes(length) as usize;
     if !(1..=3).contains(&version) || length > LONGEST_HEADER {
-        return Err(format!("not a supported npy file: version {version}, header of {length} bytes"));
+        return Err(format!("not a supported npy file: version {version}, header of {length} bytes").into());
     }
     let mut header = vec![0; length];
     reader.read_exact(&mut header).map_err(problem)?;
@@ -199,7 +213,7 @@ struct Header {
 
 impl Header {
     /// From a Python dictionary such as `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`.
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, Problem> {
         let value = |key: &str| {
             let after = text.split_once(&format!("'{key}':")).map(|(_, after)| after.trim_start());
             after.ok_or_else(|| format!("its header has no {key}: {text:?}"))
@@ -208,7 +222,7 @@ impl Header {
         let (dtype, _) = quoted.ok_or("its type is a structure; expected plain numbers")?;
         let dtype = match dtype.split_at_checked(1) {
             Some(("<" | "|" | "=", dtype)) if dtype.len() > 1 && dtype.is_ascii() => dtype,
-            _ => return Err(format!("expected little-endian numbers, found type {dtype}")),
+            _ => return Err(format!("expected little-endian numbers, found type {dtype}").into()),
         };
         let inside = value("shape")?.strip_prefix('(').and_then(|text| text.split_once(')'));
         let (inside, _) = inside.ok_or_else(|| format!("its header has no shape: {text:?}"))?;
@@ -243,7 +257,7 @@ mod tests {
             ("", "no descr"),
         ];
         for (text, part) in refused {
-            let problem = parse(text).unwrap_err();
+            let problem = parse(text).unwrap_err().0;
             assert!(problem.contains(part), "{text}: {problem}");
         }
     }
