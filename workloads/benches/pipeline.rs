@@ -19,7 +19,7 @@ use gnntop_workloads::parallel::pipeline::{
     PassTimes, Pipeline, PipelineSettings, Schedule, balanced_parts, published_parts,
 };
 use gnntop_workloads::parallel::{Collective, ThreadRank, thread_ranks};
-use gnntop_workloads::trainers::vig::VigStage;
+use gnntop_workloads::trainers::vig::{StageSettings, VigStage};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -51,8 +51,10 @@ type OnStage = (f64, f64, PassTimes);
 fn stage(setting: &Setting, rank: &ThreadRank, clock: Instant) -> Vec<OnStage> {
     set_subnormals(Subnormals::Flush);
     let (number, stages, device) = (rank.rank(), setting.parts.len(), Device::Cpu);
-    let part = (setting.parts[number].clone(), number + 1 == stages);
-    let mut model = VigStage::new(&VigConfig::study(), Form::Fused, Mode::Train, part, (1, &device)).unwrap();
+    let (form, mode, parts) = (Form::Fused, Mode::Train, &setting.parts[..]);
+    let settings =
+        StageSettings { config: &VigConfig::study(), form, mode, parts, stage: number, seed: 1, device: &device };
+    let mut model = VigStage::new(settings).unwrap();
     let settings = PipelineSettings {
         stage: number,
         stages,

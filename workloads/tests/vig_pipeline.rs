@@ -11,7 +11,7 @@ use gnntop_nn::models::vig::{Block, Form, Grid, Mode, RunningStatistics, Vig, Vi
 use gnntop_nn::models::{Parameter, Parameters};
 use gnntop_workloads::parallel::pipeline::{Pipeline, PipelineSettings, Schedule, StageModel, given_parts};
 use gnntop_workloads::parallel::{Collective, GradientSync, ThreadRank, thread_ranks};
-use gnntop_workloads::trainers::vig::VigStage;
+use gnntop_workloads::trainers::vig::{StageSettings, VigStage};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -101,8 +101,9 @@ struct How {
 fn on_stage(rank: &dyn Collective, parts: &[Range<usize>], images: &Images, how: How) -> (Learnt, VigStage, GradStore) {
     let (stages, device) = (parts.len(), Device::Cpu);
     let stage = rank.rank() % stages;
-    let part = (parts[stage].clone(), stage + 1 == stages);
-    let mut model = VigStage::new(&SMALL, how.form, how.mode, part, (SEED, &device)).unwrap();
+    let (form, mode) = (how.form, how.mode);
+    let settings = StageSettings { config: &SMALL, form, mode, parts, stage, seed: SEED, device: &device };
+    let mut model = VigStage::new(settings).unwrap();
     model.set_batch((stage == 0).then(|| images.pixels.clone()), &images.labels, how.micro_batches);
     let settings = PipelineSettings {
         stage,
@@ -234,17 +235,22 @@ fn two_copies_of_two_stages_are_one_copy_with_both_halves_of_the_batch() {
 fn the_study_is_divided_without_loss() {
     let config = VigConfig::study();
     let count = |parts: &[Range<usize>]| -> usize {
-        let stage = |(stage, part): (usize, &Range<usize>)| {
-            let part = (part.clone(), stage + 1 == parts.len());
-            let stage = VigStage::new(&config, Form::Fused, Mode::Train, part, (SEED, &Device::Cpu)).unwrap();
+        let stage = |stage: usize| {
+            let stage = VigStage::new(fused(&config, parts, stage)).unwrap();
             stage.parameters().iter().map(|parameter| parameter.var.elem_count()).sum::<usize>()
         };
-        parts.iter().enumerate().map(stage).sum()
+        (0..parts.len()).map(stage).sum()
     };
     assert_eq!(count(&given_parts(&[2, 2, 2, 2], 8).unwrap()), 1_120_410);
     // Four blocks are there twice.
     assert_eq!(count(&gnntop_workloads::parallel::pipeline::published_parts()), 1_120_410 + 4 * 138_258);
-    assert!(VigStage::new(&config, Form::Fused, Mode::Train, (7..9, true), (SEED, &Device::Cpu)).is_err());
+    assert!(VigStage::new(fused(&config, &[0..7, 7..9], 1)).is_err());
+}
+
+/// A stage of the fused form that is trained.
+fn fused<'a>(config: &'a VigConfig, parts: &'a [Range<usize>], stage: usize) -> StageSettings<'a> {
+    let (form, mode, seed, device) = (Form::Fused, Mode::Train, SEED, &Device::Cpu);
+    StageSettings { config, form, mode, parts, stage, seed, device }
 }
 
 /// Fails where it should.
@@ -275,8 +281,7 @@ fn a_stage_that_fails_is_named_to_all_others() {
     let (images, parts) = (images(4), given_parts(&[1, 1, 2], SMALL.blocks).unwrap());
     let told = on_ranks(3, |rank| {
         let stage = rank.rank();
-        let part = (parts[stage].clone(), stage == 2);
-        let mut inner = VigStage::new(&SMALL, Form::Fused, Mode::Train, part, (SEED, &Device::Cpu)).unwrap();
+        let mut inner = VigStage::new(fused(&SMALL, &parts, stage)).unwrap();
         inner.set_batch((stage == 0).then(|| images.pixels.clone()), &images.labels, 4);
         let settings = PipelineSettings {
             stage,

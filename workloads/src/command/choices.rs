@@ -1,67 +1,59 @@
 //! What the command lines name and the crates below know under their own types: those know no command line.
 
-use clap::ValueEnum;
-use gnntop_data::sampling::SampleForm;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::parallel::pipeline::Schedule;
+use gnntop_data::sampling::SampleForm;
 use gnntop_nn::kernels::KernelFamily;
 
-/// How a layer computes its aggregation.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Kernels {
-    /// Gather the rows of the sources to the edges, compute there, scatter to the targets: messages of
-    /// `[edges, features]` are stored, as PyTorch Geometric does.
-    Scatter,
-    /// g-SpMM and g-SDDMM: nothing edge-wise is stored, as in DGL.
-    Spmm,
-}
+/// A value by the name that a command line has for it, with a line of help.
+pub(super) type Choice<T> = (&'static str, &'static str, T);
 
-impl From<Kernels> for KernelFamily {
-    fn from(kernels: Kernels) -> Self {
-        match kernels {
-            Kernels::Scatter => Self::Scatter,
-            Kernels::Spmm => Self::Spmm,
-        }
-    }
-}
+/// How a layer computes its aggregation.
+pub(super) const KERNELS: [Choice<KernelFamily>; 2] = [
+    (
+        "scatter",
+        "Gather the rows of the sources to the edges, compute there, scatter to the targets: messages of \
+         `[edges, features]` are stored, as PyTorch Geometric does",
+        KernelFamily::Scatter,
+    ),
+    ("spmm", "g-SpMM and g-SDDMM: nothing edge-wise is stored, as in DGL", KernelFamily::Spmm),
+];
 
 /// What a sample is made of.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Form {
-    /// One graph of all nodes reached, on which every layer runs (PyG's `NeighborLoader`): a hop samples for the nodes
-    /// that the previous hop reached first.
-    Subgraph,
-    /// One block per layer (DGL's `NeighborSampler`): a hop samples again for all nodes reached so far, and a layer
-    /// computes only what the layer after it reads.
-    Blocks,
-}
+pub(super) const FORMS: [Choice<SampleForm>; 2] = [
+    (
+        "subgraph",
+        "One graph of all nodes reached, on which every layer runs (PyG's `NeighborLoader`): a hop samples for the nodes \
+         that the previous hop reached first",
+        SampleForm::Subgraph,
+    ),
+    (
+        "blocks",
+        "One block per layer (DGL's `NeighborSampler`): a hop samples again for all nodes reached so far, and a layer \
+         computes only what the layer after it reads",
+        SampleForm::Blocks,
+    ),
+];
 
-impl From<Form> for SampleForm {
-    fn from(form: Form) -> Self {
-        match form {
-            Form::Subgraph => Self::Subgraph,
-            Form::Blocks => Self::Blocks,
-        }
-    }
-}
+/// The orders of forward and backward passes.
+pub(super) const SCHEDULES: [Choice<Schedule>; 2] = [
+    (
+        "gpipe",
+        "All forward passes, then all backward passes (GPipe): every stage keeps all micro-batches",
+        Schedule::Gpipe,
+    ),
+    (
+        "1f1b",
+        "Just enough forward passes ahead to keep the stages busy, then one forward pass per backward pass (PipeDream's \
+         1F1B): stage `s` of `S` keeps at most `S - s` micro-batches. It takes as long as GPipe",
+        Schedule::OneForwardOneBackward,
+    ),
+];
 
-/// An order of forward and backward passes.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(super) enum PassOrder {
-    /// All forward passes, then all backward passes (GPipe): every stage keeps all micro-batches.
-    #[default]
-    Gpipe,
-    /// Just enough forward passes ahead to keep the stages busy, then one forward pass per backward pass (PipeDream's
-    /// 1F1B): stage `s` of `S` keeps at most `S - s` micro-batches. It takes as long as GPipe.
-    #[value(name = "1f1b")]
-    OneForwardOneBackward,
-}
-
-impl From<PassOrder> for Schedule {
-    fn from(order: PassOrder) -> Self {
-        match order {
-            PassOrder::Gpipe => Self::Gpipe,
-            PassOrder::OneForwardOneBackward => Self::OneForwardOneBackward,
-        }
-    }
+/// A parser of one of these names.
+pub(super) fn one_of<T: Copy + Send + Sync>(choices: &'static [Choice<T>]) -> impl TypedValueParser<Value = T> {
+    let names = choices.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    let find = |name: String| choices.iter().find(|choice| choice.0 == name).map(|choice| choice.2);
+    PossibleValuesParser::new(names).try_map(move |name| find(name).ok_or("it is not among the names"))
 }

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use super::choices::Kernels;
+use super::choices::{KERNELS, one_of};
 use super::training_command::TrainingCommand;
 use crate::launch::{RunOptions, at_least_one};
 use crate::train::{Observer, Summary, TrainError};
 use crate::trainers::gcn::{GcnRun, Mode, Recipe};
 use gnntop_data::nodes::{self, NodeDataset};
 use gnntop_data::sampling::{SampleForm, SamplerSettings};
+use gnntop_nn::kernels::KernelFamily;
 use gnntop_nn::models::gcn::GcnConfig;
 
 /// Trains a GCN (graph convolutional network) to predict the topics of papers from their words and citations.
@@ -45,8 +46,8 @@ pub(super) struct GcnCommand {
     #[arg(long, value_name = "N", default_value_t = 1)]
     workers: usize,
     /// How to sum over neighbours: with or without a message per edge in memory.
-    #[arg(long, value_enum, default_value_t = Kernels::Spmm)]
-    kernels: Kernels,
+    #[arg(long, default_value = "spmm", value_parser = one_of(&KERNELS))]
+    kernels: KernelFamily,
     /// Multiply the features with all their zeros, as a control; results are the same.
     #[arg(long)]
     plain: bool,
@@ -158,7 +159,7 @@ impl TrainingCommand for GcnCommand {
             },
             batch_size: self.batch_size,
             workers: self.workers,
-            kernels: self.kernels.into(),
+            kernels: self.kernels,
             plain: self.plain,
             options: &self.options,
         };

@@ -1,15 +1,13 @@
-//! The command lines of the trainings, one per file: they turn options and presets into what a trainer takes. Only this
+//! The command lines of the trainings: they turn options and presets into what a trainer takes. Only this
 //! file knows them all, by the names that `gnntop train NAME` and `gnntop run NAME` take. A new one adds two lines
 //! here.
 
 mod choices;
-mod gat;
 mod gcn;
-mod gin;
 mod pipeline;
 mod pna;
-mod sage;
 mod sampled;
+mod sampled_models;
 #[cfg(test)]
 mod tests;
 mod training_command;
@@ -19,11 +17,10 @@ use std::ffi::OsString;
 
 use clap::Parser;
 
-use self::gat::GatCommand;
 use self::gcn::GcnCommand;
-use self::gin::GinCommand;
 use self::pna::PnaCommand;
-use self::sage::SageCommand;
+use self::sampled::SampledCommand;
+use self::sampled_models::{GatOptions, GinOptions, SageOptions};
 use self::training_command::TrainingCommand;
 use self::vig::VigCommand;
 use crate::launch::{given, training_begins};
@@ -31,11 +28,11 @@ use crate::train::{Observer, Summary, TrainError};
 
 /// All trainings.
 pub const WORKLOADS: [Registered; 6] = [
-    Registered { name: "gat", parse: parse::<GatCommand> },
+    Registered { name: "gat", parse: parse::<SampledCommand<GatOptions>> },
     Registered { name: "gcn", parse: parse::<GcnCommand> },
-    Registered { name: "gin", parse: parse::<GinCommand> },
+    Registered { name: "gin", parse: parse::<SampledCommand<GinOptions>> },
     Registered { name: "pna", parse: parse::<PnaCommand> },
-    Registered { name: "sage", parse: parse::<SageCommand> },
+    Registered { name: "sage", parse: parse::<SampledCommand<SageOptions>> },
     Registered { name: "vig", parse: parse::<VigCommand> },
 ];
 

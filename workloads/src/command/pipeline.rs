@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use clap::Args;
 
-use super::choices::PassOrder;
+use super::choices::{SCHEDULES, one_of};
 use crate::launch::{RankOptions, at_least_one};
 use crate::parallel::pipeline::{PartitionError, Schedule, given_parts, published_parts};
+use crate::train::InvalidOption;
 use crate::trainers::vig::Stages;
 
 /// Default number of a pipeline's micro-batches: that of the study's faster runs.
@@ -25,8 +26,8 @@ pub struct PipelineOptions {
     micro_batches: Option<usize>,
     /// Order of the passes: all forward passes first (`gpipe`), or forward and backward passes in turn as soon as
     /// possible, which keeps fewer activations (`1f1b`).
-    #[arg(long, value_enum, default_value_t)]
-    schedule: PassOrder,
+    #[arg(long, default_value = "gpipe", value_parser = one_of(&SCHEDULES))]
+    schedule: Schedule,
     /// Recompute a micro-batch's activations for its backward pass instead of keeping them: less memory, more time.
     #[arg(long)]
     recompute: bool,
@@ -50,23 +51,25 @@ impl PipelineOptions {
     }
 
     /// The stages for a model of `blocks` blocks and a batch of `images` images, or why they are impossible.
-    pub(super) fn stages(&self, ranks: &RankOptions, blocks: usize, images: usize) -> Result<Stages, String> {
-        let parts = self.parts(blocks).map_err(|error| error.to_string())?;
+    pub(super) fn stages(&self, ranks: &RankOptions, blocks: usize, images: usize) -> Result<Stages, InvalidOption> {
+        let parts = self.parts(blocks).map_err(|error| InvalidOption(error.to_string()))?;
         let stages = self.stages.or(parts.as_ref().map(Vec::len)).unwrap_or(1);
         if let Some(parts) = &parts
             && parts.len() != stages
         {
-            return Err(format!("--stages {stages} contradicts a split into {} stages", parts.len()));
+            return Err(InvalidOption(format!("--stages {stages} contradicts a split into {} stages", parts.len())));
         }
         if stages > blocks {
-            return Err(PartitionError::TooManyStages { stages, blocks }.to_string());
+            return Err(InvalidOption(PartitionError::TooManyStages { stages, blocks }.to_string()));
         }
         let micro_batches = self.micro_batches.unwrap_or(if stages == 1 { 1 } else { MICRO_BATCHES.min(images) });
         if micro_batches > images {
-            return Err(format!("a batch of {images} images cannot be cut into {micro_batches} micro-batches"));
+            return Err(InvalidOption(format!(
+                "a batch of {images} images cannot be cut into {micro_batches} micro-batches"
+            )));
         }
         // With one stage each backward pass follows its forward pass: there is nothing to wait for.
-        let schedule = if stages == 1 { Schedule::OneForwardOneBackward } else { self.schedule.into() };
+        let schedule = if stages == 1 { Schedule::OneForwardOneBackward } else { self.schedule };
         let copies = self.copies_of(stages, ranks)?;
         Ok(Stages { count: stages, copies, micro_batches, schedule, recompute: self.recompute, parts })
     }
@@ -80,13 +83,15 @@ impl PipelineOptions {
         }
     }
 
-    fn copies_of(&self, stages: usize, ranks: &RankOptions) -> Result<usize, String> {
+    fn copies_of(&self, stages: usize, ranks: &RankOptions) -> Result<usize, InvalidOption> {
         let copies = self.copies.unwrap_or((ranks.ranks / stages).max(1));
         let asked = ranks.ranks;
         if asked > 1 && asked != copies * stages {
             return Err(match self.copies {
-                Some(copies) => format!("--ranks {asked} is not {copies} copies of {stages} stages; remove --ranks"),
-                None => format!("--ranks {asked} is not a multiple of {stages} stages"),
+                Some(copies) => {
+                    InvalidOption(format!("--ranks {asked} is not {copies} copies of {stages} stages; remove --ranks"))
+                }
+                None => InvalidOption(format!("--ranks {asked} is not a multiple of {stages} stages")),
             });
         }
         Ok(copies)
@@ -108,7 +113,7 @@ mod tests {
     }
 
     /// For 8 blocks and 20 images.
-    fn stages(words: &str) -> Result<Stages, String> {
+    fn stages(words: &str) -> Result<Stages, InvalidOption> {
         let arguments = Arguments::try_parse_from(std::iter::once("test").chain(words.split_whitespace())).unwrap();
         assert_eq!(arguments.pipeline.is_asked(&arguments.ranks), !words.is_empty());
         arguments.pipeline.stages(&arguments.ranks, 8, 20)
@@ -145,7 +150,7 @@ mod tests {
             ("--stages 2 --ranks 3", "--ranks 3 is not a multiple of 2 stages"),
             ("--stages 2 --copies 2 --ranks 2", "--ranks 2 is not 2 copies of 2 stages; remove --ranks"),
         ] {
-            let error = stages(words).unwrap_err();
+            let error = stages(words).unwrap_err().to_string();
             assert!(error.contains(expected) && !error.contains('\n'), "{words}: {error}");
         }
         let arguments = Arguments::try_parse_from(["test", "--as-published"]).unwrap();

@@ -6,7 +6,7 @@ use clap::{Parser, ValueEnum};
 
 use super::training_command::TrainingCommand;
 use crate::launch::{RunOptions, at_least_one};
-use crate::train::{Observer, Summary, TrainError};
+use crate::train::{InvalidOption, Observer, Summary, TrainError};
 use crate::trainers::pna::{PnaRun, PnaTraining};
 use gnntop_data::graph::Graph;
 use gnntop_data::molecule::{self, MoleculeSet};
@@ -59,11 +59,11 @@ enum Preset {
     Study,
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn share(text: &str) -> Result<f64, InvalidOption> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
-        Ok(_) => Err("must be at least 0 and less than 1".to_owned()),
-        Err(error) => Err(format!("{error}")),
+        Ok(_) => Err(InvalidOption("must be at least 0 and less than 1".to_owned())),
+        Err(error) => Err(InvalidOption(error.to_string())),
     }
 }
 

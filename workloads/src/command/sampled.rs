@@ -1,20 +1,74 @@
-//! The options that GraphSAGE and GAT share.
+//! The command line of GraphSAGE, GAT and GIN, which are trained on sampled neighbourhoods: the options that they share, and
+//! the training of any of them.
 
 use std::path::PathBuf;
 
 use candle_core::Device;
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 
-use super::choices::{Form, Kernels};
+use super::choices::{FORMS, KERNELS, one_of};
+use super::training_command::TrainingCommand;
 use crate::launch::{RankOptions, RunOptions, at_least_one};
 use crate::train::{Observer, Summary, TrainError};
 use crate::trainers::sampled::SampledRun;
 use gnntop_data::nodes::{self, NodeDataset};
-use gnntop_data::sampling::SamplerSettings;
+use gnntop_data::sampling::{SampleForm, SamplerSettings};
+use gnntop_nn::kernels::KernelFamily;
 use gnntop_nn::learn::{AdamSettings, Learner};
 use gnntop_nn::models::NodeModel;
 
-/// The options that GraphSAGE and GAT share.
+/// A model that is trained on sampled neighbourhoods: its own options, and how it is made of them.
+pub(super) trait SampledModel: Args + std::fmt::Debug {
+    /// The model.
+    type Model: NodeModel<Config: Sync>;
+
+    /// The training's name, what it does in a line, and examples of it.
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const EXAMPLES: &'static str;
+
+    /// The model's settings for a data set.
+    fn config(&self, options: &SampledOptions, dataset: &NodeDataset) -> <Self::Model as NodeModel>::Config;
+
+    /// Them in words.
+    fn describe(config: &<Self::Model as NodeModel>::Config) -> String;
+
+    /// Whether self-loops are added to the graph before it is sampled.
+    fn samples_loops(_: &<Self::Model as NodeModel>::Config) -> bool {
+        false
+    }
+}
+
+/// The command line of such a model.
+#[derive(Debug, Parser)]
+#[command(name = M::NAME, about = M::ABOUT, long_about = None, after_help = M::EXAMPLES)]
+pub(super) struct SampledCommand<M: SampledModel> {
+    #[command(flatten)]
+    model: M,
+    #[command(flatten)]
+    options: SampledOptions,
+}
+
+impl<M: SampledModel> TrainingCommand for SampledCommand<M> {
+    fn run_options(&mut self) -> &mut RunOptions {
+        &mut self.options.run
+    }
+
+    fn processes_to_launch(&self) -> Result<Option<usize>, TrainError> {
+        Ok(self.options.ranks.processes_to_launch()?)
+    }
+
+    fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
+        let (options, dataset) = (&self.options, self.options.dataset(observer)?);
+        let config = self.model.config(options, &dataset);
+        observer.tell(&format!("{}; {}", M::describe(&config), options.describe(&dataset)));
+        let adam = AdamSettings { weight_decay: WEIGHT_DECAY, ..AdamSettings::default() };
+        let make = |device: &Device| Learner::<M::Model>::new(device, &config, adam, options.run.seed);
+        options.sampled_run(M::NAME, &dataset, M::samples_loops(&config)).train(make, observer)
+    }
+}
+
+/// The options that all of them have.
 #[derive(Clone, Debug, Args)]
 pub struct SampledOptions {
     /// Size of the generated graph and of the batches: `default` suits a two-core CPU, `study` is Reddit's size.
@@ -37,11 +91,11 @@ pub struct SampledOptions {
     pub(super) fanouts: Vec<usize>,
     /// One subgraph of all hops on which every layer runs (`subgraph`, as PyTorch Geometric), or one block per layer
     /// with only what it needs (`blocks`, as DGL).
-    #[arg(long, value_enum, default_value_t = Form::Blocks)]
-    form: Form,
+    #[arg(long, default_value = "blocks", value_parser = one_of(&FORMS))]
+    form: SampleForm,
     /// How to sum over neighbours: with or without a message per edge in memory.
-    #[arg(long, value_enum, default_value_t = Kernels::Spmm)]
-    pub(super) kernels: Kernels,
+    #[arg(long, default_value = "spmm", value_parser = one_of(&KERNELS))]
+    pub(super) kernels: KernelFamily,
     /// Compute operation by operation instead of fused, as a control; results are the same.
     #[arg(long)]
     pub(super) plain: bool,
@@ -97,33 +151,13 @@ impl SampledOptions {
         })?)
     }
 
-    /// Trains a model of these sizes to the end; `header` describes it. With `self_loops`, self-loops are added to the
-    /// graph before it is sampled.
-    pub(super) fn train<M>(
-        &self,
-        name: &str,
-        header: &str,
-        dataset: &NodeDataset,
-        (config, self_loops): (&M::Config, bool),
-        observer: &mut dyn Observer,
-    ) -> Result<Summary, TrainError>
-    where
-        M: NodeModel,
-        M::Config: Sync,
-    {
-        observer.tell(&format!("{header}; {}", self.describe(dataset)));
-        let adam = AdamSettings { weight_decay: WEIGHT_DECAY, ..AdamSettings::default() };
-        let make = |device: &Device| Learner::<M>::new(device, config, adam, self.run.seed);
-        self.sampled_run(name, dataset, self_loops).train(make, observer)
-    }
-
     fn sampled_run<'a>(&'a self, name: &'a str, dataset: &'a NodeDataset, self_loops: bool) -> SampledRun<'a> {
         SampledRun {
             name,
             dataset,
             sampler: SamplerSettings {
                 fanouts: self.fanouts.clone(),
-                form: self.form.into(),
+                form: self.form,
                 self_loops,
                 seed: self.run.seed,
             },

@@ -2,8 +2,8 @@
 
 use clap::{Command, CommandFactory};
 
-use super::gat::GatCommand;
-use super::sage::SageCommand;
+use super::sampled::SampledCommand;
+use super::sampled_models::{GatOptions, SageOptions};
 use super::vig::VigCommand;
 use super::{WORKLOADS, Workload};
 use crate::launch::{MAY_DIFFER, Settings, difference, written};
@@ -17,8 +17,8 @@ fn settings(workload: &str, words: &[&str]) -> Option<Settings> {
 
 fn command(workload: &str) -> Command {
     match workload {
-        "gat" => GatCommand::command(),
-        "sage" => SageCommand::command(),
+        "gat" => SampledCommand::<GatOptions>::command(),
+        "sage" => SampledCommand::<SageOptions>::command(),
         _ => VigCommand::command(),
     }
 }

@@ -78,7 +78,10 @@ impl VigCommand {
             let message = "--preset patches trains on one rank without stages; remove --ranks and the pipeline options";
             return Err(impossible(message.to_owned()).into());
         };
-        let stages = self.pipeline.stages(&self.ranks, config.blocks, training.batch_images).map_err(impossible)?;
+        let stages = self
+            .pipeline
+            .stages(&self.ranks, config.blocks, training.batch_images)
+            .map_err(|error| impossible(error.to_string()))?;
         Ok((stages, config, *form))
     }
 

@@ -40,7 +40,7 @@ Examples: stall:130ms@every=40   stall:20x@every=40   stall:80ms@every=50,in=bet
 /// let leak: Injection = "leak:1MiB@every=10".parse()?;
 /// assert_eq!(leak.cause, Cause::Leak { bytes: 1 << 20 });
 /// assert!(leak.when.is_due(10) && !leak.when.is_due(11));
-/// assert_eq!("leak:1".parse::<Injection>().unwrap_err(), "expected a size with a unit (256MiB), not 1");
+/// assert_eq!("leak:1".parse::<Injection>().unwrap_err().to_string(), "expected a size with a unit (256MiB), not 1");
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::{Cause, ChargedTo, Injection, When};
+use crate::train::InvalidOption;
 use gnntop_data::loading::Pause;
 
 /// A longer pause is a mistake.
@@ -27,9 +28,9 @@ const LONGEST_MARK: usize = 64;
 const CAUSES: &str = "stall, faults, slow-loader, contention, leak, denormals, hang, skip-all-reduce";
 
 impl FromStr for Injection {
-    type Err = String;
+    type Err = InvalidOption;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidOption> {
         let (what, details) = text.split_once('@').map_or((text, None), |(what, details)| (what, Some(details)));
         let (name, amount) = what.split_once(':').map_or((what, None), |(name, amount)| (name, Some(amount)));
         let (cause, when) = (cause(name, amount)?, When::default());
@@ -38,14 +39,16 @@ impl FromStr for Injection {
             injection.refine(name, detail)?;
         }
         if injection.when.at.is_some_and(|_| injection.when != When { at: injection.when.at, ..When::default() }) {
-            return Err("at= selects a single step: remove every= and from=".to_owned());
+            return Err(InvalidOption("at= selects a single step: remove every= and from=".to_owned()));
         }
         Ok(injection)
     }
 }
 
-fn cause(name: &str, amount: Option<&str>) -> Result<Cause, String> {
-    let needed = |example: &str| amount.ok_or_else(|| format!("{name} needs an amount, such as {name}:{example}"));
+fn cause(name: &str, amount: Option<&str>) -> Result<Cause, InvalidOption> {
+    let needed = |example: &str| {
+        amount.ok_or_else(|| InvalidOption(format!("{name} needs an amount, such as {name}:{example}")))
+    };
     match name {
         "stall" => {
             let pause = pause(needed("130ms")?)?;
@@ -62,22 +65,24 @@ fn cause(name: &str, amount: Option<&str>) -> Result<Cause, String> {
             let count = amount.map(|amount| whole("a number of multiplications", amount, MOST_NUMBERS)).transpose()?;
             Ok(Cause::Denormals { count: count.map_or(USUAL_NUMBERS, |count| count as u32) })
         }
-        "hang" | "skip-all-reduce" if amount.is_some() => Err(format!("{name} takes no amount: remove `:...`")),
+        "hang" | "skip-all-reduce" if amount.is_some() => {
+            Err(InvalidOption(format!("{name} takes no amount: remove `:...`")))
+        }
         "hang" => Ok(Cause::Hang { charged_to: ChargedTo::default() }),
         "skip-all-reduce" => Ok(Cause::SkipAllReduce),
-        _ => Err(format!("there is no cause {name:?}; use one of {CAUSES}")),
+        _ => Err(InvalidOption(format!("there is no cause {name:?}; use one of {CAUSES}"))),
     }
 }
 
 impl Injection {
     /// Applies one `KEY=VALUE` after the @.
-    fn refine(&mut self, name: &str, detail: &str) -> Result<(), String> {
+    fn refine(&mut self, name: &str, detail: &str) -> Result<(), InvalidOption> {
         let (key, value) = detail
             .split_once('=')
-            .ok_or_else(|| format!("expected key=value after @, such as every=40, not {detail:?}"))?;
+            .ok_or_else(|| InvalidOption(format!("expected key=value after @, such as every=40, not {detail:?}")))?;
         let lasts = matches!(self.cause, Cause::SlowLoader { .. } | Cause::Contention { .. });
         if lasts && key != "rank" {
-            return Err(format!("{name} lasts for the whole run: only rank= is allowed after @"));
+            return Err(InvalidOption(format!("{name} lasts for the whole run: only rank= is allowed after @")));
         }
         let step = |value| whole("a step", value, u64::MAX);
         match (key, &mut self.cause) {
@@ -87,69 +92,79 @@ impl Injection {
             ("rank", _) => self.rank = Some(rank_of(value)?),
             ("in", Cause::Stall { charged_to, .. } | Cause::Hang { charged_to }) => *charged_to = place_of(value)?,
             ("mark", Cause::Stall { mark, .. }) => *mark = mark_of(value)?,
-            ("in" | "mark", _) => return Err(format!("{key}= does not apply to {name}")),
+            ("in" | "mark", _) => return Err(InvalidOption(format!("{key}= does not apply to {name}"))),
             _ => {
-                return Err(format!("there is no {key}=; use every=, from=, at=, rank=, or for a stall in= and mark="));
+                return Err(InvalidOption(format!(
+                    "there is no {key}=; use every=, from=, at=, rank=, or for a stall in= and mark="
+                )));
             }
         }
         Ok(())
     }
 }
 
-fn place_of(text: &str) -> Result<ChargedTo, String> {
+fn place_of(text: &str) -> Result<ChargedTo, InvalidOption> {
     ChargedTo::from_str(text, false).map_err(|_| {
         let known = ChargedTo::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let known: Vec<_> = known.map(|value| value.get_name().to_owned()).collect();
-        format!("in= must be one of {}, not {text:?}", known.join(", "))
+        InvalidOption(format!("in= must be one of {}, not {text:?}", known.join(", ")))
     })
 }
 
-fn mark_of(text: &str) -> Result<Option<String>, String> {
+fn mark_of(text: &str) -> Result<Option<String>, InvalidOption> {
     match text {
         "none" => Ok(None),
-        "" => Err("mark= needs a name, or none".to_owned()),
-        long if long.len() > LONGEST_MARK => Err(format!("a mark's name can have at most {LONGEST_MARK} bytes")),
+        "" => Err(InvalidOption("mark= needs a name, or none".to_owned())),
+        long if long.len() > LONGEST_MARK => {
+            Err(InvalidOption(format!("a mark's name can have at most {LONGEST_MARK} bytes")))
+        }
         name => Ok(Some(name.to_owned())),
     }
 }
 
-fn rank_of(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("rank= must be a number from 0, not {text:?}"))
+fn rank_of(text: &str) -> Result<u32, InvalidOption> {
+    text.parse().map_err(|_| InvalidOption(format!("rank= must be a number from 0, not {text:?}")))
 }
 
 /// A whole number, at least 1.
-fn whole(what: &str, text: &str, most: u64) -> Result<u64, String> {
+fn whole(what: &str, text: &str, most: u64) -> Result<u64, InvalidOption> {
     let number = text.parse().ok().filter(|number| (1..=most).contains(number));
     number.ok_or_else(|| match most {
-        u64::MAX => format!("expected {what} of at least 1, not {text:?}"),
-        most => format!("expected {what} from 1 to {most}, not {text:?}"),
+        u64::MAX => InvalidOption(format!("expected {what} of at least 1, not {text:?}")),
+        most => InvalidOption(format!("expected {what} from 1 to {most}, not {text:?}")),
     })
 }
 
 /// A time with its unit, or a number of usual steps with an x.
-fn pause(text: &str) -> Result<Pause, String> {
+fn pause(text: &str) -> Result<Pause, InvalidOption> {
     let Some(steps) = measured(text, &[("x", 1.0)]) else { return time(text).map(Pause::Time) };
     let is_sound = steps > 0.0 && steps <= MOST_STEPS;
     is_sound
         .then_some(Pause::Steps(steps))
-        .ok_or_else(|| format!("expected more than 0 and at most {MOST_STEPS} steps, not {text}"))
+        .ok_or_else(|| InvalidOption(format!("expected more than 0 and at most {MOST_STEPS} steps, not {text}")))
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+fn time(text: &str) -> Result<Duration, InvalidOption> {
     let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     let seconds = measured(text, &units)
-        .ok_or_else(|| format!("expected a time with a unit (130ms) or in steps (6x), not {text}"))?;
+        .ok_or_else(|| InvalidOption(format!("expected a time with a unit (130ms) or in steps (6x), not {text}")))?;
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero() && *time <= LONGEST);
-    time.ok_or_else(|| format!("expected a time of more than 0 and at most {} s, not {text}", LONGEST.as_secs()))
+    time.ok_or_else(|| {
+        InvalidOption(format!("expected a time of more than 0 and at most {} s, not {text}", LONGEST.as_secs()))
+    })
 }
 
-fn size(text: &str) -> Result<usize, String> {
+fn size(text: &str) -> Result<usize, InvalidOption> {
     let units = [("KiB", 1024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0)];
-    let bytes = measured(text, &units).ok_or_else(|| format!("expected a size with a unit (256MiB), not {text}"))?;
+    let bytes = measured(text, &units)
+        .ok_or_else(|| InvalidOption(format!("expected a size with a unit (256MiB), not {text}")))?;
     if !(1.0..=LARGEST as f64).contains(&bytes) {
-        return Err(format!("expected a size of at least 1 byte and at most {} GiB, not {text}", LARGEST >> 30));
+        return Err(InvalidOption(format!(
+            "expected a size of at least 1 byte and at most {} GiB, not {text}",
+            LARGEST >> 30
+        )));
     }
-    usize::try_from(bytes as u64).map_err(|_| format!("{text} is more than this machine can address"))
+    usize::try_from(bytes as u64).map_err(|_| InvalidOption(format!("{text} is more than this machine can address")))
 }
 
 /// A number with one of these units, converted to the unit whose factor is 1.
@@ -272,7 +287,7 @@ mod tests {
             ("hang:1s", "hang takes no amount"),
             ("hang@mark=x", "mark= does not apply to hang"),
         ] {
-            let error = text.parse::<Injection>().unwrap_err();
+            let error = text.parse::<Injection>().unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
         }
     }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use candle_core::Device;
 
+use crate::train::InvalidOption;
 use gnntop_nn::cuda;
 use gnntop_nn::device::DeviceError;
 
@@ -28,15 +29,15 @@ impl fmt::Display for DeviceChoice {
 }
 
 impl FromStr for DeviceChoice {
-    type Err = String;
+    type Err = InvalidOption;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidOption> {
         let ordinal = match text {
             "cpu" => return Ok(Self::Cpu),
             "cuda" => Some(0),
             other => other.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()),
         };
-        ordinal.map(Self::Cuda).ok_or_else(|| "must be cpu, cuda or cuda:N".to_owned())
+        ordinal.map(Self::Cuda).ok_or_else(|| InvalidOption("must be cpu, cuda or cuda:N".to_owned()))
     }
 }
 

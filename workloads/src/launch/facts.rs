@@ -24,7 +24,7 @@ impl Facts {
 
     /// Called in every step, on a thread that has its track. Publishes all in the first step and in every 64th after
     /// it.
-    pub fn tell(&mut self) {
+    pub fn publish(&mut self) {
         if self.steps.is_multiple_of(EVERY) {
             self.all.iter().for_each(|(name, value)| counter(*name, *value));
         }

@@ -57,7 +57,7 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// Asks the other ranks. A call that all ranks make. `now_ns` reads this host's monotonic clock.
-    pub(super) fn of(ranks: &dyn Collective, host: &Host, now_ns: impl Fn() -> u64) -> Result<Self, CollectiveError> {
+    pub(super) fn new(ranks: &dyn Collective, host: &Host, now_ns: impl Fn() -> u64) -> Result<Self, CollectiveError> {
         let hosts = ranks.gather(fingerprint(&host.identity))?;
         let processors = ranks.gather(fingerprint(&host.processors))?;
         let cores = ranks.gather(host.cores as f64)?;
@@ -151,7 +151,7 @@ mod tests {
             for rank in thread_ranks(3, false) {
                 scope.spawn(move || {
                     let host = Host { identity: "elm".to_owned(), processors: "0-7".to_owned(), cores: 8 };
-                    let hosts = Hosts::of(&rank, &host, || 0).unwrap();
+                    let hosts = Hosts::new(&rank, &host, || 0).unwrap();
                     assert_eq!((hosts.ranks_here, hosts.cores_here, hosts.threads), (3, 8, 2));
                 });
             }
@@ -170,7 +170,7 @@ mod tests {
                 let identity = if away { "oak" } else { "elm" }.to_owned();
                 // On elm each rank has its own two processors.
                 let processors = format!("{}-{}", 2 * rank.rank(), 2 * rank.rank() + 1);
-                Hosts::of(&rank, &Host { identity, processors, cores: 2 }, now).unwrap()
+                Hosts::new(&rank, &Host { identity, processors, cores: 2 }, now).unwrap()
             };
             let threads: Vec<_> =
                 thread_ranks(3, false).into_iter().map(|rank| scope.spawn(move || on_rank(rank))).collect();

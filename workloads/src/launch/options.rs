@@ -11,7 +11,7 @@ use gnntop_probe::{Place, Session, TrackRole, Warning};
 
 use super::{DeviceChoice, Settings};
 use crate::inject::{self, Injection, Injector};
-use crate::train::{Observer, Summary, TrainError, Training, keep_freed_memory, train};
+use crate::train::{InvalidOption, Observer, Summary, TrainError, Training, keep_freed_memory, train};
 use gnntop_data::loading::{Delay, UsualStep};
 use gnntop_nn::cuda;
 use gnntop_nn::device::DeviceError;
@@ -199,19 +199,19 @@ fn rank_file(first: &Path, rank: u32) -> PathBuf {
 }
 
 /// A number that must not be 0, for clap.
-pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(text: &str) -> Result<usize, InvalidOption> {
     match text.parse() {
-        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(0) => Err(InvalidOption("must be at least 1".to_owned())),
         Ok(number) => Ok(number),
-        Err(error) => Err(format!("{error}")),
+        Err(error) => Err(InvalidOption(error.to_string())),
     }
 }
 
-fn learning_rate(text: &str) -> Result<f64, String> {
+fn learning_rate(text: &str) -> Result<f64, InvalidOption> {
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
-        Ok(_) => Err("must be a number of at least 0".to_owned()),
-        Err(error) => Err(format!("{error}")),
+        Ok(_) => Err(InvalidOption("must be a number of at least 0".to_owned())),
+        Err(error) => Err(InvalidOption(error.to_string())),
     }
 }
 

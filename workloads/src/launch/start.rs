@@ -117,7 +117,7 @@ impl Launch<'_> {
         let starts: Vec<_> = members.into_iter().map(|group| (warning(&*group, observer), group)).collect();
         let results = thread::scope(|scope| {
             let start = |(warning, group): (WarningHook, Arc<dyn Collective>)| {
-                let (voice, body) = (Voice::of(&*group, &news), &body);
+                let (voice, body) = (Reporter::new(&*group, &news), &body);
                 let wants_stop = Arc::clone(&wants_stop);
                 thread::Builder::new()
                     .name(format!("rank {}", group.rank()))
@@ -187,7 +187,7 @@ impl Launch<'_> {
         &self,
         group: Arc<dyn Collective>,
         wants_stop: Arc<AtomicBool>,
-        mut voice: Voice,
+        mut voice: Reporter,
         warning: WarningHook,
         body: &F,
     ) -> Result<Summary, TrainError>
@@ -196,7 +196,7 @@ impl Launch<'_> {
     {
         let live = || {
             alike::check(&*group, &self.alike())?;
-            let hosts = Hosts::of(&*group, &Host::here(), gnntop_probe::monotonic_ns)?;
+            let hosts = Hosts::new(&*group, &Host::here(), gnntop_probe::monotonic_ns)?;
             let run = RunOptions { device: self.device(&hosts)?, ..self.run.clone() };
             let place = self.place(&*group, &hosts, run.device)?;
             voice.tell(&describe(&place));
@@ -279,16 +279,16 @@ fn listen(heard: &Receiver<News>, observer: &mut dyn Observer, wants_stop: &Atom
 }
 
 /// The observer of a rank's training: rank 0 speaks for all. The ranks agree among themselves on when to stop.
-struct Voice {
+struct Reporter {
     news: Option<Sender<News>>,
 }
 
-impl Voice {
-    fn of(group: &dyn Collective, news: &Sender<News>) -> Self {
+impl Reporter {
+    fn new(group: &dyn Collective, news: &Sender<News>) -> Self {
         Self { news: (group.rank() == 0).then(|| news.clone()) }
     }
 
-    fn say(&self, news: News) {
+    fn send(&self, news: News) {
         if let Some(sender) = &self.news {
             // No one listens only once all is over.
             let _ = sender.send(news);
@@ -296,13 +296,13 @@ impl Voice {
     }
 }
 
-impl Observer for Voice {
+impl Observer for Reporter {
     fn tell(&mut self, line: &str) {
-        self.say(News::Line(line.to_owned()));
+        self.send(News::Line(line.to_owned()));
     }
 
     fn step(&mut self, report: &StepReport) {
-        self.say(News::Step(*report));
+        self.send(News::Step(*report));
     }
 }
 

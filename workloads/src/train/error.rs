@@ -112,6 +112,11 @@ pub enum TrainError {
     Model(#[from] candle_core::Error),
 }
 
+/// Why the value of an option is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidOption(pub(crate) String);
+
 impl TrainError {
     /// The error and its causes in one line, each once: `rank 1: cannot open reddit/: No such file or directory`.
     #[must_use]

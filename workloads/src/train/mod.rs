@@ -9,7 +9,7 @@ mod observer;
 mod out_of_memory;
 mod training;
 
-pub use error::TrainError;
+pub use error::{InvalidOption, TrainError};
 pub use loader_tracks::{LoaderTracks, published_loader, wait_for_batch};
 pub use memory::keep_freed_memory;
 pub use observer::{Observer, Silent, StepReport, Summary};

@@ -178,7 +178,7 @@ impl SharedHandle {
     }
 
     /// Aborts if NCCL has noticed that the group is broken: a thread that waits for the device returns with the error.
-    fn look(&self) {
+    fn check(&self) {
         if let Ok(status) = self.ask()
             && status != SUCCESS
             && status != IN_PROGRESS
@@ -266,7 +266,7 @@ impl Peers {
 /// Checks the handles for as long as there are ranks.
 fn watch(peers: &Weak<Peers>) {
     while let Some(peers) = peers.upgrade() {
-        peers.all().iter().for_each(|shared| shared.look());
+        peers.all().iter().for_each(|shared| shared.check());
         drop(peers);
         std::thread::sleep(LOOK_INTERVAL);
     }

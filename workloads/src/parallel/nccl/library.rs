@@ -56,7 +56,7 @@ macro_rules! functions {
         }
 
         impl Functions {
-            fn of(library: Library) -> Result<Self, CollectiveError> {
+            fn new(library: Library) -> Result<Self, CollectiveError> {
                 let missing = |name| failed(format!("it has no {name}: install NCCL 2.14 or newer"));
                 let functions = Self {
                     $($field: {
@@ -93,13 +93,13 @@ impl Functions {
     /// # Errors
     /// NCCL is not installed, or is older than 2.14.
     pub(crate) fn installed() -> Result<Self, CollectiveError> {
-        Self::of(load(&NAMES)?)
+        Self::new(load(&NAMES)?)
     }
 
     /// Of the library in this file.
     #[cfg(test)]
     pub(super) fn in_file(file: &str) -> Result<Self, CollectiveError> {
-        Self::of(load(&[file])?)
+        Self::new(load(&[file])?)
     }
 
     /// A status in words, with NCCL's last error message.

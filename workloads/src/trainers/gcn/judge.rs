@@ -81,7 +81,7 @@ pub(super) struct Best {
 }
 
 impl Best {
-    pub(super) fn heed(&mut self, judgement: Judgement) {
+    pub(super) fn update(&mut self, judgement: Judgement) {
         if self.judged.is_none_or(|best| judgement.validation > best.validation) {
             self.judged = Some(judgement);
         }
@@ -114,7 +114,7 @@ mod tests {
         let mut best = Best::default();
         assert_eq!(best.take(), None);
         for (validation, test) in [(0.5, 0.1), (0.7, 0.2), (0.7, 0.3), (0.6, 0.4)] {
-            best.heed(Judgement { validation, test });
+            best.update(Judgement { validation, test });
         }
         assert_eq!((best.take(), best.take()), (Some(0.2), None));
     }

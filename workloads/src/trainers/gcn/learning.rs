@@ -72,23 +72,28 @@ impl WholeGraph {
     }
 }
 
-/// How long a run is and how it is judged.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Schedule {
+/// What is trained, how long a run of it is, and how it is judged.
+pub(super) struct Plan {
+    pub(super) recipe: Recipe,
+    pub(super) mode: Mode,
+    pub(super) family: KernelFamily,
+    /// Of the first run; each further run has the next one.
+    pub(super) seed: u64,
+    pub(super) device: Device,
     /// Epochs from initial parameters to the end of a run.
     pub(super) epochs_per_run: u64,
-    /// Whether every epoch is judged and the best one on the validation nodes counts; else the last one counts.
-    pub(super) chooses_by_validation: bool,
+}
+
+impl Plan {
+    /// The network of a run, with initial parameters.
+    fn trainer(&self, run: usize) -> Result<Trainer> {
+        Trainer::new(&self.device, &self.recipe, self.mode, self.family, self.seed.wrapping_add(run as u64))
+    }
 }
 
 /// Runs of one mode.
 pub(super) struct Learning {
-    recipe: Recipe,
-    mode: Mode,
-    family: KernelFamily,
-    seed: u64,
-    device: Device,
-    schedule: Schedule,
+    plan: Plan,
     batches: Batches,
     judge: Judge,
     trainer: Trainer,
@@ -103,24 +108,11 @@ pub(super) struct Learning {
 }
 
 impl Learning {
-    pub(super) fn new(
-        recipe: Recipe,
-        mode: Mode,
-        family: KernelFamily,
-        (seed, device): (u64, &Device),
-        schedule: Schedule,
-        batches: Batches,
-        judge: Judge,
-    ) -> Result<Self> {
-        let trainer = Trainer::new(device, &recipe, mode, family, seed)?;
+    pub(super) fn new(plan: Plan, batches: Batches, judge: Judge) -> Result<Self> {
+        let trainer = plan.trainer(0)?;
         Ok(Self {
-            repeated: batches.repeated(&trainer, recipe.model.classes, device)?,
-            recipe,
-            mode,
-            family,
-            seed,
-            device: device.clone(),
-            schedule,
+            repeated: batches.repeated(&trainer, plan.recipe.model.classes, &plan.device)?,
+            plan,
             batches,
             judge,
             trainer,
@@ -164,10 +156,10 @@ impl Learning {
     }
 
     /// Reports how steps are submitted, once known, and again if it changes.
-    fn tell_how(&mut self, observer: &mut dyn Observer) {
-        let how = self.repeated.as_ref().and_then(Repeated::told);
+    fn report_handover(&mut self, observer: &mut dyn Observer) {
+        let how = self.repeated.as_ref().and_then(Repeated::handover);
         if let Some(how) = how.filter(|how| self.handed_over.as_ref() != Some(how)) {
-            observer.tell(&format!("{}: {how}", self.mode.name()));
+            observer.tell(&format!("{}: {how}", self.plan.mode.name()));
             self.handed_over = Some(how);
         }
     }
@@ -181,16 +173,15 @@ impl Learning {
         self.finished.push(test);
         self.skipped += self.trainer.skipped_steps();
         mark(&RUN, Some(self.finished.len() as f64));
-        let seed = self.seed.wrapping_add(self.finished.len() as u64);
-        self.trainer = Trainer::new(&self.device, &self.recipe, self.mode, self.family, seed)?;
-        self.repeated = self.batches.repeated(&self.trainer, self.recipe.model.classes, &self.device)?;
+        self.trainer = self.plan.trainer(self.finished.len())?;
+        self.repeated = self.batches.repeated(&self.trainer, self.plan.recipe.model.classes, &self.plan.device)?;
         Ok(())
     }
 }
 
 impl Training for Learning {
     fn device(&self) -> &Device {
-        &self.device
+        &self.plan.device
     }
 
     fn holdings(&self) -> Option<Holdings> {
@@ -214,18 +205,19 @@ impl Training for Learning {
                 publish_accuracy(&found.scores, &whole.labels)?;
                 Ok(whole.outcome(found.loss))
             }
-            Batches::Whole(whole) => whole_step(&mut self.trainer, whole, &self.device),
-            Batches::Sampled(loader) => sampled_step(&mut self.trainer, loader, &self.device),
+            Batches::Whole(whole) => whole_step(&mut self.trainer, whole, &self.plan.device),
+            Batches::Sampled(loader) => sampled_step(&mut self.trainer, loader, &self.plan.device),
         }
     }
 
     fn end_epoch(&mut self, epoch: u64, observer: &mut dyn Observer) -> std::result::Result<(), TrainError> {
-        self.tell_how(observer);
+        self.report_handover(observer);
         self.epoch_times.extend(self.epoch_begin.take().map(|begin| begin.elapsed()));
-        if self.schedule.chooses_by_validation {
-            self.best.heed(self.judge.judge(self.trainer.learner().model())?);
+        // The published recipe counts the epoch that is best on the validation nodes; else the last one counts.
+        if self.plan.recipe.decays_first_layer_only {
+            self.best.update(self.judge.judge(self.trainer.learner().model())?);
         }
-        if (epoch + 1).is_multiple_of(self.schedule.epochs_per_run) {
+        if (epoch + 1).is_multiple_of(self.plan.epochs_per_run) {
             self.finish_run()?;
         }
         Ok(())

@@ -113,7 +113,7 @@ impl Repeated {
     }
 
     /// How steps are submitted from now on, once known.
-    pub(super) fn told(&self) -> Option<String> {
+    pub(super) fn handover(&self) -> Option<String> {
         match &self.how {
             Handover::Rehearsing(_) => None,
             Handover::Captured(_) => {
@@ -225,7 +225,7 @@ mod tests {
             found.loss
         });
         let losses = losses.collect();
-        (losses, scores, repeated.told().unwrap())
+        (losses, scores, repeated.handover().unwrap())
     }
 
     fn assert_same((losses, scores): (Vec<f64>, Vec<f32>), expected: &(Vec<f64>, Vec<f32>)) {

@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Tensor};
 use gnntop_probe::{Name, mark};
 
 use super::judge::{Judge, mean_and_deviation};
-use super::learning::{Batches, Learning, Schedule};
+use super::learning::{Batches, Learning, Plan};
 use super::{Mode, Recipe};
 use crate::inject::ALONE;
 use crate::launch::RunOptions;
@@ -81,9 +81,15 @@ impl GcnRun<'_> {
             Mode::Compiled => Batches::whole(dataset, x, adjacency, Some(normalised))?,
             _ => Batches::Sampled(self.loader()?.into()),
         };
-        let schedule =
-            Schedule { epochs_per_run: self.epochs as u64, chooses_by_validation: recipe.decays_first_layer_only };
-        Ok(Learning::new(recipe.clone(), mode, self.kernels, (self.options.seed, device), schedule, batches, judge)?)
+        let plan = Plan {
+            recipe: recipe.clone(),
+            mode,
+            family: self.kernels,
+            seed: self.options.seed,
+            device: device.clone(),
+            epochs_per_run: self.epochs as u64,
+        };
+        Ok(Learning::new(plan, batches, judge)?)
     }
 
     fn input(&self, features: &Features, nodes: usize, device: &Device) -> Result<NodeFeatures, TrainError> {

@@ -186,7 +186,7 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
     }
 
     fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
-        self.facts.tell();
+        self.facts.publish();
         let mut batch = self.ahead.take().map_or_else(|| self.fetch(), Ok)?;
         let (arrived, labelled) = {
             let _transfer = span(&phase::TRANSFER);

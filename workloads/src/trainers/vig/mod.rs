@@ -14,7 +14,7 @@ mod training;
 
 pub(crate) use network::NetworkConfig;
 pub use settings::VigTraining;
-pub use stage::VigStage;
+pub use stage::{StageSettings, VigStage};
 pub(crate) use staged::StagedRun;
 pub(crate) use stages::Stages;
 pub(crate) use training::VigRun;

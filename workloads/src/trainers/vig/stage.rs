@@ -11,6 +11,25 @@ use gnntop_nn::learn::{Accuracy, LabelledRows, cross_entropy};
 use gnntop_nn::models::vig::{Block, Form, Mode, Readout, RunningStatistics, Vig, VigConfig};
 use gnntop_nn::models::{Parameter, Parameters};
 
+/// What a stage is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct StageSettings<'a> {
+    /// The whole model.
+    pub config: &'a VigConfig,
+    /// How a block is computed.
+    pub form: Form,
+    /// Whether statistics are those of the batch.
+    pub mode: Mode,
+    /// The blocks of every stage; the last one also reads out.
+    pub parts: &'a [Range<usize>],
+    /// The number of this one among them.
+    pub stage: usize,
+    /// Where the initial parameters come from: all stages need the same.
+    pub seed: u64,
+    /// Where to compute.
+    pub device: &'a Device,
+}
+
 /// Consecutive blocks of a [`Vig`], with its readout on the last stage.
 #[derive(Debug)]
 pub struct VigStage {
@@ -49,13 +68,8 @@ impl VigStage {
     ///
     /// # Errors
     /// The model has no such block, or `config` is impossible.
-    pub fn new(
-        config: &VigConfig,
-        form: Form,
-        mode: Mode,
-        (blocks, reads_out): (Range<usize>, bool),
-        (seed, device): (u64, &Device),
-    ) -> Result<Self> {
+    pub fn new(StageSettings { config, form, mode, parts, stage, seed, device }: StageSettings<'_>) -> Result<Self> {
+        let (blocks, reads_out) = (parts[stage].clone(), stage + 1 == parts.len());
         let parameters = Parameters::new(seed);
         let whole = Vig::new(config, form, parameters.var_builder(DType::F32, device))?;
         let Some(own) = whole.blocks().get(blocks.clone()) else {

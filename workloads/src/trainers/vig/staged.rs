@@ -8,21 +8,20 @@ use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, counter, phase, span};
 
 use super::stages::Stages;
-use super::{VigStage, costs};
+use super::training::{TRAINING_ACCURACY, report_test};
+use super::{StageSettings, VigStage, costs};
 use crate::launch::{Facts, Launch, Rank, RankOptions, RunOptions, Settings, Shard};
 use crate::parallel::pipeline::{PartitionError, Pipeline, PipelineSettings, balanced_parts};
 use crate::parallel::{Collective, GradientSync};
 use crate::train::{Observer, Position, StepOutcome, Summary, TrainError, Training, holdings};
 use crate::train::{published_loader, wait_for_batch};
 use crate::trainers::vig::VigTraining;
-use gnntop_data::images::{self, ImageBatch, ImageBatches, ImageSet};
+use gnntop_data::images::{ImageBatch, ImageBatches, ImageSet};
 use gnntop_data::loading::{Loader, LoaderSettings, Part};
 use gnntop_nn::learn::{Accuracy, Adam, AdamSettings};
 use gnntop_nn::models::vig::{CHANNELS, Form, Mode, VigConfig};
 
 static MEASURE: Name = Name::span("measure blocks");
-static TRAINING_ACCURACY: Name = Name::counter("acc train");
-static TEST_ACCURACY: Name = Name::counter("acc test");
 
 /// The model, its data and settings.
 pub(crate) struct StagedRun<'a> {
@@ -165,8 +164,9 @@ impl<'a> StageRun<'a> {
         let parts = shared.parts(rank, &device, observer)?;
         let number = rank.collective().rank();
         let (copy, stage) = (number / stages.count, number % stages.count);
-        let part = (parts[stage].clone(), stage + 1 == stages.count);
-        let model = VigStage::new(shared.config, shared.form, Mode::Train, part, (options.seed, &device))?;
+        let (config, form, mode, seed) = (shared.config, shared.form, Mode::Train, options.seed);
+        let settings = StageSettings { config, form, mode, parts: &parts, stage, seed, device: &device };
+        let model = VigStage::new(settings)?;
         let settings = PipelineSettings {
             stage,
             stages: stages.count,
@@ -184,7 +184,7 @@ impl<'a> StageRun<'a> {
             pipeline: Pipeline::new(settings, model.parameters().to_vec()),
             adam: Adam::new(model.parameters().to_vec(), AdamSettings::default())?,
             loader: shared.loader(rank.place().rank, (copy, copies), stage == 0)?,
-            copies: Copies::of(copies, stage, rank, &model)?,
+            copies: Copies::new(copies, stage, rank, &model)?,
             model,
             is_over: false,
             skips: false,
@@ -237,7 +237,7 @@ impl<'a> StageRun<'a> {
 
 impl Copies {
     /// Makes the copies start with equal parameters. Does nothing with one copy.
-    fn of(copies: usize, stage: usize, rank: &Rank, model: &VigStage) -> Result<Option<Self>, TrainError> {
+    fn new(copies: usize, stage: usize, rank: &Rank, model: &VigStage) -> Result<Option<Self>, TrainError> {
         if copies == 1 {
             return Ok(None);
         }
@@ -272,7 +272,7 @@ impl Training for StageRun<'_> {
     }
 
     fn step(&mut self, _position: Position) -> Result<StepOutcome, TrainError> {
-        self.facts.tell();
+        self.facts.publish();
         let batch = wait_for_batch(&mut self.loader)?;
         let micro_batches = self.prepare(&batch)?;
         let mut outcome = self.pipeline.batch(&mut self.model, micro_batches, self.rank.collective())?;
@@ -306,11 +306,7 @@ impl Training for StageRun<'_> {
         let accuracy = is_judged.then(|| self.judge()).transpose()?;
         self.rank.collective().barrier()?;
         let Some(accuracy) = accuracy.map(|accuracy| accuracy.share()) else { return Ok(()) };
-        counter(&TEST_ACCURACY, accuracy);
-        if epoch + 1 == self.shared.training.epochs as u64 {
-            let chance = 1.0 / images::CLASSES as f64;
-            observer.tell(&format!("test accuracy {:.1} %; guessing gives {:.1} %", accuracy * 100.0, chance * 100.0));
-        }
+        report_test(accuracy, epoch + 1 == self.shared.training.epochs as u64, observer);
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ use gnntop_nn::cuda::CopiesAhead;
 use gnntop_nn::learn::{Accuracy, AdamSettings, LabelledRows, Learner, cross_entropy};
 use gnntop_nn::models::vig::Mode;
 
-static TRAINING_ACCURACY: Name = Name::counter("acc train");
+pub(super) static TRAINING_ACCURACY: Name = Name::counter("acc train");
 static TEST_ACCURACY: Name = Name::counter("acc test");
 
 /// The model, its data and settings.
@@ -163,11 +163,16 @@ impl Training for Run {
             return Ok(());
         }
         let accuracy = self.judge()?.share();
-        counter(&TEST_ACCURACY, accuracy);
-        if epoch + 1 == self.training.epochs as u64 {
-            let chance = 1.0 / images::CLASSES as f64;
-            observer.tell(&format!("test accuracy {:.1} %; guessing gives {:.1} %", accuracy * 100.0, chance * 100.0));
-        }
+        report_test(accuracy, epoch + 1 == self.training.epochs as u64, observer);
         Ok(())
+    }
+}
+
+/// Publishes the share of right answers on the test images, and reports that of the last epoch.
+pub(super) fn report_test(accuracy: f64, is_last: bool, observer: &mut dyn Observer) {
+    counter(&TEST_ACCURACY, accuracy);
+    if is_last {
+        let chance = 1.0 / images::CLASSES as f64;
+        observer.tell(&format!("test accuracy {:.1} %; guessing gives {:.1} %", accuracy * 100.0, chance * 100.0));
     }
 }
