@@ -11,7 +11,6 @@ use candle_core::cuda_backend::cudarc::driver::{CudaGraph, sys};
 use candle_core::{Device, Result, bail};
 
 /// Work that is submitted by one launch.
-#[derive(Debug)]
 pub struct Captured(CudaGraph);
 
 /// Runs the work that is captured later. Sizes and strides that candle would copy to the device for each of its kernels
