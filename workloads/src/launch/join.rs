@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::engine::is_launched_alone;
 use super::hosts::available_cores;
+use super::ranks::is_launched_alone;
 use super::{DeviceChoice, Engine, RankOptions, launched_by_mpi};
 #[cfg(feature = "mpi")]
 use crate::parallel::mpi;

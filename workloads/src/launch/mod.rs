@@ -3,7 +3,6 @@
 
 mod alike;
 mod device;
-mod engine;
 mod facts;
 mod gpus;
 mod hosts;
@@ -18,12 +17,11 @@ pub(crate) use alike::given;
 #[cfg(test)]
 pub(crate) use alike::{MAY_DIFFER, difference, written};
 pub use device::DeviceChoice;
-pub use engine::{Engine, launched_by_mpi};
 pub use facts::Facts;
 pub use hosts::available_cores;
 pub use options::RunOptions;
 pub(crate) use options::at_least_one;
-pub use ranks::{RankOptions, Shard};
+pub use ranks::{Engine, RankOptions, Shard, launched_by_mpi};
 pub use refused::EndsWhenRefused;
 pub(crate) use refused::training_begins;
 pub use start::{Launch, Rank};

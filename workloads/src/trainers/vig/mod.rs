@@ -9,12 +9,11 @@ mod network;
 mod settings;
 mod stage;
 mod staged;
-mod stages;
 mod training;
 
 pub(crate) use network::NetworkConfig;
+pub(crate) use settings::Stages;
 pub use settings::VigTraining;
 pub use stage::{StageSettings, VigStage};
 pub(crate) use staged::StagedRun;
-pub(crate) use stages::Stages;
 pub(crate) use training::VigRun;

@@ -7,7 +7,7 @@ use candle_core::Device;
 use gnntop_probe::device::Holdings;
 use gnntop_probe::{BatchShape, Name, counter, phase, span};
 
-use super::stages::Stages;
+use super::settings::Stages;
 use super::training::{TRAINING_ACCURACY, report_test};
 use super::{StageSettings, VigStage, costs};
 use crate::launch::{Facts, Launch, Rank, RankOptions, RunOptions, Settings, Shard};
