@@ -103,3 +103,25 @@ fn help_is_a_usage_error_with_examples() {
     let error = Workload::parse("pna", &["--help".into()]).unwrap_err().to_string();
     assert!(error.contains("Examples:") && error.contains("gnntop train pna"), "{error}");
 }
+
+#[test]
+fn help_begins_with_what_is_trained() {
+    let models = ["GAT (graph", "a GCN", "GIN (graph", "", "GraphSAGE", ""];
+    for (known, model) in WORKLOADS.into_iter().zip(models) {
+        let help = Workload::parse(known.name, &["--help".into()]).unwrap_err().to_string();
+        assert!(help.starts_with(&format!("Trains {model}")), "{}: {help}", known.name);
+    }
+}
+
+#[test]
+fn names_of_kernels_forms_and_orders_are_listed_and_read() {
+    let help = Workload::parse("sage", &["--help".into()]).unwrap_err().to_string();
+    for words in
+        ["- scatter: Gather the rows", "- blocks:   One block per layer", "[default: spmm]", "[default: blocks]"]
+    {
+        assert!(help.contains(words), "{words}: {help}");
+    }
+    let given = |words: &[&str], name: &str| settings("vig", words).unwrap().iter().any(|(_, value)| value == name);
+    assert!(given(&["--schedule", "1f1b"], "1f1b") && given(&[], "gpipe"));
+    assert!(settings("sage", &["--kernels", "both"]).is_none());
+}

@@ -7,17 +7,17 @@
 //!
 //! **A device that is not built in is a value.** All of this is compiled in every build: candle has its CUDA types in
 //! all of them, and no tensor is on a GPU if none can be opened. Code that does not compile without CUDA is in
-//! [`driver`], for which [`absent`] stands in, with the same names, functions that report that there is no GPU, and
+//! `driver`, for which `absent` stands in, with the same names, functions that report that there is no GPU, and
 //! types without values. So callers of an operation need not ask how the program was built, and a build without CUDA
 //! pays only for the test of a tensor's device, which it needs anyway to refuse what it cannot compute. The
 //! alternative, a second body under a `cfg` at every operation, was here before: half of the lines were never compiled
 //! by half of the builds.
 //!
-//! The same code runs in tests without CUDA, where the kernels run on the host ([`emulation`]): sizes, lists, grids and
+//! The same code runs in tests without CUDA, where the kernels run on the host (`emulation`): sizes, lists, grids and
 //! arguments are those of a GPU.
 //!
-//! Imports go one way: operations use [`edges`] and [`machine`], [`machine`] uses the [`driver`] and the parts of a
-//! launch ([`kernel`]).
+//! Imports go one way: operations use `edges` and `machine`, `machine` uses the `driver` and the parts of a
+//! launch (`kernel`).
 
 #[cfg(not(feature = "cuda"))]
 mod absent;
