@@ -130,7 +130,7 @@ fn a_training_that_hangs_ends_at_the_second_interruption() {
 #[test]
 #[ignore = "hangs: another test starts it in a process of its own"]
 fn train_with_a_loader_that_blocks() {
-    static WAIT: Name = Name::span("wait");
+    static WAIT: Name = Name::reported(gnntop_probe::Reported::Wait);
     let Line { run, ranks } = Line::parse_from(["test", "--ranks", "2"]);
     let launch = Launch { name: "blocked", ranks: &ranks, run: &run, stages: 1, settings: &Vec::new() };
     let done = launch.run(&mut Silent, |rank, _| {

@@ -4,7 +4,7 @@
 use gnntop_analysis::findings::newest;
 use gnntop_analysis::store::Store;
 use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item};
-use gnntop_wire::TrackRole;
+use gnntop_wire::{Counter, Event, Mark, NameKind, Reported, Sampling, Span, StepId, TrackId, TrackRole};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
@@ -28,12 +28,33 @@ const MAGIC: [&str; 16] = [
     "loader worker",
 ];
 
-/// Texts of a stream: tracks, marks, spans, frames, and the program's name.
-const TEXTS: usize = 9;
+/// These, and all that programs report and readers know.
+fn magic() -> Vec<&'static str> {
+    let numbered =
+        ["micro-batch 1", "blocks of stage 0", "device memory peak in forward", "subnormals", "MPI", "process.rss"];
+    let known = Reported::plain().map(Reported::text).chain(Sampling::ALL.map(Sampling::text));
+    MAGIC.into_iter().chain(numbered).chain(known).collect()
+}
+
+/// Texts of a stream: tracks, marks, spans, frames, a counter, and the program's name.
+const TEXTS: usize = 10;
+
+/// Adds a span, a mark with a value and a counter of a user's, whatever they are called.
+fn add_own(stream: &mut StreamBuilder, track: TrackId, step: u64, [inner, mark, counter]: [&str; 3], t_ns: u64) {
+    let (span, of_mark) = (stream.name(NameKind::Span, inner), stream.name(NameKind::Text, mark));
+    let of_counter = stream.name(NameKind::Counter, counter);
+    let span = Span { name: span, start_ns: t_ns + MS, end_ns: t_ns + 2 * MS, step: StepId(step) };
+    stream.event(track, Event::Span(span));
+    stream.event(track, Event::Counter(Counter { name: of_counter, t_ns: t_ns + 3 * MS, value: step as f64 }));
+    let mark = Mark { name: of_mark, t_ns: t_ns + 3 * MS, value: Some(step as f64), took_ns: None };
+    stream.event(track, Event::Mark(mark));
+}
 
 /// A training of 60 steps whose every text is a user's.
 fn stream(texts: &[String]) -> Vec<u8> {
-    let [program, main, other, loader, stacks, mark, timed, inner, frame] = texts else { panic!("{TEXTS} texts") };
+    let [program, main, other, loader, stacks, mark, timed, inner, frame, counter] = texts else {
+        panic!("{TEXTS} texts")
+    };
     let mut stream = StreamBuilder::new(program);
     let main = stream.track(TrackRole::Training, main);
     let other = stream.track(TrackRole::Other, other);
@@ -43,16 +64,15 @@ fn stream(texts: &[String]) -> Vec<u8> {
     for step in 1..=60 {
         let begin_ns = t_ns;
         let slow_ns = if step % 20 == 0 { 130 * MS } else { 0 };
-        stream.span(loader, step, inner, t_ns, t_ns + MS);
-        stream.mark(other, mark, t_ns + MS);
-        stream.span(other, step, inner, t_ns + MS, t_ns + 5 * MS);
+        add_own(&mut stream, loader, step, [inner, mark, counter], t_ns);
+        add_own(&mut stream, other, step, [inner, mark, counter], t_ns);
+        add_own(&mut stream, main, step, [inner, mark, counter], t_ns);
         stream.phase(main, step, "forward", t_ns, t_ns + 10 * MS + slow_ns);
         t_ns += 10 * MS + slow_ns;
         if slow_ns > 0 {
             stream.stack(stacks, t_ns - MS, Default::default(), &[frame, inner]);
             stream.timed_mark(main, timed, t_ns, slow_ns);
         }
-        stream.valued_mark(main, mark, t_ns, step as f64);
         stream.phase(main, step, "backward", t_ns, t_ns + 20 * MS);
         t_ns += 20 * MS;
         stream.step(main, step, begin_ns, t_ns);
@@ -72,15 +92,20 @@ fn figures(bytes: &[u8]) -> String {
     let marks: Vec<_> = store.marks().iter().map(|mark| (mark.track, mark.t_ns, mark.duration_ns())).collect();
     let spans: Vec<_> = store.spans().iter().map(|span| (span.durations.count(), span.durations.total_ns())).collect();
     let stacks: Vec<_> = store.stacks().iter().map(|stack| (stack.t_ns, stack.thread, stack.frames.len())).collect();
+    let memory = store.device_memory().is_some();
+    let counters: Vec<_> = store.own_counters().map(|counter| counter.series.summary().count).collect();
     let counts = (store.sampled().taken(), store.rivals().iter().len(), store.statistics().steps());
     let findings = newest(&store);
     let kinds: Vec<_> = findings.findings.found.iter().map(|finding| (finding.kind, finding.share)).collect();
-    format!("{percentiles:?} {:?} {marks:?} {spans:?} {stacks:?} {counts:?} {kinds:?}", tracks.collect::<Vec<_>>())
+    format!(
+        "{percentiles:?} {:?} {marks:?} {spans:?} {stacks:?} {counts:?} {kinds:?} {memory} {counters:?}",
+        tracks.collect::<Vec<_>>()
+    )
 }
 
 /// Different texts: some that once meant something, in any place, and any others.
 fn texts() -> impl Strategy<Value = Vec<String>> {
-    let magic = subsequence(MAGIC.to_vec(), TEXTS).prop_shuffle();
+    let magic = subsequence(magic(), TEXTS).prop_shuffle();
     (magic, proptest::collection::vec((any::<bool>(), "[a-z (),.:>]{0,12}"), TEXTS)).prop_map(|(magic, other)| {
         let text = |(at, (magic, (is_magic, other))): (usize, (&str, (bool, String)))| match is_magic {
             true => magic.to_owned(),
@@ -104,7 +129,7 @@ proptest! {
 fn nor_does_any_of_them_alone() {
     let neutral: Vec<String> = (0..TEXTS).map(|at| format!("text {at}")).collect();
     let expected = figures(&stream(&neutral));
-    for (at, magic) in (0..TEXTS).flat_map(|at| MAGIC.map(|magic| (at, magic))) {
+    for (at, magic) in (0..TEXTS).flat_map(|at| magic().into_iter().map(move |magic| (at, magic))) {
         let mut texts = neutral.clone();
         texts[at] = magic.to_owned();
         assert_eq!(figures(&stream(&texts)), expected, "{magic:?} as text {at}");

@@ -20,7 +20,7 @@ static GC: Name = Name::mark("gc");
 static CHECKPOINT: Name = Name::mark("checkpoint");
 static EPOCH: Name = Name::mark("epoch");
 static QUEUE: Name = Name::counter("queue depth");
-static DENORMALS: Name = Name::counter("denormals");
+static DENORMALS: Name = Name::reported(gnntop_probe::Reported::Denormals);
 
 /// A run whose cause is known.
 pub struct Cause {

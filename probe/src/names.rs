@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gnntop_wire::{NameId, NameKind};
+use gnntop_wire::{NameId, NameKind, Reported};
 
 use crate::accounts::{self, PHASE_ACCOUNTS};
 
@@ -53,6 +53,7 @@ impl NameRef {
 /// ```
 #[derive(Debug)]
 pub struct Name {
+    /// Empty for what is reported: its kind has the text.
     text: &'static str,
     kind: NameKind,
     /// [`NameRef`]'s bits, 0 until registered.
@@ -80,9 +81,14 @@ impl Name {
         Self::new(text, NameKind::Text)
     }
 
+    /// The name of a span or counter whose meaning viewers know.
+    pub const fn reported(what: Reported) -> Self {
+        Self::new("", NameKind::Reported(what))
+    }
+
     /// The text.
-    pub const fn text(&self) -> &'static str {
-        self.text
+    pub fn text(&self) -> &'static str {
+        self.kind.reported().map_or(self.text, Reported::text)
     }
 
     const fn new(text: &'static str, kind: NameKind) -> Self {
@@ -91,7 +97,7 @@ impl Name {
 
     #[cold]
     fn register(&self) -> NameRef {
-        let name = intern(self.kind, self.text);
+        let name = intern(self.kind, self.text());
         self.registered.store(name.0, Ordering::Relaxed);
         name
     }

@@ -10,7 +10,7 @@ use crate::reading::Stream;
 use gnntop_probe::device::{self, Attach, Holdings};
 use gnntop_probe::{Name, Session, TrackRole, phase, span, step};
 use gnntop_simulated::{Nature, Simulated, SimulatedPool};
-use gnntop_wire::{DeviceSpan, Event, NameId, StepId, device_memory};
+use gnntop_wire::{DeviceSpan, Event, NameId, StepId};
 
 static LAYER: Name = Name::span("layer");
 
@@ -245,12 +245,12 @@ fn memory_is_told_by_phase_and_by_kind() {
     drop((track, session));
     let stream = Stream::of_session(&dir);
     for (name, value) in [
-        (device_memory::USED, 300.0),
-        (device_memory::PEAK, 1_150.0),
-        (device_memory::RESERVED, 1_150.0),
-        (device_memory::FREE, 8_850.0),
-        (device_memory::TOTAL, 10_000.0),
-        (device_memory::ALLOCATIONS, 4.0),
+        ("device memory used", 300.0),
+        ("device memory peak", 1_150.0),
+        ("device memory reserved", 1_150.0),
+        ("device memory free", 8_850.0),
+        ("device memory total", 10_000.0),
+        ("device memory allocations", 4.0),
         ("device memory peak in forward", 950.0),
         ("device memory peak in backward", 1_150.0),
         ("device memory reserved peak in backward", 1_150.0),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-__all__ = ["counter", "mark", "phase", "report", "resumed", "span", "start", "step"]
+__all__ = ["counter", "denormals", "mark", "one_rank", "phase", "report", "resumed", "span", "start", "step"]
 __version__ = "0.1.0"
 
 if __name__ == "gnntop" and "_gnntop" in sys.modules:
@@ -187,6 +187,25 @@ def resumed(steps: int) -> None:
         _native.fact(_native.RESUMED, str(int(steps)))
     except Exception:
         _leave_out("resumed steps that are no number")
+
+
+def denormals(count: float) -> None:
+    """Reports how many denormal numbers the arithmetic of this step had: the finding `denormals` relates them to time."""
+    _report("denormals", count)
+
+
+def one_rank(items_per_s: float) -> None:
+    """Reports how many graphs or seeds a second one rank alone gets through: the run's efficiency is relative to that."""
+    _report("one rank items/s", items_per_s)
+
+
+def _report(what: str, value: float) -> None:
+    from . import _native
+
+    try:
+        _native.counter(_native.reported_name(what), value)
+    except Exception:
+        _leave_out("reported values that are no number")
 
 
 def start(name: str | None = None) -> bool:

@@ -53,7 +53,7 @@ from typing import Any
 from . import _endings
 
 ABI = 1
-MARK, SPAN, PHASE, COUNTER = 0, 1, 2, 3
+MARK, SPAN, PHASE, COUNTER, REPORTED = 0, 1, 2, 3, 4
 OTHER, TRAINING, LOADER, OPERATORS, STREAM = range(5)
 NOT_OPEN, PUBLISHING, OFF, FORKED, FAILED, WORKER = 0, 1, 2, 3, 4, 5
 NOW = -1
@@ -181,6 +181,11 @@ def span_name(text: str) -> int:
 def counter_name(text: str) -> int:
     """The number of a counter's name."""
     return _name(COUNTER, _bytes(text))
+
+
+def reported_name(text: str) -> int:
+    """The number of a name that gnntop knows the meaning of, such as "denormals"."""
+    return _name(REPORTED, _bytes(text))
 
 
 def mark_name(text: str) -> int:

@@ -42,8 +42,10 @@ int32_t gnntop_abi(void);
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-/* What a name is for. A phase is a span that, with the other phases, tiles a step. */
-enum { GNNTOP_MARK = 0, GNNTOP_SPAN = 1, GNNTOP_PHASE = 2, GNNTOP_COUNTER = 3 };
+/* What a name is for. A phase is a span that, with the other phases, tiles a step. What is reported has a meaning for gnntop,
+ * by one of these texts: the counters "denormals", "one rank items/s", "blocks", "micro-batches", "training set" and "live
+ * activations"; the spans "wait" and "reduce" inside the phase "all-reduce", "barrier", "broadcast" and "micro-batch N". */
+enum { GNNTOP_MARK = 0, GNNTOP_SPAN = 1, GNNTOP_PHASE = 2, GNNTOP_COUNTER = 3, GNNTOP_REPORTED = 4 };
 
 /* Registers a text; returns its number, above 0. The same kind and text give the same number for the life of the process,
  * also in forked children. Takes a lock: call it once and keep the number. Use gnntop's names for phases: "data wait",

@@ -16,6 +16,8 @@ use crate::{lost, names, request, session, silence, stacks, thread, warning, wor
 const ABI: i32 = 1;
 /// What `gnntop_status` returns for a worker.
 const WORKER: i32 = 5;
+/// The kind of a name that readers know the meaning of.
+const REPORTED: i32 = 4;
 
 /// The text at `text`; empty for NULL.
 ///
@@ -61,8 +63,9 @@ pub unsafe extern "C" fn gnntop_name(kind: i32, name: *const c_char) -> i32 {
         session::notice_forks();
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
-        let kind = usize::try_from(kind).ok().and_then(|kind| NameKind::PLAIN.get(kind));
-        names::number(kind.copied().unwrap_or_default(), &name)
+        let plain = usize::try_from(kind).ok().and_then(|kind| NameKind::PLAIN.get(kind));
+        let kind = if kind == REPORTED { names::reported(&name) } else { plain.copied().unwrap_or_default() };
+        names::number(kind, &name)
     })
 }
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
-use gnntop_probe::{NameKind, NameRef, OVERFLOW, intern};
+use gnntop_probe::{NameId, NameKind, NameRef, OVERFLOW, Reported, intern};
 
 use crate::session;
 
@@ -64,6 +64,13 @@ pub(crate) fn number(kind: NameKind, text: &str) -> i32 {
         }
     };
     at as i32 + 1
+}
+
+/// The kind of a name of this text that is reported; a counter if readers know nothing of it.
+pub(crate) fn reported(text: &str) -> NameKind {
+    // A forked child must not take the probe's lock, and has no device of its own.
+    let phase = |name: &str| if session::is_forked() { NameId::NONE } else { intern(NameKind::Phase, name).id() };
+    Reported::from_text(text, phase).map_or(NameKind::Counter, NameKind::Reported)
 }
 
 /// The place in the table of the name of this kind that stands for others.

@@ -323,7 +323,7 @@ fn count_lost() {
 }
 
 /// Rows of a step's batch, if it is not a graph.
-static SAMPLES: gnntop_probe::Name = gnntop_probe::Name::counter("samples");
+static SAMPLES: gnntop_probe::Name = gnntop_probe::Name::reported(gnntop_probe::Reported::Samples);
 
 /// Opens the session, and makes it drain the rings of existing workers.
 pub(crate) fn open_session(name: &str, facts: &str) -> bool {

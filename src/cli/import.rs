@@ -12,7 +12,6 @@ use super::output;
 use crate::import::chrome::Said;
 use crate::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
 use gnntop_analysis::figures::counted;
-use gnntop_analysis::ranks::facts::of_stage;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -186,7 +185,7 @@ impl Fact {
             return vec![(name.clone(), *number)];
         }
         let own = stage.and_then(|(stage, _)| numbers.get(stage as usize)).map(|number| (name.clone(), *number));
-        let of_stages = numbers.iter().enumerate().map(|(stage, number)| (of_stage(name, stage), *number));
+        let of_stages = numbers.iter().enumerate().map(|(stage, number)| (import::of_stage(name, stage), *number));
         own.into_iter().chain(of_stages).collect()
     }
 }

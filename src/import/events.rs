@@ -32,7 +32,7 @@ impl Sink {
             Role::Signal(name) => Self::Signal(signal(name, SignalKind::Gauge)),
             Role::Cumulative(name) => Self::Signal(signal(name, SignalKind::Counter)),
             Role::Total(name) => Self::Total(signal(name, SignalKind::Counter), 0.0),
-            Role::Counter(name) => Self::Counter(writer.name(NameKind::Counter, name)),
+            Role::Counter(name) => Self::Counter(writer.reported(NameKind::Counter, name)),
             _ => return None,
         })
     }

@@ -37,6 +37,11 @@ pub struct Given {
     pub facts: Vec<(String, f64)>,
 }
 
+/// The name of a number about one stage of a pipeline, counted from 0.
+pub fn of_stage(name: &str, stage: usize) -> String {
+    format!("{name} of stage {stage}")
+}
+
 impl Given {
     /// The conditions, with the places of their columns.
     pub(super) fn conditions<'g>(&'g self, table: &Table) -> Result<Vec<(usize, &'g str)>, ImportError> {

@@ -38,7 +38,7 @@ pub(super) struct Placed<'a> {
 impl Placed<'_> {
     pub(super) fn event<W: Write>(&self, writer: &mut Writer<W>) -> Event {
         let Self { t_ns, name, value, took_ns } = *self;
-        Event::Mark(Mark { name: writer.name(NameKind::Text, name), t_ns, value, took_ns })
+        Event::Mark(Mark { name: writer.reported(NameKind::Text, name), t_ns, value, took_ns })
     }
 }
 

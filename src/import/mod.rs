@@ -39,7 +39,7 @@ mod writer;
 
 pub use account::Account;
 pub use error::ImportError;
-pub use given::{Given, MarkFile};
+pub use given::{Given, MarkFile, of_stage};
 pub use mapping::{Mapping, Role};
 pub use steps::{Imported, csv};
 pub use units::Scale;

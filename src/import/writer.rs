@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use gnntop_wire::{
-    Anchor, AnyMetric, BlockEncoder, Definition, End, Event, NameId, NameKind, Origin, Place, SessionInfo, SignalId,
-    SignalSource, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
+    Anchor, AnyMetric, BlockEncoder, Definition, End, Event, NameId, NameKind, Origin, Place, Reported, SessionInfo,
+    SignalId, SignalSource, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
 };
 
 /// Start of the recording's times: the first step's data wait may be before it.
@@ -96,6 +96,12 @@ impl<W: Write> Writer<W> {
         self.names.insert((kind, text.to_owned()), id);
         self.define(&Definition::Name { id, kind, text: text.to_owned() });
         id
+    }
+
+    /// The id of a name which may have a known meaning; otherwise of this kind.
+    pub(super) fn reported(&mut self, otherwise: NameKind, text: &str) -> NameId {
+        let what = Reported::from_text(text, |phase| self.name(NameKind::Phase, phase));
+        self.name(what.map_or(otherwise, NameKind::Reported), text)
     }
 
     pub(super) fn signal(&mut self, metric: AnyMetric, source: SignalSource) -> SignalId {

@@ -8,10 +8,11 @@ use std::io::{self, Write};
 use gnntop_wire::chunk::{ChunkEnd, put_chunk_end, put_summary};
 use gnntop_wire::past::{Durations, FINE_BITS, Past, Series, Slice, SlowStep, StepFigures, Whole, put_past};
 use gnntop_wire::{
-    Absent, Allocation, Anchor, AnyMetric, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceSpan, End,
-    Engine, Event, Mark, NameId, NameKind, Open, Origin, PhaseMemory, Place, RankKind, Rival, Sample, Sampling,
-    SessionInfo, SignalId, SignalKind, SignalSource, Span, StackFrame, StackSample, StackThread, Step, StepId,
-    ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_compressed_definitions, put_end, put_segment,
+    Absent, Allocation, Anchor, AnyMetric, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceMemory,
+    DeviceSpan, End, Engine, Event, Mark, NameId, NameKind, Open, Origin, PhaseMemory, Place, RankKind, Reported,
+    Rival, Sample, Sampling, SessionInfo, SignalId, SignalKind, SignalSource, Span, StackFrame, StackSample,
+    StackThread, Step, StepId, ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_compressed_definitions,
+    put_end, put_segment,
 };
 
 /// `CLOCK_MONOTONIC` at the start, in nanoseconds.
@@ -37,6 +38,7 @@ const OUTER_FRAME: NameId = NameId(9);
 const OUTER_PATH: NameId = NameId(10);
 const INNER_PATH: NameId = NameId(11);
 const TAKEN: NameId = NameId(12);
+const PEAK: NameId = NameId(13);
 /// Too large an id for a span's tag.
 const FAR_LAYER: NameId = NameId(5000);
 
@@ -158,6 +160,7 @@ fn anchor(after_ns: u64) -> Anchor {
 }
 
 fn definitions() -> Vec<Definition> {
+    let peak = Reported::Memory(DeviceMemory::PeakIn(FORWARD));
     let name = |id, kind, text: &str| Definition::Name { id, kind, text: text.into() };
     let track = |id, role, thread_id, text: &str| Definition::Track { id, role, thread_id, text: text.into() };
     let signal = |id, unit, kind, name: &str, source, device: &str| Definition::Signal {
@@ -180,6 +183,7 @@ fn definitions() -> Vec<Definition> {
         name(OUTER_PATH, NameKind::Path(NameId::NONE), "forward"),
         name(INNER_PATH, NameKind::Path(OUTER_PATH), "read (data.py:4)"),
         name(TAKEN, NameKind::Sampling(Sampling::Taken), Sampling::Taken.text()),
+        name(PEAK, NameKind::Reported(peak), &format!("{}forward", peak.text())),
         track(TRAINING, TrackRole::Training, 4711, "training"),
         track(LOADER, TrackRole::Loader, 4712, "loader 1"),
         track(SENSORS, TrackRole::Sensors, 4713, "sensors"),

@@ -11,7 +11,8 @@
 //! second costs the program little. A recorder merges a second's blocks and *packs* them, at half the size. Both are read
 //! alike wherever they stand.
 //!
-//! No meaning depends on how a name or a track is spelt: a number beside its text says what it is. Facts have fixed keys.
+//! No meaning depends on how a name or a track is spelt: a number beside its text says what it is. Only two vocabularies are
+//! texts, which a program chooses: the names of the standard phases ([`phase`]), and the keys of facts.
 //!
 //! ```text
 //! frame   = A7 67 | check u8 | CRC-32 u32 LE | kind u8 | flags u8 | payload length u24 LE | payload
@@ -35,7 +36,8 @@
 //!             | clock: 0, or 1 | offset i64 LE | error | attempt: 0, or 1 | number
 //!               engine 0 unknown, 1 threads, 2 MPI, 3 NCCL, 4 Gloo, 255 | text
 //! definitions = { 1 | length | name id | text | kind }
-//!                 kind = 0 text, 1 span, 2 phase, 3 counter, 4 path + 256 x name id of its caller, 5 sampling + 256 x figure
+//!                 kind = 0 text, 1 span, 2 phase, 3 counter, 4 path + 256 x name id of its caller, 5 sampling + 256 x figure,
+//!                        6 reported + 256 x what + 65536 x its number or the name id of its phase ([`Reported`])
 //!                 figure 0 samples taken, 1 not read, 2 their cost in microseconds, 3 samples a second
 //!             | { 2 | length | track id | role u8 | thread id | text }
 //!                 role 0 other, 1 training, 2 loader, 3 sensors, 4 device, 5 device waited for in each phase, 6 stacks,
@@ -200,7 +202,7 @@
 
 mod block;
 pub mod chunk;
-pub mod device_memory;
+mod device_memory;
 mod device_span;
 mod event;
 mod fields;
@@ -211,6 +213,7 @@ mod name;
 pub mod past;
 pub mod phase;
 mod quantity;
+mod reported;
 mod session;
 mod signal_source;
 mod stream;
@@ -219,6 +222,7 @@ mod units;
 mod varint;
 
 pub use block::{BlockEncoder, BlockInfo, EventSink, Events, MAX_BLOCK_LEN};
+pub use device_memory::{DeviceMemory, Purpose};
 pub use device_span::DeviceSpan;
 pub use event::{
     Absent, Allocation, BatchShape, Counter, Definition, Event, Mark, Open, PhaseMemory, Rival, Sample, Span,
@@ -232,6 +236,7 @@ pub use meta::{
 };
 pub use name::{NameKind, Sampling};
 pub use quantity::{AnyMetric, Metric, Quantity, Scope, UnknownMetric};
+pub use reported::Reported;
 pub use session::{Anchor, ClockOffset, End, Engine, Origin, Place, RESUMED, RankKind, SessionInfo};
 pub use signal_source::SignalSource;
 pub use stream::{Damage, Item, StreamReader};

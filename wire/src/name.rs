@@ -1,6 +1,7 @@
 //! What a name is used for. No meaning depends on the text of a name.
 
 use crate::ids::NameId;
+use crate::reported::Reported;
 
 /// What a name is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,6 +20,8 @@ pub enum NameKind {
     Path(NameId),
     /// A number about the reading of stacks.
     Sampling(Sampling),
+    /// A span, counter or mark that says something that readers know.
+    Reported(Reported),
 }
 
 impl NameKind {
@@ -34,6 +37,7 @@ impl NameKind {
             Self::Counter => (3, 0),
             Self::Path(caller) => (4, u64::from(caller.0)),
             Self::Sampling(figure) => (5, figure as u64),
+            Self::Reported(what) => (6, what.bits()),
         };
         of << 8 | code
     }
@@ -50,7 +54,16 @@ impl NameKind {
                 let figure = usize::try_from(of).ok().and_then(|at| Sampling::ALL.get(at));
                 figure.map_or(Self::Text, |figure| Self::Sampling(*figure))
             }
+            6 => Reported::from_bits(of).map_or(Self::Text, Self::Reported),
             _ => Self::Text,
+        }
+    }
+
+    /// What it reports, if readers know that.
+    pub fn reported(self) -> Option<Reported> {
+        match self {
+            Self::Reported(what) => Some(what),
+            _ => None,
         }
     }
 }

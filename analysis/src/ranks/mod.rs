@@ -35,4 +35,4 @@ pub use presence::Presence;
 pub use rank::{CommonStep, Rank, Ranks};
 pub use run::{Member, Run};
 pub use strip::{Activity, StripColumn, strip};
-pub use work::{MOST_COMMON_STEPS, ONE_RANK, Part, REDUCE, RankWork, StepWork, WAIT, Work, quantile};
+pub use work::{MOST_COMMON_STEPS, Part, RankWork, StepWork, Work, quantile};

@@ -2,14 +2,14 @@
 //! recurrence says the step should have taken with the measured stage times, as split and split evenly.
 //!
 //! ```text
-//! spans "micro-batch N" inside forward and backward, of every rank ─▶ boxes ─▶ costs by stage ─▶ Timeline (schedule.rs)
+//! spans of micro-batches inside forward and backward, of every rank ─▶ boxes ─▶ costs by stage ─▶ Timeline (schedule.rs)
 //!                                                                       └─▶ idle = waiting for a neighbour + late
 //! ```
 
 use std::collections::BTreeMap;
 
 use gnntop_wire::phase::{ALL_REDUCE, BACKWARD, FORWARD, OPTIMIZER, RECEIVE, SEND};
-use gnntop_wire::{NameId, StepId};
+use gnntop_wire::{NameId, Reported, StepId};
 use thiserror::Error;
 
 use super::facts;
@@ -17,10 +17,6 @@ use super::rank::{Rank, Ranks};
 use super::schedule::{self, Balanced, Direction, Pass, Schedule, StageCost, Timeline};
 use crate::store::StepRow;
 
-/// Prefix of the names of micro-batches' spans.
-const MICRO_BATCH: &str = "micro-batch ";
-/// The counter of micro-batches that a stage holds.
-const LIVE: &str = "live activations";
 /// Most pieces of work of a step, over all stages.
 const MOST_WORK: usize = 1 << 16;
 
@@ -270,7 +266,7 @@ impl Stage {
             waiting_ns: 0,
             late_ns: 0,
             live: counted_live(rank, row).unwrap_or_else(|| live(&boxes)),
-            blocks: facts::count(rank.store, facts::BLOCKS),
+            blocks: facts::count(rank.store, Reported::Blocks),
             receive_ns: phase_ns(RECEIVE),
             send_ns: phase_ns(SEND),
             all_reduce_ns: phase_ns(ALL_REDUCE),
@@ -291,8 +287,10 @@ fn boxes(rank: &Rank<'_>, row: &StepRow<'_>) -> Vec<WorkBox> {
         around.truncate(depth);
         around.push(inner.name);
         let is_of_step = inner.start_ns >= row.period_start_ns() && inner.end_ns <= row.end_ns();
-        let number = store.name(inner.name).strip_prefix(MICRO_BATCH).and_then(|n| n.parse::<u32>().ok());
-        let Some(micro_batch) = number.filter(|_| is_of_step && found.len() < MOST_WORK) else { return };
+        let Some(Reported::MicroBatch(micro_batch)) = store.reported(inner.name) else { return };
+        if !is_of_step || found.len() >= MOST_WORK {
+            return;
+        }
         let direction = around.iter().rev().find_map(|name| match store.name(*name) {
             FORWARD => Some(Direction::Forward),
             BACKWARD => Some(Direction::Backward),
@@ -309,7 +307,7 @@ fn boxes(rank: &Rank<'_>, row: &StepRow<'_>) -> Vec<WorkBox> {
 
 /// Most micro-batches in the step by the stage's counter; `None` without one.
 fn counted_live(rank: &Rank<'_>, row: &StepRow<'_>) -> Option<u64> {
-    let counter = rank.store.counters().iter().find(|counter| rank.store.name(counter.name) == LIVE)?;
+    let counter = rank.store.counter_of(Reported::LiveActivations)?;
     let points = counter.series.points().rev().skip_while(|point| point.t_ns() > row.end_ns());
     let of_step = points.take_while(|point| point.t_ns() > row.period_start_ns());
     let values = of_step.filter_map(|point| point.value()).filter(|value| (0.0..1e15).contains(value));

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use gnntop_wire::{NameId, phase};
+use gnntop_wire::{NameId, Reported, phase};
 
 use super::rank::Rank;
-use super::work::WAIT;
 
 /// What takes most of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +86,10 @@ pub fn strip<'a>(rank: &Rank<'a>, run_ns: &Range<u64>, columns: usize) -> Vec<Op
             if depth == 0 {
                 outer = inner.name;
                 each(time, &mut |at, ns| filled[at].add(outer, ns));
-            } else if depth == 1 && rank.store.name(inner.name) == WAIT && rank.store.name(outer) == phase::ALL_REDUCE {
+            } else if depth == 1
+                && rank.store.reported(inner.name) == Some(Reported::Wait)
+                && rank.store.name(outer) == phase::ALL_REDUCE
+            {
                 each(time, &mut |at, ns| filled[at].wait(outer, ns));
             }
         });

@@ -10,12 +10,11 @@
 use std::collections::BTreeSet;
 
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
-use gnntop_wire::{Open, TrackRole};
+use gnntop_wire::{Open, Reported, TrackRole};
 
 use super::hang::{Doing, Hang, Stuck};
 use super::presence::Presence;
 use super::rank::{Rank, Ranks};
-use super::work::{REDUCE, WAIT};
 use crate::figures::duration;
 use crate::store::{Distribution, Store};
 
@@ -33,8 +32,6 @@ const OUTSIDE_FLOOR_NS: u64 = 60_000_000_000;
 const FIRST_FLOOR_NS: u64 = 600_000_000_000;
 /// Number of steps after which the usual one is known.
 const KNOWN_STEPS: u64 = 5;
-/// Names of spans in which a rank waits for all others.
-const TOGETHER: [&str; 3] = [ALL_REDUCE, "barrier", "broadcast"];
 
 /// Checks whether the run advances; `None` if it does or has ended. A run whose recordings simply stop is judged as of its
 /// last moment.
@@ -149,12 +146,16 @@ fn newest_place(store: &Store, since_ns: u64, is_of_loader: bool) -> Option<Stri
 /// What an open span says about what its rank is doing.
 fn doing(store: &Store, open: &Open) -> Doing {
     let name = store.name(open.name);
+    match store.reported(open.name) {
+        // Of an all-reduce, only the innermost part is reported as open.
+        Some(Reported::Wait | Reported::Reduce) => return Doing::Together(ALL_REDUCE.to_owned()),
+        Some(Reported::Barrier | Reported::Broadcast) => return Doing::Together(name.to_owned()),
+        _ => (),
+    }
     match name {
         DATA_WAIT => Doing::Data(loader(store).or_else(|| worker(store, open.since_ns))),
         RECEIVE | SEND => Doing::Neighbour(name.to_owned()),
-        // Of an all-reduce, only the innermost part is reported as open.
-        WAIT | REDUCE => Doing::Together(ALL_REDUCE.to_owned()),
-        _ if TOGETHER.contains(&name) => Doing::Together(name.to_owned()),
+        ALL_REDUCE => Doing::Together(name.to_owned()),
         _ => Doing::In(name.to_owned()),
     }
 }

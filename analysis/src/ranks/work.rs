@@ -3,18 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use gnntop_wire::{NameId, StepId, phase};
+use gnntop_wire::{NameId, Reported, StepId, phase};
 
 use super::presence::Presence;
 use super::rank::{CommonStep, Rank, Ranks};
 use crate::store::{StepRow, Throughput};
-
-/// The span inside an all-reduce in which a rank waits for the others.
-pub const WAIT: &str = "wait";
-/// The span inside an all-reduce in which the ranks exchange data.
-pub const REDUCE: &str = "reduce";
-/// The counter by which a program reports how many graphs or seeds a second one rank alone processes.
-pub const ONE_RANK: &str = "one rank items/s";
 
 /// Steps that skew and waits are over, at most the newest of those that all ranks have.
 pub const MOST_COMMON_STEPS: usize = 100_000;
@@ -41,11 +34,12 @@ impl Part {
 }
 
 impl Part {
-    /// Adds a span with this name in which the rank is with other ranks. An all-reduce that has one part has both.
-    fn add(&mut self, name: &str, ns: u64) {
-        let (wait_ns, reduce_ns) = match name {
-            WAIT => (ns, 0),
-            REDUCE => (0, ns),
+    /// Adds a span in which the rank is with other ranks: a part of an all-reduce, or receiving. An all-reduce that has one
+    /// part has both.
+    fn add(&mut self, part: Option<Reported>, ns: u64) {
+        let (wait_ns, reduce_ns) = match part {
+            Some(Reported::Wait) => (ns, 0),
+            Some(Reported::Reduce) => (0, ns),
             _ => return self.receive_ns = self.receive_ns.saturating_add(ns),
         };
         self.wait_ns = Some(self.wait_ns.unwrap_or(0).saturating_add(wait_ns));
@@ -183,12 +177,9 @@ impl<'a> Ranks<'a> {
         (alone_per_s > 0.0 && ranks > 0.0).then(|| items / (ranks * alone_per_s))
     }
 
-    /// What one rank alone processes in a second, if the program reports it ([`ONE_RANK`]).
+    /// What one rank alone processes in a second, if the program reports it ([`Reported::OneRank`]).
     pub fn alone_per_s(&self) -> Option<f64> {
-        let told = |rank: &Rank<'_>| {
-            let counter = rank.store.counters().iter().find(|counter| rank.store.name(counter.name) == ONE_RANK)?;
-            counter.series.last()?.value()
-        };
+        let told = |rank: &Rank<'_>| rank.store.counter_of(Reported::OneRank)?.series.last()?.value();
         self.all().iter().find_map(told)
     }
 
@@ -236,9 +227,9 @@ fn parts(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<Part>> {
         around.push(inner.name);
         let is_outer = depth == 1 && rank.store.name(around[0]) == phase::ALL_REDUCE;
         let ns = inner.end_ns - inner.start_ns;
-        let name = rank.store.name(inner.name);
-        let is_receive = depth == 0 && name == phase::RECEIVE;
-        let is_of_all_reduce = is_outer && [WAIT, REDUCE].contains(&name);
+        let what = rank.store.reported(inner.name);
+        let is_receive = depth == 0 && rank.store.name(inner.name) == phase::RECEIVE;
+        let is_of_all_reduce = is_outer && matches!(what, Some(Reported::Wait | Reported::Reduce));
         if !is_receive && !is_of_all_reduce {
             return;
         }
@@ -247,7 +238,7 @@ fn parts(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<Part>> {
             at += 1;
         }
         if let Some(Some(part)) = parts.get_mut(at) {
-            part.add(name, ns);
+            part.add(what, ns);
         }
     });
     parts

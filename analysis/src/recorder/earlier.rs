@@ -37,7 +37,7 @@ impl EarlierMarks {
     /// Remembers the text of marks.
     pub(super) fn define(&mut self, definitions: &[Definition]) {
         for definition in definitions {
-            if let Definition::Name { id, kind: NameKind::Text, text } = definition
+            if let Definition::Name { id, kind: NameKind::Text | NameKind::Reported(_), text } = definition
                 && self.names.len() < MOST_NAMES
             {
                 self.names.insert(*id, text.clone());

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gnntop_wire::{Item, NameId, Open, Rival, TrackId};
+use gnntop_wire::{Item, NameId, Open, Reported, Rival, TrackId};
 
 use super::attempts::Attempts;
 use super::ids::names::Names;
@@ -247,6 +247,16 @@ impl Store {
     /// The program's counters, such as the depth of a queue, in the order of appearance.
     pub fn counters(&self) -> &[CounterSeries] {
         self.counters.all()
+    }
+
+    /// What a span, counter or mark of this name says, if readers know that.
+    pub fn reported(&self, name: NameId) -> Option<Reported> {
+        self.names.kind(name)?.reported()
+    }
+
+    /// The counter that says this.
+    pub fn counter_of(&self, what: Reported) -> Option<&CounterSeries> {
+        self.counters().iter().find(|counter| self.reported(counter.name) == Some(what))
     }
 
     /// The marks.

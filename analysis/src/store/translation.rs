@@ -151,8 +151,14 @@ impl Translation {
     fn definition(&mut self, mut definition: Definition) -> Definition {
         match &mut definition {
             Definition::Name { id, kind, text } => {
-                if let NameKind::Path(caller) = kind {
-                    *caller = self.name(*caller);
+                match kind {
+                    NameKind::Path(caller) => *caller = self.name(*caller),
+                    NameKind::Reported(what) => {
+                        if let Some(phase) = what.phase_mut() {
+                            *phase = self.name(*phase);
+                        }
+                    }
+                    _ => (),
                 }
                 id.0 = self.names.define(id.0, (*kind, text.clone()));
             }

@@ -5,11 +5,11 @@
 //! steps is read when the next measured step begins. A phase inside another counts towards the outer one.
 //!
 //! What memory is for follows from what the training says it holds ([`Holdings`]) and from the use at the start and end of
-//! `forward`; [`gnntop_wire::device_memory::KINDS`] describes the arithmetic.
+//! `forward`; [`Purpose`] describes the arithmetic.
 
 use std::time::{Duration, Instant};
 
-use gnntop_wire::{NameKind, device_memory as names_of};
+use gnntop_wire::{DeviceMemory, NameKind, Purpose, Reported};
 
 use super::pool::{Holdings, MemoryReport, Pool, PoolUse};
 use crate::names::{self, NameRef, intern};
@@ -38,21 +38,24 @@ struct Counters {
     free: NameRef,
     total: NameRef,
     allocations: NameRef,
-    kinds: [NameRef; names_of::KINDS.len()],
+    kinds: [NameRef; Purpose::ALL.len()],
 }
 
 impl Counters {
     fn new() -> Self {
-        let counter = |name: &str| intern(NameKind::Counter, name);
+        let counter = |what: DeviceMemory| {
+            let what = Reported::Memory(what);
+            intern(NameKind::Reported(what), what.text())
+        };
         Self {
-            used: counter(names_of::USED),
-            peak: counter(names_of::PEAK),
-            reserved: counter(names_of::RESERVED),
-            reserved_peak: counter(names_of::RESERVED_PEAK),
-            free: counter(names_of::FREE),
-            total: counter(names_of::TOTAL),
-            allocations: counter(names_of::ALLOCATIONS),
-            kinds: names_of::KINDS.map(|(kind, _)| counter(&format!("{}{kind}", names_of::KIND))),
+            used: counter(DeviceMemory::Used),
+            peak: counter(DeviceMemory::Peak),
+            reserved: counter(DeviceMemory::Reserved),
+            reserved_peak: counter(DeviceMemory::ReservedPeak),
+            free: counter(DeviceMemory::Free),
+            total: counter(DeviceMemory::Total),
+            allocations: counter(DeviceMemory::Allocations),
+            kinds: Purpose::ALL.map(|purpose| counter(DeviceMemory::Of(purpose))),
         }
     }
 }
@@ -67,7 +70,7 @@ pub(super) struct MemoryWatch {
     last: Option<Instant>,
     step: u64,
     phase: u32,
-    kinds: [Option<u64>; names_of::KINDS.len()],
+    kinds: [Option<u64>; Purpose::ALL.len()],
 }
 
 impl MemoryWatch {
@@ -148,8 +151,8 @@ impl MemoryWatch {
 
     pub(super) fn report(&mut self) -> Option<MemoryReport> {
         let now = self.pool.read()?;
-        let kinds = names_of::KINDS.iter().zip(self.kinds);
-        let mut holders: Vec<(&str, u64)> = kinds.filter_map(|((kind, _), bytes)| Some((*kind, bytes?))).collect();
+        let kinds = Purpose::ALL.iter().zip(self.kinds);
+        let mut holders: Vec<(&str, u64)> = kinds.filter_map(|(kind, bytes)| Some((kind.text(), bytes?))).collect();
         holders.retain(|(_, bytes)| *bytes > 0);
         holders.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
         let peak = self.measured.map_or(0, |step| step.used_peak).max(now.used_peak);
@@ -167,8 +170,8 @@ impl MemoryWatch {
     }
 }
 
-/// A step's memory by purpose, as in [`names_of::KINDS`]; a purpose that cannot be derived is absent.
-fn kinds(holdings: Option<Holdings>, step: &Step) -> [Option<u64>; names_of::KINDS.len()] {
+/// A step's memory by purpose, as in [`Purpose::ALL`]; a purpose that cannot be derived is absent.
+fn kinds(holdings: Option<Holdings>, step: &Step) -> [Option<u64>; Purpose::ALL.len()] {
     let Some(Holdings { parameters, gradients, optimizer }) = holdings else { return Default::default() };
     let [before, after] = step.forward;
     // The previous step's gradients are gone when forward begins: training loops drop them at the end of a step.

@@ -50,6 +50,6 @@ pub struct MemoryReport {
     pub phase: Option<String>,
     /// The step; 0 before the first.
     pub step: u64,
-    /// What memory was for in the last measured step, as in [`gnntop_wire::device_memory::KINDS`], largest first.
+    /// What memory was for in the last measured step, as in [`gnntop_wire::Purpose`], largest first.
     pub holders: Vec<(&'static str, u64)>,
 }

@@ -1,7 +1,7 @@
 //! Counters, named after phases, of the peak device memory in each phase. The drain thread makes their names: that
 //! allocates and locks, and the program's threads must not wait for either.
 
-use gnntop_wire::{NameId, NameKind, device_memory};
+use gnntop_wire::{DeviceMemory, NameId, NameKind, Reported};
 
 use crate::names;
 
@@ -40,8 +40,11 @@ impl PeakNames {
             return None;
         }
         let text = names::text(phase)?;
-        let name = |of: &str| names::intern(NameKind::Counter, &format!("{of}{text}")).id();
-        let names = [device_memory::PEAK_IN, device_memory::RESERVED_PEAK_IN].map(name);
+        let name = |peak: fn(NameId) -> DeviceMemory| {
+            let what = Reported::Memory(peak(NameId(phase)));
+            names::intern(NameKind::Reported(what), &format!("{}{text}", what.text())).id()
+        };
+        let names = [name(DeviceMemory::PeakIn), name(DeviceMemory::ReservedPeakIn)];
         self.known.push((phase, names));
         Some(names)
     }

@@ -27,7 +27,7 @@ def install(torch: ModuleType, device: int) -> None:
     read = torch._C._cuda_memoryStats
     memory = DeviceMemory(lambda: read(device))
     total = torch.cuda.get_device_properties(device).total_memory
-    _native.counter(_native.counter_name("device memory total"), float(total))
+    _native.counter(_native.reported_name("device memory total"), float(total))
     _native.fact("device memory peaks", _HOW_PEAKS)
     loop.on_edge = guarded("device memory", memory.at)
     on_uninstall.append(_uninstall)
@@ -98,7 +98,7 @@ class DeviceMemory:
     def _count(self, what: str, value: int) -> None:
         name = self._names.get(what)
         if name is None:
-            name = self._names[what] = _native.counter_name(f"device memory {what}")
+            name = self._names[what] = _native.reported_name(f"device memory {what}")
         _native.counter(name, float(value))
 
 

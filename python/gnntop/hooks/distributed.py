@@ -39,7 +39,7 @@ def install(distributed: ModuleType) -> None:
     for name in _COLLECTIVES:
         patch(distributed, name, _before_collective, _after_collective)
     for name, shown in _NAMED.items():
-        patch(distributed, name, _before(_native.span_name(shown)), _after_collective)
+        patch(distributed, name, _before(_native.reported_name(shown)), _after_collective)
     loop.on_open.append(lambda: _hook_world(distributed))
 
 

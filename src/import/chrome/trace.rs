@@ -159,7 +159,7 @@ impl Recording<'_> {
             }
             let name = match self.said.phase(text).filter(|_| is_of_training) {
                 Some(phase) => writer.name(NameKind::Phase, phase),
-                None => writer.name(NameKind::Span, text),
+                None => writer.reported(NameKind::Span, text),
             };
             let step = self.steps.id_at(event.start_us);
             writer.event(track, &Event::Span(Span { name, start_ns, end_ns, step }))?;

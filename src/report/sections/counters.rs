@@ -5,13 +5,16 @@ use serde::Serialize;
 use crate::report::document::Block;
 use gnntop_analysis::figures::{count, quantity};
 use gnntop_analysis::store::{CounterSeries, Store};
-use gnntop_wire::device_memory::is_one as is_device_memory;
+use gnntop_wire::Reported;
 
 /// What a counter was over the whole session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Counter {
     /// Its name.
     pub name: String,
+    /// Whether it is of a device's memory, which has its own section.
+    #[serde(skip)]
+    pub is_of_device: bool,
     /// How often it was set.
     pub count: u64,
     /// Its last value; absent where the last one was no number.
@@ -31,6 +34,7 @@ impl Counter {
             let summary = counter.series.summary();
             Self {
                 name: store.name(counter.name).to_owned(),
+                is_of_device: matches!(store.reported(counter.name), Some(Reported::Memory(_))),
                 count: summary.count,
                 last: counter.series.last().and_then(|point| point.value()),
                 mean: summary.mean(),
@@ -44,7 +48,7 @@ impl Counter {
 
 /// The section; nothing without counters. Those of a device's memory have their own.
 pub(in crate::report) fn blocks(counters: &[Counter]) -> Vec<Block> {
-    let counters: Vec<&Counter> = counters.iter().filter(|counter| !is_device_memory(&counter.name)).collect();
+    let counters: Vec<&Counter> = counters.iter().filter(|counter| !counter.is_of_device).collect();
     if counters.is_empty() {
         return Vec::new();
     }

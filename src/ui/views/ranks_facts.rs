@@ -4,9 +4,9 @@ use ratatui::style::Style;
 
 use crate::ui::scene::Scene;
 use gnntop_analysis::figures::{count, duration, percent, quantity};
-use gnntop_analysis::ranks::{ONE_RANK, Rank, Ranks, StepWork, Work, quantile};
+use gnntop_analysis::ranks::{Rank, Ranks, StepWork, Work, quantile};
 use gnntop_analysis::stream::Evidence;
-use gnntop_wire::Engine;
+use gnntop_wire::{Engine, Reported};
 
 /// Time over which rates are counted.
 const RATE_NS: u64 = 5_000_000_000;
@@ -84,7 +84,8 @@ fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
     parts.push(match alone.and_then(|alone| going.efficiency(&whole, alone)) {
         Some(share) => format!("efficiency {} of one rank", percent(share)),
         None => {
-            format!("efficiency {} (publish the counter \"{ONE_RANK}\" to know it)", scene.theme.text("—", "-"))
+            let one_rank = Reported::OneRank.text();
+            format!("efficiency {} (report \"{one_rank}\" to know it)", scene.theme.text("—", "-"))
         }
     });
     parts.join(scene.theme.text(" · ", " | "))

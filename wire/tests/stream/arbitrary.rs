@@ -373,6 +373,8 @@ fn name_kind() -> impl Strategy<Value = NameKind> {
         select(vec![NameKind::Text, NameKind::Span, NameKind::Phase, NameKind::Counter]),
         id().prop_map(|caller| NameKind::Path(NameId(caller))),
         select(Sampling::ALL.to_vec()).prop_map(NameKind::Sampling),
+        select(Reported::plain().collect::<Vec<_>>()).prop_map(NameKind::Reported),
+        any::<u32>().prop_map(|phase| NameKind::Reported(Reported::Memory(DeviceMemory::PeakIn(NameId(phase))))),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
+use gnntop_probe::{Name, NameKind, NameRef, Reported, counter, intern, phase, span};
 
 use super::causes::{Spinners, fault, multiply_subnormals, occupied, pause, wait_for_ever};
 use super::injection::is_in_steps;
@@ -10,7 +10,7 @@ use super::{Cause, ChargedTo, Injection, When};
 use crate::train::{AroundSteps, Observer, TrainError, Training};
 use gnntop_data::loading::{Pause, UsualStep};
 
-static DENORMALS: Name = Name::counter("denormals");
+static DENORMALS: Name = Name::reported(Reported::Denormals);
 /// Steps whose median is the usual step.
 const MEASURED_STEPS: usize = 10;
 

@@ -2,7 +2,7 @@
 //!
 //! A long session keeps only its newest part, so these are counters that are repeated.
 
-use gnntop_probe::{NameKind, NameRef, counter, intern};
+use gnntop_probe::{NameKind, NameRef, Reported, counter, intern};
 
 /// Steps between two repetitions: negligible beside what the steps themselves publish.
 const EVERY: u64 = 64;
@@ -17,8 +17,8 @@ pub struct Facts {
 impl Facts {
     /// Adds a number.
     #[must_use]
-    pub fn with(mut self, name: &str, value: f64) -> Self {
-        self.all.push((intern(NameKind::Counter, name), value));
+    pub fn with(mut self, what: Reported, value: f64) -> Self {
+        self.all.push((intern(NameKind::Reported(what), what.text()), value));
         self
     }
 

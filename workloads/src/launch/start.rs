@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use candle_core::Device;
-use gnntop_probe::{Name, Place, TrackRole, Warning, span};
+use gnntop_probe::{Name, Place, Reported, TrackRole, Warning, span};
 
 use super::hosts::{Host, Hosts};
 use super::refused::this_process_is;
@@ -22,7 +22,7 @@ use crate::train::{Observer, StepReport, Summary, TrainError};
 use gnntop_nn::device::DeviceError;
 
 /// The ranks agree on whether to continue.
-static BROADCAST: Name = Name::span("broadcast");
+static BROADCAST: Name = Name::reported(Reported::Broadcast);
 /// How often the observer is asked whether to stop while no rank has news.
 const ASK_INTERVAL: Duration = Duration::from_millis(50);
 

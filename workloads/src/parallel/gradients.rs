@@ -2,16 +2,16 @@
 
 use candle_core::backprop::GradStore;
 use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Tensor, bail};
-use gnntop_probe::{Name, phase, span};
+use gnntop_probe::{Name, Reported, phase, span};
 
 use super::{Collective, OnDevice, SyncError};
 use gnntop_nn::kernels::host_slice;
 use gnntop_nn::models::Parameter;
 
 /// Until the slowest rank arrives.
-static WAIT: Name = Name::span("wait");
+static WAIT: Name = Name::reported(Reported::Wait);
 /// Moving and adding up.
-static REDUCE: Name = Name::span("reduce");
+static REDUCE: Name = Name::reported(Reported::Reduce);
 
 /// Values of a bucket, 4 MiB: large enough that a call's own cost does not count, small enough to stay in a cache.
 const BUCKET: usize = 1 << 20;

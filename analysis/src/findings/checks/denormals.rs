@@ -1,8 +1,9 @@
 //! Denormal numbers: results too small for the usual form of a float, which many CPUs compute a hundred times slower.
 //!
-//! A stream has times and counts, not numbers, so denormals can only be *seen* if the program counts them, in a counter
-//! whose name contains `denormal` or `subnormal`. Without one, slow arithmetic cannot be distinguished from other
-//! causes, and nothing is claimed.
+//! A stream has times and counts, not numbers, so denormals can only be *seen* if the program counts them and reports that
+//! it does. Without that, slow arithmetic cannot be distinguished from other causes, and nothing is claimed.
+
+use gnntop_wire::Reported;
 
 use super::check::{Check, too_few_steps};
 use crate::figures::quantity;
@@ -11,7 +12,6 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
 use crate::findings::number::Number;
 use crate::findings::robust::{correlation, median};
-use crate::store::CounterSeries;
 
 /// Steps with denormals needed to relate them to time.
 const ENOUGH: usize = 10;
@@ -30,12 +30,11 @@ impl Check for Denormals {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
-        let speaks = |counter: &&CounterSeries| {
-            let name = evidence.store.name(counter.name).to_lowercase();
-            name.contains("denormal") || name.contains("subnormal")
-        };
-        let Some(counter) = evidence.store.counters().iter().find(speaks) else {
-            return Outcome::NotEnough("times alone do not show them: publish a counter \"denormals\"".to_owned());
+        let Some(counter) = evidence.store.counter_of(Reported::Denormals) else {
+            return Outcome::NotEnough(format!(
+                "times alone do not show them: report \"{}\"",
+                Reported::Denormals.text()
+            ));
         };
         let mut counts = vec![None; evidence.rows.len()];
         for point in counter.series.points() {

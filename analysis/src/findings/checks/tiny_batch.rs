@@ -4,6 +4,7 @@
 //! as for a hundred. A stream does not separate these costs, except that the optimizer's phase is one of them as a
 //! whole.
 
+use gnntop_wire::Reported;
 use gnntop_wire::phase::{BACKWARD, FORWARD, OPTIMIZER};
 
 use super::check::{Check, too_few_steps};
@@ -20,8 +21,6 @@ const TINY: u64 = 8;
 const FEW_EDGES: u64 = 4096;
 /// The optimizer has at least this share of a step's compute time.
 const FIXED: f64 = 0.15;
-/// The counter of samples, for batches that are not graphs.
-const SAMPLES: &str = "samples";
 
 /// The check.
 pub(super) struct TinyBatches;
@@ -62,10 +61,10 @@ fn usual_size(evidence: &Evidence<'_>) -> Option<(u64, &'static str)> {
         return Some((size as u64, if is_graphs { "graphs" } else { "seeds" }));
     }
     let span = evidence.span_ns()?;
-    let samples = evidence.store.counters().iter().find(|counter| evidence.store.name(counter.name) == SAMPLES)?;
+    let samples = evidence.store.counter_of(Reported::Samples)?;
     let points = samples.series.points().filter(|point| span.contains(&point.t_ns()));
     let size = median(&mut points.filter_map(|point| point.value()).collect::<Vec<f64>>())?;
-    Some((size as u64, SAMPLES))
+    Some((size as u64, Reported::Samples.text()))
 }
 
 fn finding(evidence: &Evidence<'_>, size: u64, of: &str, of_computing: f64, share: f64) -> Finding {

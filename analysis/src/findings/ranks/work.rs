@@ -1,6 +1,7 @@
 //! Work not conserved: the copies of the model together do not cover the training set once an epoch. If a loader does
 //! not know that there are several ranks, each goes through the whole set: N ranks do N times the work, and look slow.
 
+use gnntop_wire::Reported;
 use thiserror::Error;
 
 use super::check::Check;
@@ -29,8 +30,8 @@ impl Check for WorkNotConserved {
         if copies < 2 {
             return Outcome::Nothing;
         }
-        let Some(set) = all.iter().find_map(|rank| facts::count(rank.store, facts::TRAINING_SET)) else {
-            return Outcome::NotEnough(format!("no rank reports the size of the {}", facts::TRAINING_SET));
+        let Some(set) = all.iter().find_map(|rank| facts::count(rank.store, Reported::TrainingSet)) else {
+            return Outcome::NotEnough(format!("no rank reports the size of the {}", Reported::TrainingSet.text()));
         };
         // The stages of a copy have the same batches: one of them counts.
         let counted: Vec<&Rank<'_>> = (0..copies.min(all.len() as u32 + 1))

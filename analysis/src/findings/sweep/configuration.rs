@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gnntop_wire::TrackRole;
+use gnntop_wire::{Reported, TrackRole};
 
 use crate::findings::robust::median;
 use crate::ranks::{Rank, Run, facts, schedule};
@@ -48,7 +48,7 @@ impl Configuration {
         let ranks = run.ranks();
         // A session that is not a rank reports its facts, too.
         let stores = || std::iter::once(store).chain(ranks.all().iter().map(|rank| rank.store));
-        let micro_batches = stores().find_map(|store| facts::count(store, facts::MICRO_BATCHES));
+        let micro_batches = stores().find_map(|store| facts::count(store, Reported::MicroBatches));
         let batch = |row: &StepRow<'_>| row.batch().seeds.or(row.batch().graphs).map(|work| work as f64);
         let batch = median(&mut rows.iter().filter_map(batch).collect::<Vec<f64>>());
         let mut found = Self {
@@ -138,11 +138,11 @@ impl Configuration {
 fn split(store: &Store, ranks: &[Rank<'_>], stages: usize) -> Option<Vec<usize>> {
     let own = |stage: usize| {
         let of_stage = ranks.iter().filter(|rank| rank.place.stage as usize == stage);
-        of_stage.filter_map(|rank| facts::count(rank.store, facts::BLOCKS)).next()
+        of_stage.filter_map(|rank| facts::count(rank.store, Reported::Blocks)).next()
     };
     let of = |stage: usize| {
-        let alone = || (stages == 1).then(|| facts::count(store, facts::BLOCKS)).flatten();
-        facts::count(store, &facts::of_stage(facts::BLOCKS, stage)).or_else(|| own(stage)).or_else(alone)
+        let alone = || (stages == 1).then(|| facts::count(store, Reported::Blocks)).flatten();
+        facts::count(store, Reported::BlocksOfStage(stage as u32)).or_else(|| own(stage)).or_else(alone)
     };
     (0..stages.min(MOST_STAGES)).map(of).collect()
 }

@@ -1,11 +1,11 @@
-//! The memory of a device from the counters with known names that the program publishes, by phase and by purpose.
+//! The memory of a device from the counters of it that the program publishes, by phase and by purpose.
 
-use gnntop_wire::device_memory as names;
+use gnntop_wire::{DeviceMemory as Figure, NameId, Purpose, Reported};
 
 use crate::store::contents::Store;
 use crate::store::signals::signal::CounterSeries;
 
-/// Counters of a device's memory, in bytes. See [`gnntop_wire::device_memory`] for the meaning of each.
+/// Counters of a device's memory, in bytes. See [`gnntop_wire::DeviceMemory`] for the meaning of each.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceMemory<'a> {
     /// Held by tensors when a measured step ended.
@@ -47,40 +47,44 @@ impl Store {
     /// The device's memory, if the program publishes it.
     pub fn device_memory(&self) -> Option<DeviceMemory<'_>> {
         let mut memory = DeviceMemory::default();
-        let mut of_phases: Vec<(&str, &CounterSeries)> = Vec::new();
-        let mut is_any = false;
+        let mut reserved_in: Vec<(NameId, &CounterSeries)> = Vec::new();
+        let (mut phases, mut kinds, mut is_any) = (Vec::new(), Vec::<(Purpose, _)>::new(), false);
         for counter in self.counters() {
-            let name = self.name(counter.name);
-            is_any |= names::is_one(name);
-            if let Some(phase) = name.strip_prefix(names::RESERVED_PEAK_IN) {
-                of_phases.push((phase, counter));
-            } else if let Some(phase) = name.strip_prefix(names::PEAK_IN) {
-                memory.phases.push((phase, counter, None));
-            } else if let Some(kind) = name.strip_prefix(names::KIND) {
-                let known = names::KINDS.iter().find(|(known, _)| *known == kind);
-                memory.kinds.extend(known.map(|(kind, how)| (*kind, *how, counter)));
-            } else {
-                *match name {
-                    names::USED => &mut memory.used,
-                    names::PEAK => &mut memory.peak,
-                    names::RESERVED => &mut memory.reserved,
-                    names::RESERVED_PEAK => &mut memory.reserved_peak,
-                    names::FREE => &mut memory.free,
-                    names::TOTAL => &mut memory.total,
-                    names::ALLOCATIONS => &mut memory.allocations,
-                    _ => continue,
-                } = Some(counter);
-            }
+            let Some(Reported::Memory(figure)) = self.reported(counter.name) else { continue };
+            is_any = true;
+            *match figure {
+                Figure::Used => &mut memory.used,
+                Figure::Peak => &mut memory.peak,
+                Figure::Reserved => &mut memory.reserved,
+                Figure::ReservedPeak => &mut memory.reserved_peak,
+                Figure::Free => &mut memory.free,
+                Figure::Total => &mut memory.total,
+                Figure::Allocations => &mut memory.allocations,
+                Figure::PeakIn(phase) => {
+                    memory.phases.push((self.name(phase), counter, None));
+                    phases.push(phase);
+                    continue;
+                }
+                Figure::ReservedPeakIn(phase) => {
+                    reserved_in.push((phase, counter));
+                    continue;
+                }
+                Figure::Of(purpose) => {
+                    kinds.push((purpose, counter));
+                    continue;
+                }
+            } = Some(counter);
         }
-        for (phase, _, reserved) in &mut memory.phases {
-            *reserved = of_phases.iter().find(|(of, _)| of == phase).map(|(_, counter)| *counter);
+        for (phase, (_, _, reserved)) in phases.iter().zip(&mut memory.phases) {
+            *reserved = reserved_in.iter().find(|(of, _)| of == phase).map(|(_, counter)| *counter);
         }
-        memory.kinds.sort_by_key(|(kind, ..)| names::KINDS.iter().position(|(known, _)| known == kind));
+        kinds.sort_by_key(|(purpose, _)| *purpose);
+        memory.kinds = kinds.into_iter().map(|(of, counter)| (of.text(), of.derived(), counter)).collect();
         is_any.then_some(memory)
     }
 
     /// The program's counters, except for those of its device's memory.
     pub fn own_counters(&self) -> impl Iterator<Item = &CounterSeries> {
-        self.counters().iter().filter(|counter| !names::is_one(self.name(counter.name)))
+        self.counters().iter().filter(|counter| !matches!(self.reported(counter.name), Some(Reported::Memory(_))))
     }
 }

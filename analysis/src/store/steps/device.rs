@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(memory.phases.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), ["forward", "backward"]);
         assert!(memory.phases.iter().all(|(.., reserved)| reserved.is_some()));
         let kinds: Vec<_> = memory.kinds.iter().map(|(name, ..)| *name).collect();
-        assert_eq!(kinds, gnntop_wire::device_memory::KINDS.map(|(name, _)| name));
+        assert_eq!(kinds, gnntop_wire::Purpose::ALL.map(gnntop_wire::Purpose::text));
         let without = DeviceRun { has_memory: false, ..DeviceRun::default() };
         let mut other = Store::new();
         each_item(&without.bytes(), |item| other.apply(item));

@@ -1,12 +1,12 @@
 //! Reads a block's bits.
 
+use super::TRACKS_KEPT;
 use super::bits::BitReader;
 use super::coder::Coder;
 use super::layout::{
     ABSENT, ALLOCATION, COLUMNS, COUNTER, DEVICE_SPAN, FIRST_SIZED, MARK, Model, OPEN, PHASE_MEMORY, RIVAL, SAMPLE,
     SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP,
 };
-use super::TRACKS_KEPT;
 use super::symbols::Symbol;
 use crate::block::sink::EventSink;
 use crate::device_span::DeviceSpan;

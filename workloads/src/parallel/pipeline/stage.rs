@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use candle_core::backprop::GradStore;
 use candle_core::{Device, Tensor, Var};
-use gnntop_probe::{Name, NameKind, NameRef, counter, intern, phase, span};
+use gnntop_probe::{Name, NameKind, NameRef, Reported, counter, intern, phase, span};
 
 use super::exchange::Exchange;
 use super::{Pass, PassTimes, Schedule};
 use crate::parallel::{Collective, SyncError};
 use gnntop_nn::models::Parameter;
 
-static LIVE: Name = Name::counter("live activations");
+static LIVE: Name = Name::reported(Reported::LiveActivations);
 
 /// The part of a model that one stage computes. It need not know where in the pipeline it is.
 pub trait StageModel {
@@ -136,7 +136,8 @@ impl Pipeline {
         self.live = 0;
         self.spent = PassTimes::default();
         for micro_batch in self.names.len()..micro_batches {
-            self.names.push(intern(NameKind::Span, &format!("micro-batch {micro_batch}")));
+            let what = Reported::MicroBatch(u32::try_from(micro_batch).unwrap_or(u32::MAX));
+            self.names.push(intern(NameKind::Reported(what), &format!("{}{micro_batch}", what.text())));
         }
         let (mut gradients, mut loss) = (GradStore::default(), None);
         for pass in schedule.order(stage, stages, micro_batches) {

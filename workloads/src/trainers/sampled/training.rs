@@ -2,7 +2,7 @@
 
 use candle_core::{Device, Tensor};
 use gnntop_probe::device::Holdings;
-use gnntop_probe::{BatchShape, Name, NameKind, NameRef, counter, intern, phase, span};
+use gnntop_probe::{BatchShape, Name, NameKind, NameRef, Reported, counter, intern, phase, span};
 
 use super::SampledRun;
 use super::features::{Arrived, FeaturePath};
@@ -17,7 +17,7 @@ use gnntop_nn::cuda::copy_edges;
 use gnntop_nn::learn::{Accuracy, LabelledRows, Learner, NodeInput};
 use gnntop_nn::models::{NodeModel, Pass};
 
-static BARRIER: Name = Name::span("barrier");
+static BARRIER: Name = Name::reported(Reported::Barrier);
 static TRAINING_F1: Name = Name::counter("F1 train");
 static VALIDATION_F1: Name = Name::counter("F1 valid");
 
@@ -99,7 +99,7 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
             trainer,
             device,
             // Seeds in an epoch, over all ranks.
-            facts: Facts::default().with("training set", split.train.len() as f64),
+            facts: Facts::default().with(Reported::TrainingSet, split.train.len() as f64),
             learning_rate: run.learning_rate,
             epochs: run.epochs,
             steps: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::Device;
 use gnntop_probe::device::Holdings;
-use gnntop_probe::{BatchShape, Name, counter, phase, span};
+use gnntop_probe::{BatchShape, Name, Reported, counter, phase, span};
 
 use super::settings::Stages;
 use super::training::{TRAINING_ACCURACY, report_test};
@@ -252,10 +252,14 @@ impl Copies {
 fn facts(shared: &StagedRun<'_>, blocks: usize) -> Facts {
     let stages = &shared.stages;
     let facts = Facts::default()
-        .with("blocks", blocks as f64)
-        .with("micro-batches", stages.micro_batches as f64)
-        .with("training set", shared.train.len() as f64);
-    if stages.count > 1 { facts.with(&format!("schedule {}", stages.schedule.name()), 1.0) } else { facts }
+        .with(Reported::Blocks, blocks as f64)
+        .with(Reported::MicroBatches, stages.micro_batches as f64)
+        .with(Reported::TrainingSet, shared.train.len() as f64);
+    let schedule = match stages.schedule {
+        Schedule::Gpipe => Reported::GPipe,
+        Schedule::OneForwardOneBackward => Reported::OneForwardOneBackward,
+    };
+    if stages.count > 1 { facts.with(schedule, 1.0) } else { facts }
 }
 
 impl Training for StageRun<'_> {
