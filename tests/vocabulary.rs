@@ -1,7 +1,12 @@
 //! What a track carries, how long something took, where a session comes from: types say that. No reader asks how the text of
 //! a track, a mark, an engine or a publisher is spelt.
 
-use crate::imports::texts;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use gnntop_wire::{Engine, Reported, Sampling, phase};
+
+use crate::imports::{compared, texts};
 use crate::{crate_of, members};
 
 /// Members that read streams, and what may spell in them: imports, which read others' files.
@@ -31,25 +36,78 @@ const ONCE_TOLD: [&str; 16] = [
 /// Where such a text means something else: a feature of the build.
 const OTHERWISE: [(&str, &str, &str); 1] = [("src", "cli/version.rs", "nccl")];
 
+/// The texts of wire's own tables: readers ask for the type, or for the constant.
+fn vocabulary() -> Vec<String> {
+    let reported = Reported::plain().map(Reported::text);
+    let carrying = [Reported::MicroBatch(0), Reported::BlocksOfStage(0)].map(Reported::text);
+    let phases = phase::STANDARD.into_iter().chain(phase::PIPELINE).chain([phase::VALIDATION]);
+    let sampling = Sampling::ALL.map(Sampling::text);
+    let engines = [Engine::Threads, Engine::Mpi, Engine::Nccl, Engine::Gloo].map(|engine| engine.to_string());
+    let facts = [gnntop_wire::RESUMED, "framework", "inferred "];
+    let texts = reported.chain(carrying).chain(phases).chain(sampling).chain(facts).map(str::to_owned);
+    texts.chain(engines).collect()
+}
+
+/// Where a word of the vocabulary means something else: colours and forms of commands, a file's columns, keys of our own.
+const ANOTHER: [(&str, &str, &str); 0] = [];
+
+/// Each member that reads streams, with its root file.
+fn readers() -> Vec<(String, PathBuf)> {
+    let named = members().into_iter().map(|(member, dir)| {
+        // The program itself is called after its folder.
+        let is_program = dir.join("build.rs").exists() && dir.join("src/cli").exists();
+        (if is_program { "src".to_owned() } else { member }, dir.join("src/lib.rs"))
+    });
+    named.filter(|(member, _)| READERS.contains(&member.as_str())).collect()
+}
+
+/// Texts of these that `is_banned`, by file.
+fn banned(member: &str, by_file: BTreeMap<String, Vec<String>>, is_banned: impl Fn(&str, &str) -> bool) -> String {
+    let mut found = String::new();
+    for (file, texts) in by_file.into_iter().filter(|(file, _)| !file.starts_with(MAY_SPELL)) {
+        let told = texts.iter().filter(|text| is_banned(&file, text));
+        told.for_each(|text| found += &format!("{member}: {file}: {text:?}\n"));
+    }
+    found
+}
+
 #[test]
 fn no_reader_asks_how_a_text_is_spelt() {
     let mut found = String::new();
-    for (member, dir) in members() {
-        // The program itself is called after its folder.
-        let member =
-            if dir.join("build.rs").exists() && dir.join("src/cli").exists() { "src".to_owned() } else { member };
-        if !READERS.contains(&member.as_str()) {
-            continue;
-        }
-        for (file, texts) in texts(&dir.join("src/lib.rs")) {
-            let is_other = |text: &str| OTHERWISE.contains(&(member.as_str(), file.as_str(), text));
-            let told = texts.iter().filter(|text| ONCE_TOLD.contains(&text.as_str()) && !is_other(text));
-            if !file.starts_with(MAY_SPELL) {
-                told.for_each(|text| found += &format!("{member}: {file}: {text:?}\n"));
-            }
-        }
+    for (member, root) in readers() {
+        found += &banned(&member, texts(&root), |file, text| {
+            ONCE_TOLD.contains(&text) && !OTHERWISE.contains(&(member.as_str(), file, text))
+        });
     }
     assert!(found.is_empty(), "ask for a type of gnntop_wire instead:\n{found}");
+}
+
+#[test]
+fn no_reader_compares_with_a_word_of_the_vocabulary() {
+    let (words, mut found) = (vocabulary(), String::new());
+    for (member, root) in readers() {
+        found += &banned(&member, compared(&root), |file, text| {
+            words.iter().any(|word| word == text) && !ANOTHER.contains(&(member.as_str(), file, text))
+        });
+    }
+    assert!(found.is_empty(), "ask for a type of gnntop_wire instead:\n{found}");
+}
+
+#[test]
+fn a_compared_word_is_seen_in_every_form() {
+    let code = r#"
+        const SAMPLES: &str = "samples";
+        fn f(text: &str, store: &Store) -> bool {
+            let is_it = text == "denormals" || ["wait", "reduce"].contains(&text) || matches!(text, "barrier" | "x");
+            match text { "forward" => is_it, "stacks a second" if "blocks" != text => true, _ => store.phase("backward") }
+                || text.strip_prefix("micro-batch ").is_some()
+        }
+        fn label() -> [&'static str; 2] { ["samples", "forward"] }
+    "#;
+    let dir = crate_of(&[("lib.rs", code)]);
+    let words = vocabulary();
+    let seen = compared(&dir.path().join("lib.rs")).remove("lib.rs").unwrap();
+    assert_eq!(seen.iter().filter(|text| words.contains(text)).count(), 10, "{seen:?}");
 }
 
 #[test]

@@ -26,6 +26,11 @@ pub fn texts(root_file: &Path) -> BTreeMap<String, Vec<String>> {
     texts::of(&modules::read(root_file))
 }
 
+/// The string literals that the crate's code compares other texts with.
+pub fn compared(root_file: &Path) -> BTreeMap<String, Vec<String>> {
+    texts::compared(&modules::read(root_file))
+}
+
 /// The same arrows between the crate's first-level modules: `kernels/family.rs -> train/loss.rs` is `kernels -> train`.
 /// The root file is left out: it only names the rooms.
 pub fn between_rooms(arrows: &Arrows) -> Arrows {
