@@ -34,7 +34,7 @@ fn main() -> Result<()> {
     println!("cargo::rerun-if-env-changed=GNNTOP_NATIVE_LIBRARY");
     let native = native_part(&root)?;
     let out = PathBuf::from(env::var("OUT_DIR")?).join("carried.rs");
-    fs::write(out, carried(&root.join("python"), &files, native.as_deref())?)?;
+    fs::write(out, embed(&root.join("python"), &files, native.as_deref())?)?;
     Ok(())
 }
 
@@ -98,7 +98,7 @@ fn native_part(root: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// The file compiled into the binary: each file's path and bytes, and the library's.
-fn carried(python: &Path, files: &[PathBuf], native: Option<&Path>) -> Result<String> {
+fn embed(python: &Path, files: &[PathBuf], native: Option<&Path>) -> Result<String> {
     let mut text = String::from("static FILES: &[(&str, &[u8])] = &[\n");
     for file in files {
         let name = file.strip_prefix(python)?.display().to_string();

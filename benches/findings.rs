@@ -22,9 +22,9 @@ fn main() {
     let store = store(thousands * 1000);
     let steps = store.steps().total();
     println!("{steps} steps, {} rows kept", store.steps().len());
-    print("all findings over all rows", || drop(black_box(findings::all(&store))));
-    print("all findings over the newest 8,192", || drop(black_box(findings::over(&store, steps - 8192..steps))));
-    let kinds: Vec<&str> = findings::all(&store).found.iter().map(|finding| finding.kind.id()).collect();
+    print("all findings over all rows", || drop(black_box(findings::all_findings(&store))));
+    print("all findings over the newest 8,192", || drop(black_box(findings::findings_in(&store, steps - 8192..steps))));
+    let kinds: Vec<&str> = findings::all_findings(&store).found.iter().map(|finding| finding.kind.id()).collect();
     println!("found: {}", kinds.join(", "));
 }
 

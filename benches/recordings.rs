@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gnntop::export::{Exporter, Form};
+use gnntop::export::{ExportFormat, Exporter};
 use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};
 use gnntop_analysis::source::playback::PlaybackOptions;
 use gnntop_analysis::source::{Playback, Recording, Source};
@@ -49,7 +49,9 @@ fn main() {
     if millions >= 20 {
         return;
     }
-    for (what, form) in [("Perfetto", Form::Perfetto), ("CSV", Form::Csv), ("Parquet", Form::Parquet)] {
+    for (what, form) in
+        [("Perfetto", ExportFormat::Perfetto), ("CSV", ExportFormat::Csv), ("Parquet", ExportFormat::Parquet)]
+    {
         let exported = dir.path().join("exported");
         let seconds = print(&format!("export to {what}"), || export(&recording, form, &exported));
         let rate = spans as f64 / seconds / 1e6;
@@ -70,7 +72,7 @@ fn print(what: &str, mut pass: impl FnMut()) -> f64 {
     times[PASSES / 2].as_secs_f64()
 }
 
-fn export(from: &Path, form: Form, to: &Path) {
+fn export(from: &Path, form: ExportFormat, to: &Path) {
     let file = File::create(to).expect("a file");
     let mut exporter = Exporter::new(form, BufWriter::new(file), 0..=u64::MAX);
     Recording::open(from).expect("a recording").read_all(&mut exporter);

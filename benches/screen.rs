@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, View, update};
-use gnntop::report::EnergyTold;
+use gnntop::report::EnergySnapshot;
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_analysis::energy::Assumptions;
 use gnntop_analysis::findings;
-use gnntop_analysis::source::{State, Status};
+use gnntop_analysis::source::{SourceState, Status};
 use gnntop_wire::{
     BatchShape, BlockEncoder, Definition, Event, NameId, NameKind, Quantity, Sample, SignalId, SignalSource, Span,
     Step, StepId, StreamReader, TrackId, TrackRole, put_definitions, put_segment,
@@ -40,12 +40,12 @@ fn main() {
     if let (Some(before), Some(after)) = (before, rss_bytes()) {
         println!("memory: {} MiB", after.saturating_sub(before) >> 20);
     }
-    let status = Status { title: "bench".to_owned(), state: State::Running, live: true, ..Status::default() };
+    let status = Status { title: "bench".to_owned(), state: SourceState::Running, live: true, ..Status::default() };
     update(&mut app, Action::Polled { status, changed: true });
-    let judgement = findings::newest(app.run.store());
-    update(&mut app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
-    update(&mut app, Action::EnergyTold(Box::new(told)));
+    let judgement = findings::judge_newest(app.run.store());
+    update(&mut app, Action::FindingsUpdated(Box::new(judgement)));
+    let told = EnergySnapshot::for_run(&app.run, &Assumptions::default());
+    update(&mut app, Action::EnergyUpdated(Box::new(told)));
     for (width, height) in [(120, 40), (300, 100)] {
         update(&mut app, Action::Resized { width, height });
         for view in View::MAIN {
@@ -147,7 +147,7 @@ fn fill(app: &mut App, steps: u64) {
 fn signal(id: u32) -> Definition {
     Definition::Signal {
         id: SignalId(id),
-        metric: Quantity::CoreBusy.at(id).into(),
+        metric: Quantity::CoreBusy.with_instance(id).into(),
         source: SignalSource::Sensor("bench".to_owned()),
         device: String::new(),
     }

@@ -29,8 +29,8 @@ fn main() {
     print("decode", spans, || each_item(&stream, |item| _ = black_box(count(item))));
     print("decode and store", spans, || drop(black_box(load(&stream))));
     print("decode, store and report", spans, || {
-        let report = Report::of(&load(&stream), &Options::default());
-        drop(black_box(Document::of(&[("a.gnntop", &report)]).to_text()));
+        let report = Report::new(&load(&stream), &Options::default());
+        drop(black_box(Document::from_reports(&[("a.gnntop", &report)]).to_text()));
     });
     if let (Some(before), Some(after)) = (before, peak_rss_bytes()) {
         println!("memory of a store, at its peak: {} MiB", (after - before) >> 20);

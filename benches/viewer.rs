@@ -183,12 +183,12 @@ fn one_session() {
     let track = session.track("train", TrackRole::Training);
     busy(Duration::from_millis(300), 100_000);
 
-    let (viewer, before) = watched_from_now(dir.path());
+    let (viewer, before) = start_watching(dir.path());
     busy(WATCHED, 100_000);
     println!("viewer at 100,000 spans a second: {:.2} % of a core (target 5)", viewer.cpu_percent_since(before));
     drop(viewer);
 
-    let (viewer, before) = watched_from_now(dir.path());
+    let (viewer, before) = start_watching(dir.path());
     std::thread::sleep(WATCHED);
     println!("viewer of a program at rest: {:.2} % of a core", viewer.cpu_percent_since(before));
     drop(viewer);
@@ -201,7 +201,7 @@ fn one_session() {
 }
 
 /// A viewer that has drawn its first screens, and its CPU time then.
-fn watched_from_now(dir: &Path) -> (Viewer, (Instant, f64)) {
+fn start_watching(dir: &Path) -> (Viewer, (Instant, f64)) {
     let viewer = Viewer::start(dir, "watched");
     std::thread::sleep(Duration::from_millis(700));
     let before = (Instant::now(), viewer.cpu_s());
@@ -286,7 +286,7 @@ fn busy(time: Duration, spans_per_s: u64) {
 
 fn lost_in_pair(pair: usize, dir: &Path) -> f64 {
     let watched = || {
-        let (viewer, _) = watched_from_now(dir);
+        let (viewer, _) = start_watching(dir);
         let time = slice();
         drop(viewer);
         time

@@ -6,7 +6,7 @@ pub mod death;
 pub mod export;
 pub mod import;
 pub mod log;
-mod looks;
+mod phase_style;
 pub mod python;
 pub mod report;
 pub mod study;

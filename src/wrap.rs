@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn text_hangs_behind_what_it_is_about() {
+    fn hanging_text_is_indented_under_its_label() {
         assert_eq!(hanging("- ", "  ", "a bc def", 6), "- a bc\n  def");
     }
 }

@@ -28,21 +28,21 @@ fn members_of(dir: &Path) -> Vec<(String, PathBuf)> {
     all
 }
 
-fn told(member: &str, found: &[Circle]) -> String {
+fn list_circles(member: &str, found: &[Circle]) -> String {
     found.iter().map(|circle| format!("{member}: {circle}")).collect()
 }
 
 #[test]
 fn no_member_has_a_circle_of_files() {
     let found: String =
-        members().iter().map(|(name, dir)| told(name, &circles(&arrows(&dir.join("src/lib.rs"))))).collect();
+        members().iter().map(|(name, dir)| list_circles(name, &circles(&arrows(&dir.join("src/lib.rs"))))).collect();
     assert!(found.is_empty(), "files import each other in a loop:\n{found}");
 }
 
 #[test]
 fn no_member_has_a_circle_of_rooms() {
     let rooms = |dir: &Path| circles(&between_rooms(&arrows(&dir.join("src/lib.rs"))));
-    let found: String = members().iter().map(|(name, dir)| told(name, &rooms(dir))).collect();
+    let found: String = members().iter().map(|(name, dir)| list_circles(name, &rooms(dir))).collect();
     assert!(found.is_empty(), "rooms import each other in a loop:\n{found}");
 }
 
@@ -89,7 +89,7 @@ fn found_in(files: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn a_circle_is_found_however_the_names_are_taken() {
+fn circle_is_found_for_every_form_of_import() {
     let by_use = [
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "use crate::b::B; pub struct A;"),
@@ -129,7 +129,7 @@ fn a_circle_is_found_however_the_names_are_taken() {
 }
 
 #[test]
-fn what_is_no_circle_is_not_called_one() {
+fn faces_tests_and_other_crates_are_no_circles() {
     let only_a_face = [
         ("lib.rs", "mod a; mod b; pub use a::A; pub use b::B;"),
         ("a.rs", "pub struct A;"),

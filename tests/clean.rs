@@ -17,7 +17,7 @@ const DAY: u64 = 24 * HOUR;
 /// The stream of a session that was killed.
 fn stream(pid: u32) -> (String, Vec<u8>) {
     let info = gnntop_wire::SessionInfo { pid, ..gnntop_fixtures::session_info("pna") };
-    let mut stream = StreamBuilder::of(&info);
+    let mut stream = StreamBuilder::from_info(&info);
     let track = stream.track(gnntop_wire::TrackRole::Training, "main");
     for step in 1..=1000 {
         stream.step(track, step, step * 7 * MS, (step * 7 + 5) * MS);
@@ -48,26 +48,29 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 }
 
 #[track_caller]
-fn succeeded(ran: &Ran, last_line: &str) {
+fn assert_succeeded(ran: &Ran, last_line: &str) {
     assert_eq!((ran.code, ran.out.lines().last()), (Some(0), Some(last_line)), "{ran:?}");
 }
 
 #[test]
-fn what_is_older_goes_with_a_line_each() {
+fn older_sessions_are_removed_with_a_line_each() {
     let sessions = Sessions::new();
     let [old, older, new] = [(1, 31 * DAY), (2, 40 * DAY), (3, 29 * DAY)].map(|(pid, age)| ended(&sessions, pid, age));
     let size = gnntop_analysis::figures::bytes(fs::metadata(new.join("00000000.gnntop")).unwrap().len() as f64);
     let all = gnntop_analysis::figures::bytes(2.0 * fs::metadata(new.join("00000000.gnntop")).unwrap().len() as f64);
     let ran = sessions.run(["clean", "--older", "30d"]);
-    succeeded(&ran, &format!("removed 2 ended sessions, {all}; 1 ended session, {size} stay"));
+    assert_succeeded(&ran, &format!("removed 2 ended sessions, {all}; 1 ended session, {size} stay"));
     let expected = [
         format!("removed pna-2-5f3a90c2  ended 40d 00h ago  {size:>8}"),
         format!("removed pna-1-5f3a90c2  ended 31d 00h ago  {size:>8}"),
     ];
     assert_eq!(ran.out.lines().take(2).collect::<Vec<_>>(), expected, "the oldest first");
     assert!(!old.exists() && !older.exists() && new.exists() && ran.err.is_empty(), "{ran:?}");
-    succeeded(&sessions.run(["clean", "--older", "4w2d"]), &format!("nothing to remove; 1 ended session, {size} stay"));
-    succeeded(
+    assert_succeeded(
+        &sessions.run(["clean", "--older", "4w2d"]),
+        &format!("nothing to remove; 1 ended session, {size} stay"),
+    );
+    assert_succeeded(
         &sessions.run(["clean", "--older", "0s"]),
         &format!("removed 1 ended session, {size}; 0 ended sessions stay"),
     );
@@ -75,7 +78,7 @@ fn what_is_older_goes_with_a_line_each() {
 }
 
 #[test]
-fn the_oldest_make_room_for_the_newest() {
+fn oldest_sessions_are_removed_beyond_total_size() {
     let sessions = Sessions::new();
     let all: Vec<_> = (1..=4).map(|pid| ended(&sessions, pid, u64::from(pid) * HOUR)).collect();
     let one = fs::metadata(all[0].join("00000000.gnntop")).unwrap().len();
@@ -87,7 +90,7 @@ fn the_oldest_make_room_for_the_newest() {
 }
 
 #[test]
-fn a_dry_run_says_the_same_and_removes_nothing() {
+fn dry_run_prints_the_same_and_removes_nothing() {
     let sessions = Sessions::new();
     for pid in 1..=3 {
         ended(&sessions, pid, u64::from(pid) * DAY);
@@ -112,7 +115,7 @@ fn a_live_session_is_never_removed() {
     fs::write(starting.join(layout::LOCK_FILE), "").unwrap();
     let before = files(sessions.path());
     let ran = sessions.run(["clean", "--older", "0s", "--keep-total", "1"]);
-    succeeded(&ran, "nothing to remove; 0 ended sessions stay");
+    assert_succeeded(&ran, "nothing to remove; 0 ended sessions stay");
     assert_eq!(files(sessions.path()), before);
     assert_eq!(ran.err, "left alone: pna-2-5f3a90c2: it has no segment yet\n");
     drop(lock);
@@ -121,7 +124,7 @@ fn a_live_session_is_never_removed() {
 }
 
 #[test]
-fn what_is_not_provably_an_ended_session_is_left_alone_and_said() {
+fn unproven_sessions_are_kept_and_reported() {
     let sessions = Sessions::new();
     let at = |name: &str| sessions.path().join(name);
     let elsewhere = tempfile::tempdir().unwrap();
@@ -140,7 +143,7 @@ fn what_is_not_provably_an_ended_session_is_left_alone_and_said() {
     fs::write(newer, bytes).unwrap();
     let before = files(sessions.path());
     let ran = sessions.run(["clean", "--older", "0s"]);
-    succeeded(&ran, "nothing to remove; 0 ended sessions stay");
+    assert_succeeded(&ran, "nothing to remove; 0 ended sessions stay");
     assert_eq!(files(sessions.path()), before);
     assert!(elsewhere.path().join("precious").exists());
     let expected = "\
@@ -172,7 +175,7 @@ fn what_a_killed_keep_has_left_goes() {
 }
 
 #[test]
-fn without_a_limit_it_says_what_there_is_and_what_to_give() {
+fn clean_without_limit_lists_sessions_and_options() {
     let sessions = Sessions::new();
     let ran = sessions.run(["clean"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
@@ -188,7 +191,7 @@ fn without_a_limit_it_says_what_there_is_and_what_to_give() {
     }
     let none =
         sessions.gnntop(["clean", "--older", "1d"]).env("GNNTOP_DIR", sessions.path().join("none")).output().unwrap();
-    succeeded(&Ran::of(&none), "nothing to remove; 0 ended sessions stay");
+    assert_succeeded(&Ran::new(&none), "nothing to remove; 0 ended sessions stay");
 }
 
 #[test]

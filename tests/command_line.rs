@@ -33,7 +33,7 @@ fn help_goes_to_standard_output_and_wrong_usage_to_standard_error() {
 }
 
 #[test]
-fn sessions_are_listed_and_what_is_none_is_told() {
+fn list_shows_sessions_and_reports_invalid_ones() {
     let sessions = Sessions::new();
     let none = sessions.run(["list"]);
     assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
@@ -52,19 +52,20 @@ fn sessions_are_listed_and_what_is_none_is_told() {
 }
 
 #[test]
-fn a_refused_sessions_directory_is_told_in_one_line() {
+fn refused_sessions_directory_is_reported_in_one_line() {
     let sessions = Sessions::new();
     let file = sessions.file("file", b"");
     for command in ["list", "clean", "attach", "record"] {
         let output = sessions.gnntop([command]).env("GNNTOP_DIR", &file).output().unwrap();
-        crate::sessions::Ran::of(&output).refused("is not a directory; set GNNTOP_DIR to a directory of your own");
+        crate::sessions::Ran::new(&output)
+            .assert_refused("is not a directory; set GNNTOP_DIR to a directory of your own");
     }
     let missing = sessions.gnntop(["list"]).env("GNNTOP_DIR", sessions.path().join("none")).output().unwrap();
     assert_eq!(missing.status.code(), Some(0));
 }
 
 #[test]
-fn gnntop_alone_says_how_to_begin_or_offers_a_choice() {
+fn gnntop_without_command_prints_hint_or_offers_a_choice() {
     let sessions = Sessions::new();
     let none = sessions.run([""; 0]);
     assert_eq!(none.code, Some(0));
@@ -79,12 +80,12 @@ fn gnntop_alone_says_how_to_begin_or_offers_a_choice() {
 #[test]
 fn an_unknown_session_is_answered_with_the_known_ones() {
     let sessions = Sessions::new();
-    sessions.run(["attach"]).refused("no live session in ");
-    sessions.run(["attach", "pna"]).refused("no session named pna; there are no live sessions");
+    sessions.run(["attach"]).assert_refused("no live session in ");
+    sessions.run(["attach", "pna"]).assert_refused("no session named pna; there are no live sessions");
     let _live = sessions.live("one", &run_of("pna"));
-    sessions.run(["attach", "pan"]).refused("no session named pan; live sessions: pna (pid 4711)");
+    sessions.run(["attach", "pan"]).assert_refused("no session named pan; live sessions: pna (pid 4711)");
     let _other = sessions.live("two", &run_of("pna"));
-    sessions.run(["attach", "pna"]).refused("2 live sessions match");
+    sessions.run(["attach", "pna"]).assert_refused("2 live sessions match");
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn a_recording_is_replayed_at_speed_and_reported_on() {
 }
 
 #[test]
-fn energy_goes_by_flags_and_the_settings_file_wherever_it_is_told() {
+fn energy_uses_flags_and_settings_in_every_command() {
     let sessions = Sessions::new();
     sessions.file("a.gnntop", &run_of("pna"));
     let given = ["--cpu-watts", "50", "--ram-watts", "2"];
@@ -152,7 +153,7 @@ fn energy_goes_by_flags_and_the_settings_file_wherever_it_is_told() {
 }
 
 #[test]
-fn a_pipe_is_as_good_as_a_file() {
+fn recording_is_read_from_a_pipe() {
     let sessions = Sessions::new();
     let bytes = run_of("pna");
     sessions.file("a.gnntop", &bytes);
@@ -178,7 +179,7 @@ fn a_report_for_programs_is_json() {
 }
 
 #[test]
-fn a_live_session_is_reported_on_as_it_is_now() {
+fn report_of_a_live_session() {
     let sessions = Sessions::new();
     let run = TrainingRun { ends: false, ..TrainingRun::default() };
     let _live = sessions.live("one", &run.bytes());
@@ -209,7 +210,7 @@ fn names_cannot_drive_the_terminal() {
         let harmful = |c: char| c.is_control() && c != '\n';
         assert!(!ran.out.contains(harmful) && !ran.err.contains(harmful), "{ran:?}");
     }
-    sessions.run(["attach", "\x1b[2J"]).refused("no session named \u{fffd}[2J");
+    sessions.run(["attach", "\x1b[2J"]).assert_refused("no session named \u{fffd}[2J");
 }
 
 #[test]
@@ -226,13 +227,13 @@ fn the_doctor_is_for_people_and_programs() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn closed_output_pipe_is_no_failure() {
     let sessions = Sessions::new();
     let _live = sessions.live("one", &run_of("pna"));
     let mut child = spawn(&mut sessions.gnntop(["attach"]));
     drop(child.stdout.take());
     wait_until(|| child.try_wait().unwrap().is_some());
-    let ran = crate::sessions::Ran::of(&child.wait_with_output().unwrap());
+    let ran = crate::sessions::Ran::new(&child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
 }
 
@@ -259,7 +260,7 @@ fn settings_are_shown_and_mistakes_in_them_refused() {
 }
 
 #[test]
-fn shells_and_man_are_told_about_every_command() {
+fn completions_and_man_cover_every_command() {
     let sessions = Sessions::new();
     for shell in ["bash", "zsh", "fish"] {
         let script = sessions.run(["completions", shell]);

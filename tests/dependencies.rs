@@ -62,7 +62,7 @@ fn the_trainings_are_built_with_the_programs_profiles() {
 }
 
 #[test]
-fn every_licence_is_one_that_we_allow() {
+fn every_licence_is_allowed() {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("deny.toml")).unwrap();
     let rules: toml::Table = toml::from_str(&text).unwrap();
     let allowed = rules["licenses"]["allow"].as_array().unwrap().iter().map(|name| name.as_str().unwrap());
@@ -76,7 +76,7 @@ fn every_licence_is_one_that_we_allow() {
 }
 
 #[test]
-fn everything_comes_from_crates_io_in_a_version_that_is_said() {
+fn dependencies_come_from_crates_io_with_fixed_versions() {
     for package in packages() {
         let name = &package["name"];
         assert!(package["source"].is_null() || package["source"] == CRATES_IO, "{name} from {}", package["source"]);

@@ -23,7 +23,7 @@ fn phases_are_shown_by_the_devices_clock_and_a_key_shows_the_hosts() {
 }
 
 #[test]
-fn a_steps_detail_has_both_clocks_and_says_which_is_which() {
+fn step_detail_names_both_clocks() {
     let mut app = app_of(&DeviceRun { untimed: 40, ..DeviceRun::default() }.bytes());
     press(&mut app, &[Key::Char('2'), Key::Left, Key::Left, Key::Enter]);
     assert_eq!(app.view(), View::Step);
@@ -47,7 +47,7 @@ fn percentiles_are_by_the_clock_that_is_shown() {
 }
 
 #[test]
-fn the_devices_memory_is_told_by_phase_and_by_kind() {
+fn device_memory_is_shown_by_phase_and_kind() {
     let mut app = app_of(&DeviceRun::default().bytes());
     press(&mut app, &[Key::Char('4')]);
     let text = screen(&mut app, 120, 60);
@@ -58,7 +58,7 @@ fn the_devices_memory_is_told_by_phase_and_by_kind() {
 }
 
 #[test]
-fn without_a_device_nothing_speaks_of_clocks() {
+fn clocks_are_not_mentioned_without_device() {
     let mut app = app_of(&TrainingRun::default().bytes());
     let before = screen(&mut app, 120, 40);
     press(&mut app, &[Key::Char('c')]);

@@ -19,14 +19,14 @@ time.sleep(0.3)
 ";
 
 /// What a script that published steps died of: as it was printed, with what the recording and the list say.
-struct Death {
+struct DiedRun {
     ran: Ran,
     cause: Value,
     text: String,
     list: String,
 }
 
-fn die(end: &str) -> Option<Death> {
+fn die(end: &str) -> Option<DiedRun> {
     if !has_python((3, 10), (4, 0)) {
         return None;
     }
@@ -41,7 +41,7 @@ fn die(end: &str) -> Option<Death> {
     assert!(ran.err.contains(&text), "{text:?} is printed: {ran:?}");
     let report = sessions.run(["report", "a.gnntop"]).out;
     assert_eq!(report.contains("why it died: "), !text.is_empty(), "{report}");
-    Some(Death { cause: session["died_of"].clone(), text, list: sessions.run(["list"]).out, ran })
+    Some(DiedRun { cause: session["died_of"].clone(), text, list: sessions.run(["list"]).out, ran })
 }
 
 #[track_caller]
@@ -53,20 +53,20 @@ fn check(end: &str, code: i32, cause: &str, words: &[&str]) {
 }
 
 #[test]
-fn an_exception_that_nobody_catches() {
+fn uncaught_exception_is_reported() {
     let end = "def collate():\n    raise ValueError('thrown')\ncollate()";
     check(end, 1, "exception", &["ValueError: thrown, in collate, train.py:10.", "step 20"]);
 }
 
 #[test]
-fn an_exit_in_the_middle() {
+fn early_exit_is_reported() {
     let end = "import os\ndef stop():\n    print('that was it', flush=True)\n    os._exit(3)\nstop()";
     check(end, 3, "exit-code", &["called os._exit in stop, train.py:12: exit code 3", "that was it"]);
     check("import sys; print('bye', flush=True); sys.exit(3)", 3, "exit-code", &["exited with code 3", "bye"]);
 }
 
 #[test]
-fn a_crash_in_native_code() {
+fn native_crash_is_reported() {
     let end = "import ctypes\ndef load(): ctypes.string_at(0)\nload()";
     let place = "SIGSEGV, in load, train.py:10 (inside string_at, __init__.py:";
     check(end, 139, "crash", &[place]);
@@ -77,7 +77,7 @@ fn a_crash_in_native_code() {
 }
 
 #[test]
-fn a_kill_by_somebody_with_the_phase_it_was_in() {
+fn kill_is_reported_with_open_phase() {
     let end = "
 import os, signal
 with gnntop.span('backward'):
@@ -99,7 +99,7 @@ with gnntop.span('backward'):
 }
 
 #[test]
-fn a_limit_on_the_address_space() {
+fn address_space_limit_is_reported() {
     let end = "
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
@@ -109,7 +109,7 @@ x = bytearray(8 << 30)
 }
 
 #[test]
-fn a_full_disk() {
+fn full_disk_is_reported() {
     check(
         "open('/dev/full', 'w', buffering=1).write('x\\n')",
         1,
@@ -119,7 +119,7 @@ fn a_full_disk() {
 }
 
 #[test]
-fn who_ends_well_did_not_die() {
+fn successful_program_has_no_death() {
     let Some(death) = die(
         "import threading, sys\nthread = threading.Thread(target=lambda: sys.exit(5))\nthread.start(); thread.join()",
     ) else {
@@ -129,7 +129,7 @@ fn who_ends_well_did_not_die() {
 }
 
 #[test]
-fn a_program_that_publishes_nothing() {
+fn death_of_program_without_session_is_reported() {
     let sessions = Sessions::new();
     let ran = sessions.run(["run", "--record", "a.gnntop", "--", "sh", "-c", "sleep 0.4; kill -SEGV $$"]);
     assert!(ran.err.contains("sh crashed in native code with SIGSEGV"), "{ran:?}");
@@ -138,10 +138,10 @@ fn a_program_that_publishes_nothing() {
 }
 
 /// A control group with this limit below our own, where the system lets us make one.
-struct Group(PathBuf);
+struct MemoryGroup(PathBuf);
 
-impl Group {
-    fn limited_to(bytes: u64) -> Option<Self> {
+impl MemoryGroup {
+    fn with_limit(bytes: u64) -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         // Version 1 has a tree for memory alone, version 2 one for everything.
         [(":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("0::", "/sys/fs/cgroup", "memory.max")]
@@ -157,15 +157,15 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for MemoryGroup {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.0);
     }
 }
 
 #[test]
-fn the_limit_of_a_control_group() {
-    let Some(group) = Group::limited_to(256 << 20).filter(|_| has_python((3, 10), (4, 0))) else {
+fn control_group_limit_is_reported() {
+    let Some(group) = MemoryGroup::with_limit(256 << 20).filter(|_| has_python((3, 10), (4, 0))) else {
         eprintln!("skipped: no control group with a limit on memory can be made here");
         return;
     };
@@ -174,7 +174,7 @@ fn the_limit_of_a_control_group() {
     sessions.file("train.py", format!("{STEPS}{end}").as_bytes());
     let gnntop = env!("CARGO_BIN_EXE_gnntop");
     let script = format!("echo $$ > {}/cgroup.procs; exec {gnntop} run -- python3 train.py", group.0.display());
-    let ran = Ran::of(&sessions.program("sh").args(["-c", &script]).output().unwrap());
+    let ran = Ran::new(&sessions.program("sh").args(["-c", &script]).output().unwrap());
     assert_eq!(ran.code, Some(137), "{ran:?}");
     for word in ["its control group, limited to 256 MiB, ran out of memory, with a peak of ", "smaller batch"] {
         assert!(ran.err.contains(word), "no {word:?} in {ran:?}");

@@ -26,7 +26,7 @@ assert sorted(os.listdir(folder)) == ["emissions.csv", "emissions.quality.csv"],
 "#;
 
 #[test]
-fn codecarbon_reads_it_and_appends_to_it() {
+fn codecarbon_reads_and_appends_to_the_file() {
     let python = std::env::var("GNNTOP_CODECARBON_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let version = "import codecarbon; assert codecarbon.__version__ == '3.3.2'";
     let has_it = Command::new(&python).args(["-c", version]).output().is_ok_and(|output| output.status.success());
@@ -47,7 +47,7 @@ fn codecarbon_reads_it_and_appends_to_it() {
 }
 
 #[test]
-fn a_region_that_nobody_knows_is_an_error_and_not_a_missing_number() {
+fn unknown_region_is_an_error() {
     let sessions = Sessions::new();
     let recording = sessions.file("pna.gnntop", &TrainingRun::default().bytes());
     let recording = recording.to_str().unwrap();
@@ -61,7 +61,7 @@ fn a_region_that_nobody_knows_is_an_error_and_not_a_missing_number() {
 }
 
 #[test]
-fn the_report_changes_with_what_is_assumed() {
+fn report_changes_with_assumptions() {
     let sessions = Sessions::new();
     let recording = sessions.file("pna.gnntop", &TrainingRun::default().bytes());
     let recording = recording.to_str().unwrap();

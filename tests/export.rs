@@ -65,7 +65,7 @@ fn a_marks_duration_has_its_unit_in_the_name() {
 }
 
 #[test]
-fn csv_and_ndjson_say_the_same() {
+fn csv_and_ndjson_have_equal_rows() {
     let sessions = recorded();
     let csv = exported(&sessions, &["csv"]);
     let rows: Vec<csv::StringRecord> =
@@ -93,9 +93,9 @@ fn a_window_of_steps_holds_these_steps_alone() {
     assert_eq!(steps, [10, 11, 12]);
     let late = String::from_utf8(exported(&sessions, &["csv", "--from", "4s"])).unwrap();
     assert!((2..40).contains(&late.lines().count()), "{late}");
-    sessions.run(["export", "a.gnntop", "--to", "csv", "--steps", "900..901"]).refused("no steps 900..901");
+    sessions.run(["export", "a.gnntop", "--to", "csv", "--steps", "900..901"]).assert_refused("no steps 900..901");
     for form in ["openmetrics", "emissions"] {
-        sessions.run(["export", "a.gnntop", "--to", form, "--from", "1s"]).refused("the whole recording");
+        sessions.run(["export", "a.gnntop", "--to", form, "--from", "1s"]).assert_refused("the whole recording");
     }
 }
 
@@ -161,7 +161,7 @@ fn slices(trace: &[u8]) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn perfetto_slices_nest_as_they_did() {
+fn perfetto_slices_keep_their_nesting() {
     let sessions = recorded();
     let slices = slices(&exported(&sessions, &["perfetto"]));
     let of = |name: &str| slices.iter().filter(|slice| slice.0 == name).map(|slice| slice.1).collect::<Vec<u64>>();
@@ -207,7 +207,7 @@ fn perfetto_slices_that_overlap_keep_their_durations() {
 }
 
 #[test]
-fn names_of_others_do_not_break_a_form() {
+fn foreign_names_do_not_break_a_format() {
     let sessions = Sessions::new();
     let mut stream = StreamBuilder::new("x");
     let main = stream.track(gnntop_wire::TrackRole::Training, "a\"b,c");
@@ -256,10 +256,12 @@ fn a_histogram_log_is_read_back_with_every_step_and_phase() {
     assert!(backward.equivalent(backward.value_at_quantile(0.5), 22 * MS));
     let whole = histograms(&exported(&sessions, &["hlog", "--interval", "1m"]));
     assert!(whole["backward"].0 == *backward && whole["backward"].1 == 1);
-    sessions.run(["export", "a.gnntop", "--to", "csv", "--interval", "1s"]).refused("--interval is for --to hlog");
+    sessions
+        .run(["export", "a.gnntop", "--to", "csv", "--interval", "1s"])
+        .assert_refused("--interval is for --to hlog");
     sessions
         .run(["export", "a.gnntop", "--to", "hlog", "--interval", "1ms"])
-        .refused("--interval must be at least 100 ms");
+        .assert_refused("--interval must be at least 100 ms");
 }
 
 /// The rules of Java's `HistogramLogReader`, which `HistogramLogProcessor` reads with: magic comments, one legend,
@@ -429,10 +431,10 @@ fn a_live_session_is_served_until_interrupted() {
 fn a_session_is_served_to_other_machines_only_where_allowed() {
     let sessions = recorded();
     let ran = sessions.run(["serve", "a.gnntop", "--metrics", "0.0.0.0:0"]);
-    ran.refused("0.0.0.0:0 can be reached from other machines: listen on 127.0.0.1, or add --allow-remote");
+    ran.assert_refused("0.0.0.0:0 can be reached from other machines: listen on 127.0.0.1, or add --allow-remote");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    sessions.run(["serve", "a.gnntop", "--metrics", &address]).refused("cannot listen on 127.0.0.1");
+    sessions.run(["serve", "a.gnntop", "--metrics", &address]).assert_refused("cannot listen on 127.0.0.1");
 }
 
 #[test]
@@ -446,16 +448,16 @@ fn a_large_export_is_announced() {
 }
 
 #[test]
-fn a_file_that_is_there_stays() {
+fn existing_file_is_not_overwritten() {
     let sessions = recorded();
     let path = sessions.file("there.json", b"precious");
-    sessions.run(["export", "a.gnntop", "--to", "chrome", "-o", "there.json"]).refused("already exists");
+    sessions.run(["export", "a.gnntop", "--to", "chrome", "-o", "there.json"]).assert_refused("already exists");
     assert_eq!(fs::read(path).unwrap(), b"precious");
-    sessions.run(["export", "nowhere.gnntop", "--to", "csv"]).refused("cannot read nowhere.gnntop");
+    sessions.run(["export", "nowhere.gnntop", "--to", "csv"]).assert_refused("cannot read nowhere.gnntop");
 }
 
 #[test]
-fn wide_has_a_row_a_step_and_a_column_a_phase() {
+fn wide_table_has_a_row_per_step_and_a_column_per_phase() {
     let sessions = recorded();
     let text = String::from_utf8(exported(&sessions, &["csv", "--wide"])).unwrap();
     let mut reader = csv::Reader::from_reader(text.as_bytes());

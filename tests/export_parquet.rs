@@ -33,7 +33,7 @@ fn value(field: &Field) -> Value {
 }
 
 #[test]
-fn every_row_is_the_line_of_the_same_event() {
+fn parquet_rows_equal_ndjson_lines() {
     // More than one row group.
     let (sessions, lines) = exported(9_000);
     let file = SerializedFileReader::new(File::open(sessions.path().join("a.parquet")).unwrap()).unwrap();
@@ -62,7 +62,7 @@ fn every_row_is_the_line_of_the_same_event() {
 }
 
 #[test]
-fn it_is_far_smaller_than_lines() {
+fn parquet_is_smaller_than_ndjson() {
     let (sessions, _) = exported(2_000);
     sessions.run(["export", "a.gnntop", "--to", "csv", "-o", "a.csv"]);
     let len = |name: &str| std::fs::metadata(sessions.path().join(name)).unwrap().len();
@@ -113,7 +113,7 @@ fn python_reads_the_same_rows() {
 }
 
 #[test]
-fn a_wide_table_is_that_of_csv() {
+fn wide_parquet_equals_wide_csv() {
     let (sessions, _) = exported(500);
     let ran = sessions.run(["export", "a.gnntop", "--to", "parquet", "--wide", "-o", "wide.parquet"]);
     assert!(ran.code == Some(0) && ran.err.contains("500 steps"), "{ran:?}");

@@ -16,7 +16,7 @@ fn each_command(sessions: &Sessions, mut check: impl FnMut(&str, crate::sessions
 }
 
 #[test]
-fn what_is_no_recording_is_refused_in_one_line() {
+fn invalid_recording_is_refused_in_one_line() {
     let sessions = Sessions::new();
     let cases: [(&[u8], &str); 4] = [
         (b"", "a.gnntop is empty: not a recording"),
@@ -26,13 +26,13 @@ fn what_is_no_recording_is_refused_in_one_line() {
     ];
     for (bytes, words) in cases {
         sessions.file("a.gnntop", bytes);
-        each_command(&sessions, |_, ran| ran.refused(words));
+        each_command(&sessions, |_, ran| ran.assert_refused(words));
         for command in ["report", "replay"] {
-            sessions.run_with([command, "-"], bytes).refused(&words.replace("a.gnntop", "standard input"));
+            sessions.run_with([command, "-"], bytes).assert_refused(&words.replace("a.gnntop", "standard input"));
         }
     }
-    sessions.run(["report", "missing.gnntop"]).refused("cannot read missing.gnntop: No such file");
-    sessions.run(["replay", "missing.gnntop"]).refused("cannot read missing.gnntop: No such file");
+    sessions.run(["report", "missing.gnntop"]).assert_refused("cannot read missing.gnntop: No such file");
+    sessions.run(["replay", "missing.gnntop"]).assert_refused("cannot read missing.gnntop: No such file");
 }
 
 #[test]
@@ -41,7 +41,9 @@ fn a_newer_format_is_refused_by_its_number() {
     let mut bytes = short_run();
     fixtures_newer(&mut bytes);
     sessions.file("a.gnntop", &bytes);
-    each_command(&sessions, |_, ran| ran.refused("is written in format 9, this gnntop reads up to 1: update gnntop"));
+    each_command(&sessions, |_, ran| {
+        ran.assert_refused("is written in format 9, this gnntop reads up to 1: update gnntop")
+    });
 }
 
 /// Changes the major version in the first frame, and its checksum with it. The layout is in the crate

@@ -19,7 +19,7 @@ fn recordings() -> Sessions {
 }
 
 #[test]
-fn a_comparison_says_which_phase_is_slower_and_which_is_not() {
+fn comparison_names_the_slower_phase() {
     let sessions = recordings();
     let ran = sessions.run(["compare", "a.gnntop", "b.gnntop", "--percentiles", "50"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -79,7 +79,7 @@ fn a_check_has_a_line_for_each_rule_and_the_worst_decides() {
 }
 
 #[test]
-fn what_can_be_limited_is_listed_with_its_value() {
+fn check_list_prints_figures_with_values() {
     let sessions = recordings();
     let listed = sessions.run(["check", "a.gnntop", "--list"]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
@@ -94,7 +94,7 @@ fn what_can_be_limited_is_listed_with_its_value() {
 }
 
 #[test]
-fn rules_come_from_a_file_too() {
+fn rules_are_read_from_a_file() {
     let sessions = recordings();
     sessions.file("gate.txt", b"# the gate\nmax backward.p50=25ms  # roomy\n\nmin steps.per_s=1000\n");
     let ran = sessions.run(["check", "a.gnntop", "--rules", "gate.txt"]);

@@ -29,14 +29,14 @@ impl Drop for Hanging {
 
 /// Waits until a viewer without a screen says who holds up the run of this name, kills the run, and checks that its session
 /// and a recording of it say so too.
-fn is_named_live_and_afterwards(sessions: &Sessions, training: Child, name: &str, words: &[&str]) {
+fn assert_named_live_and_later(sessions: &Sessions, training: Child, name: &str, words: &[&str]) {
     let mut training = Hanging(training);
     let begin = Instant::now();
     while report(sessions, name).is_none() {
         assert!(begin.elapsed() < OUTER_LIMIT, "nothing is published");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let said = said_live(sessions, name);
+    let said = live_hang_line(sessions, name);
     println!("live: {said}");
     words.iter().for_each(|words| assert!(said.contains(words), "no {words:?} in {said}"));
     training.0.kill().unwrap();
@@ -52,7 +52,7 @@ fn is_named_live_and_afterwards(sessions: &Sessions, training: Child, name: &str
 }
 
 /// The first line in which `gnntop attach --plain` says that the run hangs.
-fn said_live(sessions: &Sessions, name: &str) -> String {
+fn live_hang_line(sessions: &Sessions, name: &str) -> String {
     let mut viewer = spawn(&mut sessions.gnntop(["attach", name, "--plain", "--interval", "100ms"]));
     let lines = BufReader::new(viewer.stdout.take().unwrap()).lines();
     let begin = Instant::now();
@@ -78,13 +78,13 @@ fn hang(report: &Value) -> String {
 }
 
 #[test]
-fn a_rank_that_waits_for_ever_in_the_middle_of_its_work_is_named() {
+fn rank_stuck_in_its_work_is_named() {
     let sessions = Sessions::new();
     let small = ["--nodes", "600", "--edges", "6000", "--batch-size", "16", "--fanouts", "4,4", "--hidden", "8"];
     let train = ["train", "sage", "--ranks", "2", "--epochs", "1000", "--inject", "hang@at=60,rank=1,in=backward"];
     let training = spawn(&mut sessions.gnntop([&train[..], &small].concat()));
     let words = ["rank 1 has been in backward for", "at step 60; rank 0 waits for it in all-reduce"];
-    is_named_live_and_afterwards(&sessions, training, "sage", &words);
+    assert_named_live_and_later(&sessions, training, "sage", &words);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_rank_that_leaves_out_an_all_reduce_is_named() {
     let train = ["train", "vig", "--split", "1,1", "--copies", "2", "--inject", "skip-all-reduce@at=12,rank=3"];
     let training = spawn(&mut sessions.gnntop([&train[..], &small].concat()));
     let words = ["rank 3 has waited in broadcast for", "at step 12; rank 1 waits for it in all-reduce"];
-    is_named_live_and_afterwards(&sessions, training, "vig", &words);
+    assert_named_live_and_later(&sessions, training, "vig", &words);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_loader_that_blocks_is_named() {
         "(its loader \"loader 0\" has been in sample for",
         "rank 0 waits for it in all-reduce",
     ];
-    is_named_live_and_afterwards(&sessions, spawn(&mut own), "blocked", &words);
+    assert_named_live_and_later(&sessions, spawn(&mut own), "blocked", &words);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn train_with_a_loader_that_blocks() {
     let done = launch.run(&mut Silent, |rank, _| {
         let blocks_at = (rank.place().rank == 1).then_some(40);
         let settings = LoaderSettings { batch_size: 4, workers: 1, ..LoaderSettings::default() };
-        let mut loader = published_loader(Numbers { blocks_at }, settings)?;
+        let mut loader = published_loader(NumberBatches { blocks_at }, settings)?;
         loop {
             let _step = step(0);
             drop(wait_for_batch(&mut loader)?);
@@ -165,11 +165,11 @@ struct Line {
 
 /// A set of numbers, whose loader may stay in one batch for ever.
 #[derive(Clone)]
-struct Numbers {
+struct NumberBatches {
     blocks_at: Option<u64>,
 }
 
-impl Assemble for Numbers {
+impl Assemble for NumberBatches {
     const ITEMS: &'static str = "numbers";
     type Batch = Vec<u32>;
     type Error = Infallible;

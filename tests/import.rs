@@ -11,13 +11,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::sessions::Sessions;
-use gnntop::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
+use gnntop::import::{self, CsvOptions, ImportError, Imported, Mapping, MarkFile};
 use gnntop_analysis::source::Recording;
 use gnntop_analysis::store::Store;
 
 fn imported(path: &Path, columns: &[&str], marks: &[MarkFile]) -> Result<(Imported, Store), ImportError> {
     let mappings: Vec<Mapping> = columns.iter().map(|text| Mapping::parse(text).unwrap()).collect();
-    let given = Given { columns: mappings, marks: marks.to_vec(), ..Given::default() };
+    let given = CsvOptions { columns: mappings, marks: marks.to_vec(), ..CsvOptions::default() };
     let mut bytes = Vec::new();
     let done = import::csv(path, &given, &mut bytes)?;
     Ok((done, store_of(&bytes)))
@@ -35,7 +35,7 @@ fn store_of(bytes: &[u8]) -> Store {
 }
 
 #[test]
-fn only_the_rows_that_count_are_steps_and_what_is_said_is_in_the_recording() {
+fn matching_rows_become_steps_with_given_facts() {
     let sessions = Sessions::new();
     let file = sessions.file("t.csv", b"step_ms,phase\n10,0\n99,1\n20,0\n");
     let place = ["--rank", "3/4", "--stage", "1/2", "--run", "r1", "--fact", "micro-batches=5"];
@@ -55,7 +55,7 @@ fn only_the_rows_that_count_are_steps_and_what_is_said_is_in_the_recording() {
         assert_eq!(sessions.run(words).code, Some(2), "{wrong:?}");
     }
     let none = sessions.run(["import", "csv", "t.csv", "-o", "u.gnntop", "--only", "phase=7"]);
-    none.refused("no rows match --only");
+    none.assert_refused("no rows match --only");
 }
 
 #[test]
@@ -81,13 +81,13 @@ fn a_table_becomes_the_recording_it_describes() {
 }
 
 #[test]
-fn what_is_no_table_of_steps_is_refused_with_its_place() {
+fn invalid_table_is_refused_with_line() {
     let sessions = Sessions::new();
     let refused = |text: &str, arguments: &[&str], words: &str| {
         let file = sessions.file("t.csv", text.as_bytes());
         let mut all = vec!["import", "csv", file.to_str().unwrap(), "-o", "t.gnntop"];
         all.extend(arguments);
-        sessions.run(all).refused(words);
+        sessions.run(all).assert_refused(words);
         assert!(!sessions.path().join("t.gnntop").exists(), "nothing is left behind");
     };
     refused("", &[], "is empty");
@@ -119,11 +119,11 @@ impl Write for Full {
 }
 
 #[test]
-fn why_a_recording_cannot_be_written_is_said_once() {
+fn write_error_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.csv");
     fs::write(&path, "step_ms\n5\n").unwrap();
-    let error = import::csv(&path, &Given::default(), Full).unwrap_err();
+    let error = import::csv(&path, &CsvOptions::default(), Full).unwrap_err();
     let said = format!("{:#}", anyhow::Error::new(error));
     assert_eq!(said, "cannot write the recording: no storage space");
 }
@@ -179,7 +179,7 @@ fn a_trace_of_torch_becomes_steps_phases_and_spans() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn invalid_trace_is_refused() {
     let sessions = Sessions::new();
     for (text, words) in [
         ("", "is not a trace"),
@@ -189,9 +189,9 @@ fn what_is_no_trace_is_refused() {
         ("[{\"ph\":\"X\",\"ts\":1,\"dur\":1}", "is not a trace"),
     ] {
         let file = sessions.file("t.json", text.as_bytes());
-        sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop"]).refused(words);
+        sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop"]).assert_refused(words);
     }
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let file = sessions.file("t.json", deep.as_bytes());
-    sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop"]).refused("is not a trace");
+    sessions.run(["import", "chrome", file.to_str().unwrap(), "-o", "t.gnntop"]).assert_refused("is not a trace");
 }

@@ -47,7 +47,7 @@ fn phase_mean_ms(report: &Value, name: &str) -> f64 {
 }
 
 #[test]
-fn a_stall_is_named_in_the_steps_that_it_befalls() {
+fn injected_stall_is_found_in_its_steps() {
     let sessions = Sessions::new();
     let report = trained(&sessions, &["stall:130ms@every=20,mark=gc"]);
     let stall = finding(&report, "stall");
@@ -65,7 +65,7 @@ fn a_stall_is_named_in_the_steps_that_it_befalls() {
 }
 
 #[test]
-fn several_causes_do_what_they_say() {
+fn several_injections_have_their_effects() {
     let sessions = Sessions::new();
     let report = trained(
         &sessions,
@@ -110,7 +110,7 @@ fn one_rank_of_two_is_starved_by_its_loader() {
 }
 
 #[test]
-fn ranks_that_leave_out_a_meeting_or_are_not_there_end_the_training_with_one_line() {
+fn skipped_collective_or_missing_rank_ends_training_with_one_line() {
     let sessions = Sessions::new();
     let size = ["--nodes", "600", "--edges", "6000", "--batch-size", "16", "--fanouts", "4,4", "--hidden", "8"];
     let train = |injection: &str, recording: &str| {
@@ -155,7 +155,7 @@ fn a_rank_out_of_memory_is_named_in_one_line_and_what_was_published_is_whole() {
     wait_until(|| steps().len() == 2 && steps().iter().all(|steps| *steps >= 20));
     let before = steps();
     limit_memory(child.id(), 512 << 20);
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("gnntop: ")).collect();
     assert_eq!(told.len(), 1, "{ran:?}");
@@ -195,7 +195,7 @@ fn documented_report(words: &[String]) -> Value {
 }
 
 #[test]
-fn every_documented_cause_shows_what_stands_beside_it() {
+fn every_documented_injection_has_its_documented_effect() {
     let documented = documented();
     assert_eq!(documented.len(), 7, "{documented:?}");
     // Those that hang never end: `hangs.rs` looks at them while they do.
@@ -207,7 +207,7 @@ fn every_documented_cause_shows_what_stands_beside_it() {
 }
 
 #[test]
-fn a_wrong_cause_is_told_with_the_right_ones() {
+fn unknown_injection_is_refused_with_known_ones() {
     let sessions = Sessions::new();
     let ran = sessions.run(["train", "pna", "--inject", "stal:1ms"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");

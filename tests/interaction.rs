@@ -8,7 +8,7 @@ use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Background, ColorDepth, Gesture, Palette, Preferences, Target, View, update};
 use gnntop::ui::theme::Theme;
 use gnntop::ui::{Spot, draw};
-use gnntop_analysis::source::catalog::{Entry, EntryKind};
+use gnntop_analysis::source::catalog::{CatalogEntry, EntryKind};
 use gnntop_analysis::source::{Status, Transport};
 use gnntop_fixtures::{SECOND, TrainingRun};
 use ratatui::buffer::Buffer;
@@ -26,7 +26,7 @@ fn app() -> App {
 
 fn press(app: &mut App, keys: &str) {
     for name in keys.split(' ') {
-        update(app, Action::Key(Key::named(name).unwrap()));
+        update(app, Action::Key(Key::from_name(name).unwrap()));
     }
 }
 
@@ -46,7 +46,7 @@ fn ascii(app: &mut App, width: u16, height: u16) -> String {
 }
 
 #[test]
-fn a_filter_leaves_what_has_the_name() {
+fn filter_keeps_matching_names() {
     let mut app = app();
     press(&mut app, "/ w a r d");
     insta::assert_snapshot!("filter_typed_80x24", screen(&mut app, 80, 24));
@@ -73,7 +73,7 @@ fn a_phase_of_the_legend_is_highlighted_with_and_without_colour() {
 }
 
 #[test]
-fn every_spot_lies_on_the_screen_and_bars_offer_their_steps() {
+fn every_spot_is_on_the_screen_and_bars_target_steps() {
     let mut app = app();
     for view in View::ALL {
         if let Some(key) = view.key() {
@@ -95,8 +95,8 @@ fn every_spot_lies_on_the_screen_and_bars_offer_their_steps() {
 }
 
 #[test]
-fn sessions_to_choose_from() {
-    let entry = |kind, name: &str, pid: Option<u32>, command: &str, seconds| Entry {
+fn session_choice_is_drawn() {
+    let entry = |kind, name: &str, pid: Option<u32>, command: &str, seconds| CatalogEntry {
         kind,
         name: name.to_owned(),
         pid,
@@ -127,10 +127,15 @@ fn sessions_to_choose_from() {
 }
 
 #[test]
-fn a_part_of_a_replay_is_told() {
+fn replay_part_and_step_prompt_are_drawn() {
     let part = (Some(10 * SECOND), Some(20 * SECOND));
-    let transport =
-        Transport { position_ns: 12 * SECOND, total_ns: Some(90 * SECOND), speed: 0.25, part, ..Transport::default() };
+    let transport = Transport {
+        position_ns: 12 * SECOND,
+        total_ns: Some(90 * SECOND),
+        speed: 0.25,
+        repeated: part,
+        ..Transport::default()
+    };
     let mut app = app_with(Preferences::default(), Status { transport: Some(transport), live: false, ..live() });
     insta::assert_snapshot!("replay_part_80x24", screen(&mut app, 80, 24));
     press(&mut app, ": # 1 2 0");
@@ -139,7 +144,7 @@ fn a_part_of_a_replay_is_told() {
 }
 
 #[test]
-fn the_screen_begins_as_a_person_wants_it() {
+fn screen_starts_with_preferences() {
     let preferences = Preferences { view: View::Latency, palette: Palette::Monochrome, ..Preferences::default() };
     let mut app = app_with(preferences, live());
     assert_eq!(app.view(), View::Latency);

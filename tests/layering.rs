@@ -44,7 +44,7 @@ fn assert_free_of(member: &str, more: &[&str], forbidden: &[&str]) {
 }
 
 #[test]
-fn members_do_not_know_what_they_must_not() {
+fn members_lack_forbidden_dependencies() {
     let screen = ["ratatui", "crossterm"];
     let heavy = ["ratatui", "crossterm", "candle", "tokio"];
     assert_free_of("gnntop-wire", &[], &["ratatui", "crossterm", "candle", "tokio", "libc", "rayon", "gnntop-sensors"]);
@@ -100,7 +100,7 @@ fn only_the_screen_knows_the_terminal() {
 }
 
 #[test]
-fn what_draws_does_nothing_else() {
+fn drawing_code_has_no_side_effects() {
     let outside = ["std::fs", "std::io", "std::env", "std::process", "std::thread", "std::sync", "std::cell"];
     let clocks = ["Instant", "SystemTime"];
     let terminals = ["libc", "rustix", "crossterm", "termina::", "signal_hook"];
@@ -122,7 +122,7 @@ fn data_flows_one_way() {
 }
 
 #[test]
-fn a_file_is_a_room_not_a_hall() {
+fn source_files_have_at_most_400_lines() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for folder in [
         "src",

@@ -83,7 +83,7 @@ impl Training {
             assert!(begin.elapsed() < OUTER_LIMIT, "the training goes on without one of its ranks");
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ran::of(&self.child.take().unwrap().wait_with_output().unwrap())
+        Ran::new(&self.child.take().unwrap().wait_with_output().unwrap())
     }
 }
 
@@ -134,7 +134,7 @@ fn hang(sessions: &Sessions) -> String {
 }
 
 /// The recording of a run that is over says the same, read as a whole and replayed.
-fn is_named_afterwards(sessions: &Sessions, words: &str) {
+fn assert_named_later(sessions: &Sessions, words: &str) {
     assert_eq!(sessions.run(["record", "sage", "--last", "1h", "-o", "a.gnntop", "--force"]).code, Some(0));
     let said = finding(&report(sessions, "a.gnntop").unwrap(), "hang").unwrap();
     assert!(said.contains(words), "{said}");
@@ -143,7 +143,7 @@ fn is_named_afterwards(sessions: &Sessions, words: &str) {
 }
 
 /// What the ranks of a run that is over have published is read without damage, and has these steps at least.
-fn is_whole(sessions: &Sessions, before: &[u64]) {
+fn assert_whole(sessions: &Sessions, before: &[u64]) {
     assert_eq!(sessions.run(["record", "sage", "--last", "1h", "-o", "a.gnntop", "--force"]).code, Some(0));
     let read = sessions.run(["report", "a.gnntop", "--json"]);
     assert!(read.code == Some(0) && !read.err.contains("damaged"), "{read:?}");
@@ -154,7 +154,7 @@ fn is_whole(sessions: &Sessions, before: &[u64]) {
 }
 
 #[test]
-fn a_rank_that_is_killed_ends_the_run_with_its_name_and_the_others_are_whole() {
+fn killed_rank_ends_the_run_and_is_named() {
     let Some(_alone) = mpirun() else { return };
     let sessions = Sessions::new();
     let training = Training::start(&sessions, &[]);
@@ -163,11 +163,11 @@ fn a_rank_that_is_killed_ends_the_run_with_its_name_and_the_others_are_whole() {
     let ran = training.ended();
     assert_ne!(ran.code, Some(0), "{ran:?}");
     assert!(ran.err.contains("process rank 1") && ran.err.contains("signal 9"), "{ran:?}");
-    is_whole(&sessions, &before);
+    assert_whole(&sessions, &before);
 }
 
 #[test]
-fn a_rank_that_is_out_of_memory_ends_the_run_with_one_line_that_names_it_and_the_others_are_whole() {
+fn rank_out_of_memory_ends_the_run_and_is_named() {
     let Some(_alone) = mpirun() else { return };
     let sessions = Sessions::new();
     let training = Training::start(&sessions, &["--inject", "leak:32MiB@rank=1,from=60,every=4"]);
@@ -179,7 +179,7 @@ fn a_rank_that_is_out_of_memory_ends_the_run_with_one_line_that_names_it_and_the
     assert_eq!(told.len(), 1, "{ran:?}");
     assert!(told[0].contains("gnntop: rank 1 is out of memory: the system refuses "), "{ran:?}");
     assert!(!ran.err.contains("Process received signal"), "no page of addresses: {ran:?}");
-    is_whole(&sessions, &before);
+    assert_whole(&sessions, &before);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_rank_that_is_stopped_is_named_live_and_afterwards() {
     );
     kill(&[&zero, &one]);
     assert_ne!(training.ended().code, Some(0));
-    is_named_afterwards(&sessions, "rank 0 waits for it in all-reduce");
+    assert_named_later(&sessions, "rank 0 waits for it in all-reduce");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_rank_that_leaves_out_an_all_reduce_is_named_live_and_afterwards() {
     assert!(said.contains(words) && said.contains("at step 60; rank 0 waits for it in all-reduce"), "{said}");
     kill(&[&pid(&sessions, 0), &pid(&sessions, 1)]);
     assert_ne!(training.ended().code, Some(0));
-    is_named_afterwards(&sessions, words);
+    assert_named_later(&sessions, words);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_rank_that_is_slow_is_a_straggler() {
     let sessions = Sessions::new();
     let words = ["train", "sage", "--ranks", "2", "--engine", "mpi", "--epochs", "6", "--inject", "stall:60ms@rank=1"];
     let mut command = sessions.gnntop([&words[..], &small(BATCH)].concat());
-    let ran = Ran::of(&permissive(&mut command).output().unwrap());
+    let ran = Ran::new(&permissive(&mut command).output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let said = finding(&report(&sessions, "sage").unwrap(), "straggler").unwrap();
     assert!(said.starts_with("rank 1 is a straggler") && said.ends_with("longer in forward"), "{said}");
@@ -241,7 +241,7 @@ fn a_rank_that_is_started_with_other_settings_ends_the_run_with_both_of_them() {
         let words = [one(BATCH, &[]), vec![":"], other].concat();
         let mut command = Command::new("mpirun");
         command.args(words).env("GNNTOP_DIR", sessions.path()).env_remove("GNNTOP").current_dir(sessions.path());
-        let ran = Ran::of(&permissive(&mut command).output().unwrap());
+        let ran = Ran::new(&permissive(&mut command).output().unwrap());
         assert_ne!(ran.code, Some(0), "{ran:?}");
         let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("different settings")).collect();
         assert_eq!(told.len(), 1, "{ran:?}");
@@ -251,7 +251,7 @@ fn a_rank_that_is_started_with_other_settings_ends_the_run_with_both_of_them() {
 }
 
 #[test]
-fn two_machines_train_together_and_clocks_that_are_five_seconds_apart_are_brought_together() {
+fn clocks_of_two_machines_are_aligned() {
     let Some(_alone) = mpirun() else { return };
     let sessions = Sessions::new();
     let hosts = match Hosts::start(sessions.path()) {
@@ -261,7 +261,7 @@ fn two_machines_train_together_and_clocks_that_are_five_seconds_apart_are_brough
     let train = [&[env!("CARGO_BIN_EXE_gnntop"), "train", "sage", "--epochs", "3"][..], &small(BATCH)].concat();
     let mut command = hosts.mpirun(&train);
     command.env("GNNTOP_DIR", sessions.path()).env_remove("GNNTOP").current_dir(sessions.path());
-    let ran = Ran::of(&permissive(&mut command).output().unwrap());
+    let ran = Ran::new(&permissive(&mut command).output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let report = report(&sessions, "sage").unwrap();
     let ranks = report["run"]["ranks"].as_array().unwrap();
@@ -276,7 +276,7 @@ fn two_machines_train_together_and_clocks_that_are_five_seconds_apart_are_brough
 }
 
 #[test]
-fn a_machine_that_is_gone_is_suspected_live_and_ends_the_training_and_what_was_published_is_whole() {
+fn lost_machine_is_suspected_live_and_ends_the_training() {
     let Some(_alone) = mpirun() else { return };
     let sessions = Sessions::new();
     let hosts = match Hosts::start(sessions.path()) {
@@ -299,12 +299,12 @@ fn a_machine_that_is_gone_is_suspected_live_and_ends_the_training_and_what_was_p
     let ran = training.ended();
     assert_ne!(ran.code, Some(0), "{ran:?}");
     assert!(ran.err.contains("lost communication") && ran.err.contains("10.213.77.2"), "the machine is named: {ran:?}");
-    is_whole(&sessions, &before);
-    is_named_afterwards(&sessions, words);
+    assert_whole(&sessions, &before);
+    assert_named_later(&sessions, words);
 }
 
 #[test]
-fn mpirun_is_told_what_nobody_else_has_told_it() {
+fn mpirun_gets_default_options_unless_set() {
     let sessions = Sessions::new();
     let fake = sessions.file("mpirun", b"#!/bin/sh\nenv | grep ^OMPI_MCA_ | sort\n");
     std::fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -314,7 +314,7 @@ fn mpirun_is_told_what_nobody_else_has_told_it() {
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OMPI_MCA_")) {
             command.env_remove(name);
         }
-        Ran::of(&command.env("PATH", &path).envs(own.iter().copied()).output().unwrap()).out
+        Ran::new(&command.env("PATH", &path).envs(own.iter().copied()).output().unwrap()).out
     };
     let usual = told(&[]);
     assert!(usual.contains("OMPI_MCA_rmaps_base_oversubscribe=1\n"), "{usual}");

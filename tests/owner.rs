@@ -12,7 +12,7 @@ use gnntop_fixtures::SmallDisk;
 use crate::sessions::{Ran, Sessions, default_hangup, ignored_hangup, signal, signal_to, spawn, wait_until};
 
 /// What is in a file, once something is.
-fn said(path: &Path) -> String {
+fn wait_for_text(path: &Path) -> String {
     wait_until(|| fs::read_to_string(path).is_ok_and(|text| text.ends_with('\n')));
     fs::read_to_string(path).unwrap()
 }
@@ -71,7 +71,7 @@ const SAYS_SIGNALS: &str = "for s in HUP USR1 USR2 TERM; do trap \"echo $s >> si
     touch ready; while [ ! -e go ] && [ -e ready ]; do sleep 0.05; done; exit 6";
 
 #[test]
-fn what_a_scheduler_sends_reaches_the_program() {
+fn scheduler_signals_reach_the_program() {
     let sessions = Sessions::new();
     let child = started(&sessions, SAYS_SIGNALS);
     for (at, name) in ["USR1", "USR2"].into_iter().enumerate() {
@@ -79,35 +79,35 @@ fn what_a_scheduler_sends_reaches_the_program() {
         wait_until(|| fs::read_to_string(sessions.path().join("signals")).is_ok_and(|text| text.lines().count() > at));
     }
     sessions.file("go", b"");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(6), "{ran:?}");
     assert_eq!(fs::read_to_string(sessions.path().join("signals")).unwrap(), "USR1\nUSR2\n");
 }
 
 #[test]
-fn sigterm_reaches_the_program_and_its_end_is_waited_for() {
+fn sigterm_is_forwarded_and_end_is_awaited() {
     let sessions = Sessions::new();
     let script = "trap 'echo saved > signals; exit 0' TERM; touch ready; for _ in $(seq 2400); do [ -e ready ] || break; sleep 0.05; done";
     let child = started(&sessions, script);
     signal(&child, "TERM");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(128 + 15), "{ran:?}");
-    assert_eq!(said(&sessions.path().join("signals")), "saved\n");
+    assert_eq!(wait_for_text(&sessions.path().join("signals")), "saved\n");
 }
 
 #[test]
-fn a_hangup_ends_what_waits_and_not_the_program() {
+fn hangup_ends_the_waiting_command_and_not_the_program() {
     let sessions = Sessions::new();
     let child = started(&sessions, SAYS_SIGNALS);
     signal(&child, "HUP");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(128 + 1), "{ran:?}");
     assert!(!sessions.path().join("signals").exists(), "the program has heard nothing of it");
     fs::remove_file(sessions.path().join("ready")).unwrap();
 }
 
 #[test]
-fn what_is_ignored_stays_ignored() {
+fn ignored_signals_stay_ignored() {
     let sessions = Sessions::new();
     let script = "touch ready; while [ ! -e go ] && [ -e ready ]; do sleep 0.05; done; kill -s HUP $$; exit 6";
     let mut command = sessions.gnntop(["run", "--plain", "--", "sh", "-c", script]);
@@ -115,29 +115,29 @@ fn what_is_ignored_stays_ignored() {
     wait_until(|| sessions.path().join("ready").exists());
     signal(&child, "HUP");
     sessions.file("go", b"");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(6), "neither gnntop nor the program has ended of it: {ran:?}");
 }
 
 #[test]
-fn stop_ends_what_goes_on_without_a_view() {
+fn stop_ends_a_program_without_view() {
     let sessions = Sessions::new();
-    sessions.run(["stop"]).refused("`gnntop run` has no running program");
+    sessions.run(["stop"]).assert_refused("`gnntop run` has no running program");
     let mut child = started(
         &sessions,
         "trap 'echo asked > signals; exit 0' INT; touch ready; for _ in $(seq 2400); do [ -e ready ] || break; sleep 0.05; done",
     );
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    sessions.run(["stop", "no-such"]).refused("has no running program no-such");
+    sessions.run(["stop", "no-such"]).assert_refused("has no running program no-such");
     let ran = sessions.run(["stop", "sh"]);
     assert!(ran.code == Some(0) && ran.out.contains("has ended"), "{ran:?}");
-    assert_eq!(said(&sessions.path().join("signals")), "asked\n");
-    sessions.run(["stop", "sh"]).refused("has no running program sh");
+    assert_eq!(wait_for_text(&sessions.path().join("signals")), "asked\n");
+    sessions.run(["stop", "sh"]).assert_refused("has no running program sh");
 }
 
 #[test]
-fn stop_kills_what_does_not_listen() {
+fn stop_kills_unresponsive_program() {
     let sessions = Sessions::new();
     let child = started(
         &sessions,
@@ -145,7 +145,7 @@ fn stop_kills_what_does_not_listen() {
     );
     assert_eq!(sessions.run(["stop", "sh", "--within", "200ms"]).code, Some(1));
     assert_eq!(sessions.run(["stop", "--kill"]).code, Some(0));
-    assert_eq!(Ran::of(&child.wait_with_output().unwrap()).code, Some(128 + 9));
+    assert_eq!(Ran::new(&child.wait_with_output().unwrap()).code, Some(128 + 9));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_limit_on_files_ends_neither_the_program_nor_its_log() {
             if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
         });
     }
-    let ran = Ran::of(&command.output().unwrap());
+    let ran = Ran::new(&command.output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.err.contains("  the last line"), "{}", ran.err);
 }
@@ -190,7 +190,7 @@ fn a_full_disk_under_the_log_and_the_recording_does_not_end_the_program() {
     // Long enough for the recording to need more than the page that it may have taken before the log.
     let script = "yes | head -c 3000000; sleep 6; exit 3";
     let mut command = sessions.gnntop(["run", "--record", record.to_str().unwrap(), "--", "sh", "-c", script]);
-    let ran = Ran::of(&command.env("GNNTOP_DIR", path).output().unwrap());
+    let ran = Ran::new(&command.env("GNNTOP_DIR", path).output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.err.contains("a.gnntop ends here: ") && ran.err.contains("No space left on device"), "{}", ran.err);
 }
@@ -203,7 +203,7 @@ fn a_killed_keeper_ends_no_program_that_prints() {
     sessions.file("go", b"");
     wait_until(|| sessions.path().join("end").exists());
     wait_until(|| newest_output(&sessions).ends_with("\nwhole\n"));
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert!(ran.code == Some(1) && ran.err.contains("the keeper was killed"), "{ran:?}");
 }
 
@@ -217,7 +217,7 @@ fn a_stopped_keeper_holds_up_no_program_that_prints() {
     wait_until(|| sessions.path().join("end").exists());
     wait_until(|| newest_output(&sessions).ends_with("\nwhole\n"));
     signal_to(keeper, "CONT");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(6), "{ran:?}");
     assert!(!newest_output(&sessions).contains("gnntop"), "nothing is missing");
 }
@@ -231,7 +231,7 @@ fn a_stopped_collector_holds_up_no_program_that_prints() {
     sessions.file("go", b"");
     wait_until(|| sessions.path().join("end").exists());
     signal_to(collector, "CONT");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(6), "{ran:?}");
     wait_until(|| newest_output(&sessions).contains(" bytes of output are lost here"));
 }
@@ -242,7 +242,7 @@ fn a_killed_collector_ends_no_program_that_prints_and_is_reported() {
     let child = started(&sessions, PRINTS);
     signal_to(collector(keeper(&sessions)), "KILL");
     sessions.file("go", b"");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert!(ran.code == Some(6) && sessions.path().join("end").exists(), "{ran:?}");
     assert!(ran.err.contains("output is lost from now on"), "{ran:?}");
 }
@@ -262,7 +262,7 @@ fn the_log_is_whole_when_run_has_returned() {
         std::thread::sleep(Duration::from_secs(1));
         signal_to(collector, "CONT");
     });
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!((ran.code, newest_output(&sessions).as_str()), (Some(0), "whole\n"), "{ran:?}");
     late.join().unwrap();
 }

@@ -29,7 +29,7 @@ fn assert_stands_alone(name: &str, page: &str) {
 }
 
 #[test]
-fn every_recording_makes_a_small_page_that_stands_alone() {
+fn every_recording_gives_a_small_self_contained_page() {
     let sessions = Sessions::new();
     let recordings = recordings();
     assert!(recordings.len() > 50, "{}", recordings.len());
@@ -55,7 +55,7 @@ fn a_comparison_is_a_page_with_both_runs() {
     let headline = headline.lines().skip_while(|line| !line.is_empty()).nth(1).unwrap();
     assert!(page.contains(headline.split(':').next().unwrap()), "{headline}");
     assert!(page.contains("<h2>A: ") && page.contains("<h2>B: "));
-    sessions.run(["compare", &a, &b, "--html", "-o", "both.html"]).refused("both.html");
+    sessions.run(["compare", &a, &b, "--html", "-o", "both.html"]).assert_refused("both.html");
     assert_eq!(page, read(), "nothing is overwritten without --force");
     assert_eq!(sessions.run(["compare", &a, &b, "-o", "both.html", "--force"]).code, Some(0));
     let json = sessions.run(["compare", &a, &b, "-o", "both.json"]);

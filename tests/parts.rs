@@ -42,7 +42,7 @@ fn sessions() -> Sessions {
 }
 
 #[test]
-fn what_follows_a_step_is_compared_with_what_was_before() {
+fn part_from_a_step_is_compared_with_part_before() {
     let sessions = sessions();
     let ran = sessions.run(["compare", "run.gnntop", "--from", "step 401", "--percentiles", "50"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -83,7 +83,7 @@ fn the_clock_and_the_time_since_the_start_name_the_same_part() {
 }
 
 #[test]
-fn of_two_runs_the_same_part_is_taken() {
+fn same_part_of_two_runs_is_compared() {
     let sessions = sessions();
     sessions.file("again.gnntop", &run());
     let ran = sessions.run(["compare", "run.gnntop", "again.gnntop", "--from", "step 101", "--until", "step 201"]);
@@ -95,7 +95,7 @@ fn of_two_runs_the_same_part_is_taken() {
 }
 
 #[test]
-fn a_live_session_has_parts_too() {
+fn parts_of_a_live_session_are_compared() {
     let sessions = Sessions::new();
     let _live = sessions.live("pna-4711", &run());
     let ran = sessions.run(["compare", "pna-4711", "--from", "step 401"]);
@@ -103,7 +103,7 @@ fn a_live_session_has_parts_too() {
 }
 
 #[test]
-fn a_part_that_is_none_is_refused_with_what_there_is() {
+fn invalid_part_is_refused_with_covered_range() {
     let sessions = sessions();
     let refused = |arguments: &[&str], words: &[&str]| {
         let ran = sessions.run([&["compare", "run.gnntop"], arguments].concat());

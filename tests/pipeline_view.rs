@@ -42,7 +42,7 @@ fn one_forward_one_backward_holds_few_micro_batches() {
 }
 
 #[test]
-fn only_a_pipeline_has_the_view_and_what_is_missing_is_said() {
+fn pipeline_view_needs_stages_and_reports_what_is_missing() {
     let mut app = app_of(&UnevenRun::default().sessions().concat());
     press(&mut app, &[Key::Char('P')]);
     assert_eq!(app.view(), View::Overview);

@@ -11,9 +11,9 @@ use gnntop_fixtures::TrainingRun;
 use serde_json::Value;
 
 /// A child that does not outlive the test.
-struct Killed(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Killed {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         _ = self.0.kill();
         _ = self.0.wait();
@@ -26,7 +26,7 @@ fn free_port() -> u16 {
 }
 
 /// Starts Prometheus on what is served at `address`, or says why not.
-fn prometheus(sessions: &Sessions, address: &str, port: u16) -> Result<Killed, String> {
+fn prometheus(sessions: &Sessions, address: &str, port: u16) -> Result<KilledOnDrop, String> {
     let program = std::env::var("GNNTOP_PROMETHEUS").unwrap_or_else(|_| "prometheus".to_owned());
     let config = format!(
         "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\n\
@@ -38,7 +38,7 @@ fn prometheus(sessions: &Sessions, address: &str, port: u16) -> Result<Killed, S
     command.arg(format!("--storage.tsdb.path={}", sessions.path().join("tsdb").display()));
     command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
     command.stdout(Stdio::null()).stderr(fs::File::create(sessions.path().join("prometheus.log")).unwrap());
-    command.spawn().map(Killed).map_err(|error| format!("{program}: {error}"))
+    command.spawn().map(KilledOnDrop).map_err(|error| format!("{program}: {error}"))
 }
 
 /// The value of an instant query, `None` while Prometheus has none.
@@ -57,7 +57,7 @@ fn prometheus_scrapes_a_running_training() {
     let bytes = TrainingRun { ends: false, ..TrainingRun::default() }.bytes();
     let (begin, rest) = bytes.split_at(bytes.len() / 2);
     let session = sessions.live("pna", begin);
-    let mut served = Killed(spawn(&mut sessions.gnntop(["serve", "--metrics", "127.0.0.1:0"])));
+    let mut served = KilledOnDrop(spawn(&mut sessions.gnntop(["serve", "--metrics", "127.0.0.1:0"])));
     let mut said = String::new();
     BufReader::new(served.0.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
     let address = said.strip_prefix("http://").and_then(|url| url.split('/').next()).unwrap();

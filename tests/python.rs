@@ -48,7 +48,7 @@ fn alone(sessions: &Sessions, command: &mut Command) -> (String, Option<i32>) {
 }
 
 #[test]
-fn steps_of_the_programs_own_are_published_and_recorded() {
+fn own_steps_are_published_and_recorded() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -86,7 +86,7 @@ fn a_package_that_was_damaged_in_the_cache_is_whole_at_the_next_start() {
 }
 
 #[test]
-fn a_program_writes_and_returns_what_it_does_without_us() {
+fn program_output_and_exit_code_are_unchanged() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -115,7 +115,7 @@ deep()
 }
 
 #[test]
-fn the_users_own_sitecustomize_runs_as_it_would_without_us() {
+fn own_sitecustomize_is_run() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -127,14 +127,14 @@ fn the_users_own_sitecustomize_runs_as_it_would_without_us() {
         let script = "import sys; print(getattr(sys.modules.get('sitecustomize'), '__file__', None))";
         let (expected, code) = alone(&sessions, Command::new("python3").args(["-c", script]).env("PYTHONPATH", &dir));
         let mut command = sessions.gnntop(["run", "--", "python3", "-c", script]);
-        let ran = Ran::of(&command.env("PYTHONPATH", &dir).output().unwrap());
+        let ran = Ran::new(&command.env("PYTHONPATH", &dir).output().unwrap());
         assert_eq!(log(&sessions), expected, "{custom}");
         assert_eq!(ran.code, code, "{custom}");
     }
 }
 
 #[test]
-fn a_sitecustomize_that_exits_ends_the_program_as_it_would_without_us() {
+fn exiting_sitecustomize_ends_the_program() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -143,7 +143,7 @@ fn a_sitecustomize_that_exits_ends_the_program_as_it_would_without_us() {
     let (expected, code) =
         alone(&sessions, Command::new("python3").args(["-c", "1"]).env("PYTHONPATH", sessions.path()));
     let mut command = sessions.gnntop(["run", "--", "python3", "-c", "1"]);
-    let ran = Ran::of(&command.env("PYTHONPATH", sessions.path()).output().unwrap());
+    let ran = Ran::new(&command.env("PYTHONPATH", sessions.path()).output().unwrap());
     // Python prints the way to the exit, on which our own file lies.
     assert_eq!(log(&sessions).lines().last(), expected.lines().last());
     assert_eq!(ran.code, code);
@@ -221,7 +221,7 @@ print('done')
 }
 
 #[test]
-fn a_fork_in_the_middle_leaves_the_steps_as_they_are() {
+fn fork_does_not_change_the_steps() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -245,7 +245,7 @@ os.waitpid(child, 0)
 }
 
 #[test]
-fn what_was_seen_of_a_program_that_ends_at_once_can_be_opened() {
+fn steps_are_kept_when_program_exits_abruptly() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -299,20 +299,20 @@ if __name__ == '__main__':
 }
 
 #[test]
-fn everything_can_be_turned_off() {
+fn hooks_can_be_turned_off() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
     let sessions = Sessions::new();
     sessions.file("script.py", format!("{STEPS}\nprint(gnntop._native.problem)").as_bytes());
     let mut command = sessions.gnntop(["run", "--", "python3", "-c", "import os; print(os.environ.get('PYTHONPATH'))"]);
-    Ran::of(&command.env("GNNTOP", "0").env_remove("PYTHONPATH").output().unwrap());
+    Ran::new(&command.env("GNNTOP", "0").env_remove("PYTHONPATH").output().unwrap());
     assert_eq!(log(&sessions), "None\n");
     assert!(!sessions.path().join("cache").exists(), "nothing was laid down");
 }
 
 #[test]
-fn a_session_directory_that_cannot_be_written_is_told_to_us_and_not_to_the_program() {
+fn unwritable_sessions_directory_is_reported_to_the_viewer_only() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -324,12 +324,12 @@ fn a_session_directory_that_cannot_be_written_is_told_to_us_and_not_to_the_progr
     let script = format!("{STEPS}\nimport time; time.sleep(0.2); print(gnntop._native.warning(), end='')");
     sessions.file("script.py", script.as_bytes());
     let mut command = sessions.gnntop(["run", "--", "python3", "script.py"]);
-    let ran = Ran::of(&command.env("GNNTOP_DIR", &closed).output().unwrap());
+    let ran = Ran::new(&command.env("GNNTOP_DIR", &closed).output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
 #[test]
-fn a_second_gnntop_around_it_changes_nothing() {
+fn nested_gnntop_run_changes_nothing() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -350,7 +350,7 @@ fn fake_torch(sessions: &Sessions, text: &str) {
 }
 
 #[test]
-fn a_torch_that_nobody_knows_is_left_as_it_is() {
+fn unknown_torch_is_not_patched() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -378,7 +378,7 @@ except ImportError as error:
 }
 
 #[test]
-fn a_torch_that_fails_fails_as_it_does_without_us() {
+fn failing_torch_import_fails_unchanged() {
     if !has_python((3, 10), (4, 0)) {
         return;
     }
@@ -391,7 +391,7 @@ fn a_torch_that_fails_fails_as_it_does_without_us() {
 }
 
 #[test]
-fn a_shell_script_and_what_is_no_python_are_run_as_they_are() {
+fn shell_scripts_and_other_programs_run_unchanged() {
     let sessions = Sessions::new();
     let ran = sessions.run(["run", "--record", "a.gnntop", "--", "sh", "-c", "sleep 0.3; echo done; exit 6"]);
     assert_eq!((ran.code, log(&sessions).as_str()), (Some(6), "done\n"), "{ran:?}");
@@ -409,7 +409,7 @@ fn joinable_python() -> Option<String> {
 }
 
 #[test]
-fn a_running_python_is_joined_and_left_as_it_was() {
+fn running_python_is_joined_and_restored() {
     let Some(python) = joinable_python() else { return };
     let script = "
 import sys, time
@@ -430,7 +430,7 @@ print('left' if i < 1999 else 'never', set(vars()) - before[0] - {'before', 'i'}
     let viewer = crate::sessions::spawn(&mut command);
     std::thread::sleep(std::time::Duration::from_millis(1500));
     crate::sessions::signal(&viewer, "INT");
-    let viewer = Ran::of(&viewer.wait_with_output().unwrap());
+    let viewer = Ran::new(&viewer.wait_with_output().unwrap());
     if viewer.err.contains("this user may not trace it") {
         eprintln!("skipped: {}", viewer.err);
         child.kill().unwrap();
@@ -438,12 +438,12 @@ print('left' if i < 1999 else 'never', set(vars()) - before[0] - {'before', 'i'}
         return;
     }
     assert!(viewer.err.contains("joined its Python"), "{viewer:?}");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!((ran.out.as_str(), ran.err.as_str(), ran.code), ("left set() True True\n", "", Some(0)));
 }
 
 #[test]
-fn an_older_python_is_not_joined_and_the_reason_is_said() {
+fn older_python_is_not_joined_with_reason() {
     let script = "import sys, time; print(int(sys.version_info < (3, 14)), flush=True); time.sleep(20)";
     let Ok(mut child) = Command::new("python3").args(["-c", script]).stdout(Stdio::piped()).spawn() else { return };
     let mut is_older = [0; 1];
@@ -453,7 +453,7 @@ fn an_older_python_is_not_joined_and_the_reason_is_said() {
         let viewer = crate::sessions::spawn(&mut sessions.gnntop(["attach", &child.id().to_string()]));
         std::thread::sleep(std::time::Duration::from_millis(1500));
         crate::sessions::signal(&viewer, "INT");
-        let viewer = Ran::of(&viewer.wait_with_output().unwrap());
+        let viewer = Ran::new(&viewer.wait_with_output().unwrap());
         let reasons = ["only 3.14 and newer can be joined", "this user may not trace it"];
         assert!(reasons.iter().any(|reason| viewer.err.contains(reason)), "{viewer:?}");
     }

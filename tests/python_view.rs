@@ -42,7 +42,7 @@ fn compiled_training() -> Vec<u8> {
 }
 
 #[test]
-fn inferred_phases_have_a_star_and_the_step_says_how() {
+fn inferred_phases_have_a_star_and_step_detail_explains() {
     let mut app = app_of(&compiled_training());
     insta::assert_snapshot!("python_overview_80x24", screen(&mut app, 80, 24));
     press(&mut app, &[Key::Enter]);
@@ -50,7 +50,7 @@ fn inferred_phases_have_a_star_and_the_step_says_how() {
 }
 
 #[test]
-fn the_hardware_view_ends_with_what_the_program_tells_of_itself() {
+fn hardware_view_ends_with_program_facts() {
     let mut app = app_of(&compiled_training());
     press(&mut app, &[Key::Char('5')]);
     let view = screen(&mut app, 100, 60);

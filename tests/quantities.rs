@@ -63,7 +63,7 @@ fn no_code_spells_what_is_measured() {
 }
 
 #[test]
-fn names_are_seen_in_every_form() {
+fn quantity_names_are_found_in_every_form() {
     let code = r#"
         const NAME: &str = "process.rss";
         fn f(gpu: u32, text: &str) -> String {

@@ -17,7 +17,7 @@ fn uneven() -> ParallelRun {
 }
 
 #[test]
-fn the_slowest_rank_is_seen_at_every_size() {
+fn slowest_rank_is_shown_at_every_size() {
     let mut app = app_of(&uneven().bytes());
     press(&mut app, &[Key::Char('R')]);
     assert_eq!((app.view(), app.main_view()), (View::Ranks, View::Ranks));
@@ -32,7 +32,7 @@ fn the_slowest_rank_is_seen_at_every_size() {
 }
 
 #[test]
-fn keys_and_the_mouse_go_from_rank_to_rank_in_every_view() {
+fn keys_and_mouse_select_ranks_in_every_view() {
     let mut app = app_of(&uneven().bytes());
     // Only the machine with a rank 0 is in the picture at first.
     assert!(screen(&mut app, 120, 40).contains("rank 0/4, pid 5000 on bench"));
@@ -56,7 +56,7 @@ fn keys_and_the_mouse_go_from_rank_to_rank_in_every_view() {
 }
 
 #[test]
-fn a_session_by_itself_has_no_ranks() {
+fn single_session_has_no_ranks_view() {
     let mut app = app_of(&TrainingRun::default().bytes());
     press(&mut app, &[Key::Char('R')]);
     assert_eq!(app.view(), View::Overview);
@@ -88,12 +88,12 @@ fn ranks_that_are_missing_gone_or_hang_are_shown() {
     press(&mut app, &[Key::Char('R')]);
     let text = screen(&mut app, 120, 40);
     assert!(text.contains("1 silent 4.") && text.contains("3 of 4 ranks have published"), "{text}");
-    app.run.turn_to(parallel.info(1).session_id);
+    app.run.select_session(parallel.info(1).session_id);
     app.run.current_mut().note_publisher(false);
     let text = screen(&mut app, 80, 24);
     assert!(text.contains("1 gone: kill") && text.contains("step 120: all ranks took the same time"), "{text}");
     // The one that is looked at waits in an all-reduce that does not end.
-    let mut hung = StreamBuilder::of(&parallel.info(3));
+    let mut hung = StreamBuilder::from_info(&parallel.info(3));
     let main = hung.track(TrackRole::Training, "main");
     hung.phase(main, 1, "forward", START_NS, START_NS + SECOND);
     hung.open(main, 1, "all-reduce", START_NS + SECOND, START_NS + 5 * SECOND);
@@ -103,7 +103,7 @@ fn ranks_that_are_missing_gone_or_hang_are_shown() {
 }
 
 #[test]
-fn a_clock_that_nobody_compared_is_told() {
+fn uncompared_clock_is_reported() {
     let parallel = ParallelRun { elsewhere: vec![(1, -2 * SECOND as i64, None)], ..ParallelRun::default() };
     let mut app = app_of(&parallel.bytes());
     press(&mut app, &[Key::Char('R')]);
@@ -112,7 +112,7 @@ fn a_clock_that_nobody_compared_is_told() {
 }
 
 #[test]
-fn one_rank_beside_it_tells_the_efficiency() {
+fn comparison_with_one_rank_gives_efficiency() {
     let mut app = app_of(&uneven().bytes());
     let alone = ParallelRun { ranks: 1, run: "alone", ..ParallelRun::default() };
     each_item(&alone.session(0), |item| app.other_mut().run.apply(item));
@@ -122,7 +122,7 @@ fn one_rank_beside_it_tells_the_efficiency() {
 }
 
 #[test]
-fn hostile_names_and_numbers_stay_inside() {
+fn hostile_names_and_numbers_stay_within_the_view() {
     let long = "rank\u{202e}\u{1F600}e\u{301}".repeat(60);
     let mut bytes = Vec::new();
     for rank in [0, 7, u32::MAX - 1, u32::MAX] {
@@ -145,7 +145,7 @@ fn hostile_names_and_numbers_stay_inside() {
             place: Some(Box::new(place)),
             ..ParallelRun::default().info(0)
         };
-        let mut stream = StreamBuilder::of(&info);
+        let mut stream = StreamBuilder::from_info(&info);
         let main = stream.track(TrackRole::Training, &long);
         for (step, start_ns) in [(1, START_NS), (5, u64::MAX - 10), (u64::MAX, 0)] {
             stream.phase(main, step, &long, start_ns, start_ns.saturating_add(SECOND));

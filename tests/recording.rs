@@ -33,15 +33,15 @@ fn an_ended_session_is_saved_whole_and_privately() {
 }
 
 #[test]
-fn a_file_that_is_there_is_not_written_over() {
+fn existing_file_is_not_overwritten() {
     let sessions = Sessions::new();
     sessions.ended("one", &long_run().bytes());
     let path = sessions.file("a.gnntop", b"precious");
-    sessions.run(["record", "pna", "-o", "a.gnntop"]).refused("a.gnntop already exists: use --force");
+    sessions.run(["record", "pna", "-o", "a.gnntop"]).assert_refused("a.gnntop already exists: use --force");
     assert_eq!(fs::read(&path).unwrap(), b"precious");
     assert_eq!(sessions.run(["record", "pna", "-o", "a.gnntop", "--force"]).code, Some(0));
     assert_eq!(store_of(&fs::read(&path).unwrap()).steps().total(), 400);
-    sessions.run(["record", "pna", "-o", "none/a.gnntop"]).refused("cannot write none/a.gnntop");
+    sessions.run(["record", "pna", "-o", "none/a.gnntop"]).assert_refused("cannot write none/a.gnntop");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_signal_ends_a_recording_cleanly() {
         let _live = sessions.live("one", &long_run().bytes());
         let child = recorder_at_work(&sessions);
         signal(&child, name);
-        let ran = crate::sessions::Ran::of(&child.wait_with_output().unwrap());
+        let ran = crate::sessions::Ran::new(&child.wait_with_output().unwrap());
         assert!(ran.code == Some(0) && ran.err.contains("interrupted"), "{ran:?}");
         let report = sessions.run(["report", "a.gnntop"]);
         assert!(report.out.contains("400 steps") && report.err.is_empty(), "{report:?}");
@@ -106,7 +106,7 @@ fn a_signal_ends_a_recording_cleanly() {
 }
 
 #[test]
-fn a_killed_recorder_leaves_a_recording() {
+fn killed_recorder_leaves_a_valid_recording() {
     let sessions = Sessions::new();
     let _live = sessions.live("one", &long_run().bytes());
     let mut child = recorder_at_work(&sessions);

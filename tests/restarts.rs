@@ -28,7 +28,7 @@ fn train_until_killed() {
         let mut builder = Session::builder("mine").sensors(None);
         if ranks > 1 {
             builder =
-                builder.place(Place { run: Launched::here().run, rank, ranks, copies: ranks, ..Place::default() });
+                builder.place(Place { run: Launched::from_env().run, rank, ranks, copies: ranks, ..Place::default() });
         }
         let session = builder.start();
         number(RESUMED).into_iter().for_each(|steps| session.resumed(steps));
@@ -104,7 +104,7 @@ fn a_job_that_slurm_requeues_is_one_run() {
 }
 
 #[test]
-fn a_recording_of_a_run_that_was_started_again_holds_all_of_it() {
+fn recording_of_restarted_run_has_every_start() {
     let sessions = Sessions::new();
     run_and_kill(&sessions, &[("GNNTOP_RUN", "night")], "night", 1, 20);
     run_and_kill(&sessions, &[("GNNTOP_RUN", "night")], "night", 2, 20);
@@ -133,7 +133,7 @@ fn recordings_of_two_starts_make_one_report() {
 }
 
 #[test]
-fn ranks_that_torchrun_restarts_go_on_each() {
+fn ranks_restarted_by_torchrun_continue() {
     let sessions = Sessions::new();
     let of = |restarts| [("TORCHELASTIC_RUN_ID", "exp"), ("TORCHELASTIC_RESTART_COUNT", restarts), (RANKS, "2")];
     run_and_kill(&sessions, &of("0"), "exp", 1, 20);
@@ -146,7 +146,7 @@ fn ranks_that_torchrun_restarts_go_on_each() {
 }
 
 #[test]
-fn gnntop_run_names_a_run() {
+fn run_id_option_names_the_run() {
     let sessions = Sessions::new();
     let own = std::env::current_exe().unwrap();
     for _ in 0..3 {
@@ -161,7 +161,7 @@ fn gnntop_run_names_a_run() {
 }
 
 #[test]
-fn programs_of_one_job_are_no_restarts_of_one_another() {
+fn programs_of_one_job_are_separate_runs() {
     let sessions = Sessions::new();
     for _ in 0..2 {
         let ran = training(&sessions, &[("SLURM_JOB_ID", "71"), (STEPS, "20")]).output().unwrap();

@@ -94,7 +94,7 @@ fn let_end(sessions: &Sessions) {
 }
 
 #[test]
-fn q_gives_the_prompt_back_and_the_program_goes_on() {
+fn q_leaves_the_view_and_program_continues() {
     let sessions = Sessions::new();
     let mut running = Running::start_with(&sessions, &["--record", "a.gnntop"], LIVES);
     running.wait_for_view();
@@ -109,7 +109,7 @@ fn q_gives_the_prompt_back_and_the_program_goes_on() {
 }
 
 #[test]
-fn large_q_and_wait_stay_for_the_exit_code() {
+fn shift_q_and_wait_return_the_exit_code() {
     for (options, key) in [(&[][..], b"Q"), (&["--wait"], b"q")] {
         let sessions = Sessions::new();
         let mut running = Running::start_with(&sessions, options, LIVES);
@@ -134,7 +134,7 @@ fn control_c_while_waiting_ends_the_program() {
 }
 
 #[test]
-fn control_c_in_the_view_asks_and_twice_of_it_ends_nothing() {
+fn control_c_in_the_view_asks_and_twice_leaves_program_running() {
     let sessions = Sessions::new();
     let mut running = Running::start(&sessions, LIVES);
     running.wait_for_view();
@@ -159,7 +159,7 @@ fn control_c_and_s_stop_the_program() {
 }
 
 #[test]
-fn a_terminal_that_closes_ends_the_view_alone() {
+fn closed_terminal_ends_only_the_view() {
     let sessions = Sessions::new();
     let running = Running::start_with(&sessions, &["--record", "a.gnntop"], LIVES);
     running.wait_for_view();
@@ -170,7 +170,7 @@ fn a_terminal_that_closes_ends_the_view_alone() {
 }
 
 #[test]
-fn a_terminal_that_closes_ends_the_program_too_where_that_is_asked_for() {
+fn closed_terminal_ends_program_with_on_hangup_stop() {
     let sessions = Sessions::new();
     let script = "trap 'echo hung up > end; exit 1' HUP; touch alive; for _ in $(seq 2400); do [ -e alive ] || break; sleep 0.05; done";
     let running = Running::start_with(&sessions, &["--on-hangup", "stop"], script);
@@ -181,7 +181,7 @@ fn a_terminal_that_closes_ends_the_program_too_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_view_that_is_killed_takes_nothing_along() {
+fn killed_view_leaves_program_running() {
     let sessions = Sessions::new();
     let mut running = Running::start_with(&sessions, &["--record", "a.gnntop"], LIVES);
     running.wait_for_view();

@@ -17,7 +17,7 @@ fn the_exit_code_is_passed_on() {
     assert_eq!(sessions.run(["run", "--", "true"]).code, Some(0));
     assert_eq!(sessions.run(["run", "--", "sh", "-c", "exit 7"]).code, Some(7));
     assert_eq!(sessions.run(["run", "--", "sh", "-c", "kill -9 $$"]).code, Some(128 + 9));
-    sessions.run(["run", "--", "no-such-program"]).refused("cannot start no-such-program: No such file");
+    sessions.run(["run", "--", "no-such-program"]).assert_refused("cannot start no-such-program: No such file");
     assert_eq!(sessions.run(["run"]).code, Some(2));
 }
 
@@ -34,7 +34,7 @@ fn output_goes_into_a_log_and_its_end_is_shown_after_a_failure() {
 }
 
 #[test]
-fn the_program_gets_what_it_needs() {
+fn program_gets_standard_input_and_sessions_directory() {
     let sessions = Sessions::new();
     let script = r#"read line; echo "$line $GNNTOP_DIR""#;
     let ran = sessions.run_with(["run", "--", "sh", "-c", script], b"piped\n");
@@ -44,7 +44,7 @@ fn the_program_gets_what_it_needs() {
 }
 
 #[test]
-fn the_program_and_the_doctor_look_for_counters_where_they_are_told() {
+fn program_and_doctor_use_given_sensor_paths() {
     let sessions = Sessions::new();
     let zone = sessions.path().join("rapl/intel-rapl:0");
     fs::create_dir_all(&zone).unwrap();
@@ -71,13 +71,13 @@ fn an_interruption_is_passed_on_once() {
     let child = spawn(&mut sessions.gnntop(["run", "--", "sh", "-c", script]));
     wait_until(|| sessions.path().join("ready").exists());
     signal(&child, "INT");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert_eq!(fs::read_to_string(sessions.path().join("signals")).unwrap(), "interrupted\n");
 }
 
 #[test]
-fn a_program_that_publishes_nothing_is_seen_and_recorded_from_outside() {
+fn program_without_session_is_recorded_from_outside() {
     let sessions = Sessions::new();
     let ran = sessions.run(["run", "--record", "a.gnntop", "--", "sleep", "0.5"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -87,7 +87,7 @@ fn a_program_that_publishes_nothing_is_seen_and_recorded_from_outside() {
     let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
     assert_eq!((&report["session"]["name"], &report["steps"]["total"]), (&"sleep".into(), &0.into()));
     sessions.file("b.gnntop", b"precious");
-    sessions.run(["run", "--record", "b.gnntop", "--", "touch", "started"]).refused("b.gnntop already exists");
+    sessions.run(["run", "--record", "b.gnntop", "--", "touch", "started"]).assert_refused("b.gnntop already exists");
     assert!(!sessions.path().join("started").exists(), "nothing was started");
 }
 
@@ -100,22 +100,22 @@ fn the_hardware_of_any_process_is_recorded() {
     let report = sessions.run(["report", "a.gnntop", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
     assert_eq!(report["session"]["pid"], std::process::id());
-    sessions.run(["report", &own]).refused("does not publish");
+    sessions.run(["report", &own]).assert_refused("does not publish");
 }
 
 #[cfg(not(feature = "workloads"))]
 #[test]
-fn without_trainings_it_says_what_it_was_built_without() {
+fn missing_trainings_are_reported() {
     let sessions = Sessions::new();
     for words in [["train", "pna"], ["run", "pna"]] {
-        sessions.run(words).refused("this gnntop was built without the built-in trainings");
+        sessions.run(words).assert_refused("this gnntop was built without the built-in trainings");
     }
 }
 
 /// A control group with little memory; it is gone when this is dropped.
-struct Cramped(PathBuf);
+struct LimitedGroup(PathBuf);
 
-impl Cramped {
+impl LimitedGroup {
     /// Makes it within the group that this process is in. An error is why it cannot be.
     fn new(bytes: u64) -> Result<Self, String> {
         let groups = fs::read_to_string("/proc/self/cgroup").map_err(|error| format!("/proc/self/cgroup: {error}"))?;
@@ -141,7 +141,7 @@ impl Cramped {
     }
 }
 
-impl Drop for Cramped {
+impl Drop for LimitedGroup {
     fn drop(&mut self) {
         // The kernel needs a moment to forget what was in it.
         for _ in 0..100 {
@@ -154,8 +154,8 @@ impl Drop for Cramped {
 }
 
 #[test]
-fn a_program_that_was_killed_for_want_of_memory_is_told_to_have_been() {
-    let cramped = match Cramped::new(32 << 20) {
+fn out_of_memory_kill_is_reported() {
+    let cramped = match LimitedGroup::new(32 << 20) {
         Ok(cramped) => cramped,
         Err(reason) => return println!("skipped: {reason}"),
     };

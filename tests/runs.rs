@@ -62,13 +62,13 @@ fn a_run_is_recorded_whole_by_its_id_or_by_any_of_its_sessions() {
         assert!(run.notes().is_empty(), "{:?}", run.notes());
     }
     let ran = sessions.run(["record"]);
-    ran.refused("no live session");
+    ran.assert_refused("no live session");
     let ran = sessions.run(["record", "job-17"]);
     assert!(ran.err.starts_with("run-job-17.gnntop: "), "{ran:?}");
 }
 
 #[test]
-fn a_rank_that_comes_late_is_in_the_recording() {
+fn late_rank_is_recorded() {
     let sessions = Sessions::new();
     let parallel = ParallelRun { ends: false, ..ParallelRun::default() };
     let mut zero = sessions.live("rank0", &parallel.session(0));
@@ -120,7 +120,7 @@ fn a_report_has_a_line_for_each_rank_and_the_run_as_a_whole() {
     assert_eq!(json["run"]["ranks"][1]["slowest_share"], 1.0);
     assert_eq!(json["run"]["ranks"][0]["wait_share"].as_f64().map(|share| (share * 1000.0).round()), Some(111.0));
     assert_eq!(json["run"]["skew_p50_ns"], 5 * MS);
-    sessions.run(["report", "run.gnntop", "--rank", "2"]).refused("has no rank 2: it has 0, 1");
+    sessions.run(["report", "run.gnntop", "--rank", "2"]).assert_refused("has no rank 2: it has 0, 1");
     for form in ["--markdown", "--html", "--csv"] {
         let ran = sessions.run(["report", "run.gnntop", form]);
         assert!(ran.code == Some(0) && ran.out.contains("rank"), "{ran:?}");
@@ -141,11 +141,11 @@ fn the_efficiency_of_a_run_is_measured_by_one_rank_alone() {
     assert_eq!((json["run"]["efficiency"].as_f64().unwrap() * 100.0).round(), 90.0);
     let text = sessions.run(["report", "two.gnntop", "--against", "one.gnntop"]);
     assert!(text.out.contains("efficiency 90 % compared with the same number of single ranks"), "{text:?}");
-    sessions.run(["report", "one.gnntop", "--against", "two.gnntop"]).refused("is a run of 2 ranks");
+    sessions.run(["report", "one.gnntop", "--against", "two.gnntop"]).assert_refused("is a run of 2 ranks");
 }
 
 #[test]
-fn lines_without_a_screen_are_about_a_rank_of_a_run() {
+fn plain_lines_name_the_rank_of_a_run() {
     let sessions = Sessions::new();
     let files = recordings(&sessions);
     let bytes: Vec<u8> = files.iter().flat_map(|file| fs::read(sessions.path().join(file)).unwrap()).collect();
@@ -166,7 +166,7 @@ fn lines_without_a_screen_are_about_a_rank_of_a_run() {
 const IN_TURN: &str = "the ranks come through this pipe one after another";
 
 #[test]
-fn a_recording_that_comes_through_a_pipe_as_a_whole_is_played_as_the_file_is() {
+fn piped_recording_is_played_like_the_file() {
     let sessions = Sessions::new();
     let parallel = ParallelRun { steps: 400, ..ParallelRun::default() };
     // As `cat` puts recordings together.
@@ -183,7 +183,7 @@ fn a_recording_that_comes_through_a_pipe_as_a_whole_is_played_as_the_file_is() {
 }
 
 #[test]
-fn ranks_that_come_one_after_the_other_through_a_pipe_that_goes_on_are_told() {
+fn sequential_ranks_in_an_open_pipe_are_reported() {
     let sessions = Sessions::new();
     let parallel = ParallelRun { steps: 400, ..ParallelRun::default() };
     let mut command = sessions.gnntop(["replay", "-", "--plain", "--speed", "100", "--interval", "100ms"]);
@@ -202,7 +202,7 @@ fn ranks_that_come_one_after_the_other_through_a_pipe_that_goes_on_are_told() {
 }
 
 #[test]
-fn two_runs_under_one_id_are_told_by_every_command() {
+fn two_runs_with_one_id_are_reported_by_every_command() {
     let sessions = Sessions::new();
     let one = ParallelRun { steps: 400, ends: false, ..ParallelRun::default() };
     let other = ParallelRun { start: 1, later_ns: 1_000_000_000, ..one.clone() };
@@ -270,7 +270,7 @@ fn train_under_an_id() {
 }
 
 #[test]
-fn two_trainings_that_are_started_under_one_id_are_told_and_kept_apart() {
+fn two_trainings_with_one_id_are_reported_and_separated() {
     let sessions = Sessions::new();
     let mut first = Training::start(&sessions, "first work");
     wait_until(|| sessions.run(["report", "job-17"]).code == Some(0));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::terminal::Terminal;
 
 use gnntop::viewer::{ScreenOptions, run_screen};
-use gnntop_analysis::source::{Progress, Source, State, Status};
+use gnntop_analysis::source::{Progress, Source, SourceState, Status};
 use gnntop_analysis::stream::Sink;
 use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun};
 use gnntop_sessions::layout;
@@ -72,7 +72,7 @@ fn private(dir: &Path) {
 }
 
 #[test]
-fn looking_at_a_live_run() {
+fn attach_follows_freezes_and_quits_a_live_run() {
     let session = LiveSession::start();
     let mut terminal = session.attach();
     terminal.wait_for("step 100");
@@ -171,7 +171,7 @@ fn the_mouse_shows_views_selects_steps_and_zooms() {
 }
 
 #[test]
-fn the_mouse_can_be_left_to_the_terminal() {
+fn no_mouse_leaves_the_mouse_to_the_terminal() {
     let session = LiveSession::start();
     let mut terminal = session.attach_with(&["--no-mouse"]);
     terminal.wait_for("step 100");
@@ -181,7 +181,7 @@ fn the_mouse_can_be_left_to_the_terminal() {
 }
 
 #[test]
-fn noise_takes_no_key_along() {
+fn noise_swallows_no_key() {
     let session = LiveSession::start();
     let mut terminal = session.attach();
     terminal.wait_for("step 100");
@@ -200,7 +200,7 @@ fn noise_takes_no_key_along() {
 }
 
 #[test]
-fn a_terminal_that_tells_its_background_is_believed() {
+fn background_answer_of_terminal_is_used() {
     let session = LiveSession::start();
     let mut terminal = session.attach();
     terminal.wait_for("step 100");
@@ -213,7 +213,7 @@ fn a_terminal_that_tells_its_background_is_believed() {
 }
 
 #[test]
-fn a_session_is_chosen_and_another_one_after_it() {
+fn sessions_are_chosen_one_after_another() {
     let session = LiveSession::start();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("old.gnntop"), TrainingRun { name: "before", ..TrainingRun::default() }.bytes())
@@ -241,7 +241,7 @@ fn a_session_is_chosen_and_another_one_after_it() {
 }
 
 #[test]
-fn two_viewers_and_a_run_that_is_killed() {
+fn two_viewers_show_a_killed_run() {
     let mut session = LiveSession::start();
     let (mut one, mut two) = (session.attach(), session.attach());
     one.wait_for("live");
@@ -255,7 +255,7 @@ fn two_viewers_and_a_run_that_is_killed() {
 }
 
 #[test]
-fn sizes_change_at_any_time() {
+fn terminal_can_be_resized_at_any_time() {
     let session = LiveSession::start();
     let mut terminal = session.attach();
     terminal.wait_for("phases");
@@ -311,7 +311,7 @@ fn a_recording_that_comes_through_a_pipe_is_replayed_like_the_file() {
 }
 
 #[test]
-fn findings_are_there_at_once_after_a_jump_and_lead_to_their_steps() {
+fn findings_are_ready_after_a_seek_and_select_steps() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.gnntop");
     let spikes = vec![(41, "backward", 270 * MS)];
@@ -346,7 +346,7 @@ fn two_recordings_are_compared() {
 }
 
 #[test]
-fn stops_from_outside() {
+fn stop_signal_suspends_and_resumes() {
     let session = LiveSession::start();
     let mut terminal = session.attach();
     terminal.wait_for("step 100");
@@ -367,7 +367,7 @@ fn stops_from_outside() {
 }
 
 #[test]
-fn signals_end_it_in_good_order() {
+fn signals_end_the_viewer_cleanly() {
     let session = LiveSession::start();
     for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
         let mut terminal = session.attach();
@@ -379,7 +379,7 @@ fn signals_end_it_in_good_order() {
 }
 
 #[test]
-fn a_terminal_that_is_closed_ends_it() {
+fn closed_terminal_ends_the_viewer() {
     let session = LiveSession::start();
     let mut terminal = session.attach();
     terminal.wait_for("step 100");
@@ -389,7 +389,7 @@ fn a_terminal_that_is_closed_ends_it() {
 }
 
 #[test]
-fn nothing_is_said_of_a_terminal_that_is_closed() {
+fn closed_terminal_prints_no_error() {
     let session = LiveSession::start();
     let said = session.sessions.path().join("said");
     let (dir, said_to) = (session.dir.to_str().unwrap(), said.to_str().unwrap());
@@ -413,7 +413,7 @@ impl Source for Broken {
     }
 
     fn status(&self) -> Status {
-        Status { state: State::Running, ..Status::default() }
+        Status { state: SourceState::Running, ..Status::default() }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::pictures::{Numbers, app_in, app_of, judge, live, picture, press, screen, text_of};
+use crate::pictures::{RandomNumbers, app_in, app_of, judge, live, picture, press, screen, text_of};
 use gnntop::app::keys::{BINDINGS, Key};
 use gnntop::app::{Action, App, Effect, update};
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::{State, Status, Transport, afterword};
+use gnntop_analysis::source::{SourceState, Status, Transport, exit_record};
 use gnntop_analysis::store::Limits;
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop_wire::{BatchShape, Event, Item, SignalKind, Step, StepId, TrackRole, Unit};
@@ -30,7 +30,7 @@ fn colors() -> Theme {
 }
 
 #[test]
-fn a_live_run() {
+fn live_run_is_drawn() {
     let mut app = app_of(&run().bytes());
     insta::assert_snapshot!("live_80x24", screen(&mut app, 80, 24));
     insta::assert_snapshot!("live_120x40", screen(&mut app, 120, 40));
@@ -40,7 +40,7 @@ fn a_live_run() {
 }
 
 #[test]
-fn nine_views() {
+fn main_views_are_drawn() {
     let mut app = app_of(&run().bytes());
     for (digit, name) in [
         ('2', "steps"),
@@ -59,7 +59,7 @@ fn nine_views() {
 }
 
 #[test]
-fn findings_by_key() {
+fn findings_are_selected_by_key() {
     let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char('8'), Key::Down]);
     insta::assert_snapshot!("findings_spikes_80x24", screen(&mut app, 80, 24));
@@ -80,7 +80,7 @@ fn findings_by_key() {
 }
 
 #[test]
-fn where_nothing_stands_out_that_is_said() {
+fn no_findings_are_reported() {
     let even = TrainingRun { epoch_steps: 1000, has_hardware: false, ends: false, ..TrainingRun::default() };
     let phases = vec![("forward", 10 * MS), ("backward", 22 * MS)];
     let mut app = app_of(&TrainingRun { phases, ..even }.bytes());
@@ -92,7 +92,7 @@ fn where_nothing_stands_out_that_is_said() {
 }
 
 #[test]
-fn signs_say_how_far_findings_reach() {
+fn legend_shows_extent_of_findings() {
     let run = TrainingRun { steps: 9000, epoch_steps: 500, has_hardware: false, ends: false, ..TrainingRun::default() };
     let mut app = app_of(&run.bytes());
     press(&mut app, &[Key::Char('2'), Key::Char('w')]);
@@ -101,7 +101,7 @@ fn signs_say_how_far_findings_reach() {
 }
 
 #[test]
-fn findings_of_names_of_any_script_and_length() {
+fn findings_are_drawn_for_any_name() {
     for name in ["x".repeat(200), "前向传播の時間".repeat(9), "הת".repeat(60), "e\u{301}\u{301}".repeat(80)] {
         let name: &'static str = name.leak();
         let phases = vec![("forward", 10 * MS), (name, 22 * MS)];
@@ -120,7 +120,7 @@ fn findings_of_names_of_any_script_and_length() {
 }
 
 #[test]
-fn without_colour_and_in_ascii() {
+fn screen_without_colour_and_in_ascii() {
     let mut app = app_of(&run().bytes());
     let no_color = Theme::new(ColorDepth::None, false);
     insta::assert_snapshot!("no_color_80x24", text_of(&picture(&mut app, 80, 24, no_color)));
@@ -132,7 +132,7 @@ fn without_colour_and_in_ascii() {
 }
 
 #[test]
-fn a_frozen_picture() {
+fn frozen_screen_is_drawn() {
     let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char(' ')]);
     update(&mut app, Action::Tick { now: Duration::from_secs(22) });
@@ -142,7 +142,7 @@ fn a_frozen_picture() {
 }
 
 #[test]
-fn help() {
+fn help_is_drawn() {
     let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char('?')]);
     insta::assert_snapshot!("help_80x24", screen(&mut app, 80, 24));
@@ -154,7 +154,7 @@ fn help() {
 }
 
 #[test]
-fn a_step_in_detail() {
+fn step_detail_is_drawn() {
     let mut app = app_of(&run().bytes());
     screen(&mut app, 80, 24);
     // The spike of step 70.
@@ -167,7 +167,7 @@ fn a_step_in_detail() {
 }
 
 #[test]
-fn many_steps_a_column() {
+fn zoomed_out_columns_are_drawn() {
     let spikes = vec![(1500, "forward", 90 * MS), (2100, "data wait", 2 * SECOND)];
     let run = TrainingRun { steps: 3000, epoch_steps: 500, spikes, ends: false, ..TrainingRun::default() };
     let mut app = app_of(&run.bytes());
@@ -179,7 +179,7 @@ fn many_steps_a_column() {
 }
 
 #[test]
-fn steps_measured_and_laid_out_in_other_ways() {
+fn step_axes_and_measures_are_drawn() {
     let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char('2')]);
     screen(&mut app, 80, 24);
@@ -197,7 +197,7 @@ fn steps_measured_and_laid_out_in_other_ways() {
 }
 
 #[test]
-fn from_a_percentile_to_its_step() {
+fn percentile_selects_its_step() {
     let mut app = app_of(&run().bytes());
     press(&mut app, &[Key::Char('3'), Key::Right, Key::Right]);
     insta::assert_snapshot!("latency_p99_80x24", screen(&mut app, 80, 24));
@@ -212,7 +212,7 @@ fn from_a_percentile_to_its_step() {
 }
 
 #[test]
-fn two_runs_side_by_side() {
+fn comparison_is_drawn() {
     let mut app = app_of(&TrainingRun { steps: 400, ..run() }.bytes());
     let phases = vec![("data wait", 4 * MS), ("forward", 7 * MS), ("backward", 15 * MS), ("all-reduce", 2 * MS)];
     let other = TrainingRun { name: "pna-fused", steps: 300, phases, ..TrainingRun::default() };
@@ -228,7 +228,7 @@ fn two_runs_side_by_side() {
 }
 
 #[test]
-fn each_step_an_epoch() {
+fn epochs_of_one_step_are_drawn() {
     let run = TrainingRun { steps: 300, epoch_steps: 1, partial_graphs: 256, ..run() };
     let mut app = app_of(&run.bytes());
     press(&mut app, &[Key::Char('2')]);
@@ -236,7 +236,7 @@ fn each_step_an_epoch() {
 }
 
 #[test]
-fn percentiles() {
+fn percentiles_are_drawn() {
     let mut app = app_of(&TrainingRun { steps: 2000, ..run() }.bytes());
     press(&mut app, &[Key::Char('p')]);
     insta::assert_snapshot!("percentiles_80x24", screen(&mut app, 80, 24));
@@ -253,13 +253,13 @@ fn transport() -> Transport {
         speed: 2.0,
         paused: false,
         looping: false,
-        part: (None, None),
+        repeated: (None, None),
         seeking: false,
     }
 }
 
 #[test]
-fn a_replay() {
+fn replay_is_drawn() {
     let transport = transport();
     let status = Status { transport: Some(transport), live: false, ..live() };
     let mut app = app_in(&run().bytes(), status.clone());
@@ -313,7 +313,7 @@ fn the_footer_of_eighty_columns_has_the_keys_that_matter_in_the_view() {
 }
 
 #[test]
-fn nothing_yet() {
+fn screen_without_data_is_drawn() {
     let mut app = App::new(false);
     insta::assert_snapshot!("waiting_80x24", screen(&mut app, 80, 24));
     let run = TrainingRun { steps: 0, ends: false, ..TrainingRun::default() };
@@ -322,7 +322,7 @@ fn nothing_yet() {
 }
 
 #[test]
-fn hardware_only() {
+fn hardware_only_screen_is_drawn() {
     let mut stream = StreamBuilder::new("python train.py");
     let track = stream.track(TrackRole::Sensors, "sensors");
     let rss = stream.signal("process.rss", Unit::Bytes, SignalKind::Gauge);
@@ -340,7 +340,7 @@ fn hardware_only() {
 }
 
 #[test]
-fn two_gpus() {
+fn two_gpus_are_drawn() {
     let mut stream = StreamBuilder::new("pna");
     let track = stream.track(TrackRole::Sensors, "sensors");
     for gpu in 0..2 {
@@ -360,7 +360,7 @@ fn two_gpus() {
 }
 
 #[test]
-fn a_phase_that_hangs() {
+fn hung_phase_is_drawn() {
     let mut bytes = run().bytes();
     let mut app = app_of(&bytes);
     let last_ns = app.run.store().now_ns();
@@ -379,7 +379,7 @@ fn a_phase_that_hangs() {
 }
 
 #[test]
-fn what_is_missing_is_loud() {
+fn missing_data_is_highlighted() {
     let mut stream = StreamBuilder::new("pna");
     let main = stream.track(TrackRole::Training, "main");
     for step in 0..40 {
@@ -398,11 +398,11 @@ fn what_is_missing_is_loud() {
 }
 
 #[test]
-fn a_silent_run_and_an_ended_one() {
+fn silent_and_ended_runs_are_drawn() {
     let mut app = app_of(&run().bytes());
     update(&mut app, Action::Tick { now: Duration::from_secs(17) });
     assert!(screen(&mut app, 80, 24).contains("silent for 7s"));
-    let ended = State::Ended("ended unexpectedly: killed?".to_owned());
+    let ended = SourceState::Ended("ended unexpectedly: killed?".to_owned());
     update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
     judge(&mut app);
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
@@ -410,11 +410,11 @@ fn a_silent_run_and_an_ended_one() {
 }
 
 #[test]
-fn why_a_program_died_is_above_every_view_of_it() {
+fn cause_of_death_is_above_every_view() {
     let mut app = app_of(&run().bytes());
     let text = "The kernel killed train.py because its control group, limited to 4.00 GiB, ran out of memory. It was in forward \
                 of step 812.";
-    app.run.apply(Item::Definitions(afterword::facts(text, "out-of-memory").to_vec()));
+    app.run.apply(Item::Definitions(exit_record::facts(text, "out-of-memory").to_vec()));
     for keys in [&[][..], &[Key::Char('2')], &[Key::Char('8')]] {
         press(&mut app, keys);
         let shown = screen(&mut app, 80, 24);
@@ -427,7 +427,7 @@ fn why_a_program_died_is_above_every_view_of_it() {
 }
 
 #[test]
-fn names_of_any_script_and_length() {
+fn names_of_any_script_are_drawn() {
     let long = "x".repeat(200);
     let mut stream = StreamBuilder::new(
         "前向传播-グラフニューラルネットワーク-שלום-🚀🚀🚀-e\u{301}e\u{301}-training-run-with-a-very-long-name",
@@ -459,7 +459,7 @@ fn names_of_any_script_and_length() {
 }
 
 #[test]
-fn the_output_of_the_program() {
+fn program_output_is_drawn() {
     let mut app = app_of(&run().bytes());
     assert_eq!(press(&mut app, &[Key::Char('o')]), Some(Effect::ReadLog));
     let lines = (1..=100).map(|i| format!("epoch 1 step {i} loss 0.{i}")).collect();
@@ -491,7 +491,7 @@ fn phases_on_the_screen_differ_without_colour() {
     assert_eq!(seen.len(), 4, "{seen:?}");
 }
 
-fn random_stream(numbers: &mut Numbers) -> Vec<u8> {
+fn random_stream(numbers: &mut RandomNumbers) -> Vec<u8> {
     let mut stream = StreamBuilder::new(["pna", "", "前向", "\u{301}"][numbers.next(4) as usize]);
     let main = stream.track(TrackRole::Training, "main");
     let signal = stream.signal("gpu.0.util", Unit::MilliPercent, SignalKind::Gauge);
@@ -534,7 +534,7 @@ fn random_stream(numbers: &mut Numbers) -> Vec<u8> {
 }
 
 /// Any key that does something somewhere, and some that do nothing.
-fn random_key(numbers: &mut Numbers) -> Key {
+fn random_key(numbers: &mut RandomNumbers) -> Key {
     let bound = BINDINGS.iter().flat_map(|binding| binding.keys).filter(|key| **key != Key::Ctrl('z'));
     let keys: Vec<Key> = bound.copied().chain([Key::Char('é'), Key::Char('0')]).collect();
     keys[numbers.next(keys.len() as u64) as usize]
@@ -542,12 +542,12 @@ fn random_key(numbers: &mut Numbers) -> Key {
 
 #[test]
 fn no_stream_size_or_key_makes_drawing_panic() {
-    let mut numbers = Numbers(7);
+    let mut numbers = RandomNumbers(7);
     for round in 0..120 {
         let status = match round % 3 {
             0 => live(),
             1 => Status { transport: Some(Transport { position_ns: u64::MAX, ..Transport::default() }), ..live() },
-            _ => Status { state: State::Ended("x".repeat(300)), hint: Some("h".repeat(300)), ..live() },
+            _ => Status { state: SourceState::Ended("x".repeat(300)), hint: Some("h".repeat(300)), ..live() },
         };
         let mut app = app_in(&random_stream(&mut numbers), status);
         if round % 4 == 0 {
@@ -577,7 +577,7 @@ fn no_stream_size_or_key_makes_drawing_panic() {
 }
 
 #[test]
-fn a_run_longer_than_what_is_kept() {
+fn run_longer_than_the_store_is_drawn() {
     let spikes = vec![(1500, "forward", 90 * MS), (17_001, "data wait", 2 * SECOND)];
     let run = TrainingRun {
         steps: 20_000,
@@ -610,7 +610,7 @@ fn a_run_longer_than_what_is_kept() {
 /// Every view at sizes from a corner of a screen to a wall of them: text stays on its line, and nothing is drawn over the
 /// footer or the header.
 #[test]
-fn views_at_odd_sizes() {
+fn views_fit_any_size() {
     let mut app = app_of(&run().bytes());
     for digit in '1'..='9' {
         press(&mut app, &[Key::Char(digit)]);

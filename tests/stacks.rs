@@ -18,7 +18,7 @@ fn stacks(head: &str, body: &str, environment: &[(&str, &str)]) -> Option<(Value
     let sessions = Sessions::new();
     sessions.file("train.py", script.as_bytes());
     let mut command = sessions.gnntop(["run", "--record", "a.gnntop", "--", "python3", "train.py"]);
-    let ran = Ran::of(&command.envs(environment.iter().copied()).output().unwrap());
+    let ran = Ran::new(&command.envs(environment.iter().copied()).output().unwrap());
     let logs = fs::read_dir(sessions.path()).unwrap().map(|entry| entry.unwrap().path());
     let log = logs.filter(|path| path.extension().is_some_and(|of| of == "log")).max().unwrap();
     let said = fs::read_to_string(log).unwrap();
@@ -32,7 +32,7 @@ fn stacks(head: &str, body: &str, environment: &[(&str, &str)]) -> Option<(Value
 }
 
 #[track_caller]
-fn named(head: &str, body: &str, place: &str) {
+fn assert_named(head: &str, body: &str, place: &str) {
     let Some((report, _)) = stacks(head, body, &[]) else { return };
     let places = report["stacks"]["places"].to_string();
     assert!(places.contains(place), "no {place:?} in {places}; facts {}", report["session"]["facts"]);
@@ -41,18 +41,18 @@ fn named(head: &str, body: &str, place: &str) {
 #[test]
 fn the_line_of_a_sleep_is_named_with_its_caller() {
     let head = "def tokenize(text):\n    time.sleep(0.4)\n    return text\ndef collate(batch):\n    return [tokenize(x) for x in batch]";
-    named(head, "collate(['a'])", "tokenize (train.py:3), under ");
+    assert_named(head, "collate(['a'])", "tokenize (train.py:3), under ");
 }
 
 #[test]
-fn a_stack_comes_while_native_code_holds_the_gil() {
+fn stack_is_taken_while_native_code_holds_the_gil() {
     // PyDLL keeps the lock for the whole call.
     let head = "import ctypes\nlibc = ctypes.PyDLL(None)\ndef locked():\n    libc.usleep(400_000)";
-    named(head, "locked()", "locked (train.py:5)");
+    assert_named(head, "locked()", "locked (train.py:5)");
 }
 
 #[test]
-fn a_read_from_a_pipe_that_nobody_writes_to() {
+fn blocked_pipe_read_is_named() {
     let head = "import os, threading\nread, write = os.pipe()\ndef load():\n    return os.read(read, 1)";
     let Some((report, _)) = stacks(head, "threading.Timer(0.4, os.write, (write, b'x')).start(); load()", &[]) else {
         return;
@@ -65,7 +65,7 @@ fn a_read_from_a_pipe_that_nobody_writes_to() {
 }
 
 #[test]
-fn a_recursion_of_five_hundred_calls() {
+fn deep_recursion_is_shortened() {
     let head = "def deep(n):\n    if n == 0:\n        return time.sleep(0.4)\n    return deep(n - 1)";
     let Some((report, _)) = stacks(head, "deep(500)", &[]) else { return };
     let frames = report["stacks"]["stacks"][0][0].to_string();
@@ -74,7 +74,7 @@ fn a_recursion_of_five_hundred_calls() {
 }
 
 #[test]
-fn two_hundred_threads_and_the_programs_own_handlers_of_signals() {
+fn many_threads_and_own_signal_handlers_are_unaffected() {
     let head = "
 import signal, threading
 seen = []
@@ -97,7 +97,7 @@ def busy():
 }
 
 #[test]
-fn a_child_by_fork_is_left_alone() {
+fn forked_child_is_unaffected() {
     let head = "import os\ndef wait():\n    child = os.fork()\n    if child == 0:\n        time.sleep(0.3)\n        os._exit(7)\n    print(os.waitpid(child, 0)[1] >> 8)";
     let Some((report, said)) = stacks(head, "wait()", &[]) else { return };
     assert!(report["stacks"]["places"].to_string().contains("wait (train.py:8)"), "{report}");
@@ -105,7 +105,7 @@ fn a_child_by_fork_is_left_alone() {
 }
 
 #[test]
-fn nothing_is_taken_while_nothing_is_overdue_or_where_it_is_turned_off() {
+fn no_stack_without_overdue_phase_or_when_turned_off() {
     let Some((report, _)) = stacks("", "time.sleep(0.3)", &[("GNNTOP_STALL_MS", "10000")]) else { return };
     assert_eq!(report["stacks"], Value::Null, "{report}");
     let (report, _) = stacks("", "time.sleep(0.3)", &[("GNNTOP_STALL_MS", "0")]).unwrap();
@@ -142,7 +142,7 @@ fn sampled() -> Option<Sessions> {
 }
 
 #[test]
-fn stacks_over_the_whole_run_say_where_the_time_goes_by_phase() {
+fn sampled_stacks_give_shares_by_phase() {
     let Some(sessions) = sampled() else { return };
     let report: Value = serde_json::from_str(&sessions.run(["report", "a.gnntop", "--json"]).out).unwrap();
     let sampled = &report["sampled_stacks"];
@@ -170,7 +170,7 @@ fn stacks_over_the_whole_run_say_where_the_time_goes_by_phase() {
 }
 
 #[test]
-fn no_stack_is_taken_unasked_and_of_no_built_in_training() {
+fn stacks_need_the_option_and_a_python_program() {
     let Some((report, _)) = stacks("", "time.sleep(0.1)", &[]) else { return };
     assert_eq!(report["sampled_stacks"], Value::Null);
     let sessions = Sessions::new();
@@ -184,7 +184,7 @@ fn no_stack_is_taken_unasked_and_of_no_built_in_training() {
 }
 
 #[test]
-fn flame_graphs_have_those_stacks_and_other_tables_do_not() {
+fn flame_exports_have_sampled_stacks_and_tables_do_not() {
     let Some(sessions) = sampled() else { return };
     let report: Value = serde_json::from_str(&sessions.run(["report", "a.gnntop", "--json"]).out).unwrap();
     let taken = report["sampled_stacks"]["taken"].as_u64().unwrap();

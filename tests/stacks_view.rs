@@ -76,7 +76,7 @@ fn flames_are_as_wide_as_their_share() {
 }
 
 #[test]
-fn keys_lead_to_a_frame_and_give_it_the_whole_width() {
+fn keys_select_and_zoom_a_frame() {
     let mut app = sampled();
     press(&mut app, &[Key::Char('f'), Key::Down, Key::Down, Key::Down, Key::Down, Key::Down]);
     let shown = screen(&mut app, 80, 24);
@@ -95,7 +95,7 @@ fn keys_lead_to_a_frame_and_give_it_the_whole_width() {
 }
 
 #[test]
-fn where_there_are_no_stacks_it_says_how_to_get_some() {
+fn view_without_stacks_explains_how_to_get_them() {
     let mut app = app_of(&TrainingRun::default().bytes());
     press(&mut app, &[Key::Char('f'), Key::Down, Key::Right, Key::Enter, Key::End]);
     assert!(screen(&mut app, 80, 24).contains("gnntop run --stacks 20 -- python"));

@@ -132,7 +132,7 @@ fn every_seed_reaches_the_program_and_every_setting_has_its_warm_up() {
 }
 
 #[test]
-fn what_is_finished_is_kept_and_what_is_cut_is_done_again() {
+fn finished_runs_are_kept_and_cut_runs_repeated() {
     let sessions = Sessions::new();
     write_study(&sessions, "echo started >> started;", SIZES);
     assert_eq!(study(&sessions, &[]).code, Some(0));
@@ -153,7 +153,7 @@ fn what_is_finished_is_kept_and_what_is_cut_is_done_again() {
 }
 
 #[test]
-fn a_failing_run_is_told_and_the_others_go_on() {
+fn failing_run_is_reported_and_study_continues() {
     let sessions = Sessions::new();
     write_study(&sessions, "test \"$2\" = 20 && exit 9;", "[vary]\nsteps = [20, 40]\n");
     let ran = study(&sessions, &[]);
@@ -167,7 +167,7 @@ fn a_failing_run_is_told_and_the_others_go_on() {
 }
 
 #[test]
-fn a_run_beyond_its_time_is_ended() {
+fn run_beyond_time_limit_is_ended() {
     let sessions = Sessions::new();
     write_study(&sessions, "exec sleep 600;", "time-limit-s = 1\n[vary]\nsteps = [20]\n");
     let ran = study(&sessions, &[]);
@@ -177,13 +177,13 @@ fn a_run_beyond_its_time_is_ended() {
 }
 
 #[test]
-fn an_interruption_ends_the_run_and_says_how_to_go_on() {
+fn interruption_ends_the_run_with_hint_to_continue() {
     let sessions = Sessions::new();
     write_study(&sessions, "test \"$2\" = 40 && touch ready && exec sleep 600;", SIZES);
     let child = spawn(&mut sessions.gnntop(["study", "tiny.toml", "-o", "out"]));
     wait_until(|| sessions.path().join("ready").exists());
     signal(&child, "INT");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert!(ran.err.contains("interrupted after 1 of 4 runs"), "{ran:?}");
 }
@@ -192,7 +192,7 @@ fn an_interruption_ends_the_run_and_says_how_to_go_on() {
 const WAITS: &str = "if [ \"$2\" = 40 ]; then touch ready; while [ ! -e go ] && [ -e ready ]; do sleep 0.05; done; fi;";
 
 #[test]
-fn a_study_outlives_its_terminal_and_no_other_one_writes_beside_it() {
+fn study_survives_hangup_and_locks_its_folder() {
     let sessions = Sessions::new();
     write_study(&sessions, WAITS, "[vary]\nsteps = [20, 40]\n");
     let folder = sessions.path().to_str().unwrap();
@@ -212,14 +212,14 @@ fn a_study_outlives_its_terminal_and_no_other_one_writes_beside_it() {
 }
 
 #[test]
-fn a_study_ends_with_its_terminal_where_that_is_asked_for() {
+fn study_ends_at_hangup_with_on_hangup_stop() {
     let sessions = Sessions::new();
     write_study(&sessions, WAITS, "[vary]\nsteps = [20, 40]\n");
     let mut command = sessions.gnntop(["study", "tiny.toml", "-o", "out", "--on-hangup", "stop"]);
     let child = spawn(default_hangup(&mut command));
     wait_until(|| sessions.path().join("ready").exists());
     signal(&child, "HUP");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert!(ran.code == Some(129) && ran.err.contains("interrupted after 1 of 2 runs"), "{ran:?}");
 }
 
@@ -236,7 +236,7 @@ fn a_dry_run_lists_the_runs_and_starts_none() {
 }
 
 #[test]
-fn a_wrong_file_is_told_with_its_line() {
+fn mistake_in_file_is_reported_with_line() {
     let sessions = Sessions::new();
     sessions.file("tiny.toml", b"name = 'tiny'\nworkload = 'no-such'\n");
     let ran = study(&sessions, &[]);

@@ -65,7 +65,7 @@ fn record(file: &File) {
 }
 
 #[test]
-fn a_report_from_summaries_says_so_and_counts_what_every_event_does() {
+fn report_from_summaries_equals_report_from_events() {
     let sessions = Sessions::new();
     let path = sessions.path().join("long.gnntop");
     record(&File::create(&path).unwrap());

@@ -40,7 +40,7 @@ fn traced(sessions: &Sessions, session: &Path, arguments: &[&str], answers: impl
     if let [_, id, _] = request.split_whitespace().collect::<Vec<&str>>()[..] {
         answers(id);
     }
-    Ran::of(&trace.wait_with_output().unwrap())
+    Ran::new(&trace.wait_with_output().unwrap())
 }
 
 fn answer(session: &Path, text: &str) {
@@ -82,22 +82,22 @@ fn a_trace_is_fetched_and_its_operators_are_listed() {
 }
 
 #[test]
-fn what_the_program_cannot_do_is_said_and_leaves_no_file() {
+fn refused_trace_is_reported_without_file() {
     let sessions = Sessions::new();
     let session = program(&sessions, "PyTorch 2.15.0");
     let out = sessions.path().join("t.json");
     let ran = traced(&sessions, session.dir(), &["-o", out.to_str().unwrap()], |id| {
         answer(session.dir(), &format!("{id} failed RuntimeError: another profiler runs\n"));
     });
-    ran.refused("cannot be traced: RuntimeError: another profiler runs");
+    ran.assert_refused("cannot be traced: RuntimeError: another profiler runs");
     assert!(!out.exists() && left_in(session.dir()).is_empty());
     let ran = traced(&sessions, session.dir(), &["-o", out.to_str().unwrap(), "--within", "300ms"], |_| ());
-    ran.refused("finished no step in that time");
+    ran.assert_refused("finished no step in that time");
     assert!(!out.exists() && left_in(session.dir()).is_empty());
 }
 
 #[test]
-fn a_program_that_ends_ends_the_wait() {
+fn ended_program_ends_the_wait() {
     let sessions = Sessions::new();
     let mut session = program(&sessions, "PyTorch 2.15.0");
     let dir = session.dir().to_owned();
@@ -105,9 +105,9 @@ fn a_program_that_ends_ends_the_wait() {
         spawn(sessions.gnntop(["trace"]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()));
     wait_until(|| dir.join("request").exists());
     session.die();
-    Ran::of(&trace.wait_with_output().unwrap()).refused("ended before the trace was complete");
+    Ran::new(&trace.wait_with_output().unwrap()).assert_refused("ended before the trace was complete");
     assert!(left_in(&dir).is_empty());
-    sessions.run(["trace", dir.to_str().unwrap()]).refused("has ended: only a running program can be traced");
+    sessions.run(["trace", dir.to_str().unwrap()]).assert_refused("has ended: only a running program can be traced");
 }
 
 #[test]
@@ -121,9 +121,9 @@ fn an_interrupted_trace_is_withdrawn() {
             .stderr(std::process::Stdio::piped()),
     );
     wait_until(|| session.dir().join("request").exists());
-    sessions.run(["trace", "-o", "u.json"]).refused("another `gnntop trace` waits for this program");
+    sessions.run(["trace", "-o", "u.json"]).assert_refused("another `gnntop trace` waits for this program");
     signal(&trace, "INT");
-    let ran = Ran::of(&trace.wait_with_output().unwrap());
+    let ran = Ran::new(&trace.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.out.as_str()), (Some(130), ""), "{ran:?}");
     assert!(left_in(session.dir()).is_empty() && !sessions.path().join("t.json").exists());
 }
@@ -141,7 +141,7 @@ fn at_slow_asks_only_after_a_slow_step() {
             t_ns += ns;
         }
         stream.anchor(t_ns);
-        stream.take()
+        stream.take_bytes()
     };
     let mut bytes = steps(300, 10 * MS);
     put_definitions(&mut bytes, &[Definition::Fact { key: "framework".into(), text: "PyTorch 2.15.0".into() }]);
@@ -155,28 +155,28 @@ fn at_slow_asks_only_after_a_slow_step() {
     session.append(&steps(1, 50 * MS));
     wait_until(|| request.exists());
     signal(&trace, "INT");
-    let ran = Ran::of(&trace.wait_with_output().unwrap());
+    let ran = Ran::new(&trace.wait_with_output().unwrap());
     assert!(ran.code == Some(130) && ran.err.contains("step 321 took 50.0 ms"), "{ran:?}");
 }
 
 #[test]
-fn others_than_pytorch_are_told_what_else_there_is() {
+fn trace_of_other_programs_suggests_alternatives() {
     let sessions = Sessions::new();
     let _session = program(&sessions, "candle 0.9");
-    sessions.run(["trace"]).refused("is not a PyTorch program (candle 0.9): only PyTorch can be traced. Try ");
+    sessions.run(["trace"]).assert_refused("is not a PyTorch program (candle 0.9): only PyTorch can be traced. Try ");
     let recording = sessions.file("a.gnntop", &TrainingRun::default().bytes());
-    sessions.run(["trace", recording.to_str().unwrap()]).refused("is a recording");
+    sessions.run(["trace", recording.to_str().unwrap()]).assert_refused("is a recording");
     for wrong in ["0", "101", "x"] {
         assert_eq!(sessions.run(["trace", "--steps", wrong]).code, Some(2));
     }
 }
 
 #[test]
-fn a_file_is_not_overwritten_and_nothing_is_asked_then() {
+fn existing_file_is_kept_and_no_trace_requested() {
     let sessions = Sessions::new();
     let session = program(&sessions, "PyTorch 2.15.0");
     sessions.file("t.json", b"mine");
-    sessions.run(["trace", "-o", "t.json"]).refused("already exists: use --force to overwrite it");
+    sessions.run(["trace", "-o", "t.json"]).assert_refused("already exists: use --force to overwrite it");
     assert!(left_in(session.dir()).is_empty());
     assert_eq!(fs::read(sessions.path().join("t.json")).unwrap(), b"mine");
 }
@@ -201,7 +201,7 @@ fn request(session: &Published) -> String {
 }
 
 #[test]
-fn a_key_asks_first_and_then_traces() {
+fn trace_key_asks_then_traces() {
     let sessions = Sessions::new();
     let session = program(&sessions, "PyTorch 2.15.0");
     let mut terminal = attached(&sessions, &session);
@@ -237,7 +237,7 @@ fn leaving_the_screen_withdraws_the_request() {
 }
 
 #[test]
-fn a_program_without_pytorch_has_no_such_key() {
+fn trace_key_needs_pytorch() {
     let mut app = app_of(&TrainingRun::default().bytes());
     press(&mut app, &[Key::Char('T')]);
     assert_eq!(app.prompt(), None);

@@ -62,12 +62,12 @@ fn validation_between_epochs_is_a_phase_and_no_gap() {
 }
 
 #[test]
-fn an_interrupted_training_ends_in_good_order() {
+fn interrupted_training_ends_cleanly() {
     let sessions = Sessions::new();
     let child = spawn(&mut sessions.gnntop(["train", "pna", "--steps", "1000000"]));
     wait_until(|| sessions.run(["list"]).out.contains("live"));
     signal(&child, "INT");
-    let ran = Ran::of(&child.wait_with_output().unwrap());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "{ran:?}");
     let attached = sessions.run(["attach", "pna"]);
     assert!(attached.code == Some(0) && attached.out.contains("ended"), "{attached:?}");
@@ -75,7 +75,7 @@ fn an_interrupted_training_ends_in_good_order() {
 }
 
 #[test]
-fn a_killed_training_can_still_be_looked_at_and_saved() {
+fn killed_training_can_be_reported_and_recorded() {
     let sessions = Sessions::new();
     let mut child = spawn(&mut sessions.gnntop(["train", "pna", "--steps", "1000000"]));
     wait_until(|| sessions.run(["report"]).out.contains("forward"));
@@ -88,7 +88,7 @@ fn a_killed_training_can_still_be_looked_at_and_saved() {
 }
 
 #[test]
-fn a_sampled_training_shows_sampling_where_it_happens() {
+fn sampled_training_has_sampling_phase() {
     let sessions = Sessions::new();
     let small = ["--nodes", "600", "--edges", "6000", "--batch-size", "64", "--fanouts", "4,4", "--hidden", "8"];
     let train = |more: &[&str]| sessions.run([&["train", "sage", "--epochs", "1"][..], &small, more].concat());
@@ -118,7 +118,7 @@ fn ranks_train_together_each_in_a_session_of_its_own() {
 }
 
 #[test]
-fn stages_of_a_pipeline_publish_what_they_do_with_every_micro_batch() {
+fn pipeline_stages_publish_every_micro_batch() {
     let sessions = Sessions::new();
     let small = ["--images", "8", "--batch-size", "4", "--blocks", "3", "--epochs", "1", "--split", "2,1"];
     let train = ["train", "vig", "--schedule", "1f1b", "--micro-batches", "2", "--record", "a.gnntop"];
@@ -139,7 +139,7 @@ fn stages_of_a_pipeline_publish_what_they_do_with_every_micro_batch() {
 }
 
 #[test]
-fn every_documented_training_is_understood() {
+fn every_documented_command_line_is_parsed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let pages = fs::read_dir(root.join("docs")).unwrap().map(|page| page.unwrap().path());
     let mut commands = 0;
@@ -163,7 +163,7 @@ fn every_documented_training_is_understood() {
 }
 
 #[test]
-fn unknown_names_and_settings_are_answered() {
+fn unknown_workloads_and_options_are_refused() {
     let sessions = Sessions::new();
     for command in ["run", "train"] {
         let unknown = sessions.run([command, "pan"]);
@@ -180,7 +180,7 @@ fn unknown_names_and_settings_are_answered() {
 }
 
 #[test]
-fn a_training_under_nohup_goes_on_too() {
+fn training_under_nohup_survives_hangup() {
     let sessions = Sessions::new();
     let mut command = sessions.gnntop(["train", "pna", "--steps", "1000000"]);
     let child = spawn(ignored_hangup(&mut command));
@@ -191,5 +191,5 @@ fn a_training_under_nohup_goes_on_too() {
     let before = total();
     wait_until(|| total() > before);
     signal(&child, "INT");
-    assert_eq!(Ran::of(&child.wait_with_output().unwrap()).code, Some(130));
+    assert_eq!(Ran::new(&child.wait_with_output().unwrap()).code, Some(130));
 }

@@ -1,9 +1,9 @@
 //! The views of memory, hardware, energy and tracks on a run that tells everything, and on one that tells hardly anything.
 
-use crate::pictures::{Numbers, app_of, picture, press, screen, text_of};
+use crate::pictures::{RandomNumbers, app_of, picture, press, screen, text_of};
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, update};
-use gnntop::report::EnergyTold;
+use gnntop::report::EnergySnapshot;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_analysis::energy::Assumptions;
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
@@ -222,7 +222,7 @@ fn snapshots(app: &mut App, name: &str) {
 const VIEWS: [(char, &str); 5] = [('4', "memory"), ('5', "hardware"), ('6', "energy"), ('7', "tracks"), ('m', "marks")];
 
 #[test]
-fn tracks() {
+fn tracks_view_is_drawn() {
     let mut app = app_of(&FullRun::bytes());
     press(&mut app, &[Key::Char('7')]);
     snapshots(&mut app, "tracks");
@@ -233,7 +233,7 @@ fn tracks() {
 }
 
 #[test]
-fn the_tracks_and_the_bars_speak_of_the_same_step() {
+fn tracks_and_bars_show_the_same_step() {
     let mut app = app_of(&FullRun::bytes());
     screen(&mut app, 80, 24);
     press(&mut app, &[Key::Left; 41]);
@@ -251,7 +251,7 @@ fn the_tracks_and_the_bars_speak_of_the_same_step() {
 }
 
 #[test]
-fn marks_are_told_by_their_text_with_what_their_steps_take() {
+fn marks_are_grouped_by_text_with_step_times() {
     let mut stream = StreamBuilder::new("marked");
     let main = stream.track(TrackRole::Training, "main");
     let mut t_ns = START_NS;
@@ -277,7 +277,7 @@ fn marks_are_told_by_their_text_with_what_their_steps_take() {
 }
 
 #[test]
-fn marks_with_durations_are_told_by_what_they_took() {
+fn timed_marks_show_durations() {
     let mut stream = StreamBuilder::new("collected");
     let main = stream.track(TrackRole::Training, "main");
     let mut t_ns = START_NS;
@@ -300,7 +300,7 @@ fn marks_with_durations_are_told_by_what_they_took() {
 }
 
 #[test]
-fn memory() {
+fn memory_view_is_drawn() {
     let mut app = app_of(&FullRun::bytes());
     press(&mut app, &[Key::Char('4')]);
     snapshots(&mut app, "memory");
@@ -309,7 +309,7 @@ fn memory() {
 }
 
 #[test]
-fn hardware() {
+fn hardware_view_is_drawn() {
     let mut app = app_of(&FullRun::bytes());
     press(&mut app, &[Key::Char('5')]);
     snapshots(&mut app, "hardware");
@@ -318,7 +318,7 @@ fn hardware() {
 }
 
 #[test]
-fn energy() {
+fn energy_view_is_drawn() {
     let mut app = app_of(&FullRun::bytes());
     press(&mut app, &[Key::Char('6')]);
     snapshots(&mut app, "energy");
@@ -327,7 +327,7 @@ fn energy() {
 }
 
 #[test]
-fn modelled_energy_says_so_and_has_its_band() {
+fn modelled_energy_is_labelled_with_band() {
     let mut app = app_of(&FullRun::bytes_with(Machine::NoCounter));
     press(&mut app, &[Key::Char('6')]);
     snapshots(&mut app, "energy_modelled");
@@ -364,7 +364,7 @@ fn counted_energy_has_both_scopes_and_idle_apart() {
 }
 
 #[test]
-fn a_run_without_sensors_or_allocator_says_so() {
+fn missing_sensors_and_allocator_are_reported() {
     let run = TrainingRun { has_hardware: false, ends: false, ..TrainingRun::default() };
     let mut app = app_of(&run.bytes());
     for (digit, words) in [('4', "not reported: the program does not use"), ('6', "not published")] {
@@ -379,7 +379,7 @@ fn a_run_without_sensors_or_allocator_says_so() {
 }
 
 #[test]
-fn a_gpu_without_an_energy_counter_is_told_by_its_power() {
+fn gpu_energy_is_integrated_from_power() {
     let mut stream = StreamBuilder::new("pna");
     let track = stream.track(TrackRole::Sensors, "sensors");
     let power = stream.signal("gpu.0.power", Unit::Milliwatts, SignalKind::Gauge);
@@ -418,7 +418,7 @@ fn components_are_added_up() {
 }
 
 #[test]
-fn ranks_of_a_run_are_told_together_and_their_machine_once() {
+fn energy_of_ranks_counts_machine_once() {
     let mut app = App::new(false);
     for rank in 0..2u32 {
         let mut info = gnntop_fixtures::session_info("pna");
@@ -440,7 +440,7 @@ fn ranks_of_a_run_are_told_together_and_their_machine_once() {
             clock: None,
             attempt: None,
         }));
-        let mut stream = StreamBuilder::of(&info);
+        let mut stream = StreamBuilder::from_info(&info);
         let track = stream.track(TrackRole::Sensors, "sensors");
         let names = ["machine.cpu.busy", "process.cpu_time", "machine.cpu.0.busy", "machine.cpu.1.busy"];
         for (name, ns_per_s) in names.into_iter().zip([2_000_000_000, 1_000_000_000, 1_000_000_000, 1_000_000_000]) {
@@ -449,8 +449,8 @@ fn ranks_of_a_run_are_told_together_and_their_machine_once() {
         }
         each_item(&stream.bytes(), |item| app.run.apply(item));
     }
-    let told = EnergyTold::of_run(&app.run, &Assumptions { ram_watts: Some(1.0), ..Assumptions::default() });
-    update(&mut app, Action::EnergyTold(Box::new(told)));
+    let told = EnergySnapshot::for_run(&app.run, &Assumptions { ram_watts: Some(1.0), ..Assumptions::default() });
+    update(&mut app, Action::EnergyUpdated(Box::new(told)));
     press(&mut app, &[Key::Char('6')]);
     let shown = screen(&mut app, 100, 40);
     // 8 W of TDP, of which both ranks use 6, and 1 W of memory, for 20 s.
@@ -460,7 +460,7 @@ fn ranks_of_a_run_are_told_together_and_their_machine_once() {
 }
 
 #[test]
-fn names_of_any_script_and_length() {
+fn names_of_any_script_are_drawn_in_views() {
     let long = "x".repeat(200);
     let names = [
         "forward",
@@ -493,7 +493,7 @@ fn names_of_any_script_and_length() {
 }
 
 #[test]
-fn a_hung_phase_stands_on_its_track_and_in_the_series() {
+fn hung_phase_is_drawn_on_its_track_and_series() {
     let mut bytes = FullRun::bytes();
     let last_ns = START_NS + STEPS * STEP_NS;
     let mut stream = StreamBuilder::new("sage");
@@ -533,7 +533,7 @@ fn every_size_is_drawn_with_and_without_colour() {
 }
 
 /// A time mostly near the run, sometimes absurd.
-fn time(numbers: &mut Numbers) -> u64 {
+fn time(numbers: &mut RandomNumbers) -> u64 {
     match numbers.next(30) {
         0 => numbers.next(u64::MAX),
         1 => u64::MAX,
@@ -543,7 +543,7 @@ fn time(numbers: &mut Numbers) -> u64 {
 }
 
 /// Names of any script and length, on tracks, spans, counters and signals, with events of every kind at any time.
-fn hostile_stream(numbers: &mut Numbers) -> Vec<u8> {
+fn hostile_stream(numbers: &mut RandomNumbers) -> Vec<u8> {
     let long = "x".repeat(200);
     let names = ["forward", "前向传播の時間", "התקדמות", "👩‍💻🚀🚀", &long, "", "e\u{301}\u{301}", "gap"];
     let mut stream = StreamBuilder::new(names[numbers.next(8) as usize]);
@@ -582,8 +582,8 @@ fn hostile_stream(numbers: &mut Numbers) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_in_a_stream_makes_a_view_panic() {
-    let mut numbers = Numbers(11);
+fn random_streams_do_not_panic_any_view() {
+    let mut numbers = RandomNumbers(11);
     let keys = [
         Key::Left,
         Key::Right,

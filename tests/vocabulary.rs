@@ -111,7 +111,7 @@ fn a_compared_word_is_seen_in_every_form() {
 }
 
 #[test]
-fn a_spelt_text_is_seen() {
+fn spelt_text_is_found() {
     let dir =
         crate_of(&[("lib.rs", "fn f(text: &str) -> bool { text.starts_with(\"stacks of \") || text == \"nccl\" }")]);
     let texts = texts(&dir.path().join("lib.rs")).remove("lib.rs").unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gnntop::app::keys::Key;
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 use gnntop_fixtures::TrainingRun;
 
 use crate::pictures::{app_of, press, screen};
@@ -110,8 +110,8 @@ fn documents_use_the_usual_words() {
 fn the_page_of_findings_has_a_row_for_each_kind() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.md")).unwrap();
     let (_, table) = page.split_once("| finding | when it is reported |").unwrap();
-    let missing = Kind::ALL.iter().filter(|kind| !table.contains(&format!("\n| `{}` |", kind.id())));
-    assert_eq!(missing.collect::<Vec<_>>(), [] as [&Kind; 0]);
+    let missing = FindingKind::ALL.iter().filter(|kind| !table.contains(&format!("\n| `{}` |", kind.id())));
+    assert_eq!(missing.collect::<Vec<_>>(), [] as [&FindingKind; 0]);
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn miscounted(name: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn one_of_a_thing_is_not_said_as_if_it_were_several() {
+fn singular_counts_use_singular_nouns() {
     let sessions = Sessions::new();
     sessions.file("t.csv", b"step,timestamp_s,step_ms,forward_ms,batch_size\n1,10.0,100,40,8\n");
     sessions.file("gc.csv", b"step,duration_ms\n1,7\n");

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use gnntop_analysis::energy::{Assumptions, EnergyBook, GapReason, Label, Scope};
+use gnntop_analysis::energy::{Assumptions, EnergyBook, EnergyScope, GapReason, Label};
 use gnntop_analysis::store::Store;
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 use gnntop_sensors::{Reading, SensorOptions, SensorSet};
@@ -148,7 +148,7 @@ fn names(book: &EnergyBook) -> Vec<&str> {
 }
 
 #[test]
-fn a_minute_of_two_packages_and_their_memory_is_the_integral_of_their_power() {
+fn energy_of_packages_and_memory_is_integral_of_power() {
     let tree = Tree::new();
     let store = session(&tree, |zone, ns| zone.shown(ns).to_string());
     let book = store.energy(&Assumptions::default());
@@ -159,16 +159,17 @@ fn a_minute_of_two_packages_and_their_memory_is_the_integral_of_their_power() {
         assert!(zone.start + truth as u64 > zone.range, "{} wraps in that time", zone.path);
         let uj = component.device.as_ref().unwrap().line().total_uj();
         assert!((uj as f64 - truth).abs() <= 2.0, "{}: {uj} of {truth}", component.name);
-        let figure = book.figure(component, Scope::Device, run.clone()).unwrap();
+        let figure = book.figure(component, EnergyScope::Device, run.clone()).unwrap();
         assert_eq!((figure.label, figure.coverage()), (Label::Measured, 1.0), "{}", component.name);
-        let within = book.figure(component, Scope::Device, START_NS + 10 * SECOND..START_NS + 17 * SECOND).unwrap();
+        let within =
+            book.figure(component, EnergyScope::Device, START_NS + 10 * SECOND..START_NS + 17 * SECOND).unwrap();
         let truth = (zone.truth_uj(17 * SECOND) - zone.truth_uj(10 * SECOND)) / 1e6;
         assert!(within.lo <= truth && truth <= within.hi && (within.joules / truth - 1.0).abs() < 0.01, "{within:?}");
     }
 }
 
 #[test]
-fn a_counter_that_goes_away_and_begins_anew_leaves_one_gap_and_no_negative_joule() {
+fn restarted_counter_leaves_one_gap() {
     let tree = Tree::new();
     let away = 30 * SECOND..33 * SECOND;
     let store = session(&tree, |zone, ns| match zone.name {
@@ -182,7 +183,7 @@ fn a_counter_that_goes_away_and_begins_anew_leaves_one_gap_and_no_negative_joule
     let line = cpu.device.as_ref().unwrap().line();
     assert_eq!(line.gaps(), [(GapReason::Absent, 1)]);
     assert!(line.knots().windows(2).all(|pair| pair[0].uj <= pair[1].uj));
-    let figure = book.figure(cpu, Scope::Device, START_NS..START_NS + SECONDS * SECOND).unwrap();
+    let figure = book.figure(cpu, EnergyScope::Device, START_NS..START_NS + SECONDS * SECOND).unwrap();
     let truth = ZONES[3].truth_uj(SECONDS * SECOND) / 1e6;
     assert!(figure.coverage() < 0.97 && figure.lo <= truth && truth <= figure.hi, "{figure:?}, {truth}");
     let other = book.components.iter().find(|component| component.name == "cpu 0").unwrap();
@@ -190,7 +191,7 @@ fn a_counter_that_goes_away_and_begins_anew_leaves_one_gap_and_no_negative_joule
 }
 
 #[test]
-fn nonsense_in_a_counter_is_a_gap_each() {
+fn garbage_in_counter_is_a_gap() {
     const NONSENSE: [&str; 5] = ["", "garbage", "-7", "1000000000000000", "99999999999999999999999999"];
     let tree = Tree::new();
     // One of them every ten seconds.

@@ -43,7 +43,7 @@ const PHASES: [&str; 6] = ["data wait", "gather", "forward", "loss", "backward",
 const GROWTH: usize = 32 << 20;
 
 #[test]
-fn memory_grows_by_what_the_tables_take_in_and_no_more() {
+fn store_memory_is_bounded_by_limits() {
     let mut stream = StreamBuilder::new("busy");
     let train = stream.track(TrackRole::Training, "main");
     let sensors = stream.track(TrackRole::Sensors, "sensors");
@@ -82,7 +82,7 @@ fn memory_grows_by_what_the_tables_take_in_and_no_more() {
                 stream.anchor(begin_ns);
             }
             if step % 10 == 9 {
-                reader.fill(&stream.take());
+                reader.fill(&stream.take_bytes());
                 while let Some(item) = reader.next() {
                     run.apply(item);
                 }

@@ -1,7 +1,7 @@
 //! No text of a program's own changes what anything else means: names of tracks, spans, marks and of the program itself
 //! are shown, and nothing follows from how they are spelt.
 
-use gnntop_analysis::findings::newest;
+use gnntop_analysis::findings::judge_newest;
 use gnntop_analysis::store::Store;
 use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item};
 use gnntop_wire::{Counter, Event, Mark, NameKind, Reported, Sampling, Span, StepId, TrackId, TrackRole};
@@ -93,9 +93,9 @@ fn figures(bytes: &[u8]) -> String {
     let spans: Vec<_> = store.spans().iter().map(|span| (span.durations.count(), span.durations.total_ns())).collect();
     let stacks: Vec<_> = store.stacks().iter().map(|stack| (stack.t_ns, stack.thread, stack.frames.len())).collect();
     let memory = store.device_memory().is_some();
-    let counters: Vec<_> = store.own_counters().map(|counter| counter.series.summary().count).collect();
-    let counts = (store.sampled().taken(), store.rivals().iter().len(), store.statistics().steps());
-    let findings = newest(&store);
+    let counters: Vec<_> = store.program_counters().map(|counter| counter.series.summary().count).collect();
+    let counts = (store.sampled().total(), store.rivals().iter().len(), store.statistics().steps());
+    let findings = judge_newest(&store);
     let kinds: Vec<_> = findings.findings.found.iter().map(|finding| (finding.kind, finding.share)).collect();
     format!(
         "{percentiles:?} {:?} {marks:?} {spans:?} {stacks:?} {counts:?} {kinds:?} {memory} {counters:?}",
@@ -119,14 +119,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_text_changes_what_anything_else_means(texts in texts()) {
+    fn user_texts_change_no_figures(texts in texts()) {
         let neutral: Vec<String> = (0..TEXTS).map(|at| format!("text {at}")).collect();
         prop_assert_eq!(figures(&stream(&texts)), figures(&stream(&neutral)));
     }
 }
 
 #[test]
-fn nor_does_any_of_them_alone() {
+fn each_user_text_alone_changes_no_figures() {
     let neutral: Vec<String> = (0..TEXTS).map(|at| format!("text {at}")).collect();
     let expected = figures(&stream(&neutral));
     for (at, magic) in (0..TEXTS).flat_map(|at| magic().into_iter().map(move |magic| (at, magic))) {

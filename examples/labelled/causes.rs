@@ -11,7 +11,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use gnntop::import::{self, Given, Mapping};
+use gnntop::import::{self, CsvOptions, Mapping};
 use gnntop_probe::{BatchShape, Name, TrackRole, counter, mark, phase, span};
 
 use super::training::{TURNS, Turn, chance, run, session, sleep, spin, turns};
@@ -287,7 +287,7 @@ fn table(path: &Path, head: &str, columns: &[&str], row: impl Fn(u64) -> String)
     let csv = path.with_extension("csv");
     fs::write(&csv, text).unwrap();
     let columns = columns.iter().map(|column| Mapping::parse(column).unwrap()).collect();
-    let given = Given { columns, ..Given::default() };
+    let given = CsvOptions { columns, ..CsvOptions::default() };
     import::csv(&csv, &given, fs::File::create(path).unwrap()).unwrap();
     fs::remove_file(csv).unwrap();
 }

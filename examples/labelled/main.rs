@@ -30,13 +30,13 @@ fn main() {
     match arguments.iter().map(String::as_str).collect::<Vec<&str>>().as_slice() {
         ["record", dir] => {
             causes::ALL.iter().for_each(|cause| record(cause, Path::new(dir)));
-            ranks::ALL.iter().for_each(|cause| make_up(cause, Path::new(dir)));
+            ranks::ALL.iter().for_each(|cause| write_run(cause, Path::new(dir)));
         }
         ["record", dir, names @ ..] => {
             let named = causes::ALL.iter().filter(|cause| names.contains(&cause.name));
             named.for_each(|cause| record(cause, Path::new(dir)));
             let named = ranks::ALL.iter().filter(|cause| names.contains(&cause.name) || names == ["ranks"]);
-            named.for_each(|cause| make_up(cause, Path::new(dir)));
+            named.for_each(|cause| write_run(cause, Path::new(dir)));
         }
         _ => eprintln!("usage: labelled record DIR [NAME...]"),
     }
@@ -54,7 +54,7 @@ fn record(cause: &causes::Cause, dir: &Path) {
 }
 
 /// Writes a run of several ranks as a recording, and its label beside it.
-fn make_up(cause: &ranks::RunCause, dir: &Path) {
+fn write_run(cause: &ranks::RunCause, dir: &Path) {
     let path = dir.join(format!("{}.gnntop", cause.name));
     let raw = path.with_extension("raw");
     fs::write(&raw, (cause.make)().concat()).unwrap();

@@ -4,7 +4,7 @@
 use gnntop_wire::{Place, TrackRole};
 
 use gnntop_fixtures::pipeline::PipelineRun;
-use gnntop_fixtures::uneven::{OwnStep, UnevenRun};
+use gnntop_fixtures::uneven::{RankStepPlan, UnevenRun};
 use gnntop_fixtures::{MS, SECOND};
 
 /// A run of several ranks whose cause is known.
@@ -37,21 +37,24 @@ pub static ALL: [RunCause; 18] = [
     compared("clean-ranks-4", &[], || ranks(4).sessions()),
     cause("clean-stages-4", &[], || stages().sessions()),
     cause("ranks-straggler", &["straggler"], || {
-        let slow: Own = |rank, _| if rank == 2 { OwnStep::but("backward", 28 * MS) } else { OwnStep::usual() };
-        UnevenRun { own: slow, ..ranks(4) }.sessions()
+        let slow: Own =
+            |rank, _| if rank == 2 { RankStepPlan::with_phase("backward", 28 * MS) } else { RankStepPlan::usual() };
+        UnevenRun { work: slow, ..ranks(4) }.sessions()
     }),
     cause("ranks-straggler-batches", &["straggler"], || {
         let large: Own = |rank, _| match rank {
-            1 => OwnStep { seeds: 768, ..OwnStep::but("backward", 30 * MS) },
-            _ => OwnStep::usual(),
+            1 => RankStepPlan { seeds: 768, ..RankStepPlan::with_phase("backward", 30 * MS) },
+            _ => RankStepPlan::usual(),
         };
-        UnevenRun { own: large, training_set: Some((512 + 768) * 20), ..ranks(2) }.sessions()
+        UnevenRun { work: large, training_set: Some((512 + 768) * 20), ..ranks(2) }.sessions()
     }),
     RunCause {
         also: &["data-bound"],
         ..cause("ranks-starved", &["starved-rank"], || {
-            let starved: Own = |rank, _| if rank == 1 { OwnStep::but("data wait", 12 * MS) } else { OwnStep::usual() };
-            UnevenRun { own: starved, ..ranks(4) }.sessions()
+            let starved: Own = |rank, _| {
+                if rank == 1 { RankStepPlan::with_phase("data wait", 12 * MS) } else { RankStepPlan::usual() }
+            };
+            UnevenRun { work: starved, ..ranks(4) }.sessions()
         })
     },
     cause("ranks-not-conserved", &["work-not-conserved"], || {
@@ -65,8 +68,8 @@ pub static ALL: [RunCause; 18] = [
         let place: fn(&mut Place) = |place| (place.threads, place.host_cores) = (2, 2);
         UnevenRun { place, ..ranks(4) }.sessions()
     }),
-    cause("ranks-hang-skipped", &["hang"], || standing(|rank| if rank == 2 { "backward" } else { "wait" }, false)),
-    cause("ranks-hang-loader", &["hang"], || standing(|rank| if rank == 1 { "data wait" } else { "wait" }, true)),
+    cause("ranks-hang-skipped", &["hang"], || hung_ranks(|rank| if rank == 2 { "backward" } else { "wait" }, false)),
+    cause("ranks-hang-loader", &["hang"], || hung_ranks(|rank| if rank == 1 { "data wait" } else { "wait" }, true)),
     cause("stages-unbalanced", &["imbalance"], || PipelineRun { blocks: vec![6, 2, 2, 2], ..stages() }.sessions()),
     cause("stages-unbalanced-2", &["imbalance"], || {
         PipelineRun { blocks: vec![3, 5], schedule: "1f1b", ..stages() }.sessions()
@@ -75,19 +78,19 @@ pub static ALL: [RunCause; 18] = [
         PipelineRun { hand_over_ns: 20 * MS, ..stages() }.sessions()
     }),
     compared("ranks-above-ideal", &["above-ideal"], || {
-        let quick: Own = |_, _| OwnStep { phases: vec![("data wait", MS), ("forward", 8 * MS)], seeds: 512 };
-        UnevenRun { own: quick, ..ranks(2) }.sessions()
+        let quick: Own = |_, _| RankStepPlan { phases: vec![("data wait", MS), ("forward", 8 * MS)], seeds: 512 };
+        UnevenRun { work: quick, ..ranks(2) }.sessions()
     }),
     compared("ranks-confounded", &["confounded"], || {
-        let larger: Own = |_, _| OwnStep {
+        let larger: Own = |_, _| RankStepPlan {
             phases: vec![("data wait", 2 * MS), ("forward", 20 * MS), ("backward", 40 * MS)],
             seeds: 1024,
         };
-        UnevenRun { own: larger, training_set: Some(2 * 1024 * 20), ..ranks(2) }.sessions()
+        UnevenRun { work: larger, training_set: Some(2 * 1024 * 20), ..ranks(2) }.sessions()
     }),
 ];
 
-type Own = fn(u32, u64) -> OwnStep;
+type Own = fn(u32, u64) -> RankStepPlan;
 
 /// Ranks that all do the same work, and together the whole set in each epoch.
 fn ranks(ranks: u32) -> UnevenRun {
@@ -97,12 +100,12 @@ fn ranks(ranks: u32) -> UnevenRun {
 
 /// Four equal stages.
 fn stages() -> PipelineRun {
-    PipelineRun { hears_the_end: true, ..PipelineRun::default() }
+    PipelineRun { waits_for_step_end: true, ..PipelineRun::default() }
 }
 
 /// Four ranks that stop after their last step and are killed four seconds later: what stays open on each, and whether
 /// the loader of rank 1 is in the middle of a batch.
-fn standing(left: fn(u32) -> &'static str, has_loader: bool) -> Vec<Vec<u8>> {
+fn hung_ranks(left: fn(u32) -> &'static str, has_loader: bool) -> Vec<Vec<u8>> {
     let planned = ranks(4);
     let streams = planned.builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
         let now_ns = t_ns + 4 * SECOND;

@@ -16,7 +16,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Effect, Palette, Preferences, update};
-use gnntop::report::EnergyTold;
+use gnntop::report::EnergySnapshot;
 use gnntop::ui::draw;
 use gnntop::ui::theme::{Background, ColorDepth, Theme};
 use gnntop_analysis::energy::Assumptions;
@@ -44,13 +44,13 @@ struct Arguments {
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     keys: String,
     /// Colours
-    #[arg(long, default_value = "default", value_parser = |name: &str| Palette::named(name).ok_or("no such palette"))]
+    #[arg(long, default_value = "default", value_parser = |name: &str| Palette::from_name(name).ok_or("no such palette"))]
     palette: Palette,
     /// dark or light
-    #[arg(long, default_value = "dark", value_parser = |name: &str| Background::named(name).ok_or("dark or light"))]
+    #[arg(long, default_value = "dark", value_parser = |name: &str| Background::from_name(name).ok_or("dark or light"))]
     background: Background,
     /// truecolor, 256, 16 or none
-    #[arg(long, default_value = "truecolor", value_parser = |name: &str| ColorDepth::named(name).ok_or("no such depth"))]
+    #[arg(long, default_value = "truecolor", value_parser = |name: &str| ColorDepth::from_name(name).ok_or("no such depth"))]
     depth: ColorDepth,
     /// Draw ASCII only
     #[arg(long)]
@@ -60,7 +60,7 @@ struct Arguments {
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let Arguments { palette, background, .. } = arguments;
-    let mut app = App::with(false, Preferences { palette, background, ..Preferences::default() });
+    let mut app = App::with_preferences(false, Preferences { palette, background, ..Preferences::default() });
     play(&mut app, &arguments)?;
     let (width, height) = arguments.size;
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
@@ -79,7 +79,7 @@ fn play(app: &mut App, arguments: &Arguments) -> anyhow::Result<()> {
     source.control(Control::SeekShare(arguments.at / 100.0));
     take_in(&mut source, app);
     for name in arguments.keys.split_whitespace() {
-        let Some(key) = Key::named(name) else { bail!("there is no key {name}") };
+        let Some(key) = Key::from_name(name) else { bail!("there is no key {name}") };
         if let Some(Effect::Control(control)) = update(app, Action::Key(key)) {
             source.control(control);
             take_in(&mut source, app);
@@ -97,10 +97,10 @@ fn take_in(source: &mut Playback, app: &mut App) {
     source.poll(&mut app.run, Duration::from_millis(100));
     update(app, Action::Tick { now: Duration::from_secs(1) });
     update(app, Action::Polled { status: source.status(), changed: true });
-    let judgement = findings::newest(app.run.store());
-    update(app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
-    update(app, Action::EnergyTold(Box::new(told)));
+    let judgement = findings::judge_newest(app.run.store());
+    update(app, Action::FindingsUpdated(Box::new(judgement)));
+    let told = EnergySnapshot::for_run(&app.run, &Assumptions::default());
+    update(app, Action::EnergyUpdated(Box::new(told)));
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {

@@ -26,7 +26,7 @@ pub fn picture(buffer: &Buffer, background: Background) -> String {
         Background::Dark => ("#0d1117", "#d0d7de"),
         Background::Light => ("#ffffff", "#1f2328"),
     };
-    let mut picture = Picture { paper, ink, shapes: BTreeMap::new(), text: String::new() };
+    let mut picture = SvgPicture { paper, ink, shapes: BTreeMap::new(), text: String::new() };
     for y in 0..buffer.area.height {
         picture.add_row(buffer, y);
     }
@@ -35,7 +35,7 @@ pub fn picture(buffer: &Buffer, background: Background) -> String {
     picture.finish(width, height)
 }
 
-struct Picture {
+struct SvgPicture {
     /// Colour of the background and of text without a colour.
     paper: &'static str,
     ink: &'static str,
@@ -46,15 +46,15 @@ struct Picture {
 
 /// Cells of one style.
 #[derive(Clone, PartialEq)]
-struct Look {
+struct CellStyle {
     ink: String,
     paper: Option<String>,
     bold: bool,
     dim: bool,
 }
 
-impl Picture {
-    fn look(&self, cell: &Cell) -> Look {
+impl SvgPicture {
+    fn cell_style(&self, cell: &Cell) -> CellStyle {
         let mut ink = hex(cell.fg).unwrap_or_else(|| self.ink.to_owned());
         let mut paper = hex(cell.bg);
         if cell.modifier.contains(Modifier::REVERSED) {
@@ -62,16 +62,16 @@ impl Picture {
             paper = Some(std::mem::replace(&mut ink, below));
         }
         let has = |modifier| cell.modifier.contains(modifier);
-        Look { ink, paper, bold: has(Modifier::BOLD), dim: has(Modifier::DIM) }
+        CellStyle { ink, paper, bold: has(Modifier::BOLD), dim: has(Modifier::DIM) }
     }
 
     fn add_row(&mut self, buffer: &Buffer, y: u16) {
         let top = f64::from(y) * HEIGHT;
-        let mut run: Option<(u16, String, Look)> = None;
+        let mut run: Option<(u16, String, CellStyle)> = None;
         let mut x = 0;
         while x < buffer.area.width {
             let cell = &buffer[(x, y)];
-            let look = self.look(cell);
+            let look = self.cell_style(cell);
             let columns = cell.symbol().width().max(1) as u16;
             let left = f64::from(x) * WIDTH;
             if let Some(paper) = look.paper.clone() {
@@ -101,7 +101,7 @@ impl Picture {
     }
 
     /// Writes a run of letters, word by word, so that each begins at its column.
-    fn add_text(&mut self, run: Option<(u16, String, Look)>, top: f64) {
+    fn add_text(&mut self, run: Option<(u16, String, CellStyle)>, top: f64) {
         let Some((x, text, look)) = run else { return };
         let mut at = 0;
         for word in text.split(' ') {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn reversed_text_lies_on_its_colour() {
+    fn reversed_text_is_drawn_on_its_colour() {
         let mut buffer = Buffer::with_lines(["!"]);
         buffer[(0, 0)].set_style(Style::new().fg(Color::Indexed(196)).add_modifier(Modifier::REVERSED));
         let svg = picture(&buffer, Background::Light);

@@ -1,16 +1,16 @@
 //! Halves the resolution of the distant past.
 
-use gnntop_wire::past::Past;
+use gnntop_wire::past::PastEntry;
 
 use crate::merge;
 
 /// Merges each two neighbouring slices, and keeps the slower half of the slow steps.
-pub fn coarsen(entries: Vec<Past>) -> Vec<Past> {
+pub fn coarsen(entries: Vec<PastEntry>) -> Vec<PastEntry> {
     let (mut slices, mut slow) = (Vec::new(), Vec::new());
     for past in entries {
         match past {
-            Past::Slice(slice) => slices.push(slice),
-            Past::Slow(step) => slow.push(step),
+            PastEntry::Slice(slice) => slices.push(slice),
+            PastEntry::Slow(step) => slow.push(step),
             _ => (),
         }
     }
@@ -19,10 +19,10 @@ pub fn coarsen(entries: Vec<Past>) -> Vec<Past> {
     for pair in slices.chunks(2) {
         let mut one = pair[0].clone();
         pair[1..].iter().for_each(|next| merge::add(&mut one, next));
-        halved.push(Past::Slice(one));
+        halved.push(PastEntry::Slice(one));
     }
     slow.sort_by_key(|step| std::cmp::Reverse(step.figures.period_ns()));
     slow.truncate(slow.len().div_ceil(2));
-    halved.extend(slow.into_iter().map(Past::Slow));
+    halved.extend(slow.into_iter().map(PastEntry::Slow));
     halved
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gnntop_wire::past::{Past, StepFigures, Whole};
+use gnntop_wire::past::{PastEntry, PastTotals, StepFigures};
 use gnntop_wire::{
     BlockInfo, Definition, Event, Events, Item, NameId, NameKind, PhaseMemory, SessionInfo, SignalKind, Span, Step,
     TrackId, TrackRole,
@@ -17,11 +17,11 @@ use crate::tiling::{MAX_PHASES, Tiled};
 use crate::tracks::Tracks;
 
 /// Most names kept.
-const MOST_NAMES: u32 = 1 << 16;
+const MAX_NAMES: u32 = 1 << 16;
 /// Most definitions repeated.
-const MOST_DEFINITIONS: usize = 1 << 17;
+const MAX_DEFINITIONS: usize = 1 << 17;
 /// Most phases with memory totals.
-const MOST_ACCOUNTS: usize = 256;
+const MAX_ACCOUNTS: usize = 256;
 /// Longest plausible span: a day.
 const BELIEVED_NS: u64 = 86_400_000_000_000;
 
@@ -38,9 +38,9 @@ enum Defined {
 #[derive(Debug, Default)]
 pub struct Closed {
     /// Seconds.
-    pub seconds: Vec<Past>,
+    pub seconds: Vec<PastEntry>,
     /// Minutes, and the slowest steps of finished hours.
-    pub minutes: Vec<Past>,
+    pub minutes: Vec<PastEntry>,
 }
 
 /// Figures over all items applied, in bounded memory.
@@ -54,7 +54,7 @@ pub struct Digest {
     /// By slot.
     pub(crate) phase_names: Vec<NameId>,
     pub(crate) tracks: Tracks,
-    pub(crate) whole: Whole,
+    pub(crate) totals: PastTotals,
     pub(crate) has_begun: bool,
     /// The next event passed on its own, if it directly follows the last one: track, number and drops.
     expected: Option<(TrackId, u64, u64)>,
@@ -75,12 +75,12 @@ impl Default for Digest {
 impl Digest {
     /// A digest of nothing yet.
     pub fn new() -> Self {
-        Self::keeping_slowest(0)
+        Self::with_slowest(0)
     }
 
     /// An empty digest. Keeps this many of the slowest steps of the whole run with all their spans, besides those of
     /// each hour with their longest.
-    pub fn keeping_slowest(steps: usize) -> Self {
+    pub fn with_slowest(steps: usize) -> Self {
         Self {
             info: None,
             definitions: BTreeMap::new(),
@@ -88,14 +88,14 @@ impl Digest {
             is_phase: Vec::new(),
             phase_names: Vec::new(),
             tracks: Tracks::default(),
-            whole: Whole::default(),
+            totals: PastTotals::default(),
             has_begun: false,
             expected: None,
             steps_before: None,
             durations: AllDurations::new(),
             last: LastReadings::default(),
             slices: Slices::default(),
-            slowest: Slowest::keeping(steps),
+            slowest: Slowest::with_capacity(steps),
         }
     }
 
@@ -103,11 +103,11 @@ impl Digest {
     pub fn apply(&mut self, item: Item<'_>) {
         match item {
             Item::Segment(info) => {
-                self.whole.next_segment = info.segment + 1;
+                self.totals.next_segment = info.segment + 1;
                 self.info = Some(info);
             }
             Item::Definitions(definitions) => definitions.into_iter().for_each(|definition| self.define(definition)),
-            Item::Anchor(anchor) => self.see(anchor.monotonic_ns),
+            Item::Anchor(anchor) => self.note_time(anchor.monotonic_ns),
             Item::Block(info, events) => self.apply_block(&info, events),
             Item::Past(entries) => entries.into_iter().for_each(|past| self.resume(past)),
             _ => (),
@@ -127,8 +127,8 @@ impl Digest {
     /// The slices and slow steps that have finished since the last call.
     pub fn take_closed(&mut self) -> Closed {
         let (seconds, minutes) = self.slices.take_closed();
-        let slice = |slice| Past::Slice(Box::new(slice));
-        let slow = self.slowest.take_closed().into_iter().map(|slow| Past::Slow(Box::new(slow)));
+        let slice = |slice| PastEntry::Slice(Box::new(slice));
+        let slow = self.slowest.take_closed().into_iter().map(|slow| PastEntry::Slow(Box::new(slow)));
         Closed {
             seconds: seconds.into_iter().map(slice).collect(),
             minutes: minutes.into_iter().map(slice).chain(slow).collect(),
@@ -137,24 +137,24 @@ impl Digest {
 
     /// Figures over the whole time, with the unfinished slices and slow steps. `files` says how many bytes of which files
     /// belong to them.
-    pub fn whole(&self, files: Vec<(u64, u64)>) -> Vec<Past> {
-        let mut whole = self.whole.clone();
+    pub fn past_entries(&self, files: Vec<(u64, u64)>) -> Vec<PastEntry> {
+        let mut whole = self.totals.clone();
         whole.files = files;
         whole.tracks = self.tracks.ends();
         whole.unfinished = self.tracks.unfinished(&self.phase_names);
         whole.signals = self.last.signals();
         whole.counters = self.last.counters();
-        let mut entries = vec![Past::Whole(Box::new(whole))];
+        let mut entries = vec![PastEntry::Totals(Box::new(whole))];
         entries.extend(self.durations.entries());
         let (seconds, minute) = self.slices.open();
-        entries.extend(minute.into_iter().chain(seconds).map(|slice| Past::Slice(Box::new(slice))));
-        let slowest = self.slowest.in_full().chain(self.slowest.open());
-        entries.extend(slowest.map(|slow| Past::Slow(Box::new(slow.clone()))));
+        entries.extend(minute.into_iter().chain(seconds).map(|slice| PastEntry::Slice(Box::new(slice))));
+        let slowest = self.slowest.with_all_spans().chain(self.slowest.open());
+        entries.extend(slowest.map(|slow| PastEntry::Slow(Box::new(slow.clone()))));
         entries
     }
 
-    fn see(&mut self, t_ns: u64) {
-        let whole = &mut self.whole;
+    fn note_time(&mut self, t_ns: u64) {
+        let whole = &mut self.totals;
         whole.first_ns = if self.has_begun { whole.first_ns.min(t_ns) } else { t_ns };
         whole.last_ns = whole.last_ns.max(t_ns);
         self.has_begun = true;
@@ -177,13 +177,13 @@ impl Digest {
             Definition::Fact { key, .. } => Defined::Fact(key.clone()),
             _ => return,
         };
-        if self.definitions.len() < MOST_DEFINITIONS || self.definitions.contains_key(&key) {
+        if self.definitions.len() < MAX_DEFINITIONS || self.definitions.contains_key(&key) {
             self.definitions.insert(key, definition);
         }
     }
 
     fn note_kind(&mut self, id: NameId, kind: NameKind) {
-        if id.0 >= MOST_NAMES {
+        if id.0 >= MAX_NAMES {
             return;
         }
         let at = id.0 as usize;
@@ -216,14 +216,14 @@ impl Digest {
         }
         let mut begin_ns = info.base_ns;
         for event in events {
-            self.whole.last_ns = self.whole.last_ns.max(event.t_ns());
+            self.totals.last_ns = self.totals.last_ns.max(event.t_ns());
             self.event(info.track, &event);
             if let Event::Span(Span { start_ns, .. }) | Event::Step(Step { start_ns, .. }) = event {
                 begin_ns = begin_ns.min(start_ns);
             }
         }
         // An event that began long before it ended has a wrong clock.
-        self.see(if info.base_ns - begin_ns <= BELIEVED_NS { begin_ns } else { info.base_ns });
+        self.note_time(if info.base_ns - begin_ns <= BELIEVED_NS { begin_ns } else { info.base_ns });
     }
 
     /// Takes a single event of a track, with its number and the track's dropped events so far.
@@ -241,8 +241,8 @@ impl Digest {
             Event::Span(Span { start_ns, .. }) | Event::Step(Step { start_ns, .. }) => *start_ns.min(&t_ns),
             _ => t_ns,
         };
-        self.see(if t_ns - begin_ns <= BELIEVED_NS { begin_ns } else { t_ns });
-        self.whole.last_ns = self.whole.last_ns.max(t_ns);
+        self.note_time(if t_ns - begin_ns <= BELIEVED_NS { begin_ns } else { t_ns });
+        self.totals.last_ns = self.totals.last_ns.max(t_ns);
         self.event(track, event);
     }
 
@@ -281,7 +281,7 @@ impl Digest {
         let Tiled { start_ns, gap_ns, .. } = tiling.step(step.step.0, step.start_ns, step.end_ns);
         let spent = self.phase_names.iter().zip(tiling.phase_ns()).filter(|(_, ns)| **ns > 0);
         let figures = StepFigures {
-            ordinal: self.whole.steps,
+            ordinal: self.totals.steps,
             step: *step,
             period_start_ns: start_ns,
             gap_ns,
@@ -291,16 +291,16 @@ impl Digest {
         if !step.is_traced {
             self.durations.step(&figures);
             self.slowest.step(&figures);
-            self.sum(step, figures.period_ns());
+            self.add_to_totals(step, figures.period_ns());
         } else {
-            self.slowest.pass_over();
+            self.slowest.skip_step();
         }
         self.slices.step(&figures);
-        self.whole.steps += 1;
+        self.totals.steps += 1;
     }
 
-    fn sum(&mut self, step: &Step, period_ns: u64) {
-        let whole = &mut self.whole;
+    fn add_to_totals(&mut self, step: &Step, period_ns: u64) {
+        let whole = &mut self.totals;
         whole.epochs = match whole.epochs {
             _ if whole.steps == 0 => (step.epoch, step.epoch, 0),
             (first, last, changes) => (first, step.epoch, changes + u64::from(last != step.epoch)),
@@ -338,10 +338,10 @@ impl Digest {
     }
 
     fn memory(&mut self, memory: PhaseMemory) {
-        let all = &mut self.whole.memory;
+        let all = &mut self.totals.memory;
         match all.iter().position(|known| known.phase == memory.phase) {
             Some(at) => all[at] = memory,
-            None if all.len() < MOST_ACCOUNTS => all.push(memory),
+            None if all.len() < MAX_ACCOUNTS => all.push(memory),
             None => (),
         }
     }

@@ -7,13 +7,13 @@ const TOGETHER: usize = 1 << (FINE_BITS - 1);
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct Fine {
+pub(crate) struct FineHistogram {
     /// Count, total and extremes. Its bins are only those of the resumed past.
     figures: Durations,
     counters: Vec<Option<Box<[u64; TOGETHER]>>>,
 }
 
-impl Fine {
+impl FineHistogram {
     pub(crate) fn new() -> Self {
         Self { figures: Durations::new(FINE_BITS), counters: Vec::new() }
     }
@@ -24,8 +24,8 @@ impl Fine {
 
     #[inline]
     pub(crate) fn record(&mut self, ns: u64) {
-        self.figures.count_in(ns);
-        let bin = self.figures.bin_of(ns) as usize;
+        self.figures.record_without_bin(ns);
+        let bin = self.figures.bin_index(ns) as usize;
         match self.counters.get_mut(bin / TOGETHER) {
             Some(Some(counters)) => counters[bin % TOGETHER] += 1,
             _ => self.record_first(bin),
@@ -67,11 +67,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_counted_as_others_are(
+        fn fine_histogram_equals_durations(
             before in prop::collection::vec(0u64..10_000_000, 0..20),
             all in prop::collection::vec(prop_oneof![any::<u64>(), 0u64..3000, 0u64..10_000_000], 0..200),
         ) {
-            let (mut fine, mut expected, mut past) = (Fine::new(), Durations::new(FINE_BITS), Durations::new(FINE_BITS));
+            let (mut fine, mut expected, mut past) = (FineHistogram::new(), Durations::new(FINE_BITS), Durations::new(FINE_BITS));
             before.iter().for_each(|ns| past.record(*ns));
             before.iter().chain(&all).for_each(|ns| expected.record(*ns));
             all.iter().for_each(|ns| fine.record(*ns));

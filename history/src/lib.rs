@@ -32,5 +32,5 @@ pub use coarsen::coarsen;
 pub use digest::{Closed, Digest};
 pub use slices::{MINUTE_NS, SECOND_NS};
 pub use slowest::{HOUR_NS, SLOWEST_AN_HOUR};
-pub use tiling::{MAX_PHASES, Tiled, Tiling, Waiting};
+pub use tiling::{MAX_PHASES, Tiled, Tiling, WaitingPhases};
 pub use window::PastWindow;

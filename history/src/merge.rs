@@ -3,7 +3,7 @@
 use gnntop_wire::past::{Durations, Readings, Slice, StepFigures, Sum};
 
 /// Marks that a slice keeps; further ones are only counted.
-pub(crate) const MOST_MARKS: usize = 16;
+pub(crate) const MAX_MARKS: usize = 16;
 
 /// Merges the next slice into `slice`.
 pub(crate) fn add(slice: &mut Slice, next: &Slice) {
@@ -30,9 +30,9 @@ pub(crate) fn add(slice: &mut Slice, next: &Slice) {
     for (name, readings) in &next.counters {
         entry(&mut slice.counters, *name, Readings::default).merge(readings);
     }
-    let room = MOST_MARKS.saturating_sub(slice.marks.len()).min(next.marks.len());
+    let room = MAX_MARKS.saturating_sub(slice.marks.len()).min(next.marks.len());
     slice.marks.extend_from_slice(&next.marks[..room]);
-    let rivals = MOST_MARKS.saturating_sub(slice.rivals.len()).min(next.rivals.len());
+    let rivals = MAX_MARKS.saturating_sub(slice.rivals.len()).min(next.rivals.len());
     slice.rivals.extend_from_slice(&next.rivals[..rivals]);
     let left_out = next.marks_left_out.saturating_add((next.marks.len() - room) as u64);
     slice.marks_left_out = slice.marks_left_out.saturating_add(left_out);

@@ -4,17 +4,17 @@ use gnntop_wire::past::Readings;
 use gnntop_wire::{NameId, SignalId};
 
 use crate::merge::entry;
-use crate::slices::read;
+use crate::slices::add_reading;
 
 /// Most signals, and most of the program's counters, that are kept apart.
-const MOST: usize = 2048;
+const MAX_QUANTITIES: usize = 2048;
 
 /// The increase of a counter, and in how many nanoseconds.
 pub(crate) type Increase = Option<(f64, u64)>;
 
 /// One quantity.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct LastReading {
     readings: Readings,
     /// Whether it is a cumulative counter, whose increase is worth keeping.
     is_counter: bool,
@@ -22,13 +22,13 @@ struct Known {
     is_broken: bool,
 }
 
-impl Known {
+impl LastReading {
     fn add(&mut self, t_ns: u64, value: f64) -> Increase {
         let last = self.readings;
         let follows = self.is_counter && last.count > 0 && !std::mem::take(&mut self.is_broken);
         let goes_on = follows && t_ns > last.last_ns && value >= last.last;
         let increase = goes_on.then(|| (value - last.last, t_ns - last.last_ns));
-        read(&mut self.readings, t_ns, value, increase);
+        add_reading(&mut self.readings, t_ns, value, increase);
         increase
     }
 }
@@ -36,14 +36,14 @@ impl Known {
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct LastReadings {
-    signals: Vec<(SignalId, Known)>,
-    counters: Vec<(NameId, Known)>,
+    signals: Vec<(SignalId, LastReading)>,
+    counters: Vec<(NameId, LastReading)>,
 }
 
 impl LastReadings {
     pub(crate) fn define(&mut self, signal: SignalId, is_counter: bool) {
-        if self.signals.len() < MOST {
-            entry(&mut self.signals, signal, Known::default).is_counter = is_counter;
+        if self.signals.len() < MAX_QUANTITIES {
+            entry(&mut self.signals, signal, LastReading::default).is_counter = is_counter;
         }
     }
 
@@ -60,19 +60,21 @@ impl LastReadings {
     }
 
     pub(crate) fn counter(&mut self, name: NameId, t_ns: u64, value: f64) -> Increase {
-        if self.counters.len() >= MOST && self.counters.binary_search_by_key(&name, |(known, _)| *known).is_err() {
+        if self.counters.len() >= MAX_QUANTITIES
+            && self.counters.binary_search_by_key(&name, |(known, _)| *known).is_err()
+        {
             return None;
         }
-        entry(&mut self.counters, name, Known::default).add(t_ns, value)
+        entry(&mut self.counters, name, LastReading::default).add(t_ns, value)
     }
 
     /// Continues readings of an earlier time.
     pub(crate) fn resume(&mut self, signals: &[(SignalId, Readings)], counters: &[(NameId, Readings)]) {
-        for (id, readings) in signals.iter().take(MOST) {
-            entry(&mut self.signals, *id, Known::default).readings = *readings;
+        for (id, readings) in signals.iter().take(MAX_QUANTITIES) {
+            entry(&mut self.signals, *id, LastReading::default).readings = *readings;
         }
-        for (id, readings) in counters.iter().take(MOST) {
-            entry(&mut self.counters, *id, Known::default).readings = *readings;
+        for (id, readings) in counters.iter().take(MAX_QUANTITIES) {
+            entry(&mut self.counters, *id, LastReading::default).readings = *readings;
         }
     }
 

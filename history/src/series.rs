@@ -1,43 +1,43 @@
 //! Durations over the whole time: of steps, their gap and phases, and of all spans by name.
 
 use gnntop_wire::NameId;
-use gnntop_wire::past::{Durations, Past, Series as Of, StepFigures};
+use gnntop_wire::past::{DurationSeries as Of, Durations, PastEntry, StepFigures};
 
-use crate::fine::Fine;
+use crate::fine::FineHistogram;
 use crate::merge::entry;
 
 /// Most names with durations of their spans; later ones are left out.
-const MOST_NAMES: usize = 256;
+const MAX_NAMES: usize = 256;
 
 /// Most name ids that are kept apart.
-const MOST_IDS: usize = 1 << 16;
+const MAX_IDS: usize = 1 << 16;
 /// Marks a name without an index.
 const NOWHERE: u16 = u16::MAX;
 
 /// All spans of a name.
 #[derive(Debug)]
-struct Span {
+struct SpanDurations {
     name: NameId,
     /// Their time on loaders' tracks, in nanoseconds.
     ahead_ns: u64,
-    durations: Fine,
+    durations: FineHistogram,
 }
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct AllDurations {
-    step: Fine,
-    period: Fine,
-    gap: Fine,
-    phases: Vec<(NameId, Fine)>,
-    spans: Vec<Span>,
+    step: FineHistogram,
+    period: FineHistogram,
+    gap: FineHistogram,
+    phases: Vec<(NameId, FineHistogram)>,
+    spans: Vec<SpanDurations>,
     /// By id of the name: its index in `spans`, or [`NOWHERE`].
     places: Vec<u16>,
 }
 
 impl AllDurations {
     pub(crate) fn new() -> Self {
-        let [step, period, gap] = [Fine::new(), Fine::new(), Fine::new()];
+        let [step, period, gap] = [FineHistogram::new(), FineHistogram::new(), FineHistogram::new()];
         Self { step, period, gap, phases: Vec::new(), spans: Vec::new(), places: Vec::new() }
     }
 
@@ -46,13 +46,13 @@ impl AllDurations {
         self.period.record(figures.period_ns());
         self.gap.record(figures.gap_ns);
         for (name, ns) in figures.phases.iter().filter(|(_, ns)| *ns > 0) {
-            entry(&mut self.phases, *name, Fine::new).record(*ns);
+            entry(&mut self.phases, *name, FineHistogram::new).record(*ns);
         }
     }
 
     pub(crate) fn span(&mut self, name: NameId, ns: u64, is_ahead: bool) {
         let known = self.places.get(name.0 as usize).copied().unwrap_or(NOWHERE);
-        let at = if known == NOWHERE { self.place(name) } else { usize::from(known) };
+        let at = if known == NOWHERE { self.index_of(name) } else { usize::from(known) };
         let Some(span) = self.spans.get_mut(at) else { return };
         span.durations.record(ns);
         span.ahead_ns = span.ahead_ns.saturating_add(if is_ahead { ns } else { 0 });
@@ -60,35 +60,35 @@ impl AllDurations {
 
     /// The index of a name, assigned now if there is room for it.
     #[cold]
-    fn place(&mut self, name: NameId) -> usize {
+    fn index_of(&mut self, name: NameId) -> usize {
         let id = name.0 as usize;
-        if self.spans.len() >= MOST_NAMES || id >= MOST_IDS {
-            return MOST_NAMES;
+        if self.spans.len() >= MAX_NAMES || id >= MAX_IDS {
+            return MAX_NAMES;
         }
         if id >= self.places.len() {
             self.places.resize(id + 1, NOWHERE);
         }
         if self.places[id] == NOWHERE {
             self.places[id] = self.spans.len() as u16;
-            self.spans.push(Span { name, ahead_ns: 0, durations: Fine::new() });
+            self.spans.push(SpanDurations { name, ahead_ns: 0, durations: FineHistogram::new() });
         }
         usize::from(self.places[id])
     }
 
     /// Adds durations of an earlier time.
-    pub(crate) fn absorb(&mut self, of: Of, more: &Durations) {
+    pub(crate) fn add_past(&mut self, of: Of, more: &Durations) {
         match of {
             Of::Step => self.step.merge(more),
             Of::Period => self.period.merge(more),
             Of::Gap => self.gap.merge(more),
             Of::Phase(name) => {
-                if self.phases.len() < MOST_NAMES || self.phases.iter().any(|(known, _)| *known == name) {
-                    entry(&mut self.phases, name, Fine::new).merge(more);
+                if self.phases.len() < MAX_NAMES || self.phases.iter().any(|(known, _)| *known == name) {
+                    entry(&mut self.phases, name, FineHistogram::new).merge(more);
                 }
             }
             Of::Span { name, ahead_ns } => {
                 let known = self.spans.iter().position(|span| span.name == name);
-                let at = known.unwrap_or_else(|| self.place(name));
+                let at = known.unwrap_or_else(|| self.index_of(name));
                 if let Some(span) = self.spans.get_mut(at) {
                     span.durations.merge(more);
                     span.ahead_ns = span.ahead_ns.saturating_add(ahead_ns);
@@ -98,17 +98,17 @@ impl AllDurations {
     }
 
     /// All non-empty series.
-    pub(crate) fn entries(&self) -> Vec<Past> {
+    pub(crate) fn entries(&self) -> Vec<PastEntry> {
         let steps = [(Of::Step, &self.step), (Of::Period, &self.period), (Of::Gap, &self.gap)];
         let phases = self.phases.iter().map(|(name, durations)| (Of::Phase(*name), durations));
-        let span = |span: &Span| {
-            let Span { name, ahead_ns, durations } = span;
-            Past::Durations(Of::Span { name: *name, ahead_ns: *ahead_ns }, durations.durations())
+        let span = |span: &SpanDurations| {
+            let SpanDurations { name, ahead_ns, durations } = span;
+            PastEntry::Durations(Of::Span { name: *name, ahead_ns: *ahead_ns }, durations.durations())
         };
-        let mut spans: Vec<&Span> = self.spans.iter().collect();
+        let mut spans: Vec<&SpanDurations> = self.spans.iter().collect();
         spans.sort_unstable_by_key(|span| span.name);
         let steps = steps.into_iter().chain(phases).filter(|(_, durations)| !durations.is_empty());
-        let steps = steps.map(|(of, durations)| Past::Durations(of, durations.durations()));
+        let steps = steps.map(|(of, durations)| PastEntry::Durations(of, durations.durations()));
         steps.chain(spans.into_iter().map(span)).collect()
     }
 }

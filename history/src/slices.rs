@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use gnntop_wire::past::{Readings, Slice, StepFigures};
 use gnntop_wire::{Mark, NameId, Rival, SignalId, Step, TrackId};
 
-use crate::merge::{self, MOST_MARKS, add_sum, entry};
+use crate::merge::{self, MAX_MARKS, add_sum, entry};
 
 /// A second, in nanoseconds.
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -17,11 +17,11 @@ pub const MINUTE_NS: u64 = 60 * SECOND_NS;
 /// Seconds open at a time.
 const OPEN_SECONDS: u64 = 3;
 /// Most steps from which a second's median step is chosen.
-const MOST_CANDIDATES: usize = 64;
+const MAX_CANDIDATES: usize = 64;
 
 /// A second that may still change.
 #[derive(Clone, Debug, Default)]
-struct Open {
+struct OpenSecond {
     slice: Slice,
     /// Every `stride`-th step.
     candidates: Vec<StepFigures>,
@@ -31,7 +31,7 @@ struct Open {
 /// The slices of a run; finished ones can be taken.
 #[derive(Debug, Default)]
 pub(crate) struct Slices {
-    open: VecDeque<Open>,
+    open: VecDeque<OpenSecond>,
     minute: Option<Slice>,
     seconds: Vec<Slice>,
     minutes: Vec<Slice>,
@@ -39,7 +39,7 @@ pub(crate) struct Slices {
 
 impl Slices {
     pub(crate) fn step(&mut self, figures: &StepFigures) {
-        let open = self.at(figures.step.end_ns);
+        let open = self.open_second(figures.step.end_ns);
         let slice = &mut open.slice;
         if slice.period.is_empty() {
             slice.first_ordinal = figures.ordinal;
@@ -60,27 +60,27 @@ impl Slices {
     }
 
     pub(crate) fn signal(&mut self, signal: SignalId, t_ns: u64, value: f64, increase: Option<(f64, u64)>) {
-        read(entry(&mut self.at(t_ns).slice.signals, signal, Readings::default), t_ns, value, increase);
+        add_reading(entry(&mut self.open_second(t_ns).slice.signals, signal, Readings::default), t_ns, value, increase);
     }
 
     pub(crate) fn counter(&mut self, name: NameId, t_ns: u64, value: f64, increase: Option<(f64, u64)>) {
-        read(entry(&mut self.at(t_ns).slice.counters, name, Readings::default), t_ns, value, increase);
+        add_reading(entry(&mut self.open_second(t_ns).slice.counters, name, Readings::default), t_ns, value, increase);
     }
 
     pub(crate) fn mark(&mut self, track: TrackId, mark: Mark) {
-        let slice = &mut self.at(mark.t_ns).slice;
-        if slice.marks.len() < MOST_MARKS { slice.marks.push((track, mark)) } else { slice.marks_left_out += 1 }
+        let slice = &mut self.open_second(mark.t_ns).slice;
+        if slice.marks.len() < MAX_MARKS { slice.marks.push((track, mark)) } else { slice.marks_left_out += 1 }
     }
 
     pub(crate) fn rival(&mut self, rival: Rival) {
-        let rivals = &mut self.at(rival.t_ns).slice.rivals;
-        if rivals.len() < MOST_MARKS {
+        let rivals = &mut self.open_second(rival.t_ns).slice.rivals;
+        if rivals.len() < MAX_MARKS {
             rivals.push(rival);
         }
     }
 
     /// The open second of this time. Times in closed seconds count in the oldest open one.
-    fn at(&mut self, t_ns: u64) -> &mut Open {
+    fn open_second(&mut self, t_ns: u64) -> &mut OpenSecond {
         let from_ns = t_ns - t_ns % SECOND_NS;
         if self.open.back().is_none_or(|newest| newest.slice.from_ns < from_ns) {
             self.begin(from_ns);
@@ -91,8 +91,8 @@ impl Slices {
 
     fn begin(&mut self, from_ns: u64) {
         let slice = Slice { from_ns, to_ns: from_ns.saturating_add(SECOND_NS), ..Slice::default() };
-        self.open.push_back(Open { slice, ..Open::default() });
-        let is_over = |open: &Open| open.slice.from_ns.saturating_add(OPEN_SECONDS * SECOND_NS) <= from_ns;
+        self.open.push_back(OpenSecond { slice, ..OpenSecond::default() });
+        let is_over = |open: &OpenSecond| open.slice.from_ns.saturating_add(OPEN_SECONDS * SECOND_NS) <= from_ns;
         while self.open.front().is_some_and(is_over) {
             if let Some(open) = self.open.pop_front() {
                 self.close(open.closed());
@@ -129,13 +129,13 @@ impl Slices {
     }
 }
 
-impl Open {
+impl OpenSecond {
     fn offer(&mut self, figures: &StepFigures) {
         self.stride = self.stride.max(1);
         if !figures.ordinal.is_multiple_of(self.stride) {
             return;
         }
-        if self.candidates.len() >= MOST_CANDIDATES {
+        if self.candidates.len() >= MAX_CANDIDATES {
             self.stride *= 2;
             let stride = self.stride;
             self.candidates.retain(|candidate| candidate.ordinal.is_multiple_of(stride));
@@ -162,7 +162,7 @@ pub(crate) fn sums(step: &Step, period_ns: u64) -> [gnntop_wire::past::Sum; 4] {
 }
 
 /// Adds a reading, with the increase since the previous one.
-pub(crate) fn read(readings: &mut Readings, t_ns: u64, value: f64, increase: Option<(f64, u64)>) {
+pub(crate) fn add_reading(readings: &mut Readings, t_ns: u64, value: f64, increase: Option<(f64, u64)>) {
     readings.add(t_ns, value);
     if let Some((increase, ns)) = increase {
         readings.add_increase(increase, ns);

@@ -8,16 +8,16 @@ pub const HOUR_NS: u64 = 3_600_000_000_000;
 /// Steps kept of each hour.
 pub const SLOWEST_AN_HOUR: usize = 100;
 /// Spans kept of a step: the longest.
-const MOST_SPANS: usize = 32;
+const MAX_SPANS: usize = 32;
 /// Most spans remembered of the current step.
-const MOST_REMEMBERED: usize = 4096;
+const MAX_REMEMBERED: usize = 4096;
 
 /// The slowest steps of the current hour, and those of finished hours.
 #[derive(Debug)]
 pub(crate) struct Slowest {
     /// Steps to keep of each hour.
     an_hour: usize,
-    whole_run: WholeRun,
+    of_run: SlowestOfRun,
     hour: u64,
     /// By period, the fastest last.
     kept: Vec<SlowStep>,
@@ -28,16 +28,16 @@ pub(crate) struct Slowest {
 
 /// The slowest steps of the whole run, with all their spans.
 #[derive(Debug, Default)]
-struct WholeRun {
+struct SlowestOfRun {
     most: usize,
     /// By period, the fastest of them last.
     kept: Vec<SlowStep>,
 }
 
-impl WholeRun {
+impl SlowestOfRun {
     /// Takes a step, unless enough are slower.
     fn offer(&mut self, figures: &StepFigures, spans: &[Span]) {
-        let at = place_of(&self.kept, figures);
+        let at = insertion_index(&self.kept, figures);
         if at < self.most {
             self.kept.truncate(self.most - 1);
             self.kept.insert(at, SlowStep { figures: figures.clone(), spans: spans.to_vec() });
@@ -47,11 +47,11 @@ impl WholeRun {
 
 impl Slowest {
     /// Keeps this many steps of the whole run with all their spans.
-    pub(crate) fn keeping(most: usize) -> Self {
+    pub(crate) fn with_capacity(most: usize) -> Self {
         Self {
             // Each of them is among the slowest of its hour, too.
             an_hour: SLOWEST_AN_HOUR.max(most),
-            whole_run: WholeRun { most, kept: Vec::new() },
+            of_run: SlowestOfRun { most, kept: Vec::new() },
             hour: 0,
             kept: Vec::new(),
             over: Vec::new(),
@@ -61,7 +61,7 @@ impl Slowest {
 
     /// A span ended on the training track.
     pub(crate) fn span(&mut self, span: &Span) {
-        if self.spans.len() < MOST_REMEMBERED {
+        if self.spans.len() < MAX_REMEMBERED {
             self.spans.push(*span);
         }
     }
@@ -73,8 +73,8 @@ impl Slowest {
             self.hour = hour;
             self.over.append(&mut self.kept);
         }
-        self.whole_run.offer(figures, &self.spans);
-        let at = place_of(&self.kept, figures);
+        self.of_run.offer(figures, &self.spans);
+        let at = insertion_index(&self.kept, figures);
         if at < self.an_hour {
             self.kept.truncate(self.an_hour - 1);
             self.kept.insert(at, SlowStep { figures: figures.clone(), spans: longest(&self.spans) });
@@ -83,22 +83,22 @@ impl Slowest {
     }
 
     /// A step ended that is not kept.
-    pub(crate) fn pass_over(&mut self) {
+    pub(crate) fn skip_step(&mut self) {
         self.spans.clear();
     }
 
     /// Takes a slow step of an earlier time. So the current hour may have more of them than others.
     pub(crate) fn resume(&mut self, slow: SlowStep) {
-        if slow.spans.len() > MOST_SPANS && self.whole_run.most > 0 {
+        if slow.spans.len() > MAX_SPANS && self.of_run.most > 0 {
             // The longest of its spans are among those of its hour.
-            return self.whole_run.offer(&slow.figures, &slow.spans);
+            return self.of_run.offer(&slow.figures, &slow.spans);
         }
         self.over.push(slow);
     }
 
     /// The slowest of the whole run that have more spans than are kept for an hour's.
-    pub(crate) fn in_full(&self) -> impl Iterator<Item = &SlowStep> {
-        self.whole_run.kept.iter().filter(|slow| slow.spans.len() > MOST_SPANS)
+    pub(crate) fn with_all_spans(&self) -> impl Iterator<Item = &SlowStep> {
+        self.of_run.kept.iter().filter(|slow| slow.spans.len() > MAX_SPANS)
     }
 
     /// Those of finished hours, each once.
@@ -113,7 +113,7 @@ impl Slowest {
 }
 
 /// Where a step belongs among the kept ones.
-fn place_of(kept: &[SlowStep], figures: &StepFigures) -> usize {
+fn insertion_index(kept: &[SlowStep], figures: &StepFigures) -> usize {
     let period_ns = figures.period_ns();
     kept.partition_point(|slow| slow.figures.period_ns() >= period_ns)
 }
@@ -122,10 +122,10 @@ fn place_of(kept: &[SlowStep], figures: &StepFigures) -> usize {
 fn longest(spans: &[Span]) -> Vec<Span> {
     let length = |span: &Span| span.end_ns.saturating_sub(span.start_ns);
     let mut lengths: Vec<u64> = spans.iter().map(length).collect();
-    if lengths.len() <= MOST_SPANS {
+    if lengths.len() <= MAX_SPANS {
         return spans.to_vec();
     }
     lengths.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
-    let least = lengths[MOST_SPANS - 1];
-    spans.iter().filter(|span| length(span) >= least).take(MOST_SPANS).copied().collect()
+    let least = lengths[MAX_SPANS - 1];
+    spans.iter().filter(|span| length(span) >= least).take(MAX_SPANS).copied().collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gnntop_fixtures::any::any_stream;
 use gnntop_fixtures::{MS, START_NS, StreamBuilder, TrainingRun, each_item};
-use gnntop_wire::past::{Past, Slice, Whole, put_past};
+use gnntop_wire::past::{PastEntry, PastTotals, Slice, put_past};
 use gnntop_wire::{Item, StreamReader, TrackRole};
 use proptest::prelude::*;
 
@@ -18,12 +18,12 @@ fn digest(stream: &[u8]) -> Digest {
 }
 
 /// Everything that a digest gives, and all slices in it.
-fn all_of(digest: &mut Digest) -> (Vec<Past>, Vec<Slice>, Vec<Slice>) {
+fn all_entries(digest: &mut Digest) -> (Vec<PastEntry>, Vec<Slice>, Vec<Slice>) {
     let closed = digest.take_closed();
-    let whole = digest.whole(vec![(1, 2)]);
-    let slices = |entries: &[Past]| -> Vec<Slice> {
+    let whole = digest.past_entries(vec![(1, 2)]);
+    let slices = |entries: &[PastEntry]| -> Vec<Slice> {
         let slices =
-            entries.iter().filter_map(|past| if let Past::Slice(slice) = past { Some(&**slice) } else { None });
+            entries.iter().filter_map(|past| if let PastEntry::Slice(slice) = past { Some(&**slice) } else { None });
         slices.cloned().collect()
     };
     let is_second = |slice: &Slice| slice.to_ns.saturating_sub(slice.from_ns) <= SECOND_NS;
@@ -33,8 +33,8 @@ fn all_of(digest: &mut Digest) -> (Vec<Past>, Vec<Slice>, Vec<Slice>) {
     ([closed.seconds, closed.minutes, whole].concat(), seconds, minutes)
 }
 
-fn whole_of(entries: &[Past]) -> &Whole {
-    let found = entries.iter().find_map(|past| if let Past::Whole(whole) = past { Some(whole) } else { None });
+fn find_totals(entries: &[PastEntry]) -> &PastTotals {
+    let found = entries.iter().find_map(|past| if let PastEntry::Totals(whole) = past { Some(whole) } else { None });
     found.unwrap()
 }
 
@@ -69,10 +69,10 @@ fn run() -> Vec<u8> {
 }
 
 #[test]
-fn seconds_add_up_to_minutes_and_both_to_the_whole() {
+fn seconds_and_minutes_add_up_to_totals() {
     let mut digest = digest(&run());
-    let (entries, seconds, minutes) = all_of(&mut digest);
-    let whole = whole_of(&entries);
+    let (entries, seconds, minutes) = all_entries(&mut digest);
+    let whole = find_totals(&entries);
     assert_eq!((whole.steps, whole.files.as_slice()), (4000, &[(1, 2)][..]));
     assert!(seconds.len() > 100 && minutes.len() >= 2, "{} {}", seconds.len(), minutes.len());
     // The open minute lacks the open seconds.
@@ -83,7 +83,7 @@ fn seconds_add_up_to_minutes_and_both_to_the_whole() {
     let all = sum(&seconds);
     assert_eq!((all.period.count, all.batch), (whole.steps, whole.batch));
     let fine = entries.iter().find_map(|past| match past {
-        Past::Durations(gnntop_wire::past::Series::Period, durations) => Some(durations),
+        PastEntry::Durations(gnntop_wire::past::DurationSeries::Period, durations) => Some(durations),
         _ => None,
     });
     let fine = fine.unwrap();
@@ -101,20 +101,20 @@ fn seconds_add_up_to_minutes_and_both_to_the_whole() {
 #[test]
 fn halving_keeps_the_sum_and_the_slowest() {
     let mut digest = digest(&run());
-    let (entries, seconds, _) = all_of(&mut digest);
-    let slices: Vec<Past> = seconds.iter().map(|slice| Past::Slice(Box::new(slice.clone()))).collect();
-    let slow: Vec<Past> = entries.into_iter().filter(|past| matches!(past, Past::Slow(_))).collect();
+    let (entries, seconds, _) = all_entries(&mut digest);
+    let slices: Vec<PastEntry> = seconds.iter().map(|slice| PastEntry::Slice(Box::new(slice.clone()))).collect();
+    let slow: Vec<PastEntry> = entries.into_iter().filter(|past| matches!(past, PastEntry::Slow(_))).collect();
     assert_eq!(slow.len(), crate::SLOWEST_AN_HOUR);
-    let slowest = |entries: &[Past]| {
+    let slowest = |entries: &[PastEntry]| {
         entries
             .iter()
-            .filter_map(|past| if let Past::Slow(slow) = past { Some(slow.figures.period_ns()) } else { None })
+            .filter_map(|past| if let PastEntry::Slow(slow) = past { Some(slow.figures.period_ns()) } else { None })
             .max()
     };
     let halved = coarsen([slices, slow.clone()].concat());
     let merged: Vec<Slice> = halved
         .iter()
-        .filter_map(|past| if let Past::Slice(slice) = past { Some((**slice).clone()) } else { None })
+        .filter_map(|past| if let PastEntry::Slice(slice) = past { Some((**slice).clone()) } else { None })
         .collect();
     assert_eq!(merged.len(), seconds.len().div_ceil(2));
     assert_eq!(figures(&sum(&merged)), figures(&sum(&seconds)));
@@ -140,24 +140,24 @@ fn the_slowest_steps_of_the_run_are_kept_with_all_their_spans() {
     let mut slowest: Vec<u64> = (1..=1000).collect();
     slowest.sort_by_key(|step| std::cmp::Reverse(period_ns(*step)));
     let in_full = |digest: &Digest| -> BTreeSet<u64> {
-        let slow = digest.whole(Vec::new()).into_iter().filter_map(|past| match past {
-            Past::Slow(slow) if slow.spans.len() == 50 => Some(slow.figures.step.step.0),
+        let slow = digest.past_entries(Vec::new()).into_iter().filter_map(|past| match past {
+            PastEntry::Slow(slow) if slow.spans.len() == 50 => Some(slow.figures.step.step.0),
             _ => None,
         });
         slow.collect()
     };
-    let mut some = Digest::keeping_slowest(20);
+    let mut some = Digest::with_slowest(20);
     each_item(&stream, |item| some.apply(item));
     let expected: BTreeSet<u64> = slowest[..20].iter().copied().collect();
     assert_eq!(in_full(&some), expected);
-    assert_eq!(in_full(&resumed(Digest::keeping_slowest(20), &mut some)), expected);
+    assert_eq!(in_full(&resumed(Digest::with_slowest(20), &mut some)), expected);
     assert_eq!(in_full(&digest(&stream)).len(), 0, "only where it is asked for");
 }
 
 /// Everything in a digest except single events or slices.
-fn standing(digest: &Digest) -> String {
-    let is_slice = |past: &Past| matches!(past, Past::Slice(_) | Past::Slow(_));
-    format!("{:?}", digest.whole(Vec::new()).into_iter().filter(|past| !is_slice(past)).collect::<Vec<_>>())
+fn state_text(digest: &Digest) -> String {
+    let is_slice = |past: &PastEntry| matches!(past, PastEntry::Slice(_) | PastEntry::Slow(_));
+    format!("{:?}", digest.past_entries(Vec::new()).into_iter().filter(|past| !is_slice(past)).collect::<Vec<_>>())
 }
 
 /// A digest resumed from the past of another.
@@ -165,9 +165,13 @@ fn resumed(mut next: Digest, from: &mut Digest) -> Digest {
     from.info().into_iter().for_each(|info| next.apply(Item::Segment(info.clone())));
     next.apply(Item::Definitions(from.definitions().cloned().collect()));
     let Closed { seconds, .. } = from.take_closed();
-    let is_minute = |past: &Past| matches!(past, Past::Slice(slice) if slice.to_ns - slice.from_ns > SECOND_NS);
-    let (slices, whole): (Vec<Past>, Vec<Past>) =
-        from.whole(Vec::new()).into_iter().filter(|past| !is_minute(past)).partition(|p| matches!(p, Past::Slice(_)));
+    let is_minute =
+        |past: &PastEntry| matches!(past, PastEntry::Slice(slice) if slice.to_ns - slice.from_ns > SECOND_NS);
+    let (slices, whole): (Vec<PastEntry>, Vec<PastEntry>) = from
+        .past_entries(Vec::new())
+        .into_iter()
+        .filter(|past| !is_minute(past))
+        .partition(|p| matches!(p, PastEntry::Slice(_)));
     [whole, seconds, slices].into_iter().for_each(|entries| next.apply(Item::Past(entries)));
     next
 }
@@ -183,8 +187,8 @@ fn assert_cut_adds_up(stream: &[u8], cut: usize) {
         }
     });
     let (mut next, mut all) = (next.unwrap(), digest(stream));
-    assert_eq!(standing(&next), standing(&all), "cut behind block {cut}");
-    let (seconds, expected) = (all_of(&mut next).1, all_of(&mut all).1);
+    assert_eq!(state_text(&next), state_text(&all), "cut behind block {cut}");
+    let (seconds, expected) = (all_entries(&mut next).1, all_entries(&mut all).1);
     let steps = |seconds: &[Slice]| seconds.iter().map(|second| second.period.count).sum::<u64>();
     assert_eq!(steps(&seconds), steps(&expected));
 }
@@ -196,7 +200,7 @@ fn blocks(stream: &[u8]) -> usize {
 }
 
 #[test]
-fn some_and_what_goes_on_from_it_are_all() {
+fn resumed_digest_equals_uninterrupted_one() {
     let stream = run();
     let blocks = blocks(&stream);
     for cut in [1, blocks / 3, blocks - 1] {
@@ -205,7 +209,7 @@ fn some_and_what_goes_on_from_it_are_all() {
 }
 
 #[test]
-fn events_by_themselves_come_to_what_their_blocks_do() {
+fn push_events_equals_apply_blocks() {
     let (stream, mut single) = (run(), Digest::new());
     each_item(&stream, |item| match item {
         Item::Block(info, events) => {
@@ -214,13 +218,13 @@ fn events_by_themselves_come_to_what_their_blocks_do() {
         other => single.apply(other),
     });
     let (mut single, mut blocks) = (single, digest(&stream));
-    assert_eq!(standing(&single), standing(&blocks));
-    assert_eq!(format!("{:?}", all_of(&mut single)), format!("{:?}", all_of(&mut blocks)));
+    assert_eq!(state_text(&single), state_text(&blocks));
+    assert_eq!(format!("{:?}", all_entries(&mut single)), format!("{:?}", all_entries(&mut blocks)));
 }
 
 proptest! {
     #[test]
-    fn the_summary_of_a_run_cut_anywhere_is_that_of_its_parts(
+    fn resumed_digest_equals_uninterrupted_one_at_any_cut(
         steps in 20u64..300,
         epoch_steps in 1u64..60,
         gap_ms in 0u64..700,
@@ -233,10 +237,10 @@ proptest! {
     }
 
     #[test]
-    fn any_stream_is_taken_and_what_it_comes_to_can_be_read(stream in any_stream(200)) {
+    fn any_stream_gives_readable_past(stream in any_stream(200)) {
         let stream = stream.build().bytes();
         let mut digest = digest(&stream);
-        let (entries, _, _) = all_of(&mut digest);
+        let (entries, _, _) = all_entries(&mut digest);
         let mut bytes = Vec::new();
         put_past(&mut bytes, &entries);
         let (mut reader, mut read) = (StreamReader::new(), Vec::new());
@@ -249,7 +253,7 @@ proptest! {
             }
         }
         prop_assert_eq!(read.len(), entries.len());
-        prop_assert_eq!(format!("{:?}", whole_of(&read)), format!("{:?}", whole_of(&entries)));
+        prop_assert_eq!(format!("{:?}", find_totals(&read)), format!("{:?}", find_totals(&entries)));
         let mut next = Digest::new();
         next.apply(Item::Past(read.clone()));
         each_item(&stream, |item| next.apply(item));
@@ -258,7 +262,7 @@ proptest! {
 }
 
 #[test]
-fn steps_that_a_deep_trace_slows_down_are_counted_and_in_no_duration() {
+fn traced_steps_are_counted_but_not_in_durations() {
     let mut stream = StreamBuilder::new("test");
     let main = stream.track(TrackRole::Training, "main");
     for number in 1..=100 {
@@ -270,15 +274,15 @@ fn steps_that_a_deep_trace_slows_down_are_counted_and_in_no_duration() {
         }
     }
     let mut digest = digest(&stream.bytes());
-    let (entries, seconds, _) = all_of(&mut digest);
-    assert_eq!((whole_of(&entries).steps, sum(&seconds).period.count), (100, 100));
+    let (entries, seconds, _) = all_entries(&mut digest);
+    assert_eq!((find_totals(&entries).steps, sum(&seconds).period.count), (100, 100));
     let durations = entries.iter().find_map(|past| match past {
-        Past::Durations(gnntop_wire::past::Series::Step, durations) => Some(durations),
+        PastEntry::Durations(gnntop_wire::past::DurationSeries::Step, durations) => Some(durations),
         _ => None,
     });
     let durations = durations.unwrap();
     assert_eq!((durations.count, durations.max_ns), (99, 10 * MS));
     let slow: Vec<_> =
-        entries.iter().filter_map(|past| if let Past::Slow(slow) = past { Some(slow) } else { None }).collect();
+        entries.iter().filter_map(|past| if let PastEntry::Slow(slow) = past { Some(slow) } else { None }).collect();
     assert!(slow.iter().all(|slow| slow.figures.step.step.0 != 50 && slow.spans.len() == 1), "{slow:?}");
 }

@@ -28,16 +28,16 @@ pub struct Tiling {
     last_end_ns: Option<u64>,
     last_step: u64,
     /// Time of phases that were too many to wait for their step.
-    folded: Option<Given>,
+    folded: Option<AssignedTime>,
     /// Time of the phases in the last period.
-    given: Given,
+    assigned: AssignedTime,
     /// Whether events were lost since the last step.
     lost_events: bool,
 }
 
 /// Time given to phases so far in one period.
 #[derive(Clone, Copy, Debug)]
-struct Given {
+struct AssignedTime {
     phase_ns: [u64; MAX_PHASES],
     /// All time up to here is assigned.
     cursor_ns: u64,
@@ -45,7 +45,7 @@ struct Given {
 
 /// The phases that wait for the end of their step, and the end of the previous step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingPhases {
     /// End of the previous step.
     pub last_end_ns: u64,
     /// Its number.
@@ -84,7 +84,7 @@ impl Tiling {
             last_end_ns: None,
             last_step: 0,
             folded: None,
-            given: Given::starting_at(0),
+            assigned: AssignedTime::new(0),
             lost_events: false,
         }
     }
@@ -95,13 +95,13 @@ impl Tiling {
     }
 
     /// The phases that wait for the end of the current step; `None` before the first step.
-    pub fn waiting(&self) -> Option<Waiting> {
+    pub fn waiting(&self) -> Option<WaitingPhases> {
         let phases = self.pending.iter().map(|phase| (phase.slot, phase.start_ns, phase.end_ns)).collect();
-        Some(Waiting { last_end_ns: self.last_end_ns?, last_step: self.last_step, phases })
+        Some(WaitingPhases { last_end_ns: self.last_end_ns?, last_step: self.last_step, phases })
     }
 
     /// Continues from where another tiling stopped.
-    pub fn resume(&mut self, waiting: &Waiting) {
+    pub fn resume(&mut self, waiting: &WaitingPhases) {
         self.last_end_ns = Some(waiting.last_end_ns);
         self.last_step = waiting.last_step;
         waiting.phases.iter().for_each(|(slot, start_ns, end_ns)| self.phase(*slot, *start_ns, *end_ns));
@@ -109,7 +109,7 @@ impl Tiling {
 
     /// Time by slot in the last period of [`Tiling::step`].
     pub fn phase_ns(&self) -> &[u64; MAX_PHASES] {
-        &self.given.phase_ns
+        &self.assigned.phase_ns
     }
 
     /// Takes a phase by its slot, below [`MAX_PHASES`]. Inner phases come before the outer one, which replaces them.
@@ -136,8 +136,8 @@ impl Tiling {
         self.sort();
         let older = self.pending.drain(..MAX_PENDING / 2);
         if let Some(start_ns) = self.last_end_ns {
-            let folded = self.folded.get_or_insert(Given::starting_at(start_ns));
-            older.for_each(|phase| folded.give(&phase, u64::MAX));
+            let folded = self.folded.get_or_insert(AssignedTime::new(start_ns));
+            older.for_each(|phase| folded.assign(&phase, u64::MAX));
         }
     }
 
@@ -154,13 +154,13 @@ impl Tiling {
         let untiled_ns = self.last_end_ns.map_or(0, |last| period_start.saturating_sub(last));
         // Folded time counts for this period only if it began where expected and ends before its end.
         let folded = self.folded.take().filter(|f| untiled_ns == 0 && f.cursor_ns <= end_ns);
-        let mut given = folded.unwrap_or(Given::starting_at(period_start));
+        let mut given = folded.unwrap_or(AssignedTime::new(period_start));
         self.sort();
-        self.pending.iter().for_each(|phase| given.give(phase, end_ns));
+        self.pending.iter().for_each(|phase| given.assign(phase, end_ns));
         self.pending.retain(|phase| phase.end_ns > end_ns);
         let period_ns = end_ns - period_start;
         let gap_ns = period_ns.saturating_sub(given.phase_ns.iter().sum());
-        self.given = given;
+        self.assigned = given;
         self.last_end_ns = Some(end_ns);
         self.last_step = step;
         self.lost_events = false;
@@ -177,14 +177,14 @@ impl Tiling {
     }
 }
 
-impl Given {
-    fn starting_at(cursor_ns: u64) -> Self {
+impl AssignedTime {
+    fn new(cursor_ns: u64) -> Self {
         Self { phase_ns: [0; MAX_PHASES], cursor_ns }
     }
 
     /// Assigns a phase the time that it covers up to `until_ns` and that is still free.
     #[inline]
-    fn give(&mut self, phase: &Interval, until_ns: u64) {
+    fn assign(&mut self, phase: &Interval, until_ns: u64) {
         let end_ns = phase.end_ns.min(until_ns);
         let start_ns = phase.start_ns.max(self.cursor_ns);
         if end_ns > start_ns {

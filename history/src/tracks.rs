@@ -6,11 +6,11 @@ use gnntop_wire::{BlockInfo, NameId, TrackId, TrackRole};
 use crate::tiling::Tiling;
 
 /// Most tracks that are kept apart.
-const MOST_TRACKS: usize = 4096;
+const MAX_TRACKS: usize = 4096;
 /// More than any track reaches; larger numbers are clamped to this, so that no sum overflows.
-const MOST: u64 = 1 << 56;
+const MAX_COUNT: u64 = 1 << 56;
 /// Most tracks that collect phases before the training track is known.
-const MOST_TILINGS: usize = 64;
+const MAX_TILINGS: usize = 64;
 
 /// One track.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Tracks {
     /// The track with this id; `None` beyond the limit.
     pub(crate) fn get(&mut self, id: TrackId) -> Option<&mut Track> {
         let at = id.0 as usize;
-        if at >= MOST_TRACKS {
+        if at >= MAX_TRACKS {
             return None;
         }
         if at >= self.all.len() {
@@ -61,7 +61,7 @@ impl Tracks {
     /// Makes a track collect phases if it may be the training track, and notes what was lost before its event `seq`.
     pub(crate) fn begin(&mut self, id: TrackId, seq: u64, dropped: u64) -> Option<&mut Track> {
         let may_tile = self.training.is_none_or(|training| training == id);
-        let (has_training, has_room) = (self.has_training, self.tilings < MOST_TILINGS);
+        let (has_training, has_room) = (self.has_training, self.tilings < MAX_TILINGS);
         let track = self.get(id)?;
         let may_tile = may_tile && (!has_training || track.role == TrackRole::Training);
         let is_new = may_tile && track.tiling.is_none() && has_room;
@@ -84,7 +84,12 @@ impl Tracks {
     pub(crate) fn resume(&mut self, end: &TrackEnd) {
         if let Some(track) = self.get(end.track) {
             let TrackEnd { events, spans, steps, .. } = *end;
-            track.end = TrackEnd { events: events.min(MOST), spans: spans.min(MOST), steps: steps.min(MOST), ..*end };
+            track.end = TrackEnd {
+                events: events.min(MAX_COUNT),
+                spans: spans.min(MAX_COUNT),
+                steps: steps.min(MAX_COUNT),
+                ..*end
+            };
         }
     }
 

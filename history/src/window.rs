@@ -5,132 +5,132 @@
 
 use std::ops::RangeInclusive;
 
-use gnntop_wire::past::{Past, Series, Slice, SlowStep, StepFigures, TrackEnd, Whole, put_past};
+use gnntop_wire::past::{DurationSeries, PastEntry, PastTotals, Slice, SlowStep, StepFigures, TrackEnd, put_past};
 
 use crate::merge;
 
 /// Slices written at a time.
 const AT_A_TIME: usize = 64;
 /// Most bytes of slices held back: more than any publisher keeps.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 /// Most slow steps held back: 100 an hour for two weeks.
-const MOST_SLOW: usize = 1 << 15;
+const MAX_SLOW: usize = 1 << 15;
 /// Most spans of each.
-const MOST_SPANS: usize = 64;
+const MAX_SPANS: usize = 64;
 /// Most signals, counters and phases that are added up.
-const MOST_SERIES: usize = 4096;
+const MAX_SERIES: usize = 4096;
 
 /// The part of the past within a window of time.
 #[derive(Debug)]
 pub struct PastWindow {
     window_ns: RangeInclusive<u64>,
-    share: Share,
+    state: WindowState,
 }
 
 /// How much of the past is in the window.
 #[derive(Debug)]
-enum Share {
+enum WindowState {
     /// Not known yet.
-    Untold,
+    Unknown,
     All,
-    Part(Box<Part>),
+    Part(Box<WindowPart>),
     /// The part was written.
-    Given,
+    Written,
 }
 
 impl PastWindow {
     /// A window of this time, on the publisher's clock.
     pub fn new(window_ns: RangeInclusive<u64>) -> Self {
-        Self { window_ns, share: Share::Untold }
+        Self { window_ns, state: WindowState::Unknown }
     }
 
     /// Takes entries. If all of them are in the window, they are written at once, unchanged.
-    pub fn take(&mut self, entries: Vec<Past>, out: &mut Vec<u8>) {
-        let told = entries.iter().find_map(|past| if let Past::Whole(whole) = past { Some(whole) } else { None });
-        if let (Share::Untold, Some(whole)) = (&self.share, told) {
+    pub fn push(&mut self, entries: Vec<PastEntry>, out: &mut Vec<u8>) {
+        let told = entries.iter().find_map(|past| if let PastEntry::Totals(whole) = past { Some(whole) } else { None });
+        if let (WindowState::Unknown, Some(whole)) = (&self.state, told) {
             let is_all = *self.window_ns.start() <= whole.first_ns && whole.last_ns <= *self.window_ns.end();
-            let part = || Share::Part(Box::new(Part::new(self.window_ns.clone(), whole)));
-            self.share = if is_all { Share::All } else { part() };
+            let part = || WindowState::Part(Box::new(WindowPart::new(self.window_ns.clone(), whole)));
+            self.state = if is_all { WindowState::All } else { part() };
         }
-        match &mut self.share {
-            Share::All => put_past(out, &entries),
-            Share::Part(part) => entries.into_iter().for_each(|past| part.take(past)),
-            Share::Untold | Share::Given => (),
+        match &mut self.state {
+            WindowState::All => put_past(out, &entries),
+            WindowState::Part(part) => entries.into_iter().for_each(|past| part.push(past)),
+            WindowState::Unknown | WindowState::Written => (),
         }
     }
 
     /// Whether a part is held back until [`PastWindow::finish`].
     pub fn is_waiting(&self) -> bool {
-        matches!(&self.share, Share::Part(part) if part.sum.is_some())
+        matches!(&self.state, WindowState::Part(part) if part.sum.is_some())
     }
 
     /// Writes the part, once all entries were taken.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        if matches!(self.share, Share::Part(_))
-            && let Share::Part(part) = std::mem::replace(&mut self.share, Share::Given)
+        if matches!(self.state, WindowState::Part(_))
+            && let WindowState::Part(part) = std::mem::replace(&mut self.state, WindowState::Written)
         {
-            part.put(out);
+            part.write(out);
         }
     }
 }
 
 /// The slices and slow steps in the window, and their sums.
 #[derive(Debug)]
-struct Part {
+struct WindowPart {
     window_ns: RangeInclusive<u64>,
     /// Figures over the whole past.
-    whole: Whole,
+    past_totals: PastTotals,
     /// All slices merged.
     sum: Option<Slice>,
     epochs: (u64, u64, u64),
     losses: Option<(f64, f64)>,
-    moved: Vec<Moved>,
-    pending: Vec<Past>,
+    renumbered: Vec<RenumberedSteps>,
+    pending: Vec<PastEntry>,
     frames: Vec<u8>,
     slow: Vec<SlowStep>,
 }
 
 /// Consecutive steps, and their new number.
 #[derive(Debug)]
-struct Moved {
+struct RenumberedSteps {
     from: u64,
     steps: u64,
     to: u64,
 }
 
-impl Part {
-    fn new(window_ns: RangeInclusive<u64>, whole: &Whole) -> Self {
+impl WindowPart {
+    fn new(window_ns: RangeInclusive<u64>, whole: &PastTotals) -> Self {
         Self {
             window_ns,
-            whole: whole.clone(),
+            past_totals: whole.clone(),
             sum: None,
             epochs: (0, 0, 0),
             losses: None,
-            moved: Vec::new(),
+            renumbered: Vec::new(),
             pending: Vec::new(),
             frames: Vec::new(),
             slow: Vec::new(),
         }
     }
 
-    fn take(&mut self, past: Past) {
+    fn push(&mut self, past: PastEntry) {
         match past {
-            Past::Slice(slice) => {
+            PastEntry::Slice(slice) => {
                 let is_within = slice.from_ns >= *self.window_ns.start()
                     && slice.to_ns.saturating_sub(1) <= *self.window_ns.end()
-                    && self.frames.len() < MOST_BYTES;
+                    && self.frames.len() < MAX_BYTES;
                 if is_within {
                     self.add(*slice);
                 }
             }
-            Past::Slow(slow) if self.slow.len() < MOST_SLOW => self.add_slow(*slow),
+            PastEntry::Slow(slow) if self.slow.len() < MAX_SLOW => self.add_slow(*slow),
             _ => (),
         }
     }
 
     fn add_slow(&mut self, mut slow: SlowStep) {
         if self.window_ns.contains(&slow.figures.step.end_ns) {
-            slow.spans.truncate(MOST_SPANS);
+            slow.spans.truncate(MAX_SPANS);
             self.slow.push(slow);
         }
     }
@@ -143,17 +143,17 @@ impl Part {
         }
         if steps > 0 {
             self.count(&slice, to == 0);
-            match self.moved.last_mut().filter(|last| last.from.saturating_add(last.steps) == from) {
+            match self.renumbered.last_mut().filter(|last| last.from.saturating_add(last.steps) == from) {
                 Some(last) => last.steps = last.steps.saturating_add(steps),
-                None => self.moved.push(Moved { from, steps, to }),
+                None => self.renumbered.push(RenumberedSteps { from, steps, to }),
             }
         }
         let sum = self.sum.get_or_insert_with(|| Slice { from_ns: slice.from_ns, ..Slice::default() });
         merge::add(sum, &slice);
-        sum.signals.truncate(MOST_SERIES);
-        sum.counters.truncate(MOST_SERIES);
-        sum.phases.truncate(MOST_SERIES);
-        self.pending.push(Past::Slice(Box::new(slice)));
+        sum.signals.truncate(MAX_SERIES);
+        sum.counters.truncate(MAX_SERIES);
+        sum.phases.truncate(MAX_SERIES);
+        self.pending.push(PastEntry::Slice(Box::new(slice)));
         if self.pending.len() >= AT_A_TIME {
             self.put_pending();
         }
@@ -184,37 +184,38 @@ impl Part {
         self.pending.clear();
     }
 
-    fn put(mut self, out: &mut Vec<u8>) {
+    fn write(mut self, out: &mut Vec<u8>) {
         let Some(sum) = self.sum.take() else { return };
         self.put_pending();
         put_past(out, &self.figures(sum));
         out.append(&mut self.frames);
         let slow = std::mem::take(&mut self.slow).into_iter().filter_map(|slow| self.renumbered(slow));
-        put_past(out, &slow.collect::<Vec<Past>>());
+        put_past(out, &slow.collect::<Vec<PastEntry>>());
     }
 
     /// Figures over all slices of the part.
-    fn figures(&self, sum: Slice) -> Vec<Past> {
-        let whole = self.whole_of(&sum);
-        let steps = [(Series::Step, sum.step), (Series::Period, sum.period), (Series::Gap, sum.gap)];
-        let phases = sum.phases.into_iter().map(|(name, durations)| (Series::Phase(name), durations));
+    fn figures(&self, sum: Slice) -> Vec<PastEntry> {
+        let whole = self.totals_for(&sum);
+        let steps =
+            [(DurationSeries::Step, sum.step), (DurationSeries::Period, sum.period), (DurationSeries::Gap, sum.gap)];
+        let phases = sum.phases.into_iter().map(|(name, durations)| (DurationSeries::Phase(name), durations));
         let durations = steps.into_iter().chain(phases).filter(|(_, durations)| !durations.is_empty());
-        let durations = durations.map(|(of, durations)| Past::Durations(of, durations));
-        std::iter::once(Past::Whole(Box::new(whole))).chain(durations).collect()
+        let durations = durations.map(|(of, durations)| PastEntry::Durations(of, durations));
+        std::iter::once(PastEntry::Totals(Box::new(whole))).chain(durations).collect()
     }
 
-    fn whole_of(&self, sum: &Slice) -> Whole {
-        let whole = &self.whole;
+    fn totals_for(&self, sum: &Slice) -> PastTotals {
+        let whole = &self.past_totals;
         let first_ns = sum.from_ns.max(whole.first_ns);
         // The state at the end of the past only belongs to a window that extends beyond it.
         let goes_on = *self.window_ns.end() >= whole.last_ns;
-        let after = if goes_on { whole.clone() } else { Whole::default() };
+        let after = if goes_on { whole.clone() } else { PastTotals::default() };
         let training = after.unfinished.as_ref().map(|unfinished| unfinished.track);
         let end = |end: &TrackEnd| {
             let steps = if training == Some(end.track) { sum.period.count } else { 0 };
             TrackEnd { events: 0, spans: 0, steps, ..*end }
         };
-        Whole {
+        PastTotals {
             next_segment: whole.next_segment,
             first_ns,
             last_ns: sum.to_ns.saturating_sub(1).min(whole.last_ns).max(first_ns),
@@ -227,15 +228,16 @@ impl Part {
             memory: after.memory,
             signals: sum.signals.clone(),
             counters: sum.counters.clone(),
-            ..Whole::default()
+            ..PastTotals::default()
         }
     }
 
     /// A slow step with its number in the part; `None` if its slice is not in it.
-    fn renumbered(&self, mut slow: SlowStep) -> Option<Past> {
-        let of = |moved: &&Moved| slow.figures.ordinal.checked_sub(moved.from).is_some_and(|at| at < moved.steps);
-        let moved = self.moved.iter().find(of)?;
+    fn renumbered(&self, mut slow: SlowStep) -> Option<PastEntry> {
+        let of =
+            |moved: &&RenumberedSteps| slow.figures.ordinal.checked_sub(moved.from).is_some_and(|at| at < moved.steps);
+        let moved = self.renumbered.iter().find(of)?;
         slow.figures.ordinal = (slow.figures.ordinal - moved.from).saturating_add(moved.to);
-        Some(Past::Slow(Box::new(slow)))
+        Some(PastEntry::Slow(Box::new(slow)))
     }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_probe::device::{Attach, Stream as _};
 use gnntop_probe::{BatchShape, Name, Session, Step, TrackRole, counter, phase, span, step};
-use gnntop_simulated::{Nature, Simulated};
+use gnntop_simulated::{DeviceModel, Simulated};
 
 static INNER: Name = Name::span("inner");
 static DEPTH: Name = Name::counter("depth");
@@ -42,7 +42,7 @@ fn main() {
     let session = Session::builder("cost").directory(temp.path()).start();
     let track = session.track("bench", TrackRole::Training);
     records();
-    if let Some(spans) = spans_asked() {
+    if let Some(spans) = spans_from_args() {
         memory_over(spans);
     }
     drop((track, session));
@@ -71,7 +71,7 @@ fn records() {
     let mut counters = || repeat(|i| counter(&DEPTH, i as f64));
     let mut bare = || repeat(|_| drop(step(0)));
     let mut steps = || repeat(|_| whole_step(&mut step(0)));
-    let mut usage = || repeat(|_| ask_for_usage());
+    let mut usage = || repeat(|_| query_usage());
     let on = measure(
         ROUND,
         &mut [
@@ -97,7 +97,7 @@ fn whole_step(step: &mut Step) {
 }
 
 /// What a step costs in addition if it is not short.
-fn ask_for_usage() {
+fn query_usage() {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: `usage` is a valid place for the result, which nobody reads.
     #[cfg(target_os = "linux")]
@@ -117,7 +117,7 @@ fn device_spans(dir: &std::path::Path) {
         })
     };
     let plain = measure(DEVICE_ROUND, &mut [("phase, on", &mut phases)], Duration::from_millis(25));
-    let device = Simulated::new(Nature { marks: 2 * DEVICE_ROUND as u32 + 64, ..Nature::default() });
+    let device = Simulated::new(DeviceModel { marks: 2 * DEVICE_ROUND as u32 + 64, ..DeviceModel::default() });
     let stream = Arc::clone(&device);
     Attach::new("simulated").stream(device).start();
     let mut timed = || {
@@ -189,7 +189,7 @@ fn print(figures: &[(&str, f64)]) {
     }
 }
 
-fn spans_asked() -> Option<u64> {
+fn spans_from_args() -> Option<u64> {
     let mut args = std::env::args().skip_while(|arg| arg != "--spans");
     args.nth(1)?.parse::<f64>().ok().map(|spans| spans as u64)
 }

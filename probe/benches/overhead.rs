@@ -24,7 +24,7 @@ const SPANS: u64 = 20;
 const SLICE: Duration = Duration::from_millis(300);
 
 fn main() {
-    let pairs = pairs_asked().unwrap_or(40);
+    let pairs = pairs_from_args().unwrap_or(40);
     let temp = tempfile::tempdir().unwrap();
     let per_ms = operations_per_ms();
     let of_sensors = std::env::args().any(|arg| arg == "--sensors");
@@ -107,7 +107,7 @@ fn operations_per_ms() -> u64 {
     rates[10]
 }
 
-fn pairs_asked() -> Option<u64> {
+fn pairs_from_args() -> Option<u64> {
     let mut args = std::env::args().skip_while(|arg| arg != "--pairs");
     args.nth(1)?.parse().ok()
 }

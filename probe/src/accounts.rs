@@ -52,7 +52,7 @@ pub(crate) struct AccountTotals {
 
 /// A single allocation or release, large enough for an event of its own.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Large {
+pub(crate) struct LargeAllocation {
     /// Live bytes after it.
     pub(crate) live_bytes: u64,
     /// Id of its phase's name; 0 outside every phase.
@@ -61,12 +61,12 @@ pub(crate) struct Large {
 
 /// Counts an allocation in an account.
 #[inline]
-pub(crate) fn allocated(account: u8, bytes: usize) -> Option<Large> {
+pub(crate) fn allocated(account: u8, bytes: usize) -> Option<LargeAllocation> {
     if !COUNTED.load(Relaxed) {
         COUNTED.store(true, Relaxed);
     }
     let live = LIVE.fetch_add(bytes as i64, Relaxed) + bytes as i64;
-    let account = of(usize::from(account));
+    let account = account_at(usize::from(account));
     account.allocated_bytes.fetch_add(bytes as u64, Relaxed);
     account.allocated_count.fetch_add(1, Relaxed);
     // Load first: the peak rarely changes, and a load is cheaper than a read-modify-write.
@@ -78,9 +78,9 @@ pub(crate) fn allocated(account: u8, bytes: usize) -> Option<Large> {
 
 /// Counts a release in an account.
 #[inline]
-pub(crate) fn freed(account: u8, bytes: usize) -> Option<Large> {
+pub(crate) fn freed(account: u8, bytes: usize) -> Option<LargeAllocation> {
     let live = LIVE.fetch_sub(bytes as i64, Relaxed) - bytes as i64;
-    let account = of(usize::from(account));
+    let account = account_at(usize::from(account));
     account.freed_bytes.fetch_add(bytes as u64, Relaxed);
     account.freed_count.fetch_add(1, Relaxed);
     account.large(bytes, live)
@@ -88,14 +88,14 @@ pub(crate) fn freed(account: u8, bytes: usize) -> Option<Large> {
 
 impl Account {
     #[inline]
-    fn large(&self, bytes: usize, live: i64) -> Option<Large> {
+    fn large(&self, bytes: usize, live: i64) -> Option<LargeAllocation> {
         let is_large = bytes >= EVENT_BYTES.load(Relaxed);
-        is_large.then(|| Large { live_bytes: live.max(0) as u64, phase: self.name.load(Relaxed) })
+        is_large.then(|| LargeAllocation { live_bytes: live.max(0) as u64, phase: self.name.load(Relaxed) })
     }
 }
 
 #[inline]
-fn of(account: usize) -> &'static Account {
+fn account_at(account: usize) -> &'static Account {
     &ACCOUNTS[account % PHASE_ACCOUNTS]
 }
 
@@ -116,11 +116,11 @@ pub(crate) fn set_event_bytes(bytes: usize) {
 
 /// Sets the id of the name of an account's phase.
 pub(crate) fn set_name(account: u8, name: u32) {
-    of(usize::from(account)).name.store(name, Relaxed);
+    account_at(usize::from(account)).name.store(name, Relaxed);
 }
 
 pub(crate) fn totals(account: usize) -> AccountTotals {
-    let account = of(account);
+    let account = account_at(account);
     AccountTotals {
         allocated_bytes: account.allocated_bytes.load(Relaxed),
         allocated_count: account.allocated_count.load(Relaxed),

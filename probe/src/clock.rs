@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_map_converges_on_a_wrong_rate_without_a_jump() {
+    fn clock_map_converges_without_jump() {
         // The quoted rate is 1 ns a tick; the counter really runs at 0.5 ns a tick, from 7 s on.
         let truth = |ticks: u64| 7_000_000_000 + ticks / 2;
         let mut map = ClockMap::new(1.0, reading(0, truth(0)));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_real_clocks_agree() {
+    fn clock_map_agrees_with_system_clock() {
         let clock = Clock::new();
         let map = ClockMap::new(quoted_rate(&clock), read(&clock));
         std::thread::sleep(std::time::Duration::from_millis(5));

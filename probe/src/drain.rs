@@ -54,11 +54,11 @@ pub(crate) struct Drain {
     map: ClockMap,
     sources: Vec<Box<dyn Source>>,
     requests: Option<Requests>,
-    own: BlockEncoder,
+    own_block: BlockEncoder,
     /// All definitions so far, repeated at the start of each segment.
     definitions: Vec<Definition>,
-    known_names: usize,
-    known_signals: usize,
+    written_names: usize,
+    written_signals: usize,
     /// Phases with a memory account: the account and the totals last written.
     accounts: Vec<(usize, PhaseMemory)>,
     /// Definitions since the last flush, written before `out`. Both buffers are reused.
@@ -77,16 +77,16 @@ impl Drain {
         Self {
             map: ClockMap::new(clock::quoted_rate(&publisher.clock), start),
             info: SessionInfo { start: start.anchor, ..SessionInfo::default() },
-            own: publisher.encoder(OWN_TRACK),
+            own_block: publisher.encoder(OWN_TRACK),
             definitions: vec![own_track()],
             accounts: vec![(0, PhaseMemory::default())],
-            requests: dir.as_deref().zip(settings.on_request.take()).map(|(dir, pass_on)| Requests::of(dir, pass_on)),
+            requests: dir.as_deref().zip(settings.on_request.take()).map(|(dir, pass_on)| Requests::new(dir, pass_on)),
             publisher,
             settings,
             dir,
             sources: Vec::new(),
-            known_names: 0,
-            known_signals: 0,
+            written_names: 0,
+            written_signals: 0,
             defined: Vec::new(),
             out: Vec::new(),
             has_written: false,
@@ -113,19 +113,19 @@ impl Drain {
                 output.report(Some(stopped));
             }
             if !std::mem::replace(&mut is_told, true) {
-                self.settings.on_warning.tell(&warning);
+                self.settings.on_warning.notify(&warning);
             }
             if is_last || matches!(warning, Warning::RecordingExists { .. }) {
                 return;
             }
             // At the session's end there may be room again: for what is missing, and for the end itself.
-            is_last = !self.outwait(pause);
+            is_last = !self.wait_and_discard(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
     /// Discards what arrives meanwhile; returns whether the session continues.
-    fn outwait(&mut self, pause: Duration) -> bool {
+    fn wait_and_discard(&mut self, pause: Duration) -> bool {
         let (mut over, mut anchor) = (Timer::new(pause), Timer::new(ANCHOR_INTERVAL));
         while !over.is_due() {
             if self.publisher.is_stopping() {
@@ -139,8 +139,8 @@ impl Drain {
                 source.finish(&mut self.out);
                 source.begin_anew();
             }
-            self.own.finish(0, &mut self.out);
-            self.own.begin_anew();
+            self.own_block.finish(0, &mut self.out);
+            self.own_block.begin_anew();
             self.sources.retain(|source| !source.is_over());
             self.defined.clear();
             self.out.clear();
@@ -167,7 +167,7 @@ impl Drain {
         let [mut flush, mut slow, mut anchor] = [FLUSH_INTERVAL, SLOW_FLUSH_INTERVAL, ANCHOR_INTERVAL].map(Timer::new);
         loop {
             let stopping = self.publisher.is_stopping();
-            let asked = self.publisher.flushes_asked();
+            let asked = self.publisher.requested_flushes();
             let is_asked = !self.publisher.is_flushed(asked);
             self.drain();
             if stopping {
@@ -181,10 +181,10 @@ impl Drain {
                 self.flush(output, slow_due, anchor_due)?;
             }
             if is_asked {
-                self.publisher.has_flushed(asked);
+                self.publisher.note_flushed(asked);
             }
             if let Some(requests) = &mut self.requests {
-                requests.look();
+                requests.poll();
             }
             if stopping {
                 return self.end(output);
@@ -276,7 +276,7 @@ impl Drain {
         for source in self.sources.iter_mut().filter(|source| slow || !source.is_slow()) {
             source.finish(&mut self.out);
         }
-        self.own.finish(0, &mut self.out);
+        self.own_block.finish(0, &mut self.out);
         self.sources.retain(|source| !source.is_over());
         if output.is_segment_full() {
             self.begin_segment(output, clock::read(&self.publisher.clock))?;
@@ -291,16 +291,16 @@ impl Drain {
     }
 
     fn define_new_names(&mut self) {
-        for name in names::registered_after(self.known_names) {
-            self.known_names += 1;
+        for name in names::registered_after(self.written_names) {
+            self.written_names += 1;
             if name.account != 0 {
                 let memory = PhaseMemory { phase: name.id, ..PhaseMemory::default() };
                 self.accounts.push((usize::from(name.account), memory));
             }
             self.out_definition(Definition::Name { id: name.id, kind: name.kind, text: name.text.into() });
         }
-        let signals = self.publisher.signals_after(self.known_signals);
-        self.known_signals += signals.len();
+        let signals = self.publisher.signals_after(self.written_signals);
+        self.written_signals += signals.len();
         signals.into_iter().for_each(|signal| self.out_definition(signal));
         self.publisher.take_facts().into_iter().for_each(|fact| self.redefine(fact));
     }
@@ -326,7 +326,7 @@ impl Drain {
                 live_bytes: accounts::live_bytes(),
                 peak_bytes: now.peak_bytes,
             };
-            self.own.push(&Event::PhaseMemory(*last));
+            self.own_block.push(&Event::PhaseMemory(*last));
         }
     }
 

@@ -6,7 +6,7 @@ use gnntop_sessions::layout::{LAUNCH, RUN, RUN_STARTED_MS};
 use gnntop_wire::Place;
 
 /// Restarts that a launcher numbers separately; all beyond share the last number.
-const MOST_RESTARTS: u64 = 1023;
+const MAX_RESTARTS: u64 = 1023;
 
 /// The run that this process belongs to, according to its launcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,12 +22,12 @@ pub struct Launched {
 
 impl Launched {
     /// Reads this process's environment.
-    pub fn here() -> Self {
+    pub fn from_env() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self::of(|name| std::env::var(name).ok(), u64::try_from(now.as_millis()).unwrap_or(0))
+        Self::from_variables(|name| std::env::var(name).ok(), u64::try_from(now.as_millis()).unwrap_or(0))
     }
 
-    fn of(variable: impl Fn(&str) -> Option<String>, now_ms: u64) -> Self {
+    fn from_variables(variable: impl Fn(&str) -> Option<String>, now_ms: u64) -> Self {
         // torchrun calls a run without an id "none".
         let text = |name: &str| variable(name).filter(|text| !text.is_empty() && text != "none");
         let number = |name: &str| text(name)?.parse::<u64>().ok();
@@ -38,8 +38,8 @@ impl Launched {
         let torchrun = number("TORCHELASTIC_RESTART_COUNT");
         let is_counted = is_named || slurm.is_some() || torchrun.is_some();
         let started_ms = if is_named { number(RUN_STARTED_MS).unwrap_or(now_ms) } else { 0 };
-        let count = |restarts: Option<u64>| restarts.unwrap_or(0).min(MOST_RESTARTS);
-        let attempt = Place::numbered(started_ms, count(slurm), count(torchrun));
+        let count = |restarts: Option<u64>| restarts.unwrap_or(0).min(MAX_RESTARTS);
+        let attempt = Place::attempt_number(started_ms, count(slurm), count(torchrun));
         Self { run: run.unwrap_or_default(), attempt: is_counted.then_some(attempt), is_named }
     }
 
@@ -69,7 +69,7 @@ mod tests {
     fn launched(variables: &[(&str, &str)]) -> Launched {
         let find =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        Launched::of(find, 7000)
+        Launched::from_variables(find, 7000)
     }
 
     fn run_and_attempt(variables: &[(&str, &str)]) -> (String, Option<u64>) {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requeued_job_of_slurm_is_the_same_run_again() {
+    fn slurm_requeue_is_next_attempt_of_same_run() {
         let job = ("SLURM_JOB_ID", "71");
         let (first, again) = (run_and_attempt(&[job]), run_and_attempt(&[job, ("SLURM_RESTART_COUNT", "1")]));
         assert_eq!((first.0.as_str(), again.0.as_str()), ("71", "71"));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_a_person_names_is_another_start_each_time() {
+    fn named_run_has_new_attempt_each_start() {
         let named = [("GNNTOP_RUN", "night"), ("SLURM_JOB_ID", "71"), ("GNNTOP_LAUNCH", "x")];
         let by_hand = run_and_attempt(&named);
         assert_eq!(by_hand.0, "night");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_started_it_does_not_make_a_program_by_itself_one_of_several() {
+    fn complete_single_process_has_a_place_only_under_slurm() {
         assert_eq!(run_and_attempt(&[]), (String::new(), None));
         assert_eq!(run_and_attempt(&[("GNNTOP_LAUNCH", "x")]), ("x".to_owned(), None));
         assert_eq!(launched(&[("GNNTOP_LAUNCH", "x")]).complete(None), None);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_calls_its_run_stays_unless_a_person_names_it() {
+    fn complete_keeps_run_name_unless_user_gives_one() {
         let own = || Some(Place { run: "sage-1".to_owned(), rank: 1, ranks: 2, ..Place::default() });
         assert_eq!(launched(&[("SLURM_JOB_ID", "71")]).complete(own()), own());
         let named = launched(&[("GNNTOP_RUN", "night")]).complete(own()).unwrap();

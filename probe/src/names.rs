@@ -119,24 +119,24 @@ pub fn intern(kind: NameKind, text: &str) -> NameRef {
     registry().intern(kind, text)
 }
 
-static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| Mutex::new(Registry::new()));
+static REGISTRY: LazyLock<Mutex<NameRegistry>> = LazyLock::new(|| Mutex::new(NameRegistry::new()));
 
-fn registry() -> MutexGuard<'static, Registry> {
+fn registry() -> MutexGuard<'static, NameRegistry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Keeps names from being registered while this is held.
-pub(crate) struct HeldNames(#[expect(dead_code, reason = "held, not looked at")] MutexGuard<'static, Registry>);
+pub(crate) struct NamesLock(#[expect(dead_code, reason = "held, not looked at")] MutexGuard<'static, NameRegistry>);
 
-/// See [`HeldNames`].
-pub(crate) fn hold() -> HeldNames {
-    HeldNames(registry())
+/// See [`NamesLock`].
+pub(crate) fn lock_names() -> NamesLock {
+    NamesLock(registry())
 }
 
 #[derive(Debug)]
-struct Registry {
+struct NameRegistry {
     /// Entry `i` has id `i + 1`; the first is [`OVERFLOW`].
-    entries: Vec<Entry>,
+    entries: Vec<RegisteredName>,
     by_text: HashMap<(NameKind, Box<str>), NameRef>,
     text_bytes: usize,
     phases: u8,
@@ -144,14 +144,14 @@ struct Registry {
 
 /// One registered name, as the stream defines it.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct RegisteredName {
     pub(crate) id: NameId,
     pub(crate) kind: NameKind,
     pub(crate) text: Box<str>,
     pub(crate) account: u8,
 }
 
-impl Registry {
+impl NameRegistry {
     fn new() -> Self {
         let mut registry = Self { entries: Vec::new(), by_text: HashMap::new(), text_bytes: 0, phases: 0 };
         registry.add(NameKind::Text, OVERFLOW);
@@ -184,7 +184,7 @@ impl Registry {
         if account != 0 {
             accounts::set_name(account, id);
         }
-        self.entries.push(Entry { id: NameId(id), kind, text: text.into(), account });
+        self.entries.push(RegisteredName { id: NameId(id), kind, text: text.into(), account });
         self.by_text.insert((kind, text.into()), name);
         self.text_bytes += text.len();
         name
@@ -192,14 +192,14 @@ impl Registry {
 }
 
 /// The text of a registered name; `None` if there is no name with this id.
-pub(crate) fn text(id: u32) -> Option<String> {
+pub(crate) fn name_text(id: u32) -> Option<String> {
     let registry = registry();
     let entry = registry.entries.get((id as usize).checked_sub(1)?)?;
     Some(entry.text.to_string())
 }
 
 /// Names registered after the first `known`.
-pub(crate) fn registered_after(known: usize) -> Vec<Entry> {
+pub(crate) fn registered_after(known: usize) -> Vec<RegisteredName> {
     let registry = registry();
     registry.entries.get(known..).unwrap_or_default().to_vec()
 }
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_million_names_are_a_bounded_registry() {
-        let mut registry = Registry::new();
+        let mut registry = NameRegistry::new();
         for i in 0..1_000_000 {
             registry.intern(NameKind::Span, &format!("name {i}"));
         }
@@ -228,8 +228,8 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_does_not_fit_stays_of_its_kind() {
-        let mut registry = Registry::new();
+    fn intern_overflow_keeps_kind() {
+        let mut registry = NameRegistry::new();
         (0..MAX_NAMES).for_each(|i| _ = registry.intern(NameKind::Span, &format!("name {i}")));
         for kind in [NameKind::Text, NameKind::Span, NameKind::Phase, NameKind::Counter] {
             let name = registry.intern(kind, "one more");
@@ -243,15 +243,15 @@ mod tests {
     }
 
     #[test]
-    fn a_megabyte_of_name_is_cut() {
-        let mut registry = Registry::new();
+    fn intern_cuts_long_name() {
+        let mut registry = NameRegistry::new();
         let name = registry.intern(NameKind::Span, &"é".repeat(500_000));
         assert_eq!(registry.entries[name.id().0 as usize - 1].text.len(), MAX_NAME_BYTES);
     }
 
     #[test]
-    fn more_phases_than_accounts_share_the_outside() {
-        let mut registry = Registry::new();
+    fn phases_beyond_accounts_share_account_zero() {
+        let mut registry = NameRegistry::new();
         let accounts: Vec<u8> = (0..40).map(|i| registry.intern(NameKind::Phase, &format!("p{i}")).account()).collect();
         assert_eq!(accounts[30], 31);
         assert_eq!(accounts[31], 0);

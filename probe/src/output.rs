@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use gnntop_sessions::{HeldFile, LiveLock, NamedDir, PrivateDir, Stopped, layout, named};
+use gnntop_sessions::{HeldFile, LiveLock, NamedDir, PrivateDir, Stopped, layout, user_file};
 
-use crate::past::Past;
+use crate::past::SessionPast;
 use crate::warning::Warning;
 
 /// A segment of this size is closed and the next one begun.
@@ -46,12 +46,12 @@ pub(crate) struct Segments {
     lock: LiveLock,
     current: Option<HeldFile>,
     /// Number and size of each segment on disk, oldest first.
-    kept: VecDeque<(u64, u64)>,
+    segments: VecDeque<(u64, u64)>,
     next: u64,
     /// Most bytes that the segments may take together.
     max_bytes: u64,
     /// The remains of the dropped segments.
-    past: Box<Past>,
+    past: Box<SessionPast>,
     /// A segment of this size is closed and the next one begun.
     segment_bytes: u64,
 }
@@ -65,11 +65,11 @@ impl Output {
             LiveLock::create(&dir).map_err(|error| Warning::unusable(&dir.path().join(layout::LOCK_FILE), error))?;
         let dir = dir.named().map_err(|error| Warning::unusable(dir.path(), error))?;
         Ok(Self::Session(Segments {
-            past: Box::new(Past::new(dir.clone(), max_bytes / PAST_SHARE)),
+            past: Box::new(SessionPast::new(dir.clone(), max_bytes / PAST_SHARE)),
             dir,
             lock,
             current: None,
-            kept: VecDeque::new(),
+            segments: VecDeque::new(),
             next: 0,
             max_bytes: (max_bytes - max_bytes / PAST_SHARE).max(2 * SEGMENT_BYTES),
             segment_bytes: SEGMENT_BYTES,
@@ -79,7 +79,7 @@ impl Output {
     /// Creates a recording; an existing file is left alone.
     pub(crate) fn recording(path: &Path) -> Result<Self, Warning> {
         let path = path.to_owned();
-        match named::create_log(&path).and_then(HeldFile::new) {
+        match user_file::create_log(&path).and_then(HeldFile::new) {
             Ok(file) => Ok(Self::Recording { path, file, len: 0 }),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Warning::RecordingExists { path }),
             Err(error) => Err(Warning::Write { path, error }),
@@ -89,7 +89,9 @@ impl Output {
     /// Whether the next write must begin a segment.
     pub(crate) fn is_segment_full(&self) -> bool {
         match self {
-            Self::Session(segments) => segments.kept.back().is_some_and(|&(_, size)| size >= segments.segment_bytes),
+            Self::Session(segments) => {
+                segments.segments.back().is_some_and(|&(_, size)| size >= segments.segment_bytes)
+            }
             Self::Recording { .. } => false,
         }
     }
@@ -114,7 +116,7 @@ impl Output {
         match self {
             Self::Session(segments) => segments.write(bytes),
             Self::Recording { path, file, len } => {
-                let written = append(file, || named::append(path), len, bytes);
+                let written = append(file, || user_file::append(path), len, bytes);
                 written.map_err(|error| Warning::Write { path: path.clone(), error })
             }
         }
@@ -127,19 +129,19 @@ impl Output {
     pub(crate) fn shrink(&mut self, segment_bytes: u64, max_bytes: u64) {
         if let Self::Session(segments) = self {
             (segments.segment_bytes, segments.max_bytes) = (segment_bytes, max_bytes);
-            *segments.past = Past::new(segments.dir.clone(), max_bytes);
+            *segments.past = SessionPast::new(segments.dir.clone(), max_bytes);
         }
     }
 
     /// Number of the oldest segment.
     pub(crate) fn oldest_segment(&self) -> Option<u64> {
-        if let Self::Session(segments) = self { segments.kept.front().map(|&(number, _)| number) } else { None }
+        if let Self::Session(segments) = self { segments.segments.front().map(|&(number, _)| number) } else { None }
     }
 }
 
 impl Segments {
     fn begin(&mut self) -> Result<(), Warning> {
-        if self.kept.back().is_some_and(|&(_, size)| size == 0) {
+        if self.segments.back().is_some_and(|&(_, size)| size == 0) {
             // Nothing was written to it yet, and a viewer may wait for it.
             return Ok(());
         }
@@ -147,15 +149,16 @@ impl Segments {
         let name = layout::segment_file_name(self.next);
         let file = self.dir.open().and_then(|dir| Ok(HeldFile::new(dir.create_log(&name)?)?));
         self.current = Some(file.map_err(|error| Warning::unusable(&self.dir.path().join(name), error))?);
-        self.kept.push_back((self.next, 0));
+        self.segments.push_back((self.next, 0));
         self.next += 1;
         Ok(())
     }
 
     /// Makes room for one more segment.
     fn drop_oldest(&mut self) {
-        let mut bytes = self.kept_bytes();
-        while !self.kept.is_empty() && (bytes + self.segment_bytes > self.max_bytes || self.kept.len() >= MAX_SEGMENTS)
+        let mut bytes = self.total_bytes();
+        while !self.segments.is_empty()
+            && (bytes + self.segment_bytes > self.max_bytes || self.segments.len() >= MAX_SEGMENTS)
         {
             self.read_oldest();
             // The figures are written before the segment is removed. If that fails, they are written with the next ones.
@@ -166,22 +169,22 @@ impl Segments {
 
     /// Adds the oldest segment to the figures over the past.
     fn read_oldest(&mut self) {
-        if let Some(&(number, _)) = self.kept.front() {
-            self.past.read_whole(number);
+        if let Some(&(number, _)) = self.segments.front() {
+            self.past.read_rest(number);
         }
     }
 
     /// Reads part of the next segment to be dropped, twice as fast as the newest one grows.
     fn read_ahead(&mut self, written: usize) {
-        let goes_next = self.kept_bytes() + 2 * self.segment_bytes > self.max_bytes && self.kept.len() > 1;
-        if let Some(&(number, _)) = self.kept.front().filter(|_| goes_next) {
+        let goes_next = self.total_bytes() + 2 * self.segment_bytes > self.max_bytes && self.segments.len() > 1;
+        if let Some(&(number, _)) = self.segments.front().filter(|_| goes_next) {
             self.past.read_ahead(number, 2 * written);
         }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Warning> {
         loop {
-            let (Some(file), Some((number, size))) = (&mut self.current, self.kept.back_mut()) else {
+            let (Some(file), Some((number, size))) = (&mut self.current, self.segments.back_mut()) else {
                 return Err(Warning::Write {
                     path: self.dir.path().to_owned(),
                     error: io::Error::other("no segment was begun"),
@@ -196,7 +199,7 @@ impl Segments {
             let path = self.dir.path().join(name);
             if error.kind() == ErrorKind::FileTooLarge && *size > 0 {
                 self.segment_bytes = *size;
-            } else if is_full(&error) && self.kept.len() > 1 && self.kept_bytes() >= GIVES_WAY_BYTES {
+            } else if is_full(&error) && self.segments.len() > 1 && self.total_bytes() >= GIVES_WAY_BYTES {
                 // A disk with room for only some of the segments keeps the newest.
                 self.read_oldest();
                 self.remove_oldest();
@@ -207,12 +210,12 @@ impl Segments {
         }
     }
 
-    fn kept_bytes(&self) -> u64 {
-        self.kept.iter().map(|&(_, size)| size).sum()
+    fn total_bytes(&self) -> u64 {
+        self.segments.iter().map(|&(_, size)| size).sum()
     }
 
     fn remove_oldest(&mut self) -> u64 {
-        let Some((number, size)) = self.kept.pop_front() else { return 0 };
+        let Some((number, size)) = self.segments.pop_front() else { return 0 };
         // A viewer that is reading it keeps its open file. A file that cannot be removed is found by pruning.
         let _ = self.dir.open().and_then(|dir| dir.remove(&layout::segment_file_name(number)));
         size
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_never_grows_past_its_bound() {
+    fn session_stays_within_max_bytes() {
         let temp = tempfile::tempdir().unwrap();
         // Half of it is for the past.
         let mut output = Output::session(temp.path(), "s", 6 * SEGMENT_BYTES).unwrap();
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_takes_the_oldest_segments_first_and_leaves_whole_frames() {
+    fn full_disk_drops_oldest_segments_and_keeps_whole_frames() {
         let temp = tempfile::tempdir().unwrap();
         let mut output = Output::session(temp.path(), "s", 0).unwrap();
         let whole = vec![7; GIVES_WAY_BYTES as usize];
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_could_not_begin_begins_later() {
+    fn session_starts_later_after_failed_start() {
         let temp = tempfile::tempdir().unwrap();
         let sessions = temp.path().join("sessions");
         fs::write(&sessions, "in the way").unwrap();
@@ -334,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_overwrites_nothing() {
+    fn recording_refuses_existing_file() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a.gnntop");
         Output::recording(&path).unwrap().write(b"bytes").unwrap();

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ended_well_is_kept_for_a_week_and_one_that_died_until_there_is_no_room() {
+    fn prune_keeps_ended_week_and_died_until_full() {
         let temp = tempfile::tempdir().unwrap();
         let (well, died) = (session(temp.path(), 1, 10, true), session(temp.path(), 2, 10, false));
         prune_in(temp.path(), KEEP / 2, ALL);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_first_where_there_are_too_many_and_what_is_live_stays() {
+    fn prune_removes_oldest_and_keeps_live() {
         let temp = tempfile::tempdir().unwrap();
         let all: Vec<_> = (1..=4).map(|pid| session(temp.path(), pid, 10_000, pid == 4)).collect();
         let lock = File::open(all[0].join(layout::LOCK_FILE)).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_disk_is_not_filled() {
+    fn prune_respects_small_disk() {
         assert_eq!(room(Some(400 << 20)).bytes, 100 << 20);
         assert_eq!((room(Some(u64::MAX)).bytes, room(None).bytes), (KEEP_BYTES, KEEP_BYTES));
     }

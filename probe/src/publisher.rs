@@ -37,7 +37,7 @@ pub(crate) struct Publisher {
     /// Segments begun so far: the sensor thread repeats every value in each.
     segments: AtomicUsize,
     /// Flushes asked for so far, and how many of them are done.
-    asked: AtomicU64,
+    requested: AtomicU64,
     flushed: AtomicU64,
     stopping: AtomicBool,
 }
@@ -56,7 +56,7 @@ impl Publisher {
             facts: Mutex::default(),
             signals: Mutex::default(),
             segments: AtomicUsize::new(0),
-            asked: AtomicU64::new(0),
+            requested: AtomicU64::new(0),
             flushed: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
         });
@@ -84,7 +84,7 @@ impl Publisher {
         let beyond = id.saturating_sub(MAX_TRACKS);
         if beyond.is_power_of_two() {
             let (key, text) = (NO_TRACK.to_owned(), format!("{beyond} or more"));
-            self.say(Definition::Fact { key, text });
+            self.add_fact(Definition::Fact { key, text });
         }
         (beyond == 0).then_some(TrackId(id))
     }
@@ -104,7 +104,7 @@ impl Publisher {
         std::mem::take(&mut *lock(&self.opened))
     }
 
-    pub(crate) fn say(&self, fact: Definition) {
+    pub(crate) fn add_fact(&self, fact: Definition) {
         lock(&self.facts).push(fact);
     }
 
@@ -131,17 +131,17 @@ impl Publisher {
     }
 
     /// Asks the drain thread to write out what was recorded until now. Returns the number of this flush.
-    pub(crate) fn ask_for_flush(&self) -> u64 {
-        self.asked.fetch_add(1, Ordering::AcqRel) + 1
+    pub(crate) fn request_flush(&self) -> u64 {
+        self.requested.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// Flushes asked for so far.
-    pub(crate) fn flushes_asked(&self) -> u64 {
-        self.asked.load(Ordering::Acquire)
+    pub(crate) fn requested_flushes(&self) -> u64 {
+        self.requested.load(Ordering::Acquire)
     }
 
     /// The first `number` flushes are done.
-    pub(crate) fn has_flushed(&self, number: u64) {
+    pub(crate) fn note_flushed(&self, number: u64) {
         self.flushed.store(number, Ordering::Release);
     }
 
@@ -161,11 +161,11 @@ impl Publisher {
 }
 
 /// Keeps the latest publisher from changing while this is held.
-pub(crate) struct HeldLatest(#[expect(dead_code, reason = "held, not looked at")] MutexGuard<'static, Weak<Publisher>>);
+pub(crate) struct LatestLock(#[expect(dead_code, reason = "held, not looked at")] MutexGuard<'static, Weak<Publisher>>);
 
-/// See [`HeldLatest`].
-pub(crate) fn hold_latest() -> HeldLatest {
-    HeldLatest(lock(&LATEST))
+/// See [`LatestLock`].
+pub(crate) fn lock_latest() -> LatestLock {
+    LatestLock(lock(&LATEST))
 }
 
 /// Locks a mutex. No holder leaves it half-changed, so a panic elsewhere does not matter.

@@ -17,21 +17,21 @@ pub(crate) struct Requests {
     dir: PathBuf,
     pass_on: OnRequest,
     last: String,
-    looked: Instant,
+    last_poll: Instant,
 }
 
 impl Requests {
     /// Of the session in this directory.
-    pub(crate) fn of(dir: &Path, pass_on: OnRequest) -> Self {
-        Self { dir: dir.to_owned(), pass_on, last: String::new(), looked: Instant::now() }
+    pub(crate) fn new(dir: &Path, pass_on: OnRequest) -> Self {
+        Self { dir: dir.to_owned(), pass_on, last: String::new(), last_poll: Instant::now() }
     }
 
     /// Looks for a request, if it is time, and passes on one that is new.
-    pub(crate) fn look(&mut self) {
-        if self.looked.elapsed() < INTERVAL {
+    pub(crate) fn poll(&mut self) {
+        if self.last_poll.elapsed() < INTERVAL {
             return;
         }
-        self.looked = Instant::now();
+        self.last_poll = Instant::now();
         let text = request::read(&self.dir).unwrap_or_default();
         if text != self.last {
             (self.pass_on)(&text);
@@ -48,13 +48,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_request_is_passed_on_once() {
+    fn poll_reports_each_request_once() {
         let dir = tempfile::tempdir().unwrap();
         let (sender, received) = mpsc::channel();
-        let mut requests = Requests::of(dir.path(), Box::new(move |text| sender.send(text.to_owned()).unwrap()));
+        let mut requests = Requests::new(dir.path(), Box::new(move |text| sender.send(text.to_owned()).unwrap()));
         let look = |requests: &mut Requests| {
-            requests.looked -= INTERVAL;
-            requests.look();
+            requests.last_poll -= INTERVAL;
+            requests.poll();
             received.try_iter().collect::<Vec<String>>()
         };
         assert!(look(&mut requests).is_empty());
@@ -66,7 +66,7 @@ mod tests {
             file
         };
         let asker = ask("trace 1 5\n");
-        requests.look();
+        requests.poll();
         assert_eq!(look(&mut requests), ["trace 1 5\n"]);
         assert!(look(&mut requests).is_empty());
         drop(asker);

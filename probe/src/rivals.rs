@@ -19,7 +19,7 @@ const LEAST: f64 = 0.25;
 const COMPARE_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between the first two scans of all processes, and between later ones.
 const FIRST_INTERVAL: Duration = Duration::from_secs(2);
-const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+const SCAN_INTERVAL: Duration = Duration::from_secs(10);
 /// A scan may take the time until the next one divided by this: with thousands of processes, scans are rarer.
 const COST: u32 = 1000;
 /// What has not changed is repeated this often.
@@ -30,12 +30,12 @@ const MAX_COMMANDS: usize = 256;
 /// Watches how much CPU others use.
 pub(crate) struct RivalWatch {
     rivals: Rivals,
-    totals: Totals,
-    compared: Option<(Instant, Totals)>,
+    totals: CpuTotals,
+    compared: Option<(Instant, CpuTotals)>,
     /// Since when others use much CPU.
     much_since: Option<Instant>,
-    next_look: Instant,
-    has_looked: bool,
+    next_scan: Instant,
+    has_scanned: bool,
     /// What was reported last: when, the command, and its process if it is one.
     reported: Option<(Instant, String, Option<u32>)>,
     commands: HashSet<String>,
@@ -43,7 +43,7 @@ pub(crate) struct RivalWatch {
 
 /// Total CPU time, with its signals: of the machine, and of this process with all its threads.
 #[derive(Clone, Copy)]
-struct Totals {
+struct CpuTotals {
     signals: [Option<SignalIndex>; 2],
     ns: [i64; 2],
 }
@@ -53,11 +53,11 @@ impl RivalWatch {
         let signals = [Quantity::MachineCpuBusy, Quantity::ProcessCpuTime].map(|quantity| set.find(quantity));
         Self {
             rivals: Rivals::new(set.options()),
-            totals: Totals { signals, ns: [0; 2] },
+            totals: CpuTotals { signals, ns: [0; 2] },
             compared: None,
             much_since: None,
-            next_look: Instant::now(),
-            has_looked: false,
+            next_scan: Instant::now(),
+            has_scanned: false,
             reported: None,
             commands: HashSet::new(),
         }
@@ -73,17 +73,17 @@ impl RivalWatch {
     }
 
     /// Scans for the processes that use the CPU, if a scan is due. Returns the one to report.
-    pub(crate) fn look(&mut self) -> Option<Rival> {
+    pub(crate) fn poll(&mut self) -> Option<Rival> {
         let now = Instant::now();
         self.compare(now);
-        let is_due = self.much_since.is_some_and(|since| now.duration_since(since) >= LASTING) && now >= self.next_look;
+        let is_due = self.much_since.is_some_and(|since| now.duration_since(since) >= LASTING) && now >= self.next_scan;
         if !is_due {
             return None;
         }
-        let rival = self.rivals.look();
-        let pause = if self.has_looked { LOOK_INTERVAL } else { FIRST_INTERVAL };
-        self.next_look = now + pause.max(now.elapsed() * COST);
-        self.has_looked = true;
+        let rival = self.rivals.scan();
+        let pause = if self.has_scanned { SCAN_INTERVAL } else { FIRST_INTERVAL };
+        self.next_scan = now + pause.max(now.elapsed() * COST);
+        self.has_scanned = true;
         let rival = self.bounded(rival.filter(|rival| rival.cores >= LEAST)?);
         let is_old = |(at, command, pid): &(Instant, String, Option<u32>)| {
             *command == rival.command && *pid == rival.pid && now.duration_since(*at) < REPEAT_INTERVAL
@@ -109,7 +109,7 @@ impl RivalWatch {
         if self.totals.others_since(&before) >= MUCH * passed.as_nanos() as f64 {
             self.much_since.get_or_insert(now);
         } else {
-            (self.much_since, self.has_looked, self.reported) = (None, false, None);
+            (self.much_since, self.has_scanned, self.reported) = (None, false, None);
             self.rivals.forget();
         }
     }
@@ -124,7 +124,7 @@ impl RivalWatch {
     }
 }
 
-impl Totals {
+impl CpuTotals {
     /// Nanoseconds of CPU time that others used; none if that is not measured.
     fn others_since(&self, before: &Self) -> f64 {
         if self.signals.contains(&None) {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn others_count_and_this_process_does_not() {
+    fn rival_watch_counts_only_other_processes() {
         let mut watch = watch();
         if watch.totals.signals.contains(&None) {
             println!("skipped: this system does not count what the machine takes");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_bounded() {
+    fn rival_watch_bounds_commands() {
         let mut watch = watch();
         let mut bounded = |n: u32| {
             let rival = watch.bounded(Rival { command: format!("x{n}"), pid: Some(n), cores: 1.0 });

@@ -44,7 +44,7 @@ fn energy_pause(took: Duration) -> Duration {
 
 /// The last value written for a signal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Last {
+enum LastReading {
     Nothing,
     Value(i64),
     Absent(NameRef),
@@ -53,7 +53,7 @@ enum Last {
 struct Sampler {
     set: SensorSet,
     /// One entry per signal of the set, and a last one for the publisher's own cost.
-    last: Vec<Last>,
+    last: Vec<LastReading>,
     /// By signal: when an energy counter was last read unchanged since it was written; 0 for others.
     unchanged_ns: Vec<u64>,
     is_energy: Vec<bool>,
@@ -66,11 +66,11 @@ struct Sampler {
 impl Sampler {
     fn open(publisher: &Arc<Publisher>, options: &SensorOptions) -> Self {
         let set = SensorSet::open(options);
-        let own = own_cost();
+        let own = probe_cost_signal();
         let signals = set.signals().iter().chain([&own]).enumerate();
         publisher.define_signals(signals.map(|(index, signal)| definition(index, signal)));
         Self {
-            last: vec![Last::Nothing; set.signals().len() + 1],
+            last: vec![LastReading::Nothing; set.signals().len() + 1],
             unchanged_ns: vec![0; set.signals().len() + 1],
             is_energy: set.signals().iter().chain([&own]).map(is_energy).collect(),
             repeated: Instant::now(),
@@ -94,7 +94,7 @@ impl Sampler {
             write_before(last, unchanged_ns, is_energy, &reading);
             write_change(last, &reading);
         });
-        if let Some(Rival { command, pid, cores }) = rivals.look() {
+        if let Some(Rival { command, pid, cores }) = rivals.poll() {
             track::rival(intern(NameKind::Text, &command), pid, cores);
         }
         let own = last.len() - 1;
@@ -117,7 +117,10 @@ impl Sampler {
 
     /// Whether any energy counter has a value.
     fn has_energy(&self) -> bool {
-        self.is_energy.iter().zip(&self.last).any(|(is_energy, last)| *is_energy && matches!(last, Last::Value(_)))
+        self.is_energy
+            .iter()
+            .zip(&self.last)
+            .any(|(is_energy, last)| *is_energy && matches!(last, LastReading::Value(_)))
     }
 
     /// Forgets values, since they are about to be read again, and repeats absences, since a set reports each only once.
@@ -125,8 +128,8 @@ impl Sampler {
         let t_ns = whole_microseconds(monotonic_ns());
         for (signal, last) in self.last.iter_mut().enumerate() {
             match *last {
-                Last::Absent(reason) => track::absent(signal as u32, t_ns, reason),
-                _ => *last = Last::Nothing,
+                LastReading::Absent(reason) => track::absent(signal as u32, t_ns, reason),
+                _ => *last = LastReading::Nothing,
             }
         }
     }
@@ -138,31 +141,33 @@ fn is_energy(signal: &SignalInfo) -> bool {
 
 /// Before a change of an energy counter, writes when its old value was last read. Only changes are written, so this
 /// shows between which two reads the change happened.
-fn write_before(last: &[Last], unchanged_ns: &mut [u64], is_energy: &[bool], reading: &Reading) {
+fn write_before(last: &[LastReading], unchanged_ns: &mut [u64], is_energy: &[bool], reading: &Reading) {
     let slot = reading.signal().0 as usize;
     let (Some(true), Some(unchanged_ns)) = (is_energy.get(slot), unchanged_ns.get_mut(slot)) else { return };
     match (last.get(slot), reading) {
-        (Some(Last::Value(before)), Reading::Value { t_ns, value, .. }) if before == value => *unchanged_ns = *t_ns,
-        (Some(Last::Value(before)), Reading::Value { .. }) if *unchanged_ns > 0 => {
+        (Some(LastReading::Value(before)), Reading::Value { t_ns, value, .. }) if before == value => {
+            *unchanged_ns = *t_ns
+        }
+        (Some(LastReading::Value(before)), Reading::Value { .. }) if *unchanged_ns > 0 => {
             track::sample(reading.signal().0, whole_microseconds(std::mem::take(unchanged_ns)), *before);
         }
         _ => *unchanged_ns = 0,
     }
 }
 
-fn write_change(last: &mut [Last], reading: &Reading) {
+fn write_change(last: &mut [LastReading], reading: &Reading) {
     let signal = reading.signal().0;
     let Some(last) = last.get_mut(signal as usize) else { return };
     match reading {
         Reading::Value { t_ns, value, .. } => {
-            if *last != Last::Value(*value) {
-                *last = Last::Value(*value);
+            if *last != LastReading::Value(*value) {
+                *last = LastReading::Value(*value);
                 track::sample(signal, whole_microseconds(*t_ns), *value);
             }
         }
         Reading::Absent { t_ns, reason, .. } => {
             let reason = intern(NameKind::Text, reason);
-            *last = Last::Absent(reason);
+            *last = LastReading::Absent(reason);
             track::absent(signal, whole_microseconds(*t_ns), reason);
         }
     }
@@ -173,7 +178,7 @@ fn whole_microseconds(t_ns: u64) -> u64 {
     t_ns - t_ns % 1_000
 }
 
-fn own_cost() -> SignalInfo {
+fn probe_cost_signal() -> SignalInfo {
     SignalInfo { metric: Quantity::SensorsCpuTime.into(), source: "CLOCK_THREAD_CPUTIME_ID", device: None }
 }
 
@@ -195,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn energy_is_read_seldom_where_reading_is_slow() {
+    fn energy_pause_grows_with_read_time() {
         assert_eq!(energy_pause(Duration::from_micros(30)), ENERGY_EVERY);
         assert_eq!(energy_pause(Duration::from_millis(3)), Duration::from_millis(300), "a hundredth of a core");
     }

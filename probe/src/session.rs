@@ -11,13 +11,13 @@ use gnntop_sessions::layout;
 use gnntop_wire::{Definition, Origin, Place, RESUMED, TrackRole};
 
 use crate::drain::Drain;
-use crate::foreign::{Ring, Waiting};
+use crate::foreign::{Ring, WaitingRings};
 use crate::launched::Launched;
 use crate::publisher::Publisher;
 use crate::settings::Settings;
 use crate::threads::{self, Spawn};
 use crate::track::Track;
-use crate::warning::{Listener, Warning};
+use crate::warning::{Warning, WarningListener};
 use crate::{accounts, fork, prune, sensing, switch};
 
 /// Longest time that the program's end waits for our threads, whatever the file system does.
@@ -115,7 +115,7 @@ impl SessionBuilder {
     /// [`Warning`], on the thread that detects it.
     #[must_use]
     pub fn on_warning(mut self, tell: impl FnMut(&Warning) + Send + 'static) -> Self {
-        self.settings.on_warning = Listener::new(tell);
+        self.settings.on_warning = WarningListener::new(tell);
         self
     }
 
@@ -137,7 +137,7 @@ impl SessionBuilder {
         if let Some(bytes) = self.allocation_event_bytes {
             accounts::set_event_bytes(bytes);
         }
-        self.settings.place = Launched::here().complete(self.settings.place.take());
+        self.settings.place = Launched::from_env().complete(self.settings.place.take());
         Session { running: Running::start(self) }
     }
 }
@@ -159,9 +159,9 @@ struct Running {
     publisher: Arc<Publisher>,
     threads: Vec<JoinHandle<()>>,
     /// Rings of workers; created with the first ring.
-    workers: OnceLock<Waiting>,
+    workers: OnceLock<WaitingRings>,
     dir: Option<PathBuf>,
-    listener: Listener,
+    listener: WarningListener,
 }
 
 impl Session {
@@ -174,7 +174,7 @@ impl Session {
             drain_interval: Duration::from_millis(20),
             origin: Origin::Probe,
             place: None,
-            on_warning: Listener::stderr(),
+            on_warning: WarningListener::stderr(),
             on_request: None,
         };
         SessionBuilder {
@@ -199,14 +199,14 @@ impl Session {
     /// Adds the ring of a worker process. It becomes a track of this session once the worker has attached.
     pub fn worker(&self, ring: &Ring) {
         if let Some(Running { workers, publisher, .. }) = &self.running {
-            workers.get_or_init(|| Waiting::open(publisher)).push(ring);
+            workers.get_or_init(|| WaitingRings::open(publisher)).push(ring);
         }
     }
 
     /// Publishes a fact about the program, such as the framework it uses. A repeated key replaces the earlier text.
     pub fn fact(&self, key: &str, text: &str) {
         if let Some(running) = &self.running {
-            running.publisher.say(Definition::Fact { key: key.to_owned(), text: text.to_owned() });
+            running.publisher.add_fact(Definition::Fact { key: key.to_owned(), text: text.to_owned() });
         }
     }
 
@@ -220,7 +220,7 @@ impl Session {
     /// than a second or nothing is published.
     pub fn flush(&self) -> bool {
         let Some(Running { publisher, threads, .. }) = &self.running else { return false };
-        let (number, give_up_at) = (publisher.ask_for_flush(), Instant::now() + FLUSH_WITHIN);
+        let (number, give_up_at) = (publisher.request_flush(), Instant::now() + FLUSH_WITHIN);
         threads.iter().for_each(|thread| thread.thread().unpark());
         while !publisher.is_flushed(number) {
             if Instant::now() >= give_up_at || !publisher.is_of_this_process() {
@@ -246,7 +246,7 @@ impl Running {
     /// Starts the session's threads; `None` if nothing can be published, in which case the program has been warned.
     fn start(builder: SessionBuilder) -> Option<Self> {
         let SessionBuilder { settings, sessions_dir, sensors, sensor_interval, spawn, .. } = builder;
-        fork::leave_sessions_to_the_parent();
+        fork::register_fork_handlers();
         let publisher = Publisher::start(settings.recording.is_some());
         let dir = settings.recording.is_none().then(|| {
             let sessions = sessions_dir.unwrap_or_else(layout::sessions_dir);
@@ -258,7 +258,7 @@ impl Running {
         let mut running = Self { publisher, threads, workers, dir: dir.clone(), listener: listener.clone() };
         let drain = Drain::new(Arc::clone(&running.publisher), settings, dir);
         if let Err(error) = running.spawn(spawn, "gnntop drain", move || drain.run()) {
-            listener.tell(&Warning::Thread { error });
+            listener.notify(&Warning::Thread { error });
             return None;
         }
         if let Some(sessions) = running.dir.as_deref().and_then(Path::parent).map(Path::to_owned) {
@@ -269,7 +269,7 @@ impl Running {
             let publisher = Arc::clone(&running.publisher);
             let sample = move || sensing::run(&publisher, &options, sensor_interval);
             if let Err(error) = running.spawn(spawn, "gnntop sensors", sample) {
-                listener.tell(&Warning::SensorThread { error });
+                listener.notify(&Warning::SensorThread { error });
             }
         }
         Some(running)
@@ -292,7 +292,7 @@ impl Drop for Running {
         let left = self.threads.drain(..).rev().filter_map(|thread| join_until(thread, give_up_at).err()).count();
         switch::end_session();
         if left > 0 {
-            self.listener.tell(&Warning::Unfinished { waited: END_WITHIN });
+            self.listener.notify(&Warning::Unfinished { waited: END_WITHIN });
         }
     }
 }
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     /// A session on a system where the thread of this name cannot be started.
-    fn told_when_a_thread_fails(spawn: Spawn) -> (Session, Vec<String>, tempfile::TempDir) {
+    fn warnings_when_a_thread_fails(spawn: Spawn) -> (Session, Vec<String>, tempfile::TempDir) {
         let temp = tempfile::tempdir().unwrap();
         let (tell, told) = mpsc::channel();
         let mut builder = Session::builder("no thread")
@@ -335,8 +335,8 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_thread_that_does_not_start_is_said() {
-        let (session, told, temp) = told_when_a_thread_fails(|_, _| Err(no_thread()));
+    fn failed_drain_thread_is_a_warning() {
+        let (session, told, temp) = warnings_when_a_thread_fails(|_, _| Err(no_thread()));
         assert_eq!(told.len(), 1);
         assert!(told[0].starts_with("gnntop cannot publish: starting a thread failed: "), "{told:?}");
         assert_eq!(session.dir(), None);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_does_not_wait_for_a_thread_that_hangs() {
+    fn drop_does_not_wait_for_hung_thread() {
         // Like a thread that writes to a frozen file system.
         let (tell, told) = mpsc::channel();
         let mut builder = Session::builder("hangs").on_warning(move |warning| tell.send(warning.to_string()).unwrap());
@@ -358,8 +358,8 @@ mod tests {
     }
 
     #[test]
-    fn without_a_sensor_thread_the_rest_is_published() {
-        let (session, told, _temp) = told_when_a_thread_fails(|name, body| match name {
+    fn failed_sensor_thread_keeps_publishing() {
+        let (session, told, _temp) = warnings_when_a_thread_fails(|name, body| match name {
             "gnntop sensors" => Err(no_thread()),
             _ => threads::spawn(name, body),
         });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gnntop_wire::{Origin, Place};
 
 use crate::requests::OnRequest;
-use crate::warning::Listener;
+use crate::warning::WarningListener;
 
 /// How a session writes its stream.
 pub(crate) struct Settings {
@@ -18,7 +18,7 @@ pub(crate) struct Settings {
     pub(crate) drain_interval: Duration,
     pub(crate) origin: Origin,
     pub(crate) place: Option<Place>,
-    pub(crate) on_warning: Listener,
+    pub(crate) on_warning: WarningListener,
     /// Without it, nothing looks for requests.
     pub(crate) on_request: Option<OnRequest>,
 }

@@ -40,7 +40,7 @@ const FAULTS: [libc::c_int; 7] =
 /// Blocks all signals except [`FAULTS`] on the calling thread and the threads it starts, until this is dropped.
 struct BlockedSignals {
     /// What was blocked before, if the system reported it.
-    before: Option<libc::sigset_t>,
+    previous_mask: Option<libc::sigset_t>,
 }
 
 impl BlockedSignals {
@@ -48,19 +48,19 @@ impl BlockedSignals {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: both are valid places for a set. `all` is written by `sigfillset`, which cannot fail, before it is read.
         // `before` is read only if the call reports that it was written.
-        let before = unsafe {
+        let previous_mask = unsafe {
             libc::sigfillset(all.as_mut_ptr());
             FAULTS.iter().for_each(|signal| _ = libc::sigdelset(all.as_mut_ptr(), *signal));
             let status = libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
             (status == 0).then(|| before.assume_init())
         };
-        Self { before }
+        Self { previous_mask }
     }
 }
 
 impl Drop for BlockedSignals {
     fn drop(&mut self) {
-        if let Some(before) = &self.before {
+        if let Some(before) = &self.previous_mask {
             // SAFETY: `before` is a set that the system wrote.
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
         }

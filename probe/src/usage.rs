@@ -4,42 +4,42 @@ use quanta::Clock;
 
 /// Shortest time between two queries of a thread: 4,000 calls a second take a tenth of a percent of its time. The call
 /// takes longer than the rest of a step's record. Shorter steps share an answer.
-const ASK_EVERY_NS: u64 = 250_000;
+const QUERY_EVERY_NS: u64 = 250_000;
 
 /// A thread's counts at some moment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Charged {
+pub(crate) struct UsageSnapshot {
     /// The moment, in ticks.
     at: u64,
-    totals: Totals,
+    totals: ThreadTotals,
 }
 
-impl Charged {
+impl UsageSnapshot {
     /// The calling thread's counts now; `None` if the system does not count by thread.
-    pub(crate) fn by_now(clock: &Clock) -> Option<Self> {
-        Some(Self { at: clock.raw(), totals: of_this_thread()? })
+    pub(crate) fn now(clock: &Clock) -> Option<Self> {
+        Some(Self { at: clock.raw(), totals: thread_totals()? })
     }
 
-    /// The counts at the end of a step, and the difference since `self`, packed as in [`Totals::since`]; `None` if too soon.
-    pub(crate) fn by_end(self, end: u64, clock: &Clock) -> Option<(Self, [u64; 2])> {
-        if clock.delta_as_nanos(self.at, end) < ASK_EVERY_NS {
+    /// The counts at the end of a step, and the difference since `self`, packed as in [`ThreadTotals::since`]; `None` if too soon.
+    pub(crate) fn at_step_end(self, end: u64, clock: &Clock) -> Option<(Self, [u64; 2])> {
+        if clock.delta_as_nanos(self.at, end) < QUERY_EVERY_NS {
             return None;
         }
-        let totals = of_this_thread()?;
+        let totals = thread_totals()?;
         Some((Self { at: end, totals }, totals.since(self.totals)))
     }
 }
 
 /// A thread's totals since its start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
+struct ThreadTotals {
     minor_faults: u64,
     major_faults: u64,
     voluntary_switches: u64,
     involuntary_switches: u64,
 }
 
-impl Totals {
+impl ThreadTotals {
     /// Differences from `before`, packed: minor and major faults, voluntary and involuntary switches, each pair in the high
     /// and low half.
     fn since(self, before: Self) -> [u64; 2] {
@@ -60,7 +60,7 @@ impl Totals {
 
 /// The calling thread's totals; `None` if the system does not count by thread.
 #[cfg(target_os = "linux")]
-fn of_this_thread() -> Option<Totals> {
+fn thread_totals() -> Option<ThreadTotals> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: `usage` is a valid place for the result, and is only read if the call reports success.
     let usage = unsafe {
@@ -69,7 +69,7 @@ fn of_this_thread() -> Option<Totals> {
         }
         usage.assume_init()
     };
-    Some(Totals {
+    Some(ThreadTotals {
         minor_faults: usage.ru_minflt as u64,
         major_faults: usage.ru_majflt as u64,
         voluntary_switches: usage.ru_nvcsw as u64,
@@ -78,7 +78,7 @@ fn of_this_thread() -> Option<Totals> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn of_this_thread() -> Option<Totals> {
+fn thread_totals() -> Option<ThreadTotals> {
     None
 }
 
@@ -87,15 +87,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn touching_fresh_memory_is_seen_as_faults() {
+    fn thread_totals_count_page_faults() {
         let clock = Clock::new();
-        let before = Charged::by_now(&clock).unwrap();
+        let before = UsageSnapshot::now(&clock).unwrap();
         let fresh = vec![1u8; 64 << 20];
         assert_eq!(fresh[fresh.len() / 2], 1);
         std::thread::sleep(std::time::Duration::from_millis(1));
-        let (after, [faults, switches]) = before.by_end(clock.raw(), &clock).unwrap();
+        let (after, [faults, switches]) = before.at_step_end(clock.raw(), &clock).unwrap();
         assert!(faults >> 32 > 0, "minor faults");
         assert!(switches >> 32 > 0, "voluntary switches");
-        assert!(after.by_end(after.at + 1, &clock).is_none(), "the system is not asked again so soon");
+        assert!(after.at_step_end(after.at + 1, &clock).is_none(), "the system is not asked again so soon");
     }
 }

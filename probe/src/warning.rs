@@ -65,13 +65,13 @@ impl Warning {
 }
 
 /// Called with each warning.
-type Tell = dyn FnMut(&Warning) + Send;
+type WarningCallback = dyn FnMut(&Warning) + Send;
 
 /// Receives warnings, from the thread that detects the problem.
 #[derive(Clone)]
-pub(crate) struct Listener(Arc<Mutex<Tell>>);
+pub(crate) struct WarningListener(Arc<Mutex<WarningCallback>>);
 
-impl Listener {
+impl WarningListener {
     pub(crate) fn new(tell: impl FnMut(&Warning) + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(tell)))
     }
@@ -85,7 +85,7 @@ impl Listener {
         })
     }
 
-    pub(crate) fn tell(&self, warning: &Warning) {
+    pub(crate) fn notify(&self, warning: &Warning) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)(warning);
     }
 }

@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use gnntop_probe::{Session, TrackRole, TrackingAllocator, phase, span, step};
 use gnntop_wire::{Allocation, Event, PhaseMemory};
-use reading::Stream;
+use reading::RecordedStream;
 
 #[global_allocator]
 static ALLOCATOR: TrackingAllocator<System> = TrackingAllocator::new(System);
@@ -16,13 +16,13 @@ static ALLOCATOR: TrackingAllocator<System> = TrackingAllocator::new(System);
 const LARGE: usize = 3 << 20;
 const SMALL: usize = 1000;
 
-fn last_memory(stream: &Stream, phase: &str) -> PhaseMemory {
+fn last_memory(stream: &RecordedStream, phase: &str) -> PhaseMemory {
     let of_phase = |e| if let Event::PhaseMemory(m) = e { Some(m) } else { None };
     stream.events().filter_map(of_phase).filter(|m| stream.name(m.phase) == phase).last().expect("totals of the phase")
 }
 
 #[test]
-fn bytes_go_to_the_phase_that_took_them() {
+fn allocated_bytes_count_for_their_phase() {
     let temp = tempfile::tempdir().unwrap();
     let session = Session::builder("allocates").directory(temp.path()).sensors(None).start();
     let dir = session.dir().unwrap().to_owned();
@@ -40,7 +40,7 @@ fn bytes_go_to_the_phase_that_took_them() {
     }
     drop((track, session));
 
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     let (forward, backward) = (last_memory(&stream, "forward"), last_memory(&stream, "backward"));
     assert_eq!((forward.allocated_count, forward.freed_count), (110, 10));
     assert_eq!(forward.allocated_bytes, 10 * (10 * SMALL + LARGE) as u64);

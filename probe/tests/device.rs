@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::alone::alone;
-use crate::reading::Stream;
+use crate::reading::RecordedStream;
 use gnntop_probe::device::{self, Attach, Holdings};
 use gnntop_probe::{Name, Session, TrackRole, phase, span, step};
-use gnntop_simulated::{Nature, Simulated, SimulatedPool};
+use gnntop_simulated::{DeviceModel, Simulated, SimulatedPool};
 use gnntop_wire::{DeviceSpan, Event, NameId, StepId};
 
 static LAYER: Name = Name::span("layer");
@@ -50,7 +50,7 @@ fn train(device: &Simulated, steps: u64, reads: bool) -> Vec<Truth> {
 }
 
 /// Publishes a training on a device and reads everything back.
-fn run(nature: Nature, steps: u64, reads: bool) -> (Stream, Vec<Truth>, Arc<Simulated>) {
+fn run(nature: DeviceModel, steps: u64, reads: bool) -> (RecordedStream, Vec<Truth>, Arc<Simulated>) {
     let temp = tempfile::tempdir().unwrap();
     let session = session(temp.path());
     let dir = session.dir().unwrap().to_owned();
@@ -61,13 +61,13 @@ fn run(nature: Nature, steps: u64, reads: bool) -> (Stream, Vec<Truth>, Arc<Simu
     device.read_back();
     std::thread::sleep(Duration::from_millis(60));
     drop((track, session));
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert!(stream.ended && stream.damage.is_empty());
     (stream, truth, device)
 }
 
 /// What the device's clock says of spans, and of whole steps.
-fn device_spans(stream: &Stream) -> (Vec<DeviceSpan>, Vec<DeviceSpan>) {
+fn device_spans(stream: &RecordedStream) -> (Vec<DeviceSpan>, Vec<DeviceSpan>) {
     let all = stream.events().filter_map(|e| if let Event::DeviceSpan(span) = e { Some(span) } else { None });
     all.partition(|span| span.name != NameId::NONE)
 }
@@ -88,9 +88,9 @@ fn assert_true(spans: &[DeviceSpan], truth: &[Truth]) {
 }
 
 #[test]
-fn spans_have_the_devices_times_within_the_stated_error_and_nothing_waits() {
+fn device_spans_are_within_stated_error_without_waiting() {
     let _alone = alone();
-    let (stream, truth, device) = run(Nature::default(), 60, true);
+    let (stream, truth, device) = run(DeviceModel::default(), 60, true);
     let (spans, steps) = device_spans(&stream);
     assert_true(&spans, &truth);
     assert_eq!(stream.dropped(), 0);
@@ -112,23 +112,23 @@ fn spans_have_the_devices_times_within_the_stated_error_and_nothing_waits() {
 }
 
 #[test]
-fn a_device_that_is_never_waited_for_and_drifts_is_timed_too() {
+fn drifting_device_without_waits_is_timed() {
     let _alone = alone();
-    let (stream, truth, _) = run(Nature { drift: -90e-6, ..Nature::default() }, 150, false);
+    let (stream, truth, _) = run(DeviceModel { drift: -90e-6, ..DeviceModel::default() }, 150, false);
     assert_true(&device_spans(&stream).0, &truth);
 }
 
 #[test]
-fn answers_that_come_late_or_out_of_order_change_no_time() {
+fn late_or_unordered_answers_change_no_time() {
     let _alone = alone();
-    let (stream, truth, _) = run(Nature { lag: Duration::from_micros(18), ..Nature::default() }, 60, true);
+    let (stream, truth, _) = run(DeviceModel { lag: Duration::from_micros(18), ..DeviceModel::default() }, 60, true);
     assert_true(&device_spans(&stream).0, &truth);
 }
 
 #[test]
 fn without_a_free_mark_spans_go_untimed_and_are_counted() {
     let _alone = alone();
-    let (stream, truth, _) = run(Nature { marks: 16, ..Nature::default() }, 40, false);
+    let (stream, truth, _) = run(DeviceModel { marks: 16, ..DeviceModel::default() }, 40, false);
     let (spans, steps) = device_spans(&stream);
     assert!(stream.dropped() > 0 && !spans.is_empty());
     assert_eq!(spans.len() as u64 + steps.len() as u64 + stream.dropped(), truth.len() as u64 + 40);
@@ -141,9 +141,9 @@ fn without_a_free_mark_spans_go_untimed_and_are_counted() {
 }
 
 #[test]
-fn a_lost_device_ends_its_times_with_the_reason_and_nothing_else() {
+fn lost_device_reports_reason_and_training_continues() {
     let _alone = alone();
-    let (stream, truth, _) = run(Nature { lost_after: 108, ..Nature::default() }, 40, true);
+    let (stream, truth, _) = run(DeviceModel { lost_after: 108, ..DeviceModel::default() }, 40, true);
     let (spans, _) = device_spans(&stream);
     assert!(spans.len() < truth.len());
     assert_eq!((stream.steps().len(), stream.spans("backward").len()), (40, 40));
@@ -153,9 +153,11 @@ fn a_lost_device_ends_its_times_with_the_reason_and_nothing_else() {
 }
 
 #[test]
-fn a_device_that_is_lost_from_the_start_or_too_small_harms_nothing() {
+fn unusable_device_is_harmless() {
     let _alone = alone();
-    for nature in [Nature { lost_after: 0, ..Nature::default() }, Nature { marks: 3, ..Nature::default() }] {
+    for nature in
+        [DeviceModel { lost_after: 0, ..DeviceModel::default() }, DeviceModel { marks: 3, ..DeviceModel::default() }]
+    {
         let temp = tempfile::tempdir().unwrap();
         let session = session(temp.path());
         let dir = session.dir().unwrap().to_owned();
@@ -164,18 +166,18 @@ fn a_device_that_is_lost_from_the_start_or_too_small_harms_nothing() {
         Attach::new("a device").stream(device.clone()).start();
         train(&device, 3, true);
         drop((track, session));
-        let stream = Stream::of_session(&dir);
+        let stream = RecordedStream::from_session(&dir);
         assert_eq!((stream.steps().len(), device_spans(&stream).0.len(), stream.ended), (3, 0, true));
     }
 }
 
 #[test]
-fn what_the_device_has_not_reached_at_the_end_is_counted() {
+fn unreached_spans_at_end_are_counted() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let session = session(temp.path());
     let dir = session.dir().unwrap().to_owned();
-    let device = Simulated::new(Nature::default());
+    let device = Simulated::new(DeviceModel::default());
     let track = session.track("train", TrackRole::Training);
     Attach::new("a device").stream(device.clone()).start();
     train(&device, 2, true);
@@ -185,24 +187,24 @@ fn what_the_device_has_not_reached_at_the_end_is_counted() {
         device.work(Duration::from_secs(3600));
     }
     drop((track, session));
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert_eq!((device_spans(&stream).0.len(), device_spans(&stream).1.len()), (4, 2));
     assert_eq!(stream.dropped(), 2, "the phase and its step");
 }
 
 #[test]
-fn waiting_at_the_edges_puts_the_devices_time_on_the_hosts_clock() {
+fn synchronise_puts_device_time_on_host_clock() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let session = session(temp.path());
     let dir = session.dir().unwrap().to_owned();
-    let device = Simulated::new(Nature::default());
+    let device = Simulated::new(DeviceModel::default());
     let track = session.track("train", TrackRole::Training);
     assert!(Attach::new("a device").stream(device.clone()).synchronise(true).every_span(true).start());
     assert!(!Attach::new("another").stream(device.clone()).start(), "a track has one device");
     train(&device, 10, false);
     drop((track, session));
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert_eq!(device.waits.load(Ordering::Relaxed), 40, "both ends of each phase, and of no layer");
     for (host, least) in [("forward", 300_000), ("backward", 700_000)] {
         assert!(stream.spans(host).iter().all(|span| span.end_ns - span.start_ns >= least), "{host}");
@@ -214,13 +216,13 @@ fn waiting_at_the_edges_puts_the_devices_time_on_the_hosts_clock() {
 #[test]
 fn without_a_track_nothing_is_attached() {
     let _alone = alone();
-    let device = Simulated::new(Nature::default());
+    let device = Simulated::new(DeviceModel::default());
     assert!(!Attach::new("a device").stream(device.clone()).start());
     assert_eq!((device.queries.load(Ordering::Relaxed), device::memory()), (0, None));
 }
 
 /// The values of a counter.
-fn counter(stream: &Stream, name: &str) -> Vec<f64> {
+fn counter(stream: &RecordedStream, name: &str) -> Vec<f64> {
     let all = stream
         .events()
         .filter_map(|e| if let Event::Counter(c) = e { Some((stream.name(c.name), c.value)) } else { None });
@@ -228,22 +230,22 @@ fn counter(stream: &Stream, name: &str) -> Vec<f64> {
 }
 
 #[test]
-fn memory_is_told_by_phase_and_by_kind() {
+fn device_memory_is_reported_by_phase_and_kind() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let session = session(temp.path());
     let dir = session.dir().unwrap().to_owned();
     let pool = SimulatedPool::new(10_000);
     let track = session.track("train", TrackRole::Training);
-    pool.take(300).unwrap();
+    pool.allocate(300).unwrap();
     assert!(Attach::new("a device").pool(Box::new(pool.clone())).start());
-    device::holds(Holdings { parameters: 100, gradients: 100, optimizer: 200 });
+    device::report_holdings(Holdings { parameters: 100, gradients: 100, optimizer: 200 });
     memory_step(&pool);
     let reads = pool.reads();
     memory_step(&pool);
     assert_eq!(pool.reads(), reads, "a tenth of a second has not passed: nothing is read");
     drop((track, session));
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     for (name, value) in [
         ("device memory used", 300.0),
         ("device memory peak", 1_150.0),
@@ -268,46 +270,46 @@ fn memory_step(pool: &SimulatedPool) {
     let _step = step(0);
     {
         let _transfer = span(&phase::TRANSFER);
-        pool.take(50).unwrap();
+        pool.allocate(50).unwrap();
     }
     {
         let _forward = span(&phase::FORWARD);
-        pool.take(400).unwrap();
-        pool.take(200).unwrap();
-        pool.give(200);
+        pool.allocate(400).unwrap();
+        pool.allocate(200).unwrap();
+        pool.free(200);
     }
     {
         let _backward = span(&phase::BACKWARD);
-        pool.take(400).unwrap();
+        pool.allocate(400).unwrap();
     }
-    pool.give(850);
+    pool.free(850);
 }
 
 #[test]
-fn memory_that_ran_out_says_where_and_who_holds_it() {
+fn out_of_memory_report_names_phase_and_holders() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let session = session(temp.path());
     let dir = session.dir().unwrap().to_owned();
     let pool = SimulatedPool::new(1_200);
     let track = session.track("train", TrackRole::Training);
-    pool.take(300).unwrap();
+    pool.allocate(300).unwrap();
     Attach::new("a device").pool(Box::new(pool.clone())).start();
-    device::holds(Holdings { parameters: 100, gradients: 100, optimizer: 200 });
+    device::report_holdings(Holdings { parameters: 100, gradients: 100, optimizer: 200 });
     memory_step(&pool);
     {
         let _step = step(0);
         let _forward = span(&phase::FORWARD);
-        pool.take(700).unwrap();
-        pool.take(900).unwrap_err();
-        pool.give(700);
+        pool.allocate(700).unwrap();
+        pool.allocate(900).unwrap_err();
+        pool.free(700);
     }
     let report = device::memory().unwrap();
     assert_eq!((report.phase.as_deref(), report.step, report.peak), (Some("forward"), 2, 1_000));
     assert_eq!((report.now.used, report.now.free), (300, 50));
     assert_eq!(report.holders[..2], [("activations", 400), ("workspace", 300)]);
     drop((track, session));
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert_eq!((stream.steps().len(), stream.ended), (2, true), "what was recorded before is whole");
     assert_eq!(stream.steps()[1].step, StepId(2));
 }

@@ -5,9 +5,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
-use gnntop_probe::device::{Attach, Holdings, holds};
+use gnntop_probe::device::{Attach, Holdings, report_holdings};
 use gnntop_probe::{Session, TrackRole, phase, span, step};
-use gnntop_simulated::{Nature, Simulated, SimulatedPool};
+use gnntop_simulated::{DeviceModel, Simulated, SimulatedPool};
 
 /// Counts the calling thread's allocations.
 struct Counting;
@@ -42,7 +42,7 @@ fn train(steps: u64) {
 }
 
 #[test]
-fn a_watched_device_allocates_nothing_on_the_training_thread() {
+fn device_spans_allocate_nothing_on_training_thread() {
     let temp = tempfile::tempdir().unwrap();
     let session =
         Session::builder("watched").directory(temp.path()).sensors(None).on_warning(|w| panic!("{w}")).start();
@@ -50,9 +50,9 @@ fn a_watched_device_allocates_nothing_on_the_training_thread() {
     // Names that are used for the first time are registered then, with or without a device.
     train(1);
     let pool = SimulatedPool::new(1 << 30);
-    let device = Simulated::new(Nature::default());
+    let device = Simulated::new(DeviceModel::default());
     assert!(Attach::new("a device").stream(device).pool(Box::new(pool.clone())).start());
-    holds(Holdings { parameters: 1, gradients: 1, optimizer: 2 });
+    report_holdings(Holdings { parameters: 1, gradients: 1, optimizer: 2 });
     let before = ALLOCATIONS.get();
     train(1);
     std::thread::sleep(Duration::from_millis(110)); // at most ten steps a second are measured

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::program::{output_of, program, sessions};
-use crate::reading::Stream;
+use crate::reading::RecordedStream;
 use gnntop_fixtures::SmallDisk;
 use gnntop_probe::{Session, TrackRole, intern, phase, span, step};
 use gnntop_sessions::SessionDir;
@@ -54,7 +54,7 @@ fn assert_trains_on_with_one_warning(command: &mut Command, word: &str) {
 }
 
 #[test]
-fn a_directory_that_cannot_be_used_is_one_warning() {
+fn unusable_directory_gives_one_warning() {
     let temp = tempfile::tempdir().unwrap();
     let (file, link) = (temp.path().join("file"), temp.path().join("link"));
     fs::write(&file, "").unwrap();
@@ -69,7 +69,7 @@ fn a_directory_that_cannot_be_used_is_one_warning() {
 }
 
 #[test]
-fn another_users_directory_is_refused() {
+fn other_users_directory_gives_one_warning() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("theirs");
     fs::create_dir(&dir).unwrap();
@@ -81,7 +81,7 @@ fn another_users_directory_is_refused() {
 }
 
 #[test]
-fn a_limit_that_leaves_no_room_is_one_warning() {
+fn file_size_limit_gives_one_warning() {
     let temp = tempfile::tempdir().unwrap();
     let mut command = program("faults::child_trains", temp.path());
     // SAFETY: both calls are async-signal-safe and touch only the child.
@@ -112,11 +112,11 @@ fn child_trains_under_a_limit() {
 }
 
 #[test]
-fn a_limit_on_files_is_none_on_their_number() {
+fn file_size_limit_does_not_limit_segments() {
     let temp = tempfile::tempdir().unwrap();
     let (status, said) = output_of(&mut program("faults::child_trains_under_a_limit", temp.path()));
     assert!(status.success() && !said.contains("warned: "), "{said}");
-    let stream = Stream::of_session(&sessions(temp.path())[0]);
+    let stream = RecordedStream::from_session(&sessions(temp.path())[0]);
     assert!(stream.damage.is_empty() && stream.ended && stream.sessions.len() > 1, "several whole segments");
     assert_eq!(stream.steps().len(), 300, "what one segment did not take is in the next");
 }
@@ -141,7 +141,7 @@ fn child_says_its_size() {
 
 #[test]
 #[cfg(target_env = "gnu")]
-fn under_a_memory_limit_little_address_space_is_taken() {
+fn memory_limit_reduces_reserved_address_space() {
     let temp = tempfile::tempdir().unwrap();
     let mut command = program("faults::child_says_its_size", temp.path());
     // SAFETY: setrlimit is async-signal-safe and concerns the child alone.
@@ -159,7 +159,7 @@ fn under_a_memory_limit_little_address_space_is_taken() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
+fn full_disk_warns_and_publishing_resumes() {
     let disk = match SmallDisk::new("256k") {
         Ok(disk) => disk,
         Err(reason) => return println!("skipped: no small file system can be mounted: {reason}"),
@@ -177,16 +177,16 @@ fn a_full_disk_is_said_and_publishing_goes_on_when_there_is_room() {
     assert_eq!(stopped.reason, "the disk was full");
     assert!(child.try_wait().unwrap().is_none(), "still training");
     fs::File::open(session.join("live")).unwrap().try_lock_shared().expect_err("and alive");
-    let before = Stream::of_session(&session).steps().len();
+    let before = RecordedStream::from_session(&session).steps().len();
     fs::remove_file(&filler).unwrap();
     crate::reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(20));
-        let goes_on = says().is_none() && Stream::of_session(&session).steps().len() > before + 10;
+        let goes_on = says().is_none() && RecordedStream::from_session(&session).steps().len() > before + 10;
         goes_on.then_some(())
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    let stream = Stream::of_session(&session);
+    let stream = RecordedStream::from_session(&session);
     assert!(stream.damage.is_empty(), "no half frame was left behind");
     assert!(stream.steps().len() < stream.steps().last().unwrap().step.0 as usize, "missing steps are numbered");
     let said = &stream.facts["not recorded: what happened while nothing could be written"];
@@ -203,7 +203,7 @@ fn child_ends_at_once() {
     (0..60).for_each(|_| drop(step(0)));
     crate::reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(1));
-        (Stream::of_session(session.dir().unwrap()).steps().len() == 60).then_some(())
+        (RecordedStream::from_session(session.dir().unwrap()).steps().len() == 60).then_some(())
     });
     // SAFETY: ends the process, whatever its threads do.
     unsafe { libc::_exit(0) };
@@ -214,7 +214,7 @@ fn the_first_steps_are_written_at_once() {
     let temp = tempfile::tempdir().unwrap();
     let (status, said) = output_of(&mut program("faults::child_ends_at_once", temp.path()));
     assert!(status.success(), "{said}");
-    assert_eq!(Stream::of_session(&sessions(temp.path())[0]).steps().len(), 60);
+    assert_eq!(RecordedStream::from_session(&sessions(temp.path())[0]).steps().len(), 60);
 }
 
 /// The most files that the program below may have open, which gives it every number that was gnntop's.
@@ -257,13 +257,13 @@ fn files_of_a_program_that_closes_our_descriptors_stay_its_own() {
     for file in files {
         assert_eq!(fs::read(&file).unwrap(), b"weights", "{}", file.display());
     }
-    let stream = Stream::of_session(&sessions(&dir)[0]);
+    let stream = RecordedStream::from_session(&sessions(&dir)[0]);
     assert!(stream.ended && stream.damage.is_empty(), "{:?}", stream.damage);
     assert_eq!(stream.steps().len(), 450);
 }
 
 #[test]
-fn the_kill_switch_leaves_no_trace() {
+fn disabled_probe_leaves_no_files() {
     let temp = tempfile::tempdir().unwrap();
     let (status, said) = output_of(program("faults::child_trains", temp.path()).env("GNNTOP", "0"));
     assert!(status.success() && said.contains("recording to the end: false") && !said.contains("warned"), "{said}");
@@ -275,18 +275,18 @@ fn started(dir: &Path) -> (Child, std::path::PathBuf) {
     let child = program("faults::child_trains_for_ever", dir).stdout(std::process::Stdio::null()).spawn().unwrap();
     let session = crate::reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(20));
-        sessions(dir).pop().filter(|session| Stream::of_session(session).steps().len() > 20)
+        sessions(dir).pop().filter(|session| RecordedStream::from_session(session).steps().len() > 20)
     });
     (child, session)
 }
 
 #[test]
-fn a_killed_program_leaves_everything_up_to_the_last_drain() {
+fn killed_program_keeps_events_up_to_last_drain() {
     let temp = tempfile::tempdir().unwrap();
     let (mut child, session) = started(temp.path());
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
-    let stream = Stream::of_session(&session);
+    let stream = RecordedStream::from_session(&session);
     let (steps, forward) = (stream.steps(), stream.spans("forward"));
     assert!(!stream.ended && stream.damage.is_empty());
     assert_eq!(steps.len(), steps.last().unwrap().step.0 as usize, "no hole before the end");
@@ -295,7 +295,7 @@ fn a_killed_program_leaves_everything_up_to_the_last_drain() {
 }
 
 #[test]
-fn a_session_whose_files_vanish_harms_nobody() {
+fn removed_session_files_do_not_stop_program() {
     let temp = tempfile::tempdir().unwrap();
     let (mut child, session) = started(temp.path());
     fs::remove_dir_all(session).unwrap();
@@ -326,11 +326,11 @@ fn child_names_everything() {
 }
 
 #[test]
-fn hostile_names_are_bounded_and_disarmed() {
+fn hostile_names_are_bounded_and_cleaned() {
     let temp = tempfile::tempdir().unwrap();
     let (status, said) = output_of(&mut program("faults::child_names_everything", temp.path()));
     assert!(status.success(), "{said}");
-    let stream = Stream::of_session(&sessions(temp.path())[0]);
+    let stream = RecordedStream::from_session(&sessions(temp.path())[0]);
     assert!(stream.names.len() <= 4096 && stream.tracks.len() <= 1025);
     assert_eq!(stream.facts["not recorded: threads beyond the table of tracks"], "512 or more");
     assert!(stream.names.values().all(|name| name.len() <= 1024 && !name.contains(char::is_control)));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::program::{output_of, program, sessions};
-use crate::reading::Stream;
+use crate::reading::RecordedStream;
 use gnntop_probe::{Name, NameKind, Session, TrackRole, intern, opener, phase, span, step};
 
 static INNER: Name = Name::span("inner");
@@ -74,11 +74,11 @@ fn child_forks() {
 }
 
 #[test]
-fn a_forked_child_leaves_its_parents_session_alone() {
+fn forked_child_does_not_write_to_parents_session() {
     let temp = tempfile::tempdir().unwrap();
     let (status, said) = output_of(&mut program("fork::child_forks", temp.path()));
     assert!(status.success(), "{said}");
-    let stream = Stream::of_session(&sessions(temp.path())[0]);
+    let stream = RecordedStream::from_session(&sessions(temp.path())[0]);
     assert_eq!((stream.steps().len(), stream.spans("inner").len()), (60, 0));
     assert_eq!(stream.spans("backward").len(), 1, "the parent's own");
     assert!(stream.ended && stream.damage.is_empty());
@@ -149,7 +149,8 @@ fn a_forked_child_may_publish_a_session_of_its_own() {
     let temp = tempfile::tempdir().unwrap();
     let (status, said) = output_of(&mut program("fork::child_forks_a_publisher", temp.path()));
     assert!(status.success(), "{said}");
-    let streams: Vec<Stream> = sessions(temp.path()).iter().map(|session| Stream::of_session(session)).collect();
+    let streams: Vec<RecordedStream> =
+        sessions(temp.path()).iter().map(|session| RecordedStream::from_session(session)).collect();
     let mut steps: Vec<_> =
         streams.iter().map(|stream| (stream.sessions[0].name.as_str(), stream.steps().len())).collect();
     steps.sort_unstable();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::alone::alone;
-use crate::reading::Stream;
+use crate::reading::RecordedStream;
 use gnntop_probe::{
     BatchShape, Name, Place, Session, SessionBuilder, TrackRole, counter, mark, opener, phase, set_step, span, step,
 };
@@ -37,7 +37,7 @@ fn train(steps: u64) {
 }
 
 #[test]
-fn a_flush_writes_out_what_was_recorded_so_far() {
+fn flush_writes_recorded_events() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let session = quiet("flush", temp.path()).drain_interval(Duration::from_secs(3600)).start();
@@ -46,7 +46,7 @@ fn a_flush_writes_out_what_was_recorded_so_far() {
     for steps in [5, 10] {
         train(5);
         assert!(session.flush());
-        assert_eq!(Stream::of_session(&dir).steps().len(), steps);
+        assert_eq!(RecordedStream::from_session(&dir).steps().len(), steps);
     }
     drop((track, session));
     let elsewhere = temp.path().join("a file");
@@ -65,7 +65,7 @@ fn everything_recorded_is_in_the_session() {
     train(25);
     drop((track, session));
 
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert_eq!(stream.sessions[0].name, "a run");
     assert_eq!(stream.sessions[0].pid, std::process::id());
     assert!(stream.ended && stream.damage.is_empty());
@@ -102,7 +102,7 @@ fn an_epoch_may_be_any_number() {
     let epochs = [0, 7, u64::from(u32::MAX), 1 << 32, u64::MAX, 3];
     epochs.iter().for_each(|epoch| drop(step(*epoch)));
     drop((track, session));
-    assert_eq!(Stream::of_session(&dir).steps().iter().map(|step| step.epoch).collect::<Vec<_>>(), epochs);
+    assert_eq!(RecordedStream::from_session(&dir).steps().iter().map(|step| step.epoch).collect::<Vec<_>>(), epochs);
 }
 
 /// Page faults of the calling thread so far.
@@ -119,7 +119,7 @@ fn minor_faults() -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn short_steps_tell_page_faults_together_and_none_is_lost() {
+fn short_steps_share_page_faults_without_loss() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let session = quiet("faults", temp.path()).start();
@@ -139,7 +139,7 @@ fn short_steps_tell_page_faults_together_and_none_is_lost() {
     }
     let at_most = minor_faults() - at_most;
     drop((track, session));
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     let usage: Vec<_> = stream.steps().iter().map(|step| step.usage).collect();
     assert!(usage.iter().rev().take(3).all(Option::is_some), "long steps tell their own: {usage:?}");
     assert!(usage.iter().any(Option::is_none), "short ones ask less often");
@@ -148,7 +148,7 @@ fn short_steps_tell_page_faults_together_and_none_is_lost() {
 }
 
 #[test]
-fn a_recording_holds_the_same_as_a_session() {
+fn recording_equals_session() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let file = temp.path().join("a.gnntop");
@@ -157,12 +157,12 @@ fn a_recording_holds_the_same_as_a_session() {
     let track = session.track("train", TrackRole::Training);
     train(10);
     drop((track, session));
-    let stream = Stream::of_files([&file]);
+    let stream = RecordedStream::from_files([&file]);
     assert_eq!((stream.steps().len(), stream.ended), (10, true));
 }
 
 #[test]
-fn a_span_open_for_long_is_seen_while_it_lasts() {
+fn long_open_span_is_reported() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let session = quiet("hangs", temp.path()).start();
@@ -172,7 +172,7 @@ fn a_span_open_for_long_is_seen_while_it_lasts() {
     let backward = span(&phase::BACKWARD);
     let open = crate::reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(20));
-        let stream = Stream::of_session(&dir);
+        let stream = RecordedStream::from_session(&dir);
         stream.events().find_map(|e| if let Event::Open(o) = e { Some((stream.name(o.name), o)) } else { None })
     });
     assert_eq!(open.0, "backward");
@@ -180,7 +180,7 @@ fn a_span_open_for_long_is_seen_while_it_lasts() {
     assert!(open.1.t_ns - open.1.since_ns >= 100_000_000);
     drop((backward, step));
     drop(session);
-    let closed = Stream::of_session(&dir).spans("backward")[0];
+    let closed = RecordedStream::from_session(&dir).spans("backward")[0];
     assert_eq!(closed.start_ns, open.1.since_ns);
 }
 
@@ -203,7 +203,7 @@ fn threads_have_tracks_of_their_own() {
     });
     drop(span(&phase::GATHER)); // no track on this thread: goes nowhere
     drop(session);
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert_eq!(stream.spans("gather").len(), 400);
     assert_eq!(stream.tracks.values().filter(|name| name.starts_with("loader ")).count(), 4);
     assert_eq!(stream.spans("gather").iter().map(|s| s.step.0).max(), Some(100));
@@ -222,7 +222,7 @@ fn a_full_ring_drops_the_newest_and_counts() {
         drop(span(&INNER));
     }
     drop((track, session));
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     let kept = stream.spans("inner").len() as u64;
     assert_eq!(kept + stream.dropped(), written);
     assert!(kept >= 1 << 14 && stream.dropped() > 0, "{kept} kept");
@@ -242,7 +242,7 @@ fn guards_that_outlive_their_track_are_harmless() {
     drop(in_inner);
     drop(span(&phase::BACKWARD));
     drop(session);
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert!(stream.spans("forward").is_empty());
     assert!(stream.spans("backward").len() <= 1);
 }
@@ -272,7 +272,7 @@ fn a_long_run_keeps_its_newest_segments_each_readable_alone() {
     let bytes: u64 = files.iter().map(|f| std::fs::metadata(f).unwrap().len()).sum();
     assert!(bytes <= 14 << 20, "{bytes} bytes kept");
     for file in &files {
-        let stream = Stream::of_files([file]);
+        let stream = RecordedStream::from_files([file]);
         assert!(stream.damage.is_empty() && !stream.spans("inner").is_empty(), "{}", file.display());
     }
 }
@@ -285,7 +285,7 @@ fn sensors_are_in_the_stream() {
     let dir = session.dir().unwrap().to_owned();
     let stream = crate::reading::wait_for(|| {
         std::thread::sleep(Duration::from_millis(50));
-        let stream = Stream::of_session(&dir);
+        let stream = RecordedStream::from_session(&dir);
         (stream.samples("process.rss").len() > 1).then_some(stream)
     });
     assert!(stream.samples("process.rss").iter().all(|s| s.value > 100_000));
@@ -316,7 +316,7 @@ fn ranks_of_one_process_have_a_session_each() {
     });
     drop(sessions);
     for (rank, dir) in (0..).zip(&dirs) {
-        let stream = Stream::of_session(dir);
+        let stream = RecordedStream::from_session(dir);
         assert_eq!(stream.sessions[0].place.as_deref(), Some(&place(rank)));
         assert_eq!(stream.spans("forward").len(), 3);
         assert_eq!(stream.tracks.values().filter(|track| *track == "loader 0").count(), 1);

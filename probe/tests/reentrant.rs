@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::alone::alone;
-use crate::reading::Stream;
+use crate::reading::RecordedStream;
 use gnntop_probe::device::{self, Attach, Holdings, Lost, Pool, PoolUse, Stream as DeviceStream};
 use gnntop_probe::{Name, NameRef, Session, Track, TrackRole, counter, mark, phase, span, step, track};
-use gnntop_simulated::{Nature, Simulated};
+use gnntop_simulated::{DeviceModel, Simulated};
 
 static LAYER: Name = Name::span("layer");
 
@@ -27,12 +27,12 @@ fn set_track(new: Option<Track>) {
 }
 
 /// A name that ends the thread's track, and may open another, when it is asked for.
-struct Ends {
+struct TrackEndingName {
     opens: bool,
 }
 
-impl From<Ends> for NameRef {
-    fn from(ends: Ends) -> Self {
+impl From<TrackEndingName> for NameRef {
+    fn from(ends: TrackEndingName) -> Self {
         set_track(None);
         // Memory that was the track's is somebody else's now.
         std::hint::black_box(vec![0xA5_u8; 4096]);
@@ -50,16 +50,16 @@ fn a_name_that_ends_the_track_leaves_nothing_to_record_to() {
     let session = session(temp.path());
     let dir = session.dir().unwrap().to_owned();
     let records: [fn(); 3] = [
-        || drop(span(Ends { opens: false })),
-        || counter(Ends { opens: false }, 1.0),
-        || mark(Ends { opens: false }, None),
+        || drop(span(TrackEndingName { opens: false })),
+        || counter(TrackEndingName { opens: false }, 1.0),
+        || mark(TrackEndingName { opens: false }, None),
     ];
     for record in records {
         set_track(Some(session.track("train", TrackRole::Training)));
         record();
     }
     drop(session);
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert!(stream.ended && stream.damage.is_empty());
     assert_eq!(stream.events().count(), 0);
 }
@@ -71,22 +71,22 @@ fn a_name_that_opens_a_track_is_recorded_there() {
     let session = session(temp.path());
     let dir = session.dir().unwrap().to_owned();
     set_track(Some(session.track("train", TrackRole::Training)));
-    drop(span(Ends { opens: true }));
-    counter(Ends { opens: true }, 1.0);
+    drop(span(TrackEndingName { opens: true }));
+    counter(TrackEndingName { opens: true }, 1.0);
     set_track(None);
     drop(session);
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     let of_next: Vec<_> =
         stream.blocks.iter().map(|(info, events)| (stream.tracks[&info.track].as_str(), events.len())).collect();
     assert_eq!(of_next, [("the next one", 1), ("the next one", 1)]);
 }
 
 /// What a pool or stream of the program does when it is asked.
-type Deed = fn();
+type Action = fn();
 
-struct Doing(Deed);
+struct ActingPool(Action);
 
-impl Pool for Doing {
+impl Pool for ActingPool {
     fn read(&mut self) -> Option<PoolUse> {
         self.0();
         Some(PoolUse::default())
@@ -97,18 +97,18 @@ impl Pool for Doing {
     }
 }
 
-struct DoingStream {
+struct ActingStream {
     device: Arc<Simulated>,
-    deed: Deed,
+    action: Action,
 }
 
-impl DeviceStream for DoingStream {
+impl DeviceStream for ActingStream {
     fn marks(&self) -> u32 {
         self.device.marks()
     }
 
     fn record(&self, mark: u32) -> Result<bool, Lost> {
-        (self.deed)();
+        (self.action)();
         self.device.record(mark)
     }
 
@@ -121,19 +121,19 @@ impl DeviceStream for DoingStream {
     }
 
     fn wait(&self) -> Result<(), Lost> {
-        (self.deed)();
+        (self.action)();
         self.device.wait()
     }
 }
 
 /// Trains on a device whose pool and stream do this whenever they are asked, and reads everything back.
-fn train_with(deed: Deed) -> Stream {
+fn train_with(deed: Action) -> RecordedStream {
     let temp = tempfile::tempdir().unwrap();
     let session = session(temp.path());
     let dir = session.dir().unwrap().to_owned();
     set_track(Some(session.track("train", TrackRole::Training)));
-    let stream = Arc::new(DoingStream { device: Simulated::new(Nature::default()), deed });
-    Attach::new("doing").stream(stream).pool(Box::new(Doing(deed))).synchronise(true).start();
+    let stream = Arc::new(ActingStream { device: Simulated::new(DeviceModel::default()), action: deed });
+    Attach::new("doing").stream(stream).pool(Box::new(ActingPool(deed))).synchronise(true).start();
     for _ in 0..3 {
         let _step = step(0);
         drop(span(&phase::FORWARD));
@@ -142,7 +142,7 @@ fn train_with(deed: Deed) -> Stream {
     }
     set_track(None);
     drop(session);
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert!(stream.ended && stream.damage.is_empty());
     stream
 }
@@ -154,7 +154,7 @@ fn a_pool_and_a_stream_may_open_phases_and_steps() {
         let _step = step(1);
         let _sample = span(&phase::SAMPLE);
         let _layer = span(&LAYER);
-        device::holds(Holdings::default());
+        device::report_holdings(Holdings::default());
         assert_eq!(device::memory(), None, "a pool that asks for its own report");
     });
     assert_eq!(stream.spans("forward").len(), 3);

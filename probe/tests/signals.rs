@@ -22,7 +22,7 @@ fn threads(name: &str) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn our_threads_block_signals_and_the_programs_stay_as_they_are() {
+fn probe_threads_block_signals_and_program_threads_do_not() {
     let temp = tempfile::tempdir().unwrap();
     let own = Path::new("/proc/thread-self");
     let _alone = alone();
@@ -60,7 +60,7 @@ fn child_hits_a_limit() {
 }
 
 #[test]
-fn a_limit_on_files_does_not_end_the_program() {
+fn file_size_signal_does_not_end_program() {
     let temp = tempfile::tempdir().unwrap();
     let (status, said) = output_of(&mut program("signals::child_hits_a_limit", temp.path()));
     assert!(status.success(), "{status}: {said}");

@@ -1,7 +1,7 @@
 //! A program with `tracing` spans of its own, shown without a change.
 
 use crate::alone::alone;
-use crate::reading::Stream;
+use crate::reading::RecordedStream;
 use gnntop_probe::{Session, TracingLayer, TrackRole};
 use tracing::info_span;
 use tracing_subscriber::layer::SubscriberExt;
@@ -24,7 +24,7 @@ fn tracing_spans_become_spans_and_phases() {
     });
     drop((track, session));
 
-    let stream = Stream::of_session(&dir);
+    let stream = RecordedStream::from_session(&dir);
     assert_eq!(stream.spans("forward").len(), 3);
     assert_eq!(stream.spans("attention").len(), 3);
     assert_eq!(stream.spans("twice").len(), 2);

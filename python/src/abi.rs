@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use gnntop_probe::{BatchShape, NameKind, TrackRole, after};
 
-use crate::early::Event;
+use crate::early::EarlyEvent;
 use crate::session::Status;
-use crate::silence::guarded;
+use crate::silence::catch_panic;
 use crate::{lost, names, request, session, silence, stacks, thread, warning, worker};
 
 /// The version of the interface.
@@ -58,14 +58,14 @@ pub extern "C" fn gnntop_abi() -> i32 {
 /// `name` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_name(kind: i32, name: *const c_char) -> i32 {
-    guarded(0, || {
-        silence::keep_quiet();
-        session::notice_forks();
+    catch_panic(0, || {
+        silence::set_panic_hook();
+        session::watch_forks();
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
         let plain = usize::try_from(kind).ok().and_then(|kind| NameKind::PLAIN.get(kind));
         let kind = if kind == REPORTED { names::reported(&name) } else { plain.copied().unwrap_or_default() };
-        names::number(kind, &name)
+        names::register(kind, &name)
     })
 }
 
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn gnntop_name(kind: i32, name: *const c_char) -> i32 {
 /// `name` and `facts` are NULL or C strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_open(name: *const c_char, facts: *const c_char) -> i32 {
-    guarded(0, || {
+    catch_panic(0, || {
         // SAFETY: as the caller promises.
         let (name, facts) = unsafe { (text(name), text(facts)) };
         let is_worker = thread::with(false, |thread| thread.is_worker());
@@ -83,20 +83,20 @@ pub unsafe extern "C" fn gnntop_open(name: *const c_char, facts: *const c_char) 
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_close() {
-    guarded((), || {
-        lost::settle();
+    catch_panic((), || {
+        lost::publish_counts();
         session::close();
     });
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_flush() -> i32 {
-    guarded(0, || i32::from(session::with_session(gnntop_probe::Session::flush).unwrap_or(false)))
+    catch_panic(0, || i32::from(session::with_session(gnntop_probe::Session::flush).unwrap_or(false)))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_status() -> i32 {
-    guarded(Status::Failed as i32, || match thread::with(false, |thread| thread.is_worker()) {
+    catch_panic(Status::Failed as i32, || match thread::with(false, |thread| thread.is_worker()) {
         true => WORKER,
         false => match session::state().0 {
             Status::Publishing if !session::is_publishing() => Status::Failed as i32,
@@ -109,7 +109,7 @@ pub extern "C" fn gnntop_status() -> i32 {
 /// `key` and `value` are NULL or C strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_fact(key: *const c_char, value: *const c_char) {
-    guarded((), || {
+    catch_panic((), || {
         // SAFETY: as the caller promises.
         let (key, value) = unsafe { (text(key), text(value)) };
         session::fact(&key, &value);
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn gnntop_fact(key: *const c_char, value: *const c_char) {
 /// `how` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_inferred(name: i32, how: *const c_char) {
-    guarded((), || {
+    catch_panic((), || {
         // SAFETY: as the caller promises.
         let how = unsafe { text(how) };
         if let Some(named) = names::get(name) {
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn gnntop_inferred(name: i32, how: *const c_char) {
 /// `buffer` is NULL or has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_text(which: i32, buffer: *mut c_char, size: i32) -> i32 {
-    guarded(0, || {
+    catch_panic(0, || {
         let text = match which {
             0 => session::directory(),
             1 => warning::text(),
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn gnntop_text(which: i32, buffer: *mut c_char, size: i32)
 /// `name` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_track(name: *const c_char, role: i32) -> i32 {
-    guarded(0, || {
+    catch_panic(0, || {
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
         let role = match role {
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn gnntop_track(name: *const c_char, role: i32) -> i32 {
 /// `expected` is NULL or a C string. The calling thread may call CPython.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_stacks(expected: *const c_char, least_ms: i32, a_second: i32) -> i32 {
-    guarded(0, || {
+    catch_panic(0, || {
         // SAFETY: as the caller promises.
         let expected = unsafe { text(expected) };
         let least = Duration::from_millis(u64::try_from(least_ms).unwrap_or(0));
@@ -196,7 +196,7 @@ pub extern "C" fn gnntop_asked() -> i32 {
 /// `request` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_answered(request: *const c_char) {
-    guarded((), || {
+    catch_panic((), || {
         // SAFETY: as the caller promises.
         let answered = unsafe { text(request) };
         request::close(&answered);
@@ -205,37 +205,37 @@ pub unsafe extern "C" fn gnntop_answered(request: *const c_char) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_track_end() {
-    guarded((), || thread::with((), |thread| thread.track_end()));
+    catch_panic((), || thread::with((), |thread| thread.track_end()));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_begin(name: i32) -> i32 {
-    guarded(0, || thread::with(0, |thread| thread.begin(name)))
+    catch_panic(0, || thread::with(0, |thread| thread.begin(name)))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_end() {
-    guarded((), || thread::with((), |thread| thread.end()));
+    catch_panic((), || thread::with((), |thread| thread.end()));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_end_to(depth: i32) {
-    guarded((), || thread::with((), |thread| thread.end_to(depth)));
+    catch_panic((), || thread::with((), |thread| thread.end_to(depth)));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_stamp(slot: i32) {
-    guarded((), || thread::with((), |thread| thread.stamp(slot)));
+    catch_panic((), || thread::with((), |thread| thread.stamp(slot)));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_span_between(name: i32, begin_slot: i32, end_slot: i32) {
-    guarded((), || {
+    catch_panic((), || {
         thread::with((), |thread| {
             if let (Some(begin), Some(end)) = (thread.stamped(begin_slot), thread.stamped(end_slot))
                 && end >= begin
             {
-                thread.record(Event::Span { name, begin, end });
+                thread.record(EarlyEvent::Span { name, begin, end });
             }
         });
     });
@@ -243,26 +243,26 @@ pub extern "C" fn gnntop_span_between(name: i32, begin_slot: i32, end_slot: i32)
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_now() -> u64 {
-    guarded(0, after::ticks)
+    catch_panic(0, after::ticks)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_span_at(name: i32, begin: u64, end: u64) {
-    guarded((), || {
+    catch_panic((), || {
         if begin != 0 && end >= begin {
-            thread::with((), |thread| thread.record(Event::Span { name, begin, end }));
+            thread::with((), |thread| thread.record(EarlyEvent::Span { name, begin, end }));
         }
     });
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_ns(ticks: u64) -> f64 {
-    guarded(0.0, || after::ticks_ns(ticks) as f64)
+    catch_panic(0.0, || after::ticks_ns(ticks) as f64)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_batch(nodes: i64, edges: i64, graphs: i64, seeds: i64, samples: i64) {
-    guarded((), || {
+    catch_panic((), || {
         let known = |value: i64| u64::try_from(value).ok();
         let batch = BatchShape { graphs: known(graphs), nodes: known(nodes), edges: known(edges), seeds: known(seeds) };
         thread::with((), |thread| thread.set_batch(batch, known(samples)));
@@ -271,17 +271,17 @@ pub extern "C" fn gnntop_batch(nodes: i64, edges: i64, graphs: i64, seeds: i64, 
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_epoch(epoch: i64) {
-    guarded((), || thread::with((), |thread| thread.set_epoch(u64::try_from(epoch).unwrap_or(0))));
+    catch_panic((), || thread::with((), |thread| thread.set_epoch(u64::try_from(epoch).unwrap_or(0))));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_step() -> i32 {
-    guarded(0, || thread::with(0, |thread| thread.end_step(None, after::ticks())))
+    catch_panic(0, || thread::with(0, |thread| thread.end_step(None, after::ticks())))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_step_between(begin_slot: i32, end_slot: i32) -> i32 {
-    guarded(0, || {
+    catch_panic(0, || {
         thread::with(0, |thread| {
             let begin = if begin_slot < 0 { None } else { thread.stamped(begin_slot) };
             thread.stamped(end_slot).map_or(0, |end| thread.end_step(begin, end))
@@ -291,12 +291,14 @@ pub extern "C" fn gnntop_step_between(begin_slot: i32, end_slot: i32) -> i32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_traced() {
-    guarded((), || thread::with((), |thread| thread.set_traced()));
+    catch_panic((), || thread::with((), |thread| thread.set_traced()));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_counter(name: i32, value: f64) {
-    guarded((), || thread::with((), |thread| thread.record(Event::Counter { name, at: after::ticks(), value })));
+    catch_panic((), || {
+        thread::with((), |thread| thread.record(EarlyEvent::Counter { name, at: after::ticks(), value }))
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -305,7 +307,7 @@ pub extern "C" fn gnntop_counter_int(name: i32, value: i32) {
 }
 
 fn mark(name: i32, value: Option<f64>) {
-    guarded((), || thread::with((), |thread| thread.record(Event::Mark { name, at: after::ticks(), value })));
+    catch_panic((), || thread::with((), |thread| thread.record(EarlyEvent::Mark { name, at: after::ticks(), value })));
 }
 
 #[unsafe(no_mangle)]
@@ -320,12 +322,12 @@ pub extern "C" fn gnntop_mark_value(name: i32, value: f64) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_mark_since(name: i32, slot: i32) {
-    guarded((), || {
+    catch_panic((), || {
         thread::with((), |thread| {
             let end = after::ticks();
             thread.record(match thread.stamped(slot) {
-                Some(begin) => Event::TimedMark { name, begin, end },
-                None => Event::Mark { name, at: end, value: None },
+                Some(begin) => EarlyEvent::TimedMark { name, begin, end },
+                None => EarlyEvent::Mark { name, at: end, value: None },
             });
         });
     });
@@ -333,26 +335,26 @@ pub extern "C" fn gnntop_mark_since(name: i32, slot: i32) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_mark_at(name: i32, begin: u64, end: u64) {
-    guarded((), || {
+    catch_panic((), || {
         if begin != 0 && end >= begin {
-            thread::with((), |thread| thread.record(Event::TimedMark { name, begin, end }));
+            thread::with((), |thread| thread.record(EarlyEvent::TimedMark { name, begin, end }));
         }
     });
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_allocation(bytes: i64, live_bytes: u64) {
-    guarded((), || thread::with((), |thread| thread.allocation(bytes, live_bytes)));
+    catch_panic((), || thread::with((), |thread| thread.allocation(bytes, live_bytes)));
 }
 
 /// # Safety
 /// `name` is NULL or a C string; `address` is NULL or has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_worker_ring(name: *const c_char, address: *mut c_char, size: i32) -> i32 {
-    guarded(-1, || {
+    catch_panic(-1, || {
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
-        let Some((handle, found)) = worker::make(&name, TrackRole::Loader) else { return -1 };
+        let Some((handle, found)) = worker::create(&name, TrackRole::Loader) else { return -1 };
         // SAFETY: as the caller promises.
         if unsafe { copy_out(&found, address, size) } >= size {
             worker::close(handle);
@@ -366,8 +368,8 @@ pub unsafe extern "C" fn gnntop_worker_ring(name: *const c_char, address: *mut c
 /// `address` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_worker_attach(address: *const c_char) -> i32 {
-    guarded(0, || {
-        silence::keep_quiet();
+    catch_panic(0, || {
+        silence::set_panic_hook();
         // SAFETY: as the caller promises.
         let address = unsafe { text(address) };
         i32::from(!session::is_off() && thread::with(false, |thread| thread.attach(&address, stacks::thread_state())))
@@ -376,10 +378,10 @@ pub unsafe extern "C" fn gnntop_worker_attach(address: *const c_char) -> i32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_worker_close(handle: i32) {
-    guarded((), || worker::close(handle));
+    catch_panic((), || worker::close(handle));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_cuda(device: i32, stream: u64) -> i32 {
-    guarded(0, || i32::from(crate::cuda::attach(device, stream)))
+    catch_panic(0, || i32::from(crate::cuda::attach(device, stream)))
 }

@@ -23,7 +23,7 @@ const METH_O: c_int = 0x08;
 
 /// CPython's `PyMethodDef`.
 #[repr(C)]
-struct Method {
+struct PyMethodDef {
     name: *const c_char,
     call: *const (),
     flags: c_int,
@@ -31,13 +31,13 @@ struct Method {
 }
 
 // SAFETY: the pointers refer to constants and functions, which no thread changes.
-unsafe impl Sync for Method {}
+unsafe impl Sync for PyMethodDef {}
 
-const fn method(name: &'static CStr, call: *const (), flags: c_int) -> Method {
-    Method { name: name.as_ptr(), call, flags, doc: std::ptr::null() }
+const fn method(name: &'static CStr, call: *const (), flags: c_int) -> PyMethodDef {
+    PyMethodDef { name: name.as_ptr(), call, flags, doc: std::ptr::null() }
 }
 
-static METHODS: [Method; 10] = [
+static METHODS: [PyMethodDef; 10] = [
     method(c"asked", asked as *const (), METH_NOARGS),
     method(c"begin", begin as *const (), METH_O),
     method(c"end", end as *const (), METH_NOARGS),
@@ -53,7 +53,7 @@ static METHODS: [Method; 10] = [
 
 /// The functions used of CPython's stable interface.
 struct Python {
-    new_function: unsafe extern "C" fn(*const Method, Object, Object) -> Object,
+    new_function: unsafe extern "C" fn(*const PyMethodDef, Object, Object) -> Object,
     new_int: unsafe extern "C" fn(c_long) -> Object,
     new_unsigned: unsafe extern "C" fn(c_ulonglong) -> Object,
     int: unsafe extern "C" fn(Object) -> c_long,
@@ -93,7 +93,7 @@ impl Python {
     }
 
     /// Creates a built-in function. A `bound` above 0 is passed to each of its calls.
-    fn function(&self, method: &'static Method, bound: i32) -> Object {
+    fn function(&self, method: &'static PyMethodDef, bound: i32) -> Object {
         // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The method lives forever, and its function takes
         // the arguments that its flags describe. The function object keeps its own reference to the bound number.
         unsafe {
@@ -161,7 +161,7 @@ unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
 
 /// Runs `f` with Python. NULL, which Python takes for an exception, cannot occur: functions exist only if Python was found.
 #[inline]
-fn with(f: impl FnOnce(&Python) -> Option<Object>) -> Object {
+fn with_python(f: impl FnOnce(&Python) -> Option<Object>) -> Object {
     PYTHON.get().and_then(Option::as_ref).and_then(f).unwrap_or(null_mut())
 }
 
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn gnntop_builtin(name: *const c_char, bound: i32) -> *mut
     // SAFETY: guaranteed by the caller.
     let name = unsafe { CStr::from_ptr(name) };
     // SAFETY: the names of the methods are constants.
-    let is_meant = |method: &&Method| unsafe { CStr::from_ptr(method.name) } == name;
+    let is_meant = |method: &&PyMethodDef| unsafe { CStr::from_ptr(method.name) } == name;
     let (Some(python), Some(method)) = (PYTHON.get_or_init(Python::find), METHODS.iter().find(is_meant)) else {
         return null_mut();
     };
@@ -189,8 +189,8 @@ pub unsafe extern "C" fn gnntop_builtin(name: *const c_char, bound: i32) -> *mut
 /// # Safety
 /// As for [`Python::small`].
 #[inline]
-unsafe fn told(value: Object, f: impl FnOnce(i32)) -> Object {
-    with(|python| {
+unsafe fn call_with_int(value: Object, f: impl FnOnce(i32)) -> Object {
+    with_python(|python| {
         // SAFETY: guaranteed by the caller.
         unsafe {
             f(python.small(value)?);
@@ -200,7 +200,7 @@ unsafe fn told(value: Object, f: impl FnOnce(i32)) -> Object {
 }
 
 unsafe extern "C" fn begin(_: Object, name: Object) -> Object {
-    with(|python| {
+    with_python(|python| {
         // SAFETY: Python calls this, with one argument.
         unsafe { Some((python.new_int)(c_long::from(gnntop_begin(python.small(name)?)))) }
     })
@@ -209,21 +209,21 @@ unsafe extern "C" fn begin(_: Object, name: Object) -> Object {
 unsafe extern "C" fn end(_: Object, _: Object) -> Object {
     gnntop_end();
     // SAFETY: Python calls this.
-    with(|python| Some(unsafe { python.nothing() }))
+    with_python(|python| Some(unsafe { python.nothing() }))
 }
 
 unsafe extern "C" fn end_to(_: Object, depth: Object) -> Object {
     // SAFETY: Python calls this, with one argument.
-    unsafe { told(depth, |depth| gnntop_end_to(depth)) }
+    unsafe { call_with_int(depth, |depth| gnntop_end_to(depth)) }
 }
 
 unsafe extern "C" fn stamp(_: Object, slot: Object) -> Object {
     // SAFETY: Python calls this, with one argument.
-    unsafe { told(slot, |slot| gnntop_stamp(slot)) }
+    unsafe { call_with_int(slot, |slot| gnntop_stamp(slot)) }
 }
 
 unsafe extern "C" fn span_between(_: Object, arguments: *const Object, count: isize) -> Object {
-    with(|python| {
+    with_python(|python| {
         // SAFETY: Python calls this, with an array of as many arguments as `count` says.
         unsafe {
             if count != 3 {
@@ -239,23 +239,23 @@ unsafe extern "C" fn span_between(_: Object, arguments: *const Object, count: is
 
 unsafe extern "C" fn now(_: Object, _: Object) -> Object {
     // SAFETY: Python calls this.
-    with(|python| Some(unsafe { (python.new_unsigned)(gnntop_now()) }))
+    with_python(|python| Some(unsafe { (python.new_unsigned)(gnntop_now()) }))
 }
 
 unsafe extern "C" fn step(_: Object, _: Object) -> Object {
     // SAFETY: Python calls this.
-    with(|python| Some(unsafe { (python.new_int)(c_long::from(gnntop_step())) }))
+    with_python(|python| Some(unsafe { (python.new_int)(c_long::from(gnntop_step())) }))
 }
 
 unsafe extern "C" fn asked(_: Object, _: Object) -> Object {
     // SAFETY: Python calls this.
-    with(|python| Some(unsafe { (python.new_int)(c_long::from(gnntop_asked())) }))
+    with_python(|python| Some(unsafe { (python.new_int)(c_long::from(gnntop_asked())) }))
 }
 
 unsafe extern "C" fn enter(name: Object, _: *const Object, _: isize) -> Object {
     // SAFETY: Python calls this; the function was bound to a number.
     unsafe {
-        told(name, |name| {
+        call_with_int(name, |name| {
             gnntop_begin(name);
         })
     }
@@ -264,5 +264,5 @@ unsafe extern "C" fn enter(name: Object, _: *const Object, _: isize) -> Object {
 unsafe extern "C" fn leave(_: Object, _: *const Object, _: isize) -> Object {
     gnntop_end();
     // SAFETY: Python calls this.
-    with(|python| Some(unsafe { python.nothing() }))
+    with_python(|python| Some(unsafe { python.nothing() }))
 }

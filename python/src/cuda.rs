@@ -38,7 +38,7 @@ struct Driver {
 
 impl Driver {
     /// The loaded driver; `None` if there is none, or it lacks a function.
-    fn loaded() -> Option<Self> {
+    fn find() -> Option<Self> {
         // SAFETY: the name is a C string; with NOLOAD nothing new is opened, so none of its code runs now.
         let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         if library.is_null() {
@@ -89,7 +89,7 @@ impl Driver {
 }
 
 /// Events on one stream of one context.
-struct Events {
+struct StreamEvents {
     driver: Driver,
     context: Handle,
     stream: Handle,
@@ -97,11 +97,11 @@ struct Events {
 }
 
 // SAFETY: the driver's functions may be called from any thread, with handles of any thread.
-unsafe impl Send for Events {}
+unsafe impl Send for StreamEvents {}
 // SAFETY: as above; `events` does not change once it is created.
-unsafe impl Sync for Events {}
+unsafe impl Sync for StreamEvents {}
 
-impl Events {
+impl StreamEvents {
     fn open(driver: Driver, stream: Handle) -> Option<Self> {
         let mut context = ptr::null_mut();
         // SAFETY: the context is written during the call.
@@ -152,7 +152,7 @@ impl Events {
     }
 }
 
-impl Stream for Events {
+impl Stream for StreamEvents {
     fn marks(&self) -> u32 {
         EVENTS
     }
@@ -196,7 +196,7 @@ impl Stream for Events {
     }
 }
 
-impl Drop for Events {
+impl Drop for StreamEvents {
     fn drop(&mut self) {
         for event in self.events.drain(..) {
             // SAFETY: the event was created in `open` and is not used any more. At the process's end the driver reports
@@ -214,7 +214,7 @@ fn lost(code: c_int) -> Result<(), Lost> {
 pub(crate) fn attach(device: i32, stream: u64) -> bool {
     let Ok(stream) = usize::try_from(stream) else { return false };
     let stream = ptr::with_exposed_provenance_mut(stream);
-    let Some(events) = Driver::loaded().and_then(|driver| Events::open(driver, stream)) else { return false };
+    let Some(events) = Driver::find().and_then(|driver| StreamEvents::open(driver, stream)) else { return false };
     Attach::new(format!("cuda:{device}")).stream(Arc::new(events)).start()
 }
 
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn without_a_driver_nothing_is_timed() {
         // No test of this crate loads one.
-        assert!(Driver::loaded().is_none());
+        assert!(Driver::find().is_none());
         assert!(!attach(0, 0));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gnntop_probe::after;
 
-use crate::lost::{self, Lost};
+use crate::lost::{self, LostEvent};
 use crate::{names, session};
 
 /// Most events kept by a thread.
@@ -16,7 +16,7 @@ static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// An event, with times in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Event {
+pub(crate) enum EarlyEvent {
     Span {
         name: i32,
         begin: u64,
@@ -40,7 +40,7 @@ pub(crate) enum Event {
     },
 }
 
-impl Event {
+impl EarlyEvent {
     /// The number of its name.
     pub(crate) fn name(self) -> i32 {
         let (Self::Span { name, .. }
@@ -65,15 +65,15 @@ impl Event {
 
 /// The newest events of a thread.
 #[derive(Debug)]
-pub(crate) struct Early {
-    events: Vec<Event>,
+pub(crate) struct EarlyEvents {
+    events: Vec<EarlyEvent>,
     /// Index of the oldest event once all places are taken; the next one replaces it.
     oldest: usize,
     /// The process of these events: a forked child has a copy, but they are not its own.
     process: u32,
 }
 
-impl Early {
+impl EarlyEvents {
     /// Reserves room, unless too many threads have done so.
     pub(crate) fn new() -> Option<Self> {
         if THREADS.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
@@ -83,12 +83,12 @@ impl Early {
         Some(Self { events: Vec::with_capacity(MAX_EVENTS), oldest: 0, process: session::generation() })
     }
 
-    pub(crate) fn push(&mut self, event: Event) {
+    pub(crate) fn push(&mut self, event: EarlyEvent) {
         self.forget_parent();
         if self.events.len() < MAX_EVENTS {
             self.events.push(event);
         } else if let Some(oldest) = self.events.get_mut(self.oldest) {
-            lost::count(Lost::Early);
+            lost::count(LostEvent::Early);
             *oldest = event;
             self.oldest = (self.oldest + 1) % MAX_EVENTS;
         }
@@ -103,14 +103,14 @@ impl Early {
     }
 
     /// All events, oldest first.
-    pub(crate) fn in_order(&mut self) -> impl Iterator<Item = Event> {
+    pub(crate) fn in_order(&mut self) -> impl Iterator<Item = EarlyEvent> {
         self.forget_parent();
         let (newer, older) = self.events.split_at(self.oldest);
         older.iter().chain(newer).copied()
     }
 }
 
-impl Drop for Early {
+impl Drop for EarlyEvents {
     fn drop(&mut self) {
         THREADS.fetch_sub(1, Ordering::Relaxed);
     }
@@ -121,13 +121,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_are_kept_in_order() {
-        let mut early = Early::new().unwrap();
-        let event = |at| Event::Mark { name: 1, at, value: None };
+    fn newest_events_are_kept_in_order() {
+        let mut early = EarlyEvents::new().unwrap();
+        let event = |at| EarlyEvent::Mark { name: 1, at, value: None };
         let total = MAX_EVENTS as u64 * 2 + 7;
         (0..total).for_each(|at| early.push(event(at)));
-        let kept: Vec<Event> = early.in_order().collect();
-        let expected: Vec<Event> = (total - MAX_EVENTS as u64..total).map(event).collect();
+        let kept: Vec<EarlyEvent> = early.in_order().collect();
+        let expected: Vec<EarlyEvent> = (total - MAX_EVENTS as u64..total).map(event).collect();
         assert_eq!(kept, expected);
         assert_eq!(early.events.capacity(), MAX_EVENTS, "never grown");
     }

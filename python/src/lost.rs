@@ -6,7 +6,7 @@ use crate::session;
 
 /// What there was too much of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Lost {
+pub(crate) enum LostEvent {
     /// Spans inside of spans.
     Deep = 0,
     /// Threads.
@@ -28,7 +28,7 @@ static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 /// Counts an event. The fact follows at each power of two, since a program that loses millions must not pay for each, and
 /// only if that takes no wait.
 #[cold]
-pub(crate) fn count(lost: Lost) {
+pub(crate) fn count(lost: LostEvent) {
     let at = lost as usize;
     let count = COUNTS[at].fetch_add(1, Ordering::Relaxed) + 1;
     if count.is_power_of_two() {
@@ -37,7 +37,7 @@ pub(crate) fn count(lost: Lost) {
 }
 
 /// Says the exact counts, for an end of the session.
-pub(crate) fn settle() {
+pub(crate) fn publish_counts() {
     for (fact, count) in FACTS.iter().zip(&COUNTS) {
         let count = count.swap(0, Ordering::Relaxed);
         if count > 0 {

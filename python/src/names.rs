@@ -21,14 +21,14 @@ const TRIES: usize = 1000;
 
 /// A registered name.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct RegisteredName {
     pub(crate) kind: NameKind,
     pub(crate) text: Box<str>,
     /// The probe's name, requested when it is first recorded there.
     probe: OnceLock<NameRef>,
 }
 
-impl Named {
+impl RegisteredName {
     /// The name as the probe knows it.
     #[inline]
     pub(crate) fn probe(&self) -> NameRef {
@@ -36,28 +36,28 @@ impl Named {
     }
 }
 
-static TABLE: [OnceLock<Named>; MAX_NAMES + KINDS] = [const { OnceLock::new() }; MAX_NAMES + KINDS];
+static TABLE: [OnceLock<RegisteredName>; MAX_NAMES + KINDS] = [const { OnceLock::new() }; MAX_NAMES + KINDS];
 /// Number of entries taken; its lock also keeps two threads from taking the same one.
 static TAKEN: Mutex<()> = Mutex::new(());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// The name with this number.
 #[inline]
-pub(crate) fn get(id: i32) -> Option<&'static Named> {
+pub(crate) fn get(id: i32) -> Option<&'static RegisteredName> {
     TABLE.get(usize::try_from(id).ok()?.checked_sub(1)?)?.get()
 }
 
 /// The number of a name; 0, for which nothing is recorded, if a forked child cannot register it.
-pub(crate) fn number(kind: NameKind, text: &str) -> i32 {
+pub(crate) fn register(kind: NameKind, text: &str) -> i32 {
     let text = &text[..text.floor_char_boundary(MAX_TEXT)];
     let Some(_taken) = lock() else { return 0 };
     let count = COUNT.load(Ordering::Relaxed);
     let known = TABLE[..count].iter().filter_map(OnceLock::get);
     let at = match known.enumerate().find(|(_, name)| name.kind == kind && &*name.text == text) {
         Some((at, _)) => at,
-        None if count == MAX_NAMES => others(kind),
+        None if count == MAX_NAMES => overflow_index(kind),
         None => {
-            let name = Named { kind, text: text.into(), probe: OnceLock::new() };
+            let name = RegisteredName { kind, text: text.into(), probe: OnceLock::new() };
             TABLE[count].get_or_init(|| name);
             COUNT.store(count + 1, Ordering::Relaxed);
             count
@@ -74,10 +74,10 @@ pub(crate) fn reported(text: &str) -> NameKind {
 }
 
 /// The place in the table of the name of this kind that stands for others.
-fn others(kind: NameKind) -> usize {
+fn overflow_index(kind: NameKind) -> usize {
     let place = NameKind::PLAIN.iter().position(|known| *known == kind).unwrap_or(0);
     let (at, kind) = (MAX_NAMES + place, NameKind::PLAIN[place]);
-    TABLE[at].get_or_init(|| Named { kind, text: OVERFLOW.into(), probe: OnceLock::new() });
+    TABLE[at].get_or_init(|| RegisteredName { kind, text: OVERFLOW.into(), probe: OnceLock::new() });
     at
 }
 
@@ -102,21 +102,21 @@ mod tests {
 
     #[test]
     fn the_same_kind_and_text_are_the_same_number() {
-        let forward = number(NameKind::Phase, "forward in names");
+        let forward = register(NameKind::Phase, "forward in names");
         assert!(forward > 0);
-        assert_eq!(number(NameKind::Phase, "forward in names"), forward);
-        assert_ne!(number(NameKind::Span, "forward in names"), forward);
+        assert_eq!(register(NameKind::Phase, "forward in names"), forward);
+        assert_ne!(register(NameKind::Span, "forward in names"), forward);
         assert_eq!(&*get(forward).unwrap().text, "forward in names");
     }
 
     #[test]
     fn a_text_that_is_too_long_is_cut_between_characters() {
-        let long = number(NameKind::Span, &"ä".repeat(500));
+        let long = register(NameKind::Span, &"ä".repeat(500));
         assert_eq!(get(long).unwrap().text.len(), MAX_TEXT);
     }
 
     #[test]
-    fn numbers_that_were_never_given_are_no_names() {
+    fn unknown_number_has_no_name() {
         for id in [i32::MIN, -1, 0, i32::MAX] {
             assert!(get(id).is_none(), "{id}");
         }

@@ -23,7 +23,7 @@ static VERSION: AtomicU32 = AtomicU32::new(0);
 
 /// The training thread's current phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Now {
+pub(super) struct CurrentPhase {
     /// Number of the phase's name; 0 outside all phases.
     pub(super) name: i32,
     /// Ticks at which it began.
@@ -47,7 +47,7 @@ fn change(name: i32, now: u64) {
     let (before, since) = (NAME.load(Relaxed), SINCE.load(Relaxed));
     if since != 0 {
         // Only one thread writes.
-        let count = &COUNTS[place(before)][length(now.saturating_sub(since))];
+        let count = &COUNTS[place(before)][bin(now.saturating_sub(since))];
         count.store(count.load(Relaxed).saturating_add(1), Relaxed);
     }
     let version = VERSION.load(Relaxed);
@@ -59,9 +59,9 @@ fn change(name: i32, now: u64) {
 }
 
 /// The training thread's current phase; `None` before its first span, and while it changes.
-pub(super) fn now() -> Option<Now> {
+pub(super) fn current() -> Option<CurrentPhase> {
     let version = VERSION.load(Acquire);
-    let now = Now { name: NAME.load(Relaxed), since: SINCE.load(Relaxed) };
+    let now = CurrentPhase { name: NAME.load(Relaxed), since: SINCE.load(Relaxed) };
     fence(Acquire);
     (version.is_multiple_of(2) && VERSION.load(Relaxed) == version && now.since != 0).then_some(now)
 }
@@ -86,7 +86,7 @@ fn place(name: i32) -> usize {
 }
 
 /// The bin of a duration: its highest bit, and the two below it.
-fn length(ticks: u64) -> usize {
+fn bin(ticks: u64) -> usize {
     let ticks = ticks.max(4);
     let bit = 63 - ticks.leading_zeros();
     (bit as usize) * 4 + ((ticks >> (bit - 2)) & 3) as usize
@@ -104,22 +104,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_lies_in_its_place() {
+    fn every_duration_is_within_its_bin() {
         for ticks in (2..64).flat_map(|bit| [1_u64 << bit, (1 << bit) + (1 << (bit - 1)), (1_u64 << bit) - 1]) {
             let ticks = ticks.max(4);
-            let longest = longest(length(ticks));
+            let longest = longest(bin(ticks));
             assert!(longest >= ticks && longest as f64 <= ticks as f64 * 1.26 + 2.0, "{ticks}: {longest}");
         }
-        assert_eq!(length(u64::MAX), LENGTHS - 1);
+        assert_eq!(bin(u64::MAX), LENGTHS - 1);
     }
 
     #[test]
-    fn the_usual_length_of_a_phase_is_known_after_some() {
+    fn p99_is_known_after_enough_phases() {
         // Name numbers that no other test uses.
         let (phase, mut now) = (61, 1_000_000);
         for _ in 0..99 {
             change(phase, now);
-            assert_eq!(super::now(), Some(Now { name: phase, since: now }));
+            assert_eq!(super::current(), Some(CurrentPhase { name: phase, since: now }));
             change(0, now + 1000);
             now += 5000;
         }

@@ -26,7 +26,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    fn of(code: u32) -> Self {
+    fn from_code(code: u32) -> Self {
         match code & 0xFF {
             1 => Self::Publishing,
             2 => Self::Off,
@@ -41,9 +41,9 @@ impl Status {
 /// an earlier one.
 static STATE: AtomicU32 = AtomicU32::new(Status::NotOpen as u32);
 static FORKS: AtomicU32 = AtomicU32::new(0);
-static OWN: Mutex<Own> = Mutex::new(Own { session: None, facts: Vec::new() });
+static OWN: Mutex<OwnSession> = Mutex::new(OwnSession { session: None, facts: Vec::new() });
 
-struct Own {
+struct OwnSession {
     session: Option<Session>,
     facts: Vec<(String, String)>,
 }
@@ -56,7 +56,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[inline]
 pub(crate) fn state() -> (Status, u32) {
     let state = STATE.load(Ordering::Relaxed);
-    (Status::of(state), state >> 8)
+    (Status::from_code(state), state >> 8)
 }
 
 /// Whether what is recorded now is published.
@@ -93,13 +93,13 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
         set_status(Status::Off);
         return false;
     }
-    silence::keep_quiet();
-    notice_forks();
+    silence::set_panic_hook();
+    watch_forks();
     let mut own = lock(&OWN);
     if own.session.is_none() {
-        let (place, facts) = split(facts);
+        let (place, facts) = split_place(facts);
         facts.into_iter().for_each(|(key, value)| own.set_fact(key, value));
-        let builder = placed(Session::builder(name).origin(Origin::Python), place).on_request(request::note);
+        let builder = with_place(Session::builder(name).origin(Origin::Python), place).on_request(request::note);
         let session = builder.on_warning(|warning| warning::note(&warning.to_string())).start();
         let status = if session.dir().is_some() { Status::Publishing } else { Status::Failed };
         own.facts.iter().for_each(|(key, value)| session.fact(key, value));
@@ -153,7 +153,7 @@ pub(crate) fn fact_at_once(key: &str, value: &str) {
     }
 }
 
-impl Own {
+impl OwnSession {
     fn set_fact(&mut self, key: &str, value: &str) {
         let has_room = self.facts.len() < MAX_FACTS;
         match self.facts.iter_mut().find(|(known, _)| known == key) {
@@ -170,7 +170,7 @@ pub(crate) fn directory() -> String {
 }
 
 /// Makes forked children notice that they are not the process with the session: they have neither its threads nor its files.
-pub(crate) fn notice_forks() {
+pub(crate) fn watch_forks() {
     extern "C" fn in_child() {
         FORKS.fetch_add(1, Ordering::Relaxed);
         if matches!(state().0, Status::Publishing | Status::Failed) {
@@ -188,7 +188,7 @@ pub(crate) fn notice_forks() {
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
 /// Separates a process's place in a run from facts.
-fn split(lines: &str) -> (Pairs<'_>, Pairs<'_>) {
+fn split_place(lines: &str) -> (Pairs<'_>, Pairs<'_>) {
     const PLACE: [&str; 12] = [
         "run",
         "rank",
@@ -208,7 +208,7 @@ fn split(lines: &str) -> (Pairs<'_>, Pairs<'_>) {
 }
 
 /// Sets the session's place among several ranks; a run of a single session has none.
-fn placed(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
+fn with_place(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
     let text = |key: &str| pairs.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value);
     let number = |key: &str, otherwise: u32| text(key).parse().unwrap_or(otherwise);
     let ranks = number("ranks", 1);
@@ -216,7 +216,7 @@ fn placed(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuilder {
         return builder;
     }
     let rank = number("rank", 0);
-    let run = Some(text("run").to_owned()).filter(|run| !run.is_empty()).unwrap_or_else(|| Launched::here().run);
+    let run = Some(text("run").to_owned()).filter(|run| !run.is_empty()).unwrap_or_else(|| Launched::from_env().run);
     builder.place(Place {
         run,
         rank,

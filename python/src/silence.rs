@@ -7,13 +7,13 @@ use crate::warning;
 
 /// Runs `f`; returns `otherwise` if it panics.
 #[inline]
-pub(crate) fn guarded<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
+pub(crate) fn catch_panic<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
     panic::catch_unwind(AssertUnwindSafe(f)).unwrap_or(otherwise)
 }
 
 /// From now on, panics of this library are kept as the warning that `gnntop_text` returns, and not written to stderr. The
 /// hook belongs to the standard library inside this library; a Rust program has its own.
-pub(crate) fn keep_quiet() {
+pub(crate) fn set_panic_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if cfg!(not(test)) {

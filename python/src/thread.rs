@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gnntop_probe::after::{self, EndedStep};
 use gnntop_probe::{BatchShape, Span, Track, TrackRole};
 
-use crate::early::{Early, Event};
-use crate::lost::{self, Lost};
+use crate::early::{EarlyEvent, EarlyEvents};
+use crate::lost::{self, LostEvent};
 use crate::overdue;
 use crate::session::{self, Status};
-use crate::worker::Attached;
+use crate::worker::AttachedThread;
 use crate::{names, worker};
 
 /// Most spans open on a thread at once.
@@ -35,7 +35,7 @@ pub(crate) fn with<T>(otherwise: T, f: impl FnOnce(&mut Thread) -> T) -> T {
 }
 
 /// An open span.
-enum Open {
+enum ThreadSpan {
     /// The probe has it, on this thread's track.
     Live(#[allow(dead_code, reason = "it is recorded when dropped")] Span),
     /// Where it goes is decided at its end.
@@ -44,7 +44,7 @@ enum Open {
 
 /// Where events go.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Destination {
     Track,
     Ring,
     Early,
@@ -53,7 +53,7 @@ enum Way {
 
 /// State of one thread. Spans are dropped before the track that they are on.
 pub(crate) struct Thread {
-    open: Vec<Open>,
+    open: Vec<ThreadSpan>,
     /// Number of open spans, including those too deep to be recorded.
     depth: usize,
     track: Option<Track>,
@@ -61,8 +61,8 @@ pub(crate) struct Thread {
     session: u32,
     /// Whether the track is the training loop's.
     is_training: bool,
-    ring: Option<Attached>,
-    early: Option<Early>,
+    ring: Option<AttachedThread>,
+    early: Option<EarlyEvents>,
     /// Whether it has asked for a track by itself.
     has_asked: bool,
     /// Whether there may be room for early events.
@@ -100,14 +100,14 @@ impl Thread {
 
     /// Where events go now. Opens nothing.
     #[inline]
-    fn way(&mut self) -> Way {
+    fn destination(&mut self) -> Destination {
         if self.ring.is_some() {
-            return Way::Ring;
+            return Destination::Ring;
         }
         match session::state() {
-            (Status::Publishing, number) if number == self.session && self.track.is_some() => Way::Track,
-            (Status::NotOpen, _) => Way::Early,
-            _ => Way::Nowhere,
+            (Status::Publishing, number) if number == self.session && self.track.is_some() => Destination::Track,
+            (Status::NotOpen, _) => Destination::Early,
+            _ => Destination::Nowhere,
         }
     }
 
@@ -138,9 +138,9 @@ impl Thread {
     /// Writes the events kept while there was no session.
     fn write_early(&mut self) {
         let Some(mut early) = self.early.take() else { return };
-        let begin = |event| if let Event::Span { begin, .. } = event { Some(begin) } else { None };
+        let begin = |event| if let EarlyEvent::Span { begin, .. } = event { Some(begin) } else { None };
         self.step_began = early.in_order().filter_map(begin).min().unwrap_or(0);
-        early.in_order().for_each(Event::record);
+        early.in_order().for_each(EarlyEvent::record);
     }
 
     pub(crate) fn track_end(&mut self) {
@@ -154,7 +154,7 @@ impl Thread {
         if self.ring.is_some() {
             return false;
         }
-        let Some(ring) = Attached::to(address, state) else { return false };
+        let Some(ring) = AttachedThread::new(address, state) else { return false };
         self.track_end();
         self.early = None;
         self.ring = Some(ring);
@@ -175,42 +175,42 @@ impl Thread {
             let span = self.open_span(name);
             self.open.push(span);
         } else {
-            lost::count(Lost::Deep);
+            lost::count(LostEvent::Deep);
         }
         i32::try_from(depth).unwrap_or(i32::MAX)
     }
 
     #[inline]
-    fn open_span(&mut self, name: i32) -> Open {
-        let mut way = self.way();
-        if way == Way::Nowhere && !self.has_asked {
+    fn open_span(&mut self, name: i32) -> ThreadSpan {
+        let mut way = self.destination();
+        if way == Destination::Nowhere && !self.has_asked {
             way = self.ask_for_track();
         }
         match names::get(name) {
-            Some(named) if way == Way::Track => Open::Live(gnntop_probe::span(named.probe())),
-            Some(_) if way != Way::Nowhere => Open::Kept { name, begin: after::ticks() },
+            Some(named) if way == Destination::Track => ThreadSpan::Live(gnntop_probe::span(named.probe())),
+            Some(_) if way != Destination::Nowhere => ThreadSpan::Kept { name, begin: after::ticks() },
             _ => {
                 count_lost();
-                Open::Kept { name: 0, begin: 0 }
+                ThreadSpan::Kept { name: 0, begin: 0 }
             }
         }
     }
 
     /// Opens a track for a thread that begins a span while a session is open, unless too many threads have one.
     #[cold]
-    fn ask_for_track(&mut self) -> Way {
+    fn ask_for_track(&mut self) -> Destination {
         if session::state().0 == Status::Publishing {
             self.has_asked = true;
             if UNASKED.fetch_add(1, Ordering::Relaxed) < MAX_UNASKED {
                 // A new track ends all spans; those that are on none stay open.
                 let (depth, mut open) = (self.depth, std::mem::take(&mut self.open));
-                open.retain(|span| matches!(span, Open::Kept { .. }));
+                open.retain(|span| matches!(span, ThreadSpan::Kept { .. }));
                 self.track(&thread_name(), TrackRole::Other);
                 self.open.extend(open);
                 self.depth = depth;
             }
         }
-        self.way()
+        self.destination()
     }
 
     #[inline]
@@ -221,10 +221,10 @@ impl Thread {
             overdue::enter(0);
         }
         if depth < self.open.len()
-            && let Some(Open::Kept { name, begin }) = self.open.pop()
+            && let Some(ThreadSpan::Kept { name, begin }) = self.open.pop()
             && name != 0
         {
-            self.record(Event::Span { name, begin, end: after::ticks() });
+            self.record(EarlyEvent::Span { name, begin, end: after::ticks() });
         }
     }
 
@@ -236,28 +236,28 @@ impl Thread {
     }
 
     /// Records an event.
-    pub(crate) fn record(&mut self, event: Event) {
-        match self.way() {
-            Way::Track => event.record(),
-            Way::Ring => {
+    pub(crate) fn record(&mut self, event: EarlyEvent) {
+        match self.destination() {
+            Destination::Track => event.record(),
+            Destination::Ring => {
                 if let Some(ring) = &mut self.ring {
                     ring.record(event);
                 }
             }
-            Way::Early => self.keep(event),
-            Way::Nowhere => count_lost(),
+            Destination::Early => self.keep(event),
+            Destination::Nowhere => count_lost(),
         }
     }
 
-    fn keep(&mut self, event: Event) {
+    fn keep(&mut self, event: EarlyEvent) {
         if self.early.is_none() && self.has_room {
-            self.early = Early::new();
+            self.early = EarlyEvents::new();
             self.has_room = self.early.is_some();
         }
         if let Some(early) = &mut self.early {
             early.push(event);
         } else {
-            lost::count(Lost::Thread);
+            lost::count(LostEvent::Thread);
         }
     }
 
@@ -292,7 +292,7 @@ impl Thread {
     /// Ends a step that began at `begin` or, without that, at the end of the previous one.
     pub(crate) fn end_step(&mut self, begin: Option<u64>, end: u64) -> i32 {
         let (batch, samples) = (self.batch, self.samples);
-        if self.way() != Way::Track {
+        if self.destination() != Destination::Track {
             return 0;
         }
         if let Some(samples) = samples {
@@ -308,7 +308,7 @@ impl Thread {
 
     /// Records a large allocation.
     pub(crate) fn allocation(&mut self, bytes: i64, live_bytes: u64) {
-        if self.way() == Way::Track {
+        if self.destination() == Destination::Track {
             after::allocation(bytes, live_bytes);
         }
     }
@@ -318,7 +318,7 @@ impl Thread {
 #[cold]
 fn count_lost() {
     if session::state().0 == Status::Publishing {
-        lost::count(Lost::Thread);
+        lost::count(LostEvent::Thread);
     }
 }
 
@@ -329,7 +329,7 @@ static SAMPLES: gnntop_probe::Name = gnntop_probe::Name::reported(gnntop_probe::
 pub(crate) fn open_session(name: &str, facts: &str) -> bool {
     let is_open = session::open(name, facts);
     if is_open {
-        worker::hand_over();
+        worker::drain_into_session();
     }
     is_open
 }

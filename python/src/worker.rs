@@ -5,23 +5,23 @@ use std::sync::{Mutex, PoisonError};
 use gnntop_probe::foreign::{Ring, RingName, Writer};
 use gnntop_probe::{NameKind, OVERFLOW, TrackRole};
 
-use crate::early::Event;
+use crate::early::EarlyEvent;
 use crate::{names, session};
 
 /// Most rings of a process at a time, each 128 KiB.
 const MAX_RINGS: usize = 64;
 
 /// Rings by handle. Those made before the session opens wait for it here.
-static RINGS: Mutex<Vec<Option<Made>>> = Mutex::new(Vec::new());
+static RINGS: Mutex<Vec<Option<WorkerRing>>> = Mutex::new(Vec::new());
 
-struct Made {
+struct WorkerRing {
     ring: Ring,
     /// The number of the session that drains it; 0 for none.
     drained_by: u32,
 }
 
 /// Makes a ring for a worker called `name`, or for another process that records; returns its handle and address.
-pub(crate) fn make(name: &str, role: TrackRole) -> Option<(i32, String)> {
+pub(crate) fn create(name: &str, role: TrackRole) -> Option<(i32, String)> {
     if session::is_off() || session::is_forked() {
         return None;
     }
@@ -36,14 +36,14 @@ pub(crate) fn make(name: &str, role: TrackRole) -> Option<(i32, String)> {
     };
     let ring = Ring::create(name).ok()?.with_role(role);
     let address = ring.address();
-    rings[at] = Some(Made { ring, drained_by: 0 });
+    rings[at] = Some(WorkerRing { ring, drained_by: 0 });
     drop(rings);
-    hand_over();
+    drain_into_session();
     Some((i32::try_from(at).ok()?, address))
 }
 
 /// Passes rings that nobody drains to the open session.
-pub(crate) fn hand_over() {
+pub(crate) fn drain_into_session() {
     let (_, number) = session::state();
     session::with_session(|session| {
         let mut rings = RINGS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,14 +67,14 @@ pub(crate) fn close(handle: i32) {
 }
 
 /// The workers with a Python, each with its process id and the address of its thread's state.
-pub(crate) fn in_python() -> Vec<(u32, usize)> {
+pub(crate) fn python_workers() -> Vec<(u32, usize)> {
     let rings = RINGS.lock().unwrap_or_else(PoisonError::into_inner);
     let workers = rings.iter().flatten().filter_map(|made| made.ring.address_in_writer());
     workers.filter_map(|(process, state)| Some((process, usize::try_from(state).ok()?))).collect()
 }
 
 /// A thread of a worker, recording to its parent's ring.
-pub(crate) struct Attached {
+pub(crate) struct AttachedThread {
     writer: Writer,
     /// Numbers of names, with the ring's name for each; room for all is reserved.
     known: Vec<(i32, Option<RingName>)>,
@@ -85,9 +85,9 @@ pub(crate) struct Attached {
 /// Most names looked up in the ring.
 const MAX_KNOWN: usize = 64;
 
-impl Attached {
+impl AttachedThread {
     /// Attaches to the ring with this address; `state` is that of the calling thread, if it is one of Python's.
-    pub(crate) fn to(address: &str, state: Option<usize>) -> Option<Self> {
+    pub(crate) fn new(address: &str, state: Option<usize>) -> Option<Self> {
         let writer = Writer::attach(address).ok()?;
         if let Some(state) = state {
             writer.leave_address(state as u64);
@@ -95,13 +95,13 @@ impl Attached {
         Some(Self { writer, known: Vec::with_capacity(MAX_KNOWN), others: [None; _] })
     }
 
-    pub(crate) fn record(&mut self, event: Event) {
+    pub(crate) fn record(&mut self, event: EarlyEvent) {
         let Some(name) = self.name(event.name()) else { return self.writer.drop_one() };
         match event {
-            Event::Span { begin, end, .. } => self.writer.span(name, begin, end),
-            Event::Counter { at, value, .. } => self.writer.counter(name, at, value),
-            Event::Mark { at, value, .. } => self.writer.mark(name, at, value),
-            Event::TimedMark { begin, end, .. } => self.writer.timed_mark(name, begin, end),
+            EarlyEvent::Span { begin, end, .. } => self.writer.span(name, begin, end),
+            EarlyEvent::Counter { at, value, .. } => self.writer.counter(name, at, value),
+            EarlyEvent::Mark { at, value, .. } => self.writer.mark(name, at, value),
+            EarlyEvent::TimedMark { begin, end, .. } => self.writer.timed_mark(name, begin, end),
         }
     }
 

@@ -66,12 +66,12 @@ fn run(case: &str, options: &[&str]) -> Option<(Recorded, Vec<Truth>)> {
     run.arg(compiled::library()).arg(driver).arg(case).env("GNNTOP_DIR", &sessions).env_remove("GNNTOP");
     let output = run.output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{case}: {output:?}");
-    let recorded = recorded(&sessions);
+    let recorded = read_recording(&sessions);
     assert_eq!((recorded.steps(), recorded.host_spans()), (STEPS, 3 * STEPS));
-    Some((recorded, truth(&String::from_utf8_lossy(&output.stdout))))
+    Some((recorded, parse_truth(&String::from_utf8_lossy(&output.stdout))))
 }
 
-fn truth(lines: &str) -> Vec<Truth> {
+fn parse_truth(lines: &str) -> Vec<Truth> {
     let line = |line: &str| {
         let fields: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| fields[at].parse().unwrap();
@@ -80,7 +80,7 @@ fn truth(lines: &str) -> Vec<Truth> {
     lines.lines().map(line).collect()
 }
 
-fn recorded(sessions: &Path) -> Recorded {
+fn read_recording(sessions: &Path) -> Recorded {
     let session = std::fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
     let mut segments: Vec<PathBuf> = std::fs::read_dir(session).unwrap().map(|entry| entry.unwrap().path()).collect();
     segments.sort();
@@ -124,7 +124,7 @@ fn assert_true(recorded: &Recorded, spans: &[DeviceSpan], truth: &[Truth]) {
 }
 
 #[test]
-fn phases_on_the_device_are_as_the_device_did_them() {
+fn device_spans_match_the_device_clock() {
     let Some((recorded, truth)) = run("healthy", &[]) else { return };
     let spans = recorded.device_spans();
     assert_eq!(spans.len(), 3 * STEPS);
@@ -133,14 +133,14 @@ fn phases_on_the_device_are_as_the_device_did_them() {
 }
 
 #[test]
-fn a_device_that_never_answers_holds_nobody() {
+fn unresponsive_device_blocks_no_thread() {
     let Some((recorded, _)) = run("never", &[]) else { return };
     assert!(recorded.device_spans().is_empty());
     assert_eq!(recorded.marks(), ["not reached by the device at the end"]);
 }
 
 #[test]
-fn a_device_that_breaks_is_left_alone_and_the_reason_is_said() {
+fn failing_device_is_disabled_with_reason() {
     let Some((recorded, truth)) = run("breaks", &[]) else { return };
     let spans = recorded.device_spans();
     assert!(!spans.is_empty() && spans.len() < 3 * STEPS, "{}", spans.len());
@@ -149,7 +149,7 @@ fn a_device_that_breaks_is_left_alone_and_the_reason_is_said() {
 }
 
 #[test]
-fn while_a_graph_is_captured_nothing_is_timed_and_the_capture_goes_on() {
+fn graph_capture_is_not_timed_and_continues() {
     let Some((recorded, truth)) = run("captures", &[]) else { return };
     let spans = recorded.device_spans();
     assert_eq!(spans.len(), 3 * (STEPS - 10));
@@ -158,7 +158,7 @@ fn while_a_graph_is_captured_nothing_is_timed_and_the_capture_goes_on() {
 }
 
 #[test]
-fn a_driver_that_lacks_something_or_has_no_context_is_not_used() {
+fn incomplete_driver_or_missing_context_is_not_used() {
     for (case, options) in [("old", &["-DWITHOUT_ELAPSED_TIME"][..]), ("alone", &[])] {
         let Some((recorded, _)) = run(case, options) else { return };
         assert!(recorded.device_spans().is_empty() && recorded.marks().is_empty());

@@ -76,13 +76,13 @@ fn a_loop_in_c_is_published() {
 }
 
 #[test]
-fn the_header_is_one_of_cpp_too() {
+fn header_compiles_as_cpp() {
     let dir = tempfile::tempdir().unwrap();
     compiled(dir.path(), "c++", &["-x", "c++", "-std=c++11"]);
 }
 
 #[test]
-fn turned_off_it_does_nothing() {
+fn library_turned_off_publishes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = compiled(dir.path(), "cc", &[]) else { return };
     let sessions = dir.path().join("sessions");
@@ -93,7 +93,7 @@ fn turned_off_it_does_nothing() {
 }
 
 #[test]
-fn every_function_of_the_header_is_there_and_no_other() {
+fn library_exports_exactly_the_functions_of_the_header() {
     let header = std::fs::read_to_string(crate_dir().join("include/gnntop.h")).unwrap();
     let code = std::fs::read_to_string(crate_dir().join("src/abi.rs")).unwrap();
     let names = |text: &str, before: &str| -> Vec<String> {

@@ -13,7 +13,7 @@ use gnntop_analysis::store::{Store, Track};
 use gnntop_wire::TrackRole;
 
 /// What NCCL did by its own account.
-struct Told {
+struct ReportedSpan {
     name: String,
     bytes: f64,
     begin_ns: u64,
@@ -35,11 +35,11 @@ fn run(program: &Path, version: u32, sessions: &Path, off: bool) -> Output {
     output
 }
 
-fn told(output: &Output) -> Vec<Told> {
+fn parse_reported(output: &Output) -> Vec<ReportedSpan> {
     let line = |line: &str| {
         let fields: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| fields[at].parse::<u64>().unwrap();
-        Told { name: fields[0].to_owned(), bytes: number(1) as f64, begin_ns: number(2), end_ns: number(3) }
+        ReportedSpan { name: fields[0].to_owned(), bytes: number(1) as f64, begin_ns: number(2), end_ns: number(3) }
     };
     String::from_utf8_lossy(&output.stdout).lines().map(line).collect()
 }
@@ -80,7 +80,7 @@ fn shows_what_nccl_did(version: u32, track_name: &str) {
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = fake_nccl(dir.path()) else { return };
     let sessions = dir.path().join("sessions");
-    let told = told(&run(&program, version, &sessions, false));
+    let told = parse_reported(&run(&program, version, &sessions, false));
     let store = store_of(&sessions);
     let track = track(&store, track_name);
     assert_eq!((track.role, track.dropped), (TrackRole::Communicator, 0));
@@ -103,22 +103,22 @@ fn shows_what_nccl_did(version: u32, track_name: &str) {
 }
 
 #[test]
-fn version_3_is_shown() {
+fn version_3_operations_are_published() {
     shows_what_nccl_did(3, "nccl");
 }
 
 #[test]
-fn version_4_is_shown() {
+fn version_4_operations_are_published() {
     shows_what_nccl_did(4, "nccl default_pg");
 }
 
 #[test]
-fn version_5_is_shown() {
+fn version_5_operations_are_published() {
     shows_what_nccl_did(5, "nccl default_pg");
 }
 
 #[test]
-fn turned_off_it_asks_nccl_for_nothing() {
+fn plugin_turned_off_requests_no_events() {
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = fake_nccl(dir.path()) else { return };
     for version in [3, 4, 5] {

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_never_goes_back() {
+    fn monotonic_ns_never_decreases() {
         let mut last_ns = monotonic_ns();
         assert!(last_ns > 0);
         for _ in 0..10_000 {
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_lies_inside_its_call() {
+    fn stamped_time_is_within_the_call() {
         let before_ns = monotonic_ns();
         let (t_ns, inner_ns) = stamped(monotonic_ns);
         let after_ns = monotonic_ns();

@@ -63,7 +63,7 @@ pub use doctor::{Diagnosis, DiagnosisState, diagnose};
 pub use gpu_info::GpuInfo;
 pub use limits::ProcessLimits;
 pub use machine_info::MachineInfo;
-pub use options::{POWERCAP_ROOT, SensorOptions, look_for_powercap_in};
+pub use options::{POWERCAP_ROOT, SensorOptions, set_powercap_root};
 pub use rivals::{Rival, Rivals};
 pub use sensor::{Registry, Sensor};
 pub use set::SensorSet;

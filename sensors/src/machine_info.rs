@@ -31,7 +31,7 @@ pub struct MachineInfo {
 
 impl MachineInfo {
     /// Describes the machine that `set` was opened on. Takes some milliseconds.
-    pub fn of(set: &SensorSet) -> Self {
+    pub fn from_sensors(set: &SensorSet) -> Self {
         let wanted = RefreshKind::nothing()
             .with_cpu(CpuRefreshKind::nothing())
             .with_memory(MemoryRefreshKind::nothing().with_ram());
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn this_machine_has_a_core_and_memory() {
         let set = SensorSet::empty(&SensorOptions::default());
-        let machine = MachineInfo::of(&set);
+        let machine = MachineInfo::from_sensors(&set);
         assert!(machine.logical_cores >= 1);
         assert!(!machine.os.is_empty());
         assert!(machine.memory_bytes.is_some_and(|bytes| bytes > 1 << 20));

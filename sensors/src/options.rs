@@ -19,7 +19,7 @@ pub struct SensorOptions {
     /// Where the kernel's device tree is mounted, `/sys` by default.
     pub sys_root: PathBuf,
     /// Where the processor's energy counters are, instead of `class/powercap` under `sys_root`: for a container that
-    /// has them mounted elsewhere. The default is that of [`look_for_powercap_in`] or [`POWERCAP_ROOT`].
+    /// has them mounted elsewhere. The default is that of [`set_powercap_root`] or [`POWERCAP_ROOT`].
     pub powercap_root: Option<PathBuf>,
     /// Whether every core gets its own signals. On machines with hundreds of cores these are most of the volume.
     pub per_core: bool,
@@ -62,16 +62,16 @@ impl Default for SensorOptions {
 pub const POWERCAP_ROOT: &str = "GNNTOP_POWERCAP_ROOT";
 
 /// The folder given by a command's flag.
-static POWERCAP_ROOT_SAID: OnceLock<PathBuf> = OnceLock::new();
+static POWERCAP_ROOT_OVERRIDE: OnceLock<PathBuf> = OnceLock::new();
 
 /// Makes all default [`SensorOptions`] from now on in this process look for the processor's energy counters in `dir`,
 /// whatever [`POWERCAP_ROOT`] says. The first call counts.
-pub fn look_for_powercap_in(dir: PathBuf) {
+pub fn set_powercap_root(dir: PathBuf) {
     // The first call was the command line's.
-    let _ = POWERCAP_ROOT_SAID.set(dir);
+    let _ = POWERCAP_ROOT_OVERRIDE.set(dir);
 }
 
 fn powercap_root() -> Option<PathBuf> {
     let of_variable = || std::env::var_os(POWERCAP_ROOT).filter(|path| !path.is_empty()).map(PathBuf::from);
-    POWERCAP_ROOT_SAID.get().cloned().or_else(of_variable)
+    POWERCAP_ROOT_OVERRIDE.get().cloned().or_else(of_variable)
 }

@@ -72,7 +72,7 @@ impl Portable {
 }
 
 fn register_core(registry: &mut Registry, core: usize) -> SignalIndex {
-    let metric = Quantity::CoreLoad.at(u32::try_from(core).unwrap_or(u32::MAX));
+    let metric = Quantity::CoreLoad.with_instance(u32::try_from(core).unwrap_or(u32::MAX));
     registry.add(SignalInfo { metric, source: "sysinfo", device: Some(format!("cpu {core}")) })
 }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_not_there_is_absent() {
+    fn portable_missing_process_is_absent() {
         let options = SensorOptions { pid: u32::MAX / 2, ..SensorOptions::default() };
         let mut set = SensorSet::empty(&options);
         set.add(|registry| Box::new(Portable::open(&options, registry)));

@@ -28,7 +28,7 @@ pub struct Rivals {
     root: u32,
     proc_root: PathBuf,
     ns_per_tick: u64,
-    before: Option<Look>,
+    last_scan: Option<ProcessScan>,
 }
 
 /// The command whose processes used the processor most.
@@ -44,14 +44,14 @@ pub struct Rival {
 
 /// The CPU time of every process at some time.
 #[derive(Debug)]
-struct Look {
+struct ProcessScan {
     t_ns: u64,
-    processes: HashMap<u32, Process>,
+    processes: HashMap<u32, ScannedProcess>,
 }
 
 #[derive(Debug)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "none is found there"))]
-struct Process {
+struct ScannedProcess {
     command: String,
     parent: u32,
     start_ticks: u64,
@@ -62,25 +62,25 @@ impl Rivals {
     /// Finds processes other than that of `options`.
     pub fn new(options: &SensorOptions) -> Self {
         let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        Self { root: options.pid, proc_root: options.proc_root.clone(), ns_per_tick, before: None }
+        Self { root: options.pid, proc_root: options.proc_root.clone(), ns_per_tick, last_scan: None }
     }
 
     /// The command that used the processor most since the previous scan; `None` at the first scan, or if there is none.
-    pub fn look(&mut self) -> Option<Rival> {
-        let now = Look { t_ns: monotonic_ns(), processes: processes(&self.proc_root) };
-        let before = self.before.replace(now)?;
-        self.before.as_ref()?.most_since(&before, self.root, self.ns_per_tick)
+    pub fn scan(&mut self) -> Option<Rival> {
+        let now = ProcessScan { t_ns: monotonic_ns(), processes: processes(&self.proc_root) };
+        let before = self.last_scan.replace(now)?;
+        self.last_scan.as_ref()?.most_since(&before, self.root, self.ns_per_tick)
     }
 
     /// Makes the next scan the first of a new pair.
     pub fn forget(&mut self) {
-        self.before = None;
+        self.last_scan = None;
     }
 }
 
-impl Look {
+impl ProcessScan {
     fn most_since(&self, before: &Self, root: u32, ns_per_tick: u64) -> Option<Rival> {
-        let own = self.below(root);
+        let own = self.descendants(root);
         let newest_then = before.processes.values().map(|process| process.start_ticks).max().unwrap_or(0);
         let mut by_command: HashMap<&str, (u64, Vec<u32>)> = HashMap::new();
         for (pid, process) in self.processes.iter().filter(|(pid, _)| !own.contains(pid)) {
@@ -101,7 +101,7 @@ impl Look {
     }
 
     /// A process and all that it and its children have started.
-    fn below(&self, root: u32) -> HashSet<u32> {
+    fn descendants(&self, root: u32) -> HashSet<u32> {
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
         for (pid, process) in &self.processes {
             children.entry(process.parent).or_default().push(*pid);
@@ -114,13 +114,13 @@ impl Look {
     }
 }
 
-fn processes(proc_root: &Path) -> HashMap<u32, Process> {
+fn processes(proc_root: &Path) -> HashMap<u32, ScannedProcess> {
     let entries = fs::read_dir(proc_root).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).take(MAX_PROCESSES);
-    pids.filter_map(|pid| Some((pid, Process::read(&proc_root.join(pid.to_string()).join("stat"))?))).collect()
+    pids.filter_map(|pid| Some((pid, ScannedProcess::read(&proc_root.join(pid.to_string()).join("stat"))?))).collect()
 }
 
-impl Process {
+impl ScannedProcess {
     fn read(path: &Path) -> Option<Self> {
         let mut line = [0; MAX_LINE_BYTES];
         let length = File::open(path).ok()?.read(&mut line).ok()?;
@@ -149,23 +149,23 @@ mod tests {
     use super::*;
 
     /// A process of this command: by its parent, when it was started, and what it has taken.
-    fn process(command: &str, parent: u32, start_ticks: u64, cpu_ticks: u64) -> Process {
-        Process { command: command.to_owned(), parent, start_ticks, cpu_ticks }
+    fn process(command: &str, parent: u32, start_ticks: u64, cpu_ticks: u64) -> ScannedProcess {
+        ScannedProcess { command: command.to_owned(), parent, start_ticks, cpu_ticks }
     }
 
-    fn look<const N: usize>(t_s: u64, processes: [(u32, Process); N]) -> Look {
-        Look { t_ns: t_s * 1_000_000_000, processes: HashMap::from(processes) }
+    fn scan<const N: usize>(t_s: u64, processes: [(u32, ScannedProcess); N]) -> ProcessScan {
+        ProcessScan { t_ns: t_s * 1_000_000_000, processes: HashMap::from(processes) }
     }
 
     /// With ticks of 10 ms.
-    fn most(before: &Look, now: &Look) -> Option<Rival> {
+    fn most(before: &ProcessScan, now: &ProcessScan) -> Option<Rival> {
         now.most_since(before, 10, 10_000_000)
     }
 
     #[test]
-    fn the_command_that_took_most_is_named() {
-        let before = look(0, [(10, process("python", 1, 5, 0)), (20, process("cc1plus", 1, 6, 500))]);
-        let now = look(
+    fn scan_names_command_with_most_cpu_time() {
+        let before = scan(0, [(10, process("python", 1, 5, 0)), (20, process("cc1plus", 1, 6, 500))]);
+        let now = scan(
             10,
             [
                 (10, process("python", 1, 5, 9000)),
@@ -183,45 +183,45 @@ mod tests {
     }
 
     #[test]
-    fn a_process_with_the_number_of_an_earlier_one_is_another() {
-        let before = look(0, [(20, process("make", 1, 6, 100_000)), (1, process("init", 0, 0, 0))]);
-        let now = look(10, [(20, process("stress", 1, 900, 1500)), (1, process("init", 0, 0, 0))]);
+    fn scan_treats_reused_pid_as_new_process() {
+        let before = scan(0, [(20, process("make", 1, 6, 100_000)), (1, process("init", 0, 0, 0))]);
+        let now = scan(10, [(20, process("stress", 1, 900, 1500)), (1, process("init", 0, 0, 0))]);
         let stress = Rival { command: "stress".to_owned(), pid: Some(20), cores: 1.5 };
         assert_eq!(most(&before, &now), Some(stress));
-        assert_eq!(most(&now, &look(20, [(20, process("stress", 1, 900, 1500))])), None, "it took nothing since");
-        assert_eq!(most(&before, &look(10, [(99, process("hidden before", 1, 3, 7000))])), None);
+        assert_eq!(most(&now, &scan(20, [(20, process("stress", 1, 900, 1500))])), None, "it took nothing since");
+        assert_eq!(most(&before, &scan(10, [(99, process("hidden before", 1, 3, 7000))])), None);
     }
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_line_of_any_name_is_read() {
+    fn process_parses_any_name() {
         let line = |name: &str| {
             format!("4711 ({name}) R 17 1 1 0 -1 4194304 100 0 0 0 1234 66 0 0 20 0 8 0 5555 1000000 300 18446 1 1\n")
         };
-        let process = Process::parse(line("cc1 (x) y").as_bytes()).unwrap();
+        let process = ScannedProcess::parse(line("cc1 (x) y").as_bytes()).unwrap();
         assert_eq!((process.command.as_str(), process.parent), ("cc1 (x) y", 17));
         assert_eq!((process.cpu_ticks, process.start_ticks), (1300, 5555));
-        assert_eq!(Process::parse(line("\u{1b}[2J").as_bytes()).unwrap().command, "\u{fffd}[2J");
+        assert_eq!(ScannedProcess::parse(line("\u{1b}[2J").as_bytes()).unwrap().command, "\u{fffd}[2J");
         for broken in
             ["", "1 (x", "1 (x) R", "1 (x) R 1 2 3", ") (", "4711 (x) R a b c d e f g h i j k l m n o p q r s t"]
         {
-            assert!(Process::parse(broken.as_bytes()).is_none(), "{broken}");
+            assert!(ScannedProcess::parse(broken.as_bytes()).is_none(), "{broken}");
         }
     }
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_process_of_the_system_that_works_is_seen() {
+    fn scan_finds_busy_process_of_this_machine() {
         // With another root than this test, so that its child is a rival.
         let options = SensorOptions { pid: u32::MAX, ..SensorOptions::default() };
         let mut busy = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let mut rivals = Rivals::new(&options);
-        assert_eq!(rivals.look(), None, "there is nothing to compare with");
+        assert_eq!(rivals.scan(), None, "there is nothing to compare with");
         let worked = |pid: u32| processes(&options.proc_root).get(&pid).map_or(0, |process| process.cpu_ticks);
         while worked(busy.id()) < 5 {
             std::thread::yield_now();
         }
-        let rival = rivals.look();
+        let rival = rivals.scan();
         busy.kill().unwrap();
         busy.wait().unwrap();
         assert!(rival.is_some_and(|rival| rival.cores > 0.0));

@@ -112,7 +112,7 @@ impl SensorSet {
 
     /// Why the signal was absent in the last pass, or `None` if it had a value or was not read yet.
     pub fn absence(&self, signal: SignalIndex) -> Option<&str> {
-        self.absences.of(signal)
+        self.absences.reason(signal)
     }
 
     /// The names of the sensors, in the order in which a pass reads them.
@@ -192,18 +192,18 @@ mod tests {
     }
 
     #[test]
-    fn an_absence_is_told_once_and_a_return_ends_it() {
+    fn absence_is_reported_once_until_value_returns() {
         let readings = play(vec![Err("gone"), Err("gone"), Ok(5), Ok(5), Err("gone"), Err("gone")]);
         assert_eq!(readings, [absent("gone"), value(5), value(5), absent("gone")]);
     }
 
     #[test]
-    fn a_new_reason_is_told() {
+    fn absence_is_reported_again_with_new_reason() {
         assert_eq!(play(vec![Err("denied"), Err("gone"), Err("gone")]), [absent("denied"), absent("gone")]);
     }
 
     #[test]
-    fn the_state_of_each_signal_can_be_asked() {
+    fn absence_gives_current_reason() {
         let mut set = SensorSet::empty(&SensorOptions::default());
         set.add(|registry| {
             let signal = registry.plain(Quantity::ProcessRss, "script");

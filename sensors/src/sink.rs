@@ -56,7 +56,7 @@ impl Absences {
     }
 
     /// Why a signal is absent now; `None` if it is not, or was not read yet.
-    pub(crate) fn of(&self, signal: SignalIndex) -> Option<&str> {
+    pub(crate) fn reason(&self, signal: SignalIndex) -> Option<&str> {
         let absence = self.by_signal.get(signal.slot())?;
         absence.lasting.then_some(absence.reason.as_str())
     }

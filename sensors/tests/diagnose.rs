@@ -19,7 +19,7 @@ fn a_healthy_machine_is_readable_and_needs_no_remedy() {
 }
 
 #[test]
-fn a_kernel_without_pressure_information_is_told_how_to_get_it() {
+fn missing_pressure_information_has_a_remedy() {
     let fake = FakeProc::new();
     for resource in ["cpu", "memory", "io"] {
         fake.remove(&format!("proc/pressure/{resource}"));
@@ -43,7 +43,7 @@ fn an_offline_core_makes_the_cpu_partial() {
 }
 
 #[test]
-fn energy_zones_are_named_whether_they_open_or_not() {
+fn diagnose_names_all_energy_zones() {
     let fake = FakeProc::new();
     assert_eq!(find(&diagnose(&fake.options()), "CPU energy (RAPL)").state, DiagnosisState::Missing);
     fake.write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
@@ -63,7 +63,7 @@ fn energy_zones_are_named_whether_they_open_or_not() {
 }
 
 #[test]
-fn energy_is_told_by_component_with_what_stands_in_for_a_counter() {
+fn energy_diagnosis_lists_components_and_substitutes() {
     let fake = FakeProc::new();
     let found = diagnose(&fake.options());
     let energy = find(&found, "energy");
@@ -80,7 +80,7 @@ fn energy_is_told_by_component_with_what_stands_in_for_a_counter() {
 }
 
 #[test]
-fn perf_events_are_judged_by_the_kernels_setting() {
+fn perf_diagnosis_follows_kernel_setting() {
     let fake = FakeProc::new();
     let state = |level: Option<&str>| {
         if let Some(level) = level {
@@ -98,7 +98,7 @@ fn perf_events_are_judged_by_the_kernels_setting() {
 }
 
 #[test]
-fn limits_of_the_process_are_said() {
+fn process_limits_are_reported() {
     let fake = FakeProc::new();
     fake.write("proc/4242/cgroup", "0::/job\n");
     fake.write("sys/fs/cgroup/job/cpu.max", "150000 100000\n");
@@ -106,12 +106,12 @@ fn limits_of_the_process_are_said() {
     let diagnoses = diagnose(&fake.options());
     let limits = find(&diagnoses, "limits of the process");
     assert_eq!(limits.detail, "2 CPUs (mask), 1.50 cores (control group), 4096 MiB of memory");
-    let machine = MachineInfo::of(&fake.open());
+    let machine = MachineInfo::from_sensors(&fake.open());
     assert_eq!(machine.limits.cpu_millicores, Some(1500));
 }
 
 #[test]
-fn a_gpu_is_named_and_what_it_lacks_is_said() {
+fn gpu_diagnosis_names_missing_queries() {
     let Some(library) = FakeNvml::build(FakeDriver::Current) else { return };
     let fake = FakeProc::new();
     let options = SensorOptions { gpu: true, nvml_library: Some(library.path()), ..fake.options() };
@@ -124,11 +124,11 @@ fn a_gpu_is_named_and_what_it_lacks_is_said() {
     let gpu = find(&diagnoses, "NVIDIA GPU");
     assert_eq!(gpu.state, DiagnosisState::Partial);
     assert!(gpu.detail.ends_with("; gpu.0.power: not supported by this GPU"), "{}", gpu.detail);
-    assert_eq!(MachineInfo::of(&SensorSet::open(&options)).gpus.len(), 1);
+    assert_eq!(MachineInfo::from_sensors(&SensorSet::open(&options)).gpus.len(), 1);
 }
 
 #[test]
-fn a_machine_without_a_driver_is_told_what_to_install() {
+fn missing_driver_has_a_remedy() {
     let fake = FakeProc::new();
     let nvml_library = Some(fake.path("libnvidia-ml.so.1"));
     let diagnoses = diagnose(&SensorOptions { gpu: true, nvml_library, ..fake.options() });
@@ -139,7 +139,7 @@ fn a_machine_without_a_driver_is_told_what_to_install() {
 }
 
 #[test]
-fn a_gpu_closed_to_this_user_is_refused() {
+fn gpu_without_permission_is_reported() {
     let Some(library) = FakeNvml::build(FakeDriver::Current) else { return };
     library.control("nvmlInit_v2 error 4\n");
     let fake = FakeProc::new();
@@ -148,7 +148,7 @@ fn a_gpu_closed_to_this_user_is_refused() {
 }
 
 #[test]
-fn this_machine_can_be_diagnosed() {
+fn diagnose_runs_on_this_machine() {
     let diagnoses = diagnose(&SensorOptions::default());
     for diagnosis in &diagnoses {
         println!("{:<26} {:<9} {}", diagnosis.component, diagnosis.state.as_str(), diagnosis.detail);

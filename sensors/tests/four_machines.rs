@@ -28,7 +28,7 @@ fn with_perf(fake: &FakeProc, capabilities: &str) {
 }
 
 /// The doctor's output, a paragraph for each component, without the path of the simulated machine.
-fn said(fake: &FakeProc) -> String {
+fn diagnosis_text(fake: &FakeProc) -> String {
     let root = fake.path("").display().to_string();
     let paragraph = |found: gnntop_sensors::Diagnosis| {
         let remedy = found.remedy.map(|remedy| format!("\n    {remedy}")).unwrap_or_default();
@@ -43,7 +43,7 @@ fn root_on_bare_metal() {
     let fake = FakeProc::new();
     with_rapl(&fake, true);
     with_perf(&fake, ALL);
-    insta::assert_snapshot!(said(&fake));
+    insta::assert_snapshot!(diagnosis_text(&fake));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_user_on_bare_metal() {
     let fake = FakeProc::new();
     with_rapl(&fake, false);
     with_perf(&fake, NONE);
-    insta::assert_snapshot!(said(&fake));
+    insta::assert_snapshot!(diagnosis_text(&fake));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_container() {
     fake.write("proc/4242/cgroup", "0::/\n");
     fake.write("sys/fs/cgroup/cpu.max", "150000 100000\n");
     fake.write("sys/fs/cgroup/memory.max", "4294967296\n");
-    insta::assert_snapshot!(said(&fake));
+    insta::assert_snapshot!(diagnosis_text(&fake));
 }
 
 #[test]
@@ -70,5 +70,5 @@ fn a_virtual_machine() {
     let fake = FakeProc::new();
     fake.write("proc/sys/kernel/perf_event_paranoid", "2\n");
     fake.write("proc/self/status", NONE);
-    insta::assert_snapshot!(said(&fake));
+    insta::assert_snapshot!(diagnosis_text(&fake));
 }

@@ -20,7 +20,7 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
     fake.write("proc/4242/cgroup", "0::/job\n");
     fake.write("sys/fs/cgroup/job/cpu.max", "150000 100000\n");
     fake.write("sys/fs/cgroup/job/memory.max", "4294967296\n");
-    let pass = Pass::of(&mut fake.open());
+    let pass = Pass::read(&mut fake.open());
     let page = 4096;
     let expected = [
         ("process.cpu_time", 48 * TICK_NS),
@@ -88,19 +88,19 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
 }
 
 #[test]
-fn a_kernel_without_scheduler_statistics_says_so() {
+fn missing_scheduler_statistics_have_a_reason() {
     let fake = FakeProc::new();
     let wait = "process.main_thread.cpu_wait";
     fake.write("proc/4242/schedstat", "0 0 0\n");
-    assert_eq!(Pass::of(&mut fake.open()).reason(wait), Some("this kernel keeps no scheduler statistics"));
+    assert_eq!(Pass::read(&mut fake.open()).reason(wait), Some("this kernel keeps no scheduler statistics"));
     fake.write("proc/4242/schedstat", "17 none\n");
-    assert_eq!(Pass::of(&mut fake.open()).reason(wait), Some("cannot parse /proc/PID/schedstat"));
+    assert_eq!(Pass::read(&mut fake.open()).reason(wait), Some("cannot parse /proc/PID/schedstat"));
     fake.remove("proc/4242/schedstat");
-    assert!(Pass::of(&mut fake.open()).reason(wait).is_some());
+    assert!(Pass::read(&mut fake.open()).reason(wait).is_some());
 }
 
 #[test]
-fn indices_are_dense_and_metrics_differ() {
+fn signal_indices_are_dense_and_metrics_unique() {
     let fake = FakeProc::new();
     let set = fake.open();
     let metrics: HashSet<Metric> = set.signals().iter().map(|signal| signal.metric).collect();
@@ -109,7 +109,7 @@ fn indices_are_dense_and_metrics_differ() {
         assert_eq!(set.find(signal.metric).unwrap().0 as usize, slot);
         assert!(!signal.source.is_empty());
     }
-    let busy = &set.signals()[set.find(Quantity::CoreBusy.at(1)).unwrap().0 as usize];
+    let busy = &set.signals()[set.find(Quantity::CoreBusy.with_instance(1)).unwrap().0 as usize];
     assert_eq!(
         (busy.unit(), busy.kind(), busy.device.as_deref()),
         (Unit::Nanoseconds, SignalKind::Counter, Some("cpu 1"))
@@ -117,7 +117,7 @@ fn indices_are_dense_and_metrics_differ() {
 }
 
 #[test]
-fn stamps_lie_inside_the_pass_and_do_not_go_back_within_a_signal() {
+fn reading_times_are_within_the_pass_and_ascending() {
     let fake = FakeProc::new();
     let mut set = fake.open();
     let mut last_ns = 0;
@@ -137,7 +137,7 @@ fn stamps_lie_inside_the_pass_and_do_not_go_back_within_a_signal() {
 }
 
 #[test]
-fn a_missing_file_costs_only_its_own_signals() {
+fn missing_file_affects_only_its_signals() {
     let cases = [
         ("proc/4242/status", "process.swap", "status not found"),
         ("proc/4242/io", "process.io.rchar", "io not found"),
@@ -149,37 +149,37 @@ fn a_missing_file_costs_only_its_own_signals() {
     for (file, signal, reason) in cases {
         let fake = FakeProc::new();
         let mut set = fake.open();
-        let healthy = Pass::of(&mut set);
+        let healthy = Pass::read(&mut set);
         let content = std::fs::read(fake.path(file)).unwrap();
         fake.remove(file);
-        let pass = Pass::of(&mut set);
+        let pass = Pass::read(&mut set);
         assert!(pass.reason(signal).unwrap().ends_with(reason), "{file}: {:?}", pass.reason(signal));
         let lost = pass.readings().iter().filter(|(_, reading)| matches!(reading, Reading::Absent { .. })).count();
         assert!((2..=9).contains(&lost), "{file}: {lost} signals lost");
-        assert_eq!(Pass::of(&mut set).reason(signal), None, "told once");
+        assert_eq!(Pass::read(&mut set).reason(signal), None, "told once");
         fake.write(file, content);
-        assert_eq!(Pass::of(&mut set).value(signal), healthy.value(signal), "{file} comes back");
+        assert_eq!(Pass::read(&mut set).value(signal), healthy.value(signal), "{file} comes back");
     }
 }
 
 #[test]
-fn a_root_with_nothing_in_it_has_every_signal_absent() {
+fn empty_proc_has_all_signals_absent() {
     let folder = tempfile::tempdir().unwrap();
     let (proc_root, sys_root) = (folder.path().join("proc"), folder.path().join("sys"));
     let options = SensorOptions { pid: PID, proc_root, sys_root, gpu: false, ..SensorOptions::default() };
     let mut set = SensorSet::open(&options);
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.readings().len(), set.signals().len());
     for (name, reading) in pass.readings() {
         assert!(matches!(reading, Reading::Absent { reason, .. } if !reason.is_empty()), "{name}");
     }
     assert_eq!(pass.reason("process.rss"), Some("there is no process 4242, or it is hidden from this user"));
     assert_eq!(pass.reason("gpu.count"), Some("GPU sensors are turned off"));
-    assert!(Pass::of(&mut set).readings().is_empty(), "an absence is reported once");
+    assert!(Pass::read(&mut set).readings().is_empty(), "an absence is reported once");
 }
 
 #[test]
-fn garbage_makes_a_signal_absent_and_never_a_guess() {
+fn garbage_makes_signals_absent() {
     let cases: [(&str, &[u8], &str, &str); 8] = [
         ("proc/4242/stat", b"4242 (python", "process.cpu_time", "cannot parse"),
         ("proc/4242/stat", b"\xff\xfe\x00\n", "process.swap", "cannot parse"),
@@ -193,17 +193,17 @@ fn garbage_makes_a_signal_absent_and_never_a_guess() {
     for (file, content, signal, reason) in cases {
         let fake = FakeProc::new();
         fake.write(file, content);
-        let pass = Pass::of(&mut fake.open());
+        let pass = Pass::read(&mut fake.open());
         assert!(pass.reason(signal).unwrap().contains(reason), "{file}: {:?}", pass.reason(signal));
     }
 }
 
 #[test]
-fn one_missing_line_costs_only_its_own_signal() {
+fn missing_line_affects_only_its_signal() {
     let fake = FakeProc::new();
     fake.write("proc/meminfo", "MemTotal: 1000 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n");
     fake.write("proc/pressure/cpu", "some avg10=0.00 total=700\n");
-    let pass = Pass::of(&mut fake.open());
+    let pass = Pass::read(&mut fake.open());
     assert_eq!(pass.value("machine.memory.total"), Some(1000 * 1024));
     assert_eq!(pass.value("machine.swap.used"), Some(30 * 1024));
     assert!(pass.reason("machine.memory.available").is_some());
@@ -212,16 +212,16 @@ fn one_missing_line_costs_only_its_own_signal() {
 }
 
 #[test]
-fn a_file_cut_anywhere_never_gives_a_wrong_value() {
+fn truncated_file_never_gives_wrong_value() {
     for file in ["proc/4242/stat", "proc/4242/status", "proc/4242/io", "proc/stat", "proc/meminfo", "proc/pressure/io"]
     {
         let fake = FakeProc::new();
         let mut set = fake.open();
-        let whole = Pass::of(&mut set);
+        let whole = Pass::read(&mut set);
         let content = std::fs::read(fake.path(file)).unwrap();
         for end in 0..content.len() {
             fake.write(file, &content[..end]);
-            let cut = Pass::of(&mut set);
+            let cut = Pass::read(&mut set);
             for (name, reading) in cut.readings() {
                 if let Reading::Value { value, .. } = reading {
                     assert_eq!(Some(*value), whole.value(name), "{name}, {file} cut at {end}");
@@ -232,15 +232,15 @@ fn a_file_cut_anywhere_never_gives_a_wrong_value() {
 }
 
 #[test]
-fn counters_that_go_back_are_passed_on_raw() {
+fn decreasing_counters_are_reported_raw() {
     let fake = FakeProc::new();
     let mut set = fake.open();
-    assert_eq!(Pass::of(&mut set).value("machine.cpu.iowait"), Some(40 * TICK_NS));
+    assert_eq!(Pass::read(&mut set).value("machine.cpu.iowait"), Some(40 * TICK_NS));
     fake.write(
         "proc/stat",
         "cpu  29 2 10 1000 12 3 5 6 0 0\ncpu0 10 1 5 500 20 1 2 2 0 0\ncpu1 20 1 5 500 20 2 3 4 0 0\n",
     );
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.value("machine.cpu.iowait"), Some(12 * TICK_NS));
     assert_eq!(pass.value("machine.cpu.busy"), Some(49 * TICK_NS));
 }
@@ -250,46 +250,46 @@ fn a_core_switched_off_is_absent_and_comes_back() {
     let fake = FakeProc::new();
     let mut set = fake.open();
     let both = std::fs::read(fake.path("proc/stat")).unwrap();
-    Pass::of(&mut set);
+    Pass::read(&mut set);
     fake.write("proc/stat", "cpu  30 2 10 1000 40 3 5 6 0 0\ncpu0 10 1 5 500 20 1 2 2 0 0\nintr 1\n");
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.value("machine.cpu.0.busy"), Some(19 * TICK_NS));
     for quantity in ["busy", "iowait", "steal"] {
         assert_eq!(pass.reason(&format!("machine.cpu.1.{quantity}")), Some("cpu 1 is offline"));
     }
     fake.write("proc/stat", both);
-    assert_eq!(Pass::of(&mut set).value("machine.cpu.1.busy"), Some(31 * TICK_NS));
+    assert_eq!(Pass::read(&mut set).value("machine.cpu.1.busy"), Some(31 * TICK_NS));
 }
 
 #[test]
 fn a_core_that_is_off_from_the_start_is_shown_as_absent() {
     let fake = FakeProc::new();
     fake.write("sys/devices/system/cpu/present", "0-2\n");
-    let pass = Pass::of(&mut fake.open());
+    let pass = Pass::read(&mut fake.open());
     assert_eq!(pass.reason("machine.cpu.2.busy"), Some("cpu 2 is offline"));
 }
 
 #[test]
-fn cores_can_be_left_out_and_strangers_are_ignored() {
+fn cores_are_optional_and_unknown_ones_ignored() {
     let fake = FakeProc::new();
     let set = SensorSet::open(&SensorOptions { per_core: false, ..fake.options() });
-    assert_eq!(set.find(Quantity::CoreBusy.at(0)), None);
+    assert_eq!(set.find(Quantity::CoreBusy.with_instance(0)), None);
     let mut set = fake.open();
     fake.write(
         "proc/stat",
         "cpu  30 2 10 1000 40 3 5 6 0 0\ncpu7 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\ncpu0 2 2 2 2 2 2 2 2\n",
     );
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.value("machine.cpu.0.busy"), Some(5 * TICK_NS), "the first of two lines holds");
 }
 
 #[test]
-fn a_process_that_ends_takes_all_its_signals_with_it() {
+fn ended_process_has_all_signals_absent() {
     let fake = FakeProc::new();
     let mut set = fake.open();
-    Pass::of(&mut set);
+    Pass::read(&mut set);
     fake.end_process();
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     let metrics = set.signals().iter().map(|signal| signal.metric);
     for metric in metrics.filter(|metric| metric.quantity().scope() == Scope::Process) {
         assert_eq!(pass.reason(&metric.to_string()), Some("process 4242 has ended"), "{metric}");
@@ -301,24 +301,24 @@ fn a_process_that_ends_takes_all_its_signals_with_it() {
 fn a_zombie_has_ended() {
     let fake = FakeProc::new();
     let mut set = fake.open();
-    Pass::of(&mut set);
+    Pass::read(&mut set);
     fake.process_stat(&ProcessStat { state: 'Z', ..ProcessStat::default() });
-    assert_eq!(Pass::of(&mut set).reason("process.rss"), Some("process 4242 has ended"));
+    assert_eq!(Pass::read(&mut set).reason("process.rss"), Some("process 4242 has ended"));
 }
 
 #[test]
-fn a_reused_pid_is_not_taken_for_the_process() {
+fn reused_pid_is_another_process() {
     let fake = FakeProc::new();
     let mut set = fake.open();
-    Pass::of(&mut set);
+    Pass::read(&mut set);
     fake.process_stat(&ProcessStat { start: 99999, user: 1, ..ProcessStat::default() });
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     for name in ["process.cpu_time", "process.swap", "process.io.rchar", "process.main_thread.cpu_wait"] {
         assert_eq!(pass.reason(name), Some("process 4242 has ended (its PID now belongs to another process)"));
     }
     fake.end_process();
     assert_eq!(
-        Pass::of(&mut set).reason("process.cpu_time"),
+        Pass::read(&mut set).reason("process.cpu_time"),
         Some("process 4242 has ended"),
         "a new reason is reported"
     );
@@ -345,7 +345,7 @@ fn a_child_is_read_until_it_ends() {
     let mut child = Child(Command::new("sleep").arg("600").spawn().unwrap());
     let pid = child.0.id();
     let mut set = SensorSet::open(&SensorOptions { pid, gpu: false, ..SensorOptions::default() });
-    let alive = Pass::of(&mut set);
+    let alive = Pass::read(&mut set);
     // Its memory may read 0: since Linux 6.2 the kernel's count is off by some pages a core.
     for name in ["process.cpu_time", "process.rss", "process.swap", "process.io.rchar"] {
         assert!(alive.value(name).is_some(), "{name}");
@@ -353,22 +353,22 @@ fn a_child_is_read_until_it_ends() {
     assert_eq!(alive.value("process.threads"), Some(1));
     child.end();
     let reason = format!("process {pid} has ended");
-    let dead = Pass::of(&mut set);
+    let dead = Pass::read(&mut set);
     for name in ["process.cpu_time", "process.rss", "process.swap", "process.io.rchar"] {
         assert_eq!(dead.reason(name), Some(reason.as_str()), "{name}");
     }
 }
 
 #[test]
-fn a_burst_of_work_shows_in_this_process() {
+fn cpu_time_of_this_process_rises_with_work() {
     let mut set = SensorSet::open(&SensorOptions { gpu: false, ..SensorOptions::default() });
-    let first = Pass::of(&mut set);
+    let first = Pass::read(&mut set);
     let mut worked = 0_u64;
     loop {
         // Pages that are touched fault once each, and touching takes CPU time.
         let pages = std::hint::black_box(vec![1_u8; 8 << 20]);
         worked += pages.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>();
-        let now = Pass::of(&mut set);
+        let now = Pass::read(&mut set);
         let grew = |name: &str| now.value(name).unwrap() - first.value(name).unwrap();
         if grew("process.cpu_time") > 2 * TICK_NS {
             assert!(grew("process.faults.minor") > 0);
@@ -380,14 +380,14 @@ fn a_burst_of_work_shows_in_this_process() {
 }
 
 #[test]
-fn io_of_another_users_process_is_refused_in_words() {
+fn io_of_other_users_process_is_absent_with_reason() {
     // SAFETY: geteuid only returns a number.
     if unsafe { libc::geteuid() } == 0 {
         println!("skipped: root may read everything");
         return;
     }
     let mut set = SensorSet::open(&SensorOptions { pid: 1, gpu: false, ..SensorOptions::default() });
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.reason("process.io.rchar"), Some("permission denied reading /proc/1/io"));
     assert!(pass.value("process.cpu_time").is_some());
 }
@@ -396,7 +396,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_content_of_any_file_makes_a_pass_panic_or_a_value_negative(
+    fn any_file_content_gives_no_panic_or_negative_value(
         contents in prop::collection::vec(
             prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..300),
@@ -407,7 +407,7 @@ proptest! {
     ) {
         let fake = FakeProc::new();
         let mut set = fake.open();
-        Pass::of(&mut set);
+        Pass::read(&mut set);
         let files = [
             "proc/4242/stat", "proc/4242/status", "proc/4242/io", "proc/stat", "proc/meminfo",
             "proc/pressure/cpu", "proc/pressure/memory", "proc/pressure/io", "proc/loadavg",
@@ -417,7 +417,7 @@ proptest! {
         }
         let mut reopened = fake.open();
         for set in [&mut set, &mut reopened] {
-            for (name, reading) in Pass::of(set).readings() {
+            for (name, reading) in Pass::read(set).readings() {
                 if let Reading::Value { value, .. } = reading {
                     prop_assert!(*value >= 0, "{} is {}", name, value);
                 }
@@ -427,30 +427,30 @@ proptest! {
 }
 
 #[test]
-fn disks_and_network_say_why_they_are_absent() {
+fn disk_and_network_absence_has_a_reason() {
     let fake = FakeProc::new();
     fake.write("proc/diskstats", " 7 0 loop0 9 0 7 9 9 9 7 9 0 9 9\n");
     fake.write("proc/4242/net/dev", "Inter-| x\n face |y\n  lo: 5 0 0 0 0 0 0 0 5 0 0 0 0 0 0 0\n");
-    let pass = Pass::of(&mut fake.open());
+    let pass = Pass::read(&mut fake.open());
     assert_eq!(pass.reason("machine.disk.read_bytes"), Some("no physical disk is visible here"));
     assert_eq!(pass.reason("machine.network.sent_bytes"), Some("no network interface except the loopback"));
     fake.remove("proc/diskstats");
     fake.end_process();
-    let pass = Pass::of(&mut fake.open());
+    let pass = Pass::read(&mut fake.open());
     assert!(pass.reason("machine.disk.write_bytes").unwrap().ends_with("proc/diskstats not found"));
     assert!(pass.reason("machine.network.received_bytes").unwrap().ends_with("4242/net/dev not found"));
 }
 
 #[test]
-fn energy_counters_say_why_they_are_absent() {
+fn energy_counter_absence_has_a_reason() {
     let fake = FakeProc::new();
-    let reason = Pass::of(&mut fake.open()).reason("cpu.0.energy").map(str::to_owned);
+    let reason = Pass::read(&mut fake.open()).reason("cpu.0.energy").map(str::to_owned);
     assert!(reason.unwrap().starts_with("no RAPL counters"));
     fake.energy_counters();
     let mut set = fake.open();
-    assert_eq!(Pass::of(&mut set).value("dram.0.energy"), Some(4242));
+    assert_eq!(Pass::read(&mut set).value("dram.0.energy"), Some(4242));
     fake.write("sys/class/powercap/intel-rapl:0:0/energy_uj", "x\n");
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(
         (pass.reason("dram.0.energy"), pass.value("cpu.0.energy")),
         (Some("the counter is not a number"), Some(123_456_789))
@@ -458,17 +458,17 @@ fn energy_counters_say_why_they_are_absent() {
 }
 
 #[test]
-fn a_counter_tells_its_range_where_that_can_be_read() {
+fn energy_counter_reports_range_if_readable() {
     let fake = FakeProc::new();
     fake.energy_counters();
     fake.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
-    let pass = Pass::of(&mut fake.open());
+    let pass = Pass::read(&mut fake.open());
     assert_eq!(pass.value("cpu.0.energy.range"), Some(262_143_328_850));
     assert!(pass.reason("dram.0.energy.range").unwrap().contains("max_energy_range_uj is unreadable"));
 }
 
 #[test]
-fn a_counter_that_several_dies_share_is_counted_once() {
+fn shared_energy_counter_is_counted_once() {
     let fake = FakeProc::new();
     fake.energy_counters();
     fake.write("sys/class/powercap/intel-rapl:1/name", "package-1\n");
@@ -479,32 +479,32 @@ fn a_counter_that_several_dies_share_is_counted_once() {
     };
     both("500000000\n");
     let mut set = fake.open();
-    Pass::of(&mut set);
-    assert_eq!(Pass::of(&mut set).value("cpu.1.energy"), Some(500_000_000), "once may be chance");
+    Pass::read(&mut set);
+    assert_eq!(Pass::read(&mut set).value("cpu.1.energy"), Some(500_000_000), "once may be chance");
     both("500000900\n");
-    Pass::of(&mut set);
-    let pass = Pass::of(&mut set);
+    Pass::read(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.value("cpu.0.energy"), Some(500_000_900));
     assert!(pass.reason("cpu.1.energy").is_none_or(|reason| reason.contains("counted once")));
     assert_eq!(pass.value("cpu.1.energy"), None);
 }
 
 #[test]
-fn a_vanished_counter_comes_back_and_nonsense_is_no_number() {
+fn energy_counter_recovers_and_refuses_garbage() {
     let fake = FakeProc::new();
     fake.energy_counters();
     let mut set = fake.open();
-    assert_eq!(Pass::of(&mut set).value("cpu.0.energy"), Some(123_456_789));
+    assert_eq!(Pass::read(&mut set).value("cpu.0.energy"), Some(123_456_789));
     let path = "sys/class/powercap/intel-rapl:0/energy_uj";
     for content in ["", "12x\n", "-5\n", "99999999999999999999999\n"] {
         fake.write(path, content);
-        assert_eq!(Pass::of(&mut set).value("cpu.0.energy"), None, "{content:?}");
+        assert_eq!(Pass::read(&mut set).value("cpu.0.energy"), None, "{content:?}");
     }
     fake.write(path, "77\n");
     let mut only = Vec::new();
     set.read_energy(&mut |reading| only.push(reading));
     assert_eq!(only.len(), 2, "a read of energy alone reads nothing else");
-    assert_eq!(Pass::of(&mut set).value("cpu.0.energy"), Some(77));
+    assert_eq!(Pass::read(&mut set).value("cpu.0.energy"), Some(77));
 }
 
 #[test]
@@ -515,15 +515,15 @@ fn powercap_may_be_mounted_elsewhere() {
     let proc_root = fake.options().proc_root;
     let mounted = proc_root.parent().unwrap().join("mounted");
     let mut set = SensorSet::open(&SensorOptions { powercap_root: Some(mounted), ..fake.options() });
-    assert_eq!(Pass::of(&mut set).value("cpu.0.energy"), Some(31));
+    assert_eq!(Pass::read(&mut set).value("cpu.0.energy"), Some(31));
 }
 
 #[test]
-fn the_shape_of_the_machine_is_told() {
+fn machine_shape_is_reported() {
     let fake = FakeProc::new();
     fake.write("sys/devices/system/edac/mc/mc0/dimm0/size", "16384\n");
     let mut set = fake.open();
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     let told = ["machine.cpu.threads", "machine.cpu.sockets", "machine.memory.modules", "allotted.cpu.threads"];
     assert_eq!(told.map(|name| pass.value(name)), [Some(2), Some(1), Some(1), Some(2)]);
     assert_eq!(set.find(Quantity::AllottedMemory), None, "no limit is nothing to measure");

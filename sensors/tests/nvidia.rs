@@ -36,7 +36,7 @@ fn metrics(set: &SensorSet, gpu: u32) -> impl Iterator<Item = Metric> {
 fn every_signal_of_a_healthy_gpu_has_its_value() {
     let control = "nvmlDeviceGetComputeRunningProcesses_v3 5 100 77 4096\nnvmlDeviceGetPcieThroughput 2000\n";
     let Some((_fake, mut set)) = open(control) else { return };
-    let (first, second) = (Pass::of(&mut set), Pass::of(&mut set));
+    let (first, second) = (Pass::read(&mut set), Pass::read(&mut set));
     let expected = [
         ("gpu.count", 1),
         ("gpu.0.energy", 123_456_789),
@@ -74,12 +74,12 @@ fn gpus_are_described() {
     assert_eq!(gpu.name.as_deref(), Some("NVIDIA Fake 100"));
     assert_eq!(gpu.memory_bytes, Some(150_754_820_096));
     assert_eq!(gpu.driver.as_deref(), Some("580.82.07"));
-    let signal = &set.signals()[set.find(Quantity::GpuPower.at(1)).unwrap().0 as usize];
+    let signal = &set.signals()[set.find(Quantity::GpuPower.with_instance(1)).unwrap().0 as usize];
     assert_eq!(signal.device.as_deref(), Some("GPU-fa4e0000-0000-0000-0000-000000000001 NVIDIA Fake 100"));
 }
 
 #[test]
-fn each_call_that_is_not_supported_costs_only_its_own_signals() {
+fn unsupported_query_affects_only_its_signals() {
     let cases: [(&str, &[&str]); 11] = [
         ("nvmlDeviceGetTotalEnergyConsumption", &["energy"]),
         ("nvmlDeviceGetFieldValues", &["power.instant"]),
@@ -96,7 +96,7 @@ fn each_call_that_is_not_supported_costs_only_its_own_signals() {
     for (function, lost) in cases {
         let healthy = "nvmlDeviceGetComputeRunningProcesses_v3 77 4096\n";
         let Some((fake, mut set)) = open(&format!("{healthy}{function} error 3\n")) else { return };
-        let pass = Pass::of(&mut set);
+        let pass = Pass::read(&mut set);
         for metric in metrics(&set, 0) {
             let whole = metric.to_string();
             let name = whole.strip_prefix("gpu.0.").unwrap();
@@ -107,7 +107,7 @@ fn each_call_that_is_not_supported_costs_only_its_own_signals() {
             }
         }
         fake.control(healthy);
-        let back = Pass::of(&mut set);
+        let back = Pass::read(&mut set);
         for name in lost {
             assert!(back.value(&format!("gpu.0.{name}")).is_some(), "{function}: {name} comes back");
         }
@@ -115,75 +115,75 @@ fn each_call_that_is_not_supported_costs_only_its_own_signals() {
 }
 
 #[test]
-fn a_refused_call_says_so() {
+fn refused_query_has_a_reason() {
     let Some((_fake, mut set)) = open("nvmlDeviceGetPowerUsage error 4\nnvmlDeviceGetTemperature error 999\n") else {
         return;
     };
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.reason("gpu.0.power"), Some("this user may not read it (root may)"));
     assert_eq!(pass.reason("gpu.0.temperature"), Some("NVML: an internal driver error occurred"));
 }
 
 #[test]
-fn a_lost_gpu_is_absent_alone_and_comes_back_with_its_counter_reset() {
+fn lost_gpu_is_absent_and_recovers() {
     let Some((fake, mut set)) = open("nvmlDeviceGetCount_v2 2\n1.nvmlDeviceGetTotalEnergyConsumption 900000\n") else {
         return;
     };
-    assert_eq!(Pass::of(&mut set).value("gpu.1.energy"), Some(900_000));
+    assert_eq!(Pass::read(&mut set).value("gpu.1.energy"), Some(900_000));
     fake.control("nvmlDeviceGetCount_v2 2\n1.* error 15\n");
-    let lost = Pass::of(&mut set);
+    let lost = Pass::read(&mut set);
     for metric in metrics(&set, 1) {
         assert_eq!(lost.reason(&metric.to_string()), Some("the GPU is lost: it fell off the bus"), "{metric}");
     }
     assert!(lost.value("gpu.0.energy").is_some());
-    let still = Pass::of(&mut set);
+    let still = Pass::read(&mut set);
     assert_eq!(still.reason("gpu.1.energy"), None, "told once");
     assert!(still.value("gpu.0.energy").is_some());
     fake.control("nvmlDeviceGetCount_v2 2\n1.nvmlDeviceGetTotalEnergyConsumption 12\n");
-    assert_eq!(Pass::of(&mut set).value("gpu.1.energy"), Some(12), "a reset counter is passed on raw");
+    assert_eq!(Pass::read(&mut set).value("gpu.1.energy"), Some(12), "a reset counter is passed on raw");
 }
 
 #[test]
-fn the_blocking_calls_take_turns_and_skip_lost_gpus() {
+fn blocking_queries_alternate_and_skip_lost_gpus() {
     let Some((fake, mut set)) = open("nvmlDeviceGetCount_v2 3\n") else { return };
     let names: Vec<String> = (0..3).flat_map(|gpu| ["tx", "rx"].map(|way| format!("gpu.{gpu}.pcie.{way}"))).collect();
     for call in 0..12_usize {
-        let pass = Pass::of(&mut set);
+        let pass = Pass::read(&mut set);
         for (place, name) in names.iter().enumerate() {
             let expected = (place == call % names.len()).then_some((call as i64 + 1) * 1000);
             assert_eq!(pass.value(name), expected, "{name} in pass {call}");
         }
     }
     fake.control("nvmlDeviceGetCount_v2 3\n0.* error 15\n");
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.value("gpu.1.pcie.tx"), Some(13_000));
 }
 
 #[test]
-fn slow_calls_keep_their_distance() {
+fn slow_queries_keep_their_interval() {
     let Some(fake) = FakeNvml::build(FakeDriver::Current) else { return };
     let hour = Duration::from_secs(3600);
     let mut set =
         SensorSet::open(&SensorOptions { gpu_slow_interval: hour, gpu_retry_interval: hour, ..options(&fake.path()) });
-    let first = Pass::of(&mut set);
+    let first = Pass::read(&mut set);
     assert!(first.value("gpu.0.power.limit").is_some() && first.value("gpu.0.processes").is_some());
-    let second = Pass::of(&mut set);
+    let second = Pass::read(&mut set);
     assert_eq!(second.value("gpu.0.power.limit"), None);
     assert_eq!(second.value("gpu.0.processes"), None);
     assert!(second.value("gpu.0.power").is_some());
     // A call that failed is left alone too, and its absence was told.
     fake.control("nvmlDeviceGetPowerUsage error 3\n");
-    assert!(Pass::of(&mut set).reason("gpu.0.power").is_some());
+    assert!(Pass::read(&mut set).reason("gpu.0.power").is_some());
     fake.control("");
-    let waiting = Pass::of(&mut set);
+    let waiting = Pass::read(&mut set);
     assert_eq!((waiting.value("gpu.0.power"), waiting.reason("gpu.0.power")), (None, None));
 }
 
 #[test]
-fn an_old_driver_lacks_what_it_lacks() {
+fn old_driver_has_absent_signals() {
     let Some(fake) = FakeNvml::build(FakeDriver::Old) else { return };
     let mut set = SensorSet::open(&options(&fake.path()));
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     let missing = [
         ("gpu.0.energy", "nvmlDeviceGetTotalEnergyConsumption"),
         ("gpu.0.power.instant", "nvmlDeviceGetFieldValues(186)"),
@@ -198,51 +198,51 @@ fn an_old_driver_lacks_what_it_lacks() {
 }
 
 #[test]
-fn a_gpu_that_does_not_open_is_shown_and_can_come_back() {
+fn unopened_gpu_is_listed_and_can_recover() {
     let Some((fake, mut set)) = open("nvmlDeviceGetCount_v2 2\n1.nvmlDeviceGetHandleByIndex_v2 error 4\n") else {
         return;
     };
     assert_eq!(set.gpus()[1].name, None);
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.reason("gpu.1.power"), Some("this user may not read it (root may)"));
     assert!(pass.value("gpu.0.power").is_some());
     fake.control("nvmlDeviceGetCount_v2 2\n");
-    assert!(Pass::of(&mut set).value("gpu.1.power").is_some());
+    assert!(Pass::read(&mut set).value("gpu.1.power").is_some());
 }
 
 #[test]
 fn nvml_that_was_shut_down_is_started_again() {
     let Some((fake, mut set)) = open("") else { return };
-    assert!(Pass::of(&mut set).value("gpu.0.power").is_some());
+    assert!(Pass::read(&mut set).value("gpu.0.power").is_some());
     fake.control("nvmlDeviceGetCount_v2 error 1\n* error 1\nnvmlInit_v2 error 9\n");
-    let gone = Pass::of(&mut set);
+    let gone = Pass::read(&mut set);
     assert_eq!(gone.reason("gpu.count"), Some("NVML was shut down"));
     assert_eq!(gone.reason("gpu.0.power"), Some("NVML was shut down"));
-    let unloaded = Pass::of(&mut set);
+    let unloaded = Pass::read(&mut set);
     assert_eq!(unloaded.reason("gpu.count"), Some("the NVIDIA driver is not loaded"));
     assert_eq!(unloaded.reason("gpu.0.power"), Some("the NVIDIA driver is not loaded"));
     fake.control("nvmlDeviceGetTotalEnergyConsumption 3\n");
-    let back = Pass::of(&mut set);
+    let back = Pass::read(&mut set);
     assert_eq!(back.value("gpu.count"), Some(1));
     assert_eq!(back.value("gpu.0.energy"), Some(3));
 }
 
 #[test]
-fn a_process_that_is_not_on_the_gpu_has_no_memory_there() {
+fn process_without_gpu_has_no_gpu_memory() {
     let Some((_fake, mut set)) = open("nvmlDeviceGetComputeRunningProcesses_v3 5 100\n") else { return };
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     assert_eq!(pass.value("gpu.0.processes"), Some(1));
     let reason = pass.reason("gpu.0.process.memory").unwrap();
     assert!(reason.contains("process 77"), "{reason}");
 }
 
 #[test]
-fn a_library_that_is_missing_or_something_else_is_told_apart() {
+fn missing_library_and_wrong_library_have_different_reasons() {
     let folder = tempfile::tempdir().unwrap();
     let reason = |path: &Path| {
         let mut set = SensorSet::open(&options(path));
         assert!(set.gpus().is_empty());
-        Pass::of(&mut set).reason("gpu.count").unwrap().to_owned()
+        Pass::read(&mut set).reason("gpu.count").unwrap().to_owned()
     };
     let missing = folder.path().join("libnvidia-ml.so.1");
     assert_eq!(reason(&missing), format!("no NVIDIA driver: {} not found", missing.display()));
@@ -257,9 +257,9 @@ fn a_library_that_is_missing_or_something_else_is_told_apart() {
 }
 
 #[test]
-fn this_machine_says_what_it_has() {
+fn gpus_of_this_machine_are_listed() {
     let mut set = SensorSet::open(&SensorOptions::default());
-    let pass = Pass::of(&mut set);
+    let pass = Pass::read(&mut set);
     match pass.value("gpu.count") {
         Some(count) => {
             println!("{count} GPUs: {:?}", set.gpus());

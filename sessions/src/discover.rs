@@ -17,11 +17,11 @@ use crate::session_dir::SessionDir;
 /// Bytes of a segment that are searched for its first frame.
 const HEAD_LEN: u64 = 64 * 1024;
 /// Most entries read that are not live sessions; the newest.
-const MOST_ENDED: usize = 1000;
+const MAX_ENDED: usize = 1000;
 
 /// A session on disk.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct ListedSession {
     /// Its directory.
     pub dir: PathBuf,
     /// Its publisher's own description.
@@ -47,7 +47,7 @@ pub struct Skipped {
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Sessions: live ones first, then by last activity, newest first.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<ListedSession>,
     /// Entries left out.
     pub skipped: Vec<Skipped>,
     /// Number of older sessions, none of them live, that were not read.
@@ -86,10 +86,10 @@ pub fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, Error> {
     let ended = listing.add_live(&all, since);
     let mut ended = ended.map_err(|error| Error::SessionsDir { path: dir.to_owned(), error: Box::new(error) })?;
     ended.sort_unstable_by(|a, b| b.cmp(a));
-    listing.older = ended.len().saturating_sub(MOST_ENDED);
+    listing.older = ended.len().saturating_sub(MAX_ENDED);
     ended
         .into_iter()
-        .take(MOST_ENDED)
+        .take(MAX_ENDED)
         .for_each(|(_, name)| listing.add(&all, &name, all.dir(&name).map(SessionDir::from)));
     listing.sessions.sort_by_key(|session| std::cmp::Reverse((session.alive, session.last_active)));
     listing.skipped.sort_by(|a, b| a.path.cmp(&b.path));
@@ -105,7 +105,7 @@ pub fn is_alive(dir: &Path) -> bool {
 ///
 /// # Errors
 /// Why this is not a readable session of this user.
-pub fn read_own(dir: &Path) -> Result<Session, Error> {
+pub fn read_own(dir: &Path) -> Result<ListedSession, Error> {
     read_open(dir, &PrivateDir::open(dir)?.into())
 }
 
@@ -113,7 +113,7 @@ pub fn read_own(dir: &Path) -> Result<Session, Error> {
 ///
 /// # Errors
 /// Why this is not a readable session.
-pub fn read(dir: &Path) -> Result<Session, Error> {
+pub fn read(dir: &Path) -> Result<ListedSession, Error> {
     read_open(dir, &SessionDir::open(dir)?)
 }
 
@@ -150,7 +150,7 @@ impl Listing {
     }
 }
 
-fn read_open(dir: &Path, session: &SessionDir) -> Result<Session, Error> {
+fn read_open(dir: &Path, session: &SessionDir) -> Result<ListedSession, Error> {
     let mut info = Err(Error::NoSegments);
     let mut last_active = None;
     for number in session.segments()? {
@@ -160,7 +160,7 @@ fn read_open(dir: &Path, session: &SessionDir) -> Result<Session, Error> {
         }
     }
     let alive = session.publisher().alive;
-    Ok(Session { dir: dir.to_owned(), info: info?, alive, size_bytes: session.bytes(), last_active })
+    Ok(ListedSession { dir: dir.to_owned(), info: info?, alive, size_bytes: session.bytes(), last_active })
 }
 
 /// The session that a segment's first frame names.
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn living_sessions_come_first() {
+    fn list_sorts_live_sessions_first() {
         let dir = tempfile::tempdir().unwrap();
         session(dir.path(), "ended", 11);
         let _lock = LiveLock::create(&session(dir.path(), "live", 12)).unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_one_second_comes_first() {
+    fn list_sorts_newest_first_within_a_second() {
         let dir = tempfile::tempdir().unwrap();
         for (pid, ms) in [(9_999, 100), (10_000, 200), (10_001, 150)] {
             let segment = session(dir.path(), "pna", pid).path().join("00000000.gnntop");
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_as_large_as_all_its_files_together() {
+    fn list_sums_sizes_of_all_files() {
         let dir = tempfile::tempdir().unwrap();
         let session = session(dir.path(), "pna", 7);
         let segment = fs::metadata(session.path().join("00000000.gnntop")).unwrap().len();
@@ -238,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn every_living_session_is_found_among_any_number_of_dead_ones() {
+    fn list_finds_all_live_sessions_among_many_ended() {
         let dir = tempfile::tempdir().unwrap();
         let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000);
         let aged = |session: &PrivateDir| File::open(session.path()).unwrap().set_modified(long_ago).unwrap();
         // Whatever order the system lists them in, a live one comes after more than are read.
         let mut locks = Vec::new();
-        for pid in 0..MOST_ENDED as u32 + 100 {
+        for pid in 0..MAX_ENDED as u32 + 100 {
             let session = session(dir.path(), "pna", pid);
             if pid % 100 == 50 {
                 locks.push(LiveLock::create(&session).unwrap());
@@ -253,20 +253,20 @@ mod tests {
         }
         let listing = list(dir.path()).unwrap();
         assert_eq!(listing.sessions.iter().filter(|session| session.alive).count(), locks.len());
-        assert_eq!(listing.sessions.len(), MOST_ENDED + locks.len());
+        assert_eq!(listing.sessions.len(), MAX_ENDED + locks.len());
         assert_eq!(listing.older, 100 - locks.len());
         let since = SystemTime::now() + std::time::Duration::from_secs(3600);
         assert!(list_since(dir.path(), since).unwrap().sessions.is_empty());
     }
 
     #[test]
-    fn an_absent_directory_holds_no_sessions() {
+    fn list_of_missing_directory_is_empty() {
         let dir = tempfile::tempdir().unwrap();
         assert!(list(&dir.path().join("none")).unwrap().sessions.is_empty());
     }
 
     #[test]
-    fn what_is_no_session_is_skipped_with_a_reason() {
+    fn list_skips_non_sessions_with_reason() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         session(dir.path(), "good", 1);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn another_users_directory_is_refused() {
+    fn list_refuses_other_users_directory() {
         if user_id() != 0 {
             println!("skipped: only root can give a directory away");
             return;
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_directory_says_so() {
+    fn list_unreadable_directory_is_error() {
         if user_id() == 0 {
             println!("skipped: root reads everything");
             return;
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_drive_a_terminal() {
+    fn listed_names_have_no_control_characters() {
         let dir = tempfile::tempdir().unwrap();
         session(dir.path(), "\x1b[2Jevil\n", 9);
         let listing = list(dir.path()).unwrap();

@@ -11,7 +11,7 @@ use crate::discover::first_frame;
 use crate::error::Error;
 use crate::layout;
 use crate::private_dir::{PrivateDir, modified};
-use crate::session_dir::tail_of;
+use crate::session_dir::read_tail;
 
 /// Bytes at the end of the last segment that are searched for the end of the stream, which takes a few dozen.
 const TAIL_LEN: u64 = 4096;
@@ -119,7 +119,7 @@ impl Content {
 
     /// The end of a file, at most this many bytes.
     fn tail(&self, file: &SessionFile, most: u64) -> Result<Vec<u8>, Error> {
-        tail_of(self.open_file(&file.name)?, most)
+        read_tail(self.open_file(&file.name)?, most)
     }
 
     fn open_file(&self, name: &str) -> Result<File, Error> {

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directory_follows_the_environment() {
+    fn sessions_dir_follows_environment() {
         let dir = |vars: &[(&str, &str)]| {
             let env = |name: &str| vars.iter().find(|v| v.0 == name).map(|v| v.1.into());
             sessions_dir_from(env, Path::new("/tmp"), 7)
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_leave_the_directory() {
+    fn session_dir_name_stays_in_directory() {
         let id = 0x5f3a_90c2_u128 << 96;
         assert_eq!(session_dir_name("pna", 4711, id), "pna-4711-5f3a90c2");
         assert_eq!(session_dir_name("../../etc", 1, id), "_.._etc-1-5f3a90c2");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_known_by_their_names() {
+    fn is_session_dir_name_accepts_only_sessions() {
         assert!(is_session_dir_name(&session_dir_name("a b-c", 4711, u128::MAX)));
         assert!(is_session_dir_name("pna-1-00000000") && is_session_dir_name("-1-00000000-1-00000000"));
         for other in ["", "pna", "pna-4711-best", "pna-x-00000000", "-1-00000000", "pna-1-0000000A", "pna-1-000000000"]
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn segment_names_go_both_ways() {
+    fn segment_file_name_round_trip() {
         assert_eq!(segment_number(&segment_file_name(12)), Some(12));
         assert_eq!(segment_number(&segment_file_name(123_456_789_012)), Some(123_456_789_012));
         for known in ["live", "past", "past.new", "00000012.gnntop", &slices_file_name(7), "request", "trace.json.tmp"]

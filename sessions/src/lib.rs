@@ -40,15 +40,15 @@ mod error;
 mod held_file;
 pub mod layout;
 mod live_lock;
-pub mod named;
 mod private_dir;
 mod removal;
 pub mod request;
 mod session_dir;
+pub mod user_file;
 
 pub use error::Error;
 pub use held_file::{HeldFile, Identity};
 pub use live_lock::{LiveLock, Publisher, Stopped};
 pub use private_dir::{NamedDir, PrivateDir, user_id};
-pub use removal::{Candidates, Idle, Removal};
+pub use removal::{Candidates, IdleSession, Removal};
 pub use session_dir::{SessionDir, append_to_ended};

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn stopped_round_trip() {
         let stopped = Stopped { wall_ns: 1_700_000_000_123_456_789, reason: "the disk was full".to_owned() };
         assert_eq!(parse(&text(Some(&stopped))), Some(stopped));
         assert_eq!(parse(&text(None)), None);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_says_nothing_and_drives_no_terminal() {
+    fn parse_refuses_other_text_and_control_characters() {
         for bytes in [&b""[..], b"stopped", b"stopped x y", b"\xff\xff", &[b's'; 5000]] {
             assert_eq!(parse(bytes), None);
         }

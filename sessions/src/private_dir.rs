@@ -86,7 +86,7 @@ impl PrivateDir {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn dir(&self, name: impl AsRef<OsStr>) -> Result<Self, Error> {
-        let name = plain(name.as_ref())?;
+        let name = check_name(name.as_ref())?;
         Self::open_at(self.dir.as_fd(), Path::new(name), self.path.join(name))
     }
 
@@ -95,7 +95,7 @@ impl PrivateDir {
     /// # Errors
     /// As for [`create`](Self::create).
     pub fn create_dir(&self, name: &str) -> Result<Self, Error> {
-        match rustix::fs::mkdirat(&self.dir, plain(name)?, Mode::from_raw_mode(PRIVATE_DIR as _)) {
+        match rustix::fs::mkdirat(&self.dir, check_name(name)?, Mode::from_raw_mode(PRIVATE_DIR as _)) {
             Ok(()) | Err(Errno::EXIST) => self.dir(name),
             Err(error) => Err(error.into()),
         }
@@ -173,7 +173,7 @@ impl PrivateDir {
     /// # Errors
     /// If the system refuses.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        Ok(rustix::fs::renameat(&self.dir, plain(from)?, &self.dir, plain(to)?)?)
+        Ok(rustix::fs::renameat(&self.dir, check_name(from)?, &self.dir, check_name(to)?)?)
     }
 
     /// Removes a file; of a link the link itself.
@@ -181,12 +181,12 @@ impl PrivateDir {
     /// # Errors
     /// If it is missing or a directory, or the system refuses.
     pub fn remove(&self, name: &str) -> Result<(), Error> {
-        Ok(rustix::fs::unlinkat(&self.dir, plain(name)?, AtFlags::empty())?)
+        Ok(rustix::fs::unlinkat(&self.dir, check_name(name)?, AtFlags::empty())?)
     }
 
     /// Removes an empty directory.
     pub(crate) fn remove_dir(&self, name: &str) -> Result<(), Error> {
-        Ok(rustix::fs::unlinkat(&self.dir, plain(name)?, AtFlags::REMOVEDIR)?)
+        Ok(rustix::fs::unlinkat(&self.dir, check_name(name)?, AtFlags::REMOVEDIR)?)
     }
 
     /// Names of all entries, in no order.
@@ -196,7 +196,7 @@ impl PrivateDir {
     pub fn names(&self) -> Result<Vec<OsString>, Error> {
         let mut names = Vec::new();
         for entry in self.entries()? {
-            names.extend(plain(OsStr::from_bytes(entry?.file_name().to_bytes())).map(OsStr::to_owned).ok());
+            names.extend(check_name(OsStr::from_bytes(entry?.file_name().to_bytes())).map(OsStr::to_owned).ok());
         }
         Ok(names)
     }
@@ -216,7 +216,7 @@ impl PrivateDir {
 
     /// What an entry is; a link is not followed.
     pub(crate) fn stat(&self, name: &OsStr) -> Result<Stat, Error> {
-        Ok(rustix::fs::statat(&self.dir, plain(name)?, AtFlags::SYMLINK_NOFOLLOW)?)
+        Ok(rustix::fs::statat(&self.dir, check_name(name)?, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// What a regular file of this user is; a link is not followed.
@@ -269,7 +269,7 @@ impl From<PrivateDir> for OwnedFd {
 
 /// Opens a regular file in a directory, whosever it is.
 pub(crate) fn open_regular(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<(File, Stat), Error> {
-    let file = rustix::fs::openat(dir, plain(name)?, flags | CAREFULLY, PRIVATE_FILE);
+    let file = rustix::fs::openat(dir, check_name(name)?, flags | CAREFULLY, PRIVATE_FILE);
     let file = file.map_err(|error| match error {
         Errno::LOOP => Error::Link,
         // A pipe that nobody reads, a socket, or a directory.
@@ -306,7 +306,7 @@ pub(crate) fn modified(found: &Stat) -> SystemTime {
 }
 
 /// A name, if it is of an entry of the directory itself.
-pub(crate) fn plain<N: AsRef<OsStr> + ?Sized>(name: &N) -> Result<&OsStr, Error> {
+pub(crate) fn check_name<N: AsRef<OsStr> + ?Sized>(name: &N) -> Result<&OsStr, Error> {
     let name = name.as_ref();
     let is_plain = !matches!(name.as_bytes(), b"" | b"." | b"..") && !name.as_bytes().contains(&b'/');
     if is_plain {

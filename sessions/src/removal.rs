@@ -23,7 +23,7 @@ pub struct Removal {
 
 /// A session without a visible publisher.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Idle {
+pub struct IdleSession {
     /// The name of its directory.
     pub name: String,
     /// Total bytes of its files.
@@ -38,7 +38,7 @@ pub struct Idle {
 #[derive(Debug, Default)]
 pub struct Candidates {
     /// Sessions that seem to have ended, in no order.
-    pub idle: Vec<Idle>,
+    pub idle: Vec<IdleSession>,
     /// Directories that are something else, or a live session, with the reason.
     pub others: Vec<(String, Error)>,
 }
@@ -58,10 +58,10 @@ impl Removal {
         for entry in self.sessions.entries()? {
             let entry = entry?;
             if matches!(entry.file_type(), FileType::Directory | FileType::Symlink | FileType::Unknown)
-                && let Some(name) = name_of_session(entry.file_name())
+                && let Some(name) = session_name(entry.file_name())
             {
                 match Content::open(&self.sessions, name) {
-                    Ok(content) => found.idle.push(Idle::of(name, &content)),
+                    Ok(content) => found.idle.push(IdleSession::from_content(name, &content)),
                     Err(error) => found.others.push((name.to_owned(), error)),
                 }
             }
@@ -73,7 +73,7 @@ impl Removal {
     ///
     /// # Errors
     /// Says what is in doubt.
-    pub fn check(&self, session: &Idle) -> Result<(), Error> {
+    pub fn check(&self, session: &IdleSession) -> Result<(), Error> {
         Content::open(&self.sessions, &session.name)?.check_dead(&session.name, self.now)
     }
 
@@ -81,7 +81,7 @@ impl Removal {
     ///
     /// # Errors
     /// Says what is in doubt, or what the system refused.
-    pub fn remove(&self, session: &Idle) -> Result<(), Error> {
+    pub fn remove(&self, session: &IdleSession) -> Result<(), Error> {
         let content = Content::open(&self.sessions, &session.name)?;
         content.check_dead(&session.name, self.now)?;
         content.remove(&self.sessions, &session.name)
@@ -93,14 +93,14 @@ impl Removal {
     }
 }
 
-impl Idle {
-    fn of(name: &str, content: &Content) -> Self {
+impl IdleSession {
+    fn from_content(name: &str, content: &Content) -> Self {
         let (bytes, last_written) = (content.bytes(), content.last_written());
         Self { name: name.to_owned(), bytes, last_written, ended_well: content.ended_well() }
     }
 }
 
 /// A directory's name, if it is of the form that sessions have.
-fn name_of_session(name: &CStr) -> Option<&str> {
+fn session_name(name: &CStr) -> Option<&str> {
     name.to_str().ok().filter(|name| layout::is_session_dir_name(name))
 }

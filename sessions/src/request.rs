@@ -23,7 +23,7 @@ use crate::layout;
 use crate::private_dir::PrivateDir;
 
 /// Most steps that may be asked for: torch keeps every operator of them in memory until the end.
-pub const MOST_STEPS: u32 = 100;
+pub const MAX_STEPS: u32 = 100;
 /// Longest text of a request or an answer, in bytes.
 const MAX_LEN: u64 = 4096;
 
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_and_answers_go_both_ways() {
+    fn request_and_answer_round_trip() {
         let request = Request { id: 0x5f, steps: 5 };
         assert_eq!(request.to_string(), "trace 000000000000005f 5\n");
         let read = |text: &str| Answer::parse(text, &request);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_answer() {
+    fn answer_parse_refuses_other_text() {
         let request = Request { id: 0x5f, steps: 5 };
         for text in [
             "",
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_at_a_time_and_none_is_left_behind() {
+    fn one_request_at_a_time_and_file_is_removed() {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path();
         let first = Pending::new(dir, 5).unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_no_request() {
+    fn read_ignores_incomplete_request() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("request");
         assert_eq!(read(temp.path()), None);

@@ -14,8 +14,8 @@ use crate::live_lock::Publisher;
 use crate::private_dir::{CAREFULLY, PrivateDir, modified, open_regular};
 
 /// Most files counted in a directory, and the deepest nesting of folders.
-const MOST_FILES: usize = 10_000;
-const MOST_DEEP: usize = 4;
+const MAX_FILES: usize = 10_000;
+const MAX_DEEP: usize = 4;
 
 /// An open directory of a session. It may be anyone's if a person named it; nothing in it is trusted.
 #[derive(Debug)]
@@ -85,12 +85,12 @@ impl SessionDir {
     /// # Errors
     /// If there is none, or it cannot be read.
     pub fn tail(&self, most: u64) -> Result<Vec<u8>, Error> {
-        tail_of(self.segment(self.segments()?.pop().ok_or(Error::NoSegments)?)?, most)
+        read_tail(self.segment(self.segments()?.pop().ok_or(Error::NoSegments)?)?, most)
     }
 
     /// Total size in bytes of its files and those of its folders. Links are not followed.
     pub fn bytes(&self) -> u64 {
-        bytes_in(self.0.as_fd(), MOST_DEEP)
+        directory_bytes(self.0.as_fd(), MAX_DEEP)
     }
 
     fn read(&self, name: &str) -> Result<File, Error> {
@@ -98,8 +98,8 @@ impl SessionDir {
     }
 }
 
-fn bytes_in(dir: BorrowedFd<'_>, deep: usize) -> u64 {
-    let entries = Dir::read_from(dir).into_iter().flatten().flatten().take(MOST_FILES);
+fn directory_bytes(dir: BorrowedFd<'_>, deep: usize) -> u64 {
+    let entries = Dir::read_from(dir).into_iter().flatten().flatten().take(MAX_FILES);
     let names =
         entries.map(|entry| entry.file_name().to_owned()).filter(|name| !matches!(name.to_bytes(), b"." | b".."));
     let bytes = names.filter_map(|name| {
@@ -108,7 +108,7 @@ fn bytes_in(dir: BorrowedFd<'_>, deep: usize) -> u64 {
             FileType::RegularFile => u64::try_from(found.st_size).ok(),
             FileType::Directory if deep > 0 => {
                 let inner = rustix::fs::openat(dir, &name, OFlags::DIRECTORY | CAREFULLY, Mode::empty()).ok()?;
-                Some(bytes_in(inner.as_fd(), deep - 1))
+                Some(directory_bytes(inner.as_fd(), deep - 1))
             }
             _ => None,
         }
@@ -117,7 +117,7 @@ fn bytes_in(dir: BorrowedFd<'_>, deep: usize) -> u64 {
 }
 
 /// The end of a file, at most this many bytes.
-pub(crate) fn tail_of(mut file: File, most: u64) -> Result<Vec<u8>, Error> {
+pub(crate) fn read_tail(mut file: File, most: u64) -> Result<Vec<u8>, Error> {
     let len = file.metadata()?.len();
     file.seek(SeekFrom::Start(len.saturating_sub(most)))?;
     let mut bytes = Vec::new();

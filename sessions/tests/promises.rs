@@ -141,7 +141,7 @@ fn never_waits_for_a_pipe() {
     assert!(!is_alive(temp.path()) && SessionDir::open(temp.path()).unwrap().segment(0).is_err());
     assert_eq!(request::read(temp.path()), None);
     assert!(request::Pending::new(temp.path(), 1).is_err());
-    assert!(gnntop_sessions::named::open(&temp.path().join("pipe")).is_err());
+    assert!(gnntop_sessions::user_file::open(&temp.path().join("pipe")).is_err());
     let piped = session(temp.path(), 1);
     fs::remove_file(piped.join(layout::LOCK_FILE)).unwrap();
     pipe(&piped.join(layout::LOCK_FILE));
@@ -160,7 +160,7 @@ fn opens_only_regular_files() {
     for other in ["pipe", "socket", "dir"] {
         assert!(matches!(dir.read(other), Err(Error::NotAFile)), "{other}");
         assert!(matches!(dir.append(other), Err(Error::NotAFile)), "{other}");
-        assert!(gnntop_sessions::named::open(&temp.path().join(other)).is_err(), "{other}");
+        assert!(gnntop_sessions::user_file::open(&temp.path().join(other)).is_err(), "{other}");
     }
     assert!(dir.read("file").is_ok() && dir.append("file").is_ok());
     assert!(matches!(PrivateDir::open(&temp.path().join("file")), Err(Error::NotADirectory)));
@@ -241,7 +241,7 @@ fn creates_for_this_user_alone() {
     dir.create_file("file").unwrap();
     dir.create_log("log").unwrap();
     dir.replace("whole", "unfinished", b"x").unwrap();
-    gnntop_sessions::named::create(&path.join("named")).unwrap();
+    gnntop_sessions::user_file::create(&path.join("named")).unwrap();
     let _lock = LiveLock::create(&dir).unwrap();
     let _request = request::Pending::new(&path, 1).unwrap();
     for made in ["file", "log", "whole", "named", layout::LOCK_FILE, layout::REQUEST_FILE] {
@@ -256,7 +256,7 @@ fn never_overwrites_what_it_creates() {
         fs::write(temp.path().join(name), "precious").unwrap();
     }
     assert!(dir.create_file("file").is_err() && dir.create_log("file").is_err());
-    assert!(gnntop_sessions::named::create(&temp.path().join("file")).is_err());
+    assert!(gnntop_sessions::user_file::create(&temp.path().join("file")).is_err());
     assert!(LiveLock::create(&dir).is_err());
     dir.append("file").unwrap().write_all(b" and more").unwrap();
     assert_eq!(fs::read(temp.path().join("file")).unwrap(), b"precious and more");
@@ -357,7 +357,7 @@ fn a_program_that_closes_all_descriptors_leaves_its_session_alive() {
 }
 
 /// Gives a held file's number to another one, as it happens to a program that closes what it has not opened.
-fn take_over(held: &HeldFile, other: &File) -> File {
+fn switch_to_file(held: &HeldFile, other: &File) -> File {
     let number: RawFd = held.get().unwrap().as_raw_fd();
     // SAFETY: the number is that of a held file, which must not mind; the result is its only other owner.
     unsafe {
@@ -372,11 +372,11 @@ fn uses_no_number_that_the_program_has_taken() {
     let open = |name: &str| File::options().create(true).append(true).open(temp.path().join(name)).unwrap();
     let mut held = HeldFile::new(open("ours")).unwrap();
     assert!(held.get().unwrap().as_raw_fd() > 100, "a program gets low numbers");
-    let mut theirs = take_over(&held, &open("theirs"));
+    let mut theirs = switch_to_file(&held, &open("theirs"));
     assert!(held.get().is_none());
     held.get_or_open(|| Ok(open("another"))).unwrap_err();
     held.get_or_open(|| Ok(open("ours"))).unwrap().write_all(b"more").unwrap();
-    let mut taken_again = take_over(&held, &open("theirs"));
+    let mut taken_again = switch_to_file(&held, &open("theirs"));
     drop(held);
     theirs.write_all(b"one").unwrap();
     taken_again.write_all(b"two").unwrap();

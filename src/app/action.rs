@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use super::colors::Background;
 use super::key::Key;
-use super::looks::Background;
 use super::pointing::{Gesture, Target};
-use crate::report::EnergyTold;
+use crate::report::EnergySnapshot;
 use gnntop_analysis::findings::Judgement;
-use gnntop_analysis::source::catalog::Entry;
+use gnntop_analysis::source::catalog::CatalogEntry;
 use gnntop_analysis::source::{Control, Status};
 
 /// Something that happened.
@@ -23,7 +23,7 @@ pub enum Action {
         on: Target,
     },
     /// The terminal said what its background is.
-    BackgroundSeen(Background),
+    BackgroundDetected(Background),
     /// The terminal has this size now.
     Resized {
         /// Columns.
@@ -51,19 +51,19 @@ pub enum Action {
         changed: bool,
     },
     /// The run's newest steps were judged.
-    Judged(Box<Judgement>),
+    FindingsUpdated(Box<Judgement>),
     /// The run's energy was computed again.
-    EnergyTold(Box<EnergyTold>),
+    EnergyUpdated(Box<EnergySnapshot>),
     /// The viewer measured itself.
     Measured(OwnCost),
     /// The program's output was read: its last lines, or why it could not be read.
     LogRead(Result<Vec<String>, String>),
     /// What can be opened was listed, or why it could not be.
-    SessionsListed(Result<Vec<Entry>, String>),
+    SessionsListed(Result<Vec<CatalogEntry>, String>),
     /// Another session was opened instead of the one shown.
     Opened,
     /// Something that takes a while has begun or worked, in words.
-    Told(String),
+    Message(String),
     /// Something did not work, in words.
     Failed(String),
 }
@@ -86,7 +86,7 @@ pub enum Effect {
     /// Look for what can be opened.
     ListSessions,
     /// Open this instead of what is shown.
-    Open(Entry),
+    Open(CatalogEntry),
     /// Trace the next steps of the program that is shown.
     Trace {
         /// Wait for a slow step first.

@@ -73,7 +73,7 @@ impl Axes {
     }
 
     /// Forgets all that is about the steps of one rank.
-    pub(super) fn begin_afresh(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.pressed = None;
         self.time.follow(&mut self.window);
     }

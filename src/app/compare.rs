@@ -16,22 +16,22 @@ const REST: Duration = Duration::from_secs(2);
 
 /// A session to compare with.
 #[derive(Default)]
-pub struct Other {
+pub struct ComparedSession {
     /// Its history. Its source writes it; the compare view reads the selected rank.
     pub run: Run,
     status: Status,
-    comparison: Option<(Comparison, Seen)>,
+    comparison: Option<(Comparison, ComparedState)>,
 }
 
 /// What was compared, and when.
-struct Seen {
+struct ComparedState {
     at: Duration,
     ranks: [Option<u32>; 2],
     steps: [u64; 2],
 }
 
-impl Seen {
-    fn of(runs: [&Run; 2], now: Duration) -> Self {
+impl ComparedState {
+    fn new(runs: [&Run; 2], now: Duration) -> Self {
         Self { at: now, ranks: runs.map(Run::rank), steps: runs.map(|run| run.store().steps().total()) }
     }
 
@@ -44,7 +44,7 @@ impl Seen {
     }
 }
 
-impl Other {
+impl ComparedSession {
     /// The history of the session, or of the rank, to compare with.
     pub fn store(&self) -> &Store {
         self.run.store()
@@ -61,13 +61,13 @@ impl Other {
     }
 
     /// Its source was asked.
-    pub(super) fn polled(&mut self, status: Status) {
+    pub(super) fn set_status(&mut self, status: Status) {
         self.status = status;
     }
 
     /// Compares again if there is enough new data. Returns whether it did.
     pub(super) fn compare_with(&mut self, shown: &Run, now: Duration) -> bool {
-        let seen = Seen::of([shown, &self.run], now);
+        let seen = ComparedState::new([shown, &self.run], now);
         let is_new = self.comparison.as_ref().is_none_or(|(_, before)| before.is_outdated(&seen));
         if is_new {
             self.comparison = Some((compare(&[shown], &[&self.run], &PERCENTILES), seen));
@@ -82,13 +82,13 @@ mod tests {
     use gnntop_fixtures::{TrainingRun, each_item};
 
     #[test]
-    fn it_compares_again_when_there_is_enough_that_is_new() {
+    fn comparison_is_repeated_after_enough_new_steps() {
         let run = |steps| {
             let mut run = Run::default();
             each_item(&TrainingRun { steps, ..TrainingRun::default() }.bytes(), |item| run.apply(item));
             run
         };
-        let mut other = Other { run: run(50), ..Other::default() };
+        let mut other = ComparedSession { run: run(50), ..ComparedSession::default() };
         let at = Duration::from_secs;
         assert!(other.compare_with(&run(100), at(0)), "at first");
         assert!(!other.compare_with(&run(100), at(9)), "nothing is new");

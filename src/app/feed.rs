@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnntop_analysis::source::{State, Status};
+use gnntop_analysis::source::{SourceState, Status};
 
 /// Without news for this long, a live run is called silent. Sensors alone send ten readings a second.
 const SILENT_AFTER: Duration = Duration::from_secs(2);
@@ -13,7 +13,7 @@ pub(super) struct Feed {
     status: Status,
     now: Duration,
     /// When data last arrived.
-    heard_at: Duration,
+    last_news_at: Duration,
     frozen_at: Option<Duration>,
 }
 
@@ -31,8 +31,8 @@ impl Feed {
     }
 
     pub(super) fn silent_for(&self) -> Option<Duration> {
-        let silence = self.now.saturating_sub(self.heard_at);
-        let expected = self.status.live && self.status.state == State::Running && self.frozen_at.is_none();
+        let silence = self.now.saturating_sub(self.last_news_at);
+        let expected = self.status.live && self.status.state == SourceState::Running && self.frozen_at.is_none();
         (expected && silence >= SILENT_AFTER).then_some(silence)
     }
 
@@ -48,7 +48,7 @@ impl Feed {
 
     /// Whether data arrives, and so can be frozen.
     pub(super) fn is_live(&self) -> bool {
-        let ended = matches!(self.status.state, State::Ended(_));
+        let ended = matches!(self.status.state, SourceState::Ended(_));
         !self.is_replay() && (!ended || self.frozen_at.is_some())
     }
 
@@ -66,9 +66,9 @@ impl Feed {
     }
 
     /// The source was asked; whether there is news.
-    pub(super) fn polled(&mut self, status: Status, has_come: bool) -> bool {
+    pub(super) fn update(&mut self, status: Status, has_come: bool) -> bool {
         if has_come {
-            self.heard_at = self.now;
+            self.last_news_at = self.now;
         }
         let is_news = has_come || self.status != status;
         self.status = status;
@@ -78,12 +78,12 @@ impl Feed {
     /// Stops taking in data, or continues.
     pub(super) fn toggle_freeze(&mut self) {
         self.frozen_at = if self.frozen_at.is_some() { None } else { Some(self.now) };
-        self.heard_at = self.now;
+        self.last_news_at = self.now;
     }
 
     /// Another source is asked from now on.
-    pub(super) fn begin_afresh(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.frozen_at = None;
-        self.heard_at = self.now;
+        self.last_news_at = self.now;
     }
 }

@@ -1,11 +1,11 @@
 //! The findings of the run, the selected place of a finding, and the way from a finding to its steps.
 
-use gnntop_analysis::findings::{Finding, Findings, Judgement, Kind, NotEnough, Occurrence, Over};
+use gnntop_analysis::findings::{EndedFinding, Finding, FindingKind, Findings, Judgement, NotEnough, Occurrence};
 use gnntop_analysis::store::StepTable;
 
 /// The findings of the run, and the selected one.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct FindingsState {
     judgement: Judgement,
     /// The judgement in one line.
     verdict: String,
@@ -19,12 +19,12 @@ pub enum FindingLine<'a> {
     /// The findings.
     Found(&'a Finding),
     /// Findings that were certain a while ago and are gone.
-    Over(&'a Over),
+    Over(&'a EndedFinding),
     /// Findings without enough evidence to decide.
     NotEnough(&'a NotEnough),
 }
 
-impl Judged {
+impl FindingsState {
     /// The judgement in a line. Empty before the first data.
     pub(super) fn verdict(&self) -> &str {
         &self.verdict
@@ -120,7 +120,7 @@ impl Judged {
 }
 
 /// What identifies a line, whatever its numbers: its kind, and its step or its words.
-fn identity(line: FindingLine<'_>) -> (u8, Kind, Option<u64>) {
+fn identity(line: FindingLine<'_>) -> (u8, FindingKind, Option<u64>) {
     match line {
         FindingLine::Found(finding) => (0, finding.kind, finding.places.first().map(|place| place.ordinals.start)),
         FindingLine::Over(over) => (1, over.finding.kind, None),
@@ -134,7 +134,7 @@ mod tests {
     use crate::app::keys::Key;
     use crate::app::{Action, App, View, update};
     use gnntop_analysis::findings;
-    use gnntop_analysis::source::{State, Status};
+    use gnntop_analysis::source::{SourceState, Status};
     use gnntop_fixtures::{MS, TrainingRun, each_item};
 
     /// 100 steps in epochs of 25, the last of each a partial batch, with two spikes at the ordinals 40 and 69.
@@ -142,7 +142,7 @@ mod tests {
         let mut app = App::new(false);
         feed(&mut app, vec![(41, "backward", 270 * MS), (70, "backward", 90 * MS)]);
         update(&mut app, Action::Resized { width: 80, height: 24 });
-        let status = Status { state: State::Running, live: true, ..Status::default() };
+        let status = Status { state: SourceState::Running, live: true, ..Status::default() };
         update(&mut app, Action::Polled { status, changed: true });
         app
     }
@@ -151,22 +151,22 @@ mod tests {
         app.run = Default::default();
         let run = TrainingRun { spikes, ..TrainingRun::default() };
         each_item(&run.bytes(), |item| app.run.apply(item));
-        let judgement = findings::newest(app.run.store());
-        update(app, Action::Judged(Box::new(judgement)));
+        let judgement = findings::judge_newest(app.run.store());
+        update(app, Action::FindingsUpdated(Box::new(judgement)));
     }
 
     fn press(app: &mut App, key: Key) {
         assert_eq!(update(app, Action::Key(key)), None);
     }
 
-    fn selected(app: &App) -> Option<Kind> {
+    fn selected(app: &App) -> Option<FindingKind> {
         match app.finding_line()? {
             FindingLine::Found(finding) => Some(finding.kind),
             FindingLine::Over(_) | FindingLine::NotEnough(_) => None,
         }
     }
 
-    fn select(app: &mut App, kind: Kind) {
+    fn select(app: &mut App, kind: FindingKind) {
         press(app, Key::Char('8'));
         for _ in 0..app.finding_lines().len() {
             if selected(app) != Some(kind) {
@@ -177,9 +177,9 @@ mod tests {
     }
 
     #[test]
-    fn enter_goes_to_the_place_that_is_selected() {
+    fn enter_shows_the_selected_place() {
         let mut app = app();
-        select(&mut app, Kind::Spike);
+        select(&mut app, FindingKind::Spike);
         press(&mut app, Key::Enter);
         assert_eq!((app.view(), app.window().cursor()), (View::Steps, Some(40)), "the longest first");
         press(&mut app, Key::Esc);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_leads_nowhere() {
+    fn enter_without_a_place_does_nothing() {
         let mut app = app();
         press(&mut app, Key::Char('8'));
         press(&mut app, Key::Char('G'));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_walk_all_places_and_say_what_is_there() {
+    fn brackets_select_each_place_with_notice() {
         let mut app = app();
         let mut seen = Vec::new();
         for _ in 0..20 {
@@ -220,12 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn the_selected_finding_stays_while_others_come() {
+    fn selection_stays_when_findings_are_added() {
         let mut app = app();
-        select(&mut app, Kind::PartialBatch);
+        select(&mut app, FindingKind::PartialBatch);
         let before = app.line(View::Findings);
         feed(&mut app, Vec::new());
-        assert_eq!(selected(&app), Some(Kind::PartialBatch));
+        assert_eq!(selected(&app), Some(FindingKind::PartialBatch));
         assert_ne!(app.line(View::Findings), before, "though it stands elsewhere");
         update(&mut app, Action::Opened);
         assert_eq!((app.line(View::Findings), app.verdict()), (0, ""));
@@ -234,20 +234,20 @@ mod tests {
     #[test]
     fn the_key_of_the_view_begins_at_the_weightiest_finding() {
         let mut app = app();
-        select(&mut app, Kind::PartialBatch);
+        select(&mut app, FindingKind::PartialBatch);
         press(&mut app, Key::Char('8'));
-        assert_eq!(selected(&app), Some(Kind::PartialBatch), "it is shown already");
+        assert_eq!(selected(&app), Some(FindingKind::PartialBatch), "it is shown already");
         press(&mut app, Key::Char('2'));
         press(&mut app, Key::Char('8'));
-        assert_eq!((app.line(View::Findings), selected(&app)), (0, Some(Kind::Spike)));
+        assert_eq!((app.line(View::Findings), selected(&app)), (0, Some(FindingKind::Spike)));
     }
 
     #[test]
-    fn only_news_of_findings_make_the_picture_old() {
+    fn only_changed_findings_make_the_screen_dirty() {
         let mut app = app();
         app.drawn(None);
         let same = app.judgement().clone();
-        update(&mut app, Action::Judged(Box::new(same)));
+        update(&mut app, Action::FindingsUpdated(Box::new(same)));
         assert!(!app.is_dirty());
         feed(&mut app, Vec::new());
         assert!(app.is_dirty());

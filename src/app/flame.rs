@@ -26,16 +26,16 @@ impl Flame {
     }
 
     /// Does what a key asks for.
-    pub(super) fn walk(&mut self, command: Command, tree: &StackTree) {
+    pub(super) fn apply(&mut self, command: Command, tree: &StackTree) {
         self.keep_within(tree);
         match command {
-            Command::Scroll { lines: ..0 } => self.out(),
+            Command::Scroll { lines: ..0 } => self.select_caller(),
             Command::Scroll { .. } => {
-                self.inward(tree);
+                self.select_callee(tree);
             }
             Command::ScrollEnd { bottom: false } => *self = Self::default(),
-            Command::ScrollEnd { bottom: true } => while self.inward(tree) {},
-            Command::MoveCursor { columns } => self.beside(columns > 0, tree),
+            Command::ScrollEnd { bottom: true } => while self.select_callee(tree) {},
+            Command::MoveCursor { columns } => self.select_sibling(columns > 0, tree),
             Command::Zoom { inward: true } => self.zoom = self.path.len(),
             Command::Zoom { inward: false } => self.zoom = self.zoom.saturating_sub(1),
             _ => (),
@@ -43,37 +43,37 @@ impl Flame {
     }
 
     /// Gives the whole width back to all stacks; whether anything else had it.
-    pub(super) fn leave(&mut self) -> bool {
+    pub(super) fn reset_zoom(&mut self) -> bool {
         std::mem::take(&mut self.zoom) > 0
     }
 
     /// A replay that was moved back may not have the selected frame yet.
     fn keep_within(&mut self, tree: &StackTree) {
-        let known = (0..=self.path.len()).rev().find(|depth| tree.at(&self.path[..*depth]).is_some());
+        let known = (0..=self.path.len()).rev().find(|depth| tree.get(&self.path[..*depth]).is_some());
         self.path.truncate(known.unwrap_or(0));
         self.zoom = self.zoom.min(self.path.len());
     }
 
-    fn out(&mut self) {
+    fn select_caller(&mut self) {
         self.path.pop();
         self.zoom = self.zoom.min(self.path.len());
     }
 
     /// To what is most often called from the selected frame; whether it calls anything.
-    fn inward(&mut self, tree: &StackTree) -> bool {
-        let called = tree.at(&self.path).and_then(|node| node.most_frequent().first().map(|(frame, _)| *frame));
+    fn select_callee(&mut self, tree: &StackTree) -> bool {
+        let called = tree.get(&self.path).and_then(|node| node.most_frequent().first().map(|(frame, _)| *frame));
         self.path.extend(called);
         called.is_some()
     }
 
     /// To the next frame that has the same caller, by their frequency.
-    fn beside(&mut self, forward: bool, tree: &StackTree) {
+    fn select_sibling(&mut self, forward: bool, tree: &StackTree) {
         let Some((selected, callers)) = self.path.split_last() else {
-            self.inward(tree);
+            self.select_callee(tree);
             return;
         };
         // A frame that has the whole width has nothing beside it.
-        let Some(caller) = tree.at(callers).filter(|_| self.path.len() > self.zoom) else { return };
+        let Some(caller) = tree.get(callers).filter(|_| self.path.len() > self.zoom) else { return };
         let frames: Vec<NameId> = caller.most_frequent().into_iter().map(|(frame, _)| frame).collect();
         let at = frames.iter().position(|frame| frame == selected).unwrap_or(0);
         let next = if forward { (at + 1).min(frames.len() - 1) } else { at.saturating_sub(1) };
@@ -101,7 +101,7 @@ mod tests {
 
     fn after(commands: &[Command]) -> (Vec<u32>, usize) {
         let (mut flame, tree) = (Flame::default(), tree());
-        commands.iter().for_each(|command| flame.walk(*command, &tree));
+        commands.iter().for_each(|command| flame.apply(*command, &tree));
         (flame.path.iter().map(|id| id.0).collect(), flame.zoom)
     }
 
@@ -111,7 +111,7 @@ mod tests {
     const LARGER: Command = Command::Zoom { inward: true };
 
     #[test]
-    fn the_most_frequent_way_leads_in_and_the_others_lie_beside_it() {
+    fn down_selects_most_frequent_callee_and_sideways_the_siblings() {
         assert_eq!(after(&[IN, IN, IN]).0, [9, 2, 1]);
         assert_eq!(after(&[IN, IN, IN, IN, NEXT, NEXT]).0, [9, 2, 3], "no further than the last");
         assert_eq!(after(&[NEXT, NEXT]).0, [8], "the first press selects");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_the_whole_width_is_what_one_is_in() {
+    fn zoom_is_kept_around_the_selected_frame() {
         assert_eq!(after(&[IN, LARGER, IN]), (vec![9, 2], 1));
         assert_eq!(after(&[IN, LARGER, NEXT]), (vec![9], 1), "nothing is beside it");
         assert_eq!(after(&[IN, IN, LARGER, OUT]), (vec![9], 1));
@@ -128,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_not_there_is_left() {
+    fn missing_frame_is_deselected() {
         let mut flame = Flame { path: vec![NameId(9), NameId(77)], zoom: 2 };
-        flame.walk(NEXT, &tree());
+        flame.apply(NEXT, &tree());
         assert_eq!(flame, Flame { path: vec![NameId(9)], zoom: 1 });
-        assert!(flame.leave() && !flame.leave());
+        assert!(flame.reset_zoom() && !flame.reset_zoom());
     }
 }

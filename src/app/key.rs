@@ -58,7 +58,7 @@ const NAMED: [(Key, &str); 14] = [
 impl Key {
     /// The key with this name: a character, `Ctrl-` and a letter, or one of `Space`, `Enter`, `Esc`, `Backspace`, `Tab`,
     /// `Shift-Tab`, `Left`, `Right`, `Up`, `Down`, `PgUp`, `PgDn`, `Home` and `End`.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let mut chars = name.chars();
         if let (Some(c), None) = (chars.next(), chars.next()) {
             return (!c.is_control() && !c.is_whitespace()).then_some(Self::Char(c));
@@ -88,14 +88,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back_to_their_keys() {
+    fn key_names_round_trip() {
         let all =
             NAMED.iter().map(|(key, _)| *key).chain([Key::Char('q'), Key::Char('G'), Key::Char('-'), Key::Ctrl('c')]);
         for key in all {
-            assert_eq!(Key::named(&key.to_string()), Some(key), "{key}");
+            assert_eq!(Key::from_name(&key.to_string()), Some(key), "{key}");
         }
         for nonsense in ["", " ", "\u{1b}", "space", "Ctrl-", "Ctrl-ab", "Ctrl-1", "F5"] {
-            assert_eq!(Key::named(nonsense), None, "{nonsense:?}");
+            assert_eq!(Key::from_name(nonsense), None, "{nonsense:?}");
         }
     }
 }

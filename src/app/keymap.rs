@@ -30,7 +30,7 @@ pub enum KeyMapError {
 
 /// A line of the key table with the keys that it really has.
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub struct BoundAction {
     /// The line of the table.
     pub binding: &'static Binding,
     /// Its keys.
@@ -45,17 +45,17 @@ pub struct Bound {
 /// All keys, as a person wants them.
 #[derive(Clone, Debug)]
 pub struct KeyMap {
-    rows: Vec<Bound>,
+    rows: Vec<BoundAction>,
 }
 
 impl Default for KeyMap {
     fn default() -> Self {
-        Self { rows: BINDINGS.iter().map(Bound::of).collect() }
+        Self { rows: BINDINGS.iter().map(BoundAction::new).collect() }
     }
 }
 
-impl Bound {
-    fn of(binding: &'static Binding) -> Self {
+impl BoundAction {
+    fn new(binding: &'static Binding) -> Self {
         let footer = binding.footer.map(|(keys, word)| (Cow::Borrowed(keys), word));
         Self { binding, keys: Cow::Borrowed(binding.keys), name: Cow::Borrowed(binding.name), footer, is_own: false }
     }
@@ -78,7 +78,7 @@ impl KeyMap {
     ///
     /// # Errors
     /// If there is no such action, or Ctrl-C is given to one that does not quit.
-    pub fn with(overrides: &[Override]) -> Result<Self, KeyMapError> {
+    pub fn with_overrides(overrides: &[Override]) -> Result<Self, KeyMapError> {
         let mut map = Self::default();
         for (action, keys) in overrides {
             map.set(action, keys)?;
@@ -93,7 +93,7 @@ impl KeyMap {
             (false, true) => return Err(KeyMapError::TakesWayOut(action.to_owned())),
             _ => (),
         }
-        let is_meant = |row: &Bound| row.binding.action() == action;
+        let is_meant = |row: &BoundAction| row.binding.action() == action;
         let Some(first) = self.rows.iter().position(is_meant) else {
             return Err(KeyMapError::UnknownAction(action.to_owned()));
         };
@@ -116,7 +116,7 @@ impl KeyMap {
     }
 
     /// All lines, in the order of the table.
-    pub fn rows(&self) -> &[Bound] {
+    pub fn rows(&self) -> &[BoundAction] {
         &self.rows
     }
 
@@ -128,7 +128,7 @@ impl KeyMap {
     }
 
     /// The lines whose keys do something in this situation, in the order of the table.
-    pub fn available(&self, situation: &Situation) -> impl Iterator<Item = &Bound> {
+    pub fn available(&self, situation: &Situation) -> impl Iterator<Item = &BoundAction> {
         let situation = *situation;
         self.rows.iter().filter(move |row| {
             let does_it = |key: &Key| self.command(*key, &situation) == Some(row.binding.command);
@@ -143,8 +143,8 @@ mod tests {
     use crate::app::App;
 
     fn with(action: &str, keys: &[&str]) -> Result<KeyMap, KeyMapError> {
-        let keys = keys.iter().map(|name| Key::named(name).unwrap()).collect();
-        KeyMap::with(&[(action.to_owned(), keys)])
+        let keys = keys.iter().map(|name| Key::from_name(name).unwrap()).collect();
+        KeyMap::with_overrides(&[(action.to_owned(), keys)])
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_given_away_is_lost_to_its_owner() {
+    fn reassigned_key_is_removed_from_its_old_action() {
         let here = App::default().situation();
         let map = with("help", &["q"]).unwrap();
         assert_eq!(map.command(Key::Char('q'), &here), Some(Command::ToggleHelp));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_always_a_way_out() {
+    fn quit_key_cannot_be_reassigned() {
         let here = App::default().situation();
         let map = with("quit", &["x"]).unwrap();
         assert_eq!(map.command(Key::Ctrl('c'), &here), Some(Command::Quit));
@@ -187,7 +187,10 @@ mod tests {
         for binding in BINDINGS {
             let name = binding.action();
             assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{name}");
-            assert!(KeyMap::with(&[(name.to_owned(), vec![Key::Ctrl('c')])]).is_ok() == (name == "quit"), "{name}");
+            assert!(
+                KeyMap::with_overrides(&[(name.to_owned(), vec![Key::Ctrl('c')])]).is_ok() == (name == "quit"),
+                "{name}"
+            );
         }
     }
 }

@@ -38,17 +38,23 @@ pub enum FooterPlace {
     Elsewhere,
 }
 
-const fn key(keys: &'static [Key], name: &'static str, when: When, command: Command, help: &'static str) -> Binding {
+const fn binding(
+    keys: &'static [Key],
+    name: &'static str,
+    when: When,
+    command: Command,
+    help: &'static str,
+) -> Binding {
     Binding { keys, command, when, name, help, footer: None, place: FooterPlace::Elsewhere }
 }
 
 impl Binding {
-    const fn footer(mut self, keys: &'static str, word: &'static str) -> Self {
+    const fn with_footer(mut self, keys: &'static str, word: &'static str) -> Self {
         self.footer = Some((keys, word));
         self
     }
 
-    const fn at(mut self, place: FooterPlace) -> Self {
+    const fn with_place(mut self, place: FooterPlace) -> Self {
         self.place = place;
         self
     }
@@ -60,192 +66,255 @@ use Key::{BackTab, Backspace, Char, Ctrl, Down, End, Enter, Esc, Home, Left, Pag
 
 /// All keys. Of several lines with the same key, the first that applies wins.
 pub const BINDINGS: &[Binding] = &[
-    key(&[Char('q'), Ctrl('c')], "q  Ctrl-C", When::Always, Command::Quit, "quit the viewer; the run continues")
-        .footer("q", "quit")
-        .at(Always),
-    key(&[Char('Q')], "Q", When::Started, Command::Wait, "leave the view and wait for the program's exit code"),
-    key(&[Char('?')], "?", When::Always, Command::ToggleHelp, "this help").footer("?", "help").at(Always),
-    key(&[Enter], "Enter", When::Choosing, Command::OpenSelected, "open the selected session or recording")
-        .footer("Enter", "open")
-        .at(FooterPlace::View),
-    key(&[Esc, Backspace], "Esc", When::Away, Command::Back, "back; with a step selected, follow the newest again")
-        .footer("Esc", "back"),
-    key(&[Char(' ')], "Space", When::Live, Command::ToggleFreeze, "freeze the picture, or catch up")
-        .footer("Space", "freeze")
-        .at(Run),
-    key(&[Char(' ')], "Space", When::Frozen, Command::ToggleFreeze, "resume: catch up with the run")
-        .footer("Space", "resume")
-        .at(Run),
-    key(&[Char(' ')], "Space", When::Paused, Command::TogglePause, "resume the replay")
-        .footer("Space", "resume")
-        .at(Run),
-    key(&[Char(' ')], "Space", When::Playing, Command::TogglePause, "pause or resume the replay")
-        .footer("Space", "pause")
-        .at(Run),
-    key(&[Char(',')], ",", When::Replay, Command::StepFrame { forward: false }, "one frame back")
-        .footer(", .", "frame"),
-    key(&[Char('.')], ".", When::Replay, Command::StepFrame { forward: true }, "one frame forward"),
-    key(&[Char('<')], "<", When::Replay, Command::Slower, "slower").footer("< >", "speed").at(Run),
-    key(&[Char('>')], ">", When::Replay, Command::Faster, "faster"),
-    key(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time or a step: 90, 1:30, +5, 50%, step 120")
-        .footer(":", "go to")
-        .at(Run),
-    key(&[Char('%')], "%", When::Replay, Command::AskTime, "the same as :"),
-    key(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "loop at the end, on or off"),
-    key(&[Char('a')], "a", When::Replay, Command::MarkRange, "loop a part: set its start, its end, then clear it")
-        .footer("a", "loop")
-        .at(Run),
-    key(&[Char('3')], "3", When::Range, Command::RangePercentiles, "latency: percentiles of the selected range")
-        .footer("3", "percentiles")
-        .at(FooterPlace::View),
-    key(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the previous step")
-        .footer("←→", "step")
-        .at(FooterPlace::View),
-    key(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the next step"),
-    key(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "show the selected or newest step in full")
-        .footer("Enter", "more")
-        .at(FooterPlace::View),
-    key(&[PageUp], "PgUp", When::Steps, Command::MovePage { forward: false }, "a screen of steps back"),
-    key(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps forward"),
-    key(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
-    key(&[Char('G'), End], "G  End", When::Steps, Command::FollowNewest, "follow the newest step"),
-    key(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps per column")
-        .footer("+ -", "zoom"),
-    key(
+    binding(&[Char('q'), Ctrl('c')], "q  Ctrl-C", When::Always, Command::Quit, "quit the viewer; the run continues")
+        .with_footer("q", "quit")
+        .with_place(Always),
+    binding(&[Char('Q')], "Q", When::Started, Command::Wait, "leave the view and wait for the program's exit code"),
+    binding(&[Char('?')], "?", When::Always, Command::ToggleHelp, "this help")
+        .with_footer("?", "help")
+        .with_place(Always),
+    binding(&[Enter], "Enter", When::Choosing, Command::OpenSelected, "open the selected session or recording")
+        .with_footer("Enter", "open")
+        .with_place(FooterPlace::View),
+    binding(&[Esc, Backspace], "Esc", When::Away, Command::Back, "back; with a step selected, follow the newest again")
+        .with_footer("Esc", "back"),
+    binding(&[Char(' ')], "Space", When::Live, Command::ToggleFreeze, "freeze the picture, or catch up")
+        .with_footer("Space", "freeze")
+        .with_place(Run),
+    binding(&[Char(' ')], "Space", When::Frozen, Command::ToggleFreeze, "resume: catch up with the run")
+        .with_footer("Space", "resume")
+        .with_place(Run),
+    binding(&[Char(' ')], "Space", When::Paused, Command::TogglePause, "resume the replay")
+        .with_footer("Space", "resume")
+        .with_place(Run),
+    binding(&[Char(' ')], "Space", When::Playing, Command::TogglePause, "pause or resume the replay")
+        .with_footer("Space", "pause")
+        .with_place(Run),
+    binding(&[Char(',')], ",", When::Replay, Command::StepFrame { forward: false }, "one frame back")
+        .with_footer(", .", "frame"),
+    binding(&[Char('.')], ".", When::Replay, Command::StepFrame { forward: true }, "one frame forward"),
+    binding(&[Char('<')], "<", When::Replay, Command::Slower, "slower").with_footer("< >", "speed").with_place(Run),
+    binding(&[Char('>')], ">", When::Replay, Command::Faster, "faster"),
+    binding(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time or a step: 90, 1:30, +5, 50%, step 120")
+        .with_footer(":", "go to")
+        .with_place(Run),
+    binding(&[Char('%')], "%", When::Replay, Command::AskTime, "the same as :"),
+    binding(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "loop at the end, on or off"),
+    binding(&[Char('a')], "a", When::Replay, Command::MarkRange, "loop a part: set its start, its end, then clear it")
+        .with_footer("a", "loop")
+        .with_place(Run),
+    binding(&[Char('3')], "3", When::Range, Command::RangePercentiles, "latency: percentiles of the selected range")
+        .with_footer("3", "percentiles")
+        .with_place(FooterPlace::View),
+    binding(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the previous step")
+        .with_footer("←→", "step")
+        .with_place(FooterPlace::View),
+    binding(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the next step"),
+    binding(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "show the selected or newest step in full")
+        .with_footer("Enter", "more")
+        .with_place(FooterPlace::View),
+    binding(&[PageUp], "PgUp", When::Steps, Command::MovePage { forward: false }, "a screen of steps back"),
+    binding(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps forward"),
+    binding(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
+    binding(&[Char('G'), End], "G  End", When::Steps, Command::FollowNewest, "follow the newest step"),
+    binding(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps per column")
+        .with_footer("+ -", "zoom"),
+    binding(
         &[Char('-')],
         "-",
         When::Steps,
         Command::Zoom { inward: false },
         "more steps per column: bar is the median, line the worst",
     ),
-    key(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
-    key(&[Char('v')], "v", When::Steps, Command::ToggleRange, "start a range at the selected step, or clear it")
-        .footer("v", "range")
-        .at(FooterPlace::View),
-    key(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time per step, or per graph, seed or edge"),
-    key(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equal numbers of steps"),
-    key(&[Char('y')], "y", When::Axis, Command::ToggleLog, "logarithmic axis, or linear"),
-    key(&[Left, Char('h')], "←  h", When::Latency, Command::MovePercentile { by: -1 }, "a more common percentile")
-        .footer("←→", "percentile")
-        .at(FooterPlace::View),
-    key(&[Right, Char('l')], "→  l", When::Latency, Command::MovePercentile { by: 1 }, "a rarer percentile"),
-    key(&[Enter], "Enter", When::Percentile, Command::ShowPercentile, "show the step that is the selected percentile")
-        .footer("Enter", "show step")
-        .at(FooterPlace::View),
-    key(&[Char('r')], "r", When::Latency, Command::NextRange, "range: all steps, the newest, or the selected ones")
-        .footer("r", "range")
-        .at(FooterPlace::View),
-    key(&[Left, Char('h')], "←  h", When::Tracks, Command::MoveCursor { columns: -1 }, "an eighth of a screen back")
-        .footer("←→", "time")
-        .at(FooterPlace::View),
-    key(&[Right, Char('l')], "→  l", When::Tracks, Command::MoveCursor { columns: 1 }, "an eighth of a screen forward"),
-    key(&[PageUp], "PgUp", When::Tracks, Command::MovePage { forward: false }, "a screen of time back"),
-    key(&[PageDown], "PgDn", When::Tracks, Command::MovePage { forward: true }, "a screen of time forward"),
-    key(&[Char('g'), Home], "g  Home", When::Tracks, Command::FirstStep, "the oldest kept time"),
-    key(&[Char('G'), End], "G  End", When::Tracks, Command::FollowNewest, "follow the newest step"),
-    key(&[Char('+'), Char('=')], "+", When::Tracks, Command::Zoom { inward: true }, "half the time on the screen")
-        .footer("+ -", "zoom"),
-    key(&[Char('-')], "-", When::Tracks, Command::Zoom { inward: false }, "twice the time on the screen"),
-    key(&[Char('w')], "w", When::Tracks, Command::ToggleWhole, "the whole run, or a few steps"),
-    key(
+    binding(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
+    binding(&[Char('v')], "v", When::Steps, Command::ToggleRange, "start a range at the selected step, or clear it")
+        .with_footer("v", "range")
+        .with_place(FooterPlace::View),
+    binding(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time per step, or per graph, seed or edge"),
+    binding(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equal numbers of steps"),
+    binding(&[Char('y')], "y", When::Axis, Command::ToggleLog, "logarithmic axis, or linear"),
+    binding(&[Left, Char('h')], "←  h", When::Latency, Command::MovePercentile { by: -1 }, "a more common percentile")
+        .with_footer("←→", "percentile")
+        .with_place(FooterPlace::View),
+    binding(&[Right, Char('l')], "→  l", When::Latency, Command::MovePercentile { by: 1 }, "a rarer percentile"),
+    binding(
+        &[Enter],
+        "Enter",
+        When::Percentile,
+        Command::ShowPercentile,
+        "show the step that is the selected percentile",
+    )
+    .with_footer("Enter", "show step")
+    .with_place(FooterPlace::View),
+    binding(&[Char('r')], "r", When::Latency, Command::NextRange, "range: all steps, the newest, or the selected ones")
+        .with_footer("r", "range")
+        .with_place(FooterPlace::View),
+    binding(
+        &[Left, Char('h')],
+        "←  h",
+        When::Tracks,
+        Command::MoveCursor { columns: -1 },
+        "an eighth of a screen back",
+    )
+    .with_footer("←→", "time")
+    .with_place(FooterPlace::View),
+    binding(
+        &[Right, Char('l')],
+        "→  l",
+        When::Tracks,
+        Command::MoveCursor { columns: 1 },
+        "an eighth of a screen forward",
+    ),
+    binding(&[PageUp], "PgUp", When::Tracks, Command::MovePage { forward: false }, "a screen of time back"),
+    binding(&[PageDown], "PgDn", When::Tracks, Command::MovePage { forward: true }, "a screen of time forward"),
+    binding(&[Char('g'), Home], "g  Home", When::Tracks, Command::FirstStep, "the oldest kept time"),
+    binding(&[Char('G'), End], "G  End", When::Tracks, Command::FollowNewest, "follow the newest step"),
+    binding(&[Char('+'), Char('=')], "+", When::Tracks, Command::Zoom { inward: true }, "half the time on the screen")
+        .with_footer("+ -", "zoom"),
+    binding(&[Char('-')], "-", When::Tracks, Command::Zoom { inward: false }, "twice the time on the screen"),
+    binding(&[Char('w')], "w", When::Tracks, Command::ToggleWhole, "the whole run, or a few steps"),
+    binding(
         &[Enter],
         "Enter",
         When::Tracks,
         Command::ToggleDetail,
         "show the step under the cursor, or the newest, in full",
     ),
-    key(
+    binding(
         &[Left, Char('h')],
         "←  h",
         When::FoundHere,
         Command::MovePlace { forward: false },
         "the next longer place of the finding",
     )
-    .footer("←→", "place")
-    .at(FooterPlace::View),
-    key(
+    .with_footer("←→", "place")
+    .with_place(FooterPlace::View),
+    binding(
         &[Right, Char('l')],
         "→  l",
         When::FoundHere,
         Command::MovePlace { forward: true },
         "the next shorter place of the finding",
     ),
-    key(&[Enter], "Enter", When::FoundHere, Command::ShowPlace, "show the selected place in the steps view")
-        .footer("Enter", "show step")
-        .at(FooterPlace::View),
-    key(&[Char('[')], "[", When::Found, Command::ShowFinding { forward: false }, "the previous step with a finding")
-        .footer("[ ]", "finding"),
-    key(&[Char(']')], "]", When::Found, Command::ShowFinding { forward: true }, "the next step with a finding"),
-    key(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").footer("Tab", "panel"),
-    key(&[BackTab], "Shift-Tab", When::Overview, Command::PreviousPanel, "previous panel"),
-    key(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").footer("e", "enlarge"),
-    key(&[Char('e')], "e", When::MainView, Command::Show(View::Overview), "back to the overview"),
-    key(&[Char('p')], "p", When::Bars, Command::TogglePercentiles, "percentiles instead of bars"),
-    key(&[Char('c')], "c", When::Device, Command::ToggleClock, "phases by the device's clock, or by the host's")
-        .footer("c", "clock"),
-    key(&[Char('1')], "1", When::Open, Command::Show(View::Overview), "overview: the run at a glance"),
-    key(&[Char('2')], "2", When::Open, Command::Show(View::Steps), "steps: where each step's time goes"),
-    key(&[Char('3')], "3", When::Open, Command::Show(View::Latency), "latency: percentiles of steps, phases and spans"),
-    key(&[Char('4')], "4", When::Open, Command::Show(View::Memory), "memory: live, at its peak, by phase"),
-    key(&[Char('5')], "5", When::Open, Command::Show(View::Hardware), "hardware: processor, memory, GPU, queues"),
-    key(&[Char('6')], "6", When::Open, Command::Show(View::Energy), "energy: power and energy by component"),
-    key(&[Char('7')], "7", When::Open, Command::Show(View::Tracks), "tracks: what each thread does"),
-    key(&[Char('8')], "8", When::Open, Command::Show(View::Findings), "findings: what is slow, why, and what to try"),
-    key(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run with another"),
-    key(&[Char('R')], "R", When::Ranks, Command::Show(View::Ranks), "ranks: who waits for whom").footer("R", "ranks"),
-    key(
+    binding(&[Enter], "Enter", When::FoundHere, Command::ShowPlace, "show the selected place in the steps view")
+        .with_footer("Enter", "show step")
+        .with_place(FooterPlace::View),
+    binding(
+        &[Char('[')],
+        "[",
+        When::Found,
+        Command::ShowFinding { forward: false },
+        "the previous step with a finding",
+    )
+    .with_footer("[ ]", "finding"),
+    binding(&[Char(']')], "]", When::Found, Command::ShowFinding { forward: true }, "the next step with a finding"),
+    binding(&[Tab], "Tab", When::Overview, Command::NextPanel, "next panel").with_footer("Tab", "panel"),
+    binding(&[BackTab], "Shift-Tab", When::Overview, Command::PreviousPanel, "previous panel"),
+    binding(&[Char('e')], "e", When::Overview, Command::Enlarge, "the panel's own view").with_footer("e", "enlarge"),
+    binding(&[Char('e')], "e", When::MainView, Command::Show(View::Overview), "back to the overview"),
+    binding(&[Char('p')], "p", When::Bars, Command::TogglePercentiles, "percentiles instead of bars"),
+    binding(&[Char('c')], "c", When::Device, Command::ToggleClock, "phases by the device's clock, or by the host's")
+        .with_footer("c", "clock"),
+    binding(&[Char('1')], "1", When::Open, Command::Show(View::Overview), "overview: the run at a glance"),
+    binding(&[Char('2')], "2", When::Open, Command::Show(View::Steps), "steps: where each step's time goes"),
+    binding(
+        &[Char('3')],
+        "3",
+        When::Open,
+        Command::Show(View::Latency),
+        "latency: percentiles of steps, phases and spans",
+    ),
+    binding(&[Char('4')], "4", When::Open, Command::Show(View::Memory), "memory: live, at its peak, by phase"),
+    binding(&[Char('5')], "5", When::Open, Command::Show(View::Hardware), "hardware: processor, memory, GPU, queues"),
+    binding(&[Char('6')], "6", When::Open, Command::Show(View::Energy), "energy: power and energy by component"),
+    binding(&[Char('7')], "7", When::Open, Command::Show(View::Tracks), "tracks: what each thread does"),
+    binding(
+        &[Char('8')],
+        "8",
+        When::Open,
+        Command::Show(View::Findings),
+        "findings: what is slow, why, and what to try",
+    ),
+    binding(&[Char('9')], "9", When::Open, Command::Show(View::Compare), "compare: this run with another"),
+    binding(&[Char('R')], "R", When::Ranks, Command::Show(View::Ranks), "ranks: who waits for whom")
+        .with_footer("R", "ranks"),
+    binding(
         &[Char('P')],
         "P",
         When::Stages,
         Command::Show(View::Pipeline),
         "pipeline: stages, their bubble, a better split",
     )
-    .footer("P", "pipeline"),
-    key(&[Char('m')], "m", When::Open, Command::Show(View::Marks), "marks: how often, and how long their steps take"),
-    key(&[Char('f')], "f", When::Open, Command::Show(View::Stacks), "stacks: where in the program the time goes"),
-    key(&[Up, Char('k')], "↑  k", When::Stacks, Command::Scroll { lines: -1 }, "the caller of the selected frame"),
-    key(&[Down, Char('j')], "↓  j", When::Stacks, Command::Scroll { lines: 1 }, "what it calls most")
-        .footer("↑↓", "caller, called")
-        .at(FooterPlace::View),
-    key(
+    .with_footer("P", "pipeline"),
+    binding(
+        &[Char('m')],
+        "m",
+        When::Open,
+        Command::Show(View::Marks),
+        "marks: how often, and how long their steps take",
+    ),
+    binding(&[Char('f')], "f", When::Open, Command::Show(View::Stacks), "stacks: where in the program the time goes"),
+    binding(&[Up, Char('k')], "↑  k", When::Stacks, Command::Scroll { lines: -1 }, "the caller of the selected frame"),
+    binding(&[Down, Char('j')], "↓  j", When::Stacks, Command::Scroll { lines: 1 }, "what it calls most")
+        .with_footer("↑↓", "caller, called")
+        .with_place(FooterPlace::View),
+    binding(
         &[Left, Char('h')],
         "←  h",
         When::Stacks,
         Command::MoveCursor { columns: -1 },
         "the previous frame of that caller",
     )
-    .footer("←→", "beside")
-    .at(FooterPlace::View),
-    key(&[Right, Char('l')], "→  l", When::Stacks, Command::MoveCursor { columns: 1 }, "the next frame of that caller"),
-    key(
+    .with_footer("←→", "beside")
+    .with_place(FooterPlace::View),
+    binding(
+        &[Right, Char('l')],
+        "→  l",
+        When::Stacks,
+        Command::MoveCursor { columns: 1 },
+        "the next frame of that caller",
+    ),
+    binding(
         &[Char('+'), Char('=')],
         "+",
         When::Stacks,
         Command::Zoom { inward: true },
         "give the selected frame the whole width",
     )
-    .footer("+ -", "zoom")
-    .at(FooterPlace::View),
-    key(&[Enter], "Enter", When::Stacks, Command::ToggleDetail, "the same as +"),
-    key(&[Char('-')], "-", When::Stacks, Command::Zoom { inward: false }, "give it to the caller; Esc: to all stacks"),
-    key(&[Char('g'), Home], "g  Home", When::Stacks, Command::ScrollEnd { bottom: false }, "all stacks"),
-    key(&[Char('G'), End], "G  End", When::Stacks, Command::ScrollEnd { bottom: true }, "the innermost frame"),
-    key(&[Char('{')], "{", When::Ranks, Command::TurnRank { forward: false }, "the previous rank, in every view")
-        .footer("{ }", "rank"),
-    key(&[Char('}')], "}", When::Ranks, Command::TurnRank { forward: true }, "the next rank, in every view"),
-    key(&[Char('o')], "o", When::Log, Command::ToggleOutput, "the program's output").footer("o", "output"),
-    key(&[Up, Char('k')], "↑  k", When::Lines, Command::Scroll { lines: -1 }, "scroll up"),
-    key(&[Down, Char('j')], "↓  j", When::Lines, Command::Scroll { lines: 1 }, "scroll down"),
-    key(&[PageUp], "PgUp", When::Lines, Command::ScrollPage { down: false }, "scroll a page up"),
-    key(&[PageDown], "PgDn", When::Lines, Command::ScrollPage { down: true }, "scroll a page down"),
-    key(&[Char('g'), Home], "g  Home", When::Lines, Command::ScrollEnd { bottom: false }, "to the top"),
-    key(&[Char('G'), End], "G  End", When::Lines, Command::ScrollEnd { bottom: true }, "to the bottom"),
-    key(&[Char('O')], "O", When::Sessions, Command::ToggleSessions, "open another session or recording"),
-    key(&[Char('T')], "T", When::Traceable, Command::AskTrace, "trace: every operator of the next steps; asks first"),
-    key(&[Char('/')], "/", When::Names, Command::AskFilter, "show only names that contain a text"),
-    key(&[Char('t')], "t", When::Always, Command::NextPalette, "the next palette"),
-    key(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run continues"),
-    key(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "redraw the screen"),
+    .with_footer("+ -", "zoom")
+    .with_place(FooterPlace::View),
+    binding(&[Enter], "Enter", When::Stacks, Command::ToggleDetail, "the same as +"),
+    binding(
+        &[Char('-')],
+        "-",
+        When::Stacks,
+        Command::Zoom { inward: false },
+        "give it to the caller; Esc: to all stacks",
+    ),
+    binding(&[Char('g'), Home], "g  Home", When::Stacks, Command::ScrollEnd { bottom: false }, "all stacks"),
+    binding(&[Char('G'), End], "G  End", When::Stacks, Command::ScrollEnd { bottom: true }, "the innermost frame"),
+    binding(&[Char('{')], "{", When::Ranks, Command::TurnRank { forward: false }, "the previous rank, in every view")
+        .with_footer("{ }", "rank"),
+    binding(&[Char('}')], "}", When::Ranks, Command::TurnRank { forward: true }, "the next rank, in every view"),
+    binding(&[Char('o')], "o", When::Log, Command::ToggleOutput, "the program's output").with_footer("o", "output"),
+    binding(&[Up, Char('k')], "↑  k", When::Lines, Command::Scroll { lines: -1 }, "scroll up"),
+    binding(&[Down, Char('j')], "↓  j", When::Lines, Command::Scroll { lines: 1 }, "scroll down"),
+    binding(&[PageUp], "PgUp", When::Lines, Command::ScrollPage { down: false }, "scroll a page up"),
+    binding(&[PageDown], "PgDn", When::Lines, Command::ScrollPage { down: true }, "scroll a page down"),
+    binding(&[Char('g'), Home], "g  Home", When::Lines, Command::ScrollEnd { bottom: false }, "to the top"),
+    binding(&[Char('G'), End], "G  End", When::Lines, Command::ScrollEnd { bottom: true }, "to the bottom"),
+    binding(&[Char('O')], "O", When::Sessions, Command::ToggleSessions, "open another session or recording"),
+    binding(
+        &[Char('T')],
+        "T",
+        When::Traceable,
+        Command::AskTrace,
+        "trace: every operator of the next steps; asks first",
+    ),
+    binding(&[Char('/')], "/", When::Names, Command::AskFilter, "show only names that contain a text"),
+    binding(&[Char('t')], "t", When::Always, Command::NextPalette, "the next palette"),
+    binding(&[Ctrl('z')], "Ctrl-Z", When::Always, Command::Suspend, "suspend the viewer; the run continues"),
+    binding(&[Ctrl('l')], "Ctrl-L", When::Always, Command::Redraw, "redraw the screen"),
 ];
 
 impl Binding {
@@ -326,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn one_can_always_quit_and_ask_for_help() {
+    fn quit_and_help_work_in_every_situation() {
         for situation in situations() {
             assert_eq!(command(Key::Char('q'), &situation), Some(Command::Quit));
             assert_eq!(command(Key::Ctrl('c'), &situation), Some(Command::Quit));
@@ -344,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_do_what_arrows_do() {
+    fn letters_equal_arrow_keys() {
         for binding in BINDINGS.iter().filter(|binding| binding.footer.is_some_and(|(keys, _)| keys == "←→")) {
             assert!(binding.keys.contains(&Char('h')), "{:?}", binding.command);
         }

@@ -13,7 +13,7 @@ const SPANS_MOST: usize = 64;
 
 /// Which steps percentiles are over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Over {
+pub enum StepScope {
     /// All steps since the start.
     #[default]
     Start,
@@ -23,7 +23,7 @@ pub enum Over {
     Selected,
 }
 
-impl Over {
+impl StepScope {
     const ALL: [Self; 4] = [Self::Start, Self::Newest(1000), Self::Newest(100), Self::Selected];
 }
 
@@ -55,7 +55,7 @@ impl<'a> LatencyLine<'a> {
 /// The latency view's own state.
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
-    over: Over,
+    scope: StepScope,
     /// Place among [`QUANTILES`].
     column: usize,
     /// Steps of `over` with their figures, where they are not those since the start.
@@ -64,8 +64,8 @@ pub struct Latency {
 
 impl Latency {
     /// Which steps the view is about.
-    pub fn over(&self) -> Over {
-        self.over
+    pub fn scope(&self) -> StepScope {
+        self.scope
     }
 
     /// The steps that the figures are over, by their ordinals; `None` for all since the start.
@@ -102,14 +102,14 @@ impl Latency {
 
     /// Advances to the next set of steps that has figures; a range only where one is selected.
     pub(super) fn next_range(&mut self, can_select: bool) {
-        let at = Over::ALL.iter().position(|over| *over == self.over).unwrap_or(0);
-        let mut next = (1..=Over::ALL.len()).map(|by| Over::ALL[(at + by) % Over::ALL.len()]);
-        self.over = next.find(|over| *over != Over::Selected || can_select).unwrap_or_default();
+        let at = StepScope::ALL.iter().position(|over| *over == self.scope).unwrap_or(0);
+        let mut next = (1..=StepScope::ALL.len()).map(|by| StepScope::ALL[(at + by) % StepScope::ALL.len()]);
+        self.scope = next.find(|over| *over != StepScope::Selected || can_select).unwrap_or_default();
     }
 
     /// Is about the selected range from now on.
     pub(super) fn show_selected(&mut self) {
-        self.over = Over::Selected;
+        self.scope = StepScope::Selected;
     }
 
     /// Selects a rarer percentile, or a more common one if negative.
@@ -125,17 +125,17 @@ impl Latency {
     /// Updates the figures to the steps of the chosen range.
     pub(super) fn count(&mut self, phases: ClockedPhases<'_>, selected: Option<Range<u64>>) {
         let total = phases.store().steps().total();
-        let range = match (self.over, selected) {
-            (Over::Newest(newest), _) => Some(total.saturating_sub(newest)..total),
-            (Over::Selected, Some(range)) => Some(range),
-            (Over::Selected, None) => {
-                self.over = Over::Start;
+        let range = match (self.scope, selected) {
+            (StepScope::Newest(newest), _) => Some(total.saturating_sub(newest)..total),
+            (StepScope::Selected, Some(range)) => Some(range),
+            (StepScope::Selected, None) => {
+                self.scope = StepScope::Start;
                 None
             }
-            (Over::Start, _) => None,
+            (StepScope::Start, _) => None,
         };
-        if range != self.range() || self.over == Over::Start {
-            self.figures = range.map(|range| (range.clone(), figures_of(range, phases)));
+        if range != self.range() || self.scope == StepScope::Start {
+            self.figures = range.map(|range| (range.clone(), compute_figures(range, phases)));
         }
     }
 
@@ -160,7 +160,7 @@ impl Latency {
 }
 
 /// Figures over a range of steps, by the clock that is shown.
-fn figures_of(range: Range<u64>, phases: ClockedPhases<'_>) -> StepStatistics {
+fn compute_figures(range: Range<u64>, phases: ClockedPhases<'_>) -> StepStatistics {
     let steps = phases.store().steps();
     let Some(device) = phases.device() else { return steps.statistics(range) };
     let (mut first, mut last) = (None, None);
@@ -169,5 +169,5 @@ fn figures_of(range: Range<u64>, phases: ClockedPhases<'_>) -> StepStatistics {
         last = Some(row.step());
     }
     let ends = first.zip(last);
-    ends.map_or_else(StepStatistics::default, |(first, last)| StepStatistics::of(device.rows(first, last)))
+    ends.map_or_else(StepStatistics::default, |(first, last)| StepStatistics::from_rows(device.rows(first, last)))
 }

@@ -2,7 +2,7 @@
 //! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
 //!
 //! ```text
-//! update.rs     what happened reaches the app          mouse.rs, obey.rs, ranks.rs: what the mouse, commands, ranks change
+//! update.rs     what happened reaches the app          mouse.rs, execute.rs, ranks.rs: what the mouse, commands, ranks change
 //! state.rs      the app: its parts, and what drawing asks
 //! parts         navigation, axes, presentation, feed, findings, flame, latency, compare, questions, sessions, output, notice:
 //!               each changes only by its own methods and knows no other one
@@ -11,8 +11,10 @@
 
 mod action;
 mod axes;
+mod colors;
 mod command;
 mod compare;
+mod execute;
 mod feed;
 mod findings;
 mod flame;
@@ -20,11 +22,9 @@ mod key;
 mod keymap;
 pub mod keys;
 mod latency;
-mod looks;
 mod mouse;
 mod navigation;
 mod notice;
-mod obey;
 mod output;
 mod phase_clock;
 mod pointing;
@@ -42,13 +42,13 @@ mod view;
 mod window;
 
 pub use action::{Action, Effect, OwnCost};
+pub use colors::{Background, ColorDepth, Palette};
 pub use command::Command;
-pub use compare::Other;
+pub use compare::ComparedSession;
 pub use findings::FindingLine;
 pub use flame::Flame;
-pub use keymap::{Bound, KeyMap, KeyMapError, Override};
-pub use latency::{Latency, LatencyLine, Over, QUANTILES};
-pub use looks::{Background, ColorDepth, Palette};
+pub use keymap::{BoundAction, KeyMap, KeyMapError, Override};
+pub use latency::{Latency, LatencyLine, QUANTILES, StepScope};
 pub use output::LogView;
 pub use phase_clock::{ClockedPhases, PhaseClock};
 pub use pointing::{Gesture, Target};
@@ -58,9 +58,9 @@ pub use situation::Situation;
 pub use state::App;
 pub use time_window::TimeWindow;
 pub use update::update;
-pub use view::{Extent, Panel, View};
+pub use view::{LineExtent, Panel, View};
 pub use window::{AXIS_WIDTH, Window};
 
 // The parts of the source that the app holds, re-exported, so that drawing code does not depend on sources.
-pub use gnntop_analysis::source::catalog::{Entry, EntryKind};
-pub use gnntop_analysis::source::{State, Status, Transport};
+pub use gnntop_analysis::source::catalog::{CatalogEntry, EntryKind};
+pub use gnntop_analysis::source::{SourceState, Status, Transport};

@@ -7,14 +7,14 @@ use super::keymap::KeyMap;
 use super::pointing::{Gesture, Target};
 use super::situation::When;
 use super::state::App;
-use super::view::{Lines, Panel, View};
+use super::view::{LineKind, Panel, View};
 
 /// Lines that one turn of the wheel scrolls.
 const WHEEL_LINES: i32 = 3;
 
 impl App {
     /// Does what the mouse asks for.
-    pub(super) fn point(&mut self, gesture: Gesture, on: Target) -> Option<Effect> {
+    pub(super) fn handle_gesture(&mut self, gesture: Gesture, on: Target) -> Option<Effect> {
         self.dirty = true;
         match (gesture, on) {
             (Gesture::Press, on) => return self.press_on(on),
@@ -45,11 +45,11 @@ impl App {
     fn press_line(&mut self, line: usize) -> Option<Effect> {
         let view = self.view();
         match view.lines() {
-            Lines::Sessions if self.line(view) == line => return self.open_selected(),
-            Lines::Ranks => self.select_rank(line),
+            LineKind::Sessions if self.line(view) == line => return self.open_selected(),
+            LineKind::Ranks => self.select_rank(line),
             _ => {
                 self.navigation.set_line(view, line);
-                self.another_line();
+                self.on_line_change();
             }
         }
         None
@@ -70,8 +70,8 @@ impl App {
         let is_list = matches!(on, Target::Line(_) | Target::Phase(_) | Target::Panel(Panel::Phases));
         let zoom = KeyMap::default().command(Key::Char(if up { '+' } else { '-' }), &situation);
         match zoom {
-            Some(zoom) if !(is_list && has_lines) => self.obey(zoom),
-            _ if has_lines => self.obey(Command::Scroll { lines: if up { -WHEEL_LINES } else { WHEEL_LINES } }),
+            Some(zoom) if !(is_list && has_lines) => self.execute(zoom),
+            _ if has_lines => self.execute(Command::Scroll { lines: if up { -WHEEL_LINES } else { WHEEL_LINES } }),
             _ => None,
         }
     }
@@ -81,14 +81,14 @@ impl App {
 mod tests {
     use super::*;
     use crate::app::{Action, update};
-    use gnntop_analysis::source::{State, Status};
+    use gnntop_analysis::source::{SourceState, Status};
     use gnntop_fixtures::{TrainingRun, each_item};
 
     fn app() -> App {
         let mut app = App::new(false);
         each_item(&TrainingRun { steps: 100, ..TrainingRun::default() }.bytes(), |item| app.run.apply(item));
         update(&mut app, Action::Resized { width: 80, height: 24 });
-        let status = Status { state: State::Running, live: true, ..Status::default() };
+        let status = Status { state: SourceState::Running, live: true, ..Status::default() };
         update(&mut app, Action::Polled { status, changed: true });
         app
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_press_shows_focuses_and_selects() {
+    fn press_shows_view_focuses_panel_and_selects_step() {
         let mut app = app();
         press(&mut app, Target::Panel(Panel::Hardware));
         assert_eq!(app.focus(), Panel::Hardware);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_in_the_legend_is_highlighted_and_let_go() {
+    fn press_on_legend_toggles_highlight() {
         let mut app = app();
         let slots: Vec<_> = app.run.store().phases().iter().map(|phase| phase.slot).collect();
         press(&mut app, Target::Phase(slots[0]));

@@ -1,7 +1,7 @@
 //! Which view fills the screen, which views are below it, their positions, and which panel has the focus.
 
 use super::command::Command;
-use super::view::{Extent, Panel, View};
+use super::view::{LineExtent, Panel, View};
 
 /// Where a person is on the screen.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +12,7 @@ pub(super) struct Navigation {
     /// Position of each view: the selected line or, if nothing can be selected, how far it is scrolled.
     lines: [usize; View::ALL.len()],
     /// Last line of each view, when it was last drawn.
-    extent: Option<(View, Extent)>,
+    extent: Option<(View, LineExtent)>,
 }
 
 impl Navigation {
@@ -84,11 +84,11 @@ impl Navigation {
     }
 
     /// Takes in how far the lines of the view that is shown go, now that it was drawn; nowhere without lines.
-    pub(super) fn drawn(&mut self, extent: Option<Extent>) {
+    pub(super) fn drawn(&mut self, extent: Option<LineExtent>) {
         self.extent = Some((self.view(), extent.unwrap_or_default()));
     }
 
-    fn extent(&self) -> Option<Extent> {
+    fn extent(&self) -> Option<LineExtent> {
         self.extent.filter(|(view, _)| *view == self.view()).map(|(_, extent)| extent)
     }
 
@@ -123,7 +123,7 @@ mod tests {
     fn lines_end_where_the_drawing_ended() {
         let mut navigation = Navigation::default();
         navigation.open(View::Memory);
-        navigation.drawn(Some(Extent { last: 7, page: 5 }));
+        navigation.drawn(Some(LineExtent { last: 7, page: 5 }));
         navigation.scroll(true, usize::MAX);
         assert_eq!(navigation.line(View::Memory), 7);
         navigation.scroll(false, 1);
@@ -132,10 +132,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_drawn_of_one_view_says_nothing_of_another() {
+    fn extent_of_one_view_does_not_apply_to_another() {
         let mut navigation = Navigation::default();
         navigation.open(View::Memory);
-        navigation.drawn(Some(Extent { last: 0, page: 1 }));
+        navigation.drawn(Some(LineExtent { last: 0, page: 1 }));
         navigation.open(View::Help);
         navigation.scroll(true, 3);
         assert_eq!(navigation.line(View::Help), 3);

@@ -34,12 +34,12 @@ impl MessageLine {
     }
 
     /// Says something for a while.
-    pub(super) fn say(&mut self, text: String, is_problem: bool, now: Duration) {
+    pub(super) fn show(&mut self, text: String, is_problem: bool, now: Duration) {
         self.notice = Some(Notice { text, is_problem, until: now + NOTICE_FOR });
     }
 
     /// Shows the progress of something that takes a while.
-    pub(super) fn say_news(&mut self, text: String, now: Duration) {
+    pub(super) fn show_progress(&mut self, text: String, now: Duration) {
         self.notice = Some(Notice { text, is_problem: false, until: now + NEWS_FOR });
     }
 

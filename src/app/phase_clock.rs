@@ -1,6 +1,6 @@
 //! The clock by which phases are shown: the device's, if the program has one timed, or the host's.
 
-use gnntop_analysis::store::{DeviceTime, Measure, StepRow, StepStatistics, Store};
+use gnntop_analysis::store::{DeviceTime, StepMeasure, StepRow, StepStatistics, Store};
 
 /// The clock by which phases are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,11 +26,11 @@ impl PhaseClock {
 pub struct ClockedPhases<'a> {
     store: &'a Store,
     clock: PhaseClock,
-    measure: Measure,
+    measure: StepMeasure,
 }
 
 impl<'a> ClockedPhases<'a> {
-    pub(super) fn new(store: &'a Store, clock: PhaseClock, measure: Measure) -> Self {
+    pub(super) fn new(store: &'a Store, clock: PhaseClock, measure: StepMeasure) -> Self {
         Self { store, clock, measure }
     }
 
@@ -71,15 +71,15 @@ impl<'a> ClockedPhases<'a> {
     /// step has no such number.
     pub fn step_ns(&self, row: StepRow<'a>) -> Option<u64> {
         // A device has no batches: the unit of work is from the host's row.
-        self.measure.part(&row, self.by_clock(row)?.period_ns())
+        self.measure.scale(&row, self.by_clock(row)?.period_ns())
     }
 
     /// The clock, in a few words; `None` if there is only one.
     pub fn clock_in_words(&self) -> Option<String> {
         let device = self.timed_device()?;
         Some(match self.device() {
-            Some(device) => device.clock_in_words(),
-            None => device.host_clock_in_words().to_owned(),
+            Some(device) => device.describe_clock(),
+            None => device.describe_host_clock().to_owned(),
         })
     }
 
@@ -88,8 +88,8 @@ impl<'a> ClockedPhases<'a> {
         let device = self.timed_device()?;
         let row = self.store.steps().known_row(ordinal)?;
         match self.device() {
-            Some(_) => Some((device.host_clock_in_words().to_owned(), row)),
-            None => Some((device.clock_in_words(), device.row(row.step())?)),
+            Some(_) => Some((device.describe_host_clock().to_owned(), row)),
+            None => Some((device.describe_clock(), device.row(row.step())?)),
         }
     }
 }

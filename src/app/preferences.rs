@@ -1,7 +1,7 @@
 //! How a person wants the screen to be, at its start and as keys and the terminal have changed it since.
 
+use super::colors::{Background, Palette};
 use super::keymap::KeyMap;
-use super::looks::{Background, Palette};
 use super::view::View;
 
 /// How a person wants the screen to be.

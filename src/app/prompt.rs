@@ -86,7 +86,7 @@ impl Prompt {
 ///
 /// # Errors
 /// If the answer is not one of these, says what to type.
-pub(super) fn position(text: &str, position_ns: u64) -> Result<Control, &'static str> {
+pub(super) fn parse_position(text: &str, position_ns: u64) -> Result<Control, &'static str> {
     const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or step 120";
     let text = text.trim();
     if let Some(percent) = text.strip_suffix('%') {
@@ -97,7 +97,7 @@ pub(super) fn position(text: &str, position_ns: u64) -> Result<Control, &'static
         return step.trim_start().trim_start_matches('#').parse().map(Control::SeekStep).map_err(|_| COMPLAINT);
     }
     // A float beyond the range saturates.
-    let ns = |text: &str| seconds(text.trim_end_matches('s')).map(|s| (s * 1e9) as u64).ok_or(COMPLAINT);
+    let ns = |text: &str| parse_seconds(text.trim_end_matches('s')).map(|s| (s * 1e9) as u64).ok_or(COMPLAINT);
     Ok(Control::Seek(match (text.strip_prefix('+'), text.strip_prefix('-')) {
         (Some(on), _) => position_ns.saturating_add(ns(on)?),
         (_, Some(back)) => position_ns.saturating_sub(ns(back)?),
@@ -106,7 +106,7 @@ pub(super) fn position(text: &str, position_ns: u64) -> Result<Control, &'static
 }
 
 /// Seconds in `[[h:]m:]s`.
-fn seconds(text: &str) -> Option<f64> {
+fn parse_seconds(text: &str) -> Option<f64> {
     if text.split(':').count() > 3 {
         return None;
     }
@@ -121,11 +121,11 @@ mod tests {
     fn answer(text: &str) -> Result<Control, &'static str> {
         let mut prompt = Prompt::new(Question::Position, String::new());
         text.chars().for_each(|c| prompt.push(c));
-        position(&prompt.text, 10_000_000_000)
+        parse_position(&prompt.text, 10_000_000_000)
     }
 
     #[test]
-    fn times_shares_and_steps() {
+    fn parse_position_reads_times_shares_and_steps() {
         assert_eq!(answer("90"), Ok(Control::Seek(90_000_000_000)));
         assert_eq!(answer("90s"), Ok(Control::Seek(90_000_000_000)));
         assert_eq!(answer("1:30"), Ok(Control::Seek(90_000_000_000)));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_answered_with_what_to_type() {
+    fn parse_position_rejects_nonsense_with_hint() {
         for text in [
             "",
             "%",
@@ -164,11 +164,11 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_an_end() {
+    fn answer_length_is_limited() {
         let mut prompt = Prompt::new(Question::Position, String::new());
         (0..1000).for_each(|_| prompt.push('9'));
         assert_eq!(prompt.text.len(), LONGEST);
-        assert!(position(&prompt.text, 0).is_ok());
+        assert!(parse_position(&prompt.text, 0).is_ok());
         prompt.push('x');
         assert!(!prompt.text.contains('x'));
         let mut prompt = Prompt::new(Question::Filter, String::new());

@@ -111,7 +111,7 @@ impl Questions {
             }
             // A key is the answer.
             Question::Leaving | Question::Trace => return None,
-            Question::Position => match prompt::position(&prompt.text, position_ns) {
+            Question::Position => match prompt::parse_position(&prompt.text, position_ns) {
                 Ok(control) => Some(control),
                 Err(complaint) => {
                     prompt.complaint = Some(complaint);

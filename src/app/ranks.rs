@@ -3,35 +3,35 @@
 use gnntop_wire::StepId;
 
 use super::state::App;
-use super::view::Lines;
+use super::view::LineKind;
 
 impl App {
     /// Looks at the next rank, or at the one before.
-    pub(super) fn turn_rank(&mut self, forward: bool) {
-        self.look_at(|app| app.run.turn(forward));
-        if self.view().lines() != Lines::Ranks {
+    pub(super) fn select_next_rank(&mut self, forward: bool) {
+        self.change_rank(|app| app.run.select_next(forward));
+        if self.view().lines() != LineKind::Ranks {
             let of = self.run.expected();
-            self.tell(self.run.rank().map_or_else(String::new, |rank| format!("rank {rank} of {of}")));
+            self.notify(self.run.rank().map_or_else(String::new, |rank| format!("rank {rank} of {of}")));
         }
     }
 
     /// Selects a rank this many places forward or back, among those that have published.
-    pub(super) fn walk_ranks(&mut self, forward: bool, places: usize) {
+    pub(super) fn move_rank_selection(&mut self, forward: bool, places: usize) {
         let most = self.run.ranks().all().len();
-        self.look_at(|app| (0..places.min(most)).for_each(|_| app.run.turn(forward)));
+        self.change_rank(|app| (0..places.min(most)).for_each(|_| app.run.select_next(forward)));
     }
 
     /// Looks at the rank with this place among those that have published.
     pub(super) fn select_rank(&mut self, at: usize) {
         let rank = self.run.ranks().all().get(at).map(|rank| rank.place.rank);
         if let Some(rank) = rank {
-            self.look_at(|app| _ = app.run.select(rank));
+            self.change_rank(|app| _ = app.run.select(rank));
         }
     }
 
     /// Says something for a while.
-    pub(super) fn tell(&mut self, text: String) {
-        self.message.say(text, false, self.feed.now());
+    pub(super) fn notify(&mut self, text: String) {
+        self.message.show(text, false, self.feed.now());
     }
 
     /// Forgets what was only true of the steps shown so far.
@@ -39,11 +39,11 @@ impl App {
         (self.judged, self.energy) = Default::default();
         self.presentation.take_highlight();
         self.latency.forget_figures();
-        self.axes.begin_afresh();
+        self.axes.reset();
     }
 
     /// Changes the rank, and forgets what was only true of the one before.
-    fn look_at(&mut self, change: impl FnOnce(&mut Self)) {
+    fn change_rank(&mut self, change: impl FnOnce(&mut Self)) {
         let (before, step) = (self.run.rank(), self.cursor_step());
         change(self);
         if self.run.rank() == before {
@@ -54,7 +54,7 @@ impl App {
             other.run.select(rank);
         }
         self.forget_steps();
-        if let Some(ordinal) = step.and_then(|step| Some(self.run.store().steps().find(step)?.ordinal())) {
+        if let Some(ordinal) = step.and_then(|step| Some(self.run.store().steps().find_step(step)?.ordinal())) {
             self.axes.show(ordinal, self.run.store().steps());
         }
         self.dirty = true;

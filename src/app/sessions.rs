@@ -3,22 +3,22 @@
 use std::path::Path;
 
 use super::questions::Questions;
-use gnntop_analysis::source::catalog::Entry;
+use gnntop_analysis::source::catalog::CatalogEntry;
 
 /// The entries to choose from.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sessions {
+pub(super) struct SessionChoice {
     /// Whether there can be a choice at all.
     is_offered: bool,
     /// Whether nothing has been chosen yet.
     is_first: bool,
-    entries: Vec<Entry>,
+    entries: Vec<CatalogEntry>,
     problem: Option<String>,
 }
 
-impl Sessions {
+impl SessionChoice {
     /// A choice that a person may make at any time, or must make as nothing is open yet.
-    pub(super) fn offered(nothing_is_open: bool) -> Self {
+    pub(super) fn new(nothing_is_open: bool) -> Self {
         Self { is_offered: true, is_first: nothing_is_open, ..Self::default() }
     }
 
@@ -33,13 +33,13 @@ impl Sessions {
     }
 
     /// What can be opened and passes the filter, in the order of the catalog.
-    pub(super) fn entries(&self, filter: &Questions) -> Vec<&Entry> {
-        let passes = |entry: &&Entry| filter.passes(&entry.name) || filter.passes(&entry.command);
+    pub(super) fn entries(&self, filter: &Questions) -> Vec<&CatalogEntry> {
+        let passes = |entry: &&CatalogEntry| filter.passes(&entry.name) || filter.passes(&entry.command);
         self.entries.iter().filter(passes).collect()
     }
 
     /// The entry at `at` of those that pass the filter, else the last one.
-    pub(super) fn entry(&self, at: usize, filter: &Questions) -> Option<&Entry> {
+    pub(super) fn entry(&self, at: usize, filter: &Questions) -> Option<&CatalogEntry> {
         let entries = self.entries(filter);
         entries.get(at).or(entries.last()).copied()
     }
@@ -55,7 +55,7 @@ impl Sessions {
     }
 
     /// Takes the new list of what can be opened; keeps the old one if that is unknown.
-    pub(super) fn listed(&mut self, listed: Result<Vec<Entry>, String>) {
+    pub(super) fn set_entries(&mut self, listed: Result<Vec<CatalogEntry>, String>) {
         self.problem = listed.as_ref().err().cloned();
         if let Ok(entries) = listed {
             self.entries = entries;
@@ -63,7 +63,7 @@ impl Sessions {
     }
 
     /// One of them is open now.
-    pub(super) fn opened(&mut self) {
+    pub(super) fn set_opened(&mut self) {
         self.is_first = false;
     }
 }
@@ -77,10 +77,10 @@ mod tests {
     use crate::app::{Action, App, Effect, Gesture, Target, View, update};
     use gnntop_analysis::source::catalog::EntryKind;
 
-    fn entry(name: &str) -> Entry {
+    fn entry(name: &str) -> CatalogEntry {
         let (pid, command, age) = (None, String::new(), None);
         let path = PathBuf::from(name);
-        Entry { kind: EntryKind::Recording, name: name.to_owned(), pid, command, size_bytes: 1, age, path }
+        CatalogEntry { kind: EntryKind::Recording, name: name.to_owned(), pid, command, size_bytes: 1, age, path }
     }
 
     fn choosing(names: &[&str]) -> App {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_selected_is_opened() {
+    fn enter_opens_the_selected_session() {
         let mut app = choosing(&["a", "b", "c"]);
         assert_eq!(app.view(), View::Sessions);
         press(&mut app, Key::Down);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_selected_entry_stays_while_others_come() {
+    fn selection_stays_when_sessions_are_added() {
         let mut app = choosing(&["a", "b"]);
         press(&mut app, Key::Down);
         list(&mut app, &["new", "a", "b", "c"]);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_and_the_mouse_choose_too() {
+    fn filter_and_mouse_select_a_session() {
         let mut app = choosing(&["pna", "gat", "gcn"]);
         for key in [Key::Char('/'), Key::Char('g'), Key::Char('c'), Key::Enter] {
             press(&mut app, key);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn with_nothing_open_there_is_nothing_behind_the_choice() {
+    fn escape_without_open_session_quits_the_choice() {
         let mut app = choosing(&["a"]);
         assert_eq!(press(&mut app, Key::Esc), Some(Effect::Quit));
         let mut app = choosing(&["a"]);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn where_none_is_offered_the_key_does_nothing() {
+    fn sessions_key_without_choice_does_nothing() {
         let mut app = App::new(false);
         assert_eq!(press(&mut app, Key::Char('O')), None);
         assert_eq!(app.view(), View::Overview);

@@ -1,6 +1,6 @@
 //! What decides whether a key does something: conditions, and the facts about the screen that they check.
 
-use super::view::{Axis, Lines, Panel, Part, View};
+use super::view::{Axis, LineKind, Panel, View, ViewPart};
 
 /// What must be so for a key to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,25 +118,25 @@ impl Situation {
             When::Always => true,
             When::Started => self.started,
             When::Steps => self.steps && axis == Axis::Steps,
-            When::Bars => self.steps && self.view.has(Part::Bars),
-            When::Axis => self.steps && self.view.has(Part::Scale),
+            When::Bars => self.steps && self.view.has(ViewPart::Bars),
+            When::Axis => self.steps && self.view.has(ViewPart::Scale),
             When::Tracks => axis == Axis::Time,
-            When::Stacks => lines == Lines::Frames,
-            When::Device => self.device && self.view.has(Part::Phases),
+            When::Stacks => lines == LineKind::Frames,
+            When::Device => self.device && self.view.has(ViewPart::Phases),
             When::Ranks => self.ranks && self.open,
             When::Stages => self.stages && self.open,
             When::Overview => overview,
             When::MainView => !overview && self.view.key().is_some(),
-            When::Latency => lines == Lines::Durations,
-            When::Percentile => lines == Lines::Durations && self.percentile,
-            When::Found => self.found && (axis == Axis::Steps || lines == Lines::Findings),
-            When::FoundHere => self.found && lines == Lines::Findings,
+            When::Latency => lines == LineKind::Durations,
+            When::Percentile => lines == LineKind::Durations && self.percentile,
+            When::Found => self.found && (axis == Axis::Steps || lines == LineKind::Findings),
+            When::FoundHere => self.found && lines == LineKind::Findings,
             When::Lines => match lines {
-                Lines::Phases => self.focus == Panel::Phases,
-                Lines::Nothing | Lines::Frames => false,
+                LineKind::Phases => self.focus == Panel::Phases,
+                LineKind::Nothing | LineKind::Frames => false,
                 _ => true,
             },
-            When::Names => self.view.has(Part::Names),
+            When::Names => self.view.has(ViewPart::Names),
             When::Live => self.live && !self.replay && !self.frozen,
             When::Frozen => self.frozen && !self.replay,
             When::Replay => self.replay,
@@ -146,7 +146,7 @@ impl Situation {
             When::Log => self.log,
             When::Traceable => self.torch && self.live && !self.replay,
             When::Sessions => self.sessions && self.open,
-            When::Choosing => lines == Lines::Sessions,
+            When::Choosing => lines == LineKind::Sessions,
             When::Open => self.open,
             When::Away => !overview || self.selected,
         }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::action::OwnCost;
 use super::axes::Axes;
-use super::compare::Other;
+use super::colors::{Background, Palette};
+use super::compare::ComparedSession;
 use super::feed::Feed;
-use super::findings::{FindingLine, Judged};
+use super::findings::{FindingLine, FindingsState};
 use super::flame::Flame;
 use super::keymap::KeyMap;
 use super::latency::{Latency, LatencyLine};
-use super::looks::{Background, Palette};
 use super::navigation::Navigation;
 use super::notice::MessageLine;
 use super::output::LogView;
@@ -20,16 +20,16 @@ use super::preferences::Preferences;
 use super::presentation::Presentation;
 use super::prompt::Prompt;
 use super::questions::Questions;
-use super::sessions::Sessions;
+use super::sessions::SessionChoice;
 use super::situation::Situation;
 use super::time_window::TimeWindow;
-use super::view::{Extent, Lines, Panel, Part, View};
+use super::view::{LineExtent, LineKind, Panel, View, ViewPart};
 use super::window::Window;
-use crate::report::EnergyTold;
+use crate::report::EnergySnapshot;
 use gnntop_analysis::findings::{Findings, Judgement, Occurrence};
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::catalog::Entry;
-use gnntop_analysis::source::{State, Status};
+use gnntop_analysis::source::catalog::CatalogEntry;
+use gnntop_analysis::source::{SourceState, Status};
 use gnntop_analysis::store::{PhaseSlot, StepStatistics};
 
 /// Everything the screen shows.
@@ -41,13 +41,13 @@ pub struct App {
     pub(super) navigation: Navigation,
     pub(super) axes: Axes,
     pub(super) presentation: Presentation,
-    pub(super) judged: Judged,
+    pub(super) judged: FindingsState,
     pub(super) latency: Latency,
     pub(super) flame: Flame,
-    pub(super) energy: Option<Box<EnergyTold>>,
-    pub(super) other: Option<Box<Other>>,
+    pub(super) energy: Option<Box<EnergySnapshot>>,
+    pub(super) other: Option<Box<ComparedSession>>,
     pub(super) questions: Questions,
-    pub(super) sessions: Sessions,
+    pub(super) sessions: SessionChoice,
     pub(super) output: Option<LogView>,
     pub(super) message: MessageLine,
     pub(super) preferences: Preferences,
@@ -61,11 +61,11 @@ pub struct App {
 impl App {
     /// An app without data; `has_log` if there is a log of the program's output.
     pub fn new(has_log: bool) -> Self {
-        Self::with(has_log, Preferences::default())
+        Self::with_preferences(has_log, Preferences::default())
     }
 
     /// The same as a person wants it.
-    pub fn with(has_log: bool, preferences: Preferences) -> Self {
+    pub fn with_preferences(has_log: bool, preferences: Preferences) -> Self {
         let view = preferences.view;
         let output = has_log.then(LogView::default);
         let mut app = Self { output, preferences, dirty: true, ..Self::default() };
@@ -75,7 +75,7 @@ impl App {
 
     /// Lets a person choose another session by key; at once, where nothing is open yet.
     pub fn offer_sessions(&mut self, nothing_is_open: bool) {
-        self.sessions = Sessions::offered(nothing_is_open);
+        self.sessions = SessionChoice::new(nothing_is_open);
         if nothing_is_open {
             self.navigation.open(View::Sessions);
         }
@@ -88,11 +88,11 @@ impl App {
 
     /// Whether the program was started for this view, and has not ended.
     pub(super) fn may_stop_the_program(&self) -> bool {
-        self.is_started_here && !matches!(self.status().state, State::Ended(_))
+        self.is_started_here && !matches!(self.status().state, SourceState::Ended(_))
     }
 
     /// Where the items of the session to compare with go; there is one from now on.
-    pub fn other_mut(&mut self) -> &mut Other {
+    pub fn other_mut(&mut self) -> &mut ComparedSession {
         self.other.get_or_insert_default()
     }
 
@@ -107,7 +107,7 @@ impl App {
     }
 
     /// The screen shows everything now, and how far the lines of the view go is what its drawing learned.
-    pub fn drawn(&mut self, extent: Option<Extent>) {
+    pub fn drawn(&mut self, extent: Option<LineExtent>) {
         self.navigation.drawn(extent);
         self.dirty = false;
     }
@@ -165,7 +165,7 @@ impl App {
 
     /// Whether percentiles are shown instead of bars.
     pub fn shows_percentiles(&self) -> bool {
-        self.presentation.percentiles() && self.view().has(Part::Bars)
+        self.presentation.percentiles() && self.view().has(ViewPart::Bars)
     }
 
     /// The phase that is shown more clearly than the others.
@@ -230,12 +230,12 @@ impl App {
     }
 
     /// The run's energy when last computed; `None` before the first time.
-    pub fn energy(&self) -> Option<&EnergyTold> {
+    pub fn energy(&self) -> Option<&EnergySnapshot> {
         self.energy.as_deref()
     }
 
     /// The session that this one is compared with.
-    pub fn other(&self) -> Option<&Other> {
+    pub fn other(&self) -> Option<&ComparedSession> {
         self.other.as_deref()
     }
 
@@ -255,7 +255,7 @@ impl App {
     }
 
     /// What can be opened and passes the filter, in the order of the catalog.
-    pub fn entries(&self) -> Vec<&Entry> {
+    pub fn entries(&self) -> Vec<&CatalogEntry> {
         self.sessions.entries(&self.questions)
     }
 
@@ -302,7 +302,7 @@ impl App {
     /// Whether the run has what this view shows.
     pub fn offers(&self, view: View) -> bool {
         let (is_parallel, is_pipeline) = (self.run.is_parallel(), self.run.is_pipeline());
-        (is_parallel || !view.has(Part::Ranks)) && (is_pipeline || !view.has(Part::Stages))
+        (is_parallel || !view.has(ViewPart::Ranks)) && (is_pipeline || !view.has(ViewPart::Stages))
     }
 
     /// The situation that decides what keys do.
@@ -312,11 +312,11 @@ impl App {
             view,
             focus: self.focus(),
             steps: has_steps,
-            percentile: view.lines() == Lines::Durations
+            percentile: view.lines() == LineKind::Durations
                 && has_steps
                 && !matches!(self.latency_line(), LatencyLine::Span(_)),
             found: match view.lines() {
-                Lines::Findings => self.judged.has_place_at(self.line(view)),
+                LineKind::Findings => self.judged.has_place_at(self.line(view)),
                 _ => self.judged.has_any_place(),
             },
             selected: self.axes.cursor().is_some() || self.highlight().is_some() || self.questions.has_filter(),

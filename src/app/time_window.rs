@@ -73,8 +73,8 @@ impl TimeWindow {
         if t_ns > last.end_ns() {
             return self.follow(window);
         }
-        let kept = store.steps().kept();
-        let row = store.steps().at_time(t_ns).or_else(|| store.steps().row(kept.start));
+        let kept = store.steps().kept_ordinals();
+        let row = store.steps().row_at(t_ns).or_else(|| store.steps().row(kept.start));
         if let Some(row) = row {
             self.middle_ns = Some(t_ns.max(row.period_start_ns()));
             window.select(row.ordinal(), store.steps(), width);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn it_follows_the_newest_steps_until_it_is_moved() {
+    fn window_follows_newest_steps_until_moved() {
         let (store, mut window, mut time) = (store(), Window::default(), TimeWindow::default());
         let range = time.range(&store, &window);
         assert_eq!(range.end, START_NS + SECOND);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_selected_elsewhere_comes_into_the_middle() {
+    fn step_selected_elsewhere_is_centred() {
         let (store, mut window, mut time) = (store(), Window::default(), TimeWindow::default());
         time.go_to(START_NS + 205 * MS, &store, &mut window, 50);
         assert_eq!(window.cursor(), Some(20));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn zoom_ends_at_the_whole_run_and_at_a_microsecond() {
+    fn zoom_is_limited_to_whole_run_and_microsecond() {
         let (store, mut window, mut time) = (store(), Window::default(), TimeWindow::default());
         (0..60).for_each(|_| time.zoom(false, &store));
         assert_eq!(time.range(&store, &window), START_NS..START_NS + SECOND);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn without_steps_there_is_time_all_the_same() {
+    fn window_without_steps_shows_time() {
         let (mut window, mut time, mut store) = (Window::default(), TimeWindow::default(), Store::new());
         time.move_by(-8, &store, &mut window, 50);
         time.zoom(false, &store);

@@ -4,19 +4,19 @@ use super::action::{Action, Effect};
 use super::key::Key;
 use super::phase_clock::ClockedPhases;
 use super::state::App;
-use super::view::{Lines, Part, View};
-use crate::report::EnergyTold;
+use super::view::{LineKind, View, ViewPart};
+use crate::report::EnergySnapshot;
 use gnntop_analysis::findings::Judgement;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::Status;
-use gnntop_analysis::source::catalog::Entry;
+use gnntop_analysis::source::catalog::CatalogEntry;
 
 /// Applies what happened. The answer is what the main loop must do.
 pub fn update(app: &mut App, action: Action) -> Option<Effect> {
     match action {
         Action::Key(key) => return app.press(key),
-        Action::Mouse { gesture, on } => return app.point(gesture, on),
-        Action::BackgroundSeen(background) => {
+        Action::Mouse { gesture, on } => return app.handle_gesture(gesture, on),
+        Action::BackgroundDetected(background) => {
             app.dirty |= app.background() != background;
             app.preferences.background = background;
         }
@@ -28,30 +28,30 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
             app.dirty |= app.feed.tick(now) | app.message.tick(now);
             app.compare_runs();
         }
-        Action::Polled { status, changed } => app.polled(status, changed),
+        Action::Polled { status, changed } => app.on_polled(status, changed),
         Action::OtherPolled { status, changed } => {
             app.dirty |= changed && app.view() == View::Compare;
-            app.other_mut().polled(status);
+            app.other_mut().set_status(status);
             app.compare_runs();
         }
-        Action::Judged(judgement) => app.judged(*judgement),
-        Action::EnergyTold(told) => app.energy_told(told),
+        Action::FindingsUpdated(judgement) => app.on_findings(*judgement),
+        Action::EnergyUpdated(told) => app.on_energy(told),
         Action::Measured(cost) => {
             app.dirty |= app.cost != cost;
             app.cost = cost;
         }
         Action::LogRead(read) => {
             let is_news = app.output.as_mut().is_some_and(|output| output.read(read));
-            app.dirty |= is_news && app.view().lines() == Lines::Log;
+            app.dirty |= is_news && app.view().lines() == LineKind::Log;
         }
-        Action::SessionsListed(listed) => app.sessions_listed(listed),
-        Action::Opened => app.opened(),
-        Action::Told(text) => {
-            app.message.say_news(text, app.feed.now());
+        Action::SessionsListed(listed) => app.on_sessions_listed(listed),
+        Action::Opened => app.on_opened(),
+        Action::Message(text) => {
+            app.message.show_progress(text, app.feed.now());
             app.dirty = true;
         }
         Action::Failed(text) => {
-            app.message.say(text, true, app.feed.now());
+            app.message.show(text, true, app.feed.now());
             app.dirty = true;
         }
     }
@@ -73,21 +73,21 @@ impl App {
             return self.questions.press(key, self.feed.position_ns()).map(Effect::Control);
         }
         let command = self.keymap().command(key, &self.situation())?;
-        let effect = self.obey(command);
+        let effect = self.execute(command);
         self.count_latency();
         self.compare_runs();
         effect
     }
 
-    fn polled(&mut self, status: Status, has_come: bool) {
+    fn on_polled(&mut self, status: Status, has_come: bool) {
         if has_come {
             self.axes.keep_within(self.run.store().steps());
         }
-        self.dirty |= self.feed.polled(status, has_come);
+        self.dirty |= self.feed.update(status, has_come);
     }
 
     /// Takes in new findings. The same finding stays selected.
-    fn judged(&mut self, judgement: Judgement) {
+    fn on_findings(&mut self, judgement: Judgement) {
         self.count_latency();
         if let Some(line) = self.judged.take(judgement, self.line(View::Findings)) {
             self.navigation.set_line(View::Findings, line);
@@ -97,7 +97,7 @@ impl App {
 
     /// Brings percentiles up to date, where they are shown.
     fn count_latency(&mut self) {
-        if self.view().lines() == Lines::Durations {
+        if self.view().lines() == LineKind::Durations {
             let (store, measure) = (self.run.store(), self.axes.window().measure());
             let phases = ClockedPhases::new(store, self.presentation.clock(), measure);
             self.latency.count(phases, self.axes.range());
@@ -112,34 +112,34 @@ impl App {
         }
     }
 
-    fn energy_told(&mut self, told: Box<EnergyTold>) {
-        let is_shown = self.view().has(Part::Energy);
+    fn on_energy(&mut self, told: Box<EnergySnapshot>) {
+        let is_shown = self.view().has(ViewPart::Energy);
         self.dirty |= is_shown && self.energy.as_ref().is_none_or(|known| *known != told);
         self.energy = Some(told);
     }
 
     /// Takes in what can be opened now. A selected entry stays selected while others come and go.
-    fn sessions_listed(&mut self, listed: Result<Vec<Entry>, String>) {
+    fn on_sessions_listed(&mut self, listed: Result<Vec<CatalogEntry>, String>) {
         let selected = self.sessions.entry(self.line(View::Sessions), &self.questions).map(|entry| entry.path.clone());
-        self.sessions.listed(listed);
+        self.sessions.set_entries(listed);
         // New ages alone are not worth a frame a second if the list is not shown.
-        self.dirty |= self.view().lines() == Lines::Sessions;
+        self.dirty |= self.view().lines() == LineKind::Sessions;
         if let Some(line) = selected.and_then(|path| self.sessions.line_of(&path, &self.questions)) {
             self.navigation.set_line(View::Sessions, line);
         }
     }
 
     /// Forgets all about the session that was shown: another one is open.
-    fn opened(&mut self) {
+    fn on_opened(&mut self) {
         self.run = Run::default();
         self.forget_steps();
         self.flame = Default::default();
         self.navigation.show(View::Overview);
         self.navigation.set_line(View::Findings, 0);
         self.questions = Default::default();
-        self.sessions.opened();
+        self.sessions.set_opened();
         (self.output, self.is_started_here) = (None, false);
-        self.feed.begin_afresh();
+        self.feed.reset();
         self.dirty = true;
     }
 }
@@ -150,12 +150,12 @@ mod tests {
 
     use super::*;
     use crate::app::{Palette, Panel};
-    use gnntop_analysis::source::{Control, State, Transport};
+    use gnntop_analysis::source::{Control, SourceState, Transport};
     use gnntop_fixtures::{TrainingRun, each_item};
     use gnntop_wire::{Definition, Item};
 
     fn live() -> Status {
-        Status { state: State::Running, live: true, ..Status::default() }
+        Status { state: SourceState::Running, live: true, ..Status::default() }
     }
 
     fn app(steps: u64, status: Status) -> App {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_walks_and_comes_back_to_following() {
+    fn cursor_moves_and_returns_to_following() {
         let mut app = app(100, live());
         assert_eq!((app.window().cursor(), app.step_in_view()), (None, Some(99)));
         press(&mut app, Key::Left);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selected_step_holds_the_window_and_stays_inside() {
+    fn selected_step_stays_in_a_fixed_window() {
         let mut app = app(100, live());
         // 28 columns less the axis: 20 bars.
         press(&mut app, Key::Left);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_that_goes_back_takes_the_cursor_along() {
+    fn cursor_follows_replay_moved_back() {
         let mut app = app(100, live());
         press(&mut app, Key::Left);
         feed(&mut app, 50);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn zoom_has_two_ends() {
+    fn zoom_is_limited_both_ways() {
         let mut app = app(100, live());
         press(&mut app, Key::Char('+'));
         assert_eq!(per_column(&app), 1);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn on_an_axis_of_time_each_press_is_another_step() {
+    fn cursor_moves_by_steps_on_time_axis() {
         let mut app = app(100, live());
         press(&mut app, Key::Char('x'));
         let mut cursors = Vec::new();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_goes_from_where_it_was_begun_to_the_cursor() {
+    fn range_is_from_its_start_to_the_cursor() {
         let mut app = app(100, live());
         press(&mut app, Key::Char('v'));
         assert_eq!(app.window().range(), Some(99..100), "from the newest");
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_focus_goes_round() {
+    fn tab_cycles_the_focus() {
         let mut app = app(1, live());
         press(&mut app, Key::Tab);
         assert_eq!(app.focus(), Panel::Phases);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn freezing_counts_the_time_and_forgives_the_silence() {
+    fn freeze_counts_time_and_resets_silence() {
         let mut app = app(1, live());
         tick(&mut app, 5);
         press(&mut app, Key::Char(' '));
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn only_news_make_the_picture_old() {
+    fn only_news_make_the_screen_dirty() {
         let mut app = app(1, live());
         app.drawn(None);
         update(&mut app, Action::Polled { status: live(), changed: false });
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn palettes_change_by_key_and_say_so_for_a_while() {
+    fn palette_key_changes_palette_with_notice() {
         let mut app = app(1, Status::default());
         press(&mut app, Key::Char('t'));
         assert_eq!((app.palette(), app.notice()), (Palette::ColorBlind, Some("theme: colour-blind")));
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_program_that_was_started_here_control_c_asks() {
+    fn control_c_asks_when_program_was_started_here() {
         let mut app = app(1, live());
         app.own_the_program();
         for (answer, effect) in [
@@ -453,13 +453,13 @@ mod tests {
             assert_eq!(app.prompt(), None);
         }
         assert_eq!(press(&mut app, Key::Char('Q')), Some(Effect::Wait));
-        let ended = Status { state: State::Ended("ended".to_owned()), ..live() };
+        let ended = Status { state: SourceState::Ended("ended".to_owned()), ..live() };
         update(&mut app, Action::Polled { status: ended, changed: true });
         assert_eq!(press(&mut app, Key::Ctrl('c')), Some(Effect::Quit), "there is nothing to ask");
     }
 
     #[test]
-    fn a_trace_is_asked_for_first_and_only_of_pytorch() {
+    fn trace_key_asks_first_and_needs_pytorch() {
         let mut app = app(1, live());
         press(&mut app, Key::Char('T'));
         assert_eq!(app.prompt(), None);
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_stays_where_it_was_scrolled_to() {
+    fn log_keeps_its_scroll_position() {
         let mut app = app(1, live());
         let lines = |n: u32| Ok((0..n).map(|i| i.to_string()).collect::<Vec<_>>());
         assert_eq!(press(&mut app, Key::Char('o')), Some(Effect::ReadLog));

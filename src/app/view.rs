@@ -54,7 +54,7 @@ pub enum Axis {
 
 /// What the lines of a view are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lines {
+pub enum LineKind {
     /// It has none.
     Nothing,
     /// Text or pictures, which are scrolled.
@@ -77,7 +77,7 @@ pub enum Lines {
 
 /// What a view shows beside its lines, for keys and news that are about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ViewPart {
     /// The step bars, alone or with others.
     Bars,
     /// An axis that can be logarithmic.
@@ -96,14 +96,14 @@ pub enum Part {
 
 /// All there is to know of a view, but how it is drawn.
 #[derive(Debug)]
-struct Row {
+struct ViewRow {
     view: View,
     name: &'static str,
     short_name: &'static str,
     key: Option<char>,
     axis: Axis,
-    lines: Lines,
-    parts: &'static [Part],
+    lines: LineKind,
+    parts: &'static [ViewPart],
 }
 
 const fn row(
@@ -111,40 +111,40 @@ const fn row(
     names: [&'static str; 2],
     key: Option<char>,
     axis: Axis,
-    lines: Lines,
-    parts: &'static [Part],
-) -> Row {
-    Row { view, name: names[0], short_name: names[1], key, axis, lines, parts }
+    lines: LineKind,
+    parts: &'static [ViewPart],
+) -> ViewRow {
+    ViewRow { view, name: names[0], short_name: names[1], key, axis, lines, parts }
 }
 
 /// The views in the order of [`View`], main ones first. A new one is a variant there and a row here.
-static ROWS: [Row; 17] = {
-    use Part::{Bars, Energy, Names, Phases, Ranks, Scale, Stages};
+static ROWS: [ViewRow; 17] = {
+    use ViewPart::{Bars, Energy, Names, Phases, Ranks, Scale, Stages};
     [
         row(
             View::Overview,
             ["overview", "over"],
             Some('1'),
             Axis::Steps,
-            Lines::Phases,
+            LineKind::Phases,
             &[Bars, Scale, Phases, Names, Energy],
         ),
-        row(View::Steps, ["steps", "step"], Some('2'), Axis::Steps, Lines::Nothing, &[Bars, Scale]),
-        row(View::Latency, ["latency", "lat"], Some('3'), Axis::Nothing, Lines::Durations, &[Scale, Phases, Names]),
-        row(View::Memory, ["memory", "mem"], Some('4'), Axis::Steps, Lines::Text, &[]),
-        row(View::Hardware, ["hardware", "hw"], Some('5'), Axis::Steps, Lines::Text, &[]),
-        row(View::Energy, ["energy", "nrg"], Some('6'), Axis::Steps, Lines::Text, &[Energy]),
-        row(View::Tracks, ["tracks", "trk"], Some('7'), Axis::Time, Lines::Text, &[Names]),
-        row(View::Findings, ["findings", "find"], Some('8'), Axis::Nothing, Lines::Findings, &[]),
-        row(View::Compare, ["compare", "cmp"], Some('9'), Axis::Nothing, Lines::Text, &[]),
-        row(View::Ranks, ["ranks", "rank"], Some('R'), Axis::Time, Lines::Ranks, &[Ranks]),
-        row(View::Pipeline, ["pipeline", "pipe"], Some('P'), Axis::Steps, Lines::Text, &[Stages]),
-        row(View::Step, ["step", "step"], None, Axis::Steps, Lines::Text, &[Phases, Energy]),
-        row(View::Sessions, ["sessions", "open"], None, Axis::Nothing, Lines::Sessions, &[Names]),
-        row(View::Marks, ["marks", "mark"], None, Axis::Nothing, Lines::Text, &[]),
-        row(View::Stacks, ["stacks", "stk"], None, Axis::Nothing, Lines::Frames, &[]),
-        row(View::Log, ["output", "out"], None, Axis::Nothing, Lines::Log, &[]),
-        row(View::Help, ["help", "help"], None, Axis::Nothing, Lines::Text, &[]),
+        row(View::Steps, ["steps", "step"], Some('2'), Axis::Steps, LineKind::Nothing, &[Bars, Scale]),
+        row(View::Latency, ["latency", "lat"], Some('3'), Axis::Nothing, LineKind::Durations, &[Scale, Phases, Names]),
+        row(View::Memory, ["memory", "mem"], Some('4'), Axis::Steps, LineKind::Text, &[]),
+        row(View::Hardware, ["hardware", "hw"], Some('5'), Axis::Steps, LineKind::Text, &[]),
+        row(View::Energy, ["energy", "nrg"], Some('6'), Axis::Steps, LineKind::Text, &[Energy]),
+        row(View::Tracks, ["tracks", "trk"], Some('7'), Axis::Time, LineKind::Text, &[Names]),
+        row(View::Findings, ["findings", "find"], Some('8'), Axis::Nothing, LineKind::Findings, &[]),
+        row(View::Compare, ["compare", "cmp"], Some('9'), Axis::Nothing, LineKind::Text, &[]),
+        row(View::Ranks, ["ranks", "rank"], Some('R'), Axis::Time, LineKind::Ranks, &[Ranks]),
+        row(View::Pipeline, ["pipeline", "pipe"], Some('P'), Axis::Steps, LineKind::Text, &[Stages]),
+        row(View::Step, ["step", "step"], None, Axis::Steps, LineKind::Text, &[Phases, Energy]),
+        row(View::Sessions, ["sessions", "open"], None, Axis::Nothing, LineKind::Sessions, &[Names]),
+        row(View::Marks, ["marks", "mark"], None, Axis::Nothing, LineKind::Text, &[]),
+        row(View::Stacks, ["stacks", "stk"], None, Axis::Nothing, LineKind::Frames, &[]),
+        row(View::Log, ["output", "out"], None, Axis::Nothing, LineKind::Log, &[]),
+        row(View::Help, ["help", "help"], None, Axis::Nothing, LineKind::Text, &[]),
     ]
 };
 
@@ -166,7 +166,7 @@ impl View {
         [one, two, three, four, five, six, seven, eight, nine, ranks, pipeline]
     };
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static ViewRow {
         &ROWS[self.index()]
     }
 
@@ -186,7 +186,7 @@ impl View {
     }
 
     /// The main view with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::MAIN.into_iter().find(|view| view.name() == name)
     }
 
@@ -201,24 +201,24 @@ impl View {
     }
 
     /// What its lines are.
-    pub fn lines(self) -> Lines {
+    pub fn lines(self) -> LineKind {
         self.row().lines
     }
 
     /// Whether it shows this.
-    pub fn has(self, part: Part) -> bool {
+    pub fn has(self, part: ViewPart) -> bool {
         self.row().parts.contains(&part)
     }
 
     /// Whether only runs of several ranks have it.
     pub fn is_of_ranks(self) -> bool {
-        self.has(Part::Ranks) || self.has(Part::Stages)
+        self.has(ViewPart::Ranks) || self.has(ViewPart::Stages)
     }
 }
 
 /// What a drawing learned of the lines of the view that it drew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
+pub struct LineExtent {
     /// The last line that can be selected or, where nothing can be selected, that the view can be scrolled to.
     pub last: usize,
     /// Lines that a page is.
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_view_has_its_place_and_eleven_have_a_key() {
+    fn view_rows_are_in_order_and_eleven_have_a_key() {
         for (at, (view, row)) in View::ALL.into_iter().zip(&ROWS).enumerate() {
             assert_eq!((view.index(), row.view), (at, view));
         }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use gnntop_analysis::store::{BatchTotals, Measure, StepColumn, StepTable};
+use gnntop_analysis::store::{BatchTotals, StepColumn, StepMeasure, StepTable};
 
 /// Columns left of the bars: the axis with its figures.
 pub const AXIS_WIDTH: u16 = 8;
@@ -28,7 +28,7 @@ pub struct Window {
     is_whole: bool,
     /// Time of a column; `None` if columns are equally many steps.
     ns_per_column: Option<u64>,
-    measure: Measure,
+    measure: StepMeasure,
     is_log: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Window {
             per_column: 1,
             is_whole: false,
             ns_per_column: None,
-            measure: Measure::Period,
+            measure: StepMeasure::Period,
             is_log: false,
         }
     }
@@ -75,7 +75,7 @@ impl Window {
     }
 
     /// What the bars measure.
-    pub fn measure(&self) -> Measure {
+    pub fn measure(&self) -> StepMeasure {
         self.measure
     }
 
@@ -178,7 +178,8 @@ impl Window {
             let follows = columns > 0 && self.anchor.is_none();
             return if follows { self.follow() } else { self.select(last, steps, width) };
         }
-        let worst = steps.column_of(range.clone(), self.measure).map_or(range.start, |column| column.worst.ordinal());
+        let worst =
+            steps.single_column(range.clone(), self.measure).map_or(range.start, |column| column.worst.ordinal());
         // In a column that a long step fills there may be no other one.
         let to = match columns {
             0 => worst,
@@ -296,8 +297,8 @@ impl Window {
 
     /// Selects the next measure that the steps have.
     pub(super) fn turn_measure(&mut self, all: &BatchTotals) {
-        let at = Measure::ALL.iter().position(|measure| *measure == self.measure).unwrap_or(0);
-        let next = (1..=Measure::ALL.len()).map(|by| Measure::ALL[(at + by) % Measure::ALL.len()]);
+        let at = StepMeasure::ALL.iter().position(|measure| *measure == self.measure).unwrap_or(0);
+        let next = (1..=StepMeasure::ALL.len()).map(|by| StepMeasure::ALL[(at + by) % StepMeasure::ALL.len()]);
         self.measure = next.into_iter().find(|measure| measure.is_known(all)).unwrap_or_default();
     }
 

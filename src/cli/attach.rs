@@ -44,15 +44,15 @@ pub(super) struct AttachArguments {
 
 /// Does `gnntop attach`.
 pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
-    let settings = Settings::of(&arguments.screen)?;
+    let settings = Settings::load(&arguments.screen)?;
     arguments.sensors.apply();
     let dir = layout::sessions_dir();
-    let target = meant(arguments.session.as_deref(), &dir)?;
+    let target = find_target(arguments.session.as_deref(), &dir)?;
     let outside = if let Target::Process(process) = &target { Some(process.pid()) } else { None };
-    let log = log_of(&target);
+    let log = log_path(&target);
     let source = open(target, &dir)?;
     let source = match outside {
-        Some(pid) => join::joined(pid, source),
+        Some(pid) => join::join(pid, source),
         None => source,
     };
     screen::show_against(source, arguments.against.as_deref(), &settings, log)
@@ -60,7 +60,7 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
 
 /// The session, recording or process that is meant; without such a session, the only program of this name that
 /// `gnntop run` has started and that publishes nothing.
-fn meant(named: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
+fn find_target(named: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
     target::resolve(named, dir).or_else(|error| {
         if !matches!(error, TargetError::NoSession { .. } | TargetError::UnknownName { .. }) {
             return Err(error);
@@ -75,22 +75,22 @@ fn meant(named: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
 }
 
 /// The output of a program that `gnntop run` has started.
-fn log_of(target: &Target) -> Option<PathBuf> {
+fn log_path(target: &Target) -> Option<PathBuf> {
     let pid = match target {
         Target::Session(session) => session.info.pid,
         Target::Process(process) => process.pid(),
         Target::Recording(_) => return None,
     };
-    run::of_process(pid)?.log
+    run::find_by_process(pid)?.log
 }
 
 /// Does `gnntop` alone: opens the only live session, offers a choice, or says how to get a session.
 pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
-    let settings = Settings::of(arguments)?;
+    let settings = Settings::load(arguments)?;
     let dir = layout::sessions_dir();
-    match meant(None, &dir) {
+    match find_target(None, &dir) {
         Ok(target) => {
-            let log = log_of(&target);
+            let log = log_path(&target);
             screen::show(open(target, &dir)?, &settings, log)
         }
         Err(TargetError::NoSession { .. } | TargetError::Ambiguous { .. })
@@ -99,16 +99,16 @@ pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
             screen::choose(&settings)
         }
         Err(TargetError::NoSession { dir }) => {
-            output::say(&format!("No live sessions in {}.", dir.display()))?;
-            output::say("Start a training run with `gnntop run pna`, watch any program with `gnntop run -- CMD`,")?;
-            output::say("play a recording with `gnntop replay FILE`, or see `gnntop --help`.")?;
+            output::print(&format!("No live sessions in {}.", dir.display()))?;
+            output::print("Start a training run with `gnntop run pna`, watch any program with `gnntop run -- CMD`,")?;
+            output::print("play a recording with `gnntop replay FILE`, or see `gnntop --help`.")?;
             Ok(SUCCESS)
         }
         Err(TargetError::Ambiguous { .. }) => {
             for session in discover::list(&dir)?.sessions.iter().filter(|session| session.alive) {
-                output::say(&format!("{}  {}", target::label(session), session.info.command))?;
+                output::print(&format!("{}  {}", target::label(session), session.info.command))?;
             }
-            output::complain("several sessions are live; choose one with `gnntop attach PID`");
+            output::print_error("several sessions are live; choose one with `gnntop attach PID`");
             Ok(FAILURE)
         }
         Err(error) => Err(error.into()),

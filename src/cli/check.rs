@@ -9,11 +9,11 @@ use super::assumptions::EnergyArguments;
 use super::exit::{REGRESSED, SUCCESS, UNDECIDED};
 use super::output;
 use super::reading::{ExactArguments, read_run};
-use super::report::{say_rank, select};
+use super::report::{print_rank, select};
 use super::settings::Settings;
 use super::usage::UsageError;
-use crate::report::{Bound, Rule, Ruling, aligned, ruling_of};
-use gnntop_analysis::catalogue::{Absent, Catalogue, FigureId, Measured};
+use crate::report::{Bound, Rule, Ruling, aligned, rule_change};
+use gnntop_analysis::catalogue::{AbsentFigure, Catalogue, FigureId, Measured};
 use gnntop_analysis::comparison::{Compared, compare};
 use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::ranks::Run;
@@ -60,7 +60,7 @@ pub(super) struct CheckArguments {
     #[arg(long, value_name = "FILE")]
     baseline: Option<String>,
     /// How much slower than the baseline is allowed
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, requires = "baseline")]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, requires = "baseline")]
     slower: f64,
     /// For a run of several ranks: the rank to check [default: 0]
     #[arg(long, value_name = "N")]
@@ -74,7 +74,7 @@ pub(super) struct CheckArguments {
     energy: EnergyArguments,
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn parse_share(text: &str) -> Result<f64, String> {
     let percent = text.trim_end_matches('%').trim().parse::<f64>().ok();
     let share = percent.filter(|percent| (0.0..=1000.0).contains(percent)).map(|percent| percent / 100.0);
     share.ok_or_else(|| "give a percentage such as 5%".to_owned())
@@ -84,33 +84,33 @@ fn share(text: &str) -> Result<f64, String> {
 pub(super) fn check(arguments: &CheckArguments) -> anyhow::Result<u8> {
     let mut rules: Vec<Rule> = arguments.max.iter().chain(&arguments.min).cloned().collect();
     if let Some(path) = &arguments.rules {
-        rules.extend(rules_in(path)?);
+        rules.extend(read_rules(path)?);
     }
     if rules.is_empty() && arguments.baseline.is_none() && !arguments.list {
         let nothing = "nothing to check: give --max, --min, --rules with a rule in it, or --baseline";
-        return Err(UsageError::told(format!("{nothing}; --list lists what can be limited")));
+        return Err(UsageError::with_message(format!("{nothing}; --list lists what can be limited")));
     }
     let assumptions = Settings::assumptions(&arguments.energy)?;
     let run = read(&arguments.file, arguments)?;
     let catalogue = Catalogue::with_run(&run).with_skipped_steps(arguments.skip_steps).with_assumptions(assumptions);
     if arguments.list {
-        output::say(aligned(&rows(&catalogue.list())).trim_end())?;
+        output::print(aligned(&rows(&catalogue.list())).trim_end())?;
         return Ok(SUCCESS);
     }
     let resolved = |rule: Rule| {
         let text = rule.text.clone();
-        rule.resolved(&catalogue).map_err(|error| UsageError::told(format!("{text}: {error}")))
+        rule.resolved(&catalogue).map_err(|error| UsageError::with_message(format!("{text}: {error}")))
     };
     let rules = rules.into_iter().map(resolved).collect::<anyhow::Result<Vec<Rule>>>()?;
     let mut rulings = Vec::new();
     for rule in &rules {
         let measured = catalogue.get(&rule.figure);
         let ruling = measured.as_ref().map_or(Ruling::NotEnough, |measured| rule.ruling(measured));
-        output::say(&line(rule, ruling, &measured))?;
+        output::print(&line(rule, ruling, &measured))?;
         rulings.push(ruling);
     }
     if let Some(baseline) = &arguments.baseline {
-        rulings.extend(against(&read(baseline, arguments)?, &run, arguments.slower)?);
+        rulings.extend(check_against(&read(baseline, arguments)?, &run, arguments.slower)?);
     }
     Ok(exit_code(&rulings))
 }
@@ -118,7 +118,7 @@ pub(super) fn check(arguments: &CheckArguments) -> anyhow::Result<u8> {
 fn read(name: &str, arguments: &CheckArguments) -> anyhow::Result<Run> {
     let mut run = read_run(Some(name), arguments.exact)?;
     select(&mut run, arguments.rank, name)?;
-    say_rank(&run, name);
+    print_rank(&run, name);
     Ok(run)
 }
 
@@ -130,7 +130,7 @@ fn exit_code(rulings: &[Ruling]) -> u8 {
     }
 }
 
-fn rules_in(path: &PathBuf) -> anyhow::Result<Vec<Rule>> {
+fn read_rules(path: &PathBuf) -> anyhow::Result<Vec<Rule>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).enumerate();
     let rule = |(at, line): (usize, &str)| {
@@ -139,7 +139,7 @@ fn rules_in(path: &PathBuf) -> anyhow::Result<Vec<Rule>> {
             Some(("min", rule)) => Rule::parse(rule.trim(), Bound::Min),
             _ => Err("write each line as `max RULE` or `min RULE`".to_owned()),
         };
-        parsed.map_err(|why| UsageError::told(format!("{}, line {}: {why}", path.display(), at + 1)))
+        parsed.map_err(|why| UsageError::with_message(format!("{}, line {}: {why}", path.display(), at + 1)))
     };
     lines.filter(|(_, line)| !line.is_empty()).map(rule).collect()
 }
@@ -153,7 +153,7 @@ fn word(ruling: Ruling) -> &'static str {
 }
 
 /// The rule, what was measured, of which steps, and its interval.
-fn line(rule: &Rule, ruling: Ruling, measured: &Result<Measured, Absent>) -> String {
+fn line(rule: &Rule, ruling: Ruling, measured: &Result<Measured, AbsentFigure>) -> String {
     let side = if rule.bound == Bound::Max { "max" } else { "min" };
     let found = match measured {
         Ok(Measured { population, .. }) if ruling == Ruling::NotEnough => {
@@ -184,28 +184,28 @@ fn rows(figures: &[(FigureId, Measured)]) -> Vec<Vec<String>> {
 }
 
 /// Checks a run against a baseline, and prints the rulings.
-fn against(baseline: &Run, run: &Run, allowed: f64) -> anyhow::Result<Vec<Ruling>> {
+fn check_against(baseline: &Run, run: &Run, allowed: f64) -> anyhow::Result<Vec<Ruling>> {
     let comparison = compare(&[baseline], &[run], &[50.0, 90.0]);
     for disturbed in &comparison.disturbed {
         let which = if disturbed.run == "A" { "the baseline" } else { "the recording" };
-        output::note(&format!("{which} was disturbed: {}", disturbed.what));
+        output::print_note(&format!("{which} was disturbed: {}", disturbed.what));
     }
     let Some(period) = comparison.lines.iter().find(|line| line.name == "period") else {
-        output::say("unclear the baseline: no steps to compare")?;
+        output::print("unclear the baseline: no steps to compare")?;
         return Ok(vec![Ruling::NotEnough]);
     };
     let [before, now] = &comparison.sides;
     let population = format!("{} and {} full batches", count(before.compared_steps), count(now.compared_steps));
     let mut rulings = Vec::new();
     for number in &period.numbers {
-        let ruling = ruling_of(number, allowed);
-        output::say(&line_against(number, ruling, allowed, &population))?;
+        let ruling = rule_change(number, allowed);
+        output::print(&comparison_line(number, ruling, allowed, &population))?;
         rulings.push(ruling);
     }
     Ok(rulings)
 }
 
-fn line_against(number: &Compared, ruling: Ruling, allowed: f64, population: &str) -> String {
+fn comparison_line(number: &Compared, ruling: Ruling, allowed: f64, population: &str) -> String {
     let percent = |share: f64| format!("{:+.1} %", share * 100.0);
     let interval = match number.interval {
         Some((low, high)) => format!("95 %: {} to {}", percent(low), percent(high)),

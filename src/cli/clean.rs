@@ -11,7 +11,7 @@ use super::exit::{FAILURE, SUCCESS};
 use super::usage::UsageError;
 use super::{new_file, output, quantities, run};
 use gnntop_analysis::figures::{self, counted};
-use gnntop_sessions::{Error, Idle, Removal, discover, layout};
+use gnntop_sessions::{Error, IdleSession, Removal, discover, layout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,10 +33,10 @@ of a small disk.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct CleanArguments {
     /// Remove sessions that ended longer ago than this: 12h, 30d, 2w
-    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", value_parser = quantities::parse_duration)]
     older: Option<Duration>,
     /// Remove the oldest ended sessions until the others take at most this: 500M, 5GiB
-    #[arg(long, value_name = "SIZE", value_parser = quantities::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = quantities::parse_bytes)]
     keep_total: Option<u64>,
     /// Remove nothing; show what would be removed
     #[arg(long, short = 'n')]
@@ -51,13 +51,13 @@ pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     }
     let removal = discover::open(&dir)?.map(|sessions| Removal::new(sessions, now));
     let unreadable = || format!("cannot list the sessions directory {}", dir.display());
-    let ended = removal.as_ref().map(ended).transpose().with_context(unreadable)?.unwrap_or_default();
+    let ended = removal.as_ref().map(find_ended).transpose().with_context(unreadable)?.unwrap_or_default();
     if arguments.older.is_none() && arguments.keep_total.is_none() {
-        return Err(UsageError::told(advice(&ended, now)));
+        return Err(UsageError::with_message(advice(&ended, now)));
     }
     let (stay, go) = split(ended, arguments, now);
     let Some(removal) = removal.filter(|_| !go.is_empty()) else {
-        output::say(&format!("nothing to remove; {} stay", in_all(&stay)))?;
+        output::print(&format!("nothing to remove; {} stay", total(&stay)))?;
         return Ok(SUCCESS);
     };
     remove(&removal, &go, &stay, arguments.dry_run, now)
@@ -72,7 +72,7 @@ fn remove_abandoned_copies() {
 }
 
 /// Every session that has provably ended, the newest first. Reports what is named like a session and is not one.
-fn ended(removal: &Removal) -> Result<Vec<Idle>, Error> {
+fn find_ended(removal: &Removal) -> Result<Vec<IdleSession>, Error> {
     let found = removal.candidates()?;
     let mut left_alone: Vec<(String, Error)> = found.others;
     let mut ended = Vec::new();
@@ -91,12 +91,12 @@ fn ended(removal: &Removal) -> Result<Vec<Idle>, Error> {
 fn leave_alone(name: &str, error: &Error) {
     // Another process may have removed it meanwhile.
     if !matches!(error, Error::Live) && !error.is_not_found() {
-        output::note(&format!("left alone: {name}: it {error}"));
+        output::print_note(&format!("left alone: {name}: it {error}"));
     }
 }
 
 /// Those that stay and those that go, each the newest first.
-fn split(ended: Vec<Idle>, arguments: &CleanArguments, now: SystemTime) -> (Vec<Idle>, Vec<Idle>) {
+fn split(ended: Vec<IdleSession>, arguments: &CleanArguments, now: SystemTime) -> (Vec<IdleSession>, Vec<IdleSession>) {
     let mut kept_bytes = 0_u64;
     let mut has_room = true;
     ended.into_iter().partition(|session| {
@@ -109,7 +109,13 @@ fn split(ended: Vec<Idle>, arguments: &CleanArguments, now: SystemTime) -> (Vec<
 }
 
 /// Removes what goes, the oldest first, with a line each.
-fn remove(removal: &Removal, go: &[Idle], stay: &[Idle], dry_run: bool, now: SystemTime) -> anyhow::Result<u8> {
+fn remove(
+    removal: &Removal,
+    go: &[IdleSession],
+    stay: &[IdleSession],
+    dry_run: bool,
+    now: SystemTime,
+) -> anyhow::Result<u8> {
     let done = if dry_run { "would remove" } else { "removed" };
     let width = go.iter().map(|session| session.name.len()).max().unwrap_or(0);
     let mut removed = Vec::new();
@@ -118,38 +124,38 @@ fn remove(removal: &Removal, go: &[Idle], stay: &[Idle], dry_run: bool, now: Sys
         match if dry_run { Ok(()) } else { removal.remove(session) } {
             Ok(()) => {
                 let (age, size) = (figures::elapsed_time(age(session, now)), figures::bytes(session.bytes as f64));
-                output::say(&format!("{done} {:width$}  ended {age:>7} ago  {size:>8}", session.name))?;
+                output::print(&format!("{done} {:width$}  ended {age:>7} ago  {size:>8}", session.name))?;
                 removed.push(session.clone());
             }
             Err(Error::Io(error)) if error.kind() != ErrorKind::NotFound => {
-                output::complain(&format!("cannot remove {}: {error}", session.name));
+                output::print_error(&format!("cannot remove {}: {error}", session.name));
                 code = FAILURE;
             }
             Err(error) => leave_alone(&session.name, &error),
         }
     }
-    output::say(&format!("{done} {}; {} stay", in_all(&removed), in_all(stay)))?;
+    output::print(&format!("{done} {}; {} stay", total(&removed), total(stay)))?;
     Ok(code)
 }
 
 /// The ended sessions, and which options to give.
-fn advice(ended: &[Idle], now: SystemTime) -> String {
+fn advice(ended: &[IdleSession], now: SystemTime) -> String {
     let oldest = ended.last().map(|session| figures::elapsed_time(age(session, now)));
     let oldest = oldest.map(|age| format!(", the oldest from {age} ago")).unwrap_or_default();
     let are = if ended.len() == 1 { "is" } else { "are" };
     format!(
         "give --older TIME or --keep-total SIZE, such as `gnntop clean --older 30d`; there {are} {}{oldest}",
-        in_all(ended)
+        total(ended)
     )
 }
 
-fn in_all(sessions: &[Idle]) -> String {
+fn total(sessions: &[IdleSession]) -> String {
     let bytes: u64 = sessions.iter().map(|session| session.bytes).fold(0, u64::saturating_add);
     let count = counted(sessions.len() as u64, "ended session", "ended sessions");
     if sessions.is_empty() { count } else { format!("{count}, {}", figures::bytes(bytes as f64)) }
 }
 
-fn age(session: &Idle, now: SystemTime) -> Duration {
+fn age(session: &IdleSession, now: SystemTime) -> Duration {
     now.duration_since(session.last_written).unwrap_or_default()
 }
 
@@ -157,8 +163,8 @@ fn age(session: &Idle, now: SystemTime) -> Duration {
 mod tests {
     use super::*;
 
-    fn session(name: &str, bytes: u64, age_s: u64, now: SystemTime) -> Idle {
-        Idle { name: name.to_owned(), bytes, last_written: now - Duration::from_secs(age_s), ended_well: true }
+    fn session(name: &str, bytes: u64, age_s: u64, now: SystemTime) -> IdleSession {
+        IdleSession { name: name.to_owned(), bytes, last_written: now - Duration::from_secs(age_s), ended_well: true }
     }
 
     /// The names of those that stay, of four that are ten seconds apart.

@@ -37,13 +37,13 @@ for GNNTOP_THEME and others see `gnntop config --help`.";
 #[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
     #[command(flatten)]
     screen: ScreenArguments,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     Run(run::RunArguments),
     Train(train::TrainArguments),
     Attach(attach::AttachArguments),
@@ -74,14 +74,14 @@ enum Command {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::print_usage(&error),
     };
     match dispatch(arguments) {
         Ok(code) => code,
         // The reader of our output has left, as `head` does.
         Err(error) if output::is_broken_pipe(&error) => SUCCESS,
         Err(error) => {
-            output::complain(&format!("{error:#}"));
+            output::print_error(&format!("{error:#}"));
             let is_usage = error.is::<UsageError>() || error.is::<SettingsError>() || error.is::<FileError>();
             if is_usage { USAGE } else { FAILURE }
         }
@@ -89,34 +89,34 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
-    use Command::{Attach, Clean, List, Stop, Trace};
+    use CliCommand::{Attach, Clean, List, Stop, Trace};
     if matches!(arguments.command, None | Some(Attach(_) | Clean(_) | List(_) | Stop(_) | Trace(_))) {
         check_answers(&layout::sessions_dir())?;
     }
     match arguments.command {
         None => attach::choose(&arguments.screen),
-        Some(Command::Run(arguments)) => run::run(arguments),
-        Some(Command::Train(arguments)) => train::train(&arguments),
-        Some(Command::Attach(arguments)) => attach::attach(&arguments),
-        Some(Command::Stop(arguments)) => stop::stop(&arguments),
-        Some(Command::Keep(arguments)) => run::keep(&arguments),
-        Some(Command::Collect(arguments)) => run::collect(&arguments),
-        Some(Command::List(arguments)) => list::list(&arguments),
-        Some(Command::Clean(arguments)) => clean::clean(&arguments),
-        Some(Command::Trace(arguments)) => trace::trace(&arguments),
-        Some(Command::Record(arguments)) => record::record(&arguments),
-        Some(Command::Replay(arguments)) => replay::replay(arguments),
-        Some(Command::Report(arguments)) => report::report(&arguments),
-        Some(Command::Compare(arguments)) => compare::run(&arguments),
-        Some(Command::Check(arguments)) => check::check(&arguments),
-        Some(Command::Export(arguments)) => export::export(&arguments),
-        Some(Command::Serve(arguments)) => serve::serve(&arguments),
-        Some(Command::Import(arguments)) => import::import(&arguments),
-        Some(Command::Study(arguments)) => study::study(&arguments),
-        Some(Command::Doctor(arguments)) => doctor::doctor(&arguments),
-        Some(Command::Config(arguments)) => config::config(&arguments),
-        Some(Command::Completions(arguments)) => completions::completions(&arguments, Arguments::command()),
-        Some(Command::Man(arguments)) => completions::man(&arguments, Arguments::command()),
+        Some(CliCommand::Run(arguments)) => run::run(arguments),
+        Some(CliCommand::Train(arguments)) => train::train(&arguments),
+        Some(CliCommand::Attach(arguments)) => attach::attach(&arguments),
+        Some(CliCommand::Stop(arguments)) => stop::stop(&arguments),
+        Some(CliCommand::Keep(arguments)) => run::keep(&arguments),
+        Some(CliCommand::Collect(arguments)) => run::collect(&arguments),
+        Some(CliCommand::List(arguments)) => list::list(&arguments),
+        Some(CliCommand::Clean(arguments)) => clean::clean(&arguments),
+        Some(CliCommand::Trace(arguments)) => trace::trace(&arguments),
+        Some(CliCommand::Record(arguments)) => record::record(&arguments),
+        Some(CliCommand::Replay(arguments)) => replay::replay(arguments),
+        Some(CliCommand::Report(arguments)) => report::report(&arguments),
+        Some(CliCommand::Compare(arguments)) => compare::run(&arguments),
+        Some(CliCommand::Check(arguments)) => check::check(&arguments),
+        Some(CliCommand::Export(arguments)) => export::export(&arguments),
+        Some(CliCommand::Serve(arguments)) => serve::serve(&arguments),
+        Some(CliCommand::Import(arguments)) => import::import(&arguments),
+        Some(CliCommand::Study(arguments)) => study::study(&arguments),
+        Some(CliCommand::Doctor(arguments)) => doctor::doctor(&arguments),
+        Some(CliCommand::Config(arguments)) => config::config(&arguments),
+        Some(CliCommand::Completions(arguments)) => completions::completions(&arguments, Arguments::command()),
+        Some(CliCommand::Man(arguments)) => completions::man(&arguments, Arguments::command()),
     }
 }
 

@@ -6,9 +6,9 @@ use anyhow::bail;
 
 use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
-use super::part::{Named, PartArguments};
 use super::reading::ExactArguments;
-use super::report::{has_ending, say_rank, select};
+use super::report::{has_extension, print_rank, select};
+use super::run_part::{NamedRun, PartArguments};
 use super::settings::Settings;
 use super::usage::UsageError;
 use super::{new_file, output};
@@ -54,7 +54,7 @@ pub(super) struct CompareArguments {
     #[command(flatten)]
     exact: ExactArguments,
     /// Percentiles to compare in addition to the mean, from 0 to 100
-    #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = super::report::percentile)]
+    #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = super::report::parse_percentile)]
     percentiles: Vec<f64>,
     /// For runs of several ranks: the rank to compare [default: 0]
     #[arg(long, value_name = "N")]
@@ -79,12 +79,12 @@ pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     let [first, second] = [0, 1].map(|side: usize| runs[side].iter().collect::<Vec<&Run>>());
     let comparison = compare(&first, &second, &arguments.percentiles);
     let is_open = !arguments.json && !arguments.html;
-    let is_named = |ending: &str| is_open && has_ending(arguments.output.as_deref(), ending);
+    let is_named = |ending: &str| is_open && has_extension(arguments.output.as_deref(), ending);
     let written = if arguments.json || is_named("json") {
-        serde_json::to_string_pretty(&Compared {
+        serde_json::to_string_pretty(&ComparisonJson {
             comparison: &comparison,
-            scaling: scaling_of(&runs),
-            steps_from_summaries: [0, 1].map(|side: usize| runs[side].iter().map(from_summaries).collect()),
+            scaling: compare_scaling(&runs),
+            steps_from_summaries: [0, 1].map(|side: usize| runs[side].iter().map(summary_steps).collect()),
         })?
     } else if arguments.html || is_named("html") {
         page(&comparison, &names, &runs)?
@@ -96,21 +96,21 @@ pub(super) fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
             let inputs: Vec<&Path> = arguments.first.iter().chain(&arguments.against).map(Path::new).collect();
             new_file::write(path, &(written.trim_end().to_owned() + "\n"), arguments.force, &inputs)?;
         }
-        None => output::say(written.trim_end())?,
+        None => output::print(written.trim_end())?,
     }
     Ok(SUCCESS)
 }
 
 /// Findings about ranks and stages, if each side is one run.
-fn scaling_of(runs: &[Vec<Run>; 2]) -> Option<Scaling> {
+fn compare_scaling(runs: &[Vec<Run>; 2]) -> Option<Scaling> {
     let [[first], [second]] = [runs[0].as_slice(), runs[1].as_slice()] else { return None };
-    let (first, second) = Configuration::of("A", first).zip(Configuration::of("B", second))?;
+    let (first, second) = Configuration::from_run("A", first).zip(Configuration::from_run("B", second))?;
     sweep::scaling(&first, &second)
 }
 
 /// What `--json` prints.
 #[derive(serde::Serialize)]
-struct Compared<'a> {
+struct ComparisonJson<'a> {
     #[serde(flatten)]
     comparison: &'a Comparison,
     /// Of runs with several ranks or stages.
@@ -122,8 +122,8 @@ struct Compared<'a> {
 /// The comparison for people, with which recordings A and B are.
 fn text(comparison: &Comparison, names: &[Vec<String>; 2], runs: &[Vec<Run>; 2]) -> String {
     let legends = [legend("A", &names[0], &runs[0]), legend("B", &names[1], &runs[1])];
-    let mut text = format!("{}\n{}\n\n{}", legends[0], legends[1], Document::of_comparison(comparison).to_text());
-    text.extend(scaling_of(runs).map(|scaling| scaling_words(&scaling)));
+    let mut text = format!("{}\n{}\n\n{}", legends[0], legends[1], Document::from_comparison(comparison).to_text());
+    text.extend(compare_scaling(runs).map(|scaling| scaling_words(&scaling)));
     text
 }
 
@@ -131,10 +131,10 @@ fn text(comparison: &Comparison, names: &[Vec<String>; 2], runs: &[Vec<Run>; 2])
 fn page(comparison: &Comparison, names: &[Vec<String>; 2], runs: &[Vec<Run>; 2]) -> anyhow::Result<String> {
     let assumptions = Settings::assumptions(&EnergyArguments::default())?;
     let options = Options { assumptions, ..Options::default() };
-    let report = |side: usize| runs[side].first().map(|run| Report::of_run(run, &options));
+    let report = |side: usize| runs[side].first().map(|run| Report::for_run(run, &options));
     let (Some(first), Some(second)) = (report(0), report(1)) else { bail!("each side needs a recording") };
     let names = [0, 1].map(|side: usize| names[side].join(", "));
-    Ok(Document::compared(comparison, [(&names[0], &first), (&names[1], &second)]).to_html())
+    Ok(Document::from_compared_reports(comparison, [(&names[0], &first), (&names[1], &second)]).to_html())
 }
 
 /// The two sides of the comparison, A first.
@@ -145,9 +145,9 @@ struct Sides {
 }
 
 impl Sides {
-    fn add(&mut self, side: usize, Named { name, mut run }: Named, rank: Option<u32>) -> anyhow::Result<()> {
+    fn add(&mut self, side: usize, NamedRun { name, mut run }: NamedRun, rank: Option<u32>) -> anyhow::Result<()> {
         select(&mut run, rank, &name)?;
-        say_rank(&run, &name);
+        print_rank(&run, &name);
         self.names[side].push(name);
         self.runs[side].push(run);
         Ok(())
@@ -158,40 +158,40 @@ impl Sides {
 fn read_sides(arguments: &CompareArguments) -> anyhow::Result<Sides> {
     let CompareArguments { part, rank, .. } = arguments;
     if part.is_given() && arguments.first.iter().chain(&arguments.against).any(|name| name == "-") {
-        return Err(UsageError::told("a part of standard input cannot be compared: save it to a file first"));
+        return Err(UsageError::with_message("a part of standard input cannot be compared: save it to a file first"));
     }
     let mut sides = Sides::default();
     if let ([one], [], true) = (arguments.first.as_slice(), arguments.against.as_slice(), part.is_given()) {
-        for (side, named) in part.with_before(one, arguments.exact)?.into_iter().enumerate() {
+        for (side, named) in part.read_with_baseline(one, arguments.exact)?.into_iter().enumerate() {
             sides.add(side, named, *rank)?;
         }
         return Ok(sides);
     }
-    for (side, names) in sides_of(arguments)?.into_iter().enumerate() {
+    for (side, names) in parse_sides(arguments)?.into_iter().enumerate() {
         for name in names {
-            sides.add(side, part.of(name, arguments.exact)?, *rank)?;
+            sides.add(side, part.read_part(name, arguments.exact)?, *rank)?;
         }
     }
     Ok(sides)
 }
 
 /// The recordings of each side.
-fn sides_of(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
+fn parse_sides(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
     match (arguments.first.as_slice(), arguments.against.as_slice()) {
         (first, second @ [_, ..]) if (first.len() > 1) == (second.len() > 1) => Ok([first, second]),
-        (_, [_, ..]) => Err(UsageError::told(
+        (_, [_, ..]) => Err(UsageError::with_message(
             "give one run on each side, or at least two on each: a single run does not show how runs differ",
         )),
         ([first, second], []) => Ok([std::slice::from_ref(first), std::slice::from_ref(second)]),
-        ([_], []) => Err(UsageError::told(
+        ([_], []) => Err(UsageError::with_message(
             "give another recording to compare with, or a moment of this one: --from 'step 12000', --from 14:10",
         )),
-        _ => Err(UsageError::told("to compare several runs on each side, give those of B after --against")),
+        _ => Err(UsageError::with_message("to compare several runs on each side, give those of B after --against")),
     }
 }
 
 /// Number of a run's first steps known only from summaries.
-fn from_summaries(run: &Run) -> u64 {
+fn summary_steps(run: &Run) -> u64 {
     run.store().past().map_or(0, |past| past.steps)
 }
 
@@ -200,7 +200,7 @@ fn legend(side: &str, names: &[String], runs: &[Run]) -> String {
     let line = |(at, (name, run)): (usize, (&String, &Run))| {
         let number = if names.len() > 1 { format!(" {}", at + 1) } else { String::new() };
         let steps = counted(run.store().steps().total(), "step", "steps");
-        match from_summaries(run) {
+        match summary_steps(run) {
             0 => format!("{side}{number} {name} ({steps})"),
             summed => format!("{side}{number} {name} ({steps}, the first {} from summaries)", count(summed)),
         }
@@ -220,7 +220,7 @@ fn scaling_words(scaling: &Scaling) -> String {
     }
     scaling.notes.iter().for_each(|note| text.push_str(&format!("\n{note}")));
     for finding in &scaling.findings {
-        text.push_str(&format!("\n! {} ({}): {}", finding.kind.title(), finding.confidence.word(), finding.summary));
+        text.push_str(&format!("\n! {} ({}): {}", finding.kind.title(), finding.confidence.as_str(), finding.summary));
         let lines = finding.evidence.iter().map(|line| ("because", line));
         for (word, line) in lines.chain(finding.advice.iter().map(|line| ("try", line))) {
             text.push_str(&format!("\n    {word} {line}"));

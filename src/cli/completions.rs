@@ -42,7 +42,7 @@ pub(super) struct ManArguments {
 pub(super) fn completions(arguments: &CompletionsArguments, mut program: clap::Command) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut program, "gnntop", &mut script);
-    output::raw(&script)?;
+    output::print_bytes(&script)?;
     Ok(SUCCESS)
 }
 
@@ -51,7 +51,7 @@ pub(super) fn man(arguments: &ManArguments, program: clap::Command) -> anyhow::R
     let Some(dir) = &arguments.dir else {
         let mut page = Vec::new();
         clap_mangen::Man::new(program).render(&mut page)?;
-        output::raw(&page)?;
+        output::print_bytes(&page)?;
         return Ok(SUCCESS);
     };
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;

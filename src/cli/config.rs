@@ -36,12 +36,12 @@ enum ConfigCommand {
 /// Does `gnntop config`.
 pub(super) fn config(arguments: &ConfigArguments) -> anyhow::Result<u8> {
     match &arguments.command {
-        ConfigCommand::Print(screen) => output::say(print(&Settings::of(screen)?).trim_end())?,
+        ConfigCommand::Print(screen) => output::print(print(&Settings::load(screen)?).trim_end())?,
         ConfigCommand::Path(screen) => {
-            let Some(path) = Settings::path_of(screen) else {
+            let Some(path) = Settings::file_path(screen) else {
                 anyhow::bail!("no path for a settings file: set HOME or XDG_CONFIG_HOME");
             };
-            output::say(&path.display().to_string())?;
+            output::print(&path.display().to_string())?;
         }
     }
     Ok(SUCCESS)
@@ -134,20 +134,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_can_be_read_back() {
+    fn printed_settings_can_be_parsed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
-        let flags = ScreenArguments::of_file(&path);
+        let flags = ScreenArguments::from_file(&path);
         std::fs::write(
             &path,
             "theme = 'monochrome'\nascii = true\n[keys]\nhelp = ['\"', '\\']\nquit = 'x'\n\
             [energy]\nregion = 'CA-QC'\ntdp = 205\nidle = 'share'\n",
         )
         .unwrap();
-        let settings = Settings::of(&flags).unwrap();
+        let settings = Settings::load(&flags).unwrap();
         let printed = print(&settings);
         std::fs::write(&path, &printed).unwrap();
-        let again = Settings::of(&flags).unwrap();
+        let again = Settings::load(&flags).unwrap();
         assert_eq!(
             print(&again).replace("# file", ""),
             printed.replace("# file", "").replace("# default", ""),

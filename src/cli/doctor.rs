@@ -36,15 +36,15 @@ pub(super) struct DoctorArguments {
 
 /// What was found.
 #[derive(Debug, Serialize)]
-struct Findings {
+struct DoctorReport {
     schema_version: u32,
     version: &'static str,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
 }
 
 /// One thing that was looked at.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Check {
+struct DoctorCheck {
     component: &'static str,
     /// `ok`, `off`, `failed`, or how much of a sensor can be read.
     state: &'static str,
@@ -57,26 +57,26 @@ struct Check {
 pub(super) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<u8> {
     arguments.sensors.apply();
     let mut checks = vec![sessions_dir(&layout::sessions_dir()), publishing(), python(), terminal()];
-    checks.extend(diagnose(&SensorOptions::default()).into_iter().map(|found| Check {
+    checks.extend(diagnose(&SensorOptions::default()).into_iter().map(|found| DoctorCheck {
         component: found.component,
         state: found.state.as_str(),
         detail: found.detail,
         remedy: found.remedy,
     }));
     let failed = checks.iter().any(|check| check.state == "failed");
-    let findings = Findings { schema_version: SCHEMA_VERSION, version: env!("CARGO_PKG_VERSION"), checks };
+    let findings = DoctorReport { schema_version: SCHEMA_VERSION, version: env!("CARGO_PKG_VERSION"), checks };
     if arguments.json {
-        output::say(&serde_json::to_string_pretty(&findings)?)?;
+        output::print(&serde_json::to_string_pretty(&findings)?)?;
     } else {
-        output::say(&in_words(&findings))?;
+        output::print(&in_words(&findings))?;
     }
     Ok(if failed { FAILURE } else { SUCCESS })
 }
 
 /// Whether sessions can be written and found.
-fn sessions_dir(dir: &Path) -> Check {
+fn sessions_dir(dir: &Path) -> DoctorCheck {
     let component = "sessions directory";
-    let check = |state, detail, remedy: Option<&str>| Check {
+    let check = |state, detail, remedy: Option<&str>| DoctorCheck {
         component,
         state,
         detail: format!("{}: {detail}", dir.display()),
@@ -110,22 +110,22 @@ fn is_writable(dir: &Path) -> bool {
 }
 
 /// Whether programs that start from this environment publish.
-fn publishing() -> Check {
+fn publishing() -> DoctorCheck {
     let off = std::env::var_os("GNNTOP").is_some_and(|value| value == "0");
     let (state, detail) = if off { ("off", "GNNTOP=0 is set: nothing is published") } else { ("ok", "not turned off") };
     let remedy = off.then(|| "unset GNNTOP".to_owned());
-    Check { component: "publishing", state, detail: detail.to_owned(), remedy }
+    DoctorCheck { component: "publishing", state, detail: detail.to_owned(), remedy }
 }
 
 /// Whether Python programs are seen from within.
-fn python() -> Check {
+fn python() -> DoctorCheck {
     let found = diagnose::diagnose();
     let state = if found.works { "ok" } else { "off" };
-    Check { component: "Python programs", state, detail: found.detail, remedy: found.remedy }
+    DoctorCheck { component: "Python programs", state, detail: found.detail, remedy: found.remedy }
 }
 
 /// What the screen can do here.
-fn terminal() -> Check {
+fn terminal() -> DoctorCheck {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let term = set("TERM").unwrap_or_else(|| "not set".to_owned());
     let mut detail = format!("TERM is {term}");
@@ -142,10 +142,10 @@ fn terminal() -> Check {
     } else {
         detail.push_str("; plain lines");
     }
-    Check { component: "terminal", state: "ok", detail, remedy: None }
+    DoctorCheck { component: "terminal", state: "ok", detail, remedy: None }
 }
 
-fn in_words(findings: &Findings) -> String {
+fn in_words(findings: &DoctorReport) -> String {
     let mut lines = vec![format!("gnntop {}", findings.version)];
     for check in &findings.checks {
         lines.push(format!("{:9} {}: {}", check.state, check.component, check.detail));
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_that_others_can_write_to_is_no_good() {
+    fn sessions_dir_writable_by_others_fails() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(sessions_dir(dir.path()).state, "ok");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_its_place_fails() {
+    fn sessions_dir_that_is_a_file_fails() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let check = sessions_dir(file.path());
         assert_eq!(check.state, "failed");
@@ -182,13 +182,14 @@ mod tests {
 
     #[test]
     fn every_remedy_follows_its_finding() {
-        let check = |remedy: Option<&str>| Check {
+        let check = |remedy: Option<&str>| DoctorCheck {
             component: "x",
             state: "failed",
             detail: "broken".to_owned(),
             remedy: remedy.map(str::to_owned),
         };
-        let findings = Findings { schema_version: 1, version: "0", checks: vec![check(Some("mend it")), check(None)] };
+        let findings =
+            DoctorReport { schema_version: 1, version: "0", checks: vec![check(Some("mend it")), check(None)] };
         assert_eq!(in_words(&findings), "gnntop 0\nfailed    x: broken\n          -> mend it\nfailed    x: broken");
     }
 }

@@ -14,8 +14,8 @@ use super::new_file::{self, NewFile};
 use super::settings::Settings;
 use super::usage::UsageError;
 use super::{output, quantities};
-use crate::export::{Exporter, Form, Wanted, Wide, WideForm, emissions, openmetrics, phases};
-use gnntop_analysis::energy::Scope;
+use crate::export::{ExportFormat, Exporter, RowFilter, WideExporter, WideForm, emissions, openmetrics, phases};
+use gnntop_analysis::energy::EnergyScope;
 use gnntop_analysis::figures::{bytes, count, counted};
 use gnntop_analysis::findings;
 use gnntop_analysis::ranks::Run;
@@ -51,8 +51,8 @@ pub(super) struct ExportArguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Format
-    #[arg(long, value_name = "FORMAT", value_parser = To::parser())]
-    to: To,
+    #[arg(long, value_name = "FORMAT", value_parser = ExportTarget::parser())]
+    to: ExportTarget,
     /// With --to csv or parquet: one row per step, with a column for each phase, batch sizes, loss, epoch and rank
     #[arg(long)]
     wide: bool,
@@ -63,19 +63,19 @@ pub(super) struct ExportArguments {
     #[arg(long)]
     force: bool,
     /// Only steps A to B, as the program numbers them, excluding B
-    #[arg(long, value_name = "A..B", value_parser = steps, conflicts_with_all = ["from", "until"])]
+    #[arg(long, value_name = "A..B", value_parser = parse_steps, conflicts_with_all = ["from", "until"])]
     steps: Option<Range<u64>>,
     /// Only from this time on, counted from the beginning of the recording
-    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", value_parser = quantities::parse_duration)]
     from: Option<Duration>,
     /// Only until this time
-    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", value_parser = quantities::parse_duration)]
     until: Option<Duration>,
     /// For a run of several ranks: the rank to export [default: the first in the file, with --wide all]
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
     /// With --to hlog: time covered by each histogram [default: 1s]
-    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", value_parser = quantities::parse_duration)]
     interval: Option<Duration>,
     /// With --to emissions: count whole devices instead of the process's share
     #[arg(long)]
@@ -86,9 +86,9 @@ pub(super) struct ExportArguments {
 
 /// What to write: events in a form, or figures of the whole recording.
 #[derive(Clone, Copy, Debug)]
-enum To {
+enum ExportTarget {
     Events {
-        form: Form,
+        form: ExportFormat,
         /// The size relative to that of the recording.
         times: u64,
     },
@@ -96,13 +96,14 @@ enum To {
     Emissions,
 }
 
-impl To {
+impl ExportTarget {
     fn parser() -> impl TypedValueParser<Value = Self> {
         let figures = [
             (PossibleValue::new("openmetrics"), Self::Openmetrics),
             (PossibleValue::new("emissions").help("CodeCarbon's emissions.csv"), Self::Emissions),
         ];
-        let events = Form::ALL.map(|(name, form, times)| (PossibleValue::new(name), Self::Events { form, times }));
+        let events =
+            ExportFormat::ALL.map(|(name, form, times)| (PossibleValue::new(name), Self::Events { form, times }));
         let all: Vec<(PossibleValue, Self)> = events.into_iter().chain(figures).collect();
         let names = PossibleValuesParser::new(all.iter().map(|(name, _)| name.clone()));
         names.try_map(move |given| {
@@ -112,68 +113,71 @@ impl To {
     }
 }
 
-fn steps(text: &str) -> Result<Range<u64>, String> {
+fn parse_steps(text: &str) -> Result<Range<u64>, String> {
     let range = text.split_once("..").and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
     range.filter(|range| !range.is_empty()).ok_or_else(|| "give A..B, such as 100..120".to_owned())
 }
 
 /// Does `gnntop export`.
 pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    let is_hlog = matches!(arguments.to, To::Events { form: Form::Hlog { .. }, .. });
+    let is_hlog = matches!(arguments.to, ExportTarget::Events { form: ExportFormat::Hlog { .. }, .. });
     if arguments.interval.is_some() && !is_hlog {
         bail!("--interval is for --to hlog");
     }
     if arguments.wide {
-        return wide(arguments);
+        return export_wide(arguments);
     }
     let has_window = arguments.steps.is_some() || arguments.from.is_some() || arguments.until.is_some();
-    if has_window && matches!(arguments.to, To::Openmetrics | To::Emissions) {
+    if has_window && matches!(arguments.to, ExportTarget::Openmetrics | ExportTarget::Emissions) {
         bail!("this format covers the whole recording: remove --steps, --from and --until");
     }
     let (mut form, times) = match arguments.to {
-        To::Events { form, times } => (form, times),
-        To::Openmetrics => return metrics(arguments),
-        To::Emissions => return emissions(arguments),
+        ExportTarget::Events { form, times } => (form, times),
+        ExportTarget::Openmetrics => return export_metrics(arguments),
+        ExportTarget::Emissions => return export_emissions(arguments),
     };
-    if let (Form::Hlog { interval_ns }, Some(interval)) = (&mut form, arguments.interval) {
+    if let (ExportFormat::Hlog { interval_ns }, Some(interval)) = (&mut form, arguments.interval) {
         *interval_ns = whole_interval_ns(interval)?;
     }
     warn_of_size(arguments, times);
     let window_ns = window(arguments)?;
     let (written, left_out) = match &arguments.output {
-        Some(path) => into_file(form, arguments, window_ns, path)?,
-        None => into(form, arguments, window_ns, BufWriter::new(io::stdout()))?,
+        Some(path) => export_to_file(form, arguments, window_ns, path)?,
+        None => export_to(form, arguments, window_ns, BufWriter::new(io::stdout()))?,
     };
     if let Some(path) = &arguments.output {
-        output::note(&format!("{}: {}", path.display(), counted(written, "event", "events")));
+        output::print_note(&format!("{}: {}", path.display(), counted(written, "event", "events")));
     }
     if left_out > 0 {
-        output::complain(&format!("warning: {} events refer to unknown names", count(left_out)));
+        output::print_error(&format!("warning: {} events refer to unknown names", count(left_out)));
     }
     Ok(SUCCESS)
 }
 
 /// Writes one row per step. The recording is first read for its phases.
-fn wide(arguments: &ExportArguments) -> anyhow::Result<u8> {
+fn export_wide(arguments: &ExportArguments) -> anyhow::Result<u8> {
     let form = match arguments.to {
-        To::Events { form: Form::Csv, .. } => WideForm::Csv,
-        To::Events { form: Form::Parquet, .. } => WideForm::Parquet,
-        _ => return Err(UsageError::told("--wide is for --to csv and --to parquet")),
+        ExportTarget::Events { form: ExportFormat::Csv, .. } => WideForm::Csv,
+        ExportTarget::Events { form: ExportFormat::Parquet, .. } => WideForm::Parquet,
+        _ => return Err(UsageError::with_message("--wide is for --to csv and --to parquet")),
     };
     if arguments.file == Path::new("-") {
-        return Err(UsageError::told("--wide needs a file, because it is read twice"));
+        return Err(UsageError::with_message("--wide needs a file, because it is read twice"));
     }
     let mut run = Run::default();
     Recording::open(&arguments.file)?.read_all(&mut run);
-    let wanted =
-        Wanted { rank: arguments.rank, steps: arguments.steps.clone(), window_ns: times(arguments, run.store()) };
+    let wanted = RowFilter {
+        rank: arguments.rank,
+        steps: arguments.steps.clone(),
+        window_ns: time_window(arguments, run.store()),
+    };
     let phases = phases(&run);
     let write = |out: Box<dyn Write + Send + '_>| {
         let mut recording = Recording::open(&arguments.file)?;
-        let mut table = Wide::new(form, out, phases, wanted);
+        let mut table = WideExporter::new(form, out, phases, wanted);
         recording.read_all(&mut table);
         for warning in recording.status().warnings() {
-            output::complain(&format!("warning: {}: {warning}", arguments.file.display()));
+            output::print_error(&format!("warning: {}: {warning}", arguments.file.display()));
         }
         table.finish().with_context(|| cannot_write(arguments))
     };
@@ -185,7 +189,7 @@ fn wide(arguments: &ExportArguments) -> anyhow::Result<u8> {
     match write(Box::new(BufWriter::new(file.file()))) {
         Ok(rows) => {
             file.finish()?;
-            output::note(&format!("{}: {}", path.display(), counted(rows, "step", "steps")));
+            output::print_note(&format!("{}: {}", path.display(), counted(rows, "step", "steps")));
             Ok(SUCCESS)
         }
         Err(error) => {
@@ -201,7 +205,7 @@ fn warn_of_size(arguments: &ExportArguments, times: u64) {
     let about = len.saturating_mul(times);
     if about > LARGE {
         let size = bytes(about as f64);
-        output::note(&format!(
+        output::print_note(&format!(
             "the whole recording takes about {size} in this format; --steps or --from and --until select less"
         ));
     }
@@ -216,14 +220,14 @@ fn whole_interval_ns(interval: Duration) -> anyhow::Result<u64> {
 }
 
 /// Writes a file, which is removed if the export fails.
-fn into_file(
-    form: Form,
+fn export_to_file(
+    form: ExportFormat,
     arguments: &ExportArguments,
     window_ns: RangeInclusive<u64>,
     path: &Path,
 ) -> anyhow::Result<(u64, u64)> {
     let file = NewFile::create(path, arguments.force, &[&arguments.file])?;
-    match into(form, arguments, window_ns, BufWriter::new(file.file())) {
+    match export_to(form, arguments, window_ns, BufWriter::new(file.file())) {
         Ok(written) => file.finish().map(|()| written),
         Err(error) => {
             file.discard();
@@ -232,8 +236,8 @@ fn into_file(
     }
 }
 
-fn into(
-    form: Form,
+fn export_to(
+    form: ExportFormat,
     arguments: &ExportArguments,
     window_ns: RangeInclusive<u64>,
     out: impl Write + Send,
@@ -245,10 +249,10 @@ fn into(
     recording.read_all(&mut one);
     let (rank, left_out) = (one.rank().unwrap_or_default(), one.left_out());
     for warning in recording.status().warnings() {
-        output::complain(&format!("warning: {}: {warning}", file.display()));
+        output::print_error(&format!("warning: {}: {warning}", file.display()));
     }
     if left_out > 0 {
-        output::note(&format!("{}: rank {rank}; --rank selects another", file.display()));
+        output::print_note(&format!("{}: rank {rank}; --rank selects another", file.display()));
     }
     exporter.finish().with_context(|| cannot_write(arguments))
 }
@@ -268,8 +272,8 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
     if arguments.file == Path::new("-") {
         bail!("--steps, --from and --until need a file, because it is read twice");
     }
-    let store = store_of(arguments)?;
-    let Some(range) = &arguments.steps else { return Ok(times(arguments, &store)) };
+    let store = read_store(arguments)?;
+    let Some(range) = &arguments.steps else { return Ok(time_window(arguments, &store)) };
     let within = store.steps().all().filter(|row| range.contains(&row.step().0));
     let times: Vec<(u64, u64)> = within.map(|row| (row.period_start_ns(), row.end_ns())).collect();
     match (times.first(), times.last()) {
@@ -280,42 +284,42 @@ fn window(arguments: &ExportArguments) -> anyhow::Result<RangeInclusive<u64>> {
 }
 
 /// The range of time on the publisher's clock, if one was given.
-fn times(arguments: &ExportArguments, store: &Store) -> RangeInclusive<u64> {
+fn time_window(arguments: &ExportArguments, store: &Store) -> RangeInclusive<u64> {
     let first_ns = store.first_ns().unwrap_or(0);
     let after = |time: Duration| first_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     arguments.from.map_or(0, after)..=arguments.until.map_or(u64::MAX, after)
 }
 
 /// The history of the rank to export.
-fn store_of(arguments: &ExportArguments) -> anyhow::Result<Store> {
+fn read_store(arguments: &ExportArguments) -> anyhow::Result<Store> {
     let mut store = Store::new();
     Recording::open(&arguments.file)?.read_all(&mut OneRank::new(arguments.rank, &mut store));
     Ok(store)
 }
 
 /// Writes CodeCarbon's file and, beside it, bounds and labels.
-fn emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    let store = store_of(arguments)?;
-    let scope = if arguments.machine { Scope::Device } else { Scope::Job };
+fn export_emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
+    let store = read_store(arguments)?;
+    let scope = if arguments.machine { EnergyScope::Device } else { EnergyScope::Job };
     let (emissions, quality) = emissions::write(&store, &Settings::assumptions(&arguments.energy)?, scope);
     let Some(path) = &arguments.output else {
-        output::say(emissions.trim_end())?;
+        output::print(emissions.trim_end())?;
         return Ok(SUCCESS);
     };
     let beside = path.with_extension("quality.csv");
     for (path, text) in [(path, emissions), (&beside, quality)] {
         new_file::write(path, &text, arguments.force, &[&arguments.file])?;
     }
-    output::note(&format!("{}; bounds and labels are in {}", path.display(), beside.display()));
+    output::print_note(&format!("{}; bounds and labels are in {}", path.display(), beside.display()));
     Ok(SUCCESS)
 }
 
-fn metrics(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    let store = store_of(arguments)?;
-    let text = openmetrics::write(&store, &findings::all(&store));
+fn export_metrics(arguments: &ExportArguments) -> anyhow::Result<u8> {
+    let store = read_store(arguments)?;
+    let text = openmetrics::write(&store, &findings::all_findings(&store));
     match &arguments.output {
         Some(path) => new_file::write(path, &text, arguments.force, &[&arguments.file])?,
-        None => output::say(text.trim_end())?,
+        None => output::print(text.trim_end())?,
     }
     Ok(SUCCESS)
 }

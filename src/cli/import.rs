@@ -9,8 +9,8 @@ use gnntop_wire::Place;
 use super::exit::SUCCESS;
 use super::new_file::NewFile;
 use super::output;
-use crate::import::chrome::Said;
-use crate::import::{self, Given, ImportError, Imported, Mapping, MarkFile};
+use crate::import::chrome::ChromeOptions;
+use crate::import::{self, CsvOptions, ImportError, Imported, Mapping, MarkFile};
 use gnntop_analysis::figures::counted;
 
 const EXAMPLES: &str = "\
@@ -47,48 +47,48 @@ struct CsvArguments {
     /// The table, plain or compressed with gzip; its first row names the columns
     file: PathBuf,
     #[command(flatten)]
-    to: To,
+    to: ImportOutput,
     /// What a column means, if its name does not say so; can be given several times
-    #[arg(long = "column", value_name = "ROLE=COLUMN[:UNIT]", value_parser = mapping)]
+    #[arg(long = "column", value_name = "ROLE=COLUMN[:UNIT]", value_parser = parse_mapping)]
     columns: Vec<Mapping>,
     /// A column to ignore, whatever its name; can be given several times
     #[arg(long = "ignore", value_name = "COLUMN")]
     ignored: Vec<String>,
     /// What separates the columns, such as ';' or tab [default: guessed from the first rows]
-    #[arg(long, value_name = "CHARACTER", value_parser = separator)]
+    #[arg(long, value_name = "CHARACTER", value_parser = parse_separator)]
     separator: Option<u8>,
     /// Graphs, images or other samples in the batch of every step, if no column has them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     batch_size: Option<u64>,
     /// A table of events to mark, with a column step_idx or timestamp_s; can be given several times
-    #[arg(long, value_name = "NAME=FILE", value_parser = mark_file)]
+    #[arg(long, value_name = "NAME=FILE", value_parser = parse_mark_file)]
     marks: Vec<MarkFile>,
     /// Import only the rows in which a column has this value; can be given several times
-    #[arg(long, value_name = "COLUMN=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "COLUMN=VALUE", value_parser = parse_pair)]
     only: Vec<(String, String)>,
     /// A number of the whole run, such as micro-batches=5, or one for each stage, such as blocks=6/2/2/2; can be given several
     /// times
-    #[arg(long = "fact", value_name = "NAME=NUMBER[/NUMBER...]", value_parser = fact)]
-    facts: Vec<Fact>,
+    #[arg(long = "fact", value_name = "NAME=NUMBER[/NUMBER...]", value_parser = parse_fact)]
+    facts: Vec<FactArgument>,
     #[command(flatten)]
-    standing: Standing,
+    standing: PlaceArguments,
 }
 
 // The measured rank's place in its run. No doc comment: clap would show it as that of the command.
 #[derive(Debug, clap::Args)]
-struct Standing {
+struct PlaceArguments {
     /// Which rank this is, and of how many, such as 0/4
-    #[arg(long, value_name = "R/N", value_parser = of)]
+    #[arg(long, value_name = "R/N", value_parser = parse_index)]
     rank: Option<(u32, u32)>,
     /// Which stage of the pipeline the rank computes, and of how many, such as 0/4
-    #[arg(long, value_name = "S/N", value_parser = of, requires = "rank")]
+    #[arg(long, value_name = "S/N", value_parser = parse_index, requires = "rank")]
     stage: Option<(u32, u32)>,
     /// Id of the run, the same for all its ranks
     #[arg(long = "run", value_name = "ID", default_value = "imported")]
     run_id: String,
 }
 
-impl Standing {
+impl PlaceArguments {
     /// As the stream has it. Ranks are counted copy after copy.
     fn place(&self) -> Option<Place> {
         self.rank.map(|(rank, ranks)| {
@@ -101,8 +101,8 @@ impl Standing {
 
 impl CsvArguments {
     /// What is given besides the table.
-    fn given(&self) -> Given {
-        Given {
+    fn options(&self) -> CsvOptions {
+        CsvOptions {
             columns: self.columns.clone(),
             ignored: self.ignored.clone(),
             separator: self.separator,
@@ -120,27 +120,32 @@ struct ChromeArguments {
     /// The trace, plain or compressed with gzip
     file: PathBuf,
     #[command(flatten)]
-    to: To,
+    to: ImportOutput,
     /// An annotation that is a phase, in addition to those of torch.profiler and the standard phases
-    #[arg(long = "phase", value_name = "PHASE=ANNOTATION", value_parser = pair)]
+    #[arg(long = "phase", value_name = "PHASE=ANNOTATION", value_parser = parse_pair)]
     phases: Vec<(String, String)>,
     /// The annotation that is a step, such as train_step [default: those of profiler.step()]
     #[arg(long, value_name = "NAME")]
     step: Option<String>,
     #[command(flatten)]
-    standing: Standing,
+    standing: PlaceArguments,
 }
 
 impl ChromeArguments {
     /// What is given besides the trace.
-    fn said(&self) -> Said {
+    fn options(&self) -> ChromeOptions {
         let Self { phases, step, standing, .. } = self;
-        Said { phases: phases.clone(), step: step.clone(), place: standing.place(), run: standing.run_id.clone() }
+        ChromeOptions {
+            phases: phases.clone(),
+            step: step.clone(),
+            place: standing.place(),
+            run: standing.run_id.clone(),
+        }
     }
 }
 
 #[derive(Debug, clap::Args)]
-struct To {
+struct ImportOutput {
     /// The recording to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -149,7 +154,7 @@ struct To {
     force: bool,
 }
 
-fn separator(text: &str) -> Result<u8, String> {
+fn parse_separator(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
         b"space" => Ok(b' '),
@@ -158,11 +163,11 @@ fn separator(text: &str) -> Result<u8, String> {
     }
 }
 
-fn mapping(text: &str) -> Result<Mapping, String> {
+fn parse_mapping(text: &str) -> Result<Mapping, String> {
     Mapping::parse(text).map_err(|error| error.to_string())
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("give NAME=VALUE")?;
     if name.is_empty() || value.is_empty() {
         return Err("give NAME=VALUE".to_owned());
@@ -172,12 +177,12 @@ fn pair(text: &str) -> Result<(String, String), String> {
 
 /// A number of the whole run, or one for each stage.
 #[derive(Clone, Debug)]
-struct Fact {
+struct FactArgument {
     name: String,
     numbers: Vec<f64>,
 }
 
-impl Fact {
+impl FactArgument {
     /// As marks have them: those of stages by the stage's number, and that of the rank's own stage.
     fn numbers(&self, stage: Option<(u32, u32)>) -> Vec<(String, f64)> {
         let Self { name, numbers } = self;
@@ -190,23 +195,23 @@ impl Fact {
     }
 }
 
-fn fact(text: &str) -> Result<Fact, String> {
-    let (name, value) = pair(text)?;
+fn parse_fact(text: &str) -> Result<FactArgument, String> {
+    let (name, value) = parse_pair(text)?;
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
     let numbers: Option<Vec<f64>> = value.split('/').map(number).collect();
     let numbers = numbers.ok_or("give NAME=NUMBER, or one for each stage, such as blocks=6/2/2/2")?;
-    Ok(Fact { name, numbers })
+    Ok(FactArgument { name, numbers })
 }
 
-fn of(text: &str) -> Result<(u32, u32), String> {
+fn parse_index(text: &str) -> Result<(u32, u32), String> {
     let parsed = text.split_once('/').and_then(|(at, of)| Some((at.parse().ok()?, of.parse().ok()?)));
     parsed
         .filter(|(at, of)| at < of)
         .ok_or_else(|| "give a number counted from 0 and how many there are, such as 0/4".to_owned())
 }
 
-fn mark_file(text: &str) -> Result<MarkFile, String> {
-    pair(text).map(|(name, path)| MarkFile { name, path: path.into() })
+fn parse_mark_file(text: &str) -> Result<MarkFile, String> {
+    parse_pair(text).map(|(name, path)| MarkFile { name, path: path.into() })
 }
 
 /// Does `gnntop import`.
@@ -216,22 +221,22 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
             let CsvArguments { file, to, marks, .. } = arguments;
             let inputs: Vec<&Path> =
                 std::iter::once(file).chain(marks.iter().map(|mark| &mark.path)).map(PathBuf::as_path).collect();
-            (to, into_file(to, &inputs, |out| import::csv(file, &arguments.given(), out))?)
+            (to, import_to_file(to, &inputs, |out| import::csv(file, &arguments.options(), out))?)
         }
         ImportCommand::Chrome(arguments) => {
             let ChromeArguments { file, to, .. } = arguments;
-            (to, into_file(to, &[file], |out| import::chrome::trace(file, &arguments.said(), out))?)
+            (to, import_to_file(to, &[file], |out| import::chrome::trace(file, &arguments.options(), out))?)
         }
     };
-    imported.account.lines().iter().for_each(|line| output::note(line));
+    imported.account.lines().iter().for_each(|line| output::print_note(line));
     let (steps, events) = (counted(imported.steps, "step", "steps"), counted(imported.events, "event", "events"));
-    output::note(&format!("{}: {steps}, {events}", to.output.display()));
+    output::print_note(&format!("{}: {steps}, {events}", to.output.display()));
     Ok(SUCCESS)
 }
 
 /// Writes a recording, which is removed if the import fails.
-fn into_file(
-    to: &To,
+fn import_to_file(
+    to: &ImportOutput,
     inputs: &[&Path],
     import: impl FnOnce(BufWriter<&File>) -> Result<Imported, ImportError>,
 ) -> anyhow::Result<Imported> {

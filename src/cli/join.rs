@@ -6,12 +6,12 @@ use gnntop_analysis::source::{Control, Progress, Source, Status};
 use gnntop_analysis::stream::Sink;
 
 use super::output;
-use crate::python::joining::{JoinError, Joined};
+use crate::python::joining::{JoinError, JoinedPython};
 use crate::python::remote::RemoteError;
 
 /// The source of a process, with its Python joined for as long as it is watched.
-pub(super) fn joined(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
-    let (joined, hint) = match Joined::join(pid) {
+pub(super) fn join(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
+    let (joined, hint) = match JoinedPython::join(pid) {
         Ok(joined) => (Some(joined), "joined its Python: steps appear from the next backward pass on".to_owned()),
         Err(JoinError::Remote(RemoteError::NoPython)) => return source,
         Err(error) => (
@@ -21,18 +21,18 @@ pub(super) fn joined(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
             ),
         ),
     };
-    output::note(&format!("process {pid}: {hint}"));
-    Box::new(Told { source, hint, _joined: joined })
+    output::print_note(&format!("process {pid}: {hint}"));
+    Box::new(JoinHintSource { source, hint, _joined: joined })
 }
 
 /// A source that says, for a program without steps, whether its Python was joined.
-struct Told {
+struct JoinHintSource {
     source: Box<dyn Source>,
     hint: String,
-    _joined: Option<Joined>,
+    _joined: Option<JoinedPython>,
 }
 
-impl Source for Told {
+impl Source for JoinHintSource {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
         self.source.poll(sink, budget)
     }

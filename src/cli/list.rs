@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::exit::SUCCESS;
 use super::output;
-use super::run::{self, Entry};
+use super::run::{self, ProgramEntry};
 use crate::wrap;
 use gnntop_analysis::figures;
-use gnntop_analysis::source::afterword;
+use gnntop_analysis::source::exit_record;
 use gnntop_analysis::source::runs::{self, SessionGroup};
-use gnntop_sessions::discover::{self, Session};
+use gnntop_sessions::discover::{self, ListedSession};
 use gnntop_sessions::layout;
 use gnntop_wire::text::clean;
 
@@ -70,16 +70,16 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     };
     let left_out = leave_out(&mut groups, most_ended);
     if groups.is_empty() && silent.is_empty() {
-        output::note(&format!("no sessions in {}; start one with `gnntop run pna`", dir.display()));
+        output::print_note(&format!("no sessions in {}; start one with `gnntop run pna`", dir.display()));
     } else {
-        output::say(&table(&silent, &groups, SystemTime::now(), output::columns()))?;
+        output::print(&table(&silent, &groups, SystemTime::now(), output::columns()))?;
     }
     match (arguments.live, left_out + listing.older) {
         (true, _) | (_, 0) => (),
-        (_, older) => output::note(&not_listed(older, left_out)),
+        (_, older) => output::print_note(&more_hint(older, left_out)),
     }
     for skipped in &listing.skipped {
-        output::note(&format!("skipped: {} {}", skipped.path.display(), skipped.error));
+        output::print_note(&format!("skipped: {} {}", skipped.path.display(), skipped.error));
     }
     Ok(SUCCESS)
 }
@@ -97,36 +97,36 @@ fn leave_out(groups: &mut Vec<SessionGroup>, most_ended: usize) -> usize {
 }
 
 /// Says that older sessions are not listed, and how to list them.
-fn not_listed(older: usize, left_out: usize) -> String {
+fn more_hint(older: usize, left_out: usize) -> String {
     let older = figures::counted(older as u64, "older ended session", "older ended sessions");
     let listed = if left_out > 0 { "`gnntop list --all` lists them, " } else { "" };
     format!("and {older}; {listed}`gnntop clean` removes old ones")
 }
 
 /// A line of the table.
-struct Row {
+struct SessionRow {
     cells: [String; 6],
     /// The text after the cells.
-    tail: Tail,
+    tail: RowTail,
     /// Why the program died, on separate lines.
     died: Option<String>,
 }
 
-enum Tail {
+enum RowTail {
     /// A command, cut to the remaining width.
     Command(String),
     /// A sentence that is not cut.
     Note(String),
 }
 
-fn table(silent: &[Entry], groups: &[SessionGroup], now: SystemTime, columns: Option<usize>) -> String {
-    let mut rows = vec![Row::new(HEADINGS.map(str::to_owned), Tail::Note("COMMAND".to_owned()))];
+fn table(silent: &[ProgramEntry], groups: &[SessionGroup], now: SystemTime, columns: Option<usize>) -> String {
+    let mut rows = vec![SessionRow::new(HEADINGS.map(str::to_owned), RowTail::Note("COMMAND".to_owned()))];
     rows.extend(silent.iter().map(|program| silent_row(program, now)));
     for group in groups {
         rows.extend(run_row(group, now));
         rows.extend(listed(group).into_iter().map(|session| row(session, group, now)));
     }
-    say_once(&mut rows);
+    merge_notes(&mut rows);
     let width = |column: usize| rows.iter().map(|row| row.cells[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; 6] = std::array::from_fn(width);
     let before: usize = widths.iter().map(|width| width + BETWEEN).sum();
@@ -135,23 +135,23 @@ fn table(silent: &[Entry], groups: &[SessionGroup], now: SystemTime, columns: Op
 }
 
 /// The reason is the same for all ranks, and said once.
-fn say_once(rows: &mut [Row]) {
+fn merge_notes(rows: &mut [SessionRow]) {
     let mut said = HashSet::new();
     for row in rows {
         row.died.take_if(|died| !said.insert(died.clone()));
     }
 }
 
-impl Row {
-    fn new(cells: [String; 6], tail: Tail) -> Self {
+impl SessionRow {
+    fn new(cells: [String; 6], tail: RowTail) -> Self {
         Self { cells, tail, died: None }
     }
 
     fn in_columns(&self, widths: &[usize; 6], room: usize) -> String {
         let cells = self.cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}{:BETWEEN$}", ""));
         let tail = match &self.tail {
-            Tail::Command(command) => shortened(command, room),
-            Tail::Note(note) => note.clone(),
+            RowTail::Command(command) => shortened(command, room),
+            RowTail::Note(note) => note.clone(),
         };
         let line = cells.chain([tail]).collect::<String>();
         let died = self.died.as_ref().map(|died| format!("\n{}", wrap::hanging("    ", "    ", died, NOTE_COLUMNS)));
@@ -160,7 +160,7 @@ impl Row {
 }
 
 /// The row above the ranks of a run; `None` for a single session.
-fn run_row(group: &SessionGroup, now: SystemTime) -> Option<Row> {
+fn run_row(group: &SessionGroup, now: SystemTime) -> Option<SessionRow> {
     let (ranks, published) = group.ranks();
     let starts = group.starts();
     let id = group.id().filter(|_| ranks > 1 || starts > 1)?;
@@ -183,11 +183,11 @@ fn run_row(group: &SessionGroup, now: SystemTime) -> Option<Row> {
         id.to_owned(),
         if ranks > 1 { format!("{ranks} ranks") } else { starts_in_words(starts) },
         state,
-        age(started.and_then(wall), now),
+        age(started.and_then(system_time), now),
         ago(ended, now),
         figures::bytes(size as f64),
     ];
-    Some(Row::new(cells, Tail::Note(note)))
+    Some(SessionRow::new(cells, RowTail::Note(note)))
 }
 
 fn starts_in_words(starts: usize) -> String {
@@ -195,18 +195,18 @@ fn starts_in_words(starts: usize) -> String {
 }
 
 /// The newest session of each rank.
-fn newest_of_ranks(group: &SessionGroup) -> Vec<&Session> {
-    let rank = |session: &Session| session.info.place.as_ref().map(|place| place.rank);
-    group.sessions.chunk_by(|a, b| rank(a) == rank(b)).filter_map(<[Session]>::last).collect()
+fn newest_of_ranks(group: &SessionGroup) -> Vec<&ListedSession> {
+    let rank = |session: &ListedSession| session.info.place.as_ref().map(|place| place.rank);
+    group.sessions.chunk_by(|a, b| rank(a) == rank(b)).filter_map(<[ListedSession]>::last).collect()
 }
 
 /// The sessions of a run that are listed: if it was restarted, the newest of each rank.
-fn listed(group: &SessionGroup) -> Vec<&Session> {
+fn listed(group: &SessionGroup) -> Vec<&ListedSession> {
     if group.starts() > 1 { newest_of_ranks(group) } else { group.sessions.iter().collect() }
 }
 
 /// A program that `gnntop run` has started and that publishes nothing: only its hardware can be seen.
-fn silent_row(program: &Entry, now: SystemTime) -> Row {
+fn silent_row(program: &ProgramEntry, now: SystemTime) -> SessionRow {
     let cells = [
         clean(program.name.as_bytes()),
         program.program.to_string(),
@@ -215,10 +215,10 @@ fn silent_row(program: &Entry, now: SystemTime) -> Row {
         ABSENT.to_owned(),
         ABSENT.to_owned(),
     ];
-    Row::new(cells, Tail::Command(clean(program.command.as_bytes())))
+    SessionRow::new(cells, RowTail::Command(clean(program.command.as_bytes())))
 }
 
-fn row(session: &Session, group: &SessionGroup, now: SystemTime) -> Row {
+fn row(session: &ListedSession, group: &SessionGroup, now: SystemTime) -> SessionRow {
     let info = &session.info;
     let before = match &info.place {
         Some(place) if place.ranks > 1 => format!("  rank {}, ", place.rank),
@@ -229,15 +229,15 @@ fn row(session: &Session, group: &SessionGroup, now: SystemTime) -> Row {
         format!("{before}{}", info.name),
         info.pid.to_string(),
         if session.alive { "live" } else { "ended" }.to_owned(),
-        age(wall(info.start.wall_ns), now),
+        age(system_time(info.start.wall_ns), now),
         ago(session.last_active.filter(|_| !session.alive), now),
         figures::bytes(session.size_bytes as f64),
     ];
-    let died = if session.alive { None } else { afterword::read(&session.dir) };
-    Row { died, ..Row::new(cells, Tail::Command(info.command.clone())) }
+    let died = if session.alive { None } else { exit_record::read(&session.dir) };
+    SessionRow { died, ..SessionRow::new(cells, RowTail::Command(info.command.clone())) }
 }
 
-fn wall(ns: u64) -> Option<SystemTime> {
+fn system_time(ns: u64) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_nanos(ns))
 }
 
@@ -271,8 +271,13 @@ mod tests {
         let day = Duration::from_secs(86_400);
         let command = "python3 train.py --data /data/ogbn-products --hidden 256".to_owned();
         let info = SessionInfo { name: "python3 train.py".into(), pid: 4_194_303, command, ..SessionInfo::default() };
-        let session =
-            Session { dir: "x".into(), info, alive: false, size_bytes: 64 << 20, last_active: Some(now - day * 29) };
+        let session = ListedSession {
+            dir: "x".into(),
+            info,
+            alive: false,
+            size_bytes: 64 << 20,
+            last_active: Some(now - day * 29),
+        };
         let group = SessionGroup { sessions: vec![session] };
         let lines =
             |columns| table(&[], std::slice::from_ref(&group), now, columns).lines().map(str::len).max().unwrap();

@@ -22,11 +22,11 @@ const SETTLED: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct NewFile {
     path: PathBuf,
-    place: Place,
+    place: WriteMode,
 }
 
 #[derive(Debug)]
-enum Place {
+enum WriteMode {
     /// No file had this name.
     Fresh(File),
     /// Beside the file that it will replace.
@@ -44,7 +44,7 @@ impl NewFile {
         let failed = || format!("cannot write {}", path.display());
         let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let error = match created {
-            Ok(file) => return Ok(Self { path: path.to_owned(), place: Place::Fresh(file) }),
+            Ok(file) => return Ok(Self { path: path.to_owned(), place: WriteMode::Fresh(file) }),
             Err(error) => error,
         };
         if error.kind() != io::ErrorKind::AlreadyExists {
@@ -58,7 +58,7 @@ impl NewFile {
         }
         let kind = found.file_type();
         if kind.is_char_device() || kind.is_fifo() || kind.is_socket() || kind.is_block_device() {
-            let place = Place::Through(OpenOptions::new().write(true).open(&path).with_context(failed)?);
+            let place = WriteMode::Through(OpenOptions::new().write(true).open(&path).with_context(failed)?);
             return Ok(Self { path, place });
         }
         if let Some(input) = inputs.iter().find(|input| is_same(input, &found) || is_inside(&path, input)) {
@@ -67,31 +67,31 @@ impl NewFile {
         if !force {
             bail!("{} already exists: use --force to overwrite it", path.display());
         }
-        let place =
-            beside(&path, &found, UNFINISHED).with_context(|| format!("cannot write beside {}", path.display()))?;
-        Ok(Self { path, place: Place::Beside(place) })
+        let place = create_beside(&path, &found, UNFINISHED)
+            .with_context(|| format!("cannot write beside {}", path.display()))?;
+        Ok(Self { path, place: WriteMode::Beside(place) })
     }
 
     /// The open file.
     pub(super) fn file(&self) -> &File {
         match &self.place {
-            Place::Fresh(file) | Place::Through(file) => file,
-            Place::Beside(file) => file.as_file(),
+            WriteMode::Fresh(file) | WriteMode::Through(file) => file,
+            WriteMode::Beside(file) => file.as_file(),
         }
     }
 
     /// Where the unfinished file is; `None` for a device or a pipe.
     pub(super) fn path(&self) -> Option<&Path> {
         match &self.place {
-            Place::Fresh(_) => Some(&self.path),
-            Place::Beside(file) => Some(file.path()),
-            Place::Through(_) => None,
+            WriteMode::Fresh(_) => Some(&self.path),
+            WriteMode::Beside(file) => Some(file.path()),
+            WriteMode::Through(_) => None,
         }
     }
 
     /// Whether there is a file that this will replace.
     pub(super) fn replaces(&self) -> bool {
-        matches!(self.place, Place::Beside(_))
+        matches!(self.place, WriteMode::Beside(_))
     }
 
     /// A new file beside this one, to [`replace`](Self::replace) it; it is removed if that does not happen, after a kill by
@@ -100,7 +100,7 @@ impl NewFile {
     /// # Errors
     /// When it cannot be made.
     pub(super) fn draft(&self) -> io::Result<NamedTempFile> {
-        let draft = beside(&self.path, &self.file().metadata()?, SHORTER)?;
+        let draft = create_beside(&self.path, &self.file().metadata()?, SHORTER)?;
         // Where files cannot be locked, a copy that a kill has left stays.
         let _ = draft.as_file().try_lock();
         Ok(draft)
@@ -113,8 +113,8 @@ impl NewFile {
     pub(super) fn replace(&mut self, draft: NamedTempFile) -> io::Result<()> {
         draft.as_file().sync_all()?;
         match &mut self.place {
-            Place::Fresh(file) => *file = draft.persist(&self.path)?,
-            Place::Beside(file) => {
+            WriteMode::Fresh(file) => *file = draft.persist(&self.path)?,
+            WriteMode::Beside(file) => {
                 // It takes the other's name, because nobody removes what has that.
                 let path = file.path().to_owned();
                 let (draft, draft_path) = draft.into_parts();
@@ -122,7 +122,7 @@ impl NewFile {
                 let _ = draft_path.keep();
                 *file.as_file_mut() = draft;
             }
-            Place::Through(_) => return Err(io::ErrorKind::Unsupported.into()),
+            WriteMode::Through(_) => return Err(io::ErrorKind::Unsupported.into()),
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl NewFile {
     /// # Errors
     /// If that is not possible: then the old file is unchanged, and the error names the new one beside it.
     pub(super) fn finish(self) -> anyhow::Result<()> {
-        let Place::Beside(file) = self.place else { return Ok(()) };
+        let WriteMode::Beside(file) = self.place else { return Ok(()) };
         // Without this, a power failure now could lose both files.
         let (file, error) = match file.as_file().sync_all() {
             Ok(()) => match file.persist(&self.path) {
@@ -147,17 +147,17 @@ impl NewFile {
 
     /// Removes the file: nothing in it is worth keeping.
     pub(super) fn discard(self) {
-        if let Place::Fresh(_) = self.place {
+        if let WriteMode::Fresh(_) = self.place {
             // If it cannot be removed, it is empty and does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 
     /// Keeps what was written before a failure, and also an older file. Returns its path.
-    pub(super) fn keep_apart(self) -> PathBuf {
+    pub(super) fn keep_partial(self) -> PathBuf {
         match self.place {
-            Place::Beside(file) => file.keep().map_or(self.path, |(_, path)| path),
-            Place::Fresh(_) | Place::Through(_) => self.path,
+            WriteMode::Beside(file) => file.keep().map_or(self.path, |(_, path)| path),
+            WriteMode::Fresh(_) | WriteMode::Through(_) => self.path,
         }
     }
 }
@@ -206,7 +206,7 @@ fn is_abandoned(path: &Path) -> bool {
 }
 
 /// A new file beside `path` with the old one's permissions.
-fn beside(path: &Path, old: &fs::Metadata, suffix: &str) -> io::Result<NamedTempFile> {
+fn create_beside(path: &Path, old: &fs::Metadata, suffix: &str) -> io::Result<NamedTempFile> {
     let (dir, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
     let mut prefix = name.to_owned();
     prefix.push(".");
@@ -277,13 +277,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_can_be_kept_beside_the_old_file() {
+    fn unfinished_file_can_be_kept_beside_the_old_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.gnntop");
         fs::write(&path, "old").unwrap();
         let mut new = NewFile::create(&path, true, &[]).unwrap();
         new.write_all(b"half").unwrap();
-        let apart = new.keep_apart();
+        let apart = new.keep_partial();
         assert_eq!((fs::read(&path).unwrap(), fs::read(&apart).unwrap()), (b"old".to_vec(), b"half".to_vec()));
         let name = apart.file_name().unwrap().to_str().unwrap();
         assert!(name.starts_with("a.gnntop.") && name.ends_with(UNFINISHED), "{name}");
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_discarded_leaves_what_was_there() {
+    fn discarded_file_leaves_the_old_one() {
         let dir = tempfile::tempdir().unwrap();
         let (fresh, old) = (dir.path().join("fresh"), dir.path().join("old"));
         fs::write(&old, "old").unwrap();
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_one_and_a_device_is_written_to() {
+    fn symlink_is_kept_and_device_is_written_through() {
         let dir = tempfile::tempdir().unwrap();
         let (path, link) = (dir.path().join("a"), dir.path().join("link"));
         fs::write(&path, "old").unwrap();

@@ -9,9 +9,9 @@ use gnntop_wire::text;
 ///
 /// # Errors
 /// If standard output cannot be written, or its pipe is closed; see [`is_broken_pipe`].
-pub(super) fn say(text: &str) -> io::Result<()> {
+pub(super) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", harmless(text))?;
+    writeln!(out, "{}", sanitize(text))?;
     out.flush()
 }
 
@@ -24,43 +24,43 @@ pub(super) fn columns() -> Option<usize> {
 /// Writes bytes unchanged to standard output: only for text that we generate, such as a script for a shell.
 ///
 /// # Errors
-/// As [`say`].
-pub(super) fn raw(bytes: &[u8]) -> io::Result<()> {
+/// As [`print`].
+pub(super) fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()
 }
 
 /// Writes a line to standard error. If that fails, there is nowhere left to report it.
-pub(super) fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
+pub(super) fn print_note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", sanitize(text));
 }
 
 /// Writes a line that says what went wrong to standard error.
-pub(super) fn complain(text: &str) {
-    note(&format!("gnntop: {text}"));
+pub(super) fn print_error(text: &str) {
+    print_note(&format!("gnntop: {text}"));
 }
 
 /// Shows a line on standard error instead of the one shown before; an empty one only clears it. Nothing is written if
 /// standard error is not a terminal.
-pub(super) fn progress(text: &str) {
+pub(super) fn show_progress(text: &str) {
     let mut err = io::stderr().lock();
     if err.is_terminal() {
-        let _ = write!(err, "\r\x1b[K{}", harmless(text));
+        let _ = write!(err, "\r\x1b[K{}", sanitize(text));
         let _ = err.flush();
     }
 }
 
 /// Prints clap's message, and returns its exit code.
-pub(super) fn usage(error: &clap::Error) -> u8 {
+pub(super) fn print_usage(error: &clap::Error) -> u8 {
     // Help may be piped into `head`; nothing is lost if it is cut.
     let text = error.render().to_string();
     let _ = if text.chars().all(|c| c == '\n' || !text::is_harmful(c)) {
         error.print()
     } else if error.use_stderr() {
-        write!(io::stderr().lock(), "{}", harmless(&text))
+        write!(io::stderr().lock(), "{}", sanitize(&text))
     } else {
-        write!(io::stdout().lock(), "{}", harmless(&text))
+        write!(io::stdout().lock(), "{}", sanitize(&text))
     };
     u8::try_from(error.exit_code()).unwrap_or(2)
 }
@@ -72,7 +72,7 @@ pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// The text without control characters other than the ends of its lines, and without marks that change its direction.
-fn harmless(text: &str) -> String {
+fn sanitize(text: &str) -> String {
     text.chars().map(|c| if text::is_harmful(c) && c != '\n' { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn escape_sequences_do_not_reach_the_terminal() {
-        assert_eq!(harmless("a\x1b[2Jb\x07\nc\u{9b}1m"), "a\u{fffd}[2Jb\u{fffd}\nc\u{fffd}1m");
-        assert_eq!(harmless("a\u{202e}b\u{2066}c"), "a\u{fffd}b\u{fffd}c");
+        assert_eq!(sanitize("a\x1b[2Jb\x07\nc\u{9b}1m"), "a\u{fffd}[2Jb\u{fffd}\nc\u{fffd}1m");
+        assert_eq!(sanitize("a\u{202e}b\u{2066}c"), "a\u{fffd}b\u{fffd}c");
     }
 
     #[test]

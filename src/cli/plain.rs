@@ -14,7 +14,7 @@ use super::{output, signals};
 use gnntop_analysis::figures;
 use gnntop_analysis::findings;
 use gnntop_analysis::ranks::{Run, watchdog};
-use gnntop_analysis::source::{Source, State, Status};
+use gnntop_analysis::source::{Source, SourceState, Status};
 use gnntop_analysis::store::{Phase, StepRow, Store};
 
 /// Lines between two verdicts that differ.
@@ -51,13 +51,13 @@ pub(super) struct PlainView {
     interval: Duration,
     next_line: Instant,
     /// When the last events arrived.
-    heard_at: Instant,
+    last_news_at: Instant,
     /// Whether events have arrived since the line before.
     has_news: bool,
     /// Steps at the line before.
     steps_before: u64,
     /// The title and hint that were printed, so that each is printed once.
-    told: Option<String>,
+    introduced: Option<String>,
     /// Whether the run hung at the line before.
     hung: bool,
     /// The verdict that was printed last, and lines since then.
@@ -75,10 +75,10 @@ impl PlainView {
             run: Run::default(),
             interval,
             next_line: now + interval,
-            heard_at: now,
+            last_news_at: now,
             has_news: false,
             steps_before: 0,
-            told: None,
+            introduced: None,
             hung: false,
             verdict: (String::new(), 0),
             warned: Vec::new(),
@@ -90,22 +90,22 @@ impl PlainView {
     pub(super) fn poll(&mut self) -> anyhow::Result<bool> {
         let progress = self.source.poll(&mut self.run, POLL_BUDGET);
         if progress.changed {
-            (self.heard_at, self.has_news) = (Instant::now(), true);
+            (self.last_news_at, self.has_news) = (Instant::now(), true);
         }
         let status = self.source.status();
-        let is_over = matches!(status.state, State::Ended(_));
-        let is_due = Instant::now() >= self.next_line && status.state == State::Running;
+        let is_over = matches!(status.state, SourceState::Ended(_));
+        let is_due = Instant::now() >= self.next_line && status.state == SourceState::Running;
         self.introduce(&status, is_over || is_due)?;
         if is_due || is_over {
             (self.has_news, self.verdict.1) = if is_over { (true, u32::MAX) } else { (self.has_news, self.verdict.1) };
-            for line in self.lines(self.heard_at.elapsed()) {
-                output::say(&line)?;
+            for line in self.lines(self.last_news_at.elapsed()) {
+                output::print(&line)?;
             }
             self.warn(&status);
             self.next_line = Instant::now() + self.interval;
         }
-        if let State::Ended(why) = &status.state {
-            output::say(why)?;
+        if let SourceState::Ended(why) = &status.state {
+            output::print(why)?;
             return Ok(true);
         }
         if !progress.more {
@@ -128,7 +128,7 @@ impl PlainView {
         let mut lines = vec![format!("{elapsed}: {}", facts.join(", "))];
         lines.extend(hang);
         self.verdict.1 = self.verdict.1.saturating_add(1);
-        let verdict = findings::of_run(&self.run).to_string();
+        let verdict = findings::judge_run(&self.run).to_string();
         let is_due = self.verdict.0.is_empty() || self.verdict.1 >= VERDICT_EVERY;
         if is_due && !verdict.is_empty() && verdict != self.verdict.0 {
             lines.push(format!("verdict: {verdict}"));
@@ -139,7 +139,7 @@ impl PlainView {
 
     /// Which rank holds the run up, once each time that it hangs.
     fn hang(&mut self) -> Option<String> {
-        let hang = watchdog::look(&self.run.ranks());
+        let hang = watchdog::find_hang(&self.run.ranks());
         let hung = std::mem::replace(&mut self.hung, hang.is_some());
         hang.filter(|_| !hung).map(|hang| format!("hang: {}", hang.sentence()))
     }
@@ -150,7 +150,7 @@ impl PlainView {
             // A count that grows is the same warning.
             let words = warning.trim_start_matches(|c: char| !c.is_alphabetic()).to_owned();
             if !self.warned.contains(&words) {
-                output::note(&format!("warning: {warning}"));
+                output::print_note(&format!("warning: {warning}"));
                 self.warned.push(words);
             }
         }
@@ -164,9 +164,9 @@ impl PlainView {
             Some(_) => return Ok(()),
             None => status.title.clone(),
         };
-        if status.state != State::Waiting && self.told.as_ref() != Some(&introduction) {
-            output::say(&introduction)?;
-            self.told = Some(introduction);
+        if status.state != SourceState::Waiting && self.introduced.as_ref() != Some(&introduction) {
+            output::print(&introduction)?;
+            self.introduced = Some(introduction);
         }
         Ok(())
     }
@@ -194,7 +194,7 @@ fn facts(store: &Store, interval: Duration, since: u64) -> Vec<String> {
 
 /// What is missing, and what is wrong with the run.
 fn warnings(run: &Run, status: &Status) -> Vec<String> {
-    let mut warnings = run.store().losses().in_words();
+    let mut warnings = run.store().losses().describe();
     warnings.extend(status.warnings());
     warnings.extend(run.notes());
     warnings.extend(run.ranks().oversubscribed());
@@ -205,7 +205,7 @@ fn warnings(run: &Run, status: &Status) -> Vec<String> {
 fn ranks(run: &Run) -> Vec<String> {
     let Some(rank) = run.rank().filter(|_| run.is_parallel()) else { return Vec::new() };
     let mut facts = vec![format!("this is rank {rank} of {}", run.expected())];
-    let ranks = run.ranks().going();
+    let ranks = run.ranks().running();
     let work = ranks.work(0, 1);
     let slowest = work.steps.first().and_then(|step| Some((step, ranks.all().get(step.slowest()?)?)));
     facts.extend(slowest.map(|(step, slowest)| {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_words_and_figures_and_nothing_else() {
+    fn line_has_only_words_and_figures() {
         let run = TrainingRun { spikes: vec![(99, "backward", 300 * MS)], ends: false, ..TrainingRun::default() };
         let line = facts(&store(&run), Duration::from_secs(2), 90).join(", ");
         for expected in ["epoch 3, step 100, ", "p50 40.0 ms, p99 ", "slowest 340 ms at step 99", "backward 5", "gap 2"]
@@ -271,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn without_steps_there_are_other_facts() {
+    fn line_without_steps_has_other_facts() {
         let line =
             facts(&store(&TrainingRun { steps: 0, ends: false, ..TrainingRun::default() }), Duration::from_secs(2), 0);
         assert_eq!(line[0], "no steps yet", "{line:?}");
     }
 
     #[test]
-    fn a_line_about_a_rank_says_which_one_and_who_is_slowest() {
+    fn line_of_a_rank_names_it_and_the_slowest() {
         let parallel =
             ParallelRun { slow: vec![(1, 0..100, "forward", 4 * MS)], host_cores: 1, ..ParallelRun::default() };
         let mut run = Run::default();
@@ -302,8 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_changed_is_not_said_again() {
-        let status = Status { state: State::Running, live: true, ..Status::default() };
+    fn unchanged_verdict_is_not_repeated() {
+        let status = Status { state: SourceState::Running, live: true, ..Status::default() };
         let mut view = PlainView::new(Box::new(Still(status)), Duration::from_secs(2));
         each_item(&TrainingRun::default().bytes(), |item| view.run.apply(item));
         let said = |view: &mut PlainView| view.lines(Duration::from_secs(7)).join("\n");

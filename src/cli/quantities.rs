@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 /// Reads a time: numbers with `ms`, `s`, `m`, `h`, `d` or `w`, one after the other; a number alone is seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     const HELP: &str = "give a time such as 90s, 5m or 1h30m";
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| HELP.to_owned());
     }
     let (mut rest, mut seconds) = (text, 0.0);
     while !rest.is_empty() {
-        let (number, unit, after) = split(rest).ok_or(HELP)?;
+        let (number, unit, after) = split_number(rest).ok_or(HELP)?;
         seconds += number
             * match unit {
                 "ms" => 0.001,
@@ -30,11 +30,11 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads a size: a number with `K`, `M`, `G` or `T` (powers of 1024), with or without `B` or `iB`.
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
     const HELP: &str = "give a size such as 500M or 1G";
     let (number, unit, rest) = match text.parse::<f64>() {
         Ok(number) => (number, "", ""),
-        Err(_) => split(text).ok_or(HELP)?,
+        Err(_) => split_number(text).ok_or(HELP)?,
     };
     let factor = match unit.to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
         "" => 1.0,
@@ -49,13 +49,13 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a speed from 0.1 to 100, with or without an `x`.
-pub(super) fn speed(text: &str) -> Result<f64, String> {
+pub(super) fn parse_speed(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('x').parse::<f64>().ok();
     number.filter(|speed| (0.1..=100.0).contains(speed)).ok_or_else(|| "give a speed from 0.1 to 100".to_owned())
 }
 
 /// The number at the front, the letters after it, and the rest.
-fn split(text: &str) -> Option<(f64, &str, &str)> {
+fn split_number(text: &str) -> Option<(f64, &str, &str)> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, rest) = text.split_at(unit_at);
     let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
@@ -68,8 +68,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read() {
-        let of = |text| duration(text).map(|time| time.as_millis());
+    fn durations_are_parsed() {
+        let of = |text| parse_duration(text).map(|time| time.as_millis());
         assert_eq!(of("30s"), Ok(30_000));
         assert_eq!(of("5m"), Ok(300_000));
         assert_eq!(of("1h30m"), Ok(5_400_000));
@@ -77,25 +77,25 @@ mod tests {
         assert_eq!(of("1.5"), Ok(1500));
         assert_eq!((of("2w"), of("0s")), (of("14d"), Ok(0)));
         for wrong in ["", "m", "5x", "-3s", "5m!", "1e999", "NaN", "s5"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn sizes_are_read() {
-        assert_eq!(bytes("1G"), Ok(1 << 30));
-        assert_eq!(bytes("500MiB"), Ok(500 << 20));
-        assert_eq!(bytes("64kB"), Ok(64 << 10));
-        assert_eq!(bytes("4096"), Ok(4096));
+    fn sizes_are_parsed() {
+        assert_eq!(parse_bytes("1G"), Ok(1 << 30));
+        assert_eq!(parse_bytes("500MiB"), Ok(500 << 20));
+        assert_eq!(parse_bytes("64kB"), Ok(64 << 10));
+        assert_eq!(parse_bytes("4096"), Ok(4096));
         for wrong in ["", "G", "0", "-1G", "5X", "1G2"] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn speeds_are_read() {
-        assert_eq!(speed("4"), Ok(4.0));
-        assert_eq!(speed("0.5x"), Ok(0.5));
-        assert!(speed("0").is_err() && speed("1000").is_err() && speed("fast").is_err());
+    fn speeds_are_parsed() {
+        assert_eq!(parse_speed("4"), Ok(4.0));
+        assert_eq!(parse_speed("0.5x"), Ok(0.5));
+        assert!(parse_speed("0").is_err() && parse_speed("1000").is_err() && parse_speed("fast").is_err());
     }
 }

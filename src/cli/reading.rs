@@ -10,8 +10,8 @@ use super::output;
 use gnntop_analysis::figures::count;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::target::{self, Target, TargetError};
-use gnntop_analysis::source::{Extent, READ_WHOLE, Recording, Source, Status, follow};
-use gnntop_analysis::store::{Limits, Part};
+use gnntop_analysis::source::{Extent, FULL_READ_LIMIT, Recording, Source, Status, follow};
+use gnntop_analysis::store::{EventSelection, Limits};
 use gnntop_analysis::stream::Sink;
 use gnntop_sessions::layout;
 
@@ -33,8 +33,8 @@ impl ExactArguments {
 
     fn open(self, path: &Path) -> anyhow::Result<(Recording, Extent)> {
         Ok(match self.exact {
-            true => (Recording::open(path)?, Extent::Whole),
-            false => Recording::open_summed(path, READ_WHOLE)?,
+            true => (Recording::open(path)?, Extent::AllEvents),
+            false => Recording::open_with_past(path, FULL_READ_LIMIT)?,
         })
     }
 }
@@ -51,41 +51,41 @@ pub(super) fn read_run(input: Option<&str>, exact: ExactArguments) -> anyhow::Re
     };
     let name = input.unwrap_or(&status.title);
     for warning in status.warnings() {
-        output::complain(&format!("warning: {name}: {warning}"));
+        output::print_error(&format!("warning: {name}: {warning}"));
     }
-    if let Some(said) = said_of(extent, &run) {
-        output::note(&format!("{name}: {said}"));
+    if let Some(said) = describe_extent(extent, &run) {
+        output::print_note(&format!("{name}: {said}"));
     }
     Ok(run)
 }
 
 /// Reads a recording on two threads, which take a part of its events each; one after the other where that is not possible.
 fn read_recording(path: &Path, exact: ExactArguments) -> anyhow::Result<(Run, Status, Extent)> {
-    let read = |part: Part| -> anyhow::Result<(Run, Status, Extent)> {
-        let mut run = Run::with_limits(Limits { part, ..reported() });
+    let read = |part: EventSelection| -> anyhow::Result<(Run, Status, Extent)> {
+        let mut run = Run::with_limits(Limits { selection: part, ..report_limits() });
         let (mut recording, extent) = exact.open(path)?;
         recording.read_all(&mut run);
         Ok((run, recording.status(), extent))
     };
     if thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
         let (rest, spans) = thread::scope(|scope| {
-            let spans = scope.spawn(|| read(Part::SpansAlone));
-            (read(Part::WithoutSpans), spans.join())
+            let spans = scope.spawn(|| read(EventSelection::SpansAlone));
+            (read(EventSelection::WithoutSpans), spans.join())
         });
         let (mut run, status, extent) = rest?;
         if let Ok(Ok((spans, ..))) = spans
-            && run.take_spans_of(spans)
+            && run.take_spans_from(spans)
         {
             return Ok((run, status, extent));
         }
     }
-    read(Part::All)
+    read(EventSelection::All)
 }
 
 /// How a recording was read, if not in full.
-fn said_of(extent: Extent, run: &Run) -> Option<String> {
+fn describe_extent(extent: Extent, run: &Run) -> Option<String> {
     match extent {
-        Extent::Whole => None,
+        Extent::AllEvents => None,
         Extent::After { .. } => {
             let steps = run.store().past().map_or(0, |past| past.steps);
             Some(format!("its first {} steps are taken from its summaries; --exact reads every event", count(steps)))
@@ -100,11 +100,11 @@ fn said_of(extent: Extent, run: &Run) -> Option<String> {
 
 /// An empty run, with room for as many steps as a report needs.
 pub(super) fn empty_run() -> Run {
-    Run::with_limits(reported())
+    Run::with_limits(report_limits())
 }
 
 /// What a report keeps.
-fn reported() -> Limits {
+fn report_limits() -> Limits {
     Limits { step_rows: STEP_ROWS, ..Limits::default() }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn read_into(
         Target::Session(session) => {
             let mut live = follow(&session);
             while live.poll(sink, Duration::from_secs(1)).more {}
-            Ok((live.status(), Extent::Whole))
+            Ok((live.status(), Extent::AllEvents))
         }
         Target::Process(process) => {
             bail!("process {} does not publish, so there is nothing to report", process.pid())
@@ -132,7 +132,7 @@ pub(super) fn read_into(
 }
 
 /// The path of an input that is a recording.
-pub(super) fn recording_of(input: &str) -> Option<PathBuf> {
+pub(super) fn recording_path(input: &str) -> Option<PathBuf> {
     match resolve(Some(input)).ok()? {
         Target::Recording(path) => Some(path),
         Target::Session(_) | Target::Process(_) => None,

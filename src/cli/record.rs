@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::bound::{self, Bound, Limits};
 use super::exit::SUCCESS;
 use super::new_file::{self, NewFile};
-use super::recorded::Recorded;
+use super::retention::{self, Retention, RetentionLimits};
+use super::source_recorder::SourceRecorder;
 use super::usage::UsageError;
 use super::{output, quantities, signals};
 use gnntop_analysis::ranks::Run;
@@ -19,7 +19,7 @@ use gnntop_analysis::source::runs::SessionGroup;
 use gnntop_analysis::source::target::{self, Target};
 use gnntop_analysis::source::{Hardware, Recording, Source, follow, runs};
 use gnntop_analysis::stream::align;
-use gnntop_sessions::discover::{self, Session};
+use gnntop_sessions::discover::{self, ListedSession};
 use gnntop_sessions::layout;
 
 const EXAMPLES: &str = "\
@@ -52,19 +52,19 @@ pub(super) struct RecordArguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Stop after this time
-    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", value_parser = quantities::parse_duration)]
     duration: Option<Duration>,
     /// Start this long ago; without --duration, stop now. Earlier marks are counted, not recorded
-    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", value_parser = quantities::parse_duration)]
     last: Option<Duration>,
     /// Stop before the file gets larger than this
-    #[arg(long, value_name = "SIZE", value_parser = quantities::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = quantities::parse_bytes)]
     max_size: Option<u64>,
     /// Keep the file below this size: its newest events stay, older ones become a summary
-    #[arg(long, value_name = "SIZE", value_parser = bound::size, conflicts_with = "max_size")]
+    #[arg(long, value_name = "SIZE", value_parser = retention::parse_size, conflicts_with = "max_size")]
     keep: Option<u64>,
     /// Keep the N slowest steps and the newest ones with all their spans; the rest becomes a summary
-    #[arg(long, value_name = "N", value_parser = bound::slowest, conflicts_with = "max_size")]
+    #[arg(long, value_name = "N", value_parser = retention::parse_slowest, conflicts_with = "max_size")]
     slow: Option<u32>,
     /// Overwrite an existing file
     #[arg(long)]
@@ -76,14 +76,14 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     let dir = layout::sessions_dir();
     let to_stdout = arguments.session.as_deref() == Some("-");
     let named = arguments.session.as_deref().filter(|_| !to_stdout);
-    let request = Request::new(target::resolve(named, &dir)?, arguments)?;
+    let request = RecordRequest::new(target::resolve(named, &dir)?, arguments)?;
     let path =
         if to_stdout { PathBuf::from("-") } else { arguments.output.clone().unwrap_or(request.file_name.clone()) };
-    let limits = Limits::of(arguments.keep, arguments.slow);
+    let limits = RetentionLimits::new(arguments.keep, arguments.slow);
     if path == Path::new("-") {
         if limits.is_some() {
             let why = "--keep and --slow cannot write to standard output: give -o FILE";
-            return Err(UsageError::told(why));
+            return Err(UsageError::with_message(why));
         }
         return run(request, io::stdout().lock(), None, |_| Ok(()));
     }
@@ -93,7 +93,7 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
     let code = match run_into(request, &mut file, limits, &path.display().to_string()) {
         Ok(code) => code,
         Err(error) => {
-            let kept = file.keep_apart();
+            let kept = file.keep_partial();
             return Err(error.context(format!("what was recorded so far is in {}", kept.display())));
         }
     };
@@ -106,19 +106,26 @@ pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
 }
 
 /// Records into a file that stays within these limits.
-fn run_into(mut request: Request, file: &mut NewFile, limits: Option<Limits>, name: &str) -> anyhow::Result<u8> {
+fn run_into(
+    mut request: RecordRequest,
+    file: &mut NewFile,
+    limits: Option<RetentionLimits>,
+    name: &str,
+) -> anyhow::Result<u8> {
     let out = file.file().try_clone().with_context(|| format!("cannot write {name}"))?;
     let Some(limits) = limits else { return run(request, out, Some(name), |_| Ok(())) };
     if file.path().is_none() {
-        return Err(UsageError::told(format!("--keep and --slow need a regular file: {name} is a device or a pipe")));
+        return Err(UsageError::with_message(format!(
+            "--keep and --slow need a regular file: {name} is a device or a pipe"
+        )));
     }
-    let mut bound = Bound::new(limits);
+    let mut bound = Retention::new(limits);
     request.options = bound.options(request.options);
-    run(request, out, Some(name), |recorded| bound.tend(recorded, file))
+    run(request, out, Some(name), |recorded| bound.enforce(recorded, file))
 }
 
 /// What to record, and until when.
-struct Request {
+struct RecordRequest {
     source: Box<dyn Source>,
     options: RecorderOptions,
     /// Stop when nothing more is available, even if the session continues.
@@ -130,7 +137,7 @@ struct Request {
     input: Option<PathBuf>,
 }
 
-impl Request {
+impl RecordRequest {
     fn new(target: Target, arguments: &RecordArguments) -> anyhow::Result<Self> {
         let RecordArguments { duration, last, max_size, .. } = *arguments;
         let input = match &target {
@@ -141,7 +148,7 @@ impl Request {
         let (source, newest_ns, is_live, stem): (Box<dyn Source>, _, _, _) = match target {
             Target::Session(session) => {
                 let group = siblings(&session);
-                (follow(&session), newest_ns(&group), group.living() > 0, stem(&group))
+                (follow(&session), newest_ns(&group), group.living() > 0, file_stem(&group))
             }
             Target::Recording(path) => {
                 let newest_ns = Recording::time_span(&path).map(|span| span.last_ns);
@@ -154,7 +161,7 @@ impl Request {
         };
         let mut window_ns = window(newest_ns, is_live, last, duration);
         if let (Some(_), Some(input)) = (last, &input) {
-            window_ns = from_a_step(*window_ns.start(), input)..=*window_ns.end();
+            window_ns = previous_step_end(*window_ns.start(), input)..=*window_ns.end();
         }
         Ok(Self {
             source,
@@ -172,7 +179,7 @@ impl Request {
 }
 
 /// All sessions of the run that a session belongs to.
-fn siblings(session: &Session) -> SessionGroup {
+fn siblings(session: &ListedSession) -> SessionGroup {
     let listed = session.dir.parent().and_then(|dir| discover::list(dir).ok()).unwrap_or_default();
     runs::siblings(session, &listed.sessions)
 }
@@ -180,7 +187,7 @@ fn siblings(session: &Session) -> SessionGroup {
 /// The newest instant of a run, on the clock of its first session.
 fn newest_ns(group: &SessionGroup) -> Option<u64> {
     let reference = &group.sessions.first()?.info;
-    let newest = |session: &Session| {
+    let newest = |session: &ListedSession| {
         let offset_ns = align(&session.info, reference).offset_ns;
         Some(Recording::time_span(&session.dir)?.last_ns.saturating_add_signed(offset_ns))
     };
@@ -188,7 +195,7 @@ fn newest_ns(group: &SessionGroup) -> Option<u64> {
 }
 
 /// The file name for the recording of a run or session. A run's id may be any text.
-fn stem(group: &SessionGroup) -> String {
+fn file_stem(group: &SessionGroup) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     match (group.id(), group.sessions.first()) {
         (Some(id), _) if group.ranks().0 > 1 => format!("run-{}", id.chars().map(plain).collect::<String>()),
@@ -199,7 +206,7 @@ fn stem(group: &SessionGroup) -> String {
 
 /// The end of the newest step that was over at an instant, so that the step in progress then is recorded whole. Steps
 /// of several ranks end at different times: for them it is the instant itself.
-fn from_a_step(first_ns: u64, input: &Path) -> u64 {
+fn previous_step_end(first_ns: u64, input: &Path) -> u64 {
     let mut run = Run::default();
     let Ok(mut recording) = Recording::open(input) else { return first_ns };
     recording.read_all(&mut run);
@@ -233,18 +240,18 @@ fn window(
 /// Records until the request is fulfilled, the session ends, or a signal arrives; `tend` bounds what was written.
 /// Reports its progress on the file `name`; without one, stays silent, because a screen may be showing standard output.
 fn run<W: Write>(
-    request: Request,
+    request: RecordRequest,
     out: W,
     name: Option<&str>,
-    mut tend: impl FnMut(&mut Recorded<W>) -> anyhow::Result<()>,
+    mut tend: impl FnMut(&mut SourceRecorder<W>) -> anyhow::Result<()>,
 ) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
     let deadline = request.duration.map(|duration| Instant::now() + duration + GRACE);
-    let mut recording = Recorded::new(request.source, out, request.options);
+    let mut recording = SourceRecorder::new(request.source, out, request.options);
     let why = loop {
         let progress = recording.poll()?;
         tend(&mut recording)?;
-        if let Some(why) = recording.end() {
+        if let Some(why) = recording.end_reason() {
             break why;
         }
         if interruption.take().is_some() {
@@ -256,16 +263,16 @@ fn run<W: Write>(
         if !progress.more {
             thread::sleep(POLL_INTERVAL);
         }
-        name.into_iter().for_each(|name| output::progress(&recording.summary(name)));
+        name.into_iter().for_each(|name| output::show_progress(&recording.summary(name)));
     };
     recording.finish()?;
     tend(&mut recording)?;
     if let Some(name) = name {
-        output::progress("");
-        output::note(&format!("{}: {why}", recording.summary(name)));
+        output::show_progress("");
+        output::print_note(&format!("{}: {why}", recording.summary(name)));
     }
-    recording.before().iter().for_each(|said| output::note(said));
-    recording.warnings().iter().for_each(|warning| output::note(&format!("warning: {warning}")));
+    recording.describe_earlier_marks().iter().for_each(|said| output::print_note(said));
+    recording.warnings().iter().for_each(|warning| output::print_note(&format!("warning: {warning}")));
     Ok(SUCCESS)
 }
 
@@ -277,7 +284,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn the_window_is_what_was_asked_for() {
+    fn window_matches_last_and_duration() {
         let now = Some(1000 * S);
         assert_eq!(window(now, true, None, None), 1000 * S..=u64::MAX);
         assert_eq!(window(now, true, Some(MINUTE), None), 940 * S..=u64::MAX);

@@ -27,10 +27,10 @@ pub(super) struct ReplayArguments {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Speed, from 0.1 to 100
-    #[arg(long, default_value = "1", value_parser = quantities::speed)]
+    #[arg(long, default_value = "1", value_parser = quantities::parse_speed)]
     speed: f64,
     /// Start this far into the recording, such as 90s or 5m
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = quantities::parse_duration)]
     from: Duration,
     /// Start over at the end
     #[arg(long = "loop")]
@@ -45,7 +45,7 @@ pub(super) struct ReplayArguments {
 /// Does `gnntop replay`.
 pub(super) fn replay(arguments: ReplayArguments) -> anyhow::Result<u8> {
     let ReplayArguments { files, speed, from, looping, against, screen } = arguments;
-    let settings = Settings::of(&screen)?;
+    let settings = Settings::load(&screen)?;
     let source = Box::new(Playback::open_run(files, PlaybackOptions { speed, from, looping })?);
     screen::show_against(source, against.as_deref(), &settings, None)
 }

@@ -56,7 +56,7 @@ pub(super) struct ReportArguments {
     #[arg(long, requires = "output")]
     force: bool,
     /// Percentiles, from 0 to 100
-    #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = percentile)]
+    #[arg(long, value_name = "P,...", value_delimiter = ',', default_values_t = [50.0, 90.0, 99.0], value_parser = parse_percentile)]
     percentiles: Vec<f64>,
     /// Skip this many steps at the start, as warm-up
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -75,7 +75,7 @@ pub(super) struct ReportArguments {
 
 /// What a report is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum ReportFormat {
     Text,
     Json,
     Csv,
@@ -85,22 +85,31 @@ enum Form {
 
 impl ReportArguments {
     /// The form that was asked for, or that of the output file's extension.
-    fn form(&self) -> Form {
-        let asked =
-            [(self.json, Form::Json), (self.csv, Form::Csv), (self.markdown, Form::Markdown), (self.html, Form::Html)];
-        let endings = [("json", Form::Json), ("csv", Form::Csv), ("md", Form::Markdown), ("html", Form::Html)];
+    fn format(&self) -> ReportFormat {
+        let asked = [
+            (self.json, ReportFormat::Json),
+            (self.csv, ReportFormat::Csv),
+            (self.markdown, ReportFormat::Markdown),
+            (self.html, ReportFormat::Html),
+        ];
+        let endings = [
+            ("json", ReportFormat::Json),
+            ("csv", ReportFormat::Csv),
+            ("md", ReportFormat::Markdown),
+            ("html", ReportFormat::Html),
+        ];
         let asked = asked.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, form)| form);
-        let by_ending = || endings.into_iter().find(|(ending, _)| has_ending(self.output.as_deref(), ending));
-        asked.or_else(|| Some(by_ending()?.1)).unwrap_or(Form::Text)
+        let by_ending = || endings.into_iter().find(|(ending, _)| has_extension(self.output.as_deref(), ending));
+        asked.or_else(|| Some(by_ending()?.1)).unwrap_or(ReportFormat::Text)
     }
 }
 
 /// Whether an output file's name has this extension.
-pub(super) fn has_ending(output: Option<&Path>, ending: &str) -> bool {
+pub(super) fn has_extension(output: Option<&Path>, ending: &str) -> bool {
     output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
 }
 
-pub(super) fn percentile(text: &str) -> Result<f64, String> {
+pub(super) fn parse_percentile(text: &str) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok();
     number.filter(|p| (0.0..=100.0).contains(p)).ok_or_else(|| "a percentile is between 0 and 100".to_owned())
 }
@@ -110,8 +119,8 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let assumptions = Settings::assumptions(&arguments.energy)?;
     let (percentiles, skip_steps) = (arguments.percentiles.clone(), arguments.skip_steps);
     let one_rank_per_s = arguments.against.as_deref().map(|name| one_rank_per_s(name, arguments.exact)).transpose()?;
-    let form = arguments.form();
-    let top_spans = if form == Form::Html { SPANS_OF_A_PAGE } else { Options::default().top_spans };
+    let form = arguments.format();
+    let top_spans = if form == ReportFormat::Html { SPANS_OF_A_PAGE } else { Options::default().top_spans };
     let options = Options { top_spans, percentiles, skip_steps, assumptions, one_rank_per_s };
     let named = arguments.inputs.iter().map(|input| Some(input.as_str()));
     let inputs: Vec<Option<&str>> = if arguments.inputs.is_empty() { vec![None] } else { named.collect() };
@@ -119,26 +128,26 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let (mut reports, mut figures) = (Vec::new(), Vec::new());
     for (name, mut run) in runs {
         select(&mut run, arguments.rank, &name)?;
-        if form == Form::Csv {
+        if form == ReportFormat::Csv {
             figures.push((name, options.catalogue(&run).list()));
         } else {
-            reports.push((name, Report::of_run(&run, &options)));
+            reports.push((name, Report::for_run(&run, &options)));
         }
     }
     let named: Vec<(&str, &Report)> = reports.iter().map(|(name, report)| (name.as_str(), report)).collect();
     let written = match form {
-        Form::Json => json(&reports)?,
-        Form::Csv => to_csv(&figures),
-        Form::Markdown => Document::of(&named).to_markdown(),
-        Form::Html => Document::of(&named).to_html(),
-        Form::Text => text(&named),
+        ReportFormat::Json => json(&reports)?,
+        ReportFormat::Csv => to_csv(&figures),
+        ReportFormat::Markdown => Document::from_reports(&named).to_markdown(),
+        ReportFormat::Html => Document::from_reports(&named).to_html(),
+        ReportFormat::Text => text(&named),
     };
     match &arguments.output {
         Some(path) => {
             let inputs: Vec<&Path> = arguments.inputs.iter().chain(&arguments.against).map(Path::new).collect();
             new_file::write(path, &written, arguments.force, &inputs)?;
         }
-        None => output::say(written.trim_end())?,
+        None => output::print(written.trim_end())?,
     }
     Ok(SUCCESS)
 }
@@ -183,10 +192,10 @@ fn read_runs(inputs: &[Option<&str>], exact: ExactArguments) -> anyhow::Result<V
 }
 
 /// Says which rank the report is about, if there are several.
-pub(super) fn say_rank(run: &Run, name: &str) {
+pub(super) fn print_rank(run: &Run, name: &str) {
     if run.is_parallel() {
         let (rank, ranks) = (run.rank().unwrap_or_default(), run.expected());
-        output::note(&format!("{name}: rank {rank} of {ranks} of run {}", run.id().unwrap_or_default()));
+        output::print_note(&format!("{name}: rank {rank} of {ranks} of run {}", run.id().unwrap_or_default()));
     }
 }
 
@@ -215,7 +224,7 @@ fn json(reports: &[(String, Report)]) -> anyhow::Result<String> {
 
 fn text(reports: &[(&str, &Report)]) -> String {
     // Their names stand above: a pipe is as good as a file.
-    let text = |report| Document::of(&[("", report)]).to_text();
+    let text = |report| Document::from_reports(&[("", report)]).to_text();
     match reports {
         [(_, report)] => text(report),
         several => several.iter().map(|(name, report)| format!("== {name}\n{}\n", text(report))).collect(),

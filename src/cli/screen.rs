@@ -10,7 +10,7 @@ use super::{plain, signals};
 use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 use gnntop_analysis::source::catalog::Catalog;
 use gnntop_analysis::source::target::{self, Target};
-use gnntop_analysis::source::{READ_WHOLE, Recording, Source, follow};
+use gnntop_analysis::source::{FULL_READ_LIMIT, Recording, Source, follow};
 use gnntop_sessions::layout;
 
 /// Whether a screen can be shown: standard output is a terminal that can be drawn on, and keys can be read, even while
@@ -84,7 +84,7 @@ fn exit_code(outcome: Outcome) -> u8 {
 fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
     Ok(match target::resolve(Some(named), &layout::sessions_dir())? {
         Target::Session(session) => follow(&session),
-        Target::Recording(path) => Box::new(Recording::open_summed(&path, READ_WHOLE)?.0),
+        Target::Recording(path) => Box::new(Recording::open_with_past(&path, FULL_READ_LIMIT)?.0),
         Target::Process(_) => anyhow::bail!("{named} publishes no steps, so there is nothing to compare with"),
     })
 }
@@ -93,7 +93,7 @@ fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
 ///
 /// # Errors
 /// When the terminal cannot be used.
-pub(super) fn on_started(
+pub(super) fn show_started(
     source: Box<dyn Source>,
     settings: &Settings,
     log_path: Option<PathBuf>,

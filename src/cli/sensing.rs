@@ -10,7 +10,7 @@ use clap::builder::TypedValueParser;
 #[command(next_help_heading = "Sensors")]
 pub(super) struct SensorArguments {
     /// Directory of the processor's energy counters, instead of /sys/class/powercap, for example in a container
-    #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(directory))]
+    #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(parse_directory))]
     powercap_root: Option<PathBuf>,
 }
 
@@ -18,7 +18,7 @@ impl SensorArguments {
     /// Has this process look there.
     pub(super) fn apply(&self) {
         if let Some(dir) = &self.powercap_root {
-            gnntop_sensors::look_for_powercap_in(dir.clone());
+            gnntop_sensors::set_powercap_root(dir.clone());
         }
     }
 
@@ -29,6 +29,6 @@ impl SensorArguments {
 }
 
 /// The directory as an absolute path: a program that is started may change its own.
-fn directory(path: PathBuf) -> Result<PathBuf, String> {
+fn parse_directory(path: PathBuf) -> Result<PathBuf, String> {
     path.canonicalize().map_err(|error| error.to_string())
 }

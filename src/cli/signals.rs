@@ -34,7 +34,7 @@ impl Interruption {
     pub(super) fn catch_but_hangup() -> io::Result<Self> {
         let mut caught = Self::catch_these(&[SIGINT, SIGTERM])?;
         // A handler and not `SIG_IGN`, which child processes would inherit.
-        for signal in heeded([SIGHUP]) {
+        for signal in without_ignored([SIGHUP]) {
             caught.handlers.push(signal_hook::flag::register(signal, Arc::default())?);
         }
         Ok(caught)
@@ -42,7 +42,7 @@ impl Interruption {
 
     fn catch_these(signals: &[i32]) -> io::Result<Self> {
         let mut caught = Self { signal: Arc::default(), handlers: Vec::new() };
-        for signal in heeded(signals.iter().copied()) {
+        for signal in without_ignored(signals.iter().copied()) {
             let noted = usize::try_from(signal).unwrap_or_default();
             caught.handlers.push(signal_hook::flag::register_usize(signal, Arc::clone(&caught.signal), noted)?);
         }
@@ -71,8 +71,8 @@ impl Drop for Interruption {
 /// # Errors
 /// When the system refuses a handler.
 #[cfg(feature = "workloads")]
-pub(super) fn end_at_the_second() -> io::Result<()> {
-    for signal in heeded([SIGINT, SIGTERM, SIGHUP]) {
+pub(super) fn exit_on_second() -> io::Result<()> {
+    for signal in without_ignored([SIGINT, SIGTERM, SIGHUP]) {
         let first_ns = AtomicU64::new(0);
         let handler = move || {
             let now_ns = monotonic_ns();
@@ -103,7 +103,7 @@ fn monotonic_ns() -> u64 {
 
 /// The ones among these signals that the parent process did not set to be ignored: `nohup` does so with SIGHUP, a shell
 /// with SIGINT for background processes, and a handler would undo it.
-pub(super) fn heeded(signals: impl IntoIterator<Item = i32>) -> impl Iterator<Item = i32> {
+pub(super) fn without_ignored(signals: impl IntoIterator<Item = i32>) -> impl Iterator<Item = i32> {
     signals.into_iter().filter(|signal| !is_ignored(*signal))
 }
 

@@ -7,7 +7,7 @@ use anyhow::bail;
 use rustix::process::Signal;
 
 use super::exit::{FAILURE, SUCCESS};
-use super::run::{self, Entry};
+use super::run::{self, ProgramEntry};
 use super::{output, quantities};
 
 const EXAMPLES: &str = "\
@@ -22,7 +22,7 @@ Sends SIGINT, as Ctrl-C does, and SIGTERM if the program has not ended after 10 
 /// A program that has not ended by then gets SIGTERM.
 const POLITE: Duration = Duration::from_secs(10);
 /// Time between two looks whether it has ended.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Stop a program that `gnntop run` has started
 #[derive(Debug, clap::Args)]
@@ -35,14 +35,14 @@ pub(super) struct StopArguments {
     #[arg(long)]
     kill: bool,
     /// How long to wait for the program to end
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantities::parse_duration)]
     within: Duration,
 }
 
 /// Does `gnntop stop`.
 pub(super) fn stop(arguments: &StopArguments) -> anyhow::Result<u8> {
     let entry = find(arguments.program.as_deref())?;
-    let Entry { name, program, .. } = &entry;
+    let ProgramEntry { name, program, .. } = &entry;
     // Its keeper takes SIGQUIT as a request to kill, and passes the others on.
     entry.signal(if arguments.kill { Signal::QUIT } else { Signal::INT })?;
     let began = Instant::now();
@@ -53,23 +53,23 @@ pub(super) fn stop(arguments: &StopArguments) -> anyhow::Result<u8> {
             entry.signal(Signal::TERM)?;
         }
         if began.elapsed() >= arguments.within {
-            output::complain(&format!(
+            output::print_error(&format!(
                 "{name} (process {program}) has not ended yet; `gnntop stop {program} --kill` kills it"
             ));
             return Ok(FAILURE);
         }
-        thread::sleep(LOOK_INTERVAL);
+        thread::sleep(POLL_INTERVAL);
     }
-    output::say(&format!("{name} (process {program}) has ended"))?;
+    output::print(&format!("{name} (process {program}) has ended"))?;
     Ok(SUCCESS)
 }
 
 /// The program that is meant.
-fn find(named: Option<&str>) -> anyhow::Result<Entry> {
+fn find(named: Option<&str>) -> anyhow::Result<ProgramEntry> {
     let kept = run::entries().into_iter().filter(|(entry, is_kept)| *is_kept && entry.code.is_none());
-    let mut kept: Vec<Entry> = kept.map(|(entry, _)| entry).collect();
+    let mut kept: Vec<ProgramEntry> = kept.map(|(entry, _)| entry).collect();
     if let Some(named) = named {
-        let of_process = || run::of_process(named.parse().ok()?).filter(|entry| entry.code.is_none());
+        let of_process = || run::find_by_process(named.parse().ok()?).filter(|entry| entry.code.is_none());
         kept = of_process()
             .map_or_else(|| kept.into_iter().filter(|entry| entry.name == named).collect(), |one| vec![one]);
     }

@@ -9,10 +9,10 @@ use anyhow::{Context, bail};
 
 use super::exit::{FAILURE, SUCCESS};
 use super::reading::{self, ExactArguments};
-use super::run::{Ended, OnHangup, Unattended};
+use super::run::{OnHangup, UnattendedEnd, UnattendedRun};
 use super::{new_file, output, signals, train};
 use crate::report::Options;
-use crate::study::{Measured, Numbers, Program, Run, Study, document};
+use crate::study::{MeasuredSetting, Numbers, PlannedRun, Program, Study, document};
 use gnntop_analysis::energy::Assumptions;
 use gnntop_analysis::figures::elapsed_time;
 
@@ -69,11 +69,11 @@ pub(super) fn study(arguments: &StudyArguments) -> anyhow::Result<u8> {
         return list(&study, &runs, &folder);
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let _alone = alone_in(&folder)?;
+    let _alone = lock_folder(&folder)?;
     let mut sweep = Sweep::new(&study, &runs, &folder, arguments.on_hangup)?;
-    if let Some(signal) = sweep.do_all()? {
+    if let Some(signal) = sweep.run_all()? {
         let done = runs.iter().filter(|run| folder.join(study.file_name(run)).exists()).count();
-        output::note(&format!("interrupted after {done} of {} runs; run the same command to resume", runs.len()));
+        output::print_note(&format!("interrupted after {done} of {} runs; run the same command to resume", runs.len()));
         return Ok(signals::exit_code(signal));
     }
     let mut failures = sweep.failures;
@@ -82,7 +82,7 @@ pub(super) fn study(arguments: &StudyArguments) -> anyhow::Result<u8> {
 }
 
 /// Locks the directory against other studies, such as one that outlived its terminal, until the lock is dropped.
-fn alone_in(folder: &Path) -> anyhow::Result<File> {
+fn lock_folder(folder: &Path) -> anyhow::Result<File> {
     let open = File::open(folder).with_context(|| format!("cannot open {}", folder.display()))?;
     match open.try_lock() {
         Err(TryLockError::WouldBlock) => bail!(
@@ -100,12 +100,12 @@ fn default_folder(study: &Study, is_quick: bool) -> PathBuf {
 }
 
 /// Lists the runs, and marks those that already exist.
-fn list(study: &Study, runs: &[Run], folder: &Path) -> anyhow::Result<u8> {
+fn list(study: &Study, runs: &[PlannedRun], folder: &Path) -> anyhow::Result<u8> {
     for (at, run) in runs.iter().enumerate() {
         let name = study.file_name(run);
         let there = if folder.join(&name).exists() { "  (finished)" } else { "" };
         let prefix = if is_workload(study) { "gnntop train " } else { "" };
-        output::say(&format!("{}. {name}{there}\n   {prefix}{}", at + 1, study.words(run).join(" ")))?;
+        output::print(&format!("{}. {name}{there}\n   {prefix}{}", at + 1, study.words(run).join(" ")))?;
     }
     Ok(SUCCESS)
 }
@@ -117,7 +117,7 @@ fn is_workload(study: &Study) -> bool {
 /// The runs of a study in progress.
 struct Sweep<'a> {
     study: &'a Study,
-    runs: &'a [Run],
+    runs: &'a [PlannedRun],
     folder: &'a Path,
     interruption: signals::Interruption,
     failures: Vec<String>,
@@ -126,7 +126,7 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn new(study: &'a Study, runs: &'a [Run], folder: &'a Path, on_hangup: OnHangup) -> anyhow::Result<Self> {
+    fn new(study: &'a Study, runs: &'a [PlannedRun], folder: &'a Path, on_hangup: OnHangup) -> anyhow::Result<Self> {
         let interruption = match on_hangup {
             OnHangup::Keep => signals::Interruption::catch_but_hangup()?,
             OnHangup::Stop => signals::Interruption::catch()?,
@@ -135,31 +135,31 @@ impl<'a> Sweep<'a> {
     }
 
     /// Does the missing runs. Returns the signal that interrupted it, if any.
-    fn do_all(&mut self) -> anyhow::Result<Option<i32>> {
-        let missing: Vec<(usize, &Run)> =
+    fn run_all(&mut self) -> anyhow::Result<Option<i32>> {
+        let missing: Vec<(usize, &PlannedRun)> =
             self.runs.iter().enumerate().filter(|(_, run)| !self.recording(run).exists()).collect();
         let kept = self.runs.len() - missing.len();
         if kept > 0 {
-            output::note(&format!("{kept} of {} runs already exist", self.runs.len()));
+            output::print_note(&format!("{kept} of {} runs already exist", self.runs.len()));
         }
         for (position, (at, run)) in missing.iter().enumerate() {
             if let Some(signal) = self.interruption.take() {
                 return Ok(Some(signal));
             }
-            if let Some(signal) = self.do_one(*at, run, missing.len() - position)? {
+            if let Some(signal) = self.run_one(*at, run, missing.len() - position)? {
                 return Ok(Some(signal));
             }
         }
         Ok(None)
     }
 
-    fn recording(&self, run: &Run) -> PathBuf {
+    fn recording(&self, run: &PlannedRun) -> PathBuf {
         self.folder.join(self.study.file_name(run))
     }
 
     /// Does one run. What it writes gets its name when it is finished, so that a cut recording is never taken for
     /// one.
-    fn do_one(&mut self, at: usize, run: &Run, left: usize) -> anyhow::Result<Option<i32>> {
+    fn run_one(&mut self, at: usize, run: &PlannedRun, left: usize) -> anyhow::Result<Option<i32>> {
         let recording = self.recording(run);
         let mut unfinished = recording.clone().into_os_string();
         unfinished.push(format!(".{UNFINISHED}"));
@@ -172,11 +172,11 @@ impl<'a> Sweep<'a> {
         }
         let number = format!("run {} of {}", at + 1, self.runs.len());
         let title = format!("{number}: {}", self.title(run));
-        output::note(&format!("{title}{}", self.time_left(left, Duration::ZERO)));
+        output::print_note(&format!("{title}{}", self.time_left(left, Duration::ZERO)));
         let began = Instant::now();
         let words = self.study.words(run);
         let name = format!("study {number}");
-        let unattended = Unattended {
+        let unattended = UnattendedRun {
             words: &words,
             is_workload: is_workload(self.study),
             name: &name,
@@ -185,15 +185,15 @@ impl<'a> Sweep<'a> {
         };
         let ended = unattended.run(&self.interruption, || {
             let spent = began.elapsed();
-            output::progress(&format!("{title}, {}{}", elapsed_time(spent), self.time_left(left, spent)));
+            output::show_progress(&format!("{title}, {}{}", elapsed_time(spent), self.time_left(left, spent)));
         });
-        output::progress("");
+        output::show_progress("");
         let failure = match ended {
-            Ok(Ended::Interrupted(signal)) => return Ok(Some(signal)),
-            Ok(Ended::Code(0)) if !unfinished.exists() => Some("published nothing".to_owned()),
-            Ok(Ended::Code(0)) => None,
-            Ok(Ended::Code(code)) => Some(format!("ended with exit code {code}")),
-            Ok(Ended::TimeOver) => Some("exceeded time-limit-s".to_owned()),
+            Ok(UnattendedEnd::Interrupted(signal)) => return Ok(Some(signal)),
+            Ok(UnattendedEnd::Code(0)) if !unfinished.exists() => Some("published nothing".to_owned()),
+            Ok(UnattendedEnd::Code(0)) => None,
+            Ok(UnattendedEnd::Code(code)) => Some(format!("ended with exit code {code}")),
+            Ok(UnattendedEnd::TimeOver) => Some("exceeded time-limit-s".to_owned()),
             Err(error) => Some(format!("{error:#}")),
         };
         match failure {
@@ -206,11 +206,11 @@ impl<'a> Sweep<'a> {
     }
 
     fn fail(&mut self, failure: String) {
-        output::complain(&failure);
+        output::print_error(&failure);
         self.failures.push(failure);
     }
 
-    fn title(&self, run: &Run) -> String {
+    fn title(&self, run: &PlannedRun) -> String {
         let setting = self.study.settings.get(run.setting).map_or("", |setting| setting.name.as_str());
         let seed = run.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
         let repeat = if self.study.repeats > 1 { format!(", repeat {}", run.repeat) } else { String::new() };
@@ -229,12 +229,12 @@ impl<'a> Sweep<'a> {
 /// Reads the existing recordings and writes the report beside them.
 fn write_report(
     study: &Study,
-    runs: &[Run],
+    runs: &[PlannedRun],
     folder: &Path,
     with_html: bool,
     failures: &mut Vec<String>,
 ) -> anyhow::Result<()> {
-    let measured: Vec<Measured> =
+    let measured: Vec<MeasuredSetting> =
         (0..study.settings.len()).filter_map(|at| measure(study, at, runs, folder, failures)).collect();
     let document = document(study, &measured, failures);
     let mut paths = vec![(folder.join(REPORT), document.to_markdown())];
@@ -244,18 +244,24 @@ fn write_report(
     for (path, text) in paths {
         new_file::write(&path, &text, true, &[])?;
         // The terminal may be gone, but the report is written.
-        let _ = output::say(&format!("report: {}", path.display()));
+        let _ = output::print(&format!("report: {}", path.display()));
     }
     Ok(())
 }
 
 /// The numbers of a setting's recordings. A recording that cannot be used counts as a failure.
-fn measure(study: &Study, at: usize, runs: &[Run], folder: &Path, failures: &mut Vec<String>) -> Option<Measured> {
+fn measure(
+    study: &Study,
+    at: usize,
+    runs: &[PlannedRun],
+    folder: &Path,
+    failures: &mut Vec<String>,
+) -> Option<MeasuredSetting> {
     let setting = study.settings.get(at)?.clone();
     let assumptions = Assumptions { g_per_kwh: study.carbon_g_per_kwh, ..Assumptions::default() };
     let options = Options { skip_steps: setting.warm_up_steps, assumptions, ..Options::default() };
     let wanted = study.wanted();
-    let mut measured = Measured { setting, planned: 0, runs: Vec::new(), report: None };
+    let mut measured = MeasuredSetting { setting, planned: 0, runs: Vec::new(), report: None };
     for run in runs.iter().filter(|run| run.setting == at) {
         measured.planned += 1;
         let path = folder.join(study.file_name(run));

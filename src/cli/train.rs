@@ -34,8 +34,8 @@ pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<u8> {
 ///
 /// # Errors
 /// There is no workload with this name.
-pub(super) fn refuses(name: &str, settings: &[OsString]) -> anyhow::Result<Option<u8>> {
-    workload::refuses(name, settings)
+pub(super) fn check_arguments(name: &str, settings: &[OsString]) -> anyhow::Result<Option<u8>> {
+    workload::check_arguments(name, settings)
 }
 
 /// Checks that there is a workload of this name.
@@ -87,13 +87,13 @@ mod workload {
         )))
     }
 
-    pub(super) fn refuses(name: &str, settings: &[OsString]) -> anyhow::Result<Option<u8>> {
+    pub(super) fn check_arguments(name: &str, settings: &[OsString]) -> anyhow::Result<Option<u8>> {
         check_name(name)?;
-        Ok(parsed(name, settings)?.err())
+        Ok(parse(name, settings)?.err())
     }
 
     /// The training, or the exit code if its options are wrong or ask for help, which is printed.
-    fn parsed(name: &str, settings: &[OsString]) -> anyhow::Result<Result<Workload, u8>> {
+    fn parse(name: &str, settings: &[OsString]) -> anyhow::Result<Result<Workload, u8>> {
         match Workload::parse(name, settings) {
             Ok(workload) => Ok(Ok(workload)),
             Err(TrainError::Usage(error)) => Ok(Err(output::usage(&error))),
@@ -103,14 +103,14 @@ mod workload {
 
     pub(super) fn train(name: &str, settings: &[OsString]) -> anyhow::Result<u8> {
         check_name(name)?;
-        let workload = match parsed(name, settings)? {
+        let workload = match parse(name, settings)? {
             Ok(workload) => workload,
             Err(code) => return Ok(code),
         };
         if let Some(processes) = workload.processes_to_launch()? {
             return Err(under_mpirun(processes, name, settings));
         }
-        signals::end_at_the_second()?;
+        signals::exit_on_second()?;
         let mut progress = Progress::new()?;
         let summary = workload.run(&mut progress);
         progress.bar.finish_and_clear();
@@ -216,7 +216,7 @@ mod workload {
         bail!("this gnntop was built without the built-in trainings; build it with the feature `workloads`")
     }
 
-    pub(super) fn refuses(name: &str, _settings: &[OsString]) -> anyhow::Result<Option<u8>> {
+    pub(super) fn check_arguments(name: &str, _settings: &[OsString]) -> anyhow::Result<Option<u8>> {
         check_name(name).map(|()| None)
     }
 

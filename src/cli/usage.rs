@@ -9,7 +9,7 @@ pub(super) struct UsageError(String);
 
 impl UsageError {
     /// An error with this line, which says what to do.
-    pub(super) fn told(text: impl Into<String>) -> anyhow::Error {
+    pub(super) fn with_message(text: impl Into<String>) -> anyhow::Error {
         anyhow::Error::new(Self(text.into()))
     }
 }

@@ -3,14 +3,14 @@
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGSYS, SIGTRAP, SIGXFSZ};
 
 use super::cause::Cause;
-use super::evidence::{Ended, Evidence};
+use super::evidence::{Evidence, ProcessEnd};
 
 /// Signals by which native code crashes.
 const CRASHES: [i32; 7] = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP];
 
 /// The cause; `None` where the program ended well.
-pub(super) fn cause(evidence: &Evidence<'_>) -> Option<Cause> {
-    let said = evidence.said;
+pub(super) fn diagnose(evidence: &Evidence<'_>) -> Option<Cause> {
+    let said = evidence.output;
     let (code, signal) = (code(evidence), signal(evidence));
     if code == Some(0) && signal.is_none() {
         return None;
@@ -46,23 +46,25 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Option<Cause> {
 /// The exit code of the process that failed first, where it ended itself.
 pub(super) fn code(evidence: &Evidence<'_>) -> Option<i32> {
     let of_failed =
-        evidence.said.failed.as_ref().and_then(|failed| failed.code).map(|code| Some(code).filter(|c| *c >= 0));
+        evidence.output.failed.as_ref().and_then(|failed| failed.code).map(|code| Some(code).filter(|c| *c >= 0));
     of_failed.unwrap_or(match evidence.ended {
-        Ended::Code(code) => Some(code),
-        Ended::Signal(_) => None,
+        ProcessEnd::Code(code) => Some(code),
+        ProcessEnd::Signal(_) => None,
     })
 }
 
 /// The signal that ended the process that failed first. A shell passes on the signal of what it ran as 128 and more.
 pub(super) fn signal(evidence: &Evidence<'_>) -> Option<i32> {
-    match (evidence.said.failed.as_ref().and_then(|failed| failed.code), evidence.ended) {
+    match (evidence.output.failed.as_ref().and_then(|failed| failed.code), evidence.ended) {
         (Some(code), _) => Some(-code).filter(|signal| *signal > 0),
-        (None, Ended::Signal(signal)) => Some(signal),
-        (None, Ended::Code(code)) => Some(code - 128).filter(|signal| (1..=31).contains(signal)),
+        (None, ProcessEnd::Signal(signal)) => Some(signal),
+        (None, ProcessEnd::Code(code)) => Some(code - 128).filter(|signal| (1..=31).contains(signal)),
     }
 }
 
 /// Python ends with code 1 for an exception, and launchers do for a rank. Another code was chosen by the program.
 fn is_explained_by_an_exception(evidence: &Evidence<'_>) -> bool {
-    evidence.said.failed.is_some() || matches!(evidence.ended, Ended::Code(1)) || signal(evidence) == Some(SIGABRT)
+    evidence.output.failed.is_some()
+        || matches!(evidence.ended, ProcessEnd::Code(1))
+        || signal(evidence) == Some(SIGABRT)
 }

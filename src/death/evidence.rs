@@ -1,11 +1,11 @@
 //! All that is known of a program's end.
 
 use super::kernel::MemoryFigures;
-use super::output::Said;
+use super::output::OutputEvidence;
 
 /// How the process ended, by what the system says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ProcessEnd {
     /// On its own, with this exit code.
     Code(i32),
     /// By this signal.
@@ -14,7 +14,7 @@ pub enum Ended {
 
 /// What the program was doing when it ended, by what it has published.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Moment {
+pub struct LastMoment {
     /// The last step that it finished.
     pub last_step: Option<u64>,
     /// The phase it was in, and the step that this belongs to.
@@ -23,12 +23,12 @@ pub struct Moment {
     /// nanoseconds.
     pub stack: Option<(String, u64)>,
     /// Memory in its last minute.
-    pub memory: Option<Growth>,
+    pub memory: Option<MemoryChange>,
 }
 
 /// Memory at two times, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Growth {
+pub struct MemoryChange {
     /// At the first of them.
     pub from_bytes: f64,
     /// At the last reading.
@@ -43,15 +43,15 @@ pub struct Evidence<'a> {
     /// What the program is called.
     pub name: &'a str,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ProcessEnd,
     /// The signal to end that gnntop passed on to it, if there was one.
     pub passed_on: Option<i32>,
     /// The job of Slurm's that it was a part of.
     pub slurm_job: Option<&'a str>,
     /// What its last output says.
-    pub said: &'a Said,
+    pub output: &'a OutputEvidence,
     /// What the kernel says of memory.
     pub memory: MemoryFigures,
     /// What it was doing.
-    pub moment: Moment,
+    pub moment: LastMoment,
 }

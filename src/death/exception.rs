@@ -1,7 +1,7 @@
 //! A Python traceback, and what its exception means.
 
 use super::cause::Cause;
-use super::place::Place;
+use super::place::CodePlace;
 
 /// An exception that ended a process, or may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,18 +51,18 @@ const OF_LAUNCHERS: [&str; 4] =
 impl Exception {
     /// What it means.
     pub fn cause(&self) -> Cause {
-        cause_of(&self.text)
+        classify(&self.text)
     }
 
     /// Whether it only says that another process has failed.
-    pub fn is_of_a_launcher(&self) -> bool {
+    pub fn is_from_launcher(&self) -> bool {
         let kind = self.text.split([':', ' ']).next().unwrap_or_default();
         OF_LAUNCHERS.iter().any(|of| kind.rsplit('.').next() == Some(of))
     }
 }
 
 /// What a line about an error means.
-pub(super) fn cause_of(text: &str) -> Cause {
+pub(super) fn classify(text: &str) -> Cause {
     let text = text.to_lowercase();
     let fits = |words: &[&str]| words.iter().any(|word| text.contains(word));
     MEANINGS.iter().find(|(words, _)| fits(words)).map_or(Cause::Exception, |(_, cause)| *cause)
@@ -73,27 +73,27 @@ pub(super) fn cause_of(text: &str) -> Cause {
 pub(super) struct Tracebacks {
     /// Those that are complete, in the order of their ends, with the number of their last line.
     pub(super) done: Vec<(usize, Exception)>,
-    open: Vec<Open>,
+    open: Vec<OpenTraceback>,
 }
 
 /// A traceback whose exception is still missing.
 #[derive(Debug)]
-struct Open {
+struct OpenTraceback {
     rank: Option<u32>,
-    place: Place,
+    place: CodePlace,
 }
 
 impl Tracebacks {
     /// Takes a line of this rank, with its number.
-    pub(super) fn take(&mut self, number: usize, rank: Option<u32>, line: &str) {
+    pub(super) fn push_line(&mut self, number: usize, rank: Option<u32>, line: &str) {
         if line.trim_end() == "Traceback (most recent call last):" {
             self.open.retain(|open| open.rank != rank);
-            return self.open.push(Open { rank, place: Place::default() });
+            return self.open.push(OpenTraceback { rank, place: CodePlace::default() });
         }
         let Some(at) = self.open.iter().position(|open| open.rank == rank) else { return };
         if !self.open[at].place.take_inner(line) && !line.starts_with([' ', '\t']) && !line.trim().is_empty() {
-            let Open { rank, place } = self.open.swap_remove(at);
-            self.done.push((number, Exception { text: shortened(line.trim()), place: place.words(), rank }));
+            let OpenTraceback { rank, place } = self.open.swap_remove(at);
+            self.done.push((number, Exception { text: shortened(line.trim()), place: place.text(), rank }));
         }
     }
 }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exceptions_mean_what_they_say() {
+    fn exception_texts_are_classified() {
         for (text, cause) in [
             ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", Cause::GpuMemory),
             ("torch.AcceleratorError: CUDA error: device-side assert triggered", Cause::Cuda),
@@ -128,12 +128,12 @@ mod tests {
             ("ModuleNotFoundError: No module named 'dgl'", Cause::NoModule),
             ("ValueError: thrown", Cause::Exception),
         ] {
-            assert_eq!(cause_of(text), cause, "{text}");
+            assert_eq!(classify(text), cause, "{text}");
         }
     }
 
     #[test]
-    fn tracebacks_of_two_ranks_that_are_mixed_are_told_apart() {
+    fn interleaved_tracebacks_of_two_ranks_are_separated() {
         let mut read = Tracebacks::default();
         let lines = [
             (1, "Traceback (most recent call last):"),
@@ -145,7 +145,7 @@ mod tests {
             (1, "ValueError: 3"),
             (0, "KeyError: 'x'"),
         ];
-        lines.iter().enumerate().for_each(|(at, (rank, line))| read.take(at, Some(*rank), line));
+        lines.iter().enumerate().for_each(|(at, (rank, line))| read.push_line(at, Some(*rank), line));
         let said: Vec<_> = read.done.iter().map(|(_, e)| (e.rank, e.text.as_str(), e.place.as_deref())).collect();
         let expected = [
             (Some(1), "ValueError: 3", Some("collate, data.py:81")),

@@ -32,13 +32,13 @@ pub struct MemoryWatch {
 
 impl MemoryWatch {
     /// Begins to watch the process.
-    pub fn begin(pid: u32) -> Self {
-        Self::begin_in(Path::new("/proc"), Path::new("/sys/fs/cgroup"), pid)
+    pub fn start(pid: u32) -> Self {
+        Self::start_in(Path::new("/proc"), Path::new("/sys/fs/cgroup"), pid)
     }
 
-    fn begin_in(proc_root: &Path, hierarchy: &Path, pid: u32) -> Self {
+    fn start_in(proc_root: &Path, hierarchy: &Path, pid: u32) -> Self {
         let group = memory_group(&proc_root.join(pid.to_string()), hierarchy);
-        let limits = group.as_deref().map(|group| limit_of(group, hierarchy));
+        let limits = group.as_deref().map(|group| read_limit(group, hierarchy));
         Self {
             proc_root: proc_root.to_owned(),
             killed_in_group: group.as_deref().and_then(killed_in),
@@ -55,7 +55,7 @@ impl MemoryWatch {
             killed_in_group: since(self.group.as_deref().and_then(killed_in), self.killed_in_group),
             killed_on_machine: since(killed_on_machine(&self.proc_root), self.killed_on_machine),
             limit_bytes: self.limit_bytes,
-            peak_bytes: self.group.as_deref().and_then(peak_of),
+            peak_bytes: self.group.as_deref().and_then(read_peak),
             // A child inherits ours.
             address_space_bytes: rustix::process::getrlimit(rustix::process::Resource::As).current,
         }
@@ -84,32 +84,32 @@ fn memory_group(process: &Path, hierarchy: &Path) -> Option<PathBuf> {
 
 /// Kills in a group: `memory.events` of version 2, `memory.oom_control` of version 1.
 fn killed_in(group: &Path) -> Option<u64> {
-    ["memory.events", "memory.oom_control"].iter().find_map(|file| counted(&group.join(file)))
+    ["memory.events", "memory.oom_control"].iter().find_map(|file| read_count(&group.join(file)))
 }
 
 fn killed_on_machine(proc_root: &Path) -> Option<u64> {
-    counted(&proc_root.join("vmstat"))
+    read_count(&proc_root.join("vmstat"))
 }
 
-fn counted(file: &Path) -> Option<u64> {
+fn read_count(file: &Path) -> Option<u64> {
     let counts = fs::read_to_string(file).ok()?;
     counts.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 /// The tightest limit of a group and of those around it.
-fn limit_of(group: &Path, hierarchy: &Path) -> Option<u64> {
+fn read_limit(group: &Path, hierarchy: &Path) -> Option<u64> {
     // Version 1 writes "no limit" as the largest page-aligned number, which no machine's memory comes near.
     const NO_LIMIT: u64 = 1 << 60;
     let around = group.ancestors().take_while(|folder| folder.starts_with(hierarchy));
-    let of = |folder: &Path| number(folder, ["memory.max", "memory.limit_in_bytes"]);
+    let of = |folder: &Path| read_number(folder, ["memory.max", "memory.limit_in_bytes"]);
     around.filter_map(of).filter(|bytes| *bytes < NO_LIMIT).min()
 }
 
-fn peak_of(group: &Path) -> Option<u64> {
-    number(group, ["memory.peak", "memory.max_usage_in_bytes"])
+fn read_peak(group: &Path) -> Option<u64> {
+    read_number(group, ["memory.peak", "memory.max_usage_in_bytes"])
 }
 
-fn number(folder: &Path, files: [&str; 2]) -> Option<u64> {
+fn read_number(folder: &Path, files: [&str; 2]) -> Option<u64> {
     files.iter().find_map(|file| fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok())
 }
 
@@ -130,11 +130,11 @@ mod tests {
     }
 
     fn watch(root: &Path) -> MemoryWatch {
-        MemoryWatch::begin_in(&root.join("proc"), &root.join("cg"), 7)
+        MemoryWatch::start_in(&root.join("proc"), &root.join("cg"), 7)
     }
 
     #[test]
-    fn kills_are_counted_from_the_start_on() {
+    fn only_kills_since_start_are_counted() {
         let root = fixture(&[
             ("proc/7/cgroup", "0::/job/step\n"),
             ("proc/vmstat", "nr_free 9\noom_kill 40\n"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn version_one_and_a_group_that_is_not_mounted_are_understood() {
+    fn cgroup_v1_and_unmounted_group_are_read() {
         let root = fixture(&[
             ("proc/7/cgroup", "0::/\n4:memory:/docker/abc\n"),
             ("cg/memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n"),

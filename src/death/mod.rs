@@ -22,7 +22,7 @@ mod paragraph;
 mod place;
 
 pub use cause::Cause;
-pub use evidence::{Ended, Evidence, Growth, Moment};
+pub use evidence::{Evidence, LastMoment, MemoryChange, ProcessEnd};
 pub use kernel::{MemoryFigures, MemoryWatch};
-pub use output::Said;
+pub use output::OutputEvidence;
 pub use paragraph::Death;

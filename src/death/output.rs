@@ -2,15 +2,15 @@
 //! launcher, a crash in native code.
 
 use super::cause::Cause;
-use super::exception::{Exception, Tracebacks, cause_of};
-use super::place::Place;
+use super::exception::{Exception, Tracebacks, classify};
+use super::place::CodePlace;
 
 /// A traceback further from the end was handled by the program.
 const LAST_LINES: usize = 80;
 
 /// The process that failed first according to a launcher, before the launcher ended the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedRank {
     /// Who says so.
     pub launcher: &'static str,
     /// Its rank, or its task as Slurm counts.
@@ -21,11 +21,11 @@ pub struct Failed {
 
 /// What the last lines say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct OutputEvidence {
     /// The decisive exception: of the rank that failed first, else the first that is not a consequence of another.
     pub exception: Option<Exception>,
     /// Who failed first.
-    pub failed: Option<Failed>,
+    pub failed: Option<FailedRank>,
     /// The line in which a library gives up, without an exception: a collective's watchdog, the C++ runtime, a panic.
     pub last_words: Option<(Cause, String)>,
     /// Where Python was when it crashed in native code, by its fault handler.
@@ -38,14 +38,14 @@ pub struct Said {
     pub last_line: Option<String>,
 }
 
-impl Said {
+impl OutputEvidence {
     /// Reads the last lines of an output.
-    pub fn of(lines: &[String]) -> Self {
+    pub fn parse(lines: &[String]) -> Self {
         let mut said = Self::default();
         let (mut tracebacks, mut in_table) = (Tracebacks::default(), false);
         for (number, line) in lines.iter().enumerate() {
             let (rank, line) = without_rank(line);
-            tracebacks.take(number, rank, line);
+            tracebacks.push_line(number, rank, line);
             in_table |= line.starts_with("Root Cause (first observed failure)");
             if in_table {
                 said.read_torchrun(line);
@@ -61,7 +61,7 @@ impl Said {
     }
 
     /// Adds what the process itself wrote down at its end, apart from its output.
-    pub fn hear_ending(&mut self, lines: &[String]) {
+    pub fn add_crash_report(&mut self, lines: &[String]) {
         self.crashed_in = self.crashed_in.take().or_else(|| crash(lines));
         let after = lines.iter().position(|line| line == "os._exit");
         self.left_from = after.and_then(|at| innermost(&lines[at + 1..]));
@@ -71,7 +71,7 @@ impl Said {
     fn read_torchrun(&mut self, line: &str) {
         let Some((key, value)) = line.split_once(':') else { return };
         let number = || value.split_whitespace().next().and_then(|word| word.parse().ok());
-        let failed = self.failed.get_or_insert_with(|| Failed { launcher: "torchrun", ..Failed::default() });
+        let failed = self.failed.get_or_insert_with(|| FailedRank { launcher: "torchrun", ..FailedRank::default() });
         match key.trim() {
             "rank" => failed.rank = number().and_then(|rank: i32| u32::try_from(rank).ok()),
             "exitcode" => failed.code = number(),
@@ -84,10 +84,10 @@ impl Said {
         let after = |mark: &str| line.find(mark).map(|at| &line[at + mark.len()..]);
         let process = after("-- Process ").or_else(|| after("ProcessExitedException: process "));
         let Some((rank, how)) = process.and_then(|rest| rest.split_once(" terminated with ")) else { return };
-        let signal = how.strip_prefix("signal ").and_then(|name| signal_of(name.trim())).map(|signal| -signal);
+        let signal = how.strip_prefix("signal ").and_then(|name| parse_signal(name.trim())).map(|signal| -signal);
         let code = how.strip_prefix("exit code ").and_then(|code| code.trim().parse().ok());
         self.failed =
-            Some(Failed { launcher: "torch.multiprocessing", rank: rank.parse().ok(), code: signal.or(code) });
+            Some(FailedRank { launcher: "torch.multiprocessing", rank: rank.parse().ok(), code: signal.or(code) });
     }
 
     /// What srun and slurmstepd say. Of several tasks the first one is named first.
@@ -110,7 +110,7 @@ impl Said {
         let signals = [-9, -11, -6, -7, -9];
         let signal = signal.iter().zip(signals).find(|(word, _)| how.contains(**word)).map(|(_, signal)| signal);
         let rank = task.split(['-', ',']).next().and_then(|rank| rank.trim_matches(['[', ']']).parse().ok());
-        self.failed = Some(Failed { launcher: "Slurm", rank, code: code.or(signal) });
+        self.failed = Some(FailedRank { launcher: "Slurm", rank, code: code.or(signal) });
     }
 
     /// Lines in which a library or a runtime ends the process itself. The first one counts: others follow from it.
@@ -118,14 +118,14 @@ impl Said {
         if self.last_words.is_some() {
             return;
         }
-        let cause = cause_of(line);
+        let cause = classify(line);
         if line.contains("Watchdog caught collective operation timeout") {
             let at = line.find("Watchdog caught").unwrap_or(0);
             self.last_words = Some((Cause::CollectiveTimeout, line[at..].chars().take(200).collect()));
         } else if line.starts_with("terminate called") {
             let what = next.map_or("", |next| next.trim()).trim_start_matches("what():").trim();
             let text = if what.is_empty() { line } else { what };
-            let cause = cause_of(&format!("{line} {what}"));
+            let cause = classify(&format!("{line} {what}"));
             let cause = if cause == Cause::Exception { Cause::Crash } else { cause };
             self.last_words = Some((cause, text.chars().take(200).collect()));
         } else if line.starts_with("thread '") && line.contains("panicked at") {
@@ -141,7 +141,7 @@ impl Said {
     /// The exception that counts.
     fn choose(&self, all: &[(usize, Exception)], lines: usize) -> Option<Exception> {
         let rank = self.failed.as_ref().and_then(|failed| failed.rank);
-        let mut own = all.iter().filter(|(_, exception)| !exception.is_of_a_launcher());
+        let mut own = all.iter().filter(|(_, exception)| !exception.is_from_launcher());
         if let Some(found) = own.clone().find(|(_, exception)| rank.is_some() && exception.rank == rank) {
             return Some(found.1.clone());
         }
@@ -166,11 +166,11 @@ fn crash(lines: &[String]) -> Option<String> {
 
 /// The place of the stack that begins in these lines, innermost frame first, perhaps after lines that are not part of it.
 fn innermost(lines: &[String]) -> Option<String> {
-    let mut place = Place::default();
+    let mut place = CodePlace::default();
     let frames = lines.iter().map(|line| without_rank(line).1);
     let frames = frames.skip_while(|line| !line.trim_start().starts_with("File \""));
     frames.take_while(|line| place.take_outer(line)).for_each(drop);
-    place.words()
+    place.text()
 }
 
 /// The rank in front of a line, as torch (`[rank1]: `) and torchrun (`[default1]:`) put it there, and the line without.
@@ -182,7 +182,7 @@ fn without_rank(line: &str) -> (Option<u32>, &str) {
     }
 }
 
-fn signal_of(name: &str) -> Option<i32> {
+fn parse_signal(name: &str) -> Option<i32> {
     (1..32).find(|signal| signal_hook::low_level::signal_name(*signal) == Some(name))
 }
 
@@ -190,13 +190,13 @@ fn signal_of(name: &str) -> Option<i32> {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Said {
-        Said::of(&text.lines().map(str::to_owned).collect::<Vec<_>>())
+    fn parse(text: &str) -> OutputEvidence {
+        OutputEvidence::parse(&text.lines().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
     fn torchrun_names_the_rank_that_failed_first() {
-        let said = said(
+        let said = parse(
             "[rank0]: Traceback (most recent call last):
 [rank0]:   File \"/w/train.py\", line 30, in <module>
 [rank0]:     dist.all_reduce(x)
@@ -223,7 +223,7 @@ Root Cause (first observed failure):
   error_file: <N/A>
 ",
         );
-        assert_eq!(said.failed, Some(Failed { launcher: "torchrun", rank: Some(1), code: Some(1) }));
+        assert_eq!(said.failed, Some(FailedRank { launcher: "torchrun", rank: Some(1), code: Some(1) }));
         let exception = said.exception.unwrap();
         assert_eq!(
             (exception.text.as_str(), exception.place.as_deref()),
@@ -232,8 +232,8 @@ Root Cause (first observed failure):
     }
 
     #[test]
-    fn without_the_table_a_lost_peer_is_no_cause() {
-        let said = said(
+    fn lost_peer_without_torchrun_table_is_no_cause() {
+        let said = parse(
             "[rank0]: Traceback (most recent call last):
 [rank0]: RuntimeError: Connection closed by peer [127.0.0.1]:28231
 [rank1]: Traceback (most recent call last):
@@ -243,34 +243,37 @@ Root Cause (first observed failure):
     }
 
     #[test]
-    fn spawn_and_slurm_name_it_too() {
+    fn spawn_and_slurm_name_the_failed_rank() {
         let spawned =
-            said("torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with signal SIGKILL");
-        assert_eq!(spawned.failed, Some(Failed { launcher: "torch.multiprocessing", rank: Some(2), code: Some(-9) }));
-        let slurm = said(
+            parse("torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with signal SIGKILL");
+        assert_eq!(
+            spawned.failed,
+            Some(FailedRank { launcher: "torch.multiprocessing", rank: Some(2), code: Some(-9) })
+        );
+        let slurm = parse(
             "srun: error: n1: task 3: Exited with exit code 7
 srun: error: n2: tasks 0-2: Terminated
 slurmstepd: error: *** STEP 71.0 ON n1 CANCELLED AT 2026-11-22T21:00:00 DUE TO TIME LIMIT ***",
         );
-        assert_eq!(slurm.failed, Some(Failed { launcher: "Slurm", rank: Some(3), code: Some(7) }));
+        assert_eq!(slurm.failed, Some(FailedRank { launcher: "Slurm", rank: Some(3), code: Some(7) }));
         assert!(slurm.slurm.unwrap().ends_with("DUE TO TIME LIMIT ***"));
     }
 
     #[test]
-    fn the_last_exception_counts_and_one_that_was_dealt_with_does_not() {
+    fn last_exception_is_chosen_and_handled_one_is_not() {
         let handled = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 1\n";
-        assert_eq!(said(handled).exception.unwrap().place.as_deref(), Some("f, a.py:1"));
-        assert_eq!(said(&format!("{handled}{}", "step\n".repeat(200))).exception, None);
+        assert_eq!(parse(handled).exception.unwrap().place.as_deref(), Some("f, a.py:1"));
+        assert_eq!(parse(&format!("{handled}{}", "step\n".repeat(200))).exception, None);
         let chained =
             format!("{handled}\nDuring handling of the above exception, another exception occurred:\n\n{}", {
                 "Traceback (most recent call last):\n  File \"b.py\", line 2, in g\nValueError: 2"
             });
-        assert_eq!(said(&chained).exception.unwrap().text, "ValueError: 2");
+        assert_eq!(parse(&chained).exception.unwrap().text, "ValueError: 2");
     }
 
     #[test]
-    fn crashes_and_runtimes_that_give_up_are_heard() {
-        let crash = said(
+    fn crashes_and_runtime_aborts_are_parsed() {
+        let crash = parse(
             "Fatal Python error: Segmentation fault
 
 Thread 0x2 (most recent call first):
@@ -282,18 +285,18 @@ Current thread 0x1 (most recent call first):
   File \"/w/a.py\", line 9 in <module>",
         );
         assert_eq!(crash.crashed_in.as_deref(), Some("f, a.py:3 (inside string_at, __init__.py:519)"));
-        let mut left = Said::default();
+        let mut left = OutputEvidence::default();
         let ending = ["os._exit", "  File \"/w/a.py\", line 3 in f", "  File \"/w/a.py\", line 9 in <module>"];
-        left.hear_ending(&ending.map(str::to_owned));
+        left.add_crash_report(&ending.map(str::to_owned));
         assert_eq!((left.left_from.as_deref(), left.crashed_in), (Some("f, a.py:3"), None));
-        let watchdog = said(
+        let watchdog = parse(
             "[rank1]:[E ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE) ran for 600001 milliseconds",
         );
         let (cause, text) = watchdog.last_words.unwrap();
         assert!(cause == Cause::CollectiveTimeout && text.contains("OpType=ALLREDUCE"), "{text}");
-        let cpp = said("terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc");
+        let cpp = parse("terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc");
         assert_eq!(cpp.last_words.unwrap().0, Cause::MemoryRefused);
-        let panic = said("thread 'main' panicked at src/a.rs:3:1:\nno batch");
+        let panic = parse("thread 'main' panicked at src/a.rs:3:1:\nno batch");
         assert_eq!(
             panic.last_words.unwrap(),
             (Cause::Panic, "thread 'main' panicked at src/a.rs:3:1: no batch".to_owned())

@@ -4,8 +4,8 @@ use signal_hook::low_level::signal_name;
 
 use super::cause::Cause;
 use super::diagnosis;
-use super::evidence::{Evidence, Growth, Moment};
-use super::output::Said;
+use super::evidence::{Evidence, LastMoment, MemoryChange};
+use super::output::OutputEvidence;
 use gnntop_analysis::figures::{bytes, count, duration};
 
 /// Why a program died.
@@ -22,13 +22,13 @@ const STEADY: f64 = 0.1;
 
 impl Death {
     /// Why it died; `None` where it ended well.
-    pub fn of(evidence: &Evidence<'_>) -> Option<Self> {
-        let cause = diagnosis::cause(evidence)?;
+    pub fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
+        let cause = diagnosis::diagnose(evidence)?;
         let sentences = [
             Some(headline(cause, evidence)),
             others(cause, evidence),
             place(&evidence.moment),
-            evidence.moment.stack.as_ref().filter(|_| is_place_unknown(evidence.said)).map(stack),
+            evidence.moment.stack.as_ref().filter(|_| is_place_unknown(evidence.output)).map(stack),
             evidence.moment.memory.as_ref().map(memory),
             advice(cause, evidence).map(str::to_owned),
         ];
@@ -38,8 +38,8 @@ impl Death {
 
 /// What ended it.
 fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
-    let who = who(evidence);
-    let said = evidence.said;
+    let who = subject(evidence);
+    let said = evidence.output;
     let exception = || {
         let Some(exception) = &said.exception else { return String::new() };
         let place = exception.place.as_ref().map(|place| format!(", in {place}")).unwrap_or_default();
@@ -82,15 +82,15 @@ fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
 }
 
 /// The program, or the rank of it that failed first.
-fn who(evidence: &Evidence<'_>) -> String {
-    let rank = evidence.said.failed.as_ref().and_then(|failed| failed.rank);
-    let rank = rank.or_else(|| evidence.said.exception.as_ref().and_then(|exception| exception.rank));
+fn subject(evidence: &Evidence<'_>) -> String {
+    let rank = evidence.output.failed.as_ref().and_then(|failed| failed.rank);
+    let rank = rank.or_else(|| evidence.output.exception.as_ref().and_then(|exception| exception.rank));
     rank.map_or_else(|| evidence.name.to_owned(), |rank| format!("rank {rank} of {}", evidence.name))
 }
 
 fn job_ended(who: &str, evidence: &Evidence<'_>) -> String {
     let job = evidence.slurm_job.map(|job| format!(" job {job}")).unwrap_or_default();
-    match &evidence.said.slurm {
+    match &evidence.output.slurm {
         Some(line) => format!("Slurm ended{job} with {who} in it: {}.", line.trim_matches(['*', ' ', '.'])),
         None => format!(
             "{who} received {}. Slurm sends it at the time limit of{job}, on `scancel`, and to all tasks when one of them fails.",
@@ -101,11 +101,11 @@ fn job_ended(who: &str, evidence: &Evidence<'_>) -> String {
 
 fn out_of_memory(who: &str, evidence: &Evidence<'_>) -> String {
     let memory = evidence.memory;
-    let whom = match &evidence.said.exception {
+    let whom = match &evidence.output.exception {
         Some(exception) if exception.cause() == Cause::LoaderDied => format!("a worker of {who}'s data loader"),
         _ => who.to_owned(),
     };
-    if memory.killed_in_group.is_some_and(|kills| kills > 0) || evidence.said.slurm.is_some() {
+    if memory.killed_in_group.is_some_and(|kills| kills > 0) || evidence.output.slurm.is_some() {
         let limit =
             memory.limit_bytes.map(|limit| format!(", limited to {},", bytes(limit as f64))).unwrap_or_default();
         let peak = memory.peak_bytes.map(|peak| format!(", with a peak of {}", bytes(peak as f64))).unwrap_or_default();
@@ -126,7 +126,7 @@ fn address_space(evidence: &Evidence<'_>) -> String {
 }
 
 fn crash(who: &str, evidence: &Evidence<'_>) -> String {
-    let place = match (&evidence.said.crashed_in, &evidence.said.last_words) {
+    let place = match (&evidence.output.crashed_in, &evidence.output.last_words) {
         (Some(place), _) => format!(", in {place}"),
         (None, Some((_, text))) => format!(": {text}"),
         (None, None) => String::new(),
@@ -145,22 +145,22 @@ fn no_kill(evidence: &Evidence<'_>) -> &'static str {
 }
 
 fn ended_by(evidence: &Evidence<'_>) -> String {
-    diagnosis::signal(evidence).map_or_else(|| "a signal".to_owned(), name_of)
+    diagnosis::signal(evidence).map_or_else(|| "a signal".to_owned(), format_signal)
 }
 
 fn passed_on(evidence: &Evidence<'_>) -> String {
-    evidence.passed_on.map_or_else(|| "a signal".to_owned(), name_of)
+    evidence.passed_on.map_or_else(|| "a signal".to_owned(), format_signal)
 }
 
-fn name_of(signal: i32) -> String {
+fn format_signal(signal: i32) -> String {
     signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
 /// Who failed first and what happened to the others.
 fn others(cause: Cause, evidence: &Evidence<'_>) -> Option<String> {
-    let failed = evidence.said.failed.as_ref()?;
+    let failed = evidence.output.failed.as_ref()?;
     let how = match failed.code {
-        Some(code) if code < 0 => format!(", by {}", name_of(-code)),
+        Some(code) if code < 0 => format!(", by {}", format_signal(-code)),
         Some(code) if cause != Cause::ExitCode => format!(", with exit code {code}"),
         _ => String::new(),
     };
@@ -168,7 +168,7 @@ fn others(cause: Cause, evidence: &Evidence<'_>) -> Option<String> {
 }
 
 /// What it was doing.
-fn place(moment: &Moment) -> Option<String> {
+fn place(moment: &LastMoment) -> Option<String> {
     match (&moment.phase, moment.last_step) {
         (Some((phase, Some(step))), _) => Some(format!("It was in {phase} of step {}.", count(*step))),
         (Some((phase, None)), Some(last)) => Some(format!("It was in {phase}, after step {}.", count(last))),
@@ -179,7 +179,7 @@ fn place(moment: &Moment) -> Option<String> {
 }
 
 /// Whether the output and the process itself say nothing of where in the program it ended.
-fn is_place_unknown(said: &Said) -> bool {
+fn is_place_unknown(said: &OutputEvidence) -> bool {
     let place = said.exception.as_ref().and_then(|exception| exception.place.as_ref());
     place.or(said.crashed_in.as_ref()).or(said.left_from.as_ref()).is_none()
 }
@@ -190,8 +190,8 @@ fn stack((place, before_ns): &(String, u64)) -> String {
 }
 
 /// Memory in the last minute.
-fn memory(growth: &Growth) -> String {
-    let Growth { from_bytes, to_bytes, over_ns } = *growth;
+fn memory(growth: &MemoryChange) -> String {
+    let MemoryChange { from_bytes, to_bytes, over_ns } = *growth;
     let over = duration(over_ns);
     if (to_bytes - from_bytes).abs() <= STEADY * to_bytes.max(from_bytes) {
         return format!("Its memory was steady at {} for the last {over}.", bytes(to_bytes));
@@ -217,7 +217,7 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
         Cause::DiskFull => "Free some space, or write elsewhere.",
         Cause::TooMany => "Raise the limit (ulimit -u, ulimit -n), or use fewer loader workers.",
         Cause::NoModule => "Install it in this program's environment.",
-        Cause::Crash if evidence.said.crashed_in.is_none() => {
+        Cause::Crash if evidence.output.crashed_in.is_none() => {
             "If it is a Python program, run it once with PYTHONFAULTHANDLER=1 to see where it was."
         }
         _ => return None,
@@ -226,43 +226,51 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::Ended;
+    use super::super::evidence::ProcessEnd;
     use super::super::kernel::MemoryFigures;
     use super::*;
 
     const GIB: u64 = 1 << 30;
 
-    fn moment() -> Moment {
-        let memory = Growth { from_bytes: 1.0e9, to_bytes: 4.0e9, over_ns: 60_000_000_000 };
+    fn moment() -> LastMoment {
+        let memory = MemoryChange { from_bytes: 1.0e9, to_bytes: 4.0e9, over_ns: 60_000_000_000 };
         let phase = Some(("forward".to_owned(), Some(812)));
-        Moment { last_step: Some(811), phase, stack: None, memory: Some(memory) }
+        LastMoment { last_step: Some(811), phase, stack: None, memory: Some(memory) }
     }
 
-    fn said(output: &str) -> Said {
-        Said::of(&output.lines().map(str::to_owned).collect::<Vec<_>>())
+    fn parse_output(output: &str) -> OutputEvidence {
+        OutputEvidence::parse(&output.lines().map(str::to_owned).collect::<Vec<_>>())
     }
 
-    fn evidence(ended: Ended, said: &Said) -> Evidence<'_> {
+    fn evidence(ended: ProcessEnd, said: &OutputEvidence) -> Evidence<'_> {
         let memory = MemoryFigures { killed_in_group: Some(0), killed_on_machine: Some(0), ..MemoryFigures::default() };
-        Evidence { name: "train.py", ended, passed_on: None, slurm_job: None, said, memory, moment: Moment::default() }
+        Evidence {
+            name: "train.py",
+            ended,
+            passed_on: None,
+            slurm_job: None,
+            output: said,
+            memory,
+            moment: LastMoment::default(),
+        }
     }
 
     #[track_caller]
     fn check(evidence: &Evidence<'_>, cause: Cause, words: &[&str]) {
-        let death = Death::of(evidence).unwrap();
+        let death = Death::from_evidence(evidence).unwrap();
         assert_eq!(death.cause, cause, "{}", death.text);
         words.iter().for_each(|word| assert!(death.text.contains(word), "no {word:?} in {}", death.text));
     }
 
     #[test]
-    fn a_program_that_ended_well_did_not_die() {
-        let said = said("Traceback (most recent call last):\nValueError: 1");
-        assert_eq!(Death::of(&evidence(Ended::Code(0), &said)), None);
+    fn successful_exit_is_no_death() {
+        let said = parse_output("Traceback (most recent call last):\nValueError: 1");
+        assert_eq!(Death::from_evidence(&evidence(ProcessEnd::Code(0), &said)), None);
     }
 
     #[test]
-    fn the_out_of_memory_killer_is_named_with_the_groups_figures() {
-        let said = Said::default();
+    fn out_of_memory_kill_has_group_figures() {
+        let said = OutputEvidence::default();
         let memory = MemoryFigures {
             killed_in_group: Some(1),
             killed_on_machine: Some(1),
@@ -270,9 +278,9 @@ mod tests {
             peak_bytes: Some(4 * GIB),
             address_space_bytes: None,
         };
-        let evidence = Evidence { memory, moment: moment(), ..evidence(Ended::Signal(9), &said) };
+        let evidence = Evidence { memory, moment: moment(), ..evidence(ProcessEnd::Signal(9), &said) };
         assert_eq!(
-            Death::of(&evidence).unwrap().text,
+            Death::from_evidence(&evidence).unwrap().text,
             "The kernel killed train.py because its control group, limited to 4.00 GiB, ran out of memory, with a peak of \
              4.00 GiB. It was in forward of step 812. Its memory grew from 954 MiB to 3.73 GiB in its last 60.0 s. Try a smaller \
              batch, fewer loader workers or ranks, or a higher memory limit."
@@ -283,25 +291,30 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_that_the_kernel_did_not_count_was_somebody_elses() {
-        let said = Said::default();
-        check(&evidence(Ended::Signal(9), &said), Cause::Killed, &["SIGKILL", "not the kernel's out-of-memory killer"]);
-        check(&evidence(Ended::Code(137), &said), Cause::Killed, &["SIGKILL"]);
-        let unknown = Evidence { memory: MemoryFigures::default(), ..evidence(Ended::Signal(9), &said) };
+    fn kill_not_counted_by_kernel_has_unknown_sender() {
+        let said = OutputEvidence::default();
+        check(
+            &evidence(ProcessEnd::Signal(9), &said),
+            Cause::Killed,
+            &["SIGKILL", "not the kernel's out-of-memory killer"],
+        );
+        check(&evidence(ProcessEnd::Code(137), &said), Cause::Killed, &["SIGKILL"]);
+        let unknown = Evidence { memory: MemoryFigures::default(), ..evidence(ProcessEnd::Signal(9), &said) };
         check(&unknown, Cause::Killed, &["cannot see whether"]);
     }
 
     #[test]
-    fn an_exception_is_told_with_its_place_unless_the_program_chose_its_code() {
-        let said =
-            said("Traceback (most recent call last):\n  File \"/w/data.py\", line 81, in collate\nValueError: 3");
+    fn exception_has_place_unless_exit_code_was_chosen() {
+        let said = parse_output(
+            "Traceback (most recent call last):\n  File \"/w/data.py\", line 81, in collate\nValueError: 3",
+        );
         let words = "train.py raised an exception: ValueError: 3, in collate, data.py:81.";
-        check(&evidence(Ended::Code(1), &said), Cause::Exception, &[words]);
-        check(&evidence(Ended::Code(3), &said), Cause::ExitCode, &["exited with code 3 and printed no exception"]);
+        check(&evidence(ProcessEnd::Code(1), &said), Cause::Exception, &[words]);
+        check(&evidence(ProcessEnd::Code(3), &said), Cause::ExitCode, &["exited with code 3 and printed no exception"]);
     }
 
     #[test]
-    fn gpus_disks_and_limits_are_told_apart() {
+    fn gpu_disk_and_limit_causes_are_distinguished() {
         for (exception, cause, word) in [
             ("torch.OutOfMemoryError: CUDA out of memory. Tried", Cause::GpuMemory, "GPU memory"),
             ("RuntimeError: CUDA error: device-side assert triggered", Cause::Cuda, "CUDA_LAUNCH_BLOCKING"),
@@ -309,64 +322,74 @@ mod tests {
             ("MemoryError", Cause::MemoryRefused, "smaller batch"),
             ("RuntimeError: unable to mmap 8 bytes from file </torch_1>", Cause::SharedMemory, "--shm-size"),
         ] {
-            let said = said(&format!("Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n{exception}"));
-            check(&evidence(Ended::Code(1), &said), cause, &[word]);
+            let said = parse_output(&format!(
+                "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n{exception}"
+            ));
+            check(&evidence(ProcessEnd::Code(1), &said), cause, &[word]);
         }
     }
 
     #[test]
-    fn a_crash_is_told_with_pythons_place_where_it_is_known() {
-        check(&evidence(Ended::Signal(11), &Said::default()), Cause::Crash, &["SIGSEGV", "PYTHONFAULTHANDLER=1"]);
-        let said =
-            said("Fatal Python error: Segmentation fault\n\nCurrent thread 0x1:\n  File \"/w/a.py\", line 3 in f");
-        check(&evidence(Ended::Signal(11), &said), Cause::Crash, &["SIGSEGV, in f, a.py:3."]);
+    fn crash_has_python_place_where_known() {
+        check(
+            &evidence(ProcessEnd::Signal(11), &OutputEvidence::default()),
+            Cause::Crash,
+            &["SIGSEGV", "PYTHONFAULTHANDLER=1"],
+        );
+        let said = parse_output(
+            "Fatal Python error: Segmentation fault\n\nCurrent thread 0x1:\n  File \"/w/a.py\", line 3 in f",
+        );
+        check(&evidence(ProcessEnd::Signal(11), &said), Cause::Crash, &["SIGSEGV, in f, a.py:3."]);
     }
 
     #[test]
-    fn a_stack_tells_the_place_where_nothing_else_does() {
+    fn stack_gives_place_without_other_evidence() {
         let stack = Some(("collate (data.py:81), under main (train.py:9)".to_owned(), 1_200_000_000));
-        let moment = || Moment { stack: stack.clone(), ..moment() };
-        let silent = Said::default();
-        let killed = Evidence { moment: moment(), ..evidence(Ended::Signal(9), &silent) };
+        let moment = || LastMoment { stack: stack.clone(), ..moment() };
+        let silent = OutputEvidence::default();
+        let killed = Evidence { moment: moment(), ..evidence(ProcessEnd::Signal(9), &silent) };
         let words =
             "It was in forward of step 812. A stack taken 1.20 s before the end shows collate (data.py:81), under main";
         check(&killed, Cause::Killed, &[words]);
-        let mut left = Said::default();
-        left.hear_ending(&["os._exit".to_owned(), "  File \"/w/a.py\", line 3 in f".to_owned()]);
-        let exit = Evidence { moment: moment(), ..evidence(Ended::Code(3), &left) };
+        let mut left = OutputEvidence::default();
+        left.add_crash_report(&["os._exit".to_owned(), "  File \"/w/a.py\", line 3 in f".to_owned()]);
+        let exit = Evidence { moment: moment(), ..evidence(ProcessEnd::Code(3), &left) };
         check(&exit, Cause::ExitCode, &["train.py called os._exit in f, a.py:3: exit code 3"]);
-        assert!(!Death::of(&exit).unwrap().text.contains("A stack taken"), "the place is known");
+        assert!(!Death::from_evidence(&exit).unwrap().text.contains("A stack taken"), "the place is known");
     }
 
     #[test]
-    fn the_rank_that_failed_first_is_told_from_those_that_were_ended() {
-        let said = said(
+    fn first_failed_rank_is_distinguished_from_ended_ranks() {
+        let said = parse_output(
             "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"a.py\", line 3, in f\n[rank1]: KeyError: 'x'\n\
              Root Cause (first observed failure):\n[0]:\n  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 4)",
         );
         let words = ["rank 1 of train.py", "KeyError: 'x', in f, a.py:3", "the first to fail", "torchrun"];
-        check(&evidence(Ended::Code(1), &said), Cause::Exception, &words);
-        let killed =
-            self::said("Root Cause (first observed failure):\n  rank : 2 (local_rank: 2)\n  exitcode : -9 (pid: 4)");
-        check(&evidence(Ended::Code(1), &killed), Cause::Killed, &["rank 2 of train.py was killed by SIGKILL"]);
+        check(&evidence(ProcessEnd::Code(1), &said), Cause::Exception, &words);
+        let killed = self::parse_output(
+            "Root Cause (first observed failure):\n  rank : 2 (local_rank: 2)\n  exitcode : -9 (pid: 4)",
+        );
+        check(&evidence(ProcessEnd::Code(1), &killed), Cause::Killed, &["rank 2 of train.py was killed by SIGKILL"]);
     }
 
     #[test]
-    fn who_was_asked_to_end_did_not_fail() {
-        let said = said("Traceback (most recent call last):\nKeyboardInterrupt");
-        let asked = Evidence { passed_on: Some(2), ..evidence(Ended::Signal(2), &said) };
+    fn requested_end_is_no_failure() {
+        let said = parse_output("Traceback (most recent call last):\nKeyboardInterrupt");
+        let asked = Evidence { passed_on: Some(2), ..evidence(ProcessEnd::Signal(2), &said) };
         check(&asked, Cause::Asked, &["was asked to stop: gnntop passed SIGINT on to it"]);
-        let slurm = Evidence { passed_on: Some(15), slurm_job: Some("71"), ..evidence(Ended::Signal(15), &said) };
+        let slurm = Evidence { passed_on: Some(15), slurm_job: Some("71"), ..evidence(ProcessEnd::Signal(15), &said) };
         check(&slurm, Cause::JobEnded, &["SIGTERM", "job 71", "scancel"]);
-        let line =
-            self::said("slurmstepd: error: *** JOB 71 ON n1 CANCELLED AT 2026-11-22T21:00:00 DUE TO TIME LIMIT ***");
-        check(&Evidence { said: &line, ..slurm.clone() }, Cause::JobEnded, &["DUE TO TIME LIMIT"]);
+        let line = self::parse_output(
+            "slurmstepd: error: *** JOB 71 ON n1 CANCELLED AT 2026-11-22T21:00:00 DUE TO TIME LIMIT ***",
+        );
+        check(&Evidence { output: &line, ..slurm.clone() }, Cause::JobEnded, &["DUE TO TIME LIMIT"]);
     }
 
     #[test]
-    fn a_collective_that_ran_into_its_time_limit_is_told_with_its_kind() {
-        let said = said("[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE)");
-        check(&evidence(Ended::Signal(6), &said), Cause::CollectiveTimeout, &["OpType=ALLREDUCE"]);
+    fn collective_timeout_names_the_collective() {
+        let said =
+            parse_output("[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE)");
+        check(&evidence(ProcessEnd::Signal(6), &said), Cause::CollectiveTimeout, &["OpType=ALLREDUCE"]);
     }
 
     #[test]
@@ -375,8 +398,9 @@ mod tests {
             "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nValueError: {}",
             "x".repeat(5000)
         );
-        let said = said(&long);
-        let death = Death::of(&Evidence { moment: moment(), ..evidence(Ended::Code(1), &said) }).unwrap();
+        let said = parse_output(&long);
+        let death =
+            Death::from_evidence(&Evidence { moment: moment(), ..evidence(ProcessEnd::Code(1), &said) }).unwrap();
         assert!(death.text.len() < gnntop_wire::MAX_TEXT_LEN, "{}", death.text.len());
     }
 }

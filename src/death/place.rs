@@ -5,13 +5,13 @@ const LIBRARIES: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python
 
 /// What is known of a stack while its frames are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CodePlace {
     /// The innermost frame of the program itself.
     own: Option<String>,
     innermost: Option<String>,
 }
 
-impl Place {
+impl CodePlace {
     /// Takes the next line of a traceback, whose innermost frame comes last. Returns whether it is a frame.
     pub(super) fn take_inner(&mut self, line: &str) -> bool {
         let Some((text, is_own)) = frame(line) else { return false };
@@ -33,7 +33,7 @@ impl Place {
     }
 
     /// `collate, data.py:81`, or `main, train.py:9 (inside forward, linear.py:134)`; `None` before the first frame.
-    pub(super) fn words(&self) -> Option<String> {
+    pub(super) fn text(&self) -> Option<String> {
         match (&self.own, &self.innermost) {
             (Some(own), Some(innermost)) if own != innermost => Some(format!("{own} (inside {innermost})")),
             (_, innermost) => innermost.clone(),
@@ -62,17 +62,17 @@ mod tests {
     const LIBRARY: &str = "  File \"/env/lib/python3.11/site-packages/torch/nn/linear.py\", line 134, in forward";
 
     #[test]
-    fn the_programs_own_line_comes_before_the_librarys() {
-        let place = |lines: &[&str], take: fn(&mut Place, &str) -> bool| {
-            let mut place = Place::default();
+    fn own_line_precedes_library_line() {
+        let place = |lines: &[&str], take: fn(&mut CodePlace, &str) -> bool| {
+            let mut place = CodePlace::default();
             lines.iter().for_each(|line| _ = take(&mut place, line));
-            place.words()
+            place.text()
         };
         let both = Some("main, train.py:9 (inside forward, linear.py:134)".to_owned());
-        assert_eq!(place(&[OWN, "    step()", LIBRARY], Place::take_inner), both);
-        assert_eq!(place(&[LIBRARY, OWN, "  File \"/w/a.py\", line 1 in <module>"], Place::take_outer), both);
-        assert_eq!(place(&[OWN], Place::take_inner).as_deref(), Some("main, train.py:9"));
-        assert_eq!(place(&[LIBRARY], Place::take_outer).as_deref(), Some("forward, linear.py:134"));
-        assert_eq!(place(&["no frame"], Place::take_outer), None);
+        assert_eq!(place(&[OWN, "    step()", LIBRARY], CodePlace::take_inner), both);
+        assert_eq!(place(&[LIBRARY, OWN, "  File \"/w/a.py\", line 1 in <module>"], CodePlace::take_outer), both);
+        assert_eq!(place(&[OWN], CodePlace::take_inner).as_deref(), Some("main, train.py:9"));
+        assert_eq!(place(&[LIBRARY], CodePlace::take_outer).as_deref(), Some("forward, linear.py:134"));
+        assert_eq!(place(&["no frame"], CodePlace::take_outer), None);
     }
 }

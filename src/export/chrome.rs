@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
-use super::format::{Entry, Format};
+use super::format::{Entry, FormatWriter};
 use super::text::{json, json_number, micros};
 
 pub(super) struct Chrome<W> {
@@ -24,7 +24,7 @@ impl<W: Write> Chrome<W> {
     }
 }
 
-impl<W: Write> Format for Chrome<W> {
+impl<W: Write> FormatWriter for Chrome<W> {
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
         let fields = format!("\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{{\"name\":{}}}", json(title));
         self.event(track, &fields)

@@ -9,8 +9,8 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
-use super::format::{Entry, Format};
-use super::sampled::Stack;
+use super::format::{Entry, FormatWriter};
+use super::stack_samples::SampledStack;
 
 /// Steps are one frame, around their phases.
 const STEP: &str = "step";
@@ -24,32 +24,32 @@ const OTHERS: &str = "(others)";
 
 /// Time in a frame, and the frames inside of it.
 #[derive(Default)]
-struct Frame {
+struct FrameTime {
     total_ns: u64,
-    inner: BTreeMap<String, Frame>,
+    inner: BTreeMap<String, FrameTime>,
 }
 
 /// A span that has ended, with the spans inside it.
-struct Ended {
+struct EndedSpan {
     start_ns: u64,
     name: String,
-    frame: Frame,
+    frame: FrameTime,
     /// Frames on the longest way down from it, itself included.
     depth: usize,
 }
 
 #[derive(Default)]
-struct Track {
+struct CollapsedTrack {
     title: String,
-    waiting: Vec<Ended>,
+    waiting: Vec<EndedSpan>,
     /// Spans that ended since nothing waited.
     ended: usize,
-    frame: Frame,
+    frame: FrameTime,
 }
 
 pub(super) struct Collapsed<W: Write> {
     out: W,
-    tracks: BTreeMap<u32, Track>,
+    tracks: BTreeMap<u32, CollapsedTrack>,
     frames: usize,
 }
 
@@ -59,7 +59,7 @@ impl<W: Write> Collapsed<W> {
     }
 }
 
-impl Frame {
+impl FrameTime {
     /// Adds another frame's time and the frames inside it, as far as there is room for new ones.
     fn add(&mut self, other: Self, frames: &mut usize) {
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
@@ -88,17 +88,17 @@ impl Frame {
     }
 }
 
-impl Track {
+impl CollapsedTrack {
     fn end(&mut self, name: &str, (start_ns, end_ns): (u64, u64)) {
         let inside = self.waiting.iter().rposition(|ended| ended.start_ns < start_ns).map_or(0, |at| at + 1);
-        let mut frame = Frame { total_ns: end_ns.saturating_sub(start_ns), inner: BTreeMap::new() };
+        let mut frame = FrameTime { total_ns: end_ns.saturating_sub(start_ns), inner: BTreeMap::new() };
         // Counted again when they join the track's own frames.
         let (mut uncounted, mut depth) = (0, 1);
         for ended in self.waiting.drain(inside..).filter(|ended| ended.depth < MAX_DEPTH) {
             depth = depth.max(ended.depth + 1);
             frame.add_inner(ended.name, ended.frame, &mut uncounted);
         }
-        self.waiting.push(Ended { start_ns, name: name.to_owned(), frame, depth });
+        self.waiting.push(EndedSpan { start_ns, name: name.to_owned(), frame, depth });
         self.ended += 1;
     }
 
@@ -116,7 +116,7 @@ fn frame_name(name: &str) -> String {
     name.replace(';', ":").replace(['\n', '\r'], " ")
 }
 
-impl<W: Write> Format for Collapsed<W> {
+impl<W: Write> FormatWriter for Collapsed<W> {
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
         self.tracks.entry(track.0).or_default().title = frame_name(title);
         Ok(())
@@ -136,13 +136,13 @@ impl<W: Write> Format for Collapsed<W> {
         Ok(())
     }
 
-    fn stacks(&mut self, track: TrackId, title: &str, stacks: &[Stack<'_>]) -> io::Result<()> {
+    fn stacks(&mut self, track: TrackId, title: &str, stacks: &[SampledStack<'_>]) -> io::Result<()> {
         let track = self.tracks.entry(track.0).or_default();
         track.title = frame_name(title);
-        for Stack { frames, ns } in stacks {
-            let mut stack = Frame { total_ns: *ns, inner: BTreeMap::new() };
+        for SampledStack { frames, ns } in stacks {
+            let mut stack = FrameTime { total_ns: *ns, inner: BTreeMap::new() };
             for name in frames.iter().skip(1).rev() {
-                stack = Frame { total_ns: *ns, inner: BTreeMap::from([(frame_name(name), stack)]) };
+                stack = FrameTime { total_ns: *ns, inner: BTreeMap::from([(frame_name(name), stack)]) };
             }
             let outermost = frames.first().map_or(OTHERS, |name| name);
             track.frame.add_inner(frame_name(outermost), stack, &mut self.frames);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_that_of_a_stack_alone_and_adds_up() {
+    fn frame_times_are_own_times_and_add_up() {
         let one = |t: u64| {
             let forward = [span("layer 0", t + 1_000, t + 4_000), span("forward", t, t + 10_000)];
             forward.into_iter().chain([span("backward", t + 10_000, t + 30_000), step(t, t + 31_000)])
@@ -199,20 +199,20 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_overlap_without_nesting_are_beside_each_other() {
+    fn overlapping_spans_become_siblings() {
         let expected = "main: 1;a 10\nmain: 1;b 15\n";
         assert_eq!(written(&[span("a", 0, 10_000), span("b", 5_000, 20_000)]), expected);
     }
 
     #[test]
-    fn a_tower_of_spans_is_cut_off() {
+    fn deep_nesting_is_cut_off() {
         let tower: Vec<Entry<'_>> = (1..200_000).map(|n| span("in", 1_000_000 - n, 1_000_000 + n * 1_000)).collect();
         let deepest = written(&tower).lines().map(|line| line.matches(';').count()).max();
         assert_eq!(deepest, Some(MAX_DEPTH));
     }
 
     #[test]
-    fn frames_of_a_hostile_file_are_bounded() {
+    fn frame_count_is_bounded() {
         let names: Vec<String> = (0..MAX_FRAMES + 10).map(|n| format!("n{n}")).collect();
         let spans = names.iter().zip(0..).map(|(name, n)| span(name, n * 2_000, n * 2_000 + 1_000));
         let text = written(&spans.collect::<Vec<_>>());

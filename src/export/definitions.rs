@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_without_end_are_bounded_and_may_change() {
+    fn names_are_bounded_and_can_be_redefined() {
         let mut definitions = Definitions::default();
         let name = |id, text: String| Definition::Name { id: NameId(id), kind: NameKind::Span, text };
         (0..100_000).for_each(|id| definitions.define(name(id, "x".repeat(1024))));

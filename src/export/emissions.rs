@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use gnntop_analysis::energy::{
-    Assumptions, ComponentEnergy, ComponentKind, EnergyBook, Figure, Intensity, Scope, kilowatt_hours,
+    Assumptions, ComponentEnergy, ComponentKind, EnergyBook, EnergyFigure, EnergyScope, Intensity, kilowatt_hours,
 };
 use gnntop_analysis::figures::utc;
 use gnntop_analysis::store::Store;
@@ -23,30 +23,30 @@ const QUALITY_COLUMNS: &str =
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
 /// Both files as texts: `emissions.csv` and `emissions.quality.csv`.
-pub fn write(store: &Store, assumptions: &Assumptions, scope: Scope) -> (String, String) {
+pub fn write(store: &Store, assumptions: &Assumptions, scope: EnergyScope) -> (String, String) {
     let book = store.energy(assumptions);
     let session = store.first_ns().unwrap_or(0)..store.now_ns();
-    let row = Row { store, book: &book, assumptions, scope, session };
-    (format!("{COLUMNS}\n{}\n", joined(&row.cells())), row.quality())
+    let row = EmissionsRow { store, book: &book, assumptions, scope, session };
+    (format!("{COLUMNS}\n{}\n", join_cells(&row.cells())), row.quality())
 }
 
 /// A session as a row.
-struct Row<'a> {
+struct EmissionsRow<'a> {
     store: &'a Store,
     book: &'a EnergyBook,
     assumptions: &'a Assumptions,
-    scope: Scope,
+    scope: EnergyScope,
     session: Range<u64>,
 }
 
 /// Energy of a kind of component, as CodeCarbon has it.
 #[derive(Clone, Copy, Default)]
-struct Part {
+struct ComponentPart {
     kilowatt_hours: Option<f64>,
     watts: Option<f64>,
 }
 
-impl Row<'_> {
+impl EmissionsRow<'_> {
     fn cells(&self) -> Vec<String> {
         let seconds = (self.session.end - self.session.start) as f64 / 1e9;
         let parts =
@@ -78,16 +78,16 @@ impl Row<'_> {
         [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
     }
 
-    fn part(&self, kind: ComponentKind, seconds: f64) -> Part {
+    fn part(&self, kind: ComponentKind, seconds: f64) -> ComponentPart {
         let of_kind = self.book.components.iter().filter(|component| component.kind == kind);
         let figures = of_kind.filter_map(|component| self.figure(component, self.scope));
-        let Some(all) = figures.reduce(|a, b| a.plus(&b)) else { return Part::default() };
+        let Some(all) = figures.reduce(|a, b| a.plus(&b)) else { return ComponentPart::default() };
         let joules = all.joules * self.assumptions.pue_or_one();
         let watts = (seconds > 0.0).then(|| joules / seconds);
-        Part { kilowatt_hours: Some(kilowatt_hours(joules)), watts }
+        ComponentPart { kilowatt_hours: Some(kilowatt_hours(joules)), watts }
     }
 
-    fn figure(&self, component: &ComponentEnergy, scope: Scope) -> Option<Figure> {
+    fn figure(&self, component: &ComponentEnergy, scope: EnergyScope) -> Option<EnergyFigure> {
         self.book.figure(component, scope, self.session.clone())
     }
 
@@ -96,9 +96,9 @@ impl Row<'_> {
         let hardware = self.store.hardware();
         let device = |metric: Metric| self.store.signals().find(metric).map(|signal| signal.device.clone());
         let gpus = hardware.gpus();
-        let gpu_model = gpus.first().and_then(|gpu| device(Quantity::GpuPower.at(*gpu))).unwrap_or_default();
+        let gpu_model = gpus.first().and_then(|gpu| device(Quantity::GpuPower.with_instance(*gpu))).unwrap_or_default();
         let gpu_count = if gpus.is_empty() { String::new() } else { gpus.len().to_string() };
-        let mode = if self.scope == Scope::Job { "process" } else { "machine" };
+        let mode = if self.scope == EnergyScope::Job { "process" } else { "machine" };
         let bytes = hardware.machine_memory_total_bytes().ok();
         let model = device(Quantity::MachineCpuThreads.into()).unwrap_or_default();
         let threads = number(hardware.reading(Quantity::MachineCpuThreads).ok());
@@ -113,8 +113,9 @@ impl Row<'_> {
         let threads = self.store.hardware().reading(Quantity::MachineCpuThreads).ok();
         let busy = summary(Quantity::MachineCpuBusy.into()).and_then(|summary| summary.rate_per_s());
         let cpu = busy.zip(threads).map(|(ns_per_s, threads)| 100.0 * ns_per_s / 1e9 / threads);
-        let gpu =
-            summary(Quantity::GpuUtil.at(0)).and_then(|summary| summary.mean()).map(|millipercent| millipercent / 1e3);
+        let gpu = summary(Quantity::GpuUtil.with_instance(0))
+            .and_then(|summary| summary.mean())
+            .map(|millipercent| millipercent / 1e3);
         let used = summary(Quantity::MachineMemoryUsed.into()).and_then(|summary| summary.mean());
         let all = self.store.hardware().machine_memory_total_bytes().ok();
         let ram = used.zip(all).map(|(used, all)| 100.0 * used / all);
@@ -124,27 +125,27 @@ impl Row<'_> {
     fn quality(&self) -> String {
         let mut out = format!("{QUALITY_COLUMNS}\n");
         for component in &self.book.components {
-            for scope in [Scope::Device, Scope::Job] {
-                out.push_str(&joined(&self.quality_cells(component, scope)));
+            for scope in [EnergyScope::Device, EnergyScope::Job] {
+                out.push_str(&join_cells(&self.quality_cells(component, scope)));
                 out.push('\n');
             }
         }
         out
     }
 
-    fn quality_cells(&self, component: &ComponentEnergy, scope: Scope) -> Vec<String> {
+    fn quality_cells(&self, component: &ComponentEnergy, scope: EnergyScope) -> Vec<String> {
         let figure = self.figure(component, scope);
-        let of = |of: fn(&Figure) -> f64| number(figure.as_ref().map(of));
+        let of = |of: fn(&EnergyFigure) -> f64| number(figure.as_ref().map(of));
         let line = component.device.as_ref().ok().map(|account| account.line());
         let period = line.and_then(|line| line.period_ns()).map(|ns| ns as f64 / 1e6);
         let gaps: u64 = line.map_or(0, |line| line.gaps().iter().map(|(_, count)| count).sum());
         let label = figure.map_or("unavailable", |figure| figure.label.as_str());
-        let reason = if scope == Scope::Job { self.book.no_job(component) } else { None };
+        let reason = if scope == EnergyScope::Job { self.book.job_absence(component) } else { None };
         let reason = reason.or(component.reason.as_deref()).unwrap_or_default();
-        let mut cells = vec![self.run_id(), component.name.clone(), scope.word().to_owned()];
+        let mut cells = vec![self.run_id(), component.name.clone(), scope.as_str().to_owned()];
         cells.extend([of(|f| f.joules), of(|f| f.lo), of(|f| f.hi), of(|f| f.pm95), label.to_owned()]);
         cells.extend([
-            of(Figure::coverage),
+            of(EnergyFigure::coverage),
             component.source.clone().unwrap_or_else(|| "none".to_owned()),
             reason.to_owned(),
             number(period),
@@ -169,7 +170,7 @@ fn number(value: Option<f64>) -> String {
 
 /// Cells with commas between them, in quotes where they need some (RFC 4180). A cell that a sheet would take for a formula
 /// gets an apostrophe before it.
-fn joined(cells: &[String]) -> String {
+fn join_cells(cells: &[String]) -> String {
     let cell = |text: &String| {
         let is_formula = text.starts_with(['=', '+', '@']) || (text.starts_with('-') && text.parse::<f64>().is_err());
         let text = if is_formula { format!("'{text}") } else { text.clone() };
@@ -210,7 +211,8 @@ mod tests {
         let assumptions = Assumptions { region, pue: Some(1.5), cpu_watts: Some(100.0), ..Assumptions::default() };
         let book = store.energy(&assumptions);
         let session = store.first_ns().unwrap()..store.now_ns();
-        let row = Row { store: &store, book: &book, assumptions: &assumptions, scope: Scope::Job, session };
+        let row =
+            EmissionsRow { store: &store, book: &book, assumptions: &assumptions, scope: EnergyScope::Job, session };
         let cells = row.cells();
         assert_eq!((COLUMNS.split(',').count(), cells.len()), (38, 38));
         let value = |column: &str| cell(&cells, column).parse::<f64>().unwrap();
@@ -228,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_quality_file_has_every_component_in_both_scopes() {
-        let (emissions, quality) = write(&store(), &Assumptions::default(), Scope::Device);
+        let (emissions, quality) = write(&store(), &Assumptions::default(), EnergyScope::Device);
         assert!(emissions.starts_with(COLUMNS) && emissions.contains("\"a \"\"name\"\", quoted\""), "{emissions}");
         assert_eq!(emissions.lines().count(), 2);
         let rows: Vec<&str> = quality.lines().collect();
@@ -239,6 +241,6 @@ mod tests {
 
     #[test]
     fn no_cell_is_a_formula() {
-        assert_eq!(joined(&["=1+1".into(), "-x".into(), "-1.5".into()]), "'=1+1,'-x,-1.5");
+        assert_eq!(join_cells(&["=1+1".into(), "-x".into(), "-1.5".into()]), "'=1+1,'-x,-1.5");
     }
 }

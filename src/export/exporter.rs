@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 use gnntop_wire::{Counter, DeviceSpan, Event, Events, Item, Mark, NameId, NameKind, Sample, Span, TrackId};
 
 use super::definitions::Definitions;
-use super::format::{Entry, Format};
-use super::sampled::Sampled;
+use super::format::{Entry, FormatWriter};
+use super::stack_samples::StackSamples;
 use super::{chrome, collapsed, hlog, parquet, perfetto, rows, speedscope};
 use gnntop_analysis::stream::Sink;
 
@@ -17,7 +17,7 @@ const MAX_TRACKS: usize = 1 << 12;
 
 /// A form that a recording can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ExportFormat {
     /// Perfetto's protobuf, for ui.perfetto.dev and its trace processor.
     Perfetto,
     /// Chrome's JSON, for chrome://tracing and everything that reads it.
@@ -39,7 +39,7 @@ pub enum Form {
     Collapsed,
 }
 
-impl Form {
+impl ExportFormat {
     /// All formats, with the name of each and the size of an export relative to the recording: a little more
     /// than the labelled recordings give, 0 where it stays small.
     pub const ALL: [(&'static str, Self, u64); 8] = [
@@ -56,11 +56,11 @@ impl Form {
 
 /// Takes what a source yields and writes it in a format.
 pub struct Exporter<'w> {
-    format: Box<dyn Format + 'w>,
+    format: Box<dyn FormatWriter + 'w>,
     window_ns: RangeInclusive<u64>,
     definitions: Definitions,
     begun: HashSet<TrackId>,
-    sampled: Sampled,
+    sampled: StackSamples,
     written: u64,
     left_out: u64,
     error: Option<io::Error>,
@@ -68,23 +68,23 @@ pub struct Exporter<'w> {
 
 impl<'w> Exporter<'w> {
     /// An exporter of everything that is, wholly or partly, in `window_ns` on the publisher's clock.
-    pub fn new(form: Form, out: impl Write + Send + 'w, window_ns: RangeInclusive<u64>) -> Self {
-        let format: Box<dyn Format + 'w> = match form {
-            Form::Perfetto => Box::new(perfetto::Perfetto::new(out)),
-            Form::Chrome => Box::new(chrome::Chrome::new(out)),
-            Form::Csv => Box::new(rows::Csv::new(out)),
-            Form::Ndjson => Box::new(rows::Ndjson::new(out)),
-            Form::Parquet => Box::new(parquet::Parquet::new(out)),
-            Form::Hlog { interval_ns } => Box::new(hlog::Hlog::new(out, interval_ns)),
-            Form::Speedscope => Box::new(speedscope::Speedscope::new(out)),
-            Form::Collapsed => Box::new(collapsed::Collapsed::new(out)),
+    pub fn new(form: ExportFormat, out: impl Write + Send + 'w, window_ns: RangeInclusive<u64>) -> Self {
+        let format: Box<dyn FormatWriter + 'w> = match form {
+            ExportFormat::Perfetto => Box::new(perfetto::Perfetto::new(out)),
+            ExportFormat::Chrome => Box::new(chrome::Chrome::new(out)),
+            ExportFormat::Csv => Box::new(rows::EventCsv::new(out)),
+            ExportFormat::Ndjson => Box::new(rows::Ndjson::new(out)),
+            ExportFormat::Parquet => Box::new(parquet::Parquet::new(out)),
+            ExportFormat::Hlog { interval_ns } => Box::new(hlog::Hlog::new(out, interval_ns)),
+            ExportFormat::Speedscope => Box::new(speedscope::Speedscope::new(out)),
+            ExportFormat::Collapsed => Box::new(collapsed::Collapsed::new(out)),
         };
         Self {
             format,
             window_ns,
             definitions: Definitions::default(),
             begun: HashSet::new(),
-            sampled: Sampled::default(),
+            sampled: StackSamples::default(),
             written: 0,
             left_out: 0,
             error: None,
@@ -114,7 +114,7 @@ impl<'w> Exporter<'w> {
     fn write_all(&mut self, track: TrackId, events: &mut Events<'_>) -> io::Result<()> {
         events.try_for_each(|event| match event {
             Event::StackSample(sample) => {
-                self.sampled.take(track, &sample, self.window_ns.contains(&sample.t_ns));
+                self.sampled.add(track, &sample, self.window_ns.contains(&sample.t_ns));
                 Ok(())
             }
             event => self.write(track, &event),
@@ -122,12 +122,12 @@ impl<'w> Exporter<'w> {
     }
 
     fn write(&mut self, track: TrackId, event: &Event) -> io::Result<()> {
-        if !has_a_place(event) {
+        if !is_exportable(event) {
             return Ok(());
         }
         let mut composed = String::new();
         let has_room = self.begun.len() < MAX_TRACKS || self.begun.contains(&track);
-        let entry = entry_of(&self.definitions, event, &mut composed).filter(|_| has_room);
+        let entry = to_entry(&self.definitions, event, &mut composed).filter(|_| has_room);
         let Some(entry) = entry else {
             self.left_out += 1;
             return Ok(());
@@ -146,7 +146,7 @@ impl<'w> Exporter<'w> {
 
 /// Whether these formats can say it. They have no place for what is open, absent or allocated. A whole step of the device has no
 /// name, and its spans must not be taken for the host's.
-fn has_a_place(event: &Event) -> bool {
+fn is_exportable(event: &Event) -> bool {
     match event {
         Event::DeviceSpan(span) => span.name != NameId::NONE,
         Event::Span(_) | Event::Step(_) | Event::Counter(_) | Event::Mark(_) | Event::StackFrame(_) => true,
@@ -156,7 +156,7 @@ fn has_a_place(event: &Event) -> bool {
 }
 
 /// The event with its names, where they are defined. A text that is made of one is put into `composed`.
-fn entry_of<'a>(definitions: &'a Definitions, event: &Event, composed: &'a mut String) -> Option<Entry<'a>> {
+fn to_entry<'a>(definitions: &'a Definitions, event: &Event, composed: &'a mut String) -> Option<Entry<'a>> {
     let named = |name: NameId| definitions.name(name);
     let mark = |name, t_ns, value| Some(Entry::Mark { name, t_ns, value });
     match event {
@@ -181,7 +181,7 @@ fn entry_of<'a>(definitions: &'a Definitions, event: &Event, composed: &'a mut S
         }
         Event::StackFrame(frame) => mark(named(frame.name)?.1, frame.t_ns, Some(f64::from(frame.depth))),
         Event::Rival(rival) => {
-            *composed = rival.in_words(named(rival.name)?.1);
+            *composed = rival.describe(named(rival.name)?.1);
             mark(composed, rival.t_ns, Some(rival.cores))
         }
         Event::Sample(Sample { signal, t_ns, value }) => {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::sampled::Stack;
+use super::stack_samples::SampledStack;
 use gnntop_wire::{SessionInfo, Span, Step, TrackId, Unit};
 
 /// One event with what its ids mean. Times are nanoseconds of the publisher's clock.
@@ -27,7 +27,7 @@ impl Entry<'_> {
 }
 
 /// Writes entries.
-pub(super) trait Format {
+pub(super) trait FormatWriter {
     /// The session whose events follow; called at the beginning of every segment.
     fn session(&mut self, _info: &SessionInfo) {}
     /// A track, before its first entry.
@@ -39,7 +39,7 @@ pub(super) trait Format {
         Ok(())
     }
     /// Stacks that were taken of a track all the time: a form that has no place for them leaves them out. Comes last.
-    fn stacks(&mut self, _track: TrackId, _title: &str, _stacks: &[Stack<'_>]) -> io::Result<()> {
+    fn stacks(&mut self, _track: TrackId, _title: &str, _stacks: &[SampledStack<'_>]) -> io::Result<()> {
         Ok(())
     }
     /// Nothing more follows.

@@ -14,7 +14,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError, Tag};
 
-use super::format::{Entry, Format};
+use super::format::{Entry, FormatWriter};
 use gnntop_analysis::store::{LONGEST_NS, SIGNIFICANT_DIGITS};
 
 /// Intervals that still take durations; later durations count to the oldest of them.
@@ -103,7 +103,7 @@ impl<W: Write> Hlog<W> {
     }
 }
 
-impl<W: Write> Format for Hlog<W> {
+impl<W: Write> FormatWriter for Hlog<W> {
     fn session(&mut self, info: &SessionInfo) {
         if !self.has_head && self.open.is_empty() {
             self.start = Some(info.start);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_in_the_order_of_time_and_few_intervals_are_held() {
+    fn lines_are_in_time_order_with_few_open_intervals() {
         let mut out = Vec::new();
         let mut log = Hlog::new(&mut out, 1_000_000_000);
         for second in [5, 3, 9, 4, 20, 1_000_000, 7, u64::MAX / 1_000_000_000] {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_without_number_share_a_tag() {
+    fn phases_beyond_the_limit_share_a_tag() {
         let mut out = Vec::new();
         let mut log = Hlog::new(&mut out, 1_000_000_000);
         for phase in 0..1000 {

@@ -21,10 +21,10 @@ mod parquet;
 mod perfetto;
 mod row_groups;
 mod rows;
-mod sampled;
 mod speedscope;
+mod stack_samples;
 mod text;
 mod wide;
 
-pub use exporter::{Exporter, Form};
-pub use wide::{Wanted, Wide, WideForm, phases};
+pub use exporter::{ExportFormat, Exporter};
+pub use wide::{RowFilter, WideExporter, WideForm, phases};

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_gets_the_next_lane_and_what_nests_stays() {
+    fn overlapping_span_gets_next_lane_and_nested_span_stays() {
         let mut lanes = Lanes::default();
         let placed = [(0, 10), (5, 15), (6, 9), (10, 12), (12, 20), (14, 21), (15, 16)];
         assert_eq!(placed.map(|(start, end)| lanes.place(start, end)), [0, 1, 0, 0, 0, 2, 0]);

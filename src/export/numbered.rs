@@ -11,17 +11,17 @@ const EACH: usize = 64;
 
 /// Texts, each with the number that it got when it first came.
 #[derive(Default)]
-pub(super) struct Numbered {
+pub(super) struct Interner {
     numbers: HashMap<String, u32>,
     bytes: usize,
 }
 
-impl Numbered {
+impl Interner {
     /// The number of a text, and whether it is new.
     ///
     /// # Errors
     /// When there are too many.
-    pub(super) fn number(&mut self, text: &str) -> io::Result<(u32, bool)> {
+    pub(super) fn intern(&mut self, text: &str) -> io::Result<(u32, bool)> {
         if let Some(number) = self.numbers.get(text) {
             return Ok((*number, false));
         }
@@ -54,10 +54,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_without_end_are_refused() {
-        let mut texts = Numbered::default();
-        assert_eq!((texts.number("a").unwrap(), texts.number("a").unwrap()), ((0, true), (0, false)));
-        let refused = (0..1_000_000).find_map(|n| texts.number(&format!("name {n}")).err()).unwrap();
+    fn text_beyond_the_limit_is_refused() {
+        let mut texts = Interner::default();
+        assert_eq!((texts.intern("a").unwrap(), texts.intern("a").unwrap()), ((0, true), (0, false)));
+        let refused = (0..1_000_000).find_map(|n| texts.intern(&format!("name {n}")).err()).unwrap();
         assert!(refused.to_string().contains("too many different names"));
         assert_eq!((texts.get("name 0"), texts.all()[1]), (Some(1), "name 0"));
     }

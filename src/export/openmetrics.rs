@@ -8,7 +8,7 @@ use std::fmt::Write;
 use gnntop_wire::{SignalKind, Unit};
 
 use gnntop_analysis::catalogue::Catalogue;
-use gnntop_analysis::findings::{Findings, Kind};
+use gnntop_analysis::findings::{FindingKind, Findings};
 use gnntop_analysis::store::{Distribution, SessionState, Signal, Store};
 
 /// The value of a figure by its name; `None` where the session does not have it.
@@ -166,9 +166,10 @@ fn signals(out: &mut String, store: &Store) {
 
 /// How often each kind of finding was seen; kinds that could not be decided have no line.
 fn counts(out: &mut String, figure: Figure<'_>) {
-    let line =
-        |kind: &Kind| Some((format!("kind=\"{}\"", kind.id()), figure(&format!("finding.{}.count", kind.id()))?));
-    let lines = Kind::ALL.iter().filter_map(line);
+    let line = |kind: &FindingKind| {
+        Some((format!("kind=\"{}\"", kind.id()), figure(&format!("finding.{}.count", kind.id()))?))
+    };
+    let lines = FindingKind::ALL.iter().filter_map(line);
     samples(out, ("gnntop_findings", "gauge", ""), "How often each kind of finding was seen.", lines);
 }
 

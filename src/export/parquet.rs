@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use gnntop_wire::{BatchShape, SessionInfo, TrackId};
 use parquet::data_type::ByteArray;
 
-use super::format::{Entry, Format};
-use super::numbered::Numbered;
-use super::row_groups::{Cell, Column, RowGroups, Values};
+use super::format::{Entry, FormatWriter};
+use super::numbered::Interner;
+use super::row_groups::{ColumnValues, ParquetCell, ParquetColumn, RowGroups};
 use super::rows::Fields;
 
 /// Columns that rise from row to row.
@@ -20,71 +20,71 @@ pub(super) struct Parquet<W: Write + Send> {
     has_session: bool,
     titles: HashMap<TrackId, ByteArray>,
     /// The names seen, so that each is held once, and as cells by their numbers.
-    texts: Numbered,
+    texts: Interner,
     held: Vec<ByteArray>,
 }
 
 /// Empty columns, in the order in which cells of a row come.
-fn columns() -> Vec<Column> {
+fn columns() -> Vec<ParquetColumn> {
     let head = [
-        ("kind", Values::texts()),
-        ("track", Values::texts()),
-        ("name", Values::texts()),
-        ("step", Values::unsigned()),
-        ("start_ns", Values::unsigned()),
-        ("end_ns", Values::unsigned()),
-        ("value", Values::doubles()),
-        ("reading", Values::signed()),
-        ("unit", Values::texts()),
-        ("epoch", Values::unsigned()),
+        ("kind", ColumnValues::texts()),
+        ("track", ColumnValues::texts()),
+        ("name", ColumnValues::texts()),
+        ("step", ColumnValues::unsigned()),
+        ("start_ns", ColumnValues::unsigned()),
+        ("end_ns", ColumnValues::unsigned()),
+        ("value", ColumnValues::doubles()),
+        ("reading", ColumnValues::signed()),
+        ("unit", ColumnValues::texts()),
+        ("epoch", ColumnValues::unsigned()),
     ];
-    let sizes = ["graphs", "nodes", "edges", "seeds"].map(|name| (name, Values::unsigned()));
-    head.into_iter().chain(sizes).map(|(name, values)| Column::new(name, values)).collect()
+    let sizes = ["graphs", "nodes", "edges", "seeds"].map(|name| (name, ColumnValues::unsigned()));
+    head.into_iter().chain(sizes).map(|(name, values)| ParquetColumn::new(name, values)).collect()
 }
 
 impl<W: Write + Send> Parquet<W> {
     pub(super) fn new(out: W) -> Self {
         let file = RowGroups::new(out, "event", columns(), &RISING);
-        Self { file, has_session: false, titles: HashMap::new(), texts: Numbered::default(), held: Vec::new() }
+        Self { file, has_session: false, titles: HashMap::new(), texts: Interner::default(), held: Vec::new() }
     }
 
-    fn text(&mut self, text: &str) -> io::Result<Option<Cell>> {
+    fn text(&mut self, text: &str) -> io::Result<Option<ParquetCell>> {
         if text.is_empty() {
             return Ok(None);
         }
-        let (number, is_new) = self.texts.number(text)?;
+        let (number, is_new) = self.texts.intern(text)?;
         if is_new {
             self.held.push(ByteArray::from(text));
         }
-        Ok(self.held.get(number as usize).cloned().map(Cell::Text))
+        Ok(self.held.get(number as usize).cloned().map(ParquetCell::Text))
     }
 
-    fn row(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<[Option<Cell>; 14]> {
-        let fields = Fields::of(entry);
+    fn row(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<[Option<ParquetCell>; 14]> {
+        let fields = Fields::new(entry);
         let (epoch, batch) = match entry {
             Entry::Step { step } => (Some(step.epoch), step.batch),
             _ => (None, BatchShape::default()),
         };
         Ok([
             self.text(fields.kind)?,
-            self.titles.get(&track).cloned().map(Cell::Text),
+            self.titles.get(&track).cloned().map(ParquetCell::Text),
             self.text(fields.name)?,
-            fields.step.map(Cell::unsigned),
-            Some(Cell::unsigned(fields.start_ns)),
-            Some(Cell::unsigned(fields.end_ns)),
-            fields.value.or_else(|| fields.whole.map(|whole| whole as f64)).map(Cell::Double),
-            fields.whole.map(Cell::Integer),
+            fields.step.map(ParquetCell::unsigned),
+            Some(ParquetCell::unsigned(fields.start_ns)),
+            Some(ParquetCell::unsigned(fields.end_ns)),
+            fields.value.or_else(|| fields.whole.map(|whole| whole as f64)).map(ParquetCell::Double),
+            fields.whole.map(ParquetCell::Integer),
             self.text(fields.unit)?,
-            epoch.map(Cell::unsigned),
-            batch.graphs.map(Cell::unsigned),
-            batch.nodes.map(Cell::unsigned),
-            batch.edges.map(Cell::unsigned),
-            batch.seeds.map(Cell::unsigned),
+            epoch.map(ParquetCell::unsigned),
+            batch.graphs.map(ParquetCell::unsigned),
+            batch.nodes.map(ParquetCell::unsigned),
+            batch.edges.map(ParquetCell::unsigned),
+            batch.seeds.map(ParquetCell::unsigned),
         ])
     }
 }
 
-impl<W: Write + Send> Format for Parquet<W> {
+impl<W: Write + Send> FormatWriter for Parquet<W> {
     fn session(&mut self, info: &SessionInfo) {
         if self.has_session {
             return;

@@ -13,9 +13,9 @@ use std::ops::Range;
 
 use gnntop_wire::TrackId;
 
-use super::format::{Entry, Format};
+use super::format::{Entry, FormatWriter};
 use super::nesting::{Lanes, MAX_LANES};
-use super::numbered::Numbered;
+use super::numbered::Interner;
 
 /// Slices that are gathered before they are nested.
 const GATHERED: usize = 1 << 15;
@@ -33,7 +33,7 @@ const COUNTERS: u64 = 1 << 40;
 const LANES: u64 = 1 << 41;
 
 /// A slice that waits for its lane.
-struct Slice {
+struct PerfettoSlice {
     track: TrackId,
     start_ns: u64,
     end_ns: u64,
@@ -42,7 +42,7 @@ struct Slice {
 }
 
 /// A thread's name, and how many of its lanes have been described.
-struct Thread {
+struct PerfettoThread {
     title: String,
     lanes: usize,
 }
@@ -50,12 +50,12 @@ struct Thread {
 pub(super) struct Perfetto<W: Write> {
     out: W,
     packets: Packets,
-    slices: Vec<Slice>,
+    slices: Vec<PerfettoSlice>,
     texts: Vec<u8>,
     /// How many of the slices came before the newest step ended: the slices around these are known.
     settled: usize,
-    threads: HashMap<TrackId, Thread>,
-    counters: Numbered,
+    threads: HashMap<TrackId, PerfettoThread>,
+    counters: Interner,
     has_process: bool,
 }
 
@@ -106,7 +106,7 @@ impl<W: Write> Perfetto<W> {
             texts: Vec::new(),
             settled: 0,
             threads: HashMap::new(),
-            counters: Numbered::default(),
+            counters: Interner::default(),
             has_process: false,
         }
     }
@@ -126,7 +126,7 @@ impl<W: Write> Perfetto<W> {
 
     /// The track of a counter, which it gets now if it has none.
     fn counter(&mut self, name: &str) -> io::Result<u64> {
-        let (number, is_new) = self.counters.number(name)?;
+        let (number, is_new) = self.counters.intern(name)?;
         let uuid = COUNTERS + u64::from(number);
         if is_new {
             self.process();
@@ -151,11 +151,11 @@ impl<W: Write> Perfetto<W> {
             let text = &self.texts[named];
             return self.packets.event(start_ns, thread(track), INSTANT, |event| event.extend_from_slice(text));
         }
-        self.slices.push(Slice { track, start_ns, end_ns, named });
+        self.slices.push(PerfettoSlice { track, start_ns, end_ns, named });
     }
 
     /// Gives slices their lanes, and turns them into packets, lane by lane properly nested.
-    fn place(&mut self, mut slices: Vec<Slice>) {
+    fn place(&mut self, mut slices: Vec<PerfettoSlice>) {
         slices.sort_by_key(|slice| (slice.track.0, slice.start_ns, Reverse(slice.end_ns)));
         for of_track in slices.chunk_by(|a, b| a.track == b.track) {
             let mut lanes = Lanes::default();
@@ -213,10 +213,10 @@ impl<W: Write> Perfetto<W> {
     }
 }
 
-impl<W: Write> Format for Perfetto<W> {
+impl<W: Write> FormatWriter for Perfetto<W> {
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
         self.process();
-        self.threads.insert(track, Thread { title: title.to_owned(), lanes: 1 });
+        self.threads.insert(track, PerfettoThread { title: title.to_owned(), lanes: 1 });
         self.packets.descriptor(thread(track), title, |descriptor| {
             let mut thread = Vec::new();
             put_varint_field(&mut thread, 1, 1);

@@ -24,25 +24,25 @@ pub(super) struct RowGroups<W: Write + Send> {
     /// Why it could not be begun, until that is reported.
     refused: Option<ParquetError>,
     rows: usize,
-    columns: Vec<Column>,
+    columns: Vec<ParquetColumn>,
 }
 
 /// The values of one column in the group that is being gathered; a row without one is not `present`.
-pub(super) struct Column {
+pub(super) struct ParquetColumn {
     name: String,
-    values: Values,
+    values: ColumnValues,
     present: Vec<i16>,
 }
 
 /// The values of a column, by their type.
-pub(super) enum Values {
+pub(super) enum ColumnValues {
     Text(Vec<ByteArray>),
     Unsigned(Vec<i64>),
     Signed(Vec<i64>),
     Double(Vec<f64>),
 }
 
-impl Values {
+impl ColumnValues {
     pub(super) fn texts() -> Self {
         Self::Text(Vec::new())
     }
@@ -61,42 +61,44 @@ impl Values {
 }
 
 /// The value of one cell.
-pub(super) enum Cell {
+pub(super) enum ParquetCell {
     Text(ByteArray),
     Integer(i64),
     Double(f64),
 }
 
-impl Cell {
+impl ParquetCell {
     /// For a column that is declared unsigned: what does not fit into 63 bits keeps its bits.
     pub(super) fn unsigned(n: u64) -> Self {
         Self::Integer(n.cast_signed())
     }
 }
 
-impl Column {
-    pub(super) fn new(name: &str, values: Values) -> Self {
+impl ParquetColumn {
+    pub(super) fn new(name: &str, values: ColumnValues) -> Self {
         Self { name: name.to_owned(), values, present: Vec::new() }
     }
 
     /// Its type in the schema.
     fn field(&self) -> Result<Type> {
         let (physical, logical) = match self.values {
-            Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Values::Unsigned(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
-            Values::Signed(_) => (Physical::INT64, Some(LogicalType::integer(64, true))),
-            Values::Double(_) => (Physical::DOUBLE, None),
+            ColumnValues::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnValues::Unsigned(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            ColumnValues::Signed(_) => (Physical::INT64, Some(LogicalType::integer(64, true))),
+            ColumnValues::Double(_) => (Physical::DOUBLE, None),
         };
         let field = Type::primitive_type_builder(&self.name, physical);
         field.with_logical_type(logical).with_repetition(Repetition::OPTIONAL).build()
     }
 
-    fn push(&mut self, cell: Option<Cell>) {
+    fn push(&mut self, cell: Option<ParquetCell>) {
         self.present.push(i16::from(cell.is_some()));
         match (&mut self.values, cell) {
-            (Values::Text(values), Some(Cell::Text(text))) => values.push(text),
-            (Values::Unsigned(values) | Values::Signed(values), Some(Cell::Integer(n))) => values.push(n),
-            (Values::Double(values), Some(Cell::Double(value))) => values.push(value),
+            (ColumnValues::Text(values), Some(ParquetCell::Text(text))) => values.push(text),
+            (ColumnValues::Unsigned(values) | ColumnValues::Signed(values), Some(ParquetCell::Integer(n))) => {
+                values.push(n)
+            }
+            (ColumnValues::Double(values), Some(ParquetCell::Double(value))) => values.push(value),
             (_, cell) => debug_assert!(cell.is_none(), "{} is of another type", self.name),
         }
     }
@@ -104,15 +106,15 @@ impl Column {
     fn write(&mut self, writer: &mut SerializedColumnWriter<'_>) -> Result<()> {
         let present = Some(self.present.as_slice());
         match &mut self.values {
-            Values::Text(values) => {
+            ColumnValues::Text(values) => {
                 writer.typed::<ByteArrayType>().write_batch(values, present, None)?;
                 values.clear();
             }
-            Values::Unsigned(values) | Values::Signed(values) => {
+            ColumnValues::Unsigned(values) | ColumnValues::Signed(values) => {
                 writer.typed::<Int64Type>().write_batch(values, present, None)?;
                 values.clear();
             }
-            Values::Double(values) => {
+            ColumnValues::Double(values) => {
                 writer.typed::<DoubleType>().write_batch(values, present, None)?;
                 values.clear();
             }
@@ -135,7 +137,7 @@ fn properties(rising: &[&str]) -> WriterProperties {
 
 impl<W: Write + Send> RowGroups<W> {
     /// A file whose rows are called `row` in its schema.
-    pub(super) fn new(out: W, row: &str, columns: Vec<Column>, rising: &[&str]) -> Self {
+    pub(super) fn new(out: W, row: &str, columns: Vec<ParquetColumn>, rising: &[&str]) -> Self {
         let fields = columns.iter().map(|column| column.field().map(Arc::new)).collect::<Result<Vec<_>>>();
         let schema = fields.and_then(|fields| Type::group_type_builder(row).with_fields(fields).build());
         let file =
@@ -155,7 +157,7 @@ impl<W: Write + Send> RowGroups<W> {
     }
 
     /// Adds a row, which has a cell for each column.
-    pub(super) fn push(&mut self, cells: impl IntoIterator<Item = Option<Cell>>) -> io::Result<()> {
+    pub(super) fn push(&mut self, cells: impl IntoIterator<Item = Option<ParquetCell>>) -> io::Result<()> {
         self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
         self.rows += 1;
         if self.rows == GROUP_ROWS { self.group().map_err(plain) } else { Ok(()) }

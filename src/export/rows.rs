@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
-use super::format::{Entry, Format};
+use super::format::{Entry, FormatWriter};
 use super::text::{json, json_number};
 
 const HEAD: &str = "kind,track,name,step,start_ns,end_ns,value,unit\n";
@@ -24,7 +24,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(entry: &Entry<'a>) -> Self {
+    pub(super) fn new(entry: &Entry<'a>) -> Self {
         let (start_ns, end_ns) = entry.time_ns();
         let none = Self { kind: "", name: "", step: None, start_ns, end_ns, value: None, whole: None, unit: "" };
         match entry {
@@ -48,13 +48,13 @@ impl<'a> Fields<'a> {
 }
 
 /// CSV.
-pub(super) struct Csv<W: Write> {
+pub(super) struct EventCsv<W: Write> {
     out: W,
     titles: HashMap<TrackId, String>,
     has_head: bool,
 }
 
-impl<W: Write> Csv<W> {
+impl<W: Write> EventCsv<W> {
     pub(super) fn new(out: W) -> Self {
         Self { out, titles: HashMap::new(), has_head: false }
     }
@@ -68,7 +68,7 @@ impl<W: Write> Csv<W> {
     }
 }
 
-impl<W: Write> Format for Csv<W> {
+impl<W: Write> FormatWriter for EventCsv<W> {
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
         self.titles.insert(track, quoted(title));
         Ok(())
@@ -76,7 +76,7 @@ impl<W: Write> Format for Csv<W> {
 
     fn entry(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<()> {
         self.head()?;
-        let fields = Fields::of(entry);
+        let fields = Fields::new(entry);
         let title = self.titles.get(&track).map_or("", String::as_str);
         let step = fields.step.map(|step| step.to_string()).unwrap_or_default();
         let value = fields.value().unwrap_or_default();
@@ -108,14 +108,14 @@ impl<W: Write> Ndjson<W> {
     }
 }
 
-impl<W: Write> Format for Ndjson<W> {
+impl<W: Write> FormatWriter for Ndjson<W> {
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
         self.titles.insert(track, json(title));
         Ok(())
     }
 
     fn entry(&mut self, track: TrackId, entry: &Entry<'_>) -> io::Result<()> {
-        let fields = Fields::of(entry);
+        let fields = Fields::new(entry);
         let title = self.titles.get(&track).map_or("null", String::as_str);
         let mut line = format!("{{\"kind\":\"{}\",\"track\":{title}", fields.kind);
         if !fields.name.is_empty() {

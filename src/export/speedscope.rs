@@ -10,10 +10,10 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
-use super::format::{Entry, Format};
+use super::format::{Entry, FormatWriter};
 use super::nesting::{Lanes, MAX_LANES};
-use super::numbered::Numbered;
-use super::sampled::Stack;
+use super::numbered::Interner;
+use super::stack_samples::SampledStack;
 use super::text::json;
 
 /// Spans held, 24 bytes each.
@@ -22,23 +22,23 @@ const MAX_SPANS: usize = 4_000_000;
 const STEP: &str = "step";
 
 #[derive(Clone, Copy)]
-struct Slice {
+struct SpeedscopeSlice {
     start_ns: u64,
     end_ns: u64,
     frame: u32,
 }
 
 #[derive(Default)]
-struct Track {
+struct SpeedscopeTrack {
     title: String,
-    slices: Vec<Slice>,
+    slices: Vec<SpeedscopeSlice>,
 }
 
 /// The events of one profile, and the slices that are open at its end.
 #[derive(Default)]
 struct Profile {
     events: Vec<(bool, u32, u64)>,
-    open: Vec<Slice>,
+    open: Vec<SpeedscopeSlice>,
 }
 
 /// Stacks that were taken all the time, each with its frames from the outermost on and the time that it represents.
@@ -49,8 +49,8 @@ struct SampledProfile {
 
 pub(super) struct Speedscope<W: Write> {
     out: W,
-    frames: Numbered,
-    tracks: BTreeMap<u32, Track>,
+    frames: Interner,
+    tracks: BTreeMap<u32, SpeedscopeTrack>,
     sampled: Vec<SampledProfile>,
     spans: usize,
     max_spans: usize,
@@ -60,7 +60,7 @@ impl<W: Write> Speedscope<W> {
     pub(super) fn new(out: W) -> Self {
         Self {
             out,
-            frames: Numbered::default(),
+            frames: Interner::default(),
             tracks: BTreeMap::new(),
             sampled: Vec::new(),
             spans: 0,
@@ -76,9 +76,9 @@ impl<W: Write> Speedscope<W> {
             )));
         }
         self.spans += 1;
-        let (frame, _) = self.frames.number(name)?;
+        let (frame, _) = self.frames.intern(name)?;
         let slices = &mut self.tracks.entry(track.0).or_default().slices;
-        slices.push(Slice { start_ns, end_ns: end_ns.max(start_ns), frame });
+        slices.push(SpeedscopeSlice { start_ns, end_ns: end_ns.max(start_ns), frame });
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl<W: Write> Speedscope<W> {
 
 impl Profile {
     /// Adds a slice that is inside the slices that are open when it begins.
-    fn add(&mut self, slice: Slice) {
+    fn add(&mut self, slice: SpeedscopeSlice) {
         self.close_until(slice.start_ns);
         self.events.push((true, slice.frame, slice.start_ns));
         self.open.push(slice);
@@ -126,7 +126,7 @@ impl Profile {
 }
 
 /// Distributes slices over as few profiles as their nesting allows, the first one first.
-fn profiles(slices: &mut [Slice], step: Option<u32>) -> io::Result<Vec<Profile>> {
+fn profiles(slices: &mut [SpeedscopeSlice], step: Option<u32>) -> io::Result<Vec<Profile>> {
     // A step begins with its first phase and is around it even if both last equally long.
     slices.sort_by_key(|slice| (slice.start_ns, Reverse(slice.end_ns), Some(slice.frame) != step));
     let (mut lanes, mut profiles) = (Lanes::default(), Vec::<Profile>::new());
@@ -145,7 +145,7 @@ fn profiles(slices: &mut [Slice], step: Option<u32>) -> io::Result<Vec<Profile>>
     Ok(profiles)
 }
 
-impl<W: Write> Format for Speedscope<W> {
+impl<W: Write> FormatWriter for Speedscope<W> {
     fn track(&mut self, track: TrackId, title: &str) -> io::Result<()> {
         title.clone_into(&mut self.tracks.entry(track.0).or_default().title);
         Ok(())
@@ -159,10 +159,10 @@ impl<W: Write> Format for Speedscope<W> {
         }
     }
 
-    fn stacks(&mut self, _track: TrackId, title: &str, stacks: &[Stack<'_>]) -> io::Result<()> {
+    fn stacks(&mut self, _track: TrackId, title: &str, stacks: &[SampledStack<'_>]) -> io::Result<()> {
         let mut profile = SampledProfile { title: title.to_owned(), stacks: Vec::new() };
-        for Stack { frames, ns } in stacks {
-            let numbers: io::Result<Vec<u32>> = frames.iter().map(|name| Ok(self.frames.number(name)?.0)).collect();
+        for SampledStack { frames, ns } in stacks {
+            let numbers: io::Result<Vec<u32>> = frames.iter().map(|name| Ok(self.frames.intern(name)?.0)).collect();
             profile.stacks.push((numbers?, *ns));
         }
         if !profile.stacks.is_empty() {
@@ -198,12 +198,12 @@ impl<W: Write> Format for Speedscope<W> {
 mod tests {
     use super::*;
 
-    fn slice(start_ns: u64, end_ns: u64, frame: u32) -> Slice {
-        Slice { start_ns, end_ns, frame }
+    fn slice(start_ns: u64, end_ns: u64, frame: u32) -> SpeedscopeSlice {
+        SpeedscopeSlice { start_ns, end_ns, frame }
     }
 
     #[test]
-    fn what_overlaps_without_nesting_goes_to_a_further_profile() {
+    fn overlapping_spans_get_another_profile() {
         let mut slices = vec![slice(0, 10, 0), slice(5, 15, 1), slice(6, 9, 2), slice(10, 12, 3), slice(11, 11, 4)];
         let profiles = profiles(&mut slices, None).unwrap();
         let events: Vec<_> = profiles.iter().map(|profile| profile.events.clone()).collect();
@@ -214,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn what_speedscope_cannot_open_is_refused() {
+    fn too_many_spans_are_refused() {
         let mut out = Vec::new();
         let mut form = Speedscope { max_spans: 2, ..Speedscope::new(&mut out) };
         form.slice(TrackId(1), "a", (0, 1)).unwrap();
         form.slice(TrackId(1), "a", (1, 2)).unwrap();
         let refusal = form.slice(TrackId(1), "a", (2, 3)).unwrap_err().to_string();
         assert!(refusal.contains("no more than 2 spans: export fewer with --steps"), "{refusal}");
-        let mut overlapping: Vec<Slice> = (0..100).map(|n| slice(n, 200 + n, 0)).collect();
+        let mut overlapping: Vec<SpeedscopeSlice> = (0..100).map(|n| slice(n, 200 + n, 0)).collect();
         assert!(profiles(&mut overlapping, None).is_err());
     }
 }

@@ -7,9 +7,9 @@ use std::ops::{Range, RangeInclusive};
 
 use gnntop_wire::{BatchShape, Item};
 
-use super::row_groups::{Cell, Column, RowGroups, Values};
+use super::row_groups::{ColumnValues, ParquetCell, ParquetColumn, RowGroups};
 use super::rows::quoted;
-use gnntop_analysis::ranks::{Member, Run};
+use gnntop_analysis::ranks::{Run, RunMember};
 use gnntop_analysis::store::{GAP, StepRow};
 use gnntop_analysis::stream::Sink;
 
@@ -29,7 +29,7 @@ pub enum WideForm {
 
 /// Which rows are wanted.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct RowFilter {
     /// One rank of a run; all where `None`.
     pub rank: Option<u32>,
     /// The program's numbers of steps; all where `None`.
@@ -38,7 +38,7 @@ pub struct Wanted {
     pub window_ns: RangeInclusive<u64>,
 }
 
-impl Wanted {
+impl RowFilter {
     fn has(&self, row: &StepRow<'_>, rank: Option<u32>) -> bool {
         let of_rank = self.rank.is_none() || rank.is_none() || self.rank == rank;
         let of_steps = self.steps.as_ref().is_none_or(|steps| steps.contains(&row.step().0));
@@ -60,23 +60,23 @@ pub fn phases(run: &Run) -> Vec<String> {
 }
 
 /// Takes what a source yields and writes a row for each step.
-pub struct Wide<'w> {
+pub struct WideExporter<'w> {
     run: Run,
     phases: Vec<String>,
-    wanted: Wanted,
-    table: Box<dyn Table + 'w>,
+    wanted: RowFilter,
+    table: Box<dyn RowWriter + 'w>,
     /// For each session of the run, its steps that are through.
     through: Vec<u64>,
     written: u64,
     error: Option<io::Error>,
 }
 
-impl<'w> Wide<'w> {
+impl<'w> WideExporter<'w> {
     /// A table with these phases as columns.
-    pub fn new(form: WideForm, out: impl Write + Send + 'w, phases: Vec<String>, wanted: Wanted) -> Self {
-        let heads = heads(&phases);
-        let table: Box<dyn Table + 'w> = match form {
-            WideForm::Csv => Box::new(Csv { out, heads: Some(heads) }),
+    pub fn new(form: WideForm, out: impl Write + Send + 'w, phases: Vec<String>, wanted: RowFilter) -> Self {
+        let heads = column_names(&phases);
+        let table: Box<dyn RowWriter + 'w> = match form {
+            WideForm::Csv => Box::new(WideCsv { out, heads: Some(heads) }),
             WideForm::Parquet => {
                 let rising = ["step", "start_ns", "end_ns"];
                 Box::new(RowGroups::new(out, "step", columns(heads), &rising))
@@ -117,7 +117,7 @@ impl<'w> Wide<'w> {
     }
 }
 
-impl Sink for Wide<'_> {
+impl Sink for WideExporter<'_> {
     fn apply(&mut self, item: Item<'_>) {
         let has_events = matches!(item, Item::Block(..));
         self.run.apply(item);
@@ -128,14 +128,14 @@ impl Sink for Wide<'_> {
 
     fn reset(&mut self) {}
 
-    fn turn_to(&mut self, session_id: u128) {
-        self.run.turn_to(session_id);
+    fn select_session(&mut self, session_id: u128) {
+        self.run.select_session(session_id);
     }
 }
 
 /// The name of every column. Phases have `_` for spaces, and their unit; one with the name of another column gets
 /// `phase_` before it.
-fn heads(phases: &[String]) -> Vec<String> {
+fn column_names(phases: &[String]) -> Vec<String> {
     let mut heads: Vec<String> = HEAD.map(str::to_owned).into();
     for phase in phases {
         let mut head = format!("{}_ns", phase.replace(char::is_whitespace, "_"));
@@ -148,13 +148,13 @@ fn heads(phases: &[String]) -> Vec<String> {
     heads
 }
 
-fn columns(heads: Vec<String>) -> Vec<Column> {
-    let values = |head: &str| if head == "loss" { Values::doubles() } else { Values::unsigned() };
-    heads.into_iter().map(|head| Column::new(&head, values(&head))).collect()
+fn columns(heads: Vec<String>) -> Vec<ParquetColumn> {
+    let values = |head: &str| if head == "loss" { ColumnValues::doubles() } else { ColumnValues::unsigned() };
+    heads.into_iter().map(|head| ParquetColumn::new(&head, values(&head))).collect()
 }
 
 /// A step as a row.
-fn cells(member: &Member, row: &StepRow<'_>, phases: &[String]) -> Vec<Option<Cell>> {
+fn cells(member: &RunMember, row: &StepRow<'_>, phases: &[String]) -> Vec<Option<ParquetCell>> {
     let BatchShape { graphs, nodes, edges, seeds } = row.batch();
     let rank = member.place().map(|place| u64::from(place.rank));
     let head = [
@@ -168,22 +168,22 @@ fn cells(member: &Member, row: &StepRow<'_>, phases: &[String]) -> Vec<Option<Ce
     ];
     let ns = |name: &String| Some(member.store.phase(name).map_or(0, |phase| row.phase_ns(phase.slot)));
     let numbers = head.into_iter().chain(phases.iter().map(ns)).chain([graphs, nodes, edges, seeds]);
-    numbers.map(|number| number.map(Cell::unsigned)).chain([row.loss().map(Cell::Double)]).collect()
+    numbers.map(|number| number.map(ParquetCell::unsigned)).chain([row.loss().map(ParquetCell::Double)]).collect()
 }
 
 /// What rows are written into.
-pub(super) trait Table {
-    fn row(&mut self, cells: Vec<Option<Cell>>) -> io::Result<()>;
+pub(super) trait RowWriter {
+    fn row(&mut self, cells: Vec<Option<ParquetCell>>) -> io::Result<()>;
     fn end(&mut self) -> io::Result<()>;
 }
 
-struct Csv<W: Write> {
+struct WideCsv<W: Write> {
     out: W,
     /// Until they are written.
     heads: Option<Vec<String>>,
 }
 
-impl<W: Write> Csv<W> {
+impl<W: Write> WideCsv<W> {
     fn head(&mut self) -> io::Result<()> {
         let Some(heads) = self.heads.take() else { return Ok(()) };
         let heads: Vec<String> = heads.iter().map(|head| quoted(head)).collect();
@@ -191,13 +191,13 @@ impl<W: Write> Csv<W> {
     }
 }
 
-impl<W: Write> Table for Csv<W> {
-    fn row(&mut self, cells: Vec<Option<Cell>>) -> io::Result<()> {
+impl<W: Write> RowWriter for WideCsv<W> {
+    fn row(&mut self, cells: Vec<Option<ParquetCell>>) -> io::Result<()> {
         self.head()?;
-        let text = |cell: Option<Cell>| match cell {
-            Some(Cell::Integer(n)) => n.cast_unsigned().to_string(),
-            Some(Cell::Double(value)) if value.is_finite() => value.to_string(),
-            Some(Cell::Double(_) | Cell::Text(_)) | None => String::new(),
+        let text = |cell: Option<ParquetCell>| match cell {
+            Some(ParquetCell::Integer(n)) => n.cast_unsigned().to_string(),
+            Some(ParquetCell::Double(value)) if value.is_finite() => value.to_string(),
+            Some(ParquetCell::Double(_) | ParquetCell::Text(_)) | None => String::new(),
         };
         let texts: Vec<String> = cells.into_iter().map(text).collect();
         writeln!(self.out, "{}", texts.join(","))
@@ -209,8 +209,8 @@ impl<W: Write> Table for Csv<W> {
     }
 }
 
-impl<W: Write + Send> Table for RowGroups<W> {
-    fn row(&mut self, cells: Vec<Option<Cell>>) -> io::Result<()> {
+impl<W: Write + Send> RowWriter for RowGroups<W> {
+    fn row(&mut self, cells: Vec<Option<ParquetCell>>) -> io::Result<()> {
         self.push(cells)
     }
 
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn no_two_columns_have_the_same_name() {
         let phases = ["data wait", "data_wait", "step", "gap"].map(str::to_owned);
-        let heads = heads(&phases);
+        let heads = column_names(&phases);
         assert_eq!(heads[7..11], ["data_wait_ns", "phase_data_wait_ns", "phase_step_ns", "gap_ns"]);
     }
 }

@@ -2,7 +2,7 @@
 
 /// What an import did with its input, a sentence each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct ImportSummary {
     /// What it used.
     pub used: Vec<String>,
     /// What it left out.
@@ -13,7 +13,7 @@ pub struct Account {
     pub warnings: Vec<String>,
 }
 
-impl Account {
+impl ImportSummary {
     /// A line for each kind, and one for each warning.
     pub fn lines(&self) -> Vec<String> {
         let line = |title: &str, what: &[String]| (!what.is_empty()).then(|| format!("{title}: {}", what.join("; ")));

@@ -74,7 +74,7 @@ pub(super) fn is_absent(text: &str) -> bool {
 }
 
 /// The number in a cell. With decimal commas a point is not part of a number.
-pub(super) fn number(text: &str, has_decimal_commas: bool) -> Option<f64> {
+pub(super) fn parse_number(text: &str, has_decimal_commas: bool) -> Option<f64> {
     if !has_decimal_commas {
         return text.parse().ok();
     }
@@ -92,7 +92,7 @@ pub(super) struct IsoTime {
 
 /// Reads `2026-02-03T04:05:06.789+01:00`, with a space instead of the T, a comma before the fraction, or slashes in the
 /// date, too.
-pub(super) fn iso_time(text: &str) -> Option<IsoTime> {
+pub(super) fn parse_iso_time(text: &str) -> Option<IsoTime> {
     // Dates alone, and numbers, which are the usual case, are not.
     if text.len() < 14 || !text.is_char_boundary(10) || !text.as_bytes()[..4].iter().all(u8::is_ascii_digit) {
         return None;
@@ -133,15 +133,18 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_points_or_commas() {
-        assert_eq!((number("1.5", false), number("1,5", false)), (Some(1.5), None));
-        assert_eq!((number("1,5", true), number("-2e-3", true), number("1.5", true)), (Some(1.5), Some(-2e-3), None));
+    fn numbers_are_parsed_with_points_or_commas() {
+        assert_eq!((parse_number("1.5", false), parse_number("1,5", false)), (Some(1.5), None));
+        assert_eq!(
+            (parse_number("1,5", true), parse_number("-2e-3", true), parse_number("1.5", true)),
+            (Some(1.5), Some(-2e-3), None)
+        );
         assert!(is_absent("NaN") && is_absent("N/A") && !is_absent("0"));
     }
 
     #[test]
-    fn times_are_read_with_and_without_a_zone() {
-        let of = |text: &str| iso_time(text).map(|time| ((time.ns / 1e6) as i64, time.has_zone));
+    fn iso_times_are_parsed_with_and_without_zone() {
+        let of = |text: &str| parse_iso_time(text).map(|time| ((time.ns / 1e6) as i64, time.has_zone));
         let expected = 1_770_087_906_789;
         assert_eq!(of("2026-02-03T04:05:06.789+01:00"), Some((expected, true)));
         for text in

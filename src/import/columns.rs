@@ -1,15 +1,15 @@
 //! Which columns of a table are used, and as what: those that the user names, and those with plain names.
 
-use super::account::Account;
-use super::cells::{IsoTime, is_absent, iso_time, number};
+use super::account::ImportSummary;
+use super::cells::{IsoTime, is_absent, parse_iso_time, parse_number};
 use super::error::ImportError;
-use super::given::Given;
 use super::guess::{guess, is_phase_name};
 use super::mapping::{Mapping, Role};
+use super::options::CsvOptions;
 use super::running;
 use super::signals;
 use super::table::Table;
-use super::units::Scale;
+use super::units::UnitScale;
 
 /// The columns that are used, and whether a row is a phase and not a step.
 pub(super) struct Columns {
@@ -19,13 +19,13 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Chooses the columns, and says which.
-    pub(super) fn choose(table: &Table, given: &Given, account: &mut Account) -> Result<Self, ImportError> {
+    pub(super) fn choose(table: &Table, given: &CsvOptions, account: &mut ImportSummary) -> Result<Self, ImportError> {
         for column in given.columns.iter().map(|mapping| &mapping.column).chain(&given.ignored) {
             table.position(column)?;
         }
         refuse_roles_given_twice(&given.columns)?;
         let mut guesses = guesses(table, given, account);
-        running::add(table, given, &mut guesses, account)?;
+        running::add_cumulative(table, given, &mut guesses, account)?;
         let is_long = make_long(table, given, &mut guesses)?;
         let mut mappings = given.columns.clone();
         mappings.extend(guesses);
@@ -33,11 +33,11 @@ impl Columns {
         need_a_duration(table, &mut mappings, account)?;
         mappings.sort_by_key(|mapping| !matches!(mapping.role, Role::Before(_) | Role::Phase(_)));
         let chosen = Self { mappings, is_long };
-        chosen.tell(table, given, account);
+        chosen.summarize(table, given, account);
         Ok(chosen)
     }
 
-    fn tell(&self, table: &Table, given: &Given, account: &mut Account) {
+    fn summarize(&self, table: &Table, given: &CsvOptions, account: &mut ImportSummary) {
         account.used.extend(self.mappings.iter().map(Mapping::in_words));
         let is_used = |column: &String| self.mappings.iter().any(|mapping| mapping.column == *column);
         let mut rest: Vec<&str> =
@@ -71,7 +71,7 @@ impl Columns {
             if table.columns().iter().filter(|column| **column == mapping.column).count() > 1 {
                 account.warnings.push(format!("two columns are called {}: the first is used", mapping.column));
             }
-            account.warnings.extend(signals::doubt(mapping));
+            account.warnings.extend(signals::unread_signal_warning(mapping));
         }
     }
 }
@@ -88,7 +88,7 @@ fn refuse_roles_given_twice(given: &[Mapping]) -> Result<(), ImportError> {
 }
 
 /// What columns mean by their names, one column a role, where a person has not said it.
-fn guesses(table: &Table, given: &Given, account: &mut Account) -> Vec<Mapping> {
+fn guesses(table: &Table, given: &CsvOptions, account: &mut ImportSummary) -> Vec<Mapping> {
     let mut taken: Vec<Mapping> = Vec::new();
     for guess in guess(table.columns()) {
         let is_named = given.columns.iter().any(|known| known.role == guess.role || known.column == guess.column);
@@ -108,21 +108,27 @@ fn guesses(table: &Table, given: &Given, account: &mut Account) -> Vec<Mapping> 
 }
 
 /// Whether a row is a phase of a step: where a column names phases. Then no other column is one.
-fn make_long(table: &Table, given: &Given, guesses: &mut Vec<Mapping>) -> Result<bool, ImportError> {
+fn make_long(table: &Table, given: &CsvOptions, guesses: &mut Vec<Mapping>) -> Result<bool, ImportError> {
     let is_given = given.columns.iter().any(|mapping| mapping.role == Role::PhaseName);
     let names = |column: &&String| is_phase_name(column) && !given.ignored.contains(column);
     let column = table.columns().iter().find(names).filter(|column| {
         !given.columns.iter().any(|mapping| mapping.column == **column)
             && !given.only.iter().any(|(only, _)| only == *column)
     });
-    let is_text = |at: usize| table.first(|row| !is_absent(row.text(at)) && number(row.text(at), false).is_none());
+    let is_text =
+        |at: usize| table.first(|row| !is_absent(row.text(at)) && parse_number(row.text(at), false).is_none());
     let has = |role: &Role| guesses.iter().chain(&given.columns).any(|mapping| mapping.role == *role);
     let is_long = match column {
         _ if is_given => true,
         Some(column) if has(&Role::Step) => {
             let is_long = is_text(table.position(column)?)? == Some(true);
             if is_long {
-                guesses.push(Mapping { role: Role::PhaseName, column: column.clone(), scale: None, is_running: false });
+                guesses.push(Mapping {
+                    role: Role::PhaseName,
+                    column: column.clone(),
+                    scale: None,
+                    is_cumulative: false,
+                });
             }
             is_long
         }
@@ -136,8 +142,8 @@ fn make_long(table: &Table, given: &Given, guesses: &mut Vec<Mapping>) -> Result
             table.useless("has a row for each phase, but no column has the step: name it with --column step=COLUMN")
         );
     }
-    guesses.retain(|guess| !matches!(guess.role, Role::Phase(_) | Role::Before(_)) && !guess.is_running);
-    if let Some(mapping) = given.columns.iter().find(|mapping| mapping.is_running) {
+    guesses.retain(|guess| !matches!(guess.role, Role::Phase(_) | Role::Before(_)) && !guess.is_cumulative);
+    if let Some(mapping) = given.columns.iter().find(|mapping| mapping.is_cumulative) {
         return Err(ImportError::Mapping {
             text: format!("{}={}", mapping.role_in_words(), mapping.column),
             reason: "a table with a row for each phase cannot have cumulative times",
@@ -154,8 +160,8 @@ fn make_long(table: &Table, given: &Given, guesses: &mut Vec<Mapping>) -> Result
 }
 
 /// What the columns of a table of marks mean.
-pub(super) fn of_marks(table: &Table, account: &mut Account) -> Result<Vec<Mapping>, ImportError> {
-    let given = Given::default();
+pub(super) fn choose_for_marks(table: &Table, account: &mut ImportSummary) -> Result<Vec<Mapping>, ImportError> {
+    let given = CsvOptions::default();
     let mut mappings = guesses(table, &given, account);
     resolve_stamps(table, &given, &mut mappings, account)?;
     Ok(mappings)
@@ -164,15 +170,15 @@ pub(super) fn of_marks(table: &Table, account: &mut Account) -> Result<Vec<Mappi
 /// Determines the units of time stamps without one. What turns out not to be a time stamp is left out.
 fn resolve_stamps(
     table: &Table,
-    given: &Given,
+    given: &CsvOptions,
     mappings: &mut Vec<Mapping>,
-    account: &mut Account,
+    account: &mut ImportSummary,
 ) -> Result<(), ImportError> {
     let mut kept = Vec::new();
     for mut mapping in std::mem::take(mappings) {
         if mapping.role.is_stamp() {
             let at = table.position(&mapping.column)?;
-            let first = table.first(|row| (iso_time(row.text(at)), row.loss(at)))?.unwrap_or((None, None));
+            let first = table.first(|row| (parse_iso_time(row.text(at)), row.loss(at)))?.unwrap_or((None, None));
             match (first, mapping.scale) {
                 ((Some(IsoTime { has_zone, .. }), _), _) if !has_zone => {
                     account.guessed.push(format!("{} is in UTC, as it names no time zone", mapping.column));
@@ -204,13 +210,13 @@ fn resolve_stamps(
 }
 
 /// The unit in which a number is a time between 2001 and 2100.
-fn since_1970(number: f64) -> Option<Scale> {
-    let fits = |scale: &Scale| (1e18..4.1e18).contains(&(number * scale.factor));
-    ["s", "ms", "us", "ns"].iter().filter_map(|unit| Scale::named(unit)).find(fits)
+fn since_1970(number: f64) -> Option<UnitScale> {
+    let fits = |scale: &UnitScale| (1e18..4.1e18).contains(&(number * scale.factor));
+    ["s", "ms", "us", "ns"].iter().filter_map(|unit| UnitScale::from_name(unit)).find(fits)
 }
 
 /// A step needs a duration; without one, start and end give it.
-fn need_a_duration(table: &Table, mappings: &mut Vec<Mapping>, account: &mut Account) -> Result<(), ImportError> {
+fn need_a_duration(table: &Table, mappings: &mut Vec<Mapping>, account: &mut ImportSummary) -> Result<(), ImportError> {
     let at = |role: Role, mappings: &[Mapping]| mappings.iter().position(|mapping| mapping.role == role);
     let (start, end) = (at(Role::Start, mappings), at(Role::End, mappings));
     match (at(Role::Duration, mappings), start, end) {

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, Read};
 
-use super::cells::{Cells, Splitter, is_absent, iso_time, number};
+use super::cells::{Cells, Splitter, is_absent, parse_iso_time, parse_number};
 use super::error::ImportError;
 use super::input::Input;
 use super::lines::{BadLine, Lines};
@@ -28,10 +28,10 @@ pub(super) struct Dialect {
 
 impl Dialect {
     /// Looks at the first rows; `separator` is given if it is known.
-    pub(super) fn of(input: &Input, separator: Option<u8>) -> Result<Self, ImportError> {
+    pub(super) fn detect(input: &Input, separator: Option<u8>) -> Result<Self, ImportError> {
         let rows = first_rows(input)?;
         let Some(head) = rows.first() else { return Err(input.useless("is empty")) };
-        let separator = separator.unwrap_or_else(|| separator_of(&rows));
+        let separator = separator.unwrap_or_else(|| detect_separator(&rows));
         let columns = split(head, separator);
         let numbers = |cells: &[String]| cells.iter().all(|cell| is_absent(cell) || is_number(cell));
         if !numbers(&columns) {
@@ -48,7 +48,7 @@ impl Dialect {
     }
 
     /// In words, for the person who imports.
-    pub(super) fn in_words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let separator = match self.separator {
             b',' => "commas",
             b';' => "semicolons",
@@ -64,14 +64,14 @@ impl Dialect {
 }
 
 fn is_number(cell: &str) -> bool {
-    number(cell, false).is_some() || number(cell, true).is_some() || iso_time(cell).is_some()
+    parse_number(cell, false).is_some() || parse_number(cell, true).is_some() || parse_iso_time(cell).is_some()
 }
 
 fn first_rows(input: &Input) -> Result<Vec<Vec<u8>>, ImportError> {
     let (mut lines, mut rows, mut row) = (Lines::new(input.text()?), Vec::new(), Vec::new());
     while rows.len() <= SAMPLE {
         match lines.next(&mut row) {
-            Ok(Some(line)) if std::str::from_utf8(&row).is_err() => return Err(no_text(input, line)),
+            Ok(Some(line)) if std::str::from_utf8(&row).is_err() => return Err(not_utf8(input, line)),
             Ok(Some(_)) => rows.push(row.clone()),
             Ok(None) => break,
             Err(BadLine::Io(error)) => return Err(input.failed(error)),
@@ -82,7 +82,7 @@ fn first_rows(input: &Input) -> Result<Vec<Vec<u8>>, ImportError> {
 }
 
 /// The message about a row that is not UTF-8.
-pub(super) fn no_text(input: &Input, line: u64) -> ImportError {
+pub(super) fn not_utf8(input: &Input, line: u64) -> ImportError {
     input.useless(format!("line {line} is not UTF-8 text: save the table as UTF-8"))
 }
 
@@ -94,7 +94,7 @@ fn split(row: &[u8], separator: u8) -> Vec<String> {
 }
 
 /// What gives all rows the same number of cells, and most of them; else what is most frequent in the head.
-fn separator_of(rows: &[Vec<u8>]) -> u8 {
+fn detect_separator(rows: &[Vec<u8>]) -> u8 {
     let cells = |row: &Vec<u8>, separator: u8| split(row, separator).len();
     // If there are several rows, the last may be cut.
     let whole = if rows.len() < 3 { rows } else { &rows[..rows.len() - 1] };
@@ -112,7 +112,7 @@ fn separator_of(rows: &[Vec<u8>]) -> u8 {
 fn has_decimal_commas(rows: &[Vec<u8>], separator: u8) -> bool {
     let cells: Vec<String> = rows.iter().flat_map(|row| split(row, separator)).collect();
     let with = |c: char, has_commas: bool| {
-        cells.iter().any(|cell| cell.matches(c).count() == 1 && number(cell, has_commas).is_some())
+        cells.iter().any(|cell| cell.matches(c).count() == 1 && parse_number(cell, has_commas).is_some())
     };
     with(',', true) && !with('.', false)
 }
@@ -141,11 +141,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.csv");
         fs::write(&path, text).unwrap();
-        Dialect::of(&Input::open(&path).unwrap(), None).map_err(|error| error.to_string())
+        Dialect::detect(&Input::open(&path).unwrap(), None).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn separators_and_commas_are_told_apart() {
+    fn separator_and_decimal_comma_are_distinguished() {
         let of = |text: &str| {
             let found = dialect(text).unwrap();
             (found.separator, found.has_decimal_commas, found.columns.len())
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_may_be_a_comment_but_must_be_there() {
+    fn head_in_comment_is_read_and_missing_head_is_refused() {
         let found = dialect("# made by numpy\n# step,step_ms\n1,2.5\n2,2.6\n").unwrap();
         assert_eq!(
             (found.columns.as_slice(), found.has_head_in_comment),

@@ -8,26 +8,29 @@ use gnntop_wire::{
 
 use super::mapping::{Mapping, Role};
 use super::metric;
-use super::rows::Measured;
+use super::rows::MeasuredStep;
 use super::writer::Writer;
 
 /// Where the values of a column go.
-pub(super) enum Sink {
+pub(super) enum ColumnSink {
     Signal(SignalId),
     Total(SignalId, f64),
     Counter(NameId),
 }
 
-impl Sink {
+impl ColumnSink {
     /// The sinks of the columns that have values.
-    pub(super) fn of<'a, W: Write>(writer: &mut Writer<W>, mappings: impl Iterator<Item = &'a Mapping>) -> Vec<Self> {
-        mappings.filter_map(|mapping| Self::of_mapping(writer, mapping)).collect()
+    pub(super) fn for_mappings<'a, W: Write>(
+        writer: &mut Writer<W>,
+        mappings: impl Iterator<Item = &'a Mapping>,
+    ) -> Vec<Self> {
+        mappings.filter_map(|mapping| Self::for_mapping(writer, mapping)).collect()
     }
 
-    fn of_mapping<W: Write>(writer: &mut Writer<W>, mapping: &Mapping) -> Option<Self> {
+    fn for_mapping<W: Write>(writer: &mut Writer<W>, mapping: &Mapping) -> Option<Self> {
         let source = SignalSource::Column(mapping.column.clone());
         let unit = mapping.scale.map(|scale| scale.unit);
-        let mut signal = |name: &str, kind| writer.signal(metric::of_column(name, unit, kind), source.clone());
+        let mut signal = |name: &str, kind| writer.signal(metric::column_metric(name, unit, kind), source.clone());
         Some(match &mapping.role {
             Role::Signal(name) => Self::Signal(signal(name, SignalKind::Gauge)),
             Role::Cumulative(name) => Self::Signal(signal(name, SignalKind::Counter)),
@@ -64,18 +67,24 @@ fn sample(signal: SignalId, t_ns: u64, value: f64) -> Event {
 }
 
 /// The phases of steps: those before them, and those inside.
-pub(super) struct Phases {
-    pub(super) before: Vec<NameId>,
-    pub(super) inside: Vec<NameId>,
+pub(super) struct PhaseNames {
+    pub(super) before_step: Vec<NameId>,
+    pub(super) inside_step: Vec<NameId>,
 }
 
-impl Phases {
+impl PhaseNames {
     /// Lays the phases before a step against its start and those inside it one after the other, cut at its end.
-    pub(super) fn lay(&self, step: &Measured, id: StepId, (start_ns, end_ns): (u64, u64), events: &mut Vec<Event>) {
+    pub(super) fn push_spans(
+        &self,
+        step: &MeasuredStep,
+        id: StepId,
+        (start_ns, end_ns): (u64, u64),
+        events: &mut Vec<Event>,
+    ) {
         let lead_ns: f64 = step.before_ns.iter().sum();
         let mut t_ns = start_ns.saturating_sub(lead_ns as u64);
-        let before = self.before.iter().zip(&step.before_ns).map(|span| (span, start_ns));
-        let all = before.chain(self.inside.iter().zip(&step.phase_ns).map(|span| (span, end_ns)));
+        let before = self.before_step.iter().zip(&step.before_ns).map(|span| (span, start_ns));
+        let all = before.chain(self.inside_step.iter().zip(&step.phase_ns).map(|span| (span, end_ns)));
         for ((name, ns), limit_ns) in all {
             let begin_ns = t_ns;
             t_ns = begin_ns.saturating_add(*ns as u64).min(limit_ns).max(begin_ns);
@@ -87,7 +96,7 @@ impl Phases {
 }
 
 /// The tracks of a recording of a table.
-pub(super) struct Tracks {
+pub(super) struct TableTracks {
     pub(super) steps: TrackId,
     pub(super) values: TrackId,
 }

@@ -3,7 +3,7 @@
 use gnntop_wire::phase::{DATA_WAIT, STANDARD};
 
 use super::mapping::{Mapping, Role};
-use super::units::{Scale, split_unit};
+use super::units::{UnitScale, split_unit};
 
 /// Names of columns without a unit, in any case and with any separator between their words.
 const PLAIN: [(&str, Role); 31] = [
@@ -63,7 +63,7 @@ const PHASE_NAMES: [&str; 2] = ["phase", "phase_name"];
 
 /// The meaning of each column, if it is plain.
 pub fn guess(columns: &[String]) -> Vec<Mapping> {
-    let mut found: Vec<Mapping> = columns.iter().filter_map(|column| of_column(column)).collect();
+    let mut found: Vec<Mapping> = columns.iter().filter_map(|column| guess_column(column)).collect();
     // The phases of a step in the order in which it runs through them, not in the table's.
     let order = |mapping: &Mapping| match &mapping.role {
         Role::Phase(name) | Role::Before(name) => STANDARD.iter().position(|standard| standard == name),
@@ -74,36 +74,36 @@ pub fn guess(columns: &[String]) -> Vec<Mapping> {
 }
 
 /// What a column means if it counts since the start, where its name says that it may.
-pub(super) fn running(column: &str) -> Option<Mapping> {
-    let scale = Scale::of_column(column).filter(Scale::is_time)?;
-    let name = plain(split_unit(column)?.0);
+pub(super) fn guess_cumulative(column: &str) -> Option<Mapping> {
+    let scale = UnitScale::from_column(column).filter(UnitScale::is_time)?;
+    let name = normalize(split_unit(column)?.0);
     let by_end = RUNNING_ENDS.iter().find_map(|end| name.strip_suffix(end));
     let stem = by_end.or_else(|| RUNNING_STARTS.iter().find_map(|start| name.strip_prefix(start)))?;
-    let role = of_time(stem).filter(|role| !role.is_stamp())?;
-    Some(Mapping { role, column: column.to_owned(), scale: Some(scale), is_running: true })
+    let role = guess_time(stem).filter(|role| !role.is_stamp())?;
+    Some(Mapping { role, column: column.to_owned(), scale: Some(scale), is_cumulative: true })
 }
 
 /// Whether a column's name is that of one that names phases.
 pub(super) fn is_phase_name(column: &str) -> bool {
-    PHASE_NAMES.contains(&plain(column).as_str())
+    PHASE_NAMES.contains(&normalize(column).as_str())
 }
 
-fn plain(name: &str) -> String {
+fn normalize(name: &str) -> String {
     name.trim().to_lowercase().replace([' ', '-', '.'], "_")
 }
 
-fn of_column(column: &str) -> Option<Mapping> {
-    let name = plain(column);
-    let made = |role, scale| Some(Mapping { role, column: column.to_owned(), scale, is_running: false });
+fn guess_column(column: &str) -> Option<Mapping> {
+    let name = normalize(column);
+    let made = |role, scale| Some(Mapping { role, column: column.to_owned(), scale, is_cumulative: false });
     if let Some((_, role)) = PLAIN.iter().find(|(known, _)| *known == name) {
         return made(role.clone(), None);
     }
-    let scale = Scale::of_column(column).filter(Scale::is_time)?;
-    made(of_time(&plain(split_unit(column)?.0))?, Some(scale))
+    let scale = UnitScale::from_column(column).filter(UnitScale::is_time)?;
+    made(guess_time(&normalize(split_unit(column)?.0))?, Some(scale))
 }
 
 /// What a time is, by its name without the unit.
-fn of_time(stem: &str) -> Option<Role> {
+fn guess_time(stem: &str) -> Option<Role> {
     Some(match stem {
         _ if DURATIONS.contains(&stem) => Role::Duration,
         _ if ENDS.contains(&stem) => Role::End,
@@ -111,7 +111,7 @@ fn of_time(stem: &str) -> Option<Role> {
         _ if WAITS.contains(&stem) => Role::Before(DATA_WAIT.to_owned()),
         _ => {
             let stem = stem.strip_suffix("_time").unwrap_or(stem);
-            Role::Phase(STANDARD.iter().find(|name| plain(name) == stem)?.to_string())
+            Role::Phase(STANDARD.iter().find(|name| normalize(name) == stem)?.to_string())
         }
     })
 }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_names_are_guessed_in_the_order_of_a_step() {
+    fn roles_are_guessed_from_plain_names() {
         let columns = [
             "run_num",
             "epoch",
@@ -141,8 +141,8 @@ mod tests {
     }
 
     #[test]
-    fn a_time_may_count_since_the_start_by_its_name() {
-        let role = |column: &str| running(column).map(|mapping| mapping.role);
+    fn cumulative_time_is_guessed_from_name() {
+        let role = |column: &str| guess_cumulative(column).map(|mapping| mapping.role);
         assert_eq!(role("data_wait_total_ms"), Some(Role::Before("data wait".into())));
         assert_eq!(role("Cumulative Forward Time (s)"), Some(Role::Phase("forward".into())));
         assert_eq!(role("step_total_ms"), Some(Role::Duration));

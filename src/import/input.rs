@@ -35,7 +35,7 @@ enum Encoding {
 
 impl Encoding {
     /// By a mark at the beginning, or by the zeros of plain letters in UTF-16.
-    fn of(head: &[u8]) -> Self {
+    fn detect(head: &[u8]) -> Self {
         match head {
             [0xff, 0xfe, ..] | [1..=255, 0, 1..=255, 0] => Self::Utf16 { is_big_endian: false },
             [0xfe, 0xff, ..] | [0, 1..=255, 0, 1..=255] => Self::Utf16 { is_big_endian: true },
@@ -63,7 +63,7 @@ impl Input {
         if let Some((_, reason)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
             return Err(input.useless(*reason));
         }
-        input.encoding = Encoding::of(&head);
+        input.encoding = Encoding::detect(&head);
         Ok(input)
     }
 
@@ -200,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn utf_16_is_read_whatever_the_pieces_it_comes_in() {
+    fn utf_16_is_decoded_across_reads() {
         let text = "\u{feff}step_µs,𝄞\n5,6\n";
         for is_big_endian in [false, true] {
             let bytes: Vec<u8> = text
                 .encode_utf16()
                 .flat_map(|unit| if is_big_endian { unit.to_be_bytes() } else { unit.to_le_bytes() })
                 .collect();
-            assert_eq!(Encoding::of(&bytes), Encoding::Utf16 { is_big_endian });
+            assert_eq!(Encoding::detect(&bytes), Encoding::Utf16 { is_big_endian });
             let mut read = String::new();
             Utf16::new(Drops(&bytes), is_big_endian).read_to_string(&mut read).unwrap();
             assert_eq!(read, text);

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_know_their_lines() {
+    fn rows_have_line_numbers() {
         let text = b"\xef\xbb\xbfa,b\r\n\n# c\n1,\"x\ny\"\n  \n2,3";
         let expected = [(1, "a,b\n"), (4, "1,\"x\ny\"\n"), (7, "2,3\n")].map(|(line, row)| (line, row.to_owned()));
         assert_eq!(rows(text).unwrap(), expected);

@@ -9,7 +9,7 @@ use gnntop_wire::Quantity;
 
 use super::error::ImportError;
 use super::metric;
-use super::units::Scale;
+use super::units::UnitScale;
 
 /// What a column is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,9 +133,9 @@ pub struct Mapping {
     /// Its name in the table's head.
     pub column: String,
     /// How to read its numbers. Those of steps, epochs, losses and batches have no unit, and a time stamp may have none.
-    pub scale: Option<Scale>,
+    pub scale: Option<UnitScale>,
     /// Whether a time counts since the start, so that a step's part is what it grew by.
-    pub is_running: bool,
+    pub is_cumulative: bool,
 }
 
 impl Mapping {
@@ -146,26 +146,28 @@ impl Mapping {
     pub fn parse(text: &str) -> Result<Self, ImportError> {
         let wrong = |reason| ImportError::Mapping { text: text.to_owned(), reason };
         let (role, column) = text.split_once('=').ok_or_else(|| wrong("give ROLE=COLUMN or ROLE=COLUMN:UNIT"))?;
-        let (role, is_running) = role_of(role.trim()).ok_or_else(|| {
+        let (role, is_running) = parse_role(role.trim()).ok_or_else(|| {
             wrong(
                 "unknown role: use step, epoch, start, end, duration, loss, graphs, nodes, edges, seeds, phase, phase:NAME, before:NAME, signal:NAME, total:NAME, cumulative:NAME, cumulative:phase:NAME, cumulative:before:NAME, cumulative:duration, counter:NAME",
             )
         })?;
         let (column, scale) = match column.trim().rsplit_once(':') {
-            Some((column, unit)) => (column, Some(Scale::named(unit).ok_or_else(|| wrong("the unit is not known"))?)),
-            None => (column.trim(), Scale::of_column(column.trim())),
+            Some((column, unit)) => {
+                (column, Some(UnitScale::from_name(unit).ok_or_else(|| wrong("the unit is not known"))?))
+            }
+            None => (column.trim(), UnitScale::from_column(column.trim())),
         };
         let scale = scale.filter(|scale| !role.is_stamp() || scale.is_time());
         if role.is_time() && !scale.is_some_and(|scale| scale.is_time()) {
             return Err(wrong("a time needs its unit: end it with :ns, :us, :ms or :s"));
         }
         let scale = scale.map(|scale| role.quantity().map_or(scale, |quantity| scale.to(quantity.unit())));
-        Ok(Self { role, column: column.to_owned(), scale, is_running })
+        Ok(Self { role, column: column.to_owned(), scale, is_cumulative: is_running })
     }
 
     /// Its role as it is given.
     pub(super) fn role_in_words(&self) -> String {
-        format!("{}{}", if self.is_running { RUNNING } else { "" }, self.role)
+        format!("{}{}", if self.is_cumulative { RUNNING } else { "" }, self.role)
     }
 
     /// What a number of the column is multiplied by.
@@ -184,7 +186,7 @@ impl Mapping {
 }
 
 /// A role, and whether it is a time that counts since the start.
-fn role_of(text: &str) -> Option<(Role, bool)> {
+fn parse_role(text: &str) -> Option<(Role, bool)> {
     let running = text.strip_prefix(RUNNING).and_then(Role::parse).filter(Role::is_time);
     running.map(|role| (role, true)).or_else(|| Some((Role::parse(text)?, false)))
 }
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mappings_are_read_with_their_units() {
+    fn mappings_are_parsed_with_units() {
         let of = |text: &str| Mapping::parse(text).map(|m| (m.role.clone(), m.column.clone(), m.factor())).unwrap();
         assert_eq!(of("duration=step_ms"), (Role::Duration, "step_ms".into(), 1e6));
         assert_eq!(of("phase:forward=fwd:us"), (Role::Phase("forward".into()), "fwd".into(), 1e3));
@@ -218,17 +220,17 @@ mod tests {
     }
 
     #[test]
-    fn times_that_count_since_the_start_are_told_by_their_role() {
+    fn cumulative_role_is_parsed() {
         let of = |text: &str| Mapping::parse(text).unwrap();
         let wait = of("cumulative:before:data wait=wait_total_ms");
-        assert_eq!((wait.role.clone(), wait.is_running), (Role::Before("data wait".into()), true));
+        assert_eq!((wait.role.clone(), wait.is_cumulative), (Role::Before("data wait".into()), true));
         assert_eq!(wait.role_in_words(), "cumulative:before:data wait");
-        assert!(of("cumulative:duration=elapsed:s").is_running && !of("cumulative:cpu.energy=e:J").is_running);
+        assert!(of("cumulative:duration=elapsed:s").is_cumulative && !of("cumulative:cpu.energy=e:J").is_cumulative);
         assert_eq!(of("images=n").role, Role::Graphs);
     }
 
     #[test]
-    fn roles_are_written_as_they_are_read() {
+    fn roles_round_trip() {
         for role in ["step", "phase", "phase:forward", "before:data wait", "cumulative:cpu.0.energy", "end"] {
             assert_eq!(Role::parse(role).unwrap().to_string(), role);
         }

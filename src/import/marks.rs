@@ -4,12 +4,12 @@ use std::io::Write;
 
 use gnntop_wire::{Event, Mark, NameKind};
 
-use super::account::Account;
-use super::columns::of_marks;
+use super::account::ImportSummary;
+use super::columns::choose_for_marks;
 use super::error::ImportError;
-use super::given::MarkFile;
 use super::mapping::{Mapping, Role};
-use super::rows::{Rows, positions};
+use super::options::MarkFile;
+use super::rows::{TableRows, positions};
 use super::survey::{Numbering, Survey};
 use super::table::{COUNT, TIME, Table};
 use super::writer::{START_NS, Writer};
@@ -19,7 +19,7 @@ use gnntop_analysis::figures::count;
 const MAX_MARKS: usize = 1_000_000;
 
 /// One mark: at a time, or somewhere in or after a step.
-struct Marked {
+struct MarkRow {
     file: usize,
     line: u64,
     step: Option<u64>,
@@ -28,14 +28,14 @@ struct Marked {
 }
 
 /// A mark at its time.
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedMark<'a> {
     pub(super) t_ns: u64,
     pub(super) name: &'a str,
     pub(super) value: Option<f64>,
     pub(super) took_ns: Option<u64>,
 }
 
-impl Placed<'_> {
+impl PlacedMark<'_> {
     pub(super) fn event<W: Write>(&self, writer: &mut Writer<W>) -> Event {
         let Self { t_ns, name, value, took_ns } = *self;
         Event::Mark(Mark { name: writer.reported(NameKind::Text, name), t_ns, value, took_ns })
@@ -43,21 +43,21 @@ impl Placed<'_> {
 }
 
 /// Places marks, and counts those without a place.
-struct Placing<'a> {
+struct MarkPlacer<'a> {
     files: &'a [MarkFile],
-    placed: Vec<Placed<'a>>,
+    placed: Vec<PlacedMark<'a>>,
     /// For each file and reason, how many marks were left out, and the first of them.
     lost: Vec<(usize, &'static str, u64, String)>,
 }
 
-impl<'a> Placing<'a> {
-    fn put(&mut self, mark: &Marked, t_ns: u64) {
+impl<'a> MarkPlacer<'a> {
+    fn put(&mut self, mark: &MarkRow, t_ns: u64) {
         let name = self.files.get(mark.file).map_or("", |file| file.name.as_str());
         let took_ns = mark.duration_ns.filter(|ns| *ns >= 0.0).map(|ns| ns as u64);
-        self.placed.push(Placed { t_ns, name, value: None, took_ns });
+        self.placed.push(PlacedMark { t_ns, name, value: None, took_ns });
     }
 
-    fn lose(&mut self, mark: &Marked, reason: &'static str) {
+    fn lose(&mut self, mark: &MarkRow, reason: &'static str) {
         match self.lost.iter_mut().find(|(file, known, ..)| (*file, *known) == (mark.file, reason)) {
             Some((_, _, lost, _)) => *lost += 1,
             None => {
@@ -82,17 +82,17 @@ const NO_STEP: &str = "the table has no such step: are they from this run?";
 const NO_PLACE: &str = "they have neither a time nor a step";
 
 /// Reads the marks and finds their times, by which they are sorted.
-pub(super) fn place<'a>(
+pub(super) fn place_marks<'a>(
     files: &'a [MarkFile],
-    rows: &Rows<'_>,
+    rows: &TableRows<'_>,
     survey: &Survey,
-    account: &mut Account,
-) -> Result<Vec<Placed<'a>>, ImportError> {
+    account: &mut ImportSummary,
+) -> Result<Vec<PlacedMark<'a>>, ImportError> {
     let mut marks = Vec::new();
     for (at, file) in files.iter().enumerate() {
         read(at, file, &mut marks, account)?;
     }
-    let (mut placing, mut by_step) = (Placing { files, placed: Vec::new(), lost: Vec::new() }, Vec::new());
+    let (mut placing, mut by_step) = (MarkPlacer { files, placed: Vec::new(), lost: Vec::new() }, Vec::new());
     // A mark further after the run than the run is long belongs to another run.
     let latest_ns = START_NS as f64 + 2.0 * survey.elapsed_ns() + 2.0 * survey.usual_ns() + 1e9;
     for mark in marks {
@@ -121,16 +121,16 @@ pub(super) fn place<'a>(
 /// Places marks of which only the steps are known, by the table's own numbers: where their step was long, or after the
 /// step.
 fn place_in_steps(
-    marks: &[Marked],
-    rows: &Rows<'_>,
+    marks: &[MarkRow],
+    rows: &TableRows<'_>,
     survey: &Survey,
-    placing: &mut Placing<'_>,
+    placing: &mut MarkPlacer<'_>,
 ) -> Result<(), ImportError> {
     let (mut marks, mut layout, mut row) = (marks.iter().peekable(), survey.layout(), 0);
     rows.each(|step| {
         row += 1;
         let own = if survey.numbering() == Numbering::Rows { row } else { step.step };
-        let (_, end_ns) = layout.lay(step);
+        let (_, end_ns) = layout.place(step);
         while let Some(mark) = marks.next_if(|mark| mark.step < Some(own)) {
             placing.lose(mark, NO_STEP);
         }
@@ -146,9 +146,9 @@ fn place_in_steps(
     Ok(())
 }
 
-fn read(at: usize, file: &MarkFile, marks: &mut Vec<Marked>, account: &mut Account) -> Result<(), ImportError> {
+fn read(at: usize, file: &MarkFile, marks: &mut Vec<MarkRow>, account: &mut ImportSummary) -> Result<(), ImportError> {
     let table = Table::open(&file.path, None)?;
-    let guessed = of_marks(&table, account)?;
+    let guessed = choose_for_marks(&table, account)?;
     let columns = positions(&table, &guessed)?;
     let place_of = |role: &Role| columns.iter().find(|(mapping, _)| mapping.role == *role).copied();
     let (step, end, duration) = (place_of(&Role::Step), place_of(&Role::End), place_of(&Role::Duration));
@@ -159,7 +159,7 @@ fn read(at: usize, file: &MarkFile, marks: &mut Vec<Marked>, account: &mut Accou
         if marks.len() == MAX_MARKS {
             return Err(table.useless("more than 1,000,000 marks: leave some out"));
         }
-        marks.push(Marked {
+        marks.push(MarkRow {
             file: at,
             line: row.line,
             step: column(step, |mapping, at| row.number(at, mapping.factor(), &COUNT))?.map(|n| n as u64),

@@ -7,12 +7,12 @@ const ALONE: [(&str, Quantity); 2] = [("cpu.energy", Quantity::CpuEnergy), ("dra
 
 /// The metric with this name.
 pub(super) fn parse(name: &str) -> Option<Metric> {
-    let alone = ALONE.iter().find(|(alone, _)| *alone == name).map(|(_, energy)| energy.at(0));
+    let alone = ALONE.iter().find(|(alone, _)| *alone == name).map(|(_, energy)| energy.with_instance(0));
     alone.or_else(|| name.parse().ok())
 }
 
 /// What a column measures: the metric with this name if its values are of that kind and unit, or in no known unit.
-pub(super) fn of_column(name: &str, unit: Option<Unit>, kind: SignalKind) -> AnyMetric {
+pub(super) fn column_metric(name: &str, unit: Option<Unit>, kind: SignalKind) -> AnyMetric {
     let fits = |quantity: Quantity| quantity.kind() == kind && unit.is_none_or(|unit| unit == quantity.unit());
     match parse(name).filter(|metric| fits(metric.quantity())) {
         Some(metric) => metric.into(),

@@ -1,7 +1,7 @@
 //! Makes recordings of what other programs measured: tables of steps, and traces in Chrome's format.
 //!
 //! ```text
-//! table.csv ─▶ input.rs ─▶ lines.rs ─▶ cells.rs ─▶ table.rs ─▶ rows.rs ─▶ survey.rs, doubts.rs ─▶ steps.rs ─┐
+//! table.csv ─▶ input.rs ─▶ lines.rs ─▶ cells.rs ─▶ table.rs ─▶ rows.rs ─▶ survey.rs, warnings.rs ─▶ steps.rs ─┐
 //!           given and guessed roles: mapping.rs, guess.rs ─▶ columns.rs ─▶┘          marks.rs ───▶┘         ├─▶ writer.rs
 //! trace.json ─▶ input.rs ─▶ chrome ─────────────────────────────────────────────────────────────────────────┘
 //! ```
@@ -11,14 +11,13 @@
 //! and impossible values are refused, or warned of, with their line.
 
 mod account;
+mod anomalies;
 mod cells;
 pub mod chrome;
 mod columns;
 mod dialect;
-mod doubts;
 mod error;
 mod events;
-mod given;
 mod guess;
 mod input;
 mod layout;
@@ -26,7 +25,7 @@ mod lines;
 mod mapping;
 mod marks;
 mod metric;
-mod oddities;
+mod options;
 mod order;
 mod rows;
 mod running;
@@ -35,11 +34,12 @@ mod steps;
 mod survey;
 mod table;
 mod units;
+mod warnings;
 mod writer;
 
-pub use account::Account;
+pub use account::ImportSummary;
 pub use error::ImportError;
-pub use given::{Given, MarkFile, of_stage};
 pub use mapping::{Mapping, Role};
+pub use options::{CsvOptions, MarkFile, of_stage};
 pub use steps::{Imported, csv};
-pub use units::Scale;
+pub use units::UnitScale;

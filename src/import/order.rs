@@ -25,10 +25,10 @@ pub(super) struct Sorter {
 
 impl Sorter {
     pub(super) fn new() -> io::Result<Self> {
-        Self::with_stretches_of(STRETCH_LEN)
+        Self::with_stretch_len(STRETCH_LEN)
     }
 
-    fn with_stretches_of(stretch_len: usize) -> io::Result<Self> {
+    fn with_stretch_len(stretch_len: usize) -> io::Result<Self> {
         let (stretches, bytes, rows) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { file: tempfile::tempfile()?, stretches, stretch_len, bytes, rows })
     }
@@ -36,7 +36,7 @@ impl Sorter {
     /// Adds a row. Those with the same key stay in the order of their lines.
     pub(super) fn add(&mut self, key: u64, line: u64, row: &[u8]) -> io::Result<()> {
         if self.bytes.len() + row.len() > self.stretch_len {
-            self.lay_down()?;
+            self.write_stretch()?;
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(row);
@@ -46,18 +46,18 @@ impl Sorter {
 
     /// The rows in order.
     pub(super) fn finish(mut self) -> io::Result<Order> {
-        self.lay_down()?;
+        self.write_stretch()?;
         Ok(Order { file: self.file, stretches: self.stretches })
     }
 
     /// Sorts what is in memory and appends it to the file.
-    fn lay_down(&mut self) -> io::Result<()> {
+    fn write_stretch(&mut self) -> io::Result<()> {
         self.rows.sort_unstable_by_key(|(key, line, _)| (*key, *line));
         let start = self.stretches.last().map_or(0, |before| before.end);
         let (mut out, mut end) = (BufWriter::with_capacity(READ_LEN, &self.file), start);
         for (key, line, place) in self.rows.drain(..) {
             let row = &self.bytes[place];
-            let head = Head { key, line, len: row.len() as u32 };
+            let head = RowHeader { key, line, len: row.len() as u32 };
             out.write_all(&head.bytes())?;
             out.write_all(row)?;
             end += (HEAD_LEN + row.len()) as u64;
@@ -72,7 +72,7 @@ impl Sorter {
 
 /// The header of a row in the file. A row is at most 1 MiB long.
 #[derive(Clone, Copy)]
-struct Head {
+struct RowHeader {
     key: u64,
     line: u64,
     len: u32,
@@ -80,7 +80,7 @@ struct Head {
 
 const HEAD_LEN: usize = 20;
 
-impl Head {
+impl RowHeader {
     fn bytes(self) -> [u8; HEAD_LEN] {
         let mut bytes = [0; HEAD_LEN];
         bytes[..8].copy_from_slice(&self.key.to_le_bytes());
@@ -89,7 +89,7 @@ impl Head {
         bytes
     }
 
-    fn of(bytes: [u8; HEAD_LEN]) -> Self {
+    fn from_bytes(bytes: [u8; HEAD_LEN]) -> Self {
         let number = |at: usize, len: usize| {
             bytes[at..at + len].iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
         };
@@ -105,12 +105,13 @@ pub(super) struct Order {
 
 impl Order {
     /// Goes through the rows.
-    pub(super) fn rows(&self) -> io::Result<Merged<'_>> {
+    pub(super) fn rows(&self) -> io::Result<MergedRows<'_>> {
         let stretch = |range: &Range<u64>| Stretch {
-            input: BufReader::with_capacity(READ_LEN, Part { file: &self.file, left: range.clone() }),
+            input: BufReader::with_capacity(READ_LEN, FileSlice { file: &self.file, left: range.clone() }),
             row: Vec::new(),
         };
-        let mut merged = Merged { stretches: self.stretches.iter().map(stretch).collect(), next: BinaryHeap::new() };
+        let mut merged =
+            MergedRows { stretches: self.stretches.iter().map(stretch).collect(), next: BinaryHeap::new() };
         (0..merged.stretches.len()).try_for_each(|at| merged.advance(at))?;
         Ok(merged)
     }
@@ -128,13 +129,13 @@ impl Order {
 }
 
 /// The stretches, merged.
-pub(super) struct Merged<'a> {
+pub(super) struct MergedRows<'a> {
     stretches: Vec<Stretch<'a>>,
     /// Key and line of the next row of each stretch, and which stretch it is.
     next: BinaryHeap<Reverse<(u64, u64, usize)>>,
 }
 
-impl Merged<'_> {
+impl MergedRows<'_> {
     /// Puts the next row into `row` and returns its key and line; `None` after the last.
     pub(super) fn next(&mut self, row: &mut Vec<u8>) -> io::Result<Option<(u64, u64)>> {
         let Some(Reverse((key, line, at))) = self.next.pop() else { return Ok(None) };
@@ -153,18 +154,18 @@ impl Merged<'_> {
 
 /// One sorted stretch of rows.
 struct Stretch<'a> {
-    input: BufReader<Part<'a>>,
+    input: BufReader<FileSlice<'a>>,
     row: Vec<u8>,
 }
 
 impl Stretch<'_> {
-    fn read(&mut self) -> io::Result<Option<Head>> {
+    fn read(&mut self) -> io::Result<Option<RowHeader>> {
         if self.input.buffer().is_empty() && self.input.get_ref().left.is_empty() {
             return Ok(None);
         }
         let mut head = [0; HEAD_LEN];
         self.input.read_exact(&mut head)?;
-        let head = Head::of(head);
+        let head = RowHeader::from_bytes(head);
         self.row.resize(head.len as usize, 0);
         self.input.read_exact(&mut self.row)?;
         Ok(Some(head))
@@ -172,12 +173,12 @@ impl Stretch<'_> {
 }
 
 /// A part of a file that others read as well.
-struct Part<'a> {
+struct FileSlice<'a> {
     file: &'a File,
     left: Range<u64>,
 }
 
-impl Read for Part<'_> {
+impl Read for FileSlice<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let len = usize::try_from(self.left.end - self.left.start).map_or(out.len(), |left| left.min(out.len()));
         let read = self.file.read_at(&mut out[..len], self.left.start)?;
@@ -194,8 +195,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_come_by_their_keys_then_by_their_lines(keys in prop::collection::vec(0_u64..50, 0..300), len in 1_usize..200) {
-            let mut sorter = Sorter::with_stretches_of(len).unwrap();
+        fn rows_are_sorted_by_key_then_line(keys in prop::collection::vec(0_u64..50, 0..300), len in 1_usize..200) {
+            let mut sorter = Sorter::with_stretch_len(len).unwrap();
             for (line, key) in keys.iter().enumerate() {
                 sorter.add(*key, line as u64, format!("{key},{line}\n").as_bytes()).unwrap();
             }

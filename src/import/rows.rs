@@ -6,11 +6,11 @@ use gnntop_wire::BatchShape;
 
 use super::columns::Columns;
 use super::error::ImportError;
-use super::given::{Given, counts};
 use super::mapping::{Mapping, Role};
+use super::options::{CsvOptions, matches};
 use super::order::Order;
-use super::running::Before;
-use super::table::{COUNT, NUMBER, READING, Row, TIME, Table};
+use super::running::PreviousRow;
+use super::table::{COUNT, NUMBER, READING, TIME, Table, TableRow};
 
 /// Names of phases that a column may have.
 const MAX_PHASES: usize = 64;
@@ -25,7 +25,7 @@ const APART: [&str; 6] = ["run", "run_num", "run_id", "run_name", "rank", "globa
 
 /// One step of the table. Times are nanoseconds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct MeasuredStep {
     /// Its line; the first of its rows.
     pub(super) line: u64,
     /// The table's own number, or else that of the row.
@@ -40,10 +40,10 @@ pub(super) struct Measured {
     pub(super) loss: Option<f64>,
     pub(super) values: Vec<Option<f64>>,
     /// What columns that count since the start were at.
-    pub(super) running: Before,
+    pub(super) cumulative: PreviousRow,
 }
 
-impl Measured {
+impl MeasuredStep {
     /// Its duration with that of the phases before it.
     pub(super) fn lead_ns(&self) -> f64 {
         self.duration_ns + self.before_ns.iter().sum::<f64>()
@@ -52,9 +52,9 @@ impl Measured {
     fn clear(&mut self, number: u64, line: u64) {
         let (before_ns, phase_ns, values) =
             (std::mem::take(&mut self.before_ns), std::mem::take(&mut self.phase_ns), std::mem::take(&mut self.values));
-        let mut running = std::mem::take(&mut self.running);
+        let mut running = std::mem::take(&mut self.cumulative);
         running.fallen = None;
-        *self = Self { step: number, line, before_ns, phase_ns, values, running, ..Self::default() };
+        *self = Self { step: number, line, before_ns, phase_ns, values, cumulative: running, ..Self::default() };
         self.before_ns.clear();
         self.phase_ns.clear();
         self.values.clear();
@@ -62,7 +62,7 @@ impl Measured {
 }
 
 /// The rows that count.
-pub(super) struct Rows<'a> {
+pub(super) struct TableRows<'a> {
     pub(super) table: Table,
     columns: Vec<(&'a Mapping, usize)>,
     conditions: Vec<(usize, &'a str)>,
@@ -75,8 +75,8 @@ pub(super) struct Rows<'a> {
     apart: Option<(usize, OnceCell<String>)>,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(table: Table, columns: &'a Columns, given: &'a Given) -> Result<Self, ImportError> {
+impl<'a> TableRows<'a> {
+    pub(super) fn new(table: Table, columns: &'a Columns, given: &'a CsvOptions) -> Result<Self, ImportError> {
         let places = positions(&table, &columns.mappings)?;
         let conditions = given.conditions(&table)?;
         let named = places.iter().find(|(mapping, _)| columns.is_long && mapping.role == Role::PhaseName);
@@ -102,10 +102,10 @@ impl<'a> Rows<'a> {
     }
 
     /// An order of the counted rows, by their values.
-    pub(super) fn order_by(&self, key: impl Fn(&Measured) -> u64) -> Result<Order, ImportError> {
-        let (mut step, mut number) = (Measured::default(), 0);
+    pub(super) fn order_by(&self, key: impl Fn(&MeasuredStep) -> u64) -> Result<Order, ImportError> {
+        let (mut step, mut number) = (MeasuredStep::default(), 0);
         self.table.order_by(|row| {
-            if !counts(row, &self.conditions) {
+            if !matches(row, &self.conditions) {
                 return Ok(None);
             }
             number += 1;
@@ -115,7 +115,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Refuses a row of another run or rank than those before.
-    fn keep_apart(&self, row: &Row<'_>) -> Result<(), ImportError> {
+    fn keep_apart(&self, row: &TableRow<'_>) -> Result<(), ImportError> {
         let Some((at, first)) = &self.apart else { return Ok(()) };
         let (column, here) = (&self.table.columns()[*at], row.text(*at));
         let first = first.get_or_init(|| here.to_owned());
@@ -153,7 +153,7 @@ impl<'a> Rows<'a> {
         self.columns.iter().map(|(mapping, _)| *mapping)
     }
 
-    /// The phases inside a step, in the order in which [`Measured`] has them.
+    /// The phases inside a step, in the order in which [`MeasuredStep`] has them.
     pub(super) fn phases(&self) -> Vec<&str> {
         match &self.long {
             Some((_, names)) => names.iter().map(String::as_str).collect(),
@@ -165,13 +165,16 @@ impl<'a> Rows<'a> {
     }
 
     /// Hands every step to `take`, with the number that its row gives it, or else the row's own.
-    pub(super) fn each(&self, mut take: impl FnMut(&Measured) -> Result<(), ImportError>) -> Result<(), ImportError> {
+    pub(super) fn each(
+        &self,
+        mut take: impl FnMut(&MeasuredStep) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
         match &self.long {
             Some((at, names)) => self.each_of_phases(*at, names, take),
             None => {
-                let (mut number, mut step) = (0, Measured::default());
+                let (mut number, mut step) = (0, MeasuredStep::default());
                 self.table.each(|row| {
-                    if counts(row, &self.conditions) {
+                    if matches(row, &self.conditions) {
                         number += 1;
                         self.read(row, number, &mut step)?;
                         take(&step)?;
@@ -187,24 +190,24 @@ impl<'a> Rows<'a> {
         &self,
         at: usize,
         names: &[String],
-        mut take: impl FnMut(&Measured) -> Result<(), ImportError>,
+        mut take: impl FnMut(&MeasuredStep) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
-        let (mut row_step, mut step, mut whole_ns) = (Measured::default(), None::<Measured>, None);
+        let (mut row_step, mut step, mut whole_ns) = (MeasuredStep::default(), None::<MeasuredStep>, None);
         let mut number = 0;
         self.table.each(|row| {
-            if !counts(row, &self.conditions) {
+            if !matches(row, &self.conditions) {
                 return Ok(());
             }
             self.read(row, number + 1, &mut row_step)?;
-            let goes_on = |step: &Measured| (step.epoch, step.step) == (row_step.epoch, row_step.step);
+            let goes_on = |step: &MeasuredStep| (step.epoch, step.step) == (row_step.epoch, row_step.step);
             if !step.as_ref().is_some_and(goes_on) {
                 if let Some(done) = step.take() {
-                    take(&finished(done, whole_ns.take()))?;
+                    take(&finish_step(done, whole_ns.take()))?;
                 }
                 number += 1;
                 let phase_ns = vec![0.0; names.len()];
                 let values = vec![None; row_step.values.len()];
-                step = Some(Measured {
+                step = Some(MeasuredStep {
                     duration_ns: 0.0,
                     phase_ns,
                     values,
@@ -223,18 +226,18 @@ impl<'a> Rows<'a> {
             }
             Ok(())
         })?;
-        step.map_or(Ok(()), |done| take(&finished(done, whole_ns)))
+        step.map_or(Ok(()), |done| take(&finish_step(done, whole_ns)))
     }
 
-    fn read(&self, row: &Row<'_>, number: u64, step: &mut Measured) -> Result<(), ImportError> {
+    fn read(&self, row: &TableRow<'_>, number: u64, step: &mut MeasuredStep) -> Result<(), ImportError> {
         self.keep_apart(row)?;
         step.clear(number, row.line);
         step.batch.graphs = self.batch_size;
         for (mapping, at) in &self.columns {
             let (at, factor) = (*at, mapping.factor());
             let count = || Ok::<Option<u64>, ImportError>(row.number(at, 1.0, &COUNT)?.map(|n| n as u64));
-            let time = |step: &mut Measured, limit_ns| match row.number(at, factor, &TIME)? {
-                Some(ns) => Ok::<f64, ImportError>(step.running.part(mapping, at, ns, limit_ns)),
+            let time = |step: &mut MeasuredStep, limit_ns| match row.number(at, factor, &TIME)? {
+                Some(ns) => Ok::<f64, ImportError>(step.cumulative.increase(mapping, at, ns, limit_ns)),
                 None => Ok(0.0),
             };
             match &mapping.role {
@@ -244,7 +247,7 @@ impl<'a> Rows<'a> {
                 Role::End => step.end_ns = Some(stamp(row, at, factor)?),
                 Role::Duration => {
                     let ns = row.needed(at, factor, &TIME)?;
-                    step.duration_ns = step.running.part(mapping, at, ns, f64::MAX);
+                    step.duration_ns = step.cumulative.increase(mapping, at, ns, f64::MAX);
                 }
                 Role::Loss => step.loss = row.loss(at),
                 Role::Graphs => step.batch.graphs = count()?,
@@ -278,12 +281,12 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn stamp(row: &Row<'_>, at: usize, factor: f64) -> Result<f64, ImportError> {
+fn stamp(row: &TableRow<'_>, at: usize, factor: f64) -> Result<f64, ImportError> {
     row.stamp(at, factor)?.ok_or_else(|| row.no_stamp(at))
 }
 
 /// Adds a row's values to its step; `are_totals` says which of them add up.
-fn merge(step: &mut Measured, row: &Measured, are_totals: &[bool]) {
+fn merge(step: &mut MeasuredStep, row: &MeasuredStep, are_totals: &[bool]) {
     let starts_ns = row.start_ns.or_else(|| row.end_ns.map(|end_ns| end_ns - row.duration_ns));
     step.start_ns = step.start_ns.into_iter().chain(starts_ns).reduce(f64::min);
     step.end_ns = step.end_ns.into_iter().chain(row.end_ns).reduce(f64::max);
@@ -297,7 +300,7 @@ fn merge(step: &mut Measured, row: &Measured, are_totals: &[bool]) {
 }
 
 /// A step as long as its own row says, else as long as from its first phase to its last, else as its phases together.
-fn finished(mut step: Measured, whole_ns: Option<f64>) -> Measured {
+fn finish_step(mut step: MeasuredStep, whole_ns: Option<f64>) -> MeasuredStep {
     let spanned_ns = step.start_ns.zip(step.end_ns).map(|(start_ns, end_ns)| end_ns - start_ns);
     step.duration_ns = whole_ns.or(spanned_ns).unwrap_or_else(|| step.phase_ns.iter().sum());
     step
@@ -314,7 +317,7 @@ fn phase_names(table: &Table, at: usize, conditions: &[(usize, &str)]) -> Result
     table.each(|row| {
         let name = row.text(at);
         let is_new = !name.is_empty() && !WHOLE.contains(&name) && !names.iter().any(|known| known == name);
-        if !counts(row, conditions) || !is_new {
+        if !matches(row, conditions) || !is_new {
             return Ok(());
         }
         if names.len() == MAX_PHASES {

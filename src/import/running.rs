@@ -1,10 +1,10 @@
 //! Columns of times that count since the start: recognised by their names and by never falling.
 
-use super::account::Account;
+use super::account::ImportSummary;
 use super::error::ImportError;
-use super::given::Given;
 use super::guess;
 use super::mapping::Mapping;
+use super::options::CsvOptions;
 use super::table::{TIME, Table};
 
 /// Rows from which on a column that never falls counts since the start.
@@ -12,13 +12,13 @@ const ENOUGH: u64 = 3;
 
 /// Adds the columns that may count since the start by their names and do so by their values. For those that fall the account
 /// says why they are left out.
-pub(super) fn add(
+pub(super) fn add_cumulative(
     table: &Table,
-    given: &Given,
+    given: &CsvOptions,
     guesses: &mut Vec<Mapping>,
-    account: &mut Account,
+    account: &mut ImportSummary,
 ) -> Result<(), ImportError> {
-    for candidate in table.columns().iter().filter_map(|column| guess::running(column)) {
+    for candidate in table.columns().iter().filter_map(|column| guess::guess_cumulative(column)) {
         let is_known = |known: &Mapping| known.role == candidate.role || known.column == candidate.column;
         let is_taken = guesses.iter().chain(&given.columns).any(is_known);
         if is_taken || given.ignored.contains(&candidate.column) {
@@ -62,17 +62,17 @@ fn first_fall(table: &Table, candidate: &Mapping) -> Result<Option<u64>, ImportE
 
 /// What each column that counts since the start was at in the row before.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Before {
+pub(super) struct PreviousRow {
     columns: Vec<(usize, f64)>,
     /// A column that is lower than in the row before.
     pub(super) fallen: Option<usize>,
 }
 
-impl Before {
+impl PreviousRow {
     /// The step's part of the column at `at`. For a cumulative column that is its increase; in the first
     /// row that is all of it, but at most `limit_ns`, as a table may begin in the middle of a run.
-    pub(super) fn part(&mut self, mapping: &Mapping, at: usize, ns: f64, limit_ns: f64) -> f64 {
-        if !mapping.is_running {
+    pub(super) fn increase(&mut self, mapping: &Mapping, at: usize, ns: f64, limit_ns: f64) -> f64 {
+        if !mapping.is_cumulative {
             return ns;
         }
         let Some((_, last)) = self.columns.iter_mut().find(|(column, _)| *column == at) else {

@@ -9,7 +9,7 @@ use super::metric;
 const LONGEST: usize = 100;
 
 /// Why a column of measured values will be of no use, and what to do; `None` if it is of use.
-pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
+pub(super) fn unread_signal_warning(mapping: &Mapping) -> Option<String> {
     let (name, counts_up) = match &mapping.role {
         Role::Signal(name) => (name, false),
         Role::Total(name) | Role::Cumulative(name) => (name, true),
@@ -19,7 +19,7 @@ pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
     let Some(quantity) = metric::parse(name).map(Metric::quantity) else {
         // A name may be as long as its file's author likes.
         let start: String = name.chars().take(LONGEST).collect();
-        let near = Quantity::ALL.iter().map(|quantity| quantity.at(0).to_string());
+        let near = Quantity::ALL.iter().map(|quantity| quantity.with_instance(0).to_string());
         let near = near.map(|known| (strsim::levenshtein(&known, &start), known)).min_by_key(|(letters, _)| *letters);
         let near = near.filter(|(letters, _)| *letters <= name.len().div_ceil(3).max(3)).map(|(_, known)| known);
         let instead = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
@@ -41,18 +41,18 @@ pub(super) fn doubt(mapping: &Mapping) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn doubt_of(text: &str) -> Option<String> {
-        doubt(&Mapping::parse(text).unwrap())
+    fn warning_for(text: &str) -> Option<String> {
+        unread_signal_warning(&Mapping::parse(text).unwrap())
     }
 
     #[test]
-    fn names_that_nothing_reads_are_told_with_the_likely_one() {
+    fn unknown_signal_name_is_reported_with_suggestion() {
         for fine in
             ["signal:gpu.3.util=u:%", "total:cpu.energy=e:J", "cumulative:gpu.0.energy=e:mJ", "duration=step_ms"]
         {
-            assert_eq!(doubt_of(fine), None, "{fine}");
+            assert_eq!(warning_for(fine), None, "{fine}");
         }
-        let said = |text: &str| doubt_of(text).unwrap();
+        let said = |text: &str| warning_for(text).unwrap();
         assert!(said("signal:gpu.util=u:%").contains("did you mean gpu.0.util?"));
         assert!(!said("signal:moon.phase=u:%").contains("did you mean"));
         assert!(said("signal:gpu.0.energy=e:J").contains("is read as a total"));

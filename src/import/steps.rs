@@ -9,18 +9,18 @@ use std::path::Path;
 use gnntop_analysis::figures::count;
 use gnntop_wire::{Event, NameKind, Origin, Step, StepId, TrackRole};
 
-use super::account::Account;
+use super::account::ImportSummary;
 use super::columns::Columns;
-use super::doubts;
 use super::error::ImportError;
-use super::events::{Phases, Sink, Tracks};
-use super::given::Given;
+use super::events::{ColumnSink, PhaseNames, TableTracks};
 use super::mapping::{Mapping, Role};
-use super::marks::{self, Placed};
-use super::rows::{Measured, Rows};
+use super::marks::{self, PlacedMark};
+use super::options::CsvOptions;
+use super::rows::{MeasuredStep, TableRows};
 use super::survey::{self, Numbering, Survey};
 use super::table::Table;
-use super::writer::{Head, START_NS, Writer};
+use super::warnings;
+use super::writer::{RecordingHead, START_NS, Writer};
 
 const PUBLISHER: &str = "gnntop import csv";
 
@@ -32,7 +32,7 @@ pub struct Imported {
     /// Events.
     pub events: u64,
     /// What was used, left out, guessed and doubted.
-    pub account: Account,
+    pub account: ImportSummary,
 }
 
 /// Imports the table at `path`, with the columns that `given` names and others that have plain names.
@@ -43,16 +43,16 @@ pub struct Imported {
 ///
 /// # Errors
 /// If a file cannot be read, is not such a table or contradicts itself, or the recording cannot be written.
-pub fn csv(path: &Path, given: &Given, out: impl Write) -> Result<Imported, ImportError> {
-    let mut account = Account::default();
+pub fn csv(path: &Path, given: &CsvOptions, out: impl Write) -> Result<Imported, ImportError> {
+    let mut account = ImportSummary::default();
     let table = Table::open(path, given.separator)?;
     let columns = Columns::choose(&table, given, &mut account)?;
     if given.batch_size.is_some() && columns.mappings.iter().any(|mapping| mapping.role == Role::Graphs) {
         return Err(table.useless("--batch-size conflicts with the column of graphs: give one of them"));
     }
     account.guessed.push(table.form());
-    let mut rows = Rows::new(table, &columns, given)?;
-    let mut survey = survey::in_order(&mut rows, path, &mut account.warnings)?;
+    let mut rows = TableRows::new(table, &columns, given)?;
+    let mut survey = survey::read_in_order(&mut rows, path, &mut account.warnings)?;
     if survey.steps == 0 {
         return Err(rows.table.useless(if given.only.is_empty() {
             "no rows below the header"
@@ -60,21 +60,22 @@ pub fn csv(path: &Path, given: &Given, out: impl Write) -> Result<Imported, Impo
             "no rows match --only"
         }));
     }
-    account.warnings.extend(doubts::warnings(&survey, &rows)?);
-    tell_times(&mut survey, &rows, &mut account);
-    tell_rows(&survey, &rows, given, &mut account);
+    account.warnings.extend(warnings::warnings(&survey, &rows)?);
+    summarize_times(&mut survey, &rows, &mut account);
+    summarize_rows(&survey, &rows, given, &mut account);
     let facts =
-        given.facts.iter().map(|(name, value)| Placed { t_ns: START_NS, name, value: Some(*value), took_ns: None });
-    let marks: Vec<Placed<'_>> = facts.chain(marks::place(&given.marks, &rows, &survey, &mut account)?).collect();
+        given.facts.iter().map(|(name, value)| PlacedMark { t_ns: START_NS, name, value: Some(*value), took_ns: None });
+    let marks: Vec<PlacedMark<'_>> =
+        facts.chain(marks::place_marks(&given.marks, &rows, &survey, &mut account)?).collect();
     let writer = Writer::new(out, head(path, &survey, given));
     let events = write(writer, &rows, &survey, &marks)?;
     Ok(Imported { steps: survey.steps, events, account })
 }
 
-fn head(path: &Path, survey: &Survey, given: &Given) -> Head {
+fn head(path: &Path, survey: &Survey, given: &CsvOptions) -> RecordingHead {
     let name = path.file_stem().map_or_else(|| "imported".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let gaps = if survey.has_times { "" } else { "; no time stamps: the time between steps is not known" };
-    Head {
+    RecordingHead {
         name,
         command: format!("imported from {}{gaps}", path.display()),
         publisher: PUBLISHER,
@@ -86,7 +87,7 @@ fn head(path: &Path, survey: &Survey, given: &Given) -> Head {
 }
 
 /// How the time stamps were interpreted.
-fn tell_times(survey: &mut Survey, rows: &Rows<'_>, account: &mut Account) {
+fn summarize_times(survey: &mut Survey, rows: &TableRows<'_>, account: &mut ImportSummary) {
     let stamps = rows.column(&Role::End).or_else(|| rows.column(&Role::Start)).map(|mapping| mapping.column.as_str());
     let follow = "steps follow one after the other, and the time between them is unknown";
     account.guessed.push(match stamps {
@@ -101,7 +102,7 @@ fn tell_times(survey: &mut Survey, rows: &Rows<'_>, account: &mut Account) {
 }
 
 /// How the rows were interpreted.
-fn tell_rows(survey: &Survey, rows: &Rows<'_>, given: &Given, account: &mut Account) {
+fn summarize_rows(survey: &Survey, rows: &TableRows<'_>, given: &CsvOptions, account: &mut ImportSummary) {
     if rows.is_long() {
         account.guessed.push(format!("a row is a phase of a step: {}", rows.phases().join(", ")));
     }
@@ -138,24 +139,24 @@ fn tell_rows(survey: &Survey, rows: &Rows<'_>, given: &Given, account: &mut Acco
 
 fn write<W: Write>(
     mut writer: Writer<W>,
-    rows: &Rows<'_>,
+    rows: &TableRows<'_>,
     survey: &Survey,
-    marks: &[Placed<'_>],
+    marks: &[PlacedMark<'_>],
 ) -> Result<u64, ImportError> {
     let steps = writer.track(TrackRole::Training, "steps");
     let mut phase = |name: &str| writer.name(NameKind::Phase, name);
     let before = |mapping: &Mapping| if let Role::Before(name) = &mapping.role { Some(name.clone()) } else { None };
     let before = rows.mappings().filter_map(before).map(|name| phase(&name)).collect();
-    let phases = Phases { before, inside: rows.phases().into_iter().map(phase).collect() };
-    let mut sinks = Sink::of(&mut writer, rows.mappings());
+    let phases = PhaseNames { before_step: before, inside_step: rows.phases().into_iter().map(phase).collect() };
+    let mut sinks = ColumnSink::for_mappings(&mut writer, rows.mappings());
     let values = if sinks.is_empty() { steps } else { writer.track(TrackRole::Sensors, "columns") };
-    let tracks = Tracks { steps, values };
+    let tracks = TableTracks { steps, values };
     let (mut marks, mut layout, mut row) = (marks.iter().peekable(), survey.layout(), 0);
     let mut events = Vec::new();
     rows.each(|step| {
         row += 1;
         let id = StepId(survey.numbering().id(step, row));
-        let (start_ns, end_ns) = layout.lay(step);
+        let (start_ns, end_ns) = layout.place(step);
         if row == 1 {
             let begins_ns = start_ns.saturating_sub(step.before_ns.iter().sum::<f64>() as u64);
             for event in sinks.iter().filter_map(|sink| sink.at_start(begins_ns)) {
@@ -163,12 +164,12 @@ fn write<W: Write>(
             }
         }
         events.clear();
-        phases.lay(step, id, (start_ns, end_ns), &mut events);
+        phases.push_spans(step, id, (start_ns, end_ns), &mut events);
         while let Some(mark) = marks.next_if(|mark| mark.t_ns <= end_ns) {
             events.push(mark.event(&mut writer));
         }
         events.sort_by_key(Event::t_ns);
-        let Measured { epoch, batch, loss, .. } = *step;
+        let MeasuredStep { epoch, batch, loss, .. } = *step;
         events.push(Event::Step(Step {
             step: id,
             epoch,

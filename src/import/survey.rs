@@ -7,11 +7,11 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 
+use super::anomalies::Anomalies;
 use super::error::ImportError;
-use super::layout::Layout;
+use super::layout::StepLayout;
 use super::mapping::Role;
-use super::oddities::Oddities;
-use super::rows::{Measured, Rows};
+use super::rows::{MeasuredStep, TableRows};
 use gnntop_analysis::figures::{count, duration};
 
 /// A time stamp that is at least this is one since 1970: 2001 and later.
@@ -59,7 +59,7 @@ pub(super) enum Numbering {
 
 impl Numbering {
     /// The number of a step in the recording, of its row's number.
-    pub(super) fn id(self, step: &Measured, row: u64) -> u64 {
+    pub(super) fn id(self, step: &MeasuredStep, row: u64) -> u64 {
         match self {
             Self::Own(more) => step.step.saturating_add(more),
             Self::Rows => row,
@@ -87,14 +87,14 @@ pub(super) struct Survey {
     first_end_ns: f64,
     last_end_ns: f64,
     durations: Histogram<u64>,
-    pub(super) odd: Oddities,
+    pub(super) odd: Anomalies,
     /// Identifies this table.
     pub(super) session_id: u128,
 }
 
 impl Survey {
     /// Reads all rows once, in the order that they have now.
-    pub(super) fn of(rows: &Rows<'_>, path: &Path) -> Result<Self, ImportError> {
+    pub(super) fn read(rows: &TableRows<'_>, path: &Path) -> Result<Self, ImportError> {
         let mut halves = [0_u8, 1].map(|salt| {
             let mut hasher = DefaultHasher::new();
             (salt, path).hash(&mut hasher);
@@ -111,7 +111,7 @@ impl Survey {
         Ok(found)
     }
 
-    fn new(rows: &Rows<'_>) -> Result<Self, ImportError> {
+    fn new(rows: &TableRows<'_>) -> Result<Self, ImportError> {
         let durations =
             Histogram::new_with_max(LONGEST_NS, 3).map_err(|error| rows.table.useless(error.to_string()))?;
         Ok(Self {
@@ -129,12 +129,12 @@ impl Survey {
             first_end_ns: 0.0,
             last_end_ns: 0.0,
             durations,
-            odd: Oddities::new(rows),
+            odd: Anomalies::new(rows),
             session_id: 0,
         })
     }
 
-    fn note(&mut self, step: &Measured) {
+    fn note(&mut self, step: &MeasuredStep) {
         let line = step.line;
         if let Some(end_ns) = step.end_ns {
             if self.steps == 0 {
@@ -178,8 +178,8 @@ impl Survey {
     }
 
     /// Steps from the beginning.
-    pub(super) fn layout(&self) -> Layout {
-        Layout::new(self.zero_ns())
+    pub(super) fn layout(&self) -> StepLayout {
+        StepLayout::new(self.zero_ns())
     }
 
     /// How the steps are numbered.
@@ -197,12 +197,16 @@ impl Survey {
 }
 
 /// Reads the table, and sorts its rows if that makes sense of them. `warnings` get what was out of order.
-pub(super) fn in_order(rows: &mut Rows<'_>, path: &Path, warnings: &mut Vec<String>) -> Result<Survey, ImportError> {
-    let found = Survey::of(rows, path)?;
+pub(super) fn read_in_order(
+    rows: &mut TableRows<'_>,
+    path: &Path,
+    warnings: &mut Vec<String>,
+) -> Result<Survey, ImportError> {
+    let found = Survey::read(rows, path)?;
     if found.has_times && found.stamps.falls > 0 {
         let order = rows.order_by(|step| step.end_ns.unwrap_or_default().to_bits())?;
-        rows.table.put_in(order);
-        let sorted = Survey::of(rows, path)?;
+        rows.table.set_order(order);
+        let sorted = Survey::read(rows, path)?;
         let is_reversed = found.stamps.falls + 1 == found.steps;
         let steps_rise = sorted.has_numbers && (sorted.numbers.falls == 0 || sorted.pairs.falls == 0);
         let is_one_run = steps_rise || is_reversed && !sorted.has_numbers;
@@ -214,12 +218,12 @@ pub(super) fn in_order(rows: &mut Rows<'_>, path: &Path, warnings: &mut Vec<Stri
     }
     if !found.has_times && found.has_numbers && found.pairs.falls > 0 && found.numbers.falls > 0 {
         let epoch = found.highest_step.saturating_add(1);
-        let key = |step: &Measured| step.epoch.saturating_mul(epoch).saturating_add(step.step);
+        let key = |step: &MeasuredStep| step.epoch.saturating_mul(epoch).saturating_add(step.step);
         let by_number = rows.order_by(|step| step.step)?;
         let order = if rows.table.has_equals(&by_number)? { rows.order_by(key)? } else { by_number };
         if rows.is_long() || !rows.table.has_equals(&order)? {
-            rows.table.put_in(order);
-            let sorted = Survey::of(rows, path)?;
+            rows.table.set_order(order);
+            let sorted = Survey::read(rows, path)?;
             if sorted.numbers.falls == 0 || sorted.pairs.falls == 0 {
                 warnings.extend(found.numbers.first_fall.map(|fall| out_of_order(fall.line, "their steps' numbers")));
                 return Ok(sorted);
@@ -240,7 +244,7 @@ fn out_of_order(line: u64, by: &str) -> String {
 }
 
 /// What to say of time stamps that go back where no order makes sense.
-fn two_runs(rows: &Rows<'_>, found: &Survey) -> ImportError {
+fn two_runs(rows: &TableRows<'_>, found: &Survey) -> ImportError {
     let Some(fall) = found.stamps.first_fall else { return rows.table.useless("time stamps go back") };
     let column = rows.column(&Role::End).or_else(|| rows.column(&Role::Start)).map_or("", |mapping| &mapping.column);
     let back = duration((fall.from - fall.to) as u64);

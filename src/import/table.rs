@@ -6,8 +6,8 @@ use std::io::BufRead;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use super::cells::{Cells, Splitter, is_absent, iso_time, number};
-use super::dialect::{Dialect, no_text};
+use super::cells::{Cells, Splitter, is_absent, parse_iso_time, parse_number};
+use super::dialect::{Dialect, not_utf8};
 use super::error::ImportError;
 use super::input::Input;
 use super::lines::{BadLine, Lines};
@@ -22,19 +22,19 @@ pub(super) struct Table {
     dialect: Dialect,
     /// The order in which its rows are read; by default the file's.
     order: Option<Order>,
-    left_out: Cell<LeftOut>,
+    left_out: Cell<SkippedRows>,
 }
 
 /// What was passed over on the last way through the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct SkippedRows {
     pub(super) comments: u64,
     /// The last line, if it is cut.
     pub(super) cut_line: Option<u64>,
 }
 
 /// What a number must be.
-pub(super) struct Wanted {
+pub(super) struct NumberKind {
     /// In words.
     pub(super) what: &'static str,
     /// From where to where it may be, in the stream's unit.
@@ -42,16 +42,16 @@ pub(super) struct Wanted {
 }
 
 /// A time: no step takes longer, and no table spans more, than a hundred years.
-pub(super) const TIME: Wanted = Wanted { what: "time", range: 0.0..=3.2e18 };
+pub(super) const TIME: NumberKind = NumberKind { what: "time", range: 0.0..=3.2e18 };
 /// A number of things.
-pub(super) const COUNT: Wanted = Wanted { what: "count", range: 0.0..=9e15 };
+pub(super) const COUNT: NumberKind = NumberKind { what: "count", range: 0.0..=9e15 };
 /// What a signal can hold.
-pub(super) const READING: Wanted = Wanted { what: "number that a signal can hold", range: -9.2e18..=9.2e18 };
+pub(super) const READING: NumberKind = NumberKind { what: "number that a signal can hold", range: -9.2e18..=9.2e18 };
 /// Any number.
-pub(super) const NUMBER: Wanted = Wanted { what: "number", range: f64::MIN..=f64::MAX };
+pub(super) const NUMBER: NumberKind = NumberKind { what: "number", range: f64::MIN..=f64::MAX };
 
 /// A row.
-pub(super) struct Row<'a> {
+pub(super) struct TableRow<'a> {
     table: &'a Table,
     bytes: Vec<u8>,
     cells: Cells,
@@ -62,7 +62,7 @@ pub(super) struct Row<'a> {
 impl Table {
     pub(super) fn open(path: &Path, separator: Option<u8>) -> Result<Self, ImportError> {
         let input = Input::open(path)?;
-        let dialect = Dialect::of(&input, separator)?;
+        let dialect = Dialect::detect(&input, separator)?;
         Ok(Self { input, dialect, order: None, left_out: Cell::default() })
     }
 
@@ -79,16 +79,16 @@ impl Table {
     /// How it is written, in words.
     pub(super) fn form(&self) -> String {
         let form = self.input.form().map_or_else(String::new, |form| format!("{form}; "));
-        form + &self.dialect.in_words()
+        form + &self.dialect.describe()
     }
 
     /// What was passed over on the last way through.
-    pub(super) fn left_out(&self) -> LeftOut {
+    pub(super) fn left_out(&self) -> SkippedRows {
         self.left_out.get()
     }
 
     /// Goes through the rows in this order from now on.
-    pub(super) fn put_in(&mut self, order: Order) {
+    pub(super) fn set_order(&mut self, order: Order) {
         self.order = Some(order);
     }
 
@@ -107,7 +107,10 @@ impl Table {
     }
 
     /// Hands every row to `take`.
-    pub(super) fn each(&self, mut take: impl FnMut(&Row<'_>) -> Result<(), ImportError>) -> Result<(), ImportError> {
+    pub(super) fn each(
+        &self,
+        mut take: impl FnMut(&TableRow<'_>) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
         match &self.order {
             Some(order) => self.each_in(order, take),
             None => self.each_until(|row| take(row).map(|()| true)),
@@ -115,7 +118,7 @@ impl Table {
     }
 
     /// The first row.
-    pub(super) fn first<T>(&self, take: impl Fn(&Row<'_>) -> T) -> Result<Option<T>, ImportError> {
+    pub(super) fn first<T>(&self, take: impl Fn(&TableRow<'_>) -> T) -> Result<Option<T>, ImportError> {
         let mut first = None;
         self.each_until(|row| {
             first = Some(take(row));
@@ -125,9 +128,9 @@ impl Table {
     }
 
     /// Hands rows to `take` as the file has them, until it returns false.
-    fn each_until(&self, mut take: impl FnMut(&Row<'_>) -> Result<bool, ImportError>) -> Result<(), ImportError> {
+    fn each_until(&self, mut take: impl FnMut(&TableRow<'_>) -> Result<bool, ImportError>) -> Result<(), ImportError> {
         let mut reader = RowReader::new(self, self.input.text()?);
-        let mut left_out = LeftOut::default();
+        let mut left_out = SkippedRows::default();
         let (mut rows, mut is_head) = (0, !self.dialect.has_head_in_comment);
         while reader.read()? {
             if std::mem::take(&mut is_head) {
@@ -158,10 +161,10 @@ impl Table {
     fn each_in(
         &self,
         order: &Order,
-        mut take: impl FnMut(&Row<'_>) -> Result<(), ImportError>,
+        mut take: impl FnMut(&TableRow<'_>) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
         let failed = |error| self.input.failed(error);
-        let (mut rows, mut row) = (order.rows().map_err(failed)?, Row::new(self));
+        let (mut rows, mut row) = (order.rows().map_err(failed)?, TableRow::new(self));
         let mut splitter = Splitter::new(self.dialect.separator);
         while let Some((_, line)) = rows.next(&mut row.bytes).map_err(failed)? {
             row.line = line;
@@ -174,7 +177,7 @@ impl Table {
     /// An order of the rows for which `key` gives one, by that.
     pub(super) fn order_by(
         &self,
-        mut key: impl FnMut(&Row<'_>) -> Result<Option<u64>, ImportError>,
+        mut key: impl FnMut(&TableRow<'_>) -> Result<Option<u64>, ImportError>,
     ) -> Result<Order, ImportError> {
         let failed = |error| self.input.failed(error);
         let mut sorter = Sorter::new().map_err(failed)?;
@@ -202,12 +205,12 @@ impl Table {
 struct RowReader<'a, R> {
     lines: Lines<R>,
     splitter: Splitter,
-    row: Row<'a>,
+    row: TableRow<'a>,
 }
 
 impl<'a, R: BufRead> RowReader<'a, R> {
     fn new(table: &'a Table, text: R) -> Self {
-        Self { lines: Lines::new(text), splitter: Splitter::new(table.dialect.separator), row: Row::new(table) }
+        Self { lines: Lines::new(text), splitter: Splitter::new(table.dialect.separator), row: TableRow::new(table) }
     }
 
     /// Reads the next row; false at the end.
@@ -220,7 +223,7 @@ impl<'a, R: BufRead> RowReader<'a, R> {
             Err(BadLine::Row(line, reason)) => return Err(table.useless(format!("line {line} {reason}"))),
         };
         if std::str::from_utf8(&self.row.bytes).is_err() {
-            return Err(no_text(&table.input, line));
+            return Err(not_utf8(&table.input, line));
         }
         self.splitter.split(&self.row.bytes, &mut self.row.cells);
         self.row.line = line;
@@ -237,34 +240,34 @@ impl<'a, R: BufRead> RowReader<'a, R> {
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> TableRow<'a> {
     fn new(table: &'a Table) -> Self {
         Self { table, bytes: Vec::new(), cells: Cells::default(), line: 0 }
     }
 
     /// A number in the stream's unit, `factor` times what is written; `None` if the cell has no value.
-    pub(super) fn number(&self, at: usize, factor: f64, wanted: &Wanted) -> Result<Option<f64>, ImportError> {
+    pub(super) fn number(&self, at: usize, factor: f64, wanted: &NumberKind) -> Result<Option<f64>, ImportError> {
         let text = self.text(at);
         if is_absent(text) {
             return Ok(None);
         }
-        let number = number(text, self.table.dialect.has_decimal_commas).map(|number| number * factor);
+        let number = parse_number(text, self.table.dialect.has_decimal_commas).map(|number| number * factor);
         match number.filter(|number| number.is_finite() && wanted.range.contains(number)) {
             Some(number) => Ok(Some(number)),
             None => Err(self.wrong(at, text, wanted.what)),
         }
     }
 
-    /// A number as [`Row::number`], which must be there.
-    pub(super) fn needed(&self, at: usize, factor: f64, wanted: &Wanted) -> Result<f64, ImportError> {
+    /// A number as [`TableRow::number`], which must be there.
+    pub(super) fn needed(&self, at: usize, factor: f64, wanted: &NumberKind) -> Result<f64, ImportError> {
         self.number(at, factor, wanted)?.ok_or_else(|| self.wrong(at, self.text(at), wanted.what))
     }
 
     /// A time stamp in nanoseconds: ISO 8601, or else a number.
     pub(super) fn stamp(&self, at: usize, factor: f64) -> Result<Option<f64>, ImportError> {
-        match iso_time(self.text(at)).filter(|time| TIME.range.contains(&time.ns)) {
+        match parse_iso_time(self.text(at)).filter(|time| TIME.range.contains(&time.ns)) {
             Some(time) => Ok(Some(time.ns)),
-            None => self.number(at, factor, &Wanted { what: "time stamp", ..TIME }),
+            None => self.number(at, factor, &NumberKind { what: "time stamp", ..TIME }),
         }
     }
 
@@ -275,7 +278,7 @@ impl<'a> Row<'a> {
 
     /// A loss, which may well be no number.
     pub(super) fn loss(&self, at: usize) -> Option<f64> {
-        number(self.text(at), self.table.dialect.has_decimal_commas)
+        parse_number(self.text(at), self.table.dialect.has_decimal_commas)
     }
 
     /// The cell's text.

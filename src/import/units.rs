@@ -4,7 +4,7 @@ use gnntop_wire::Unit;
 
 /// What a column's number is multiplied by to give a raw value in a unit of the stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
+pub struct UnitScale {
     /// Its name.
     pub name: &'static str,
     /// The unit of the raw value.
@@ -55,7 +55,7 @@ const LONG: [(&str, &str); 10] = [
     ("milliseconds", "ms"),
 ];
 
-impl Scale {
+impl UnitScale {
     /// The same for raw values in `unit`, where both units are of energy.
     pub(super) fn to(self, unit: Unit) -> Self {
         match (self.unit, unit) {
@@ -65,7 +65,7 @@ impl Scale {
     }
 
     /// The unit with this name; capitals make no difference.
-    pub fn named(text: &str) -> Option<Self> {
+    pub fn from_name(text: &str) -> Option<Self> {
         let lower = text.to_lowercase();
         let short = LONG.iter().find(|(long, _)| *long == lower).map_or(lower.as_str(), |(_, short)| short);
         let found = SCALES.iter().find(|(name, ..)| name.eq_ignore_ascii_case(short));
@@ -73,8 +73,8 @@ impl Scale {
     }
 
     /// By the end of a column's name: `step_ms`, `step (ms)`, `step[ms]`.
-    pub fn of_column(column: &str) -> Option<Self> {
-        Self::named(split_unit(column)?.1)
+    pub fn from_column(column: &str) -> Option<Self> {
+        Self::from_name(split_unit(column)?.1)
     }
 
     /// Whether it is a unit of time.
@@ -94,8 +94,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_name_is_its_unit() {
-        let of = |column: &str| Scale::of_column(column).map(|scale| scale.name);
+    fn unit_is_read_from_column_name() {
+        let of = |column: &str| UnitScale::from_column(column).map(|scale| scale.name);
         assert_eq!(
             ["step_ms", "batch_time(s)", "wait [us]", "fwd µs"].map(of),
             [Some("ms"), Some("s"), Some("us"), Some("us")]

@@ -31,7 +31,7 @@ pub(super) struct Writer<W: Write> {
 }
 
 /// The publisher's name.
-pub(super) struct Head {
+pub(super) struct RecordingHead {
     /// The session's name.
     pub name: String,
     /// The command line.
@@ -49,8 +49,8 @@ pub(super) struct Head {
 }
 
 impl<W: Write> Writer<W> {
-    pub(super) fn new(out: W, head: Head) -> Self {
-        let Head { name, command, publisher, origin, session_id, wall_ns, place } = head;
+    pub(super) fn new(out: W, head: RecordingHead) -> Self {
+        let RecordingHead { name, command, publisher, origin, session_id, wall_ns, place } = head;
         let mut writer = Self {
             out,
             ready: Vec::new(),

@@ -46,12 +46,12 @@ impl BoundedLog {
     pub fn write(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.len >= self.half {
-                self.turn_over();
+                self.rotate();
             }
             let room = usize::try_from(self.half.saturating_sub(self.len)).unwrap_or(usize::MAX);
             let now = &bytes[..bytes.len().min(room.max(1))];
             if self.lost > 0 {
-                self.say_lost();
+                self.write_lost_note();
             }
             let written = if self.lost > 0 { 0 } else { self.append(now) };
             self.lost += (now.len() - written) as u64;
@@ -63,7 +63,7 @@ impl BoundedLog {
     pub fn lose(&mut self, bytes: u64) {
         self.lost += bytes;
         if self.lost > 0 {
-            self.say_lost();
+            self.write_lost_note();
         }
     }
 
@@ -88,7 +88,7 @@ impl BoundedLog {
         written
     }
 
-    fn say_lost(&mut self) {
+    fn write_lost_note(&mut self) {
         let line = format!("[gnntop: {} bytes of output are lost here: they could not be written]\n", self.lost);
         if self.append(line.as_bytes()) == line.len() {
             self.lost = 0;
@@ -96,7 +96,7 @@ impl BoundedLog {
     }
 
     /// Begins a new file. If that fails, the current one continues, and is full.
-    fn turn_over(&mut self) {
+    fn rotate(&mut self) {
         let older = older(&self.name);
         let before = self.dir.read(&older).and_then(|file| Ok(file.metadata()?.len())).unwrap_or(0);
         // It fails if the file was removed, and then there is nothing to keep.
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_output_is_kept_and_what_is_gone_is_counted() {
+    fn newest_output_is_kept_and_lost_bytes_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = log(dir.path(), 2000);
         for line in 0..1000 {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_was_removed_begins_anew() {
+    fn removed_log_is_created_again() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = log(dir.path(), 200);
         fs::remove_file(dir.path().join("a.log")).unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_counted_and_said_when_there_is_room() {
+    fn failed_writes_are_counted_and_noted_later() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = log(dir.path(), 2000);
         let file = std::mem::replace(&mut log.file, OpenOptions::new().write(true).open("/dev/full").unwrap());

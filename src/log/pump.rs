@@ -24,13 +24,13 @@ pub struct Pump {
 
 #[derive(Debug, Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<PumpState>,
     changed: Condvar,
 }
 
 /// Output on its way.
 #[derive(Debug, Default)]
-struct State {
+struct PumpState {
     waiting: Vec<u8>,
     /// Output before that, for which there was no room.
     lost: u64,
@@ -43,13 +43,13 @@ struct State {
     is_over: bool,
 }
 
-impl State {
+impl PumpState {
     /// Whether there is nothing to write.
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.lost == 0
     }
 
-    fn take_in(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         self.taken += bytes.len() as u64;
         // A program's last words matter most.
         if self.waiting.len() + bytes.len() > MAX_WAITING {
@@ -76,7 +76,7 @@ impl Pump {
     }
 
     /// Waits until all that was written into the pipe so far is in the log; says whether it is.
-    pub fn settle(&self, at_most: Duration) -> bool {
+    pub fn wait_written(&self, at_most: Duration) -> bool {
         let give_up_at = Instant::now() + at_most;
         let in_pipe = || rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0);
         let mut state = self.shared.lock();
@@ -112,11 +112,11 @@ impl Pump {
 
 impl Shared {
     /// A lock whose holders leave it consistent, so that a panic elsewhere does not matter.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PumpState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>, at_most: Duration) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, PumpState>, at_most: Duration) -> MutexGuard<'a, PumpState> {
         self.changed.wait_timeout(state, at_most).unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -128,7 +128,7 @@ impl Shared {
             let _ = poll(&mut [PollFd::new(&pipe, PollFlags::IN)], None);
             let mut state = self.lock();
             match pipe.read(&mut bytes) {
-                Ok(len @ 1..) => state.take_in(&bytes[..len]),
+                Ok(len @ 1..) => state.push(&bytes[..len]),
                 Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => (),
                 Ok(0) | Err(_) => {
                     state.is_over = true;
@@ -170,7 +170,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn all_that_was_written_is_in_the_log() {
+    fn everything_written_reaches_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         let private = gnntop_sessions::PrivateDir::open(dir.path()).unwrap();
@@ -179,7 +179,7 @@ mod tests {
         let pump = Pump::start(pipe, BoundedLog::open(private, "a.log").unwrap()).unwrap();
         let text: String = (0..50_000).map(|line| format!("line {line}\n")).collect();
         end.write_all(text.as_bytes()).unwrap();
-        assert!(pump.settle(LONG));
+        assert!(pump.wait_written(LONG));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         pump.lose(7);
         drop(end);
@@ -189,9 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn while_the_disk_is_slow_the_newest_is_kept_and_the_rest_counted() {
-        let mut state = State::default();
-        (0..3).for_each(|piece| state.take_in(&vec![piece; MAX_WAITING / 2]));
+    fn slow_disk_keeps_newest_output_and_counts_the_rest() {
+        let mut state = PumpState::default();
+        (0..3).for_each(|piece| state.push(&vec![piece; MAX_WAITING / 2]));
         assert_eq!((state.waiting, state.lost), (vec![2; MAX_WAITING / 2], MAX_WAITING as u64));
     }
 }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_progress_line_the_last_state_is_left() {
+    fn progress_line_keeps_its_last_state() {
         assert_eq!(lines(b"step 1\rstep 2\rstep 3\nnext\r\n", false), ["step 3", "next"]);
     }
 
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_newest_file_is_read_too() {
+    fn older_file_is_read_too() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         std::fs::write(dir.path().join(older("a.log")), "one\ntw").unwrap();

@@ -52,7 +52,7 @@ impl Answers {
     }
 
     /// A folder that another process has made, and removes.
-    pub fn of(dir: PathBuf) -> Self {
+    pub fn open(dir: PathBuf) -> Self {
         Self { dir, _own: None }
     }
 
@@ -62,9 +62,9 @@ impl Answers {
     }
 
     /// Where this process crashed or ended itself, as Python's fault handler writes it; empty where it did neither.
-    pub fn ending(&self, pid: u32) -> Vec<String> {
+    pub fn crash_report(&self, pid: u32) -> Vec<String> {
         let text = PrivateDir::open(&self.dir).ok().and_then(|dir| text(&dir, &format!("{pid}{ENDING}")));
-        text.unwrap_or_default().lines().map(plain).collect()
+        text.unwrap_or_default().lines().map(sanitize).collect()
     }
 
     /// The answers so far, by process. Unreadable files are left out.
@@ -72,7 +72,7 @@ impl Answers {
         let Ok(dir) = PrivateDir::open(&self.dir) else { return BTreeMap::new() };
         let names = dir.names().unwrap_or_default();
         let names = names.iter().filter_map(|name| name.to_str());
-        names.filter_map(|name| Some((name.parse().ok()?, Answer::of(&text(&dir, name)?)))).collect()
+        names.filter_map(|name| Some((name.parse().ok()?, Answer::parse(&text(&dir, name)?)))).collect()
     }
 }
 
@@ -100,13 +100,13 @@ fn text(dir: &PrivateDir, name: &str) -> Option<String> {
 }
 
 impl Answer {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let mut answer = Self::default();
         for line in text.lines() {
             match line.split_once(' ').unwrap_or((line, "")) {
-                ("python", version) => answer.python = plain(version),
+                ("python", version) => answer.python = sanitize(version),
                 ("torch", _) => answer.has_torch = true,
-                ("problem", problem) => answer.problems.push(plain(problem)),
+                ("problem", problem) => answer.problems.push(sanitize(problem)),
                 _ => {}
             }
         }
@@ -115,7 +115,7 @@ impl Answer {
 }
 
 /// Without what would move the cursor of a terminal.
-fn plain(text: &str) -> String {
+fn sanitize(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_by_process_and_nonsense_is_left_out() {
+    fn answers_are_parsed_by_process_without_invalid_ones() {
         let answers = Answers::create().unwrap();
         let write = |name: &str, text: &[u8]| fs::write(answers.dir().join(name), text).unwrap();
         write("17", b"python 3.11.7\ntorch\nproblem no \x1b[2Jlibrary\nnews of later\n");
@@ -135,17 +135,17 @@ mod tests {
             Answer { python: "3.11.7".to_owned(), has_torch: true, problems: vec!["no [2Jlibrary".to_owned()] };
         assert_eq!(read, BTreeMap::from([(17, expected), (18, Answer::default())]));
         write("17.end", b"os._exit\n  File \"/w/a.py\", line 3 in f\x1b\n");
-        assert_eq!(answers.ending(17), ["os._exit", "  File \"/w/a.py\", line 3 in f"]);
-        assert_eq!((answers.ending(18).len(), answers.read().len()), (0, 2), "an ending is no answer");
+        assert_eq!(answers.crash_report(17), ["os._exit", "  File \"/w/a.py\", line 3 in f"]);
+        assert_eq!((answers.crash_report(18).len(), answers.read().len()), (0, 2), "an ending is no answer");
         let dir = answers.dir().to_owned();
-        drop(Answers::of(dir.clone()));
+        drop(Answers::open(dir.clone()));
         assert!(dir.exists());
         drop(answers);
         assert!(!dir.exists());
     }
 
     #[test]
-    fn folders_of_processes_that_were_killed_go() {
+    fn abandoned_folders_are_removed() {
         let temporary = tempfile::tempdir().unwrap();
         let make = |name: &str| {
             let dir = temporary.path().join(name);

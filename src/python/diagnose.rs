@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use super::carried;
+use super::package;
 
 /// What was found, and what a person can do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Diagnosis {
 
 /// Looks at this program, and at the `python3` on the path.
 pub fn diagnose() -> Diagnosis {
-    let works = carried::is_there();
+    let works = package::is_embedded();
     let carried = if works { "carried by this program" } else { "this gnntop was built without the Python package" };
     let python = python_version().map_or_else(
         || "no python3 on PATH".to_owned(),
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_fits_the_machine() {
+    fn diagnosis_matches_the_machine() {
         assert!(what_is_seen((3, 9)).contains("older"));
         assert!(what_is_seen((3, 10)).contains("run"));
         assert!(joining(Some(1)).contains("ptrace_scope is 1") && joining(Some(3)).starts_with("no running"));

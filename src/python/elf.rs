@@ -15,7 +15,7 @@ pub(super) fn section(file: &File, name: &[u8]) -> Option<u64> {
     if header[..6] != *b"\x7FELF\x02\x01" {
         return None;
     }
-    let sections = Sections::of(file, &header)?;
+    let sections = Sections::read(file, &header)?;
     let address = sections.address(name)?;
     Some(address.wrapping_sub(load_address(file, &header)?))
 }
@@ -51,7 +51,7 @@ struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    fn of(file: &'a File, header: &[u8]) -> Option<Self> {
+    fn read(file: &'a File, header: &[u8]) -> Option<Self> {
         let (at, count, names) = (u64_at(header, 0x28)?, u16_at(header, 0x3C)?, u16_at(header, 0x3E)?);
         let mut sections = Self { file, at, count: count.min(MAX_SECTIONS), names_at: 0 };
         sections.names_at = u64_at(&sections.header(names)?, 0x18)?;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_elf_or_was_cut_has_none() {
+    fn invalid_or_cut_elf_has_no_sections() {
         let own = std::fs::read("/proc/self/exe").unwrap_or_default();
         for bytes in [&b""[..], b"\x7FELF", &[0xFF; 200], &own[..own.len().min(4000)]] {
             let mut file = tempfile::tempfile().unwrap();

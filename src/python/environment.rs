@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{answers::Answers, carried};
+use super::{answers::Answers, package};
 use gnntop_sessions::layout::LAUNCH;
 
 /// Where NCCL looks for a profiler, and the longest path that it reads there.
@@ -17,9 +17,9 @@ const NCCL_LONGEST: usize = 254;
 /// `GNNTOP_ANSWERS` where a Python says that it was reached, `GNNTOP_PROGRAM` this program, which makes reports.
 /// `NCCL_PROFILER_PLUGIN` is our library, unless it is set: a profiler of the user's own stays, and `none` turns ours off.
 pub fn variables(package: &Path, run: &str, answers: &Answers) -> Vec<(&'static str, OsString)> {
-    let bootstrap = carried::bootstrap(package).into_os_string();
+    let bootstrap = package::bootstrap(package).into_os_string();
     let mut variables = vec![
-        ("PYTHONPATH", in_front(bootstrap, std::env::var_os("PYTHONPATH"))),
+        ("PYTHONPATH", prepend_path(bootstrap, std::env::var_os("PYTHONPATH"))),
         (LAUNCH, run.into()),
         ("GNNTOP_ANSWERS", answers.dir().as_os_str().to_owned()),
     ];
@@ -32,7 +32,7 @@ pub fn variables(package: &Path, run: &str, answers: &Answers) -> Vec<(&'static 
 
 /// Makes NCCL load our plugin, unless another one is set.
 fn nccl_plugin(package: &Path, set: Option<OsString>) -> Option<(&'static str, OsString)> {
-    let library = carried::native(package).into_os_string();
+    let library = package::native(package).into_os_string();
     (set.is_none() && library.len() <= NCCL_LONGEST).then_some((NCCL_PLUGIN, library))
 }
 
@@ -42,7 +42,7 @@ pub fn is_off() -> bool {
 }
 
 /// A search path with `first` in front, once.
-fn in_front(first: OsString, path: Option<OsString>) -> OsString {
+fn prepend_path(first: OsString, path: Option<OsString>) -> OsString {
     let rest = path.unwrap_or_default();
     let others = std::env::split_paths(&rest).filter(|entry| entry.as_os_str() != first && !rest.is_empty());
     // An entry of ours has no colon in it, and the others had none either.
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nccl_is_told_of_our_plugin_unless_it_is_told_of_another() {
+    fn nccl_plugin_is_set_unless_another_is() {
         let package = Path::new("/cache/python-1");
         let ours = Some((NCCL_PLUGIN, OsString::from("/cache/python-1/gnntop/libgnntop.so")));
         assert_eq!(nccl_plugin(package, None), ours);
@@ -65,8 +65,8 @@ mod tests {
     }
 
     #[test]
-    fn our_folder_is_in_front_and_there_once() {
-        let path = |first: &str, rest: Option<&str>| in_front(first.into(), rest.map(OsString::from));
+    fn prepended_path_is_first_and_once() {
+        let path = |first: &str, rest: Option<&str>| prepend_path(first.into(), rest.map(OsString::from));
         assert_eq!(path("/o", None), "/o");
         assert_eq!(path("/o", Some("")), "/o");
         assert_eq!(path("/o", Some("/a:/b")), "/o:/a:/b");

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use gnntop_analysis::source::process::Process;
 
 use super::answers::Answers;
-use super::carried::{self, CarriedError, Package};
+use super::package::{self, Package, PackageError};
 use super::remote::{self, RemoteError};
 use super::{reach, unreached};
 
@@ -30,7 +30,7 @@ pub enum JoinError {
     Remote(#[from] RemoteError),
     /// There is nothing to join it with.
     #[error(transparent)]
-    Carried(#[from] CarriedError),
+    Package(#[from] PackageError),
     /// The scripts cannot be written.
     #[error("cannot write the script for it: {0}")]
     Script(#[from] io::Error),
@@ -38,26 +38,26 @@ pub enum JoinError {
 
 /// A Python that was joined; left when this is dropped.
 #[derive(Debug)]
-pub struct Joined {
+pub struct JoinedPython {
     pid: u32,
     leave: PathBuf,
     _package: Package,
 }
 
-impl Joined {
+impl JoinedPython {
     /// Has the Python of this process hook what it has imported. Its session opens at its next backward pass.
     ///
     /// # Errors
     /// As [`JoinError`] says. Then nothing was changed in the process.
     pub fn join(pid: u32) -> Result<Self, JoinError> {
-        let package = carried::package()?;
+        let package = package::package()?;
         let (join, leave) = (script(package.folder(), "join")?, script(package.folder(), "leave")?);
         remote::run(pid, &join)?;
         Ok(Self { pid, leave, _package: package })
     }
 }
 
-impl Drop for Joined {
+impl Drop for JoinedPython {
     fn drop(&mut self) {
         // It may have ended, which leaves nothing to take back.
         let _ = remote::run(self.pid, &self.leave);
@@ -113,7 +113,7 @@ finally:
         folder = package.to_string_lossy()
     );
     if fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
-        carried::replace(&path, text.as_bytes())?;
+        package::replace(&path, text.as_bytes())?;
     }
     Ok(path)
 }

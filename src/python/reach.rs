@@ -15,7 +15,7 @@ use super::unreached::{self, Reason};
 /// A Python that has not answered for this long was not reached, even if nothing shows why.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time between two looks.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Programs whose programs are no children of theirs, and where to run gnntop instead.
 const ELSEWHERE: [(&str, &str); 6] = [
     ("docker", "in the container"),
@@ -35,7 +35,7 @@ pub struct Reach {
 
 impl Reach {
     /// Follows the process `root` and what it starts; their answers arrive in `answers`.
-    pub fn follow(root: u32, answers: Answers) -> Self {
+    pub fn new(root: u32, answers: Answers) -> Self {
         let (ask, asked) = sync_channel(1);
         let sentence = Arc::<Mutex<Option<String>>>::default();
         let found = Arc::clone(&sentence);
@@ -45,7 +45,7 @@ impl Reach {
                 if let Some(now) = pythons.sentence() {
                     *lock(&found) = Some(now);
                 }
-                thread::sleep(LOOK_INTERVAL);
+                thread::sleep(POLL_INTERVAL);
             }
         };
         // Without the thread the view says less.
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_is_what_its_parent_is() {
+    fn fork_is_reached_like_its_parent() {
         let own = Process::find(std::process::id()).unwrap();
         let answers = |pid| BTreeMap::from([(pid, Answer::default())]);
         let python = |line: &str| Python {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_what_helps_most() {
+    fn sentence_is_the_most_helpful_one() {
         let answer = |has_torch, problems: &[&str]| Answer {
             has_torch,
             problems: problems.iter().map(|problem| (*problem).to_owned()).collect(),

@@ -60,8 +60,8 @@ pub enum RemoteError {
 /// As [`RemoteError`] says. Then nothing was changed.
 pub fn run(pid: u32, script: &Path) -> Result<(), RemoteError> {
     let runtime = find_runtime(pid)?;
-    let memory = Memory::open(pid)?;
-    let table = Table::read(&memory, runtime)?;
+    let memory = ProcessMemory::open(pid)?;
+    let table = DebugOffsets::read(&memory, runtime)?;
     if !sees_our_files(pid) {
         return Err(RemoteError::Container);
     }
@@ -86,10 +86,10 @@ pub fn run(pid: u32, script: &Path) -> Result<(), RemoteError> {
 }
 
 /// The table at the beginning of the interpreter's state.
-struct Table([u64; WORDS]);
+struct DebugOffsets([u64; WORDS]);
 
-impl Table {
-    fn read(memory: &Memory, runtime: u64) -> Result<Self, RemoteError> {
+impl DebugOffsets {
+    fn read(memory: &ProcessMemory, runtime: u64) -> Result<Self, RemoteError> {
         let mut bytes = [0; WORDS * 8];
         memory.read(runtime, &mut bytes)?;
         let mut words = [0; WORDS];
@@ -153,9 +153,9 @@ fn denied(error: io::Error) -> RemoteError {
 }
 
 /// The memory of another process.
-struct Memory(File);
+struct ProcessMemory(File);
 
-impl Memory {
+impl ProcessMemory {
     fn open(pid: u32) -> Result<Self, RemoteError> {
         let file = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"));
         file.map(Self).map_err(denied)
@@ -184,12 +184,12 @@ mod tests {
     fn the_table_is_read_from_its_end() {
         let mut words = [7; WORDS];
         words[88..95].copy_from_slice(&[8, 24, 304, 8076, 0, 4, 512]);
-        assert_eq!(Table(words).offsets().unwrap(), [24, 304, 8076], "as in 3.14.10");
-        assert!(Table([7; WORDS]).offsets().is_err());
+        assert_eq!(DebugOffsets(words).offsets().unwrap(), [24, 304, 8076], "as in 3.14.10");
+        assert!(DebugOffsets([7; WORDS]).offsets().is_err());
     }
 
     #[test]
-    fn a_process_without_python_is_told_apart() {
+    fn process_without_python_is_recognised() {
         let error = run(std::process::id(), Path::new("/nowhere.py")).unwrap_err();
         assert!(matches!(error, RemoteError::NoPython), "{error}");
     }

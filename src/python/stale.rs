@@ -33,7 +33,7 @@ const DEEPEST: usize = 6;
 ///
 /// # Errors
 /// When the folder cannot be opened.
-pub(super) fn in_use(package: &Path) -> io::Result<File> {
+pub(super) fn mark_in_use(package: &Path) -> io::Result<File> {
     let folder = File::open(package)?;
     // A process that cannot lock or date it uses it anyway.
     let _ = folder.try_lock_shared();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_a_month_goes_and_nothing_else() {
+    fn packages_unused_for_a_month_are_removed() {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path();
         let stay =
@@ -149,19 +149,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_stays_and_counts_as_used() {
+    fn used_package_stays_and_is_touched() {
         let temp = tempfile::tempdir().unwrap();
         let old = package(temp.path(), OTHER, 90);
         let used = File::open(&old).unwrap();
         used.lock_shared().unwrap();
         assert!(!is_removed(temp.path(), &old), "a training of three months");
         drop(used);
-        drop(in_use(&old).unwrap());
+        drop(mark_in_use(&old).unwrap());
         assert!(!is_removed(temp.path(), &old), "used a moment ago");
     }
 
     #[test]
-    fn what_a_person_put_there_stays() {
+    fn packages_with_foreign_files_are_not_removed() {
         for spoil in [
             |package: &Path| fs::write(package.join("gnntop/notes.txt"), "").unwrap(),
             |package: &Path| symlink("/etc/passwd", package.join("gnntop/link.py")).unwrap(),

@@ -34,7 +34,7 @@ pub(super) struct Reason {
 
 /// What the system shows of a process that runs Python.
 #[derive(Debug, Default)]
-struct Evidence {
+struct UnreachedEvidence {
     words: Vec<String>,
     /// Its environment when it started; `None` if this user may not read it.
     variables: Option<Vec<String>>,
@@ -48,11 +48,11 @@ struct Evidence {
 
 /// Why the Python in this process with these words was not reached.
 pub(super) fn reason(python: &Process, words: &[String]) -> Reason {
-    Evidence::of(python, words).reason()
+    UnreachedEvidence::collect(python, words).reason()
 }
 
-impl Evidence {
-    fn of(python: &Process, words: &[String]) -> Self {
+impl UnreachedEvidence {
+    fn collect(python: &Process, words: &[String]) -> Self {
         let pid = python.pid();
         let variables = fs::read(format!("/proc/{pid}/environ")).ok().map(|bytes| texts(&bytes));
         let user = fs::metadata(format!("/proc/{pid}")).map(|found| found.uid());
@@ -215,10 +215,10 @@ fn script(pid: u32, words: &[String]) -> Option<(String, String)> {
 mod tests {
     use super::*;
 
-    fn evidence(line: &str, variables: &[&str]) -> Evidence {
+    fn evidence(line: &str, variables: &[&str]) -> UnreachedEvidence {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let words: Vec<&str> = line.split(' ').collect();
-        Evidence { words: texts(&words), variables: Some(texts(variables)), ..Evidence::default() }
+        UnreachedEvidence { words: texts(&words), variables: Some(texts(variables)), ..UnreachedEvidence::default() }
     }
 
     const REACHED: [&str; 2] = ["GNNTOP_ANSWERS=/tmp/a", "PYTHONPATH=/c/gnntop/bootstrap:."];
@@ -242,24 +242,24 @@ mod tests {
     #[test]
     fn each_cause_has_a_sentence_of_its_own() {
         let line = "python train.py";
-        let reason = |change: &dyn Fn(&mut Evidence)| {
+        let reason = |change: &dyn Fn(&mut UnreachedEvidence)| {
             let mut evidence = evidence(line, &REACHED);
             change(&mut evidence);
             evidence.reason()
         };
-        let cleared = |evidence: &mut Evidence| evidence.variables = Some(vec!["PATH=/bin".to_owned()]);
+        let cleared = |evidence: &mut UnreachedEvidence| evidence.variables = Some(vec!["PATH=/bin".to_owned()]);
         assert!(reason(&cleared).text.contains("env -i"));
         assert!(reason(&|evidence| evidence.is_other_user = true).text.contains("sudo gnntop run"));
         assert!(reason(&|evidence| evidence.is_container = true).text.contains("run gnntop inside it"));
-        let off = |evidence: &mut Evidence| evidence.variables = Some(vec!["GNNTOP=0".to_owned()]);
+        let off = |evidence: &mut UnreachedEvidence| evidence.variables = Some(vec!["GNNTOP=0".to_owned()]);
         assert!(reason(&off).text.contains("GNNTOP=0"));
         let above = |words: &[&str]| vec![words.iter().map(|word| (*word).to_owned()).collect()];
-        let sudo = |evidence: &mut Evidence| {
+        let sudo = |evidence: &mut UnreachedEvidence| {
             cleared(evidence);
             evidence.above = above(&["/usr/bin/sudo", "python", "train.py"]);
         };
         assert!(reason(&sudo).text.contains("`sudo gnntop run -- python ...`"));
-        let conda = |evidence: &mut Evidence| {
+        let conda = |evidence: &mut UnreachedEvidence| {
             evidence.variables = Some(vec!["GNNTOP_ANSWERS=/a".to_owned(), "PYTHONPATH=/ros".to_owned()]);
             evidence.above = above(&["/opt/conda/bin/python", "/opt/conda/bin/conda", "run", "-n", "x", "python"]);
         };
@@ -279,8 +279,8 @@ mod tests {
         }
         assert!(!may_join("python train.py", &REACHED));
         for change in [
-            |evidence: &mut Evidence| evidence.is_other_user = true,
-            |evidence: &mut Evidence| evidence.is_container = true,
+            |evidence: &mut UnreachedEvidence| evidence.is_other_user = true,
+            |evidence: &mut UnreachedEvidence| evidence.is_container = true,
         ] {
             let mut evidence = evidence("python -I train.py", &REACHED);
             change(&mut evidence);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_value_goes_to_the_end_of_the_new_one() {
+    fn old_python_path_is_appended() {
         for (line, expected) in [
             ("PYTHONPATH=. python a.py", "PYTHONPATH=.:$PYTHONPATH python a.py"),
             ("export PYTHONPATH=\"a b\"; x", "export PYTHONPATH=\"a b:$PYTHONPATH\"; x"),

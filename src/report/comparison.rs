@@ -3,8 +3,8 @@
 use super::document::{Block, Document};
 use super::pictures::{interval, shares};
 use super::sections::percentile_curve::{self, PercentileCurve};
-use super::sections::session::stem;
-use super::sections::{BESIDE, Report, curves, findings, noted, of_each, trace};
+use super::sections::session::file_stem;
+use super::sections::{BESIDE, Report, curves, each_part, finding_steps, findings, trace};
 use gnntop_analysis::comparison::{Compared, Comparison, Line};
 use gnntop_analysis::figures::duration;
 
@@ -12,7 +12,7 @@ const BOTH_TIMES: &str = "step: from its own start; period: with the gap before 
 
 impl Document {
     /// A comparison without reports of its sides. The caller says which recordings A and B are.
-    pub fn of_comparison(comparison: &Comparison) -> Self {
+    pub fn from_comparison(comparison: &Comparison) -> Self {
         let mut blocks = headline(comparison);
         blocks.extend([Block::table(numbers(comparison)), Block::Paragraph(BOTH_TIMES.to_owned())]);
         Self { title: String::new(), about: Vec::new(), blocks }
@@ -20,14 +20,14 @@ impl Document {
 
     /// A comparison with a report of each side, A first, and the name of its recording. With several runs a side, the
     /// report is on the first.
-    pub fn compared(comparison: &Comparison, sides: [(&str, &Report); 2]) -> Self {
+    pub fn from_compared_reports(comparison: &Comparison, sides: [(&str, &Report); 2]) -> Self {
         let [a, b] = sides;
         let letters = [("A", a.1), ("B", b.1)];
         let mut blocks = headline(comparison);
         blocks.extend([
             Block::heading("How much longer B takes"),
-            Block::picture(interval::of_comparison(comparison)),
-            Block::picture(shares::of_mean_steps(&of_each(&letters, |report| report.phases.as_slice()))),
+            Block::picture(interval::intervals(comparison)),
+            Block::picture(shares::mean_step_shares(&each_part(&letters, |report| report.phases.as_slice()))),
             Block::picture(by_percentile(comparison)),
             Block::Columns(columns(sides, comparison)),
             Block::heading("Numbers"),
@@ -63,14 +63,14 @@ fn cells(compared: &Compared) -> Vec<String> {
         duration(compared.second_ns as u64),
         percent(compared.change),
         compared.interval.map_or_else(|| "-".to_owned(), interval),
-        compared.verdict.words().to_owned(),
+        compared.verdict.as_str().to_owned(),
     ]
 }
 
 /// The names of both: of their runs, or of their files if the runs have the same name.
 fn names(sides: [(&str, &Report); 2]) -> [String; 2] {
     let own = sides.map(|(file, report)| report.session.name_or(file));
-    if own[0] == own[1] { sides.map(|(file, _)| stem(file)) } else { own }
+    if own[0] == own[1] { sides.map(|(file, _)| file_stem(file)) } else { own }
 }
 
 /// Step times of both by percentile, in one plot.
@@ -80,13 +80,13 @@ fn by_percentile(comparison: &Comparison) -> String {
     else {
         return String::new();
     };
-    let [first, second] = PercentileCurve::of_two([first, second]);
+    let [first, second] = PercentileCurve::pair([first, second]);
     percentile_curve::picture(&[("A", &first), ("B", &second)])
 }
 
 /// The sides, step times on one scale, and findings.
 fn columns(sides: [(&str, &Report); 2], comparison: &Comparison) -> Vec<Vec<Block>> {
-    let top_ns = sides.iter().map(|(_, report)| trace::top_of(&report.trace)).fold(0.0, f64::max);
+    let top_ns = sides.iter().map(|(_, report)| trace::scale_top_ns(&report.trace)).fold(0.0, f64::max);
     let names = names(sides);
     let column = |(at, (_, report)): (usize, (&str, &Report))| {
         let (letter, anchors) = [("A", "a-"), ("B", "b-")][at];
@@ -99,7 +99,7 @@ fn columns(sides: [(&str, &Report); 2], comparison: &Comparison) -> Vec<Vec<Bloc
         blocks.push(findings::verdict(&report.verdict));
         blocks.push(Block::picture(trace::picture(&report.trace, &report.steps, &report.findings, Some(top_ns))));
         blocks.extend(report.findings_blocks(anchors));
-        blocks.extend(noted::blocks(&report.noted, &report.breakdown.phases, &report.phases, anchors));
+        blocks.extend(finding_steps::blocks(&report.noted, &report.breakdown.phases, &report.phases, anchors));
         blocks.push(Block::picture(curves::picture(&report.curves)));
         blocks
     };

@@ -87,7 +87,7 @@ fn is_enough(statistic: Statistic, population: Population) -> bool {
 
 /// Whether a compared number got slower by more than `allowed`, a share of the first. Broken if it did and chance
 /// cannot explain it; undecided if it did and chance may explain it.
-pub fn ruling_of(compared: &Compared, allowed: f64) -> Ruling {
+pub fn rule_change(compared: &Compared, allowed: f64) -> Ruling {
     match compared.interval {
         None => Ruling::NotEnough,
         Some(_) if compared.change <= allowed => Ruling::Kept,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_kept_broken_or_undecided() {
+    fn rules_are_ruled_kept_broken_or_undecided() {
         let bytes = TrainingRun::default().bytes();
         let is_kept = |text| ruling_on(text, Bound::Max, &bytes) == Ruling::Kept;
         let is_broken = |text| ruling_on(text, Bound::Max, &bytes) == Ruling::Broken;
@@ -138,15 +138,15 @@ mod tests {
             interval: Some((low, high)),
             verdict: gnntop_analysis::comparison::Change::NoEvidence,
         };
-        assert_eq!(ruling_of(&change(0.0, 0.0, 0.0), 0.05), Ruling::Kept, "the same");
-        assert_eq!(ruling_of(&change(0.01, -0.2, 0.2), 0.05), Ruling::Kept);
-        assert_eq!(ruling_of(&change(1.03, 0.02, 1.6), 0.05), Ruling::Broken, "however wide the interval is");
-        assert_eq!(ruling_of(&change(0.08, -0.1, 0.2), 0.05), Ruling::NotEnough);
-        assert_eq!(ruling_of(&Compared { interval: None, ..change(1.0, 0.0, 0.0) }, 0.05), Ruling::NotEnough);
+        assert_eq!(rule_change(&change(0.0, 0.0, 0.0), 0.05), Ruling::Kept, "the same");
+        assert_eq!(rule_change(&change(0.01, -0.2, 0.2), 0.05), Ruling::Kept);
+        assert_eq!(rule_change(&change(1.03, 0.02, 1.6), 0.05), Ruling::Broken, "however wide the interval is");
+        assert_eq!(rule_change(&change(0.08, -0.1, 0.2), 0.05), Ruling::NotEnough);
+        assert_eq!(rule_change(&Compared { interval: None, ..change(1.0, 0.0, 0.0) }, 0.05), Ruling::NotEnough);
     }
 
     #[test]
-    fn a_device_is_held_to_rules_of_its_own() {
+    fn device_figures_can_be_gated() {
         let bytes = DeviceRun::default().bytes();
         let max = |text| ruling_on(text, Bound::Max, &bytes);
         // The host hands forward over in 0.6 ms, the device takes 6 ms for it.
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_refused() {
+    fn invalid_rule_is_refused() {
         for text in [
             "forward",
             "forward=1ms",

@@ -3,7 +3,7 @@
 //! ```text
 //! Store ─▶ sections ─▶ Report ─┬─ to_json   for machines, `schema_version` 1
 //!                              └─ run.rs ─▶ Document ─▶ text in 80 columns, Markdown, HTML with pictures
-//! Catalogue ─▶ sheet.rs  CSV, of one or several recordings
+//! Catalogue ─▶ figures_csv.rs  CSV, of one or several recordings
 //! ```
 //!
 //! `document` does not depend on reports: studies are written with it, too. `comparison` makes one of two runs, and `gate`
@@ -12,19 +12,19 @@
 
 mod comparison;
 mod document;
+mod figures_csv;
 mod gate;
 mod options;
 mod pictures;
 mod run;
 mod sections;
-mod sheet;
 
 pub use document::{Bar, Chart, Document, aligned};
-pub use gate::{Bound, Rule, Ruling, ruling_of};
+pub use figures_csv::to_csv;
+pub use gate::{Bound, Rule, Ruling, rule_change};
 pub use options::Options;
-pub use sections::energy::{self, Component, EnergyTold, EnergyWatch};
+pub use sections::energy::{self, Component, EnergySnapshot, EnergyWatch};
 pub use sections::{Report, SCHEMA_VERSION};
-pub use sheet::to_csv;
 
 #[cfg(test)]
 mod tests;

@@ -16,11 +16,11 @@ fn store(bytes: &[u8], limits: Limits) -> Store {
 }
 
 fn report(run: &TrainingRun, options: &Options) -> Report {
-    Report::of(&store(&run.bytes(), Limits::default()), options)
+    Report::new(&store(&run.bytes(), Limits::default()), options)
 }
 
 fn text(report: &Report) -> String {
-    Document::of(&[("a.gnntop", report)]).to_text()
+    Document::from_reports(&[("a.gnntop", report)]).to_text()
 }
 
 fn json(report: &Report) -> Value {
@@ -28,7 +28,7 @@ fn json(report: &Report) -> Value {
 }
 
 #[test]
-fn the_text_says_everything_in_80_columns() {
+fn text_fits_80_columns() {
     let run = TrainingRun { spikes: vec![(30, "backward", 84 * MS)], ..TrainingRun::default() };
     let text = text(&report(&run, &Options::default()));
     for part in [
@@ -111,14 +111,14 @@ fn a_report_that_lacks_rows_says_so() {
     let run = TrainingRun { steps: 10_000, has_hardware: false, ..TrainingRun::default() };
     let store = store(&run.bytes(), Limits { step_rows: 10, ..Limits::default() });
     let options = Options { skip_steps: 5, ..Options::default() };
-    let steps = Report::of(&store, &options).steps;
+    let steps = Report::new(&store, &options).steps;
     assert!(steps.reported < 9_995 && steps.reason.unwrap().contains("only the newest"));
-    assert_eq!(Report::of(&store, &Options::default()).steps.reported, 10_000);
+    assert_eq!(Report::new(&store, &Options::default()).steps.reported, 10_000);
 }
 
 #[test]
 fn an_empty_store_makes_a_report_too() {
-    let report = Report::of(&Store::new(), &Options::default());
+    let report = Report::new(&Store::new(), &Options::default());
     let text = text(&report);
     assert!(text.contains("no steps yet") && text.contains("steps: none were published"), "{text}");
     assert_eq!(json(&report)["phases"], Value::Array(Vec::new()));
@@ -131,7 +131,7 @@ fn a_loss_that_is_not_a_number_becomes_null() {
     let track = stream.track(TrackRole::Training, "main");
     let step = Step { step: StepId(1), start_ns: 9, end_ns: 12, loss: Some(f64::NAN), ..Step::default() };
     stream.event(track, Event::Step(step));
-    let report = Report::of(&store(&stream.bytes(), Limits::default()), &Options::default());
+    let report = Report::new(&store(&stream.bytes(), Limits::default()), &Options::default());
     assert!(text(&report).contains("loss NaN to NaN"));
     assert_eq!(json(&report)["steps"]["last_loss"], Value::Null);
 }
@@ -139,7 +139,7 @@ fn a_loss_that_is_not_a_number_becomes_null() {
 #[test]
 fn links_of_findings_lead_to_their_steps() {
     let run = TrainingRun { spikes: vec![(30, "backward", 84 * MS)], ..TrainingRun::default() };
-    let page = Document::of(&[("a.gnntop", &report(&run, &Options::default()))]).to_html();
+    let page = Document::from_reports(&[("a.gnntop", &report(&run, &Options::default()))]).to_html();
     let links: Vec<&str> = page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(!links.is_empty());
     for link in links {
@@ -152,7 +152,7 @@ fn links_of_findings_lead_to_their_steps() {
 fn verdict_and_findings_come_before_all_tables() {
     let run = TrainingRun { spikes: vec![(30, "backward", 84 * MS)], ..TrainingRun::default() };
     let report = report(&run, &Options::default());
-    let document = Document::of(&[("a.gnntop", &report)]);
+    let document = Document::from_reports(&[("a.gnntop", &report)]);
     let texts = [document.to_markdown(), document.to_html(), document.to_text()];
     for (text, table) in texts.iter().zip(["| phase", "<table", "\nphase "]) {
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is missing in {text}"));
@@ -167,7 +167,7 @@ fn several() -> [Report; 3] {
         ..TrainingRun::default()
     };
     let report_of = |run: &TrainingRun| report(run, &Options::default());
-    [Report::of(&Store::new(), &Options::default()), report_of(&TrainingRun::default()), report_of(&hostile)]
+    [Report::new(&Store::new(), &Options::default()), report_of(&TrainingRun::default()), report_of(&hostile)]
 }
 
 fn named(reports: &[Report]) -> Vec<(&str, &Report)> {
@@ -175,9 +175,11 @@ fn named(reports: &[Report]) -> Vec<(&str, &Report)> {
 }
 
 #[test]
-fn a_page_stands_alone_and_believes_no_name() {
+fn page_is_self_contained_and_escapes_names() {
     let reports = several();
-    for page in [Document::of(&named(&reports)).to_html(), Document::of(&named(&reports)[2..]).to_html()] {
+    for page in
+        [Document::from_reports(&named(&reports)).to_html(), Document::from_reports(&named(&reports)[2..]).to_html()]
+    {
         assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
         assert!(page.len() < 300_000, "{}", page.len());
         let fetched = ["src=", "@import", "url(", "http://", "https://", "javascript:"];
@@ -195,7 +197,7 @@ fn a_page_stands_alone_and_believes_no_name() {
 fn a_page_on_a_long_run_stays_small() {
     let spikes = (1..2000).map(|n| (n * 10, "forward", 300 * MS)).collect();
     let run = TrainingRun { steps: 20_000, spikes, has_hardware: false, ..TrainingRun::default() };
-    let page = Document::of(&[("long", &report(&run, &Options::default()))]).to_html();
+    let page = Document::from_reports(&[("long", &report(&run, &Options::default()))]).to_html();
     let dots = page.matches("class=\"dot warning\"").count();
     assert!(page.len() < 300_000 && (100..=600).contains(&dots), "{}, {dots}", page.len());
 }
@@ -203,7 +205,7 @@ fn a_page_on_a_long_run_stays_small() {
 #[test]
 fn markdown_tables_have_equal_rows() {
     let reports = several();
-    let page = Document::of(&named(&reports)).to_markdown();
+    let page = Document::from_reports(&named(&reports)).to_markdown();
     let cells = |line: &str| line.replace("\\|", "").matches('|').count();
     let lines: Vec<&str> = page.lines().collect();
     for table in lines.split(|line| !line.starts_with('|')).filter(|table| !table.is_empty()) {
@@ -239,7 +241,7 @@ fn findings_state_their_numbers_in_json() {
 }
 
 #[test]
-fn kinds_of_steps_are_told_apart_and_cost_by_edge() {
+fn step_classes_are_separated_with_cost_by_edge() {
     let json = json(&report(&TrainingRun::default(), &Options::default()));
     let kinds = json["classes"].as_array().unwrap();
     let names: Vec<&str> = kinds.iter().map(|kind| kind["name"].as_str().unwrap()).collect();
@@ -253,9 +255,9 @@ proptest::proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_stream_can_be_reported(stream in any_stream(100)) {
+    fn report_of_any_stream_does_not_panic(stream in any_stream(100)) {
         let options = Options { skip_steps: 2, ..Options::default() };
-        let report = Report::of(&store(&stream.build().bytes(), Limits::default()), &options);
+        let report = Report::new(&store(&stream.build().bytes(), Limits::default()), &options);
         proptest::prop_assert!(report.to_json().is_ok() && !text(&report).is_empty());
     }
 }

@@ -66,7 +66,7 @@ impl Expected {
             // A ratio to nothing is no number.
             (0.0, 0.0) => Direction::Level,
             (0.0, _) => Direction::Up,
-            (first, second) => Direction::of(second / first),
+            (first, second) => Direction::from_ratio(second / first),
         };
         Some(match own == self.direction() {
             _ if own != Direction::Level && overlap(first, second) => Holds::Unclear,
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conclusion_holds_where_the_numbers_stand_as_it_says() {
+    fn claim_holds_where_numbers_agree() {
         let holds = |expected: Expected, second| expected.holds(&[2.0], &[second]);
         assert_eq!(holds(Expected::More, 2.2), Some(Holds::Yes));
         assert_eq!(holds(Expected::More, 2.05), Some(Holds::No));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_overlap_decide_nothing() {
+    fn overlapping_runs_leave_claim_undecided() {
         assert_eq!(Expected::More.holds(&[1.0, 1.6], &[1.4, 1.8]), Some(Holds::Unclear));
         assert_eq!(Expected::Same.holds(&[1.0, 1.1], &[1.02, 1.08]), Some(Holds::Yes));
     }

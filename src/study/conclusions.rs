@@ -1,32 +1,32 @@
 //! Published values and conclusions beside ours, in words and tables.
 
 use super::claims::{Claim, Subject};
-use super::measured::Measured;
+use super::measured::MeasuredSetting;
 use super::pictures::ratios;
 use super::plan::Study;
-use super::published::{Comparison, Holds, Published};
+use super::published::{Holds, Published, PublishedComparison};
 use super::tables::{cell, times};
 use crate::report::Document;
 use gnntop_analysis::figures::count;
 
 /// Whether each published conclusion holds here, in a sentence each; nothing if none was published.
-pub(super) fn in_words(document: &mut Document, study: &Study, measured: &[Measured]) {
+pub(super) fn write_conclusions(document: &mut Document, study: &Study, measured: &[MeasuredSetting]) {
     if !study.claims.is_empty() {
         document.heading("Whether the published conclusions hold here");
-        document.list(study.claims.iter().map(|claim| judged(claim, measured)).collect());
+        document.list(study.claims.iter().map(|claim| judge_claim(claim, measured)).collect());
     }
     if !study.published.is_empty() {
         document.heading("Whether the published directions hold here");
         document.paragraph("Settings against the first one of each table, as ratios: more, less, or within 5 %.");
-        let said = |one: &Published| format!("{}: {}", one.what, sentence(one, &compared(one, measured)));
+        let said = |one: &Published| format!("{}: {}", one.what, sentence(one, &compare_settings(one, measured)));
         document.list(study.published.iter().map(said).collect());
     }
 }
 
 /// A table and a figure for everything that was published.
-pub(super) fn publications(document: &mut Document, study: &Study, measured: &[Measured]) {
+pub(super) fn publications(document: &mut Document, study: &Study, measured: &[MeasuredSetting]) {
     for published in &study.published {
-        let compared = compared(published, measured);
+        let compared = compare_settings(published, measured);
         document.heading(format!("Published: {}", published.what));
         document.table(published_table(published, measured, &compared));
         document.chart(&ratios(published, &compared));
@@ -36,7 +36,7 @@ pub(super) fn publications(document: &mut Document, study: &Study, measured: &[M
 }
 
 /// A published conclusion with what was measured here.
-fn judged(claim: &Claim, measured: &[Measured]) -> String {
+fn judge_claim(claim: &Claim, measured: &[MeasuredSetting]) -> String {
     let Claim { says, note, first, second, expected } = claim;
     let numbers = |subject: &Subject| {
         let one = measured.iter().find(|one| one.is_called(&subject.setting))?;
@@ -66,27 +66,31 @@ fn judged(claim: &Claim, measured: &[Measured]) -> String {
 }
 
 /// The settings that have a published value, each compared with the first of them. The first has no comparison.
-fn compared<'a>(published: &Published, measured: &'a [Measured]) -> Vec<(&'a Measured, f64, Option<Comparison>)> {
-    let with_value = |one: &'a Measured| Some((one, *published.values.get(&one.setting.like)?));
-    let with_value: Vec<(&Measured, f64)> = measured.iter().filter_map(with_value).collect();
+fn compare_settings<'a>(
+    published: &Published,
+    measured: &'a [MeasuredSetting],
+) -> Vec<(&'a MeasuredSetting, f64, Option<PublishedComparison>)> {
+    let with_value = |one: &'a MeasuredSetting| Some((one, *published.values.get(&one.setting.like)?));
+    let with_value: Vec<(&MeasuredSetting, f64)> = measured.iter().filter_map(with_value).collect();
     let Some(((first, reference), others)) = with_value.split_first() else { return Vec::new() };
     let own = first.values(&published.measure);
-    let compare = |(one, value): &(&'a Measured, f64)| {
-        (*one, *value, Comparison::of((*reference, *value), &own, &one.values(&published.measure)))
+    let compare = |(one, value): &(&'a MeasuredSetting, f64)| {
+        (*one, *value, PublishedComparison::new((*reference, *value), &own, &one.values(&published.measure)))
     };
     std::iter::once((*first, *reference, None)).chain(others.iter().map(compare)).collect()
 }
 
 fn published_table(
     published: &Published,
-    measured: &[Measured],
-    compared: &[(&Measured, f64, Option<Comparison>)],
+    measured: &[MeasuredSetting],
+    compared: &[(&MeasuredSetting, f64, Option<PublishedComparison>)],
 ) -> Vec<Vec<String>> {
     let heads = ["setting", "as published", "published", "here", "published ratio", "ratio here", "direction"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     for one in measured {
         let Some((_, value, comparison)) = compared.iter().find(|(of, _, _)| std::ptr::eq(*of, one)) else { continue };
-        let ratio = |of: fn(&Comparison) -> f64| comparison.as_ref().map_or_else(|| "-".to_owned(), |c| times(of(c)));
+        let ratio =
+            |of: fn(&PublishedComparison) -> f64| comparison.as_ref().map_or_else(|| "-".to_owned(), |c| times(of(c)));
         let holds = comparison.filter(|_| !published.is_placeholder).map_or("-", |c| c.holds.words());
         rows.push(vec![
             one.setting.name.clone(),
@@ -107,17 +111,18 @@ fn plain(value: f64) -> String {
 }
 
 /// Whether a publication's direction holds here, in words.
-fn sentence(published: &Published, compared: &[(&Measured, f64, Option<Comparison>)]) -> String {
+fn sentence(published: &Published, compared: &[(&MeasuredSetting, f64, Option<PublishedComparison>)]) -> String {
     if published.is_placeholder {
         return "the published values are placeholders, so there is nothing to compare with".to_owned();
     }
-    let decided: Vec<(&Measured, Comparison)> = compared.iter().filter_map(|(one, _, c)| Some((*one, (*c)?))).collect();
+    let decided: Vec<(&MeasuredSetting, PublishedComparison)> =
+        compared.iter().filter_map(|(one, _, c)| Some((*one, (*c)?))).collect();
     if decided.is_empty() {
         return "undecided: fewer than two settings with a published value were measured".to_owned();
     }
     let named = |holds: Holds| {
         let those = decided.iter().filter(|(_, comparison)| comparison.holds == holds);
-        let words = |(one, c): &(&Measured, Comparison)| {
+        let words = |(one, c): &(&MeasuredSetting, PublishedComparison)| {
             format!("{} ({} published, {} here)", one.setting.name, times(c.published_ratio), times(c.own_ratio))
         };
         those.map(words).collect::<Vec<String>>()

@@ -1,15 +1,15 @@
 //! The summary of a setting's runs.
 
 use super::numbers::Numbers;
-use super::plan::Setting;
+use super::plan::StudySetting;
 use super::published::median;
 use crate::report::Report;
 use gnntop_analysis::catalogue::FigureId;
 
 /// The summary of a setting's recordings.
-pub struct Measured {
+pub struct MeasuredSetting {
     /// The setting.
-    pub setting: Setting,
+    pub setting: StudySetting,
     /// How many runs were to be done.
     pub planned: usize,
     /// The numbers of those that are there.
@@ -18,7 +18,7 @@ pub struct Measured {
     pub report: Option<Report>,
 }
 
-impl Measured {
+impl MeasuredSetting {
     /// The number of each run.
     pub(super) fn values(&self, figure: &FigureId) -> Vec<f64> {
         self.runs.iter().filter_map(|numbers| numbers.get(figure)).collect()

@@ -1,23 +1,23 @@
 //! The figures of a study: bars of measures by setting, and published ratios beside ours.
 
-use super::measured::Measured;
+use super::measured::MeasuredSetting;
 use super::plan::{FigurePlan, Study};
-use super::published::{Comparison, Published};
+use super::published::{Published, PublishedComparison};
 use super::tables::{cell, columns, times};
 use crate::report::{Bar, Chart, Document};
 use gnntop_analysis::catalogue::FigureId;
 
 /// Whether a figure shows this setting.
-fn is_about(plan: &FigurePlan, one: &Measured) -> bool {
+fn is_about(plan: &FigurePlan, one: &MeasuredSetting) -> bool {
     plan.settings.as_ref().is_none_or(|settings| settings.iter().any(|name| one.is_called(name)))
 }
 
-fn chart(plan: &FigurePlan, measured: &[&Measured]) -> Chart {
-    let bar = |one: &Measured, measure: &FigureId| {
+fn chart(plan: &FigurePlan, measured: &[&MeasuredSetting]) -> Chart {
+    let bar = |one: &MeasuredSetting, measure: &FigureId| {
         let value = one.median(measure).filter(|value| *value >= 0.0)?;
         Some(Bar { value, range: one.range(measure)?, text: cell(measure, Some(value)) })
     };
-    let group = |one: &&Measured| {
+    let group = |one: &&MeasuredSetting| {
         let bars = plan.measures.iter().map(|measure| bar(one, measure)).collect();
         (one.setting.name.clone(), bars)
     };
@@ -30,9 +30,9 @@ fn chart(plan: &FigurePlan, measured: &[&Measured]) -> Chart {
 }
 
 /// The figures that the study asks for, each with its numbers as a table. One of which nothing was measured says so.
-pub(super) fn figures(document: &mut Document, study: &Study, measured: &[Measured]) {
+pub(super) fn figures(document: &mut Document, study: &Study, measured: &[MeasuredSetting]) {
     for plan in &study.figures {
-        let about: Vec<&Measured> = measured.iter().filter(|one| is_about(plan, one)).collect();
+        let about: Vec<&MeasuredSetting> = measured.iter().filter(|one| is_about(plan, one)).collect();
         document.heading(plan.what.clone());
         let known = |measure: &&FigureId| about.iter().any(|one| one.median(measure).is_some());
         let measures: Vec<&FigureId> = plan.measures.iter().filter(known).collect();
@@ -53,9 +53,12 @@ pub(super) fn figures(document: &mut Document, study: &Study, measured: &[Measur
 }
 
 /// Ratios to the first setting, the published one beside ours.
-pub(super) fn ratios(published: &Published, compared: &[(&Measured, f64, Option<Comparison>)]) -> Chart {
+pub(super) fn ratios(
+    published: &Published,
+    compared: &[(&MeasuredSetting, f64, Option<PublishedComparison>)],
+) -> Chart {
     let bar = |value: f64| Some(Bar { value, range: (value, value), text: times(value) });
-    let group = |(one, _, comparison): &(&Measured, f64, Option<Comparison>)| {
+    let group = |(one, _, comparison): &(&MeasuredSetting, f64, Option<PublishedComparison>)| {
         let comparison = (*comparison)?;
         Some((one.setting.name.clone(), vec![bar(comparison.published_ratio), bar(comparison.own_ratio)]))
     };

@@ -18,7 +18,7 @@ pub struct Study {
     /// What every run starts.
     pub program: Program,
     /// The settings to compare; the first is the one that ratios refer to. Never empty, names differ.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<StudySetting>,
     /// Runs of each setting with each seed, at least one.
     pub repeats: u32,
     /// Seeds, given to the program as `--seed`; none if the file names none.
@@ -46,7 +46,7 @@ pub enum Program {
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct StudySetting {
     /// How the report calls it, such as `batch-size=512`.
     pub name: String,
     /// The name under which values were published; its own where it is not another, smaller size.
@@ -61,7 +61,7 @@ pub struct Setting {
 
 /// One run of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Run {
+pub struct PlannedRun {
     /// Which of [`Study::settings`].
     pub setting: usize,
     /// The seed, where the study gives any.
@@ -94,20 +94,21 @@ impl Study {
     /// All runs in the order in which they are done: every setting once, then every setting again, so that what
     /// changes about the machine meanwhile affects all alike. Each round begins with another setting, so that none
     /// is always the first.
-    pub fn runs(&self) -> Vec<Run> {
+    pub fn runs(&self) -> Vec<PlannedRun> {
         let seeds: Vec<Option<u64>> = match self.seeds.as_slice() {
             [] => vec![None],
             seeds => seeds.iter().copied().map(Some).collect(),
         };
         let rounds = (1..=self.repeats).flat_map(|repeat| seeds.iter().map(move |seed| (repeat, *seed)));
         let count = self.settings.len();
-        let round =
-            |(number, (repeat, seed))| (0..count).map(move |at| Run { setting: (at + number) % count, seed, repeat });
+        let round = |(number, (repeat, seed))| {
+            (0..count).map(move |at| PlannedRun { setting: (at + number) % count, seed, repeat })
+        };
         rounds.enumerate().flat_map(round).collect()
     }
 
     /// What a run starts: the program or workload, the setting's options, the seed.
-    pub fn words(&self, run: &Run) -> Vec<String> {
+    pub fn words(&self, run: &PlannedRun) -> Vec<String> {
         let setting = self.settings.get(run.setting);
         let mut words = match (&self.program, setting.and_then(|setting| setting.workload.as_ref())) {
             (Program::Workload(_), Some(own)) => vec![own.clone()],
@@ -121,7 +122,7 @@ impl Study {
 
     /// The name of a run's recording: its setting, seed and repeat for people, and eight digits that change with
     /// what is started, so that a changed study does not take old recordings for its own.
-    pub fn file_name(&self, run: &Run) -> String {
+    pub fn file_name(&self, run: &PlannedRun) -> String {
         let setting = self.settings.get(run.setting).map_or("", |setting| setting.name.as_str());
         let seed = run.seed.map_or_else(String::new, |seed| format!("-seed{seed}"));
         let digits = fingerprint(&self.words(run));
@@ -153,7 +154,7 @@ mod tests {
     fn study(settings: usize, repeats: u32, seeds: Vec<u64>) -> Study {
         let setting = |at: usize| {
             let name = format!("n={at}");
-            Setting {
+            StudySetting {
                 like: name.clone(),
                 name,
                 workload: None,
@@ -184,7 +185,7 @@ mod tests {
             let seeds: Vec<u64> = seeds.into_iter().collect();
             let study = study(settings, repeats, seeds.clone());
             let runs = study.runs();
-            let all: BTreeSet<Run> = runs.iter().cloned().collect();
+            let all: BTreeSet<PlannedRun> = runs.iter().cloned().collect();
             prop_assert_eq!(all.len(), runs.len());
             prop_assert_eq!(runs.len(), settings * repeats as usize * seeds.len().max(1));
             for round in runs.chunks(settings) {

@@ -49,7 +49,7 @@ impl Holds {
 
 /// A setting compared with the first one, in the publication and here.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Comparison {
+pub struct PublishedComparison {
     /// The published value as a multiple of the first setting's.
     pub published_ratio: f64,
     /// Ours as a multiple of the first setting's.
@@ -68,7 +68,7 @@ pub(super) enum Direction {
 
 impl Direction {
     /// Of this ratio.
-    pub(super) fn of(ratio: f64) -> Self {
+    pub(super) fn from_ratio(ratio: f64) -> Self {
         match ratio {
             _ if ratio > 1.0 + LEVEL => Self::Up,
             _ if ratio < 1.0 / (1.0 + LEVEL) => Self::Down,
@@ -77,17 +77,17 @@ impl Direction {
     }
 }
 
-impl Comparison {
+impl PublishedComparison {
     /// Compares. `first` and `other` are one number a run, of the two settings; the medians are compared. `None` for
     /// no runs, or where ratios mean nothing.
-    pub fn of(published: (f64, f64), first: &[f64], other: &[f64]) -> Option<Self> {
+    pub fn new(published: (f64, f64), first: &[f64], other: &[f64]) -> Option<Self> {
         let own_ratio = median(other)? / median(first)?;
         let published_ratio = published.1 / published.0;
         if !own_ratio.is_finite() || !published_ratio.is_finite() || own_ratio <= 0.0 {
             return None;
         }
-        let own = Direction::of(own_ratio);
-        let holds = match own == Direction::of(published_ratio) {
+        let own = Direction::from_ratio(own_ratio);
+        let holds = match own == Direction::from_ratio(published_ratio) {
             _ if own != Direction::Level && overlap(first, other) => Holds::Unclear,
             true => Holds::Yes,
             false => Holds::No,
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     fn holds(published: f64, first: &[f64], other: &[f64]) -> Option<Holds> {
-        Comparison::of((1.0, published), first, other).map(|comparison| comparison.holds)
+        PublishedComparison::new((1.0, published), first, other).map(|comparison| comparison.holds)
     }
 
     #[test]
@@ -129,20 +129,20 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_overlap_prove_nothing() {
+    fn overlapping_runs_are_unclear() {
         assert_eq!(holds(2.0, &[1.0, 1.6], &[1.4, 1.8]), Some(Holds::Unclear));
         assert_eq!(holds(2.0, &[1.0, 1.1], &[1.4, 1.8]), Some(Holds::Yes));
     }
 
     #[test]
-    fn nothing_is_compared_with_nothing() {
+    fn missing_numbers_are_not_compared() {
         assert_eq!(holds(2.0, &[], &[1.0]), None);
         assert_eq!(holds(2.0, &[0.0], &[1.0]), None);
         assert_eq!(holds(2.0, &[1.0], &[0.0]), None);
     }
 
     #[test]
-    fn medians() {
+    fn median_of_odd_even_and_no_numbers() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0]), Some(2.5));
         assert_eq!(median(&[]), None);

@@ -1,6 +1,6 @@
 //! Tables of a study's report: a row a setting.
 
-use super::measured::Measured;
+use super::measured::MeasuredSetting;
 use super::numbers::Numbers;
 use crate::report::{Document, Report};
 use gnntop_analysis::catalogue::{FigureId, Statistic};
@@ -54,11 +54,11 @@ const RATIOS: [(&str, &str); 7] = [
     ("heap.peak", "heap"),
 ];
 
-pub(super) fn settings(measured: &[Measured]) -> Vec<Vec<String>> {
-    let row = |one: &Measured| {
+pub(super) fn settings(measured: &[MeasuredSetting]) -> Vec<Vec<String>> {
+    let row = |one: &MeasuredSetting| {
         let runs = format!("{} of {}", one.runs.len(), one.planned);
         let left_out = count(one.setting.warm_up_steps);
-        vec![one.setting.name.clone(), one.setting.words.join(" "), runs, cell_of(one, "steps.count"), left_out]
+        vec![one.setting.name.clone(), one.setting.words.join(" "), runs, figure_cell(one, "steps.count"), left_out]
     };
     let head = ["setting", "options", "runs", "steps per run", "skipped before"].map(str::to_owned).to_vec();
     std::iter::once(head).chain(measured.iter().map(row)).collect()
@@ -66,11 +66,11 @@ pub(super) fn settings(measured: &[Measured]) -> Vec<Vec<String>> {
 
 /// A table with a row a setting and these columns: figures and their heads.
 pub(super) fn columns<'a>(
-    measured: impl IntoIterator<Item = &'a Measured>,
+    measured: impl IntoIterator<Item = &'a MeasuredSetting>,
     columns: &[(FigureId, &str)],
 ) -> Vec<Vec<String>> {
     let head = std::iter::once("setting").chain(columns.iter().map(|(_, head)| *head)).map(str::to_owned).collect();
-    let row = |one: &Measured| {
+    let row = |one: &MeasuredSetting| {
         let cells = columns.iter().map(|(figure, _)| cell(figure, one.median(figure)));
         std::iter::once(one.setting.name.clone()).chain(cells).collect()
     };
@@ -78,7 +78,7 @@ pub(super) fn columns<'a>(
 }
 
 /// Columns by the names of their figures.
-pub(super) fn named<'a>(columns: &[(&str, &'a str)]) -> Vec<(FigureId, &'a str)> {
+pub(super) fn named_columns<'a>(columns: &[(&str, &'a str)]) -> Vec<(FigureId, &'a str)> {
     columns.iter().filter_map(|(figure, head)| Some((figure.parse().ok()?, *head))).collect()
 }
 
@@ -87,18 +87,18 @@ pub(super) fn cell(figure: &FigureId, value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| figure.unit().format(value))
 }
 
-fn cell_of(one: &Measured, figure: &str) -> String {
+fn figure_cell(one: &MeasuredSetting, figure: &str) -> String {
     figure.parse().map_or_else(|_| "-".to_owned(), |figure| cell(&figure, one.median(&figure)))
 }
 
 /// How far the runs of a setting differ, if there are several.
-pub(super) fn spread(document: &mut Document, measured: &[Measured]) {
-    let range = |one: &Measured, (figure, _): &(FigureId, &str)| match one.range(figure) {
+pub(super) fn spread(document: &mut Document, measured: &[MeasuredSetting]) {
+    let range = |one: &MeasuredSetting, (figure, _): &(FigureId, &str)| match one.range(figure) {
         Some((low, high)) => format!("{} to {}", cell(figure, Some(low)), cell(figure, Some(high))),
         None => "-".to_owned(),
     };
-    let columns = named(&SPREAD);
-    let row = |one: &Measured| {
+    let columns = named_columns(&SPREAD);
+    let row = |one: &MeasuredSetting| {
         let cells = columns.iter().map(|column| range(one, column));
         [one.setting.name.clone(), count(one.runs.len() as u64)].into_iter().chain(cells).collect()
     };
@@ -111,12 +111,12 @@ pub(super) fn spread(document: &mut Document, measured: &[Measured]) {
 }
 
 /// The most bytes that were live while each phase ran, of each setting's last run; nothing if nothing counts them.
-pub(super) fn memory_by_phase(document: &mut Document, measured: &[Measured]) {
-    let phases = reported(measured, |report| report.memory.phases.iter().map(|phase| phase.name.as_str()));
+pub(super) fn memory_by_phase(document: &mut Document, measured: &[MeasuredSetting]) {
+    let phases = reported_names(measured, |report| report.memory.phases.iter().map(|phase| phase.name.as_str()));
     if phases.is_empty() {
         return;
     }
-    let row = |one: &Measured| {
+    let row = |one: &MeasuredSetting| {
         let of = |name: &&str| {
             let phases = one.report.as_ref().map(|report| report.memory.phases.as_slice()).unwrap_or_default();
             let phase = phases.iter().find(|phase| phase.name == **name);
@@ -130,13 +130,13 @@ pub(super) fn memory_by_phase(document: &mut Document, measured: &[Measured]) {
 }
 
 /// Energy with the origin of its numbers; nothing if none is known.
-pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
-    let label = |one: &Measured| one.runs.iter().find_map(Numbers::energy_label);
+pub(super) fn energy(document: &mut Document, measured: &[MeasuredSetting]) {
+    let label = |one: &MeasuredSetting| one.runs.iter().find_map(Numbers::energy_label);
     if measured.iter().all(|one| label(one).is_none()) {
         return;
     }
     document.heading("Energy");
-    let mut rows = columns(measured, &named(&ENERGY));
+    let mut rows = columns(measured, &named_columns(&ENERGY));
     let labels = std::iter::once("label").chain(measured.iter().map(|one| label(one).unwrap_or("-")));
     rows.iter_mut().zip(labels).for_each(|(row, label)| row.push(label.to_owned()));
     document.table(rows);
@@ -146,8 +146,8 @@ pub(super) fn energy(document: &mut Document, measured: &[Measured]) {
 }
 
 /// The last values of the programs' own counters, such as accuracies; nothing if there are none.
-pub(super) fn counted(document: &mut Document, measured: &[Measured]) {
-    let counters = reported(measured, |report| report.counters.iter().map(|counter| counter.name.as_str()));
+pub(super) fn program_counters(document: &mut Document, measured: &[MeasuredSetting]) {
+    let counters = reported_names(measured, |report| report.counters.iter().map(|counter| counter.name.as_str()));
     if counters.is_empty() {
         return;
     }
@@ -157,15 +157,18 @@ pub(super) fn counted(document: &mut Document, measured: &[Measured]) {
 }
 
 /// The share of each phase.
-pub(super) fn shares(measured: &[Measured]) -> Vec<Vec<String>> {
-    let phases = reported(measured, |report| report.phases.iter().map(|line| line.name.as_str()));
+pub(super) fn shares(measured: &[MeasuredSetting]) -> Vec<Vec<String>> {
+    let phases = reported_names(measured, |report| report.phases.iter().map(|line| line.name.as_str()));
     let phases = phases.into_iter().filter(|name| !matches!(*name, "period" | "step"));
-    let pairs = phases.filter_map(|phase| Some((FigureId::of_phase(phase, Statistic::Share)?, phase)));
+    let pairs = phases.filter_map(|phase| Some((FigureId::for_phase(phase, Statistic::Share)?, phase)));
     columns(measured, &pairs.collect::<Vec<(FigureId, &str)>>())
 }
 
 /// The names that reports have, each once, in their order, which is that of the screen.
-fn reported<'a, N: Iterator<Item = &'a str>>(measured: &'a [Measured], of: impl Fn(&'a Report) -> N) -> Vec<&'a str> {
+fn reported_names<'a, N: Iterator<Item = &'a str>>(
+    measured: &'a [MeasuredSetting],
+    of: impl Fn(&'a Report) -> N,
+) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for name in measured.iter().filter_map(|one| one.report.as_ref()).flat_map(of) {
         if !names.contains(&name) {
@@ -175,10 +178,10 @@ fn reported<'a, N: Iterator<Item = &'a str>>(measured: &'a [Measured], of: impl 
     names
 }
 
-pub(super) fn against_the_first(document: &mut Document, measured: &[Measured]) {
+pub(super) fn compare_with_first(document: &mut Document, measured: &[MeasuredSetting]) {
     let Some((first, others)) = measured.split_first().filter(|(_, others)| !others.is_empty()) else { return };
     document.heading(format!("Against {}", first.setting.name));
-    let ratios = named(&RATIOS);
+    let ratios = named_columns(&RATIOS);
     let mut rows: Vec<Vec<String>> =
         vec![std::iter::once("setting").chain(RATIOS.iter().map(|(_, head)| *head)).map(str::to_owned).collect()];
     for one in others {
@@ -203,7 +206,7 @@ mod tests {
     #[test]
     fn every_column_is_a_figure() {
         for columns in [&TIMES[..], &BATCHES, &MEMORY, &ENERGY, &SPREAD, &RATIOS] {
-            assert_eq!(named(columns).len(), columns.len(), "{columns:?}");
+            assert_eq!(named_columns(columns).len(), columns.len(), "{columns:?}");
         }
     }
 }

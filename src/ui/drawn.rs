@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::{Extent, Target};
+use crate::app::{LineExtent, Target};
 
 /// A part of the screen that means something to the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,5 +19,5 @@ pub struct Drawn {
     /// What the mouse can point at, in the order in which it was drawn: later items are on top.
     pub spots: Vec<Spot>,
     /// How far the view's lines go; `None` if it has none.
-    pub extent: Option<Extent>,
+    pub extent: Option<LineExtent>,
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::theme::{PhaseLook, Theme};
+use super::theme::{PhaseStyle, Theme};
 use crate::app::App;
 use gnntop_analysis::store::{Phase, Store};
 
@@ -20,7 +20,7 @@ pub struct Scene<'a> {
     /// Colours and glyphs.
     pub theme: &'a Theme,
     /// Looks of [`Store::phases`], in their order.
-    pub looks: Vec<PhaseLook>,
+    pub phase_styles: Vec<PhaseStyle>,
 }
 
 /// Shown instead of the gap if a program names no phases: a screen full of gap would suggest that it does nothing else.
@@ -43,13 +43,13 @@ impl<'a> Scene<'a> {
             true => is_bare(store).then_some(WHOLE_STEP),
             false => Some(phase.text.as_str()),
         };
-        let mut looks = theme.phase_looks(store.phases().iter().map(name));
+        let mut phase_styles = theme.phase_styles(store.phases().iter().map(name));
         let is_clear = |phase: &Phase| app.highlight() == Some(phase.slot);
         if store.phases().iter().any(is_clear) {
-            let others = looks.iter_mut().zip(store.phases()).filter(|(_, phase)| !is_clear(phase));
+            let others = phase_styles.iter_mut().zip(store.phases()).filter(|(_, phase)| !is_clear(phase));
             others.for_each(|(look, _)| *look = theme.faint(*look));
         }
-        Self { app, store, theme, looks }
+        Self { app, store, theme, phase_styles }
     }
 
     /// Whether there is nothing but hardware to show, and a word on why.
@@ -70,9 +70,9 @@ impl<'a> Scene<'a> {
     }
 
     /// The look of the phase with this name.
-    pub fn look(&self, name: &str) -> Option<PhaseLook> {
+    pub fn phase_style(&self, name: &str) -> Option<PhaseStyle> {
         let at = self.store.phases().iter().position(|phase| !phase.is_gap() && phase.text == name)?;
-        self.looks.get(at).copied()
+        self.phase_styles.get(at).copied()
     }
 
     /// What has been open on the training track for much longer than a step usually takes.

@@ -16,7 +16,7 @@ const TABS_FROM: u16 = 12;
 
 /// Draws the whole screen into `buffer`, in the palette that the app has chosen, and says what it learned.
 pub fn draw(app: &App, theme: &Theme, buffer: &mut Buffer) -> Drawn {
-    let theme = &theme.wearing(app.palette()).on(app.background());
+    let theme = &theme.with_palette(app.palette()).with_background(app.background());
     let scene = Scene::new(app, theme);
     let mut drawn = Drawn::default();
     let area = buffer.area;
@@ -54,7 +54,7 @@ fn draw_screen(screen: &mut Sheet<'_>, scene: &Scene<'_>) {
     if screen.width() < tiny::WIDTH || screen.height() < tiny::HEIGHT {
         return tiny::draw(screen, scene);
     }
-    let frame = Frame::of(screen.height());
+    let frame = ScreenLayout::new(screen.height());
     let top = frame.header + frame.tabs;
     header::draw(&mut screen.part(0, 0, u16::MAX, frame.header), scene);
     if frame.tabs > 0 {
@@ -70,14 +70,14 @@ fn draw_screen(screen: &mut Sheet<'_>, scene: &Scene<'_>) {
 }
 
 /// Rows around the selected view.
-struct Frame {
+struct ScreenLayout {
     header: u16,
     tabs: u16,
     footer: u16,
 }
 
-impl Frame {
-    fn of(height: u16) -> Self {
+impl ScreenLayout {
+    fn new(height: u16) -> Self {
         Self {
             header: if height >= 5 { 2 } else { 1 },
             tabs: u16::from(height >= TABS_FROM),
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_that_turn_a_line_do_not_reach_the_terminal() {
+    fn bidirectional_marks_do_not_reach_the_terminal() {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 8, 1));
         buffer.set_string(0, 0, "a\u{202e}b", ratatui::style::Style::new());
         buffer.content[4].set_symbol("\u{2066}");

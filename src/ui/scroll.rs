@@ -1,13 +1,13 @@
 //! Which lines of many are shown in a few rows.
 
 use super::sheet::Sheet;
-use crate::app::Extent;
+use crate::app::LineExtent;
 
 /// The first of `lines` lines to show in `rows` rows of a view scrolled to line `at`; the last rows are never left empty.
 /// Notes how far the view can be scrolled.
 pub fn first_scrolled(sheet: &mut Sheet<'_>, at: usize, lines: usize, rows: u16) -> usize {
     let last = lines.saturating_sub(usize::from(rows));
-    sheet.learn(Extent { last, page: page(rows) });
+    sheet.set_extent(LineExtent { last, page: page(rows) });
     at.min(last)
 }
 
@@ -15,7 +15,7 @@ pub fn first_scrolled(sheet: &mut Sheet<'_>, at: usize, lines: usize, rows: u16)
 /// Notes how far the selection can be moved.
 pub fn selected_and_first(sheet: &mut Sheet<'_>, at: usize, lines: usize, rows: u16) -> (usize, usize) {
     let last = lines.saturating_sub(1);
-    sheet.learn(Extent { last, page: page(rows) });
+    sheet.set_extent(LineExtent { last, page: page(rows) });
     (at.min(last), first_shown(at, lines, rows))
 }
 

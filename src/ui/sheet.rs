@@ -10,7 +10,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::drawn::{Drawn, Spot};
 use super::theme::Theme;
-use crate::app::{Extent, Target};
+use crate::app::{LineExtent, Target};
 
 /// A rectangle of the screen. Positions count from its upper left corner.
 pub struct Sheet<'a> {
@@ -50,7 +50,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// Notes how far the lines of the view go.
-    pub fn learn(&mut self, extent: Extent) {
+    pub fn set_extent(&mut self, extent: LineExtent) {
         self.drawn.extent = Some(extent);
     }
 

@@ -14,13 +14,13 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::app::Palette;
 pub use crate::app::{Background, ColorDepth};
-use crate::looks::{self, Hue};
+use crate::phase_style::{self, Hue};
 pub use indexed::rgb_of_index;
 use palettes::{Colors, Grain, Paint};
 
 /// How a phase is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PhaseLook {
+pub struct PhaseStyle {
     /// Its letter, unique among the phases of a run.
     pub letter: char,
     /// What its part of a bar is filled with.
@@ -31,7 +31,7 @@ pub struct PhaseLook {
     pub grain: (Color, Color),
 }
 
-impl PhaseLook {
+impl PhaseStyle {
     /// The look of anything without its own.
     pub const UNKNOWN: Self = Self { letter: '?', fill: '?', color: Color::Reset, grain: (Color::Reset, Color::Reset) };
 
@@ -44,7 +44,7 @@ impl PhaseLook {
 /// A fill without grain.
 const SOLID: char = '█';
 
-/// Fills of the standard phases, in the order of [`looks::LETTERS`].
+/// Fills of the standard phases, in the order of [`phase_style::LETTERS`].
 const STANDARD_FILLS: [char; 8] = ['╱', '╲', '╳', '─', '░', SOLID, '┼', '▚'];
 
 /// Fill of the gap between phases: hardly there.
@@ -69,12 +69,12 @@ impl Theme {
     }
 
     /// The same in another palette.
-    pub fn wearing(self, palette: Palette) -> Self {
+    pub fn with_palette(self, palette: Palette) -> Self {
         Self { palette, ..self }
     }
 
     /// The same on another background.
-    pub fn on(self, background: Background) -> Self {
+    pub fn with_background(self, background: Background) -> Self {
         Self { background, ..self }
     }
 
@@ -113,31 +113,31 @@ impl Theme {
     }
 
     /// Looks of the phases with these names, `None` being the gap; each letter and fill is used once.
-    pub fn phase_looks<'a>(&self, phases: impl IntoIterator<Item = Option<&'a str>>) -> Vec<PhaseLook> {
+    pub fn phase_styles<'a>(&self, phases: impl IntoIterator<Item = Option<&'a str>>) -> Vec<PhaseStyle> {
         let colors = self.colors();
         let look = |(letter, hue): (char, Hue)| match hue {
-            Hue::Gap => self.phase_look(letter, GAP_FILL, colors.gap),
-            Hue::Standard(at) => self.phase_look(letter, STANDARD_FILLS[at], colors.phases[at]),
+            Hue::Gap => self.phase_style(letter, GAP_FILL, colors.gap),
+            Hue::Standard(at) => self.phase_style(letter, STANDARD_FILLS[at], colors.phases[at]),
             Hue::Other(nth) => {
                 let fill = OTHER_FILLS.get(nth).copied().unwrap_or(letter);
-                self.phase_look(letter, fill, colors.others[nth % colors.others.len()])
+                self.phase_style(letter, fill, colors.others[nth % colors.others.len()])
             }
         };
-        looks::of(phases).into_iter().map(look).collect()
+        phase_style::assign_letters(phases).into_iter().map(look).collect()
     }
 
-    fn phase_look(&self, letter: char, fill: char, paint: Paint) -> PhaseLook {
+    fn phase_style(&self, letter: char, fill: char, paint: Paint) -> PhaseStyle {
         let fill = if self.ascii { letter } else { fill };
-        let Some(color) = self.shown(paint) else { return PhaseLook { letter, fill, ..PhaseLook::UNKNOWN } };
+        let Some(color) = self.shown(paint) else { return PhaseStyle { letter, fill, ..PhaseStyle::UNKNOWN } };
         let grain = if fill == SOLID { color } else { self.grain(paint) };
-        PhaseLook { letter, fill, color, grain: (grain, color) }
+        PhaseStyle { letter, fill, color, grain: (grain, color) }
     }
 
     /// The look of a phase that steps back while another one is shown clearly. It keeps its letter.
-    pub fn faint(&self, look: PhaseLook) -> PhaseLook {
+    pub fn faint(&self, look: PhaseStyle) -> PhaseStyle {
         let color = self.shown(self.colors().gap).unwrap_or(Color::Reset);
         let fill = self.glyph('·', '.');
-        PhaseLook { letter: look.letter, fill, color, grain: (color, Color::Reset) }
+        PhaseStyle { letter: look.letter, fill, color, grain: (color, Color::Reset) }
     }
 
     /// What a phase's fill is drawn with on its colour.
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn phases_differ_without_colour() {
         for theme in [Theme::new(ColorDepth::None, false), Theme::new(ColorDepth::None, true)] {
-            let looks = theme.phase_looks(all_phases());
+            let looks = theme.phase_styles(all_phases());
             let letters: HashSet<char> = looks.iter().map(|look| look.letter).collect();
             let fills: HashSet<char> = looks.iter().map(|look| look.fill).collect();
             assert_eq!(letters.len(), looks.len(), "a letter each: {looks:?}");
@@ -256,8 +256,8 @@ mod tests {
         let depths = [ColorDepth::True, ColorDepth::Indexed, ColorDepth::Ansi];
         for (depth, palette) in depths.into_iter().flat_map(|depth| Palette::ALL.map(|palette| (depth, palette))) {
             for background in [Background::Dark, Background::Light] {
-                let theme = Theme::new(depth, false).wearing(palette).on(background);
-                let looks = theme.phase_looks(all_phases());
+                let theme = Theme::new(depth, false).with_palette(palette).with_background(background);
+                let looks = theme.phase_styles(all_phases());
                 let colors: HashSet<Color> = looks.iter().map(|look| look.color).collect();
                 assert!(!theme.has_color() || colors.len() == looks.len(), "{theme:?}: {looks:?}");
             }
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn letters_and_fills_last_for_many_phases() {
         let names: Vec<String> = (0..32).map(|i| format!("phase {i}")).collect();
-        let looks = Theme::new(ColorDepth::True, false).phase_looks(names.iter().map(|name| Some(name.as_str())));
+        let looks = Theme::new(ColorDepth::True, false).phase_styles(names.iter().map(|name| Some(name.as_str())));
         assert_eq!(looks.iter().map(|look| look.letter).collect::<HashSet<_>>().len(), 32);
         assert_eq!(looks.iter().map(|look| look.fill).collect::<HashSet<_>>().len(), 32);
     }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn fills_take_one_cell() {
         use unicode_width::UnicodeWidthChar;
-        let looks = Theme::new(ColorDepth::True, false).phase_looks(all_phases());
+        let looks = Theme::new(ColorDepth::True, false).phase_styles(all_phases());
         assert!(looks.iter().all(|look| look.fill.width() == Some(1) && look.letter.width() == Some(1)));
     }
 
@@ -289,8 +289,8 @@ mod tests {
 
     #[test]
     fn the_terminals_own_colours_are_all_that_its_palette_uses() {
-        let theme = Theme::new(ColorDepth::True, false).wearing(Palette::Terminal);
-        assert_eq!(theme.phase_looks([Some(phase::FORWARD)])[0].color, Color::Cyan);
+        let theme = Theme::new(ColorDepth::True, false).with_palette(Palette::Terminal);
+        assert_eq!(theme.phase_styles([Some(phase::FORWARD)])[0].color, Color::Cyan);
         assert_eq!(theme.warning().fg, Some(Color::Yellow));
         assert_eq!((theme.dim().fg, theme.dim().add_modifier), (None, Modifier::DIM), "their greys may not show");
     }

@@ -14,7 +14,7 @@ pub fn action(event: &Event, spots: &[Spot]) -> Option<Action> {
         Event::Key(event) => key(event).map(Action::Key),
         Event::Mouse(event) => mouse(event, spots),
         Event::Osc(Osc::ChangeDynamicColors(DynamicColorNumber::TextBackgroundColor, colors)) => {
-            colors.iter().find_map(background).map(Action::BackgroundSeen)
+            colors.iter().find_map(background).map(Action::BackgroundDetected)
         }
         _ => None,
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mouse_meets_what_was_drawn_last() {
+    fn mouse_targets_the_last_drawn_spots() {
         let below = Spot { area: Rect::new(0, 0, 80, 24), target: Target::View(View::Overview) };
         let above = Spot { area: Rect::new(10, 5, 1, 3), target: Target::Step(7) };
         let spots = [below, above];
@@ -105,10 +105,10 @@ mod tests {
     }
 
     #[test]
-    fn the_terminal_tells_its_background() {
+    fn background_is_parsed_from_terminal_answer() {
         let seen = |answer| actions(answer, &[]);
-        assert_eq!(seen("\u{1b}]11;rgb:ffff/ffff/dddd\u{1b}\\"), [Action::BackgroundSeen(Background::Light)]);
-        assert_eq!(seen("\u{1b}]11;rgb:0000/2b2b/3636\u{7}"), [Action::BackgroundSeen(Background::Dark)]);
+        assert_eq!(seen("\u{1b}]11;rgb:ffff/ffff/dddd\u{1b}\\"), [Action::BackgroundDetected(Background::Light)]);
+        assert_eq!(seen("\u{1b}]11;rgb:0000/2b2b/3636\u{7}"), [Action::BackgroundDetected(Background::Dark)]);
         assert_eq!(seen("\u{1b}]10;rgb:ffff/ffff/ffff\u{7}"), [], "the colour of text");
     }
 }

@@ -28,7 +28,7 @@ const CTRL_C: u8 = 0x03;
 /// The terminal that keys come from: standard input, or the controlling terminal where input is a pipe.
 pub struct Keyboard {
     terminal: File,
-    incoming: Incoming,
+    incoming: InputDecoder,
     is_gone: bool,
 }
 
@@ -41,7 +41,7 @@ impl Keyboard {
         let stdin = io::stdin();
         let terminal =
             if stdin.is_terminal() { File::from(stdin.as_fd().try_clone_to_owned()?) } else { File::open("/dev/tty")? };
-        Ok(Self { terminal, incoming: Incoming::default(), is_gone: false })
+        Ok(Self { terminal, incoming: InputDecoder::default(), is_gone: false })
     }
 
     /// Waits for input for at most `wait`, and takes all there is. A signal ends the wait.
@@ -93,7 +93,7 @@ impl Keyboard {
 
 /// Bytes that have arrived, and what they mean.
 #[derive(Default)]
-struct Incoming {
+struct InputDecoder {
     parser: Parser,
     events: Vec<Event>,
     /// The beginning of a sequence whose rest has not arrived.
@@ -102,7 +102,7 @@ struct Incoming {
     since: Option<Instant>,
 }
 
-impl Incoming {
+impl InputDecoder {
     fn take(&mut self, bytes: &[u8], now: Instant) {
         for byte in bytes {
             // Whatever has begun, the key that leaves the viewer is not part of it.
@@ -179,7 +179,7 @@ mod tests {
     }
 
     /// The events after these bytes and this much silence.
-    fn heard(incoming: &mut Incoming, bytes: &[u8], silence: Duration) -> Vec<Event> {
+    fn decode(incoming: &mut InputDecoder, bytes: &[u8], silence: Duration) -> Vec<Event> {
         let now = Instant::now();
         incoming.take(bytes, now);
         incoming.give_up(now + silence);
@@ -187,66 +187,66 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_whose_rest_never_comes_takes_no_key_along() {
-        let mut incoming = Incoming::default();
+    fn incomplete_sequence_swallows_no_key() {
+        let mut incoming = InputDecoder::default();
         for begun in ["\u{1b}[", "\u{1b}[1;", "\u{1b}O", "\u{1b}[<0;1", "\u{1b}P"] {
-            assert_eq!(heard(&mut incoming, begun.as_bytes(), SEQUENCE), [], "{begun:?}");
-            assert_eq!(heard(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))], "{begun:?}");
+            assert_eq!(decode(&mut incoming, begun.as_bytes(), SEQUENCE), [], "{begun:?}");
+            assert_eq!(decode(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))], "{begun:?}");
         }
-        assert_eq!(heard(&mut incoming, b"\xc3", SEQUENCE), [], "half a character");
-        assert_eq!(heard(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
+        assert_eq!(decode(&mut incoming, b"\xc3", SEQUENCE), [], "half a character");
+        assert_eq!(decode(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
     }
 
     #[test]
-    fn escape_alone_is_a_key_and_in_front_of_more_is_not() {
-        let mut incoming = Incoming::default();
-        assert_eq!(heard(&mut incoming, b"\x1b", Duration::ZERO), []);
-        assert_eq!(heard(&mut incoming, b"[A", Duration::ZERO), [key(KeyCode::Up)], "in two pieces");
-        assert_eq!(heard(&mut incoming, b"\x1b", SEQUENCE), [key(KeyCode::Escape)]);
-        assert_eq!(heard(&mut incoming, b"\x1bq", Duration::ZERO), [key(KeyCode::Escape), key(KeyCode::Char('q'))]);
-        assert_eq!(heard(&mut incoming, b"\x1b[Dq", Duration::ZERO), [key(KeyCode::Left), key(KeyCode::Char('q'))]);
+    fn lone_escape_is_a_key_and_prefix_is_not() {
+        let mut incoming = InputDecoder::default();
+        assert_eq!(decode(&mut incoming, b"\x1b", Duration::ZERO), []);
+        assert_eq!(decode(&mut incoming, b"[A", Duration::ZERO), [key(KeyCode::Up)], "in two pieces");
+        assert_eq!(decode(&mut incoming, b"\x1b", SEQUENCE), [key(KeyCode::Escape)]);
+        assert_eq!(decode(&mut incoming, b"\x1bq", Duration::ZERO), [key(KeyCode::Escape), key(KeyCode::Char('q'))]);
+        assert_eq!(decode(&mut incoming, b"\x1b[Dq", Duration::ZERO), [key(KeyCode::Left), key(KeyCode::Char('q'))]);
     }
 
     #[test]
-    fn an_answer_is_waited_for_longer() {
-        let mut incoming = Incoming::default();
-        assert_eq!(heard(&mut incoming, b"\x1b]11;rgb:ff", SEQUENCE), []);
-        let answer = heard(&mut incoming, b"ff/ffff/ffff\x1b\\", Duration::ZERO);
+    fn terminal_answer_has_a_longer_timeout() {
+        let mut incoming = InputDecoder::default();
+        assert_eq!(decode(&mut incoming, b"\x1b]11;rgb:ff", SEQUENCE), []);
+        let answer = decode(&mut incoming, b"ff/ffff/ffff\x1b\\", Duration::ZERO);
         assert!(matches!(answer[..], [Event::Osc(_)]), "{answer:?}");
-        assert_eq!(heard(&mut incoming, b"\x1b]11;rgb:ff", ANSWER), []);
-        assert_eq!(heard(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
+        assert_eq!(decode(&mut incoming, b"\x1b]11;rgb:ff", ANSWER), []);
+        assert_eq!(decode(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
     }
 
     #[test]
-    fn no_half_sequence_swallows_the_way_out() {
+    fn control_c_works_in_an_incomplete_sequence() {
         let ctrl_c = [Event::Key(KeyEvent::new(KeyCode::Char('c'), Modifiers::CONTROL))];
-        let mut incoming = Incoming::default();
+        let mut incoming = InputDecoder::default();
         for begun in ["\u{1b}]", "\u{1b}]11;rgb:ff", "\u{1b}[", "\u{1b}[<0;1", "\u{1b}O", "\u{1b}P", "\u{1b}"] {
-            assert_eq!(heard(&mut incoming, begun.as_bytes(), Duration::ZERO), [], "{begun:?}");
-            assert_eq!(heard(&mut incoming, b"\x03", Duration::ZERO), ctrl_c, "{begun:?}");
+            assert_eq!(decode(&mut incoming, begun.as_bytes(), Duration::ZERO), [], "{begun:?}");
+            assert_eq!(decode(&mut incoming, b"\x03", Duration::ZERO), ctrl_c, "{begun:?}");
         }
-        assert_eq!(heard(&mut incoming, b"\xc3\x03", Duration::ZERO), ctrl_c, "half a character");
-        assert_eq!(heard(&mut incoming, b"\x1b]", SEQUENCE), [], "Alt-] is no answer that is waited for");
-        assert_eq!(heard(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
+        assert_eq!(decode(&mut incoming, b"\xc3\x03", Duration::ZERO), ctrl_c, "half a character");
+        assert_eq!(decode(&mut incoming, b"\x1b]", SEQUENCE), [], "Alt-] is no answer that is waited for");
+        assert_eq!(decode(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
     }
 
     #[test]
-    fn noise_without_end_takes_bounded_room() {
-        let mut incoming = Incoming::default();
+    fn endless_noise_uses_bounded_memory() {
+        let mut incoming = InputDecoder::default();
         incoming.take(b"\x1b]", Instant::now());
         incoming.take(&[b'x'; 100_000], Instant::now());
         assert!(incoming.begun.len() <= LONGEST);
         incoming.forget();
         incoming.events();
-        assert_eq!(heard(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
+        assert_eq!(decode(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
     }
 
     proptest::proptest! {
         #[test]
-        fn no_bytes_break_it(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
-            let mut incoming = Incoming::default();
-            heard(&mut incoming, &bytes, ANSWER);
-            proptest::prop_assert_eq!(heard(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
+        fn any_bytes_decode_without_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let mut incoming = InputDecoder::default();
+            decode(&mut incoming, &bytes, ANSWER);
+            proptest::prop_assert_eq!(decode(&mut incoming, b"q", Duration::ZERO), [key(KeyCode::Char('q'))]);
         }
     }
 }

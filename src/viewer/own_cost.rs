@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_has_a_cost() {
+    fn own_cost_is_measured() {
         let mut meter = OwnCostMeter::start();
         assert_eq!(meter.measure(Instant::now()), None, "not yet");
         let cost = meter.measure(Instant::now() + 2 * EVERY).unwrap();

@@ -12,13 +12,13 @@ use super::options::{Outcome, ScreenOptions};
 use super::own_cost::OwnCostMeter;
 use super::signals::Signals;
 use super::terminal::Screen;
-use super::tracing::Tracing;
-use super::watches::Watches;
+use super::tracing::TraceProcess;
+use super::watches::SessionWatches;
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
 use crate::log;
 use crate::ui::theme::Theme;
 use crate::ui::{Drawn, Spot, draw};
-use gnntop_analysis::source::catalog::{self, Catalog, Entry, Nothing};
+use gnntop_analysis::source::catalog::{self, Catalog, CatalogEntry, EmptySource};
 use gnntop_analysis::source::{Control, Progress, Source};
 
 /// The shortest time between two frames without a key: at most 20 a second.
@@ -77,7 +77,7 @@ fn show(
     let depth = options.colors.unwrap_or_else(|| ColorDepth::detect(env));
     let background = options.background.or_else(|| Background::detect(env));
     let preferences = Preferences { background: background.unwrap_or_default(), ..options.preferences };
-    let mut app = App::with(options.log_path.is_some(), preferences);
+    let mut app = App::with_preferences(options.log_path.is_some(), preferences);
     if options.is_started_here {
         app.own_the_program();
     }
@@ -92,12 +92,12 @@ fn show(
         theme: Theme::new(depth, options.ascii),
         spots: Vec::new(),
         asked_at: None,
-        source: source.unwrap_or_else(|| Box::new(Nothing)),
+        source: source.unwrap_or_else(|| Box::new(EmptySource)),
         against,
-        watches: Watches::new(options.assumptions),
+        watches: SessionWatches::new(options.assumptions),
         catalog: options.catalog,
         log_path: options.log_path,
-        tracing: Tracing::default(),
+        tracing: TraceProcess::default(),
         signals,
         screen,
         keyboard,
@@ -109,7 +109,7 @@ fn show(
         viewer.asked_at = Some(Instant::now());
     }
     let outcome = viewer.run();
-    viewer.hear_the_answer();
+    viewer.read_terminal_answer();
     outcome
 }
 
@@ -141,11 +141,11 @@ struct Viewer {
     /// The session to compare with.
     against: Option<Box<dyn Source>>,
     /// Look for findings and at the energy.
-    watches: Watches,
+    watches: SessionWatches,
     catalog: Option<Catalog>,
     log_path: Option<PathBuf>,
     /// The deep trace that is being taken.
-    tracing: Tracing,
+    tracing: TraceProcess,
     signals: Signals,
     // Given back before the signal handlers go.
     screen: Screen,
@@ -181,7 +181,7 @@ impl Viewer {
             if !self.screen.is_ours() {
                 anyhow::bail!("a part of the viewer failed (see above); the run continues");
             }
-            self.heed_stop()?;
+            self.handle_stop()?;
             let mut progress = self.poll_source()?;
             progress.more |= self.poll_other()?;
             self.judge()?;
@@ -195,11 +195,11 @@ impl Viewer {
     }
 
     /// Waits for input and takes all there is.
-    fn take_input(&mut self, wait: Duration) -> io::Result<Pressed> {
-        let mut pressed = Pressed { any: false, outcome: None };
+    fn take_input(&mut self, wait: Duration) -> io::Result<InputResult> {
+        let mut pressed = InputResult { any: false, outcome: None };
         for event in self.keyboard.read(wait)? {
             let Some(action) = input::action(&event, &self.spots) else { continue };
-            if matches!(action, Action::BackgroundSeen(_)) {
+            if matches!(action, Action::BackgroundDetected(_)) {
                 self.asked_at = None;
             }
             pressed.any = true;
@@ -210,7 +210,7 @@ impl Viewer {
         }
         if self.signals.take_resized() {
             pressed.any = true;
-            self.look_again()?;
+            self.refresh_size()?;
         }
         if self.keyboard.is_gone() {
             pressed.outcome = Some(Outcome::Signal(SIGHUP));
@@ -219,7 +219,7 @@ impl Viewer {
     }
 
     /// Takes in an answer that is still on its way, which would look like typing to a shell.
-    fn hear_the_answer(&mut self) {
+    fn read_terminal_answer(&mut self) {
         if self.asked_at.is_some_and(|at| at.elapsed() < ANSWER_WITHIN) {
             // Whether it arrived or not, there is nothing more to do.
             let _ = self.keyboard.read(ANSWER_WAIT);
@@ -250,22 +250,22 @@ impl Viewer {
     fn suspend(&mut self) -> io::Result<()> {
         let signals = &self.signals;
         self.screen.lend(|| signals.stop_self())?;
-        self.look_again()
+        self.refresh_size()
     }
 
     /// Obeys a stop from outside, and puts the terminal right after one that could not be seen coming.
-    fn heed_stop(&mut self) -> io::Result<()> {
+    fn handle_stop(&mut self) -> io::Result<()> {
         if self.signals.take_stop() {
             self.suspend()?;
         } else if self.signals.take_resumed() {
             self.screen.retake()?;
-            self.look_again()?;
+            self.refresh_size()?;
         }
         Ok(())
     }
 
     /// The terminal may have another size than before.
-    fn look_again(&mut self) -> io::Result<()> {
+    fn refresh_size(&mut self) -> io::Result<()> {
         let size = self.screen.terminal().size()?;
         self.change(Action::Resized { width: size.width, height: size.height })?;
         Ok(())
@@ -291,7 +291,7 @@ impl Viewer {
     /// Looks for findings and computes energy if it is time.
     fn judge(&mut self) -> io::Result<()> {
         let is_seeking = self.app.status().transport.is_some_and(|transport| transport.seeking);
-        for action in self.watches.look(&self.app.run, is_seeking) {
+        for action in self.watches.poll(&self.app.run, is_seeking) {
             self.change(action)?;
         }
         Ok(())
@@ -338,12 +338,12 @@ impl Viewer {
     }
 
     /// Shows another session instead of the one shown, which stays if that fails.
-    fn open(&mut self, entry: &Entry) {
+    fn open(&mut self, entry: &CatalogEntry) {
         match catalog::open(entry) {
             Ok(source) => {
                 self.source = source;
                 self.log_path = None;
-                self.watches.begin_afresh();
+                self.watches.reset();
                 update(&mut self.app, Action::Opened);
             }
             Err(error) => {
@@ -380,7 +380,7 @@ impl Viewer {
     }
 }
 
-struct Pressed {
+struct InputResult {
     any: bool,
     outcome: Option<Outcome>,
 }

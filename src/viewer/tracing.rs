@@ -11,9 +11,9 @@ use crate::app::{Action, View};
 
 /// The `gnntop trace` that runs, if one does. Dropped, it withdraws its request and ends.
 #[derive(Debug, Default)]
-pub struct Tracing(Option<Child>);
+pub struct TraceProcess(Option<Child>);
 
-impl Tracing {
+impl TraceProcess {
     /// Traces the next steps of a session's program, at once or after a slow step; returns the message about it.
     pub fn begin(&mut self, session: Option<&SessionInfo>, after_slow: bool) -> Action {
         let Some(session) = session else { return Action::Failed("the session is not known yet".to_owned()) };
@@ -23,7 +23,7 @@ impl Tracing {
         match start(session.pid, after_slow) {
             Ok(child) => {
                 self.0 = Some(child);
-                Action::Told(if after_slow { "tracing begins after a slow step" } else { "tracing" }.to_owned())
+                Action::Message(if after_slow { "tracing begins after a slow step" } else { "tracing" }.to_owned())
             }
             Err(error) => Action::Failed(format!("cannot start `gnntop trace`: {error}")),
         }
@@ -42,7 +42,7 @@ impl Tracing {
     }
 }
 
-impl Drop for Tracing {
+impl Drop for TraceProcess {
     fn drop(&mut self) {
         let Some(child) = &mut self.0 else { return };
         if matches!(child.try_wait(), Ok(None)) {
@@ -72,7 +72,7 @@ fn outcome(child: &mut Child, status: ExitStatus) -> Action {
     let line = line.trim_start_matches("gnntop: ").trim_start_matches("error: ");
     match View::Tracks.key() {
         _ if !status.success() => Action::Failed(line.to_owned()),
-        Some(key) => Action::Told(format!("{line}; {key} shows its operators here")),
-        None => Action::Told(line.to_owned()),
+        Some(key) => Action::Message(format!("{line}; {key} shows its operators here")),
+        None => Action::Message(line.to_owned()),
     }
 }

@@ -8,7 +8,7 @@ use gnntop_analysis::ranks::Run;
 
 /// Findings and energy of the session that is shown, each as old as it may be.
 #[derive(Debug)]
-pub struct Watches {
+pub struct SessionWatches {
     findings: Watch,
     energy: EnergyWatch,
     /// Whether the source was moved and its new position has not been judged yet.
@@ -17,15 +17,15 @@ pub struct Watches {
     rank: Option<u32>,
 }
 
-impl Watches {
+impl SessionWatches {
     /// Watches that have seen nothing.
     pub fn new(assumptions: Assumptions) -> Self {
         Self { findings: Watch::new(), energy: EnergyWatch::new(assumptions), has_jumped: false, rank: None }
     }
 
     /// Another session is shown from now on.
-    pub fn begin_afresh(&mut self) {
-        *self = Self { findings: Watch::new(), energy: self.energy.afresh(), has_jumped: false, rank: None };
+    pub fn reset(&mut self) {
+        *self = Self { findings: Watch::new(), energy: self.energy.for_next_session(), has_jumped: false, rank: None };
     }
 
     /// The source is moved.
@@ -34,17 +34,17 @@ impl Watches {
     }
 
     /// Looks if it is time, and at once after a jump in a replay or for another rank.
-    pub fn look(&mut self, run: &Run, is_seeking: bool) -> Vec<Action> {
+    pub fn poll(&mut self, run: &Run, is_seeking: bool) -> Vec<Action> {
         self.has_jumped |= self.rank != run.rank();
         self.rank = run.rank();
         let has_arrived = self.has_jumped && !is_seeking;
         self.has_jumped &= !has_arrived;
         let (judgement, told) = match has_arrived {
-            true => (Some(self.findings.look(run)), Some(self.energy.look(run))),
+            true => (Some(self.findings.check_now(run)), Some(self.energy.refresh(run))),
             false => (self.findings.update(run), self.energy.update(run)),
         };
-        let judged = judgement.map(|judgement| Action::Judged(Box::new(judgement)));
-        let told = told.map(|told| Action::EnergyTold(Box::new(told)));
+        let judged = judgement.map(|judgement| Action::FindingsUpdated(Box::new(judgement)));
+        let told = told.map(|told| Action::EnergyUpdated(Box::new(told)));
         judged.into_iter().chain(told).collect()
     }
 }

@@ -66,7 +66,7 @@ fn torch_1_11_calls_annotations_operators() {
 }
 
 #[test]
-fn any_annotation_can_be_the_step() {
+fn step_option_selects_the_annotation() {
     let text = trace("", "user_annotation", |_| "train".to_owned(), "kernel");
     let (ran, store) = import(text.as_bytes(), &["--step", "train"]);
     assert!(ran.err.contains("train as step"), "{ran:?}");
@@ -107,7 +107,7 @@ fn files_of_ranks_become_one_run_without_clock_skew() {
     let other = trace("", "user_annotation", |n| format!("ProfilerStep#{}", n + 1), "kernel");
     sessions.file("other.json", other.as_bytes());
     assert_eq!(sessions.run(["import", "chrome", "other.json", "-o", "other.gnntop"]).code, Some(0));
-    sessions.run(["replay", "0.gnntop", "other.gnntop", "--plain"]).refused("are from different runs");
+    sessions.run(["replay", "0.gnntop", "other.gnntop", "--plain"]).assert_refused("are from different runs");
     let half = trace(r#""distributedInfo":{"rank":1},"#, "user_annotation", |n| format!("ProfilerStep#{n}"), "kernel");
     assert!(import(half.as_bytes(), &[]).0.err.contains("give --rank 1/N"));
     let (_, store) = import(half.as_bytes(), &["--rank", "1/4", "--run", "r"]);
@@ -127,8 +127,8 @@ fn an_idle_gpu_is_measured_by_its_kernels() {
         events.push(event("kernel", "gemm", "stream 9", ts + 300, 150));
     }
     let store = import(format!(r#"{{"traceEvents":[{}]}}"#, events.join(",")).as_bytes(), &[]).1.unwrap();
-    let found = gnntop_analysis::findings::all(&store).found;
-    let idle = found.iter().find(|it| it.kind == gnntop_analysis::findings::Kind::GpuIdle).unwrap();
+    let found = gnntop_analysis::findings::all_findings(&store).found;
+    let idle = found.iter().find(|it| it.kind == gnntop_analysis::findings::FindingKind::GpuIdle).unwrap();
     assert_eq!(idle.summary, "no kernel runs on the GPU 75 % of the time");
     assert!(idle.evidence.iter().any(|line| line.ends_with("kernels and copies were traced")), "{idle:#?}");
 }

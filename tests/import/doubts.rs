@@ -8,12 +8,12 @@ use crate::sessions::{Ran, Sessions};
 use gnntop_analysis::store::Store;
 
 /// A table of its own, and what became of it.
-struct Table {
+struct ImportedTable {
     sessions: Sessions,
     ran: Ran,
 }
 
-impl Table {
+impl ImportedTable {
     fn import(text: &str, arguments: &[&str]) -> Self {
         let sessions = Sessions::new();
         sessions.file("t.csv", text.as_bytes());
@@ -26,7 +26,7 @@ impl Table {
     }
 
     #[track_caller]
-    fn warns(&self, words: &[&str]) -> Store {
+    fn assert_warns(&self, words: &[&str]) -> Store {
         assert_eq!(self.ran.code, Some(0), "{:?}", self.ran);
         let warning = self.ran.err.lines().find(|line| line.starts_with("warning: ")).unwrap_or_default();
         for words in words {
@@ -36,15 +36,15 @@ impl Table {
     }
 
     #[track_caller]
-    fn is_quiet(&self) -> Store {
+    fn assert_no_warnings(&self) -> Store {
         assert_eq!(self.ran.code, Some(0), "{:?}", self.ran);
         assert!(!self.ran.err.contains("warning"), "{}", self.ran.err);
         self.store()
     }
 
     #[track_caller]
-    fn refuses(&self, words: &[&str]) {
-        words.iter().for_each(|words| self.ran.refused(words));
+    fn assert_refused(&self, words: &[&str]) {
+        words.iter().for_each(|words| self.ran.assert_refused(words));
         assert!(!self.sessions.path().join("t.gnntop").exists(), "nothing is left behind");
     }
 
@@ -69,102 +69,106 @@ fn numbers(store: &Store) -> Vec<u64> {
 }
 
 #[test]
-fn a_table_that_agrees_with_itself_is_not_doubted() {
+fn consistent_table_has_no_warnings() {
     let text = steps("step,timestamp_s,data_wait_ms,step_ms,forward_ms,backward_ms", |step, end_s, ms| {
         format!("{step},{end_s:.3},10,{ms},12.5,17.5")
     });
-    let store = Table::import(&text, &[]).is_quiet();
+    let store = ImportedTable::import(&text, &[]).assert_no_warnings();
     assert_eq!(numbers(&store), (1..=40).collect::<Vec<u64>>());
 }
 
 #[test]
 fn durations_in_another_unit_than_their_name_says_are_refused() {
     let text = steps("step,timestamp_s,step_s", |step, end_s, ms| format!("{step},{end_s:.3},{ms}"));
-    Table::import(&text, &[]).refuses(&[
+    ImportedTable::import(&text, &[]).assert_refused(&[
         "units contradict each other",
         "from line 3",
         "--column duration=step_s:ms",
         "--ignore timestamp_s",
     ]);
-    Table::import(&text, &["--column", "duration=step_s:ms"]).is_quiet();
-    Table::import(&text, &["--ignore", "timestamp_s"]).is_quiet();
+    ImportedTable::import(&text, &["--column", "duration=step_s:ms"]).assert_no_warnings();
+    ImportedTable::import(&text, &["--ignore", "timestamp_s"]).assert_no_warnings();
     let text = steps("step,timestamp_s,step_ms", |step, end_s, ms| format!("{step},{end_s:.3},{}", ms * 1e3));
-    Table::import(&text, &[]).refuses(&["--column duration=step_ms:us"]);
+    ImportedTable::import(&text, &[]).assert_refused(&["--column duration=step_ms:us"]);
     let text = steps("step,timestamp_s,step_ms", |step, end_s, ms| format!("{step},{end_s:.3},{}", ms / 1e3));
-    Table::import(&text, &[]).warns(&["step_ms adds up to", "--column duration=step_ms:s"]);
+    ImportedTable::import(&text, &[]).assert_warns(&["step_ms adds up to", "--column duration=step_ms:s"]);
 }
 
 #[test]
-fn steps_that_overlap_are_told() {
+fn overlapping_steps_are_reported() {
     let text = steps("step,timestamp_s,step_ms", |step, end_s, ms| {
         format!("{step},{end_s:.3},{}", if step % 10 == 0 { 90.0 } else { ms })
     });
-    Table::import(&text, &[]).warns(&["line 11 and 3 more", "longer than the time since the row before"]);
+    ImportedTable::import(&text, &[])
+        .assert_warns(&["line 11 and 3 more", "longer than the time since the row before"]);
 }
 
 #[test]
-fn phases_longer_than_their_step_are_told_or_refused() {
+fn phases_longer_than_step_are_reported_or_refused() {
     let text = steps("step,step_ms,forward_ms,backward_ms", |step, _, ms| {
         format!("{step},{ms},12,{}", if step == 7 { 25.0 } else { 18.0 })
     });
-    Table::import(&text, &[]).warns(&["line 8:", "37.0 ms", "30.0 ms", "cut off"]);
+    ImportedTable::import(&text, &[]).assert_warns(&["line 8:", "37.0 ms", "30.0 ms", "cut off"]);
     let text = steps("step,step_ms,forward_ms", |step, _, ms| format!("{step},{ms},12000"));
-    Table::import(&text, &[]).refuses(&["line 2 and 39 more", "Check the units", "before:NAME"]);
+    ImportedTable::import(&text, &[]).assert_refused(&["line 2 and 39 more", "Check the units", "before:NAME"]);
 }
 
 #[test]
-fn rows_out_of_order_are_put_in_order_and_keep_their_numbers() {
+fn unordered_rows_are_sorted_and_keep_their_numbers() {
     let shuffled = |text: String| {
         let mut rows: Vec<&str> = text.lines().collect();
         rows[5..30].reverse();
         rows.join("\n") + "\n"
     };
     let text = shuffled(steps("step,timestamp_s,step_ms", |step, end_s, ms| format!("{step},{end_s:.3},{ms}")));
-    let store = Table::import(&text, &[]).warns(&["line 7 is the first that is out of order", "time stamps"]);
+    let store =
+        ImportedTable::import(&text, &[]).assert_warns(&["line 7 is the first that is out of order", "time stamps"]);
     assert_eq!(numbers(&store), (1..=40).collect::<Vec<u64>>());
     let text = shuffled(steps("step,step_ms", |step, _, ms| format!("{},{}", step * 10, ms + step as f64)));
-    let store = Table::import(&text, &[]).warns(&["line 7", "their steps' numbers"]);
+    let store = ImportedTable::import(&text, &[]).assert_warns(&["line 7", "their steps' numbers"]);
     assert_eq!(numbers(&store), (1..=40).map(|step| step * 10).collect::<Vec<u64>>());
     let last = store.steps().last().unwrap();
     assert_eq!((last.end_ns() - last.start_ns()) / 1_000_000, 70, "each step has kept its own row");
     let text = shuffled(steps("epoch,step,step_ms", |step, _, ms| format!("{},{},{ms}", step / 10, step % 10)));
-    let store = Table::import(&text, &[]).warns(&["out of order"]);
+    let store = ImportedTable::import(&text, &[]).assert_warns(&["out of order"]);
     let epochs: Vec<u64> = store.steps().all().map(|row| row.epoch()).collect();
     assert!(epochs.is_sorted() && epochs.len() == 40, "{epochs:?}");
 }
 
 #[test]
-fn stamps_that_go_back_are_refused_with_their_line() {
+fn decreasing_stamps_are_refused_with_line() {
     let set_back = steps("timestamp_s,step_ms", |step, end_s, ms| {
         format!("{:.3},{ms}", if step > 20 { end_s - 3600.0 } else { end_s })
     });
-    Table::import(&set_back, &[]).refuses(&["line 22: timestamp_s goes back by", "--ignore timestamp_s"]);
-    assert_eq!(Table::import(&set_back, &["--ignore", "timestamp_s"]).is_quiet().steps().total(), 40);
+    ImportedTable::import(&set_back, &[])
+        .assert_refused(&["line 22: timestamp_s goes back by", "--ignore timestamp_s"]);
+    assert_eq!(ImportedTable::import(&set_back, &["--ignore", "timestamp_s"]).assert_no_warnings().steps().total(), 40);
     let two_runs = steps("step,timestamp_s,step_ms", |step, end_s, ms| {
         let (step, end_s) = if step > 20 { (step - 20, end_s - 3600.0) } else { (step, end_s) };
         format!("{step},{end_s:.3},{ms}")
     });
-    Table::import(&two_runs, &[]).refuses(&["line 22", "steps start over at 1", "--only COLUMN=VALUE"]);
+    ImportedTable::import(&two_runs, &[]).assert_refused(&["line 22", "steps start over at 1", "--only COLUMN=VALUE"]);
 }
 
 #[test]
-fn two_runs_in_one_table_are_refused_or_told() {
+fn two_runs_in_one_table_are_refused_or_reported() {
     let named = steps("run_num,step,step_ms", |step, _, ms| format!("{},{},{ms}", step / 21, step % 21));
-    Table::import(&named, &[]).refuses(&["line 22: run_num is \"1\"", "--only run_num=0"]);
-    Table::import(&named, &["--only", "run_num=0"]).is_quiet();
+    ImportedTable::import(&named, &[]).assert_refused(&["line 22: run_num is \"1\"", "--only run_num=0"]);
+    ImportedTable::import(&named, &["--only", "run_num=0"]).assert_no_warnings();
     let ranks = steps("rank,step,step_ms", |step, _, ms| format!("{},{},{ms}", step % 2, step / 2));
-    Table::import(&ranks, &[]).refuses(&["line 3: rank is \"0\"", "--only rank=1"]);
+    ImportedTable::import(&ranks, &[]).assert_refused(&["line 3: rank is \"0\"", "--only rank=1"]);
     let epochs = steps("epoch,step,step_ms", |step, _, ms| format!("{},{},{ms}", step % 20 / 5, step % 5));
-    Table::import(&epochs, &[]).refuses(&["epochs go back from 3 to 0"]);
+    ImportedTable::import(&epochs, &[]).assert_refused(&["epochs go back from 3 to 0"]);
     let paused = steps("step,timestamp_s,step_ms", |step, end_s, ms| {
         let (step, end_s) = if step > 20 { (step - 20, end_s + 7200.0) } else { (step, end_s) };
         format!("{step},{end_s:.3},{ms}")
     });
-    Table::import(&paused, &[]).warns(&["line 22: steps start over after a pause of 2h 00m", "two runs"]);
+    ImportedTable::import(&paused, &[])
+        .assert_warns(&["line 22: steps start over after a pause of 2h 00m", "two runs"]);
 }
 
 #[test]
-fn marks_lie_at_the_steps_that_the_table_numbers() {
+fn marks_are_placed_by_step_number() {
     for first in [0, 1] {
         let sessions = Sessions::new();
         let text = steps("step,timestamp_s,step_ms", |step, end_s, ms| {
@@ -173,8 +177,8 @@ fn marks_lie_at_the_steps_that_the_table_numbers() {
         });
         sessions.file("t.csv", text.as_bytes());
         sessions.file("gc.csv", format!("step_idx,duration_ms\n{},200\n", 9 + first).as_bytes());
-        let table = Table::beside(sessions, &["--marks", "gc=gc.csv"]);
-        let store = table.is_quiet();
+        let table = ImportedTable::beside(sessions, &["--marks", "gc=gc.csv"]);
+        let store = table.assert_no_warnings();
         let mark = store.marks().iter().next().unwrap();
         let slow = store.steps().row(9).unwrap();
         assert!((slow.start_ns()..=slow.end_ns()).contains(&mark.t_ns), "counted from {first}");
@@ -183,91 +187,92 @@ fn marks_lie_at_the_steps_that_the_table_numbers() {
 }
 
 #[test]
-fn a_mark_lies_after_its_step_where_that_was_no_longer_than_usual() {
+fn mark_after_a_step_of_usual_length_is_between_steps() {
     let sessions = Sessions::new();
     let text = steps("step,timestamp_s,step_ms", |step, end_s, ms| {
         format!("{step},{:.3},{ms}", end_s + if step > 10 { 0.2 } else { 0.0 })
     });
     sessions.file("t.csv", text.as_bytes());
     sessions.file("gc.csv", b"step,duration_ms\n10,200\n");
-    let store = Table::beside(sessions, &["--marks", "gc=gc.csv"]).is_quiet();
-    assert_eq!(store.marks_by_text()[0].1.place_in_words(), "all between steps");
+    let store = ImportedTable::beside(sessions, &["--marks", "gc=gc.csv"]).assert_no_warnings();
+    assert_eq!(store.marks_by_text()[0].1.describe_place(), "all between steps");
 }
 
 #[test]
-fn marks_that_have_no_place_are_told() {
+fn marks_without_place_are_reported() {
     let with = |marks: &str, text: &str| {
         let sessions = Sessions::new();
         sessions.file("t.csv", text.as_bytes());
         sessions.file("gc.csv", marks.as_bytes());
-        Table::beside(sessions, &["--marks", "gc=gc.csv"])
+        ImportedTable::beside(sessions, &["--marks", "gc=gc.csv"])
     };
     let timed = steps("step,timestamp_s,step_ms", |step, end_s, ms| format!("{step},{end_s:.3},{ms}"));
     let store = with("step,duration_ms\n5,1\n900,1\n901,1\n", &timed)
-        .warns(&["gc.csv, line 3 (step 900): 2 marks were left out", "no such step"]);
+        .assert_warns(&["gc.csv, line 3 (step 900): 2 marks were left out", "no such step"]);
     assert_eq!(store.marks().iter().len(), 1);
     with("timestamp_s\n1770000001\n1880000000\n", &timed)
-        .warns(&["gc.csv, line 3: 1 mark was left out", "far outside the run"]);
+        .assert_warns(&["gc.csv, line 3: 1 mark was left out", "far outside the run"]);
     let plain = steps("step,step_ms", |step, _, ms| format!("{step},{ms}"));
-    with("timestamp_s\n1770000001\n", &plain).warns(&["line 2", "no time stamps"]);
+    with("timestamp_s\n1770000001\n", &plain).assert_warns(&["line 2", "no time stamps"]);
 }
 
 #[test]
-fn two_columns_for_one_role_are_told_or_refused() {
+fn duplicate_role_is_reported_or_refused() {
     let text = steps("step,step_ms,batch_ms", |step, _, ms| format!("{step},{ms},{}", ms + 5.0));
-    let store =
-        Table::import(&text, &[]).warns(&["step_ms and batch_ms can both be duration", "--column duration=batch_ms"]);
+    let store = ImportedTable::import(&text, &[])
+        .assert_warns(&["step_ms and batch_ms can both be duration", "--column duration=batch_ms"]);
     assert_eq!(store.steps().last().map(|row| row.end_ns() - row.start_ns()), Some(30_000_000));
-    let store = Table::import(&text, &["--column", "duration=batch_ms"]).is_quiet();
+    let store = ImportedTable::import(&text, &["--column", "duration=batch_ms"]).assert_no_warnings();
     assert_eq!(store.steps().last().map(|row| row.end_ns() - row.start_ns()), Some(35_000_000));
     let twice = ["--column", "duration=batch_ms", "--column", "duration=step_ms"];
-    Table::import(&text, &twice).refuses(&["a role has one column"]);
+    ImportedTable::import(&text, &twice).assert_refused(&["a role has one column"]);
     let text = steps("step_ms,step_ms", |_, _, ms| format!("{ms},{ms}"));
-    Table::import(&text, &[]).warns(&["two columns are called step_ms"]);
+    ImportedTable::import(&text, &[]).assert_warns(&["two columns are called step_ms"]);
 }
 
 #[test]
-fn names_of_signals_that_nothing_reads_are_told() {
+fn unread_signal_names_are_reported() {
     let text = steps("step_ms,util,joules", |step, _, ms| format!("{ms},{},{}", 50 + step % 3, 2 + step % 2));
-    Table::import(&text, &["--column", "signal:gpu.util=util:%"]).warns(&["gpu.util", "did you mean gpu.0.util?"]);
-    Table::import(&text, &["--column", "signal:gpu.0.energy=joules:J"]).warns(&["is read as a total"]);
+    ImportedTable::import(&text, &["--column", "signal:gpu.util=util:%"])
+        .assert_warns(&["gpu.util", "did you mean gpu.0.util?"]);
+    ImportedTable::import(&text, &["--column", "signal:gpu.0.energy=joules:J"]).assert_warns(&["is read as a total"]);
     let fine = ["--column", "signal:gpu.0.util=util:%", "--column", "total:gpu.0.energy=joules:J"];
-    Table::import(&text, &fine).is_quiet();
+    ImportedTable::import(&text, &fine).assert_no_warnings();
 }
 
 #[test]
-fn what_counts_since_the_start_and_what_counts_anew_are_told_apart() {
+fn cumulative_and_per_step_columns_are_distinguished() {
     let text = steps("step_ms,joules", |step, _, ms| format!("{ms},{}", 1000 + step * 3));
-    Table::import(&text, &["--column", "total:gpu.0.energy=joules:J"])
-        .warns(&["joules rises in all of 40 rows", "--column cumulative:gpu.0.energy=joules:J"]);
-    let store = Table::import(&text, &["--column", "cumulative:gpu.0.energy=joules:J"]).is_quiet();
+    ImportedTable::import(&text, &["--column", "total:gpu.0.energy=joules:J"])
+        .assert_warns(&["joules rises in all of 40 rows", "--column cumulative:gpu.0.energy=joules:J"]);
+    let store = ImportedTable::import(&text, &["--column", "cumulative:gpu.0.energy=joules:J"]).assert_no_warnings();
     let points = |store: &Store| {
         let signal = store.signals().find(gnntop_wire::Quantity::GpuEnergy).unwrap();
         signal.series.points().map(|point| point.value().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!((points(&store)[0], points(&store).len()), (1_003_000, 40));
     let text = steps("step_ms,joules", |step, _, ms| format!("{ms},{}", 3 + step % 2));
-    Table::import(&text, &["--column", "cumulative:gpu.0.energy=joules:J"])
-        .warns(&["line 3 and 19 more", "total:gpu.0.energy"]);
-    let store = Table::import(&text, &["--column", "total:gpu.0.energy=joules:J"]).is_quiet();
+    ImportedTable::import(&text, &["--column", "cumulative:gpu.0.energy=joules:J"])
+        .assert_warns(&["line 3 and 19 more", "total:gpu.0.energy"]);
+    let store = ImportedTable::import(&text, &["--column", "total:gpu.0.energy=joules:J"]).assert_no_warnings();
     let points = points(&store);
     assert_eq!((points[0], *points.last().unwrap()), (0, 140_000), "the first step's part is not lost");
 }
 
 #[test]
-fn where_the_wait_for_data_lies_is_said_and_doubted() {
+fn place_of_data_wait_is_reported_with_warning() {
     let beside = steps("step,timestamp_s,data_wait_ms,step_ms", |step, end_s, ms| format!("{step},{end_s:.3},15,{ms}"));
-    let table = Table::import(&beside, &[]);
-    table.is_quiet();
+    let table = ImportedTable::import(&beside, &[]);
+    table.assert_no_warnings();
     assert!(table.ran.err.contains("data_wait_ms comes just before its step, not inside it"), "{}", table.ran.err);
     let inside = steps("step,timestamp_s,data_wait_ms,step_ms", |step, end_s, _| format!("{step},{end_s:.3},15,45"));
-    let table = Table::import(&inside, &[]);
-    table.warns(&[
+    let table = ImportedTable::import(&inside, &[]);
+    table.assert_warns(&[
         "step_ms and data_wait_ms add up to",
         "seems to be inside step_ms",
         "\"phase:data wait=data_wait_ms:ms\"",
     ]);
-    let store = Table::import(&inside, &["--column", "phase:data wait=data_wait_ms:ms"]).is_quiet();
+    let store = ImportedTable::import(&inside, &["--column", "phase:data wait=data_wait_ms:ms"]).assert_no_warnings();
     let wait = store.phase("data wait").unwrap().slot;
     assert_eq!(store.steps().row(5).unwrap().phase_ns(wait), 15_000_000);
 }
@@ -278,15 +283,15 @@ fn readings_of_a_table_are_not_called_aliased() {
     for step in 1..=200 {
         writeln!(text, "{step},{:.3},30,{}", 1_770_000_000.0 + f64::from(step) * 0.05, 50 + step % 3).unwrap();
     }
-    let table = Table::import(&text, &["--column", "signal:gpu.0.util=util:%"]);
-    table.is_quiet();
+    let table = ImportedTable::import(&text, &["--column", "signal:gpu.0.util=util:%"]);
+    table.assert_no_warnings();
     let report = table.sessions.run(["report", "t.gnntop", "--json"]);
     assert!(report.code == Some(0) && !report.out.contains("sensors are read mostly"), "{report:?}");
     assert!(report.out.contains("they are means or last values, not samples"), "{report:?}");
 }
 
 #[test]
-fn times_that_count_since_the_start_are_taken_apart_or_refused() {
+fn cumulative_times_are_differenced_or_refused() {
     let wait = |store: &Store| {
         let slot = store.phase("data wait").unwrap().slot;
         // What lies before the first step is not in its period.
@@ -297,22 +302,22 @@ fn times_that_count_since_the_start_are_taken_apart_or_refused() {
             format!("{step},{end_s:.3},{ms},{}", step * 12)
         })
     };
-    let named = Table::import(&table("data_wait_total_ms"), &[]);
+    let named = ImportedTable::import(&table("data_wait_total_ms"), &[]);
     assert!(named.ran.err.contains("data_wait_total_ms is cumulative, because it never falls"), "{:?}", named.ran);
-    assert_eq!(wait(&named.is_quiet()), [12; 39]);
+    assert_eq!(wait(&named.assert_no_warnings()), [12; 39]);
     let given = ["--column", "cumulative:before:data wait=w_ms"];
-    assert_eq!(wait(&Table::import(&table("w_ms"), &given).is_quiet()), [12; 39]);
+    assert_eq!(wait(&ImportedTable::import(&table("w_ms"), &given).assert_no_warnings()), [12; 39]);
     // By its name it is of each step, and it cannot be.
     let said = ["data_wait_ms rises in each of 40 rows", "line 41", "cumulative:before:data wait=data_wait_ms:ms"];
-    Table::import(&table("data_wait_ms"), &[]).refuses(&said);
+    ImportedTable::import(&table("data_wait_ms"), &[]).assert_refused(&said);
     let forward = ["forward_ms rises in each of 40 rows", "cumulative:phase:forward=forward_ms:ms"];
-    Table::import(&table("forward_ms"), &[]).refuses(&forward);
+    ImportedTable::import(&table("forward_ms"), &[]).assert_refused(&forward);
     let falling = steps("step,timestamp_s,step_ms,forward_total_ms", |step, end_s, ms| {
         format!("{step},{end_s:.3},{ms},{}", 20 + step % 3)
     });
-    let left_out = Table::import(&falling, &[]);
+    let left_out = ImportedTable::import(&falling, &[]);
     assert!(left_out.ran.err.contains("forward_total_ms, which falls in line 4"), "{:?}", left_out.ran);
     assert!(left_out.store().phase("forward").is_none());
     let given = ["--column", "cumulative:phase:forward=forward_total_ms"];
-    Table::import(&falling, &given).refuses(&["line 4 and", "forward_total_ms falls"]);
+    ImportedTable::import(&falling, &given).assert_refused(&["line 4 and", "forward_total_ms falls"]);
 }

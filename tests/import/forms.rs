@@ -24,7 +24,7 @@ fn import(bytes: &[u8], arguments: &[&str]) -> (Ran, Option<Store>) {
 
 /// Imports it, and checks that it is [`TABLE`] whatever its form.
 #[track_caller]
-fn is_the_table(bytes: &[u8], arguments: &[&str]) -> Ran {
+fn assert_same_table(bytes: &[u8], arguments: &[&str]) -> Ran {
     let (ran, store) = import(bytes, arguments);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!ran.err.contains("warning"), "{ran:?}");
@@ -48,49 +48,50 @@ fn utf_16(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn one_table_in_many_forms_is_one_recording() {
-    is_the_table(TABLE.as_bytes(), &[]);
-    assert!(is_the_table(&packed(TABLE.as_bytes()), &[]).err.contains("compressed with gzip"));
-    assert!(is_the_table(&utf_16(TABLE), &[]).err.contains("in UTF-16"));
-    assert!(is_the_table(&packed(&utf_16(TABLE)), &[]).err.contains("in UTF-16, compressed with gzip"));
-    is_the_table(TABLE.replace('\n', "\r\n").as_bytes(), &[]);
-    is_the_table(format!("\u{feff}{}", TABLE.trim_end()).as_bytes(), &[]);
+fn table_in_every_form_gives_the_same_recording() {
+    assert_same_table(TABLE.as_bytes(), &[]);
+    assert!(assert_same_table(&packed(TABLE.as_bytes()), &[]).err.contains("compressed with gzip"));
+    assert!(assert_same_table(&utf_16(TABLE), &[]).err.contains("in UTF-16"));
+    assert!(assert_same_table(&packed(&utf_16(TABLE)), &[]).err.contains("in UTF-16, compressed with gzip"));
+    assert_same_table(TABLE.replace('\n', "\r\n").as_bytes(), &[]);
+    assert_same_table(format!("\u{feff}{}", TABLE.trim_end()).as_bytes(), &[]);
     for (separator, name) in [(";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (" ", "spaces")] {
-        let ran = is_the_table(TABLE.replace(',', separator).as_bytes(), &[]);
+        let ran = assert_same_table(TABLE.replace(',', separator).as_bytes(), &[]);
         assert!(ran.err.contains(&format!("separated by {name}")), "{ran:?}");
     }
-    is_the_table(TABLE.replace(',', "~").as_bytes(), &["--separator", "~"]);
+    assert_same_table(TABLE.replace(',', "~").as_bytes(), &["--separator", "~"]);
     let commas = TABLE.replace(',', ";").replace('.', ",");
-    assert!(is_the_table(commas.as_bytes(), &[]).err.contains("numbers have decimal commas"));
+    assert!(assert_same_table(commas.as_bytes(), &[]).err.contains("numbers have decimal commas"));
     let quoted: String = TABLE.lines().map(|line| format!("\"{}\"\n", line.replace(',', "\",\""))).collect();
-    is_the_table(quoted.as_bytes(), &[]);
-    is_the_table(TABLE.replace('\n', ",\n").as_bytes(), &[]);
+    assert_same_table(quoted.as_bytes(), &[]);
+    assert_same_table(TABLE.replace('\n', ",\n").as_bytes(), &[]);
 }
 
 #[test]
 fn comments_are_left_out_and_may_hold_the_head() {
-    let ran = is_the_table(format!("# a run\n\n{}# the end\n", TABLE.replace("\n2", "\n# half\n2")).as_bytes(), &[]);
+    let ran =
+        assert_same_table(format!("# a run\n\n{}# the end\n", TABLE.replace("\n2", "\n# half\n2")).as_bytes(), &[]);
     assert!(ran.err.contains("3 lines of comment"), "{ran:?}");
-    is_the_table(format!("# {TABLE}").replace(',', " ").as_bytes(), &[]);
+    assert_same_table(format!("# {TABLE}").replace(',', " ").as_bytes(), &[]);
 }
 
 #[test]
-fn times_are_read_as_people_write_them() {
+fn time_stamps_are_parsed_in_common_forms() {
     let with = |head: &str, times: [&str; 3]| {
         format!("step,{head},step_ms\n1,{},30\n2,{},31\n3,{},32\n", times[0], times[1], times[2])
     };
     let zoned =
         with("time", ["2026-02-03T04:05:06.050+01:00", "2026-02-03T04:05:06.100+01:00", "2026-02-03T03:05:06.150Z"]);
-    let ran = is_the_table(zoned.as_bytes(), &[]);
+    let ran = assert_same_table(zoned.as_bytes(), &[]);
     assert!(ran.err.contains("time is the time of day") && !ran.err.contains("UTC"), "{ran:?}");
     let plain = with("timestamp", ["2026-02-03 03:05:06.05", "2026-02-03 03:05:06.10", "2026-02-03 03:05:06.15"]);
-    assert!(is_the_table(plain.as_bytes(), &[]).err.contains("timestamp is in UTC"));
+    assert!(assert_same_table(plain.as_bytes(), &[]).err.contains("timestamp is in UTC"));
     let millis = with("timestamp", ["1770000000050", "1770000000100", "1770000000150"]);
-    assert!(is_the_table(millis.as_bytes(), &[]).err.contains("timestamp counts ms since 1970"));
+    assert!(assert_same_table(millis.as_bytes(), &[]).err.contains("timestamp counts ms since 1970"));
     let elapsed = with("elapsed_s", ["0.05", "0.10", "0.15"]);
-    assert!(is_the_table(elapsed.as_bytes(), &[]).err.contains("arbitrary start"));
+    assert!(assert_same_table(elapsed.as_bytes(), &[]).err.contains("arbitrary start"));
     let started = with("start_time", ["1770000000.020", "1770000000.069", "1770000000.118"]);
-    is_the_table(started.as_bytes(), &[]);
+    assert_same_table(started.as_bytes(), &[]);
     let coarse = with("time", ["2026-02-03 03:05:06", "2026-02-03 03:05:06", "2026-02-03 03:05:06"]);
     let (ran, store) = import(coarse.as_bytes(), &[]);
     assert!(ran.code == Some(0) && ran.err.contains("only whole seconds"), "{ran:?}");
@@ -121,7 +122,7 @@ fn a_row_may_be_a_phase() {
 }
 
 #[test]
-fn a_batch_size_can_be_said() {
+fn batch_size_option_is_used() {
     let (ran, store) = import(TABLE.as_bytes(), &["--batch-size", "512"]);
     assert!(ran.err.contains("each step has 512 graphs"), "{ran:?}");
     assert_eq!(store.unwrap().steps().last().unwrap().batch().graphs, Some(512));
@@ -130,7 +131,7 @@ fn a_batch_size_can_be_said() {
 }
 
 #[test]
-fn an_import_ends_with_what_it_used_left_out_and_guessed() {
+fn import_prints_used_skipped_and_guessed_columns() {
     let text = "step,timestamp_s,step_ms,note\n1,1770000000.05,30,a\n2,1770000000.10,31,b\n";
     let (ran, _) = import(text.as_bytes(), &[]);
     let lines: Vec<&str> = ran.err.lines().collect();
@@ -141,10 +142,10 @@ fn an_import_ends_with_what_it_used_left_out_and_guessed() {
 }
 
 #[test]
-fn what_is_no_table_is_refused_in_a_line() {
+fn invalid_file_is_refused_in_one_line() {
     let refused = |bytes: &[u8], words: &str| {
         let (ran, store) = import(bytes, &[]);
-        ran.refused(words);
+        ran.assert_refused(words);
         assert!(store.is_none());
     };
     refused(b"", "is empty");
@@ -171,7 +172,7 @@ fn what_is_no_table_is_refused_in_a_line() {
 }
 
 #[test]
-fn a_last_line_that_is_cut_is_left_out_and_told() {
+fn cut_last_line_is_skipped_and_reported() {
     let (ran, store) = import(&TABLE.as_bytes()[..TABLE.len() - 4], &[]);
     assert!(ran.err.contains("warning: line 4, the last, is cut: it is left out"), "{ran:?}");
     assert_eq!(store.unwrap().steps().total(), 2);

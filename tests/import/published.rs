@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{MarkFile, imported};
 use crate::sessions::Sessions;
 use gnntop_analysis::energy::{Assumptions, ComponentKind, Label};
-use gnntop_analysis::findings::{self, Finding, Kind};
+use gnntop_analysis::findings::{self, Finding, FindingKind};
 use gnntop_analysis::store::Store;
 
 /// The published traces of a study.
@@ -16,12 +16,12 @@ fn traces_of(study: &str) -> PathBuf {
     shared.join(format!("data/{study}_study_traces")).canonicalize().unwrap()
 }
 
-fn find(store: &Store, kind: Kind) -> Option<Finding> {
-    findings::all(store).found.into_iter().find(|finding| finding.kind == kind)
+fn find(store: &Store, kind: FindingKind) -> Option<Finding> {
+    findings::all_findings(store).found.into_iter().find(|finding| finding.kind == kind)
 }
 
 fn spikes(store: &Store) -> Vec<u64> {
-    let places = find(store, Kind::Spike).map(|finding| finding.places).unwrap_or_default();
+    let places = find(store, FindingKind::Spike).map(|finding| finding.places).unwrap_or_default();
     places.iter().map(|place| store.steps().row(place.ordinals.start).unwrap().step().0).collect()
 }
 
@@ -44,7 +44,7 @@ fn the_published_outliers_are_found_and_no_others() {
 fn every_third_step_of_the_largest_batch_is_a_partial_batch() {
     let traces = traces_of("pna");
     let (_, store) = imported(&traces.join("simple/pna_simple_bs4096_wk2.csv"), &[], &[]).unwrap();
-    let partial = find(&store, Kind::PartialBatch).unwrap();
+    let partial = find(&store, FindingKind::PartialBatch).unwrap();
     assert!(partial.count >= 29 && partial.places.iter().all(|place| (place.ordinals.start + 1) % 3 == 0));
     let fit = &partial.evidence[0];
     let r: f64 = fit.split_once("r = ").unwrap().1.trim_end_matches(')').parse().unwrap();
@@ -54,14 +54,14 @@ fn every_third_step_of_the_largest_batch_is_a_partial_batch() {
 
 #[test]
 #[ignore = "needs the published traces beside the repository: CONTRIBUTING.md"]
-fn garbage_collections_are_joined_by_time_and_most_lie_outside_steps() {
+fn garbage_collections_are_joined_by_time() {
     let traces = traces_of("pna");
     let marks = [MarkFile { name: "gc".into(), path: traces.join("spike/pna_spike_bs512_wk0_gc_events.csv") }];
     let (_, store) = imported(&traces.join("spike/pna_spike_bs512_wk0_gc_on.csv"), &[], &marks).unwrap();
     assert_eq!(store.marks().iter().len(), 17);
-    let stall = find(&store, Kind::Stall).unwrap();
+    let stall = find(&store, FindingKind::Stall).unwrap();
     assert!(stall.summary.contains("4 in steps, 13 between them"), "{}", stall.summary);
-    let spike = find(&store, Kind::Spike).unwrap();
+    let spike = find(&store, FindingKind::Spike).unwrap();
     assert!(spike.places.iter().all(|place| place.sentence.ends_with("more in forward")), "{spike:#?}");
 }
 
@@ -70,7 +70,7 @@ fn garbage_collections_are_joined_by_time_and_most_lie_outside_steps() {
 fn the_published_epoch_leaves_out_the_wait_for_data() {
     let traces = traces_of("pna");
     let (_, store) = imported(&traces.join("simple/pna_simple_bs512_wk2.csv"), &[], &[]).unwrap();
-    let gap = find(&store, Kind::Gap).unwrap();
+    let gap = find(&store, FindingKind::Gap).unwrap();
     let said = "timers around steps add up to 2.11 s an epoch, the wall clock shows 2.60 s";
     assert!(gap.evidence.iter().any(|line| line == said), "{gap:#?}");
     assert_eq!(store.statistics().epochs(), 15);
@@ -79,11 +79,11 @@ fn the_published_epoch_leaves_out_the_wait_for_data() {
 
 #[test]
 #[ignore = "needs the published traces beside the repository: CONTRIBUTING.md"]
-fn the_published_energy_of_the_cpu_gives_itself_away_as_modelled() {
+fn published_cpu_energy_is_found_to_be_modelled() {
     let traces = traces_of("pna");
     let file = traces.join("carbon/pna_carbon_bs4096_wk2_steps.csv");
     let (_, store) = imported(&file, &["total:cpu.energy=cpu_energy:kWh"], &[]).unwrap();
-    let energy = find(&store, Kind::ModelledEnergy).unwrap();
+    let energy = find(&store, FindingKind::ModelledEnergy).unwrap();
     assert!(energy.summary.contains("a constant 360 W"), "{}", energy.summary);
     let book = store.energy(&Assumptions::default());
     let cpu = book.components.iter().find(|component| component.kind == ComponentKind::Cpu).unwrap();
@@ -105,7 +105,7 @@ fn pipeline_rank(sessions: &Sessions, file: &Path, to: &str, said: &[&str]) -> S
 
 #[test]
 #[ignore = "needs the published traces beside the repository: CONTRIBUTING.md"]
-fn the_published_pipelines_give_away_their_missing_control_and_their_slow_stage() {
+fn published_pipelines_show_missing_control_and_slow_stage() {
     let traces = traces_of("vig");
     let sessions = Sessions::new();
     let sequential = pipeline_rank(&sessions, &traces.join("seq.csv"), "seq.gnntop", &[]);

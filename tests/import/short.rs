@@ -27,7 +27,7 @@ fn trace() -> String {
 }
 
 /// The report of an import as text, and the verdict for programs.
-fn told(sessions: &Sessions, words: &[&str]) -> (String, String) {
+fn import_and_report(sessions: &Sessions, words: &[&str]) -> (String, String) {
     let ran = sessions.run(words);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let text = sessions.run(["report", "t.gnntop"]).out;
@@ -41,10 +41,10 @@ fn told(sessions: &Sessions, words: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn three_steps_of_a_table_are_told_by_what_they_have() {
+fn three_table_steps_are_reported() {
     let sessions = Sessions::new();
     sessions.file("t.csv", TABLE.as_bytes());
-    let (_, verdict) = told(&sessions, &["import", "csv", "t.csv", "-o", "t.gnntop"]);
+    let (_, verdict) = import_and_report(&sessions, &["import", "csv", "t.csv", "-o", "t.gnntop"]);
     assert!(verdict.starts_with("3 steps; backward-bound (33 %); data wait 24 %"), "{verdict}");
     assert!(verdict.contains("GPU idle time is not recorded"), "{verdict}");
     assert!(verdict.contains("longest: data wait 80.0 ms in step 2"), "{verdict}");
@@ -52,10 +52,10 @@ fn three_steps_of_a_table_are_told_by_what_they_have() {
 }
 
 #[test]
-fn three_profiler_steps_are_told_with_their_idle_gpu_and_longest_kernel() {
+fn three_profiler_steps_are_reported_with_idle_gpu_and_longest_kernel() {
     let sessions = Sessions::new();
     sessions.file("t.json", trace().as_bytes());
-    let (_, verdict) = told(&sessions, &["import", "chrome", "t.json", "-o", "t.gnntop"]);
+    let (_, verdict) = import_and_report(&sessions, &["import", "chrome", "t.json", "-o", "t.gnntop"]);
     assert!(verdict.contains("no kernel on the GPU 75 % of the time"), "{verdict}");
     assert!(verdict.contains("longest: backward 40.0 ms in step 2, gemm 25.0 ms in step 2"), "{verdict}");
 }

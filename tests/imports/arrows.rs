@@ -10,7 +10,7 @@ use super::modules::{Modules, is_for_tests, leaves};
 pub fn between(modules: &Modules) -> Arrows {
     let mut arrows = Arrows::new();
     for index in 0..modules.0.len() {
-        let mut named = Named::default();
+        let mut named = PathVisitor::default();
         modules.0[index].items.iter().for_each(|item| named.visit_item(item));
         for path in named.0 {
             for file in modules.definers(index, &path) {
@@ -30,9 +30,9 @@ pub fn between(modules: &Modules) -> Arrows {
 
 /// Every path that some code names.
 #[derive(Default)]
-struct Named(Vec<Vec<String>>);
+struct PathVisitor(Vec<Vec<String>>);
 
-impl<'code> Visit<'code> for Named {
+impl<'code> Visit<'code> for PathVisitor {
     fn visit_item_use(&mut self, item: &'code syn::ItemUse) {
         self.0.extend(leaves(&item.tree).into_iter().map(|(path, _)| path));
     }
@@ -63,7 +63,7 @@ impl<'code> Visit<'code> for Named {
     fn visit_attribute(&mut self, _: &'code syn::Attribute) {}
 }
 
-impl Named {
+impl PathVisitor {
     /// A single lower-case word is a variable or a function of this file; what `use` brings in was noted there.
     fn note(&mut self, path: Vec<String>) {
         let is_type = |word: &String| word.starts_with(char::is_uppercase);

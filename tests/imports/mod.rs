@@ -23,7 +23,7 @@ pub fn arrows(root_file: &Path) -> Arrows {
 
 /// The string literals in the files of the crate whose root file this is.
 pub fn texts(root_file: &Path) -> BTreeMap<String, Vec<String>> {
-    texts::of(&modules::read(root_file))
+    texts::collect(&modules::read(root_file))
 }
 
 /// The string literals that the crate's code compares other texts with.

@@ -9,7 +9,7 @@ use syn::{Attribute, BinOp, Expr, ExprBinary, ExprLit, ExprMethodCall, ItemConst
 use super::modules::Modules;
 
 /// The texts of each file, without documentation.
-pub fn of(modules: &Modules) -> BTreeMap<String, Vec<String>> {
+pub fn collect(modules: &Modules) -> BTreeMap<String, Vec<String>> {
     let mut by_file: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for module in &modules.0 {
         let mut texts = Texts(Vec::new());

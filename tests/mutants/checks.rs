@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use gnntop::cli::settings_mistake;
-use gnntop::import::chrome::{Said, trace};
-use gnntop::import::{Given, ImportError, Imported, csv};
+use gnntop::import::chrome::{ChromeOptions, trace};
+use gnntop::import::{CsvOptions, ImportError, Imported, csv};
 use gnntop_wire::text::is_harmful;
 use gnntop_wire::{Item, StreamReader};
 
@@ -16,12 +16,12 @@ const EVENTS: u64 = 4096;
 
 /// Bytes that are taken for a table of steps are imported or refused.
 pub fn table(bytes: &[u8]) {
-    import(bytes, |path, out| csv(path, &Given::default(), out));
+    import(bytes, |path, out| csv(path, &CsvOptions::default(), out));
 }
 
 /// Bytes that are taken for a trace in Chrome's format are imported or refused.
 pub fn chrome_trace(bytes: &[u8]) {
-    import(bytes, |path, out| trace(path, &Said::default(), out));
+    import(bytes, |path, out| trace(path, &ChromeOptions::default(), out));
 }
 
 /// Bytes that are taken for a settings file are understood, or the mistake is told with its line.
@@ -38,13 +38,13 @@ fn import(bytes: &[u8], import: impl FnOnce(&Path, &mut Vec<u8>) -> Result<Impor
     input.write_all(bytes).unwrap();
     let mut out = Vec::new();
     match import(input.path(), &mut out) {
-        Ok(imported) => is_a_recording(&out, &imported, bytes.len() as u64),
+        Ok(imported) => assert_is_recording(&out, &imported, bytes.len() as u64),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 }
 
 /// What is imported can be read again, all of it, and is in proportion to the input.
-fn is_a_recording(out: &[u8], imported: &Imported, input_len: u64) {
+fn assert_is_recording(out: &[u8], imported: &Imported, input_len: u64) {
     let mut reader = StreamReader::new();
     reader.fill(out);
     reader.finish();

@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn settings_are_understood_or_the_mistake_is_told(bytes in mutant("settings")) {
+    fn settings_are_parsed_or_the_mistake_is_reported(bytes in mutant("settings")) {
         checks::settings(&bytes);
     }
 }

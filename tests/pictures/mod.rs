@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use gnntop::app::keys::Key;
 use gnntop::app::{Action, App, Effect, OwnCost, Preferences, update};
-use gnntop::report::EnergyTold;
+use gnntop::report::EnergySnapshot;
 use gnntop::ui::draw;
 use gnntop::ui::theme::{ColorDepth, Theme};
 use gnntop_analysis::energy::Assumptions;
 use gnntop_analysis::findings;
-use gnntop_analysis::source::{State, Status};
+use gnntop_analysis::source::{SourceState, Status};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
@@ -18,7 +18,7 @@ use unicode_width::UnicodeWidthStr;
 use gnntop_fixtures::each_item;
 
 pub fn live() -> Status {
-    Status { title: "pna (pid 4711)".to_owned(), state: State::Running, live: true, ..Status::default() }
+    Status { title: "pna (pid 4711)".to_owned(), state: SourceState::Running, live: true, ..Status::default() }
 }
 
 /// An app that has read these bytes.
@@ -35,7 +35,7 @@ pub fn app_in(bytes: &[u8], status: Status) -> App {
 
 /// An app with these preferences that has read these bytes and judged them.
 pub fn app_with(preferences: Preferences, bytes: &[u8], status: Status) -> App {
-    let mut app = App::with(true, preferences);
+    let mut app = App::with_preferences(true, preferences);
     each_item(bytes, |item| app.run.apply(item));
     update(&mut app, Action::Tick { now: Duration::from_secs(10) });
     update(&mut app, Action::Polled { status, changed: true });
@@ -45,10 +45,10 @@ pub fn app_with(preferences: Preferences, bytes: &[u8], status: Status) -> App {
 
 /// Does what the program does in the background: looks for findings and reckons energy.
 pub fn judge(app: &mut App) {
-    let judgement = findings::newest(app.run.store());
-    update(app, Action::Judged(Box::new(judgement)));
-    let told = EnergyTold::of_run(&app.run, &Assumptions::default());
-    update(app, Action::EnergyTold(Box::new(told)));
+    let judgement = findings::judge_newest(app.run.store());
+    update(app, Action::FindingsUpdated(Box::new(judgement)));
+    let told = EnergySnapshot::for_run(&app.run, &Assumptions::default());
+    update(app, Action::EnergyUpdated(Box::new(told)));
 }
 
 pub fn press(app: &mut App, keys: &[Key]) -> Option<Effect> {
@@ -84,9 +84,9 @@ pub fn screen(app: &mut App, width: u16, height: u16) -> String {
 }
 
 /// A generator of numbers that look random and are the same every time (SplitMix64).
-pub struct Numbers(pub u64);
+pub struct RandomNumbers(pub u64);
 
-impl Numbers {
+impl RandomNumbers {
     pub fn next(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -71,7 +71,7 @@ impl Sessions {
 
     /// Runs the binary to its end.
     pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Ran {
-        Ran::of(&self.gnntop(arguments).output().unwrap())
+        Ran::new(&self.gnntop(arguments).output().unwrap())
     }
 
     /// Runs the binary with `input` as its standard input.
@@ -80,7 +80,7 @@ impl Sessions {
         let mut child = spawn(command.stdin(Stdio::piped()));
         // The binary may well leave before it has read everything.
         let _ = child.stdin.take().unwrap().write_all(input);
-        Ran::of(&child.wait_with_output().unwrap())
+        Ran::new(&child.wait_with_output().unwrap())
     }
 }
 
@@ -110,7 +110,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    pub fn of(output: &Output) -> Self {
+    pub fn new(output: &Output) -> Self {
         Self {
             code: output.status.code(),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -121,7 +121,7 @@ impl Ran {
 
     /// Checks for a failure that is told in one line.
     #[track_caller]
-    pub fn refused(&self, words: &str) {
+    pub fn assert_refused(&self, words: &str) {
         assert_eq!(self.code, Some(1), "{self:?}");
         assert!(self.err.contains(words), "no {words:?} in {self:?}");
         assert_eq!(self.err.lines().count(), 1, "{self:?}");

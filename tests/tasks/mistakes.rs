@@ -5,8 +5,8 @@ use gnntop_fixtures::TrainingRun;
 use super::person::Person;
 
 #[test]
-fn ten_mistakes_are_answered_with_what_to_do() {
-    let mut person = Person::sits_down();
+fn ten_mistakes_get_helpful_errors() {
+    let mut person = Person::new();
     person.sessions.file("a.gnntop", &TrainingRun::default().bytes());
     person.sessions.file("notes.txt", b"a shopping list");
     let mistakes: [(&str, u32, &[&str]); 10] = [
@@ -22,7 +22,7 @@ fn ten_mistakes_are_answered_with_what_to_do() {
         ("gnntop stop 4194305", 1, &["no running program 4194305"]),
     ];
     for (command, code, words) in mistakes {
-        let (said, got) = person.runs(command);
+        let (said, got) = person.run(command);
         assert_eq!(got, code, "{command}:\n{said}");
         words.iter().for_each(|word| assert!(said.contains(word), "{command}: no {word:?} in\n{said}"));
     }

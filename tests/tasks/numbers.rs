@@ -10,16 +10,16 @@ const CSV: &str = "import csv, statistics; rows = csv.DictReader(open('a.csv'));
 
 #[test]
 fn the_median_of_forward_in_a_line_of_python() {
-    let mut person = Person::sits_down();
+    let mut person = Person::new();
     person.sessions.file("a.gnntop", &TrainingRun::default().bytes());
-    let (_, no_python) = person.runs("python3 --version");
+    let (_, no_python) = person.run("python3 --version");
     if no_python != 0 {
         eprintln!("skipped: there is no python3");
         return;
     }
-    person.reads("gnntop export a.gnntop --to csv --wide -o a.csv", &[]);
-    let (_, no_pandas) = person.runs("python3 -c 'import pandas'");
+    person.read("gnntop export a.gnntop --to csv --wide -o a.csv", &[]);
+    let (_, no_pandas) = person.run("python3 -c 'import pandas'");
     let program = if no_pandas == 0 { PANDAS } else { CSV };
     // Steps of full batches take 10 ms in forward.
-    person.reads(&format!("python3 -c \"{program}\""), &["median 10.0"]);
+    person.read(&format!("python3 -c \"{program}\""), &["median 10.0"]);
 }

@@ -27,7 +27,7 @@ pub struct Person {
 
 impl Person {
     /// Sits down in a folder in which there is a training, `./train`.
-    pub fn sits_down() -> Self {
+    pub fn new() -> Self {
         let sessions = Sessions::new();
         training::put(&sessions);
         let folder = sessions.path().to_str().unwrap().to_owned();
@@ -51,13 +51,13 @@ impl Person {
     }
 
     /// Types a command whose view then has the screen.
-    pub fn opens(&mut self, command: &str) {
+    pub fn open(&mut self, command: &str) {
         self.terminal.press(&format!("{command}\n"));
         self.terminal.wait_until(&format!("the view of {command}"), vt100::Screen::alternate_screen);
     }
 
     /// Types a command, and reads what it says once the prompt is back. Gives that and the exit code.
-    pub fn runs(&mut self, command: &str) -> (String, u32) {
+    pub fn run(&mut self, command: &str) -> (String, u32) {
         self.terminal.press(CLEAR);
         self.terminal.wait_until("an empty screen", |screen| screen.contents().trim_end() == CLEARED);
         self.terminal.press(&format!("{command}\n"));
@@ -73,15 +73,15 @@ impl Person {
 
     /// Types a command that succeeds, and whose answer has these words. Gives the answer.
     #[track_caller]
-    pub fn reads(&mut self, command: &str, words: &[&str]) -> String {
-        let (text, code) = self.runs(command);
+    pub fn read(&mut self, command: &str, words: &[&str]) -> String {
+        let (text, code) = self.run(command);
         assert_eq!(code, 0, "{text}");
         words.iter().for_each(|word| assert!(text.contains(word), "no {word:?} in\n{text}"));
         text
     }
 
     /// Waits until the screen has this.
-    pub fn sees(&self, text: &str) {
+    pub fn expect(&self, text: &str) {
         self.terminal.wait_for(text);
     }
 
@@ -90,7 +90,7 @@ impl Person {
     }
 
     /// Presses a key that the footer shows in these words: `Space freeze`.
-    pub fn presses(&mut self, shown: &str, key: &str) {
+    pub fn press(&mut self, shown: &str, key: &str) {
         self.terminal.wait_until(&format!("{shown:?} in the footer"), |screen| {
             screen.contents().lines().nth(FOOTER).is_some_and(|footer| footer.contains(shown))
         });
@@ -98,7 +98,7 @@ impl Person {
     }
 
     /// Goes to the view that the row of views shows in these words: `8 findings`.
-    pub fn turns_to(&mut self, shown: &str) {
+    pub fn show_view(&mut self, shown: &str) {
         self.terminal.wait_until(&format!("{shown:?} above"), |screen| {
             screen.contents().lines().any(|line| line.contains("1 overview") && line.contains(shown))
         });
@@ -106,9 +106,9 @@ impl Person {
     }
 
     /// Presses a key that the help of this view explains in these words.
-    pub fn looks_up(&mut self, explanation: &str, key: &str) {
-        self.presses("? help", "?");
-        self.sees("keys in ");
+    pub fn find_in_help(&mut self, explanation: &str, key: &str) {
+        self.press("? help", "?");
+        self.expect("keys in ");
         for _ in 0..HELP_PAGES {
             if self.screen().contains(explanation) {
                 break;
@@ -118,20 +118,20 @@ impl Person {
             self.terminal.press(PAGE_DOWN);
             self.terminal.wait_until("the next page of the help", |screen| screen.contents() != before);
         }
-        self.sees(explanation);
-        self.presses("Esc back", ESC);
+        self.expect(explanation);
+        self.press("Esc back", ESC);
         self.terminal.wait_until("the view behind the help", |screen| !screen.contents().contains("keys in "));
         self.terminal.press(key);
     }
 
     /// Types an answer to a question that the footer asks.
-    pub fn answers(&mut self, question: &str, text: &str) {
-        self.sees(question);
+    pub fn answer(&mut self, question: &str, text: &str) {
+        self.expect(question);
         self.terminal.press(&format!("{text}{ENTER}"));
     }
 
     /// Waits until the prompt is back after a view, and gives the exit code.
-    pub fn is_back(&self) -> u32 {
+    pub fn wait_for_prompt(&self) -> u32 {
         self.terminal
             .wait_until("the prompt", |screen| !screen.alternate_screen() && exit_code(&screen.contents()).is_some());
         exit_code(&self.screen()).unwrap()

@@ -16,29 +16,29 @@ while True:
 
 #[test]
 fn a_loop_in_python_is_watched() {
-    let mut person = Person::sits_down();
+    let mut person = Person::new();
     person.sessions.file("train.py", LOOP.as_bytes());
     let new_enough = "python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'";
-    if person.runs(new_enough).1 != 0 {
+    if person.run(new_enough).1 != 0 {
         eprintln!("skipped: there is no python3 of 3.10 or newer");
         return;
     }
-    person.opens("gnntop run -- python3 train.py");
-    person.sees("gnntop  train.py");
-    person.sees("forward-bound");
-    person.presses("q quit", "q");
-    assert_eq!(person.is_back(), 0);
-    person.reads("gnntop list", &["train.py", "live"]);
-    person.reads("gnntop stop", &["python3 train.py", "has ended"]);
+    person.open("gnntop run -- python3 train.py");
+    person.expect("gnntop  train.py");
+    person.expect("forward-bound");
+    person.press("q quit", "q");
+    assert_eq!(person.wait_for_prompt(), 0);
+    person.read("gnntop list", &["train.py", "live"]);
+    person.read("gnntop stop", &["python3 train.py", "has ended"]);
 }
 
 #[test]
 fn a_program_that_fails_says_so() {
-    let mut person = Person::sits_down();
-    person.opens("gnntop run -- sh -c 'sleep 2; echo no such data set >&2; exit 4'");
-    person.sees("ended with exit code 4");
-    person.presses("o: its output", "o");
-    person.sees("no such data set");
-    person.presses("q quit", "q");
-    assert_eq!(person.is_back(), 4);
+    let mut person = Person::new();
+    person.open("gnntop run -- sh -c 'sleep 2; echo no such data set >&2; exit 4'");
+    person.expect("ended with exit code 4");
+    person.press("o: its output", "o");
+    person.expect("no such data set");
+    person.press("q quit", "q");
+    assert_eq!(person.wait_for_prompt(), 4);
 }

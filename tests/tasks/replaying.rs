@@ -6,20 +6,20 @@ use super::person::Person;
 
 #[test]
 fn replaying_four_times_as_fast_going_to_a_step_and_looping_over_a_part() {
-    let mut person = Person::sits_down();
+    let mut person = Person::new();
     person.sessions.file("a.gnntop", &TrainingRun { steps: 1000, ..TrainingRun::default() }.bytes());
-    person.opens("gnntop replay a.gnntop --speed 4");
-    person.sees("replay 4x");
-    person.presses(": go to", ":");
-    person.answers("go to", "step 500");
-    person.sees("step 50");
-    person.presses("a loop", "a");
-    person.presses(": go to", ":");
-    person.answers("go to", "+2");
-    person.presses("a loop", "a");
-    person.sees("part 00:");
+    person.open("gnntop replay a.gnntop --speed 4");
+    person.expect("replay 4x");
+    person.press(": go to", ":");
+    person.answer("go to", "step 500");
+    person.expect("step 50");
+    person.press("a loop", "a");
+    person.press(": go to", ":");
+    person.answer("go to", "+2");
+    person.press("a loop", "a");
+    person.expect("part 00:");
     // It has come to the end of the part, and is at its start again.
-    person.sees("at 00:19");
-    person.presses("q quit", "q");
-    assert_eq!(person.is_back(), 0);
+    person.expect("at 00:19");
+    person.press("q quit", "q");
+    assert_eq!(person.wait_for_prompt(), 0);
 }

@@ -4,49 +4,49 @@ use super::person::{LEFT, Person};
 
 #[test]
 fn starting_a_training_and_saying_what_bounds_it() {
-    let mut person = Person::sits_down();
-    person.opens("gnntop run -- ./train");
+    let mut person = Person::new();
+    person.open("gnntop run -- ./train");
     // The second line says it in words.
-    person.sees("step 60");
-    person.sees("backward-bound");
-    person.presses("q quit", "q");
-    person.sees("gnntop stop ");
-    assert_eq!(person.is_back(), 0);
-    person.reads("gnntop stop", &["has ended"]);
+    person.expect("step 60");
+    person.expect("backward-bound");
+    person.press("q quit", "q");
+    person.expect("gnntop stop ");
+    assert_eq!(person.wait_for_prompt(), 0);
+    person.read("gnntop stop", &["has ended"]);
 }
 
 #[test]
 fn reading_the_percentiles_of_a_range_of_steps() {
-    let mut person = Person::sits_down();
-    person.opens("gnntop run -- ./train");
-    person.turns_to("2 steps");
-    person.sees("step 60");
-    person.presses("Space freeze", " ");
-    person.presses("←→ step", LEFT);
-    person.presses("v range", "v");
+    let mut person = Person::new();
+    person.open("gnntop run -- ./train");
+    person.show_view("2 steps");
+    person.expect("step 60");
+    person.press("Space freeze", " ");
+    person.press("←→ step", LEFT);
+    person.press("v range", "v");
     for _ in 0..9 {
-        person.presses("←→ step", LEFT);
+        person.press("←→ step", LEFT);
     }
-    person.sees("10 steps selected");
-    person.presses("3 percentiles", "3");
-    person.sees("10 selected steps");
-    person.sees("p99");
-    person.presses("q quit", "q");
-    assert_eq!(person.is_back(), 0);
-    person.reads("gnntop stop", &["has ended"]);
+    person.expect("10 steps selected");
+    person.press("3 percentiles", "3");
+    person.expect("10 selected steps");
+    person.expect("p99");
+    person.press("q quit", "q");
+    assert_eq!(person.wait_for_prompt(), 0);
+    person.read("gnntop stop", &["has ended"]);
 }
 
 #[test]
 fn reading_what_a_step_costs_in_energy() {
-    let mut person = Person::sits_down();
-    person.opens("gnntop run -- ./train");
-    person.sees("step 60");
-    person.turns_to("6 energy");
+    let mut person = Person::new();
+    person.open("gnntop run -- ./train");
+    person.expect("step 60");
+    person.show_view("6 energy");
     // What it is made of depends on the machine, and that is said.
-    person.sees("a step");
+    person.expect("a step");
     let says_how = ["modelled", "measured", "counted", "no counter"].iter().any(|word| person.screen().contains(word));
     assert!(says_how, "{}", person.screen());
-    person.presses("q quit", "q");
-    assert_eq!(person.is_back(), 0);
-    person.reads("gnntop stop", &["has ended"]);
+    person.press("q quit", "q");
+    assert_eq!(person.wait_for_prompt(), 0);
+    person.read("gnntop stop", &["has ended"]);
 }

@@ -77,12 +77,12 @@ fn span_len(events: &[Event]) -> f64 {
 /// Decodes the stream as a viewer does, in chunks, and counts its spans.
 fn spans_in(stream: &[u8]) -> usize {
     let mut reader = StreamReader::new();
-    let mut seen = Seen::default();
+    let mut seen = SpanCounter::default();
     for chunk in stream.chunks(256 * 1024) {
         reader.fill(chunk);
         while let Some(item) = reader.next() {
             let Item::Block(_, mut events) = item else { panic!("only blocks were written") };
-            events.hand_to(&mut seen);
+            events.decode_into(&mut seen);
         }
     }
     black_box(seen.total_ns);
@@ -91,12 +91,12 @@ fn spans_in(stream: &[u8]) -> usize {
 
 /// Counts spans.
 #[derive(Default)]
-struct Seen {
+struct SpanCounter {
     spans: usize,
     total_ns: u64,
 }
 
-impl EventSink for Seen {
+impl EventSink for SpanCounter {
     fn span(&mut self, span: &Span) {
         self.spans += 1;
         self.total_ns = self.total_ns.wrapping_add(span.end_ns - span.start_ns);

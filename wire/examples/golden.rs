@@ -6,7 +6,9 @@
 use std::io::{self, Write};
 
 use gnntop_wire::chunk::{ChunkEnd, put_chunk_end, put_summary};
-use gnntop_wire::past::{Durations, FINE_BITS, Past, Series, Slice, SlowStep, StepFigures, Whole, put_past};
+use gnntop_wire::past::{
+    DurationSeries, Durations, FINE_BITS, PastEntry, PastTotals, Slice, SlowStep, StepFigures, put_past,
+};
 use gnntop_wire::{
     Absent, Allocation, Anchor, AnyMetric, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceMemory,
     DeviceSpan, End, Engine, Event, Mark, NameId, NameKind, Open, Origin, PhaseMemory, Place, RankKind, Reported,
@@ -86,28 +88,34 @@ fn end_chunk(out: &mut Vec<u8>) {
     let [whole_len, seconds_len, minutes_len] = [whole, slices.clone(), slices].map(|stream| put_summary(out, &stream));
     let (first_ns, last_ns) = (START_NS, START_NS + 1_000_000_000);
     let back = back + whole_len + seconds_len + minutes_len;
-    let end = ChunkEnd { back, number: 0, whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step: 40 };
+    let end =
+        ChunkEnd { back, number: 0, totals_len: whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step: 40 };
     put_chunk_end(out, &end);
 }
 
 /// What is left of an earlier time.
-fn past() -> Vec<Past> {
+fn past() -> Vec<PastEntry> {
     let mut durations = Durations::new(FINE_BITS);
     [1_000_000, 2_500_000, 40_000_000].into_iter().for_each(|ns| durations.record(ns));
     let step = Step { step: StepId(1), start_ns: START_NS, end_ns: START_NS + 1_000_000, ..Step::default() };
     let phases = vec![(FORWARD, 600_000), (BACKWARD, 300_000)];
     let figures = StepFigures { ordinal: 0, step, period_start_ns: START_NS, gap_ns: 100_000, phases };
-    let whole =
-        Whole { next_segment: 0, first_ns: START_NS, last_ns: START_NS + 1_000_000, steps: 1, ..Whole::default() };
+    let whole = PastTotals {
+        next_segment: 0,
+        first_ns: START_NS,
+        last_ns: START_NS + 1_000_000,
+        steps: 1,
+        ..PastTotals::default()
+    };
     let mut slice = Slice { from_ns: START_NS, to_ns: START_NS + 1_000_000_000, ..Slice::default() };
     [&mut slice.step, &mut slice.period, &mut slice.gap].into_iter().for_each(|figures| figures.record(1_000_000));
     slice.worst = Some(Box::new(figures.clone()));
     let span = Span { name: LAYER, start_ns: START_NS + 10, end_ns: START_NS + 500_000, step: StepId(1) };
     vec![
-        Past::Whole(Box::new(whole)),
-        Past::Durations(Series::Period, durations),
-        Past::Slice(Box::new(slice)),
-        Past::Slow(Box::new(SlowStep { figures, spans: vec![span] })),
+        PastEntry::Totals(Box::new(whole)),
+        PastEntry::Durations(DurationSeries::Period, durations),
+        PastEntry::Slice(Box::new(slice)),
+        PastEntry::Slow(Box::new(SlowStep { figures, spans: vec![span] })),
     ]
 }
 

@@ -3,7 +3,7 @@
 //! Summary frames hold their own stream with the bits of its bytes inverted, so that a reader looking for the next good
 //! frame after damage finds none in them. Readers of events skip summaries and chunk ends.
 
-use crate::frame::{self, HEADER_LEN, Kind, Scan, Scanner};
+use crate::frame::{self, FrameKind, HEADER_LEN, Scan, Scanner};
 
 /// Numbers in a frame that ends a chunk.
 const NUMBERS: usize = 8;
@@ -20,7 +20,7 @@ pub struct ChunkEnd {
     /// Chunks before this one.
     pub number: u64,
     /// Bytes of frames with the summary of everything so far, without finished slices.
-    pub whole_len: u64,
+    pub totals_len: u64,
     /// Bytes of the frames after those, with the seconds that ended in this chunk.
     pub seconds_len: u64,
     /// Bytes of the frames after those, with its minutes and the slowest steps of its hours; this frame follows.
@@ -36,13 +36,13 @@ pub struct ChunkEnd {
 impl ChunkEnd {
     /// Bytes of the summary frames before it.
     pub fn summaries_len(&self) -> u64 {
-        self.whole_len.saturating_add(self.seconds_len).saturating_add(self.minutes_len)
+        self.totals_len.saturating_add(self.seconds_len).saturating_add(self.minutes_len)
     }
 
     /// Decodes a chunk end; `None` unless the bytes are one good frame of this kind.
-    pub fn of(bytes: &[u8; CHUNK_END_LEN]) -> Option<Self> {
+    pub fn parse(bytes: &[u8; CHUNK_END_LEN]) -> Option<Self> {
         let Scan::Frame(frame) = Scanner::default().scan(bytes) else { return None };
-        if frame.kind != Kind::CHUNK_END || frame.encoded_len() != CHUNK_END_LEN {
+        if frame.kind != FrameKind::CHUNK_END || frame.encoded_len() != CHUNK_END_LEN {
             return None;
         }
         let mut numbers = frame.payload.chunks_exact(8).map(|bytes| bytes.try_into().map_or(0, u64::from_le_bytes));
@@ -50,7 +50,7 @@ impl ChunkEnd {
         Some(Self {
             back: next(),
             number: next(),
-            whole_len: next(),
+            totals_len: next(),
             seconds_len: next(),
             minutes_len: next(),
             first_ns: next(),
@@ -65,18 +65,18 @@ impl ChunkEnd {
         // Checksums are computed only for likely candidates, so that no input makes this expensive.
         let looks_so = |at: &usize| {
             let header = bytes[*at..].first_chunk().and_then(frame::peek_kind);
-            header == Some((CHUNK_END_LEN, Kind::CHUNK_END))
+            header == Some((CHUNK_END_LEN, FrameKind::CHUNK_END))
         };
-        let end = |at: usize| Some((at, Self::of(bytes[at..].first_chunk()?)?));
+        let end = |at: usize| Some((at, Self::parse(bytes[at..].first_chunk()?)?));
         (0..=last).rev().filter(looks_so).find_map(end)
     }
 }
 
 /// Appends the frame that ends a chunk.
 pub fn put_chunk_end(out: &mut Vec<u8>, end: &ChunkEnd) {
-    let ChunkEnd { back, number, whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step } = *end;
+    let ChunkEnd { back, number, totals_len: whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step } = *end;
     let numbers = [back, number, whole_len, seconds_len, minutes_len, first_ns, last_ns, last_step];
-    frame::put(out, Kind::CHUNK_END, 0, |out| {
+    frame::put(out, FrameKind::CHUNK_END, 0, |out| {
         numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
     });
 }
@@ -86,17 +86,17 @@ pub fn put_chunk_end(out: &mut Vec<u8>, end: &ChunkEnd) {
 pub fn put_summary(out: &mut Vec<u8>, stream: &[u8]) -> u64 {
     let before = out.len();
     for piece in stream.chunks(PIECE_LEN) {
-        frame::put(out, Kind::SUMMARY, 0, |out| out.extend(piece.iter().map(|byte| !byte)));
+        frame::put(out, FrameKind::SUMMARY, 0, |out| out.extend(piece.iter().map(|byte| !byte)));
     }
     (out.len() - before) as u64
 }
 
 /// The stream in these frames; `None` if they are damaged or anything else is among them.
-pub fn summary(mut frames: &[u8]) -> Option<Vec<u8>> {
+pub fn parse_summary(mut frames: &[u8]) -> Option<Vec<u8>> {
     let mut stream = Vec::with_capacity(frames.len());
     while !frames.is_empty() {
         let Scan::Frame(frame) = Scanner::default().scan(frames) else { return None };
-        if frame.kind != Kind::SUMMARY {
+        if frame.kind != FrameKind::SUMMARY {
             return None;
         }
         stream.extend(frame.payload.iter().map(|byte| !byte));
@@ -116,7 +116,7 @@ mod tests {
         ChunkEnd {
             back,
             number: 7,
-            whole_len: 1,
+            totals_len: 1,
             seconds_len: 2,
             minutes_len: 3,
             first_ns: 4,
@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_found_again_and_never_when_damaged() {
+    fn chunk_end_round_trip_and_damage_is_refused() {
         let mut bytes = Vec::new();
         put_chunk_end(&mut bytes, &end(9));
-        assert_eq!(ChunkEnd::of(array(&bytes)), Some(end(9)));
+        assert_eq!(ChunkEnd::parse(array(&bytes)), Some(end(9)));
         for bit in 0..bytes.len() * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(ChunkEnd::of(array(&bytes)), None, "bit {bit}");
+            assert_eq!(ChunkEnd::parse(array(&bytes)), None, "bit {bit}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
     }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_events_steps_over_both_and_finds_nothing_in_a_damaged_one() {
+    fn stream_reader_skips_chunk_frames_and_damaged_ones() {
         let (mut anchor, mut bytes) = (Vec::new(), Vec::new());
         put_anchor(&mut anchor, &crate::Anchor { monotonic_ns: 3, wall_ns: 4, boot_ns: 5 });
         put_summary(&mut bytes, &anchor.repeat(20_000));
@@ -179,25 +179,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_summary_comes_back_whole_or_not_at_all(
+        fn summary_round_trip_or_none_when_damaged(
             stream in prop::collection::vec(any::<u8>(), 0..400_000),
             hit in any::<prop::sample::Index>(),
         ) {
             let mut bytes = Vec::new();
             let len = put_summary(&mut bytes, &stream);
             prop_assert_eq!(len, bytes.len() as u64);
-            prop_assert_eq!(summary(&bytes), Some(stream));
+            prop_assert_eq!(parse_summary(&bytes), Some(stream));
             if !bytes.is_empty() {
                 let at = hit.index(bytes.len());
                 bytes[at] ^= 0x10;
-                prop_assert_eq!(summary(&bytes), None);
+                prop_assert_eq!(parse_summary(&bytes), None);
             }
         }
 
         #[test]
-        fn any_bytes_are_looked_through(bytes in prop::collection::vec(any::<u8>(), 0..1000)) {
+        fn find_last_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..1000)) {
             ChunkEnd::find_last(&bytes);
-            summary(&bytes);
+            parse_summary(&bytes);
         }
     }
 }

@@ -210,7 +210,7 @@ pub struct Rival {
 
 impl Rival {
     /// What it is, for people, given the text of its name.
-    pub fn in_words(&self, command: &str) -> String {
+    pub fn describe(&self, command: &str) -> String {
         match self.pid {
             Some(pid) => format!("other process: {command} (pid {pid})"),
             None => format!("other processes: {command}"),
@@ -336,7 +336,7 @@ impl TrackRole {
     }
 
     /// Whether it shows when a device was busy.
-    pub fn is_of_device(self) -> bool {
+    pub fn is_device(self) -> bool {
         matches!(self, Self::Device | Self::SynchronisedDevice | Self::Stream)
     }
 }

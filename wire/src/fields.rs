@@ -5,7 +5,7 @@ use crate::ids::NameId;
 use crate::varint::{Cursor, Malformed};
 
 /// A thread's page faults and context switches.
-pub(crate) fn usage(p: &mut Cursor<'_>) -> Result<ThreadUsage, Malformed> {
+pub(crate) fn parse_usage(p: &mut Cursor<'_>) -> Result<ThreadUsage, Malformed> {
     Ok(ThreadUsage {
         minor_faults: p.u64()?,
         major_faults: p.u64()?,
@@ -15,7 +15,7 @@ pub(crate) fn usage(p: &mut Cursor<'_>) -> Result<ThreadUsage, Malformed> {
 }
 
 /// The memory totals of a phase, after its name and time.
-pub(crate) fn memory(p: &mut Cursor<'_>, phase: NameId, t_ns: u64) -> Result<PhaseMemory, Malformed> {
+pub(crate) fn parse_memory(p: &mut Cursor<'_>, phase: NameId, t_ns: u64) -> Result<PhaseMemory, Malformed> {
     Ok(PhaseMemory {
         phase,
         t_ns,

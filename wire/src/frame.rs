@@ -12,9 +12,9 @@ pub const MAX_PAYLOAD_LEN: usize = 1 << 18;
 
 /// What a frame holds. Readers skip kinds they do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind(pub(crate) u8);
+pub(crate) struct FrameKind(pub(crate) u8);
 
-impl Kind {
+impl FrameKind {
     pub(crate) const SEGMENT: Self = Self(1);
     pub(crate) const DEFINITIONS: Self = Self(2);
     pub(crate) const ANCHOR: Self = Self(3);
@@ -35,7 +35,7 @@ pub(crate) const FLAG_GOES_ON: u8 = 4;
 /// A frame whose checksum is right. Its payload is not decoded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawFrame<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FrameKind,
     pub(crate) flags: u8,
     /// The checksum, which is right.
     pub(crate) crc: u32,
@@ -49,8 +49,8 @@ impl RawFrame<'_> {
     }
 
     /// Whether only readers of chunks need it.
-    pub(crate) fn is_of_chunks(&self) -> bool {
-        matches!(self.kind, Kind::SUMMARY | Kind::CHUNK_END)
+    pub(crate) fn is_chunk_frame(&self) -> bool {
+        matches!(self.kind, FrameKind::SUMMARY | FrameKind::CHUNK_END)
     }
 }
 
@@ -107,7 +107,7 @@ impl Scanner {
             self.allowance -= len;
             return Scan::Damaged;
         }
-        Scan::Frame(RawFrame { kind: Kind(kind), flags, crc, payload })
+        Scan::Frame(RawFrame { kind: FrameKind(kind), flags, crc, payload })
     }
 
     /// Offset of the next place after the front where a frame may start; `bytes.len()` if there is none.
@@ -122,15 +122,15 @@ impl Scanner {
 /// Reads a frame's header alone: the length of the whole frame in bytes, and whether the frame begins a segment. `None` if
 /// no frame begins so. For navigating a long recording; only reading the frame shows whether it is good.
 pub fn peek(header: &[u8; HEADER_LEN]) -> Option<(usize, bool)> {
-    peek_kind(header).map(|(len, kind)| (len, kind == Kind::SEGMENT))
+    peek_kind(header).map(|(len, kind)| (len, kind == FrameKind::SEGMENT))
 }
 
 /// The length and kind of the frame, likewise.
-pub(crate) fn peek_kind(header: &[u8; HEADER_LEN]) -> Option<(usize, Kind)> {
+pub(crate) fn peek_kind(header: &[u8; HEADER_LEN]) -> Option<(usize, FrameKind)> {
     let [s0, s1, check, _, _, _, _, kind, flags, l0, l1, l2] = *header;
     let len = u32::from_le_bytes([l0, l1, l2, 0]) as usize;
     let good = [s0, s1] == SYNC && check == header_check([kind, flags, l0, l1, l2]) && len <= MAX_PAYLOAD_LEN;
-    good.then_some((HEADER_LEN + len, Kind(kind)))
+    good.then_some((HEADER_LEN + len, FrameKind(kind)))
 }
 
 /// A cheap check of the header alone, so that a random sync pattern inside other data is rejected without reading a long
@@ -142,7 +142,7 @@ fn header_check(kind_flags_len: [u8; 5]) -> u8 {
 /// Appends a frame to `out`; `payload` writes the payload in place. Returns the checksum.
 ///
 /// Callers must keep the payload within [`MAX_PAYLOAD_LEN`].
-pub(crate) fn put(out: &mut Vec<u8>, kind: Kind, flags: u8, payload: impl FnOnce(&mut Vec<u8>)) -> u32 {
+pub(crate) fn put(out: &mut Vec<u8>, kind: FrameKind, flags: u8, payload: impl FnOnce(&mut Vec<u8>)) -> u32 {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_LEN]);
     payload(out);
@@ -164,7 +164,7 @@ mod tests {
 
     fn sample() -> Vec<u8> {
         let mut out = Vec::new();
-        put(&mut out, Kind::BLOCK, 0, |out| out.extend_from_slice(b"payload"));
+        put(&mut out, FrameKind::BLOCK, 0, |out| out.extend_from_slice(b"payload"));
         out
     }
 
@@ -173,15 +173,15 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_found_again() {
+    fn scan_finds_frame() {
         let bytes = sample();
         let Scan::Frame(frame) = scan(&bytes) else { panic!("no frame") };
-        assert_eq!((frame.kind, frame.payload), (Kind::BLOCK, &b"payload"[..]));
+        assert_eq!((frame.kind, frame.payload), (FrameKind::BLOCK, &b"payload"[..]));
         assert_eq!(frame.encoded_len(), bytes.len());
     }
 
     #[test]
-    fn every_cut_is_incomplete() {
+    fn scan_truncated_frame_is_incomplete() {
         let bytes = sample();
         for cut in 0..bytes.len() {
             assert_eq!(scan(&bytes[..cut]), Scan::Incomplete, "cut at {cut}");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_is_damage() {
+    fn scan_flipped_bit_is_damage() {
         for at in 0..sample().len() * 8 {
             let mut bytes = sample();
             bytes[at / 8] ^= 1 << (at % 8);
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn kind_and_flags_are_covered_by_the_checksum() {
         let mut bytes = sample();
-        bytes[7] = Kind::END.0;
+        bytes[7] = FrameKind::END.0;
         bytes[2] = header_check([bytes[7], bytes[8], bytes[9], bytes[10], bytes[11]]);
         assert_eq!(scan(&bytes), Scan::Damaged);
     }
@@ -218,9 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn false_frames_use_up_their_allowance_and_bytes_restore_it() {
+    fn scan_false_frames_spend_allowance_and_bytes_restore_it() {
         let mut fake = Vec::new();
-        put(&mut fake, Kind::BLOCK, 0, |out| out.resize(out.len() + MAX_PAYLOAD_LEN, 7));
+        put(&mut fake, FrameKind::BLOCK, 0, |out| out.resize(out.len() + MAX_PAYLOAD_LEN, 7));
         fake[HEADER_LEN] ^= 1;
         let mut scanner = Scanner::default();
         let checks = std::iter::repeat_with(|| (scanner.scan(&fake), scanner.allowance));

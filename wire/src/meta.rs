@@ -2,7 +2,7 @@
 
 use crate::block::Allowance;
 use crate::event::{Definition, TrackRole};
-use crate::frame::{self, FLAG_LZ4, Kind, RawFrame};
+use crate::frame::{self, FLAG_LZ4, FrameKind, RawFrame};
 use crate::ids::{NameId, SignalId, TrackId};
 use crate::name::NameKind;
 use crate::quantity::{AnyMetric, Quantity};
@@ -38,7 +38,7 @@ const NOT_IN_TABLE: u64 = 0;
 
 /// Appends the frame that opens a segment. A file starts with one.
 pub fn put_segment(out: &mut Vec<u8>, info: &SessionInfo) {
-    frame::put(out, Kind::SEGMENT, 0, |out| {
+    frame::put(out, FrameKind::SEGMENT, 0, |out| {
         out.extend_from_slice(MAGIC);
         put_u64(out, u64::from(FORMAT_MAJOR));
         put_u64(out, u64::from(FORMAT_MINOR));
@@ -93,7 +93,7 @@ fn put_engine(out: &mut Vec<u8>, engine: &Engine) {
 /// Appends definitions, in as many frames as they need.
 pub fn put_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoIterator<Item = &'a Definition>) {
     each_definitions_frame(definitions, |entries| {
-        frame::put(out, Kind::DEFINITIONS, 0, |out| out.extend_from_slice(entries));
+        frame::put(out, FrameKind::DEFINITIONS, 0, |out| out.extend_from_slice(entries));
     });
 }
 
@@ -102,12 +102,12 @@ pub fn put_compressed_definitions<'a>(out: &mut Vec<u8>, definitions: impl IntoI
     each_definitions_frame(definitions, |entries| {
         let compressed = lz4_flex::block::compress(entries);
         if compressed.len() + 3 < entries.len() {
-            frame::put(out, Kind::DEFINITIONS, FLAG_LZ4, |out| {
+            frame::put(out, FrameKind::DEFINITIONS, FLAG_LZ4, |out| {
                 put_u64(out, entries.len() as u64);
                 out.extend_from_slice(&compressed);
             });
         } else {
-            frame::put(out, Kind::DEFINITIONS, 0, |out| out.extend_from_slice(entries));
+            frame::put(out, FrameKind::DEFINITIONS, 0, |out| out.extend_from_slice(entries));
         }
     });
 }
@@ -154,8 +154,8 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) -> u8 {
             for text in [&metric.to_string(), source_name, device] {
                 put_text(out, text, MAX_TEXT_LEN);
             }
-            put_u64(out, metric.known().map_or(NOT_IN_TABLE, |metric| metric.quantity().code()));
-            put_u64(out, metric.known().map_or(0, |metric| u64::from(metric.instance())));
+            put_u64(out, metric.metric().map_or(NOT_IN_TABLE, |metric| metric.quantity().code()));
+            put_u64(out, metric.metric().map_or(0, |metric| u64::from(metric.instance())));
             put_u64(out, source);
             DEFINE_SIGNAL
         }
@@ -169,7 +169,7 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) -> u8 {
 
 /// Appends a clock anchor.
 pub fn put_anchor(out: &mut Vec<u8>, anchor: &Anchor) {
-    frame::put(out, Kind::ANCHOR, 0, |out| put_anchor_fields(out, anchor));
+    frame::put(out, FrameKind::ANCHOR, 0, |out| put_anchor_fields(out, anchor));
 }
 
 fn put_anchor_fields(out: &mut Vec<u8>, anchor: &Anchor) {
@@ -180,7 +180,7 @@ fn put_anchor_fields(out: &mut Vec<u8>, anchor: &Anchor) {
 
 /// Appends the frame of a session that ended normally.
 pub fn put_end(out: &mut Vec<u8>, end: &End) {
-    frame::put(out, Kind::END, 0, |out| {
+    frame::put(out, FrameKind::END, 0, |out| {
         put_u64(out, end.t_ns);
         put_text(out, &end.reason, MAX_TEXT_LEN);
     });
@@ -194,7 +194,7 @@ pub(crate) enum Segment {
     Newer { major: u64 },
 }
 
-pub(crate) fn segment(payload: &[u8]) -> Result<Segment, Malformed> {
+pub(crate) fn parse_segment(payload: &[u8]) -> Result<Segment, Malformed> {
     let mut p = Cursor::new(payload);
     if p.array::<6>()? != *MAGIC {
         return Err(Malformed);
@@ -209,24 +209,24 @@ pub(crate) fn segment(payload: &[u8]) -> Result<Segment, Malformed> {
     let session_id = u128::from_le_bytes(p.array()?);
     let pid = p.u32()?;
     let segment = p.u64()?;
-    let start = anchor_fields(&mut p)?;
-    let mut next = || text(&mut p);
+    let start = parse_anchor_fields(&mut p)?;
+    let mut next = || parse_text(&mut p);
     let (name, host, command, publisher, boot_id) = (next()?, next()?, next()?, next()?, next()?);
     let origin = Origin::from_code(p.u8()?);
-    let place = place(&mut p)?.map(Box::new);
+    let place = parse_place(&mut p)?.map(Box::new);
     let info = SessionInfo { session_id, name, pid, host, command, publisher, origin, boot_id, start, segment, place };
     Ok(Segment::Readable(info))
 }
 
-fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
+fn parse_place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
     if p.u8()? == 0 {
         return Ok(None);
     }
     let (rank, ranks, stage, stages, copy, copies) = (p.u32()?, p.u32()?, p.u32()?, p.u32()?, p.u32()?, p.u32()?);
     let (threads, host_ranks, host_cores) = (p.u32()?, p.u32()?, p.u32()?);
-    let (run, device) = (text(p)?, text(p)?);
+    let (run, device) = (parse_text(p)?, parse_text(p)?);
     let kind = if p.u8()? == RankKind::Thread as u8 { RankKind::Thread } else { RankKind::Process };
-    let engine = engine(p)?;
+    let engine = parse_engine(p)?;
     let clock = match p.u8()? {
         0 => None,
         _ => Some(ClockOffset { offset_ns: i64::from_le_bytes(p.array()?), error_ns: p.u64()? }),
@@ -251,21 +251,21 @@ fn place(p: &mut Cursor<'_>) -> Result<Option<Place>, Malformed> {
     }))
 }
 
-fn engine(p: &mut Cursor<'_>) -> Result<Engine, Malformed> {
+fn parse_engine(p: &mut Cursor<'_>) -> Result<Engine, Malformed> {
     Ok(match p.u8()? {
         1 => Engine::Threads,
         2 => Engine::Mpi,
         3 => Engine::Nccl,
         4 => Engine::Gloo,
-        OTHER_ENGINE => Engine::Other(text(p)?),
+        OTHER_ENGINE => Engine::Other(parse_text(p)?),
         _ => Engine::Unknown,
     })
 }
 
 /// The definitions of a frame, without entries of unknown kinds. Decompression is paid from the allowance.
-pub(crate) fn definitions(frame: RawFrame<'_>, allowance: &mut Allowance) -> Result<Vec<Definition>, Malformed> {
+pub(crate) fn parse_definitions(frame: RawFrame<'_>, allowance: &mut Allowance) -> Result<Vec<Definition>, Malformed> {
     if frame.flags & FLAG_LZ4 == 0 {
-        return entries(frame.payload);
+        return parse_entries(frame.payload);
     }
     let mut p = Cursor::new(frame.payload);
     let len = p.u32()? as usize;
@@ -274,10 +274,10 @@ pub(crate) fn definitions(frame: RawFrame<'_>, allowance: &mut Allowance) -> Res
     }
     allowance.spend(0, len).ok_or(Malformed)?;
     let unpacked = lz4_flex::block::decompress(p.rest(), len).map_err(|_| Malformed)?;
-    if unpacked.len() == len { entries(&unpacked) } else { Err(Malformed) }
+    if unpacked.len() == len { parse_entries(&unpacked) } else { Err(Malformed) }
 }
 
-fn entries(payload: &[u8]) -> Result<Vec<Definition>, Malformed> {
+fn parse_entries(payload: &[u8]) -> Result<Vec<Definition>, Malformed> {
     if payload.len() > MAX_DEFINITIONS_LEN {
         return Err(Malformed);
     }
@@ -286,52 +286,53 @@ fn entries(payload: &[u8]) -> Result<Vec<Definition>, Malformed> {
     while !p.is_empty() {
         let tag = p.u8()?;
         let len = p.u64()?;
-        all.extend(definition(tag, Cursor::new(p.take(len)?))?);
+        all.extend(parse_definition(tag, Cursor::new(p.take(len)?))?);
     }
     Ok(all)
 }
 
-fn definition(tag: u8, mut p: Cursor<'_>) -> Result<Option<Definition>, Malformed> {
+fn parse_definition(tag: u8, mut p: Cursor<'_>) -> Result<Option<Definition>, Malformed> {
     Ok(Some(match tag {
         DEFINE_NAME => {
-            Definition::Name { id: NameId(p.u32()?), text: text(&mut p)?, kind: NameKind::from_bits(p.u64()?) }
+            Definition::Name { id: NameId(p.u32()?), text: parse_text(&mut p)?, kind: NameKind::from_bits(p.u64()?) }
         }
         DEFINE_TRACK => Definition::Track {
             id: TrackId(p.u32()?),
             role: TrackRole::from_code(p.u8()?),
             thread_id: p.u64()?,
-            text: text(&mut p)?,
+            text: parse_text(&mut p)?,
         },
-        DEFINE_SIGNAL => signal(&mut p)?,
-        DEFINE_FACT => Definition::Fact { key: text(&mut p)?, text: text(&mut p)? },
+        DEFINE_SIGNAL => parse_signal(&mut p)?,
+        DEFINE_FACT => Definition::Fact { key: parse_text(&mut p)?, text: parse_text(&mut p)? },
         _ => return Ok(None),
     }))
 }
 
-fn signal(p: &mut Cursor<'_>) -> Result<Definition, Malformed> {
+fn parse_signal(p: &mut Cursor<'_>) -> Result<Definition, Malformed> {
     let id = SignalId(p.u32()?);
     let (unit, kind) = (Unit::from_code(p.u8()?), SignalKind::from_code(p.u8()?));
-    let (name, source, device) = (text(p)?, text(p)?, text(p)?);
+    let (name, source, device) = (parse_text(p)?, parse_text(p)?, parse_text(p)?);
     let (quantity, instance) = (Quantity::from_code(p.u64()?), p.u32()?);
-    let metric = quantity.map_or(AnyMetric::Other { name, unit, kind }, |quantity| quantity.at(instance).into());
+    let metric =
+        quantity.map_or(AnyMetric::Other { name, unit, kind }, |quantity| quantity.with_instance(instance).into());
     Ok(Definition::Signal { id, metric, source: SignalSource::from_code(p.u64()?, source), device })
 }
 
-pub(crate) fn anchor(payload: &[u8]) -> Result<Anchor, Malformed> {
-    anchor_fields(&mut Cursor::new(payload))
+pub(crate) fn parse_anchor(payload: &[u8]) -> Result<Anchor, Malformed> {
+    parse_anchor_fields(&mut Cursor::new(payload))
 }
 
-pub(crate) fn end(payload: &[u8]) -> Result<End, Malformed> {
+pub(crate) fn parse_end(payload: &[u8]) -> Result<End, Malformed> {
     let mut p = Cursor::new(payload);
-    Ok(End { t_ns: p.u64()?, reason: text(&mut p)? })
+    Ok(End { t_ns: p.u64()?, reason: parse_text(&mut p)? })
 }
 
-fn anchor_fields(p: &mut Cursor<'_>) -> Result<Anchor, Malformed> {
+fn parse_anchor_fields(p: &mut Cursor<'_>) -> Result<Anchor, Malformed> {
     Ok(Anchor { monotonic_ns: p.u64()?, wall_ns: p.u64()?, boot_ns: p.u64()? })
 }
 
 /// A text, cleaned. One longer than [`MAX_TEXT_LEN`] was not written by this crate and is rejected.
-fn text(p: &mut Cursor<'_>) -> Result<String, Malformed> {
+fn parse_text(p: &mut Cursor<'_>) -> Result<String, Malformed> {
     let len = p.u64()?;
     if len > MAX_TEXT_LEN as u64 {
         return Err(Malformed);

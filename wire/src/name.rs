@@ -84,7 +84,7 @@ pub enum Sampling {
 
 impl Sampling {
     /// Most samples a second.
-    pub const MOST_A_SECOND: u32 = 200;
+    pub const MAX_PER_SECOND: u32 = 200;
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Taken, Self::Unread, Self::CostUs, Self::Rate];
 

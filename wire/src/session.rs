@@ -158,13 +158,13 @@ pub struct Place {
 /// Key of the fact with the number of steps of the run before the checkpoint from which the program resumes.
 pub const RESUMED: &str = "resumed after steps";
 
-/// Bits for the restarts by one launcher in [`Place::numbered`].
+/// Bits for the restarts by one launcher in [`Place::attempt_number`].
 const RESTART_BITS: u32 = 10;
 
 impl Place {
     /// The number of a start, for [`Place::attempt`]: when a person started it, in milliseconds since 1970, or 0, and how
     /// often Slurm and torchrun have restarted it. Each restart count starts again when an earlier argument changes.
-    pub fn numbered(started_ms: u64, slurm: u64, torchrun: u64) -> u64 {
+    pub fn attempt_number(started_ms: u64, slurm: u64, torchrun: u64) -> u64 {
         let most = (1 << RESTART_BITS) - 1;
         (started_ms << (2 * RESTART_BITS)) | (slurm.min(most) << RESTART_BITS) | torchrun.min(most)
     }

@@ -2,9 +2,9 @@
 
 use crate::block::{self, Allowance, BlockInfo, Events, Scratch};
 use crate::event::Definition;
-use crate::frame::{Kind, RawFrame, Scan, Scanner};
+use crate::frame::{FrameKind, RawFrame, Scan, Scanner};
 use crate::meta::{self, Segment};
-use crate::past::{self, Past};
+use crate::past::{self, PastEntry};
 use crate::session::{Anchor, End, SessionInfo};
 
 /// The next item of a stream.
@@ -19,7 +19,7 @@ pub enum Item<'a> {
     /// Events of one track.
     Block(BlockInfo, Events<'a>),
     /// The remains of the segments before the next ones.
-    Past(Vec<Past>),
+    Past(Vec<PastEntry>),
     /// The session ended normally.
     End(End),
     /// A good frame of a kind that this version does not know, or any frame after [`Item::Newer`].
@@ -69,7 +69,7 @@ impl StreamReader {
     }
 
     /// A reader whose first byte is at `offset` of its stream, for reading from the middle.
-    pub fn starting_at(offset: u64) -> Self {
+    pub fn with_offset(offset: u64) -> Self {
         Self { buffer_offset: offset, ..Self::default() }
     }
 
@@ -116,7 +116,7 @@ impl StreamReader {
         let frame = loop {
             let rest = &self.buffer[self.at..];
             match self.scanner.scan(rest) {
-                Scan::Frame(frame) if self.hole.is_none() && frame.is_of_chunks() => self.at += frame.encoded_len(),
+                Scan::Frame(frame) if self.hole.is_none() && frame.is_chunk_frame() => self.at += frame.encoded_len(),
                 Scan::Frame(frame) => break frame,
                 Scan::Incomplete if !self.finished => return None,
                 _ if rest.is_empty() => {
@@ -135,12 +135,12 @@ impl StreamReader {
         }
         self.at += len;
         self.allowance.earn(len);
-        if self.in_newer_segment && frame.kind != Kind::SEGMENT {
+        if self.in_newer_segment && frame.kind != FrameKind::SEGMENT {
             return Some(Item::Unknown);
         }
         let malformed = Item::Damage(Damage { offset, len: len as u64 });
         let item = decode(frame, &mut self.scratch, &mut self.allowance).unwrap_or(malformed);
-        if frame.kind == Kind::SEGMENT {
+        if frame.kind == FrameKind::SEGMENT {
             self.in_newer_segment = matches!(item, Item::Newer { .. });
         }
         Some(item)
@@ -150,18 +150,18 @@ impl StreamReader {
 /// Decodes one frame; `None` if its payload is malformed.
 fn decode<'a>(frame: RawFrame<'a>, scratch: &'a mut Scratch, allowance: &mut Allowance) -> Option<Item<'a>> {
     Some(match frame.kind {
-        Kind::SEGMENT => match meta::segment(frame.payload).ok()? {
+        FrameKind::SEGMENT => match meta::parse_segment(frame.payload).ok()? {
             Segment::Readable(info) => Item::Segment(info),
             Segment::Newer { major } => Item::Newer { major },
         },
-        Kind::DEFINITIONS => Item::Definitions(meta::definitions(frame, allowance).ok()?),
-        Kind::ANCHOR => Item::Anchor(meta::anchor(frame.payload).ok()?),
-        Kind::END => Item::End(meta::end(frame.payload).ok()?),
-        Kind::BLOCK => {
+        FrameKind::DEFINITIONS => Item::Definitions(meta::parse_definitions(frame, allowance).ok()?),
+        FrameKind::ANCHOR => Item::Anchor(meta::parse_anchor(frame.payload).ok()?),
+        FrameKind::END => Item::End(meta::parse_end(frame.payload).ok()?),
+        FrameKind::BLOCK => {
             let (info, events) = block::open(frame, scratch, allowance)?;
             Item::Block(info, events)
         }
-        Kind::PAST => Item::Past(past::past(frame, allowance)?),
+        FrameKind::PAST => Item::Past(past::parse_past(frame, allowance)?),
         _ => Item::Unknown,
     })
 }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_that_a_byte_causes_is_bounded() {
+    fn decode_work_per_byte_is_bounded() {
         const BLOCKS: usize = 4000;
         let (block, mut reader) = (dense_block(), StreamReader::new());
         let (mut events, mut refused, mut bytes) = (0, 0, 0);

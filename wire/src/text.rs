@@ -22,14 +22,14 @@ mod tests {
     use super::clean;
 
     #[test]
-    fn escape_sequences_are_disarmed() {
+    fn clean_removes_escape_sequences() {
         assert_eq!(clean(b"\x1b[2Jhello\x07\n"), "\u{fffd}[2Jhello\u{fffd}\u{fffd}");
         assert_eq!(clean("a\u{202e}b".as_bytes()), "a\u{fffd}b");
         assert_eq!(clean("\u{9b}31m".as_bytes()), "\u{fffd}31m");
     }
 
     #[test]
-    fn plain_text_of_any_script_stays() {
+    fn clean_keeps_text_of_any_script() {
         let text = "forward שלום 前向 🚀 e\u{301}";
         assert_eq!(clean(text.as_bytes()), text);
     }

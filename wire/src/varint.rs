@@ -227,7 +227,7 @@ impl<'a> Cursor<'a> {
 
     /// Undoes [`Writer::delta`].
     #[inline]
-    pub(crate) fn after(&mut self, from: u64) -> Result<u64, Malformed> {
+    pub(crate) fn delta(&mut self, from: u64) -> Result<u64, Malformed> {
         Ok(from.wrapping_add(self.i64()? as u64))
     }
 
@@ -271,14 +271,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_fast_way_writes_the_same_bytes(value in any_size()) {
+        fn writer_matches_reference_encoding(value in any_size()) {
             let mut out = Vec::new();
             put_u64(&mut out, value);
             prop_assert_eq!(out, leb128(value));
         }
 
         #[test]
-        fn numbers_come_back(values in prop::collection::vec(any_size(), 0..40)) {
+        fn varint_round_trip(values in prop::collection::vec(any_size(), 0..40)) {
             let mut out = Vec::new();
             for &v in &values {
                 put_u64(&mut out, v);
@@ -297,20 +297,20 @@ mod tests {
                 let zigzagged = ((v << 1) as i64 ^ (v as i64 >> 63)) as u64;
                 let next = ((v.wrapping_sub(77) << 1) as i64 ^ (v.wrapping_sub(77) as i64 >> 63)) as u64;
                 prop_assert_eq!(again.u64_pair(), Ok((zigzagged, next)));
-                prop_assert_eq!(cursor.after(77), Ok(v));
+                prop_assert_eq!(cursor.delta(77), Ok(v));
             }
             prop_assert!(cursor.is_empty());
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn cursor_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let mut cursor = Cursor::new(&bytes);
             while !cursor.is_empty() && cursor.u64().is_ok() {}
         }
     }
 
     #[test]
-    fn every_power_of_two_comes_back() {
+    fn varint_round_trip_powers_of_two() {
         for value in (0..64).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit]).chain([u64::MAX]) {
             let bytes = leb128(value);
             assert_eq!(Cursor::new(&bytes).u64(), Ok(value), "the slow way");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eleventh_byte_is_refused() {
+    fn varint_of_eleven_bytes_is_refused() {
         assert_eq!(Cursor::new(&[0xff; 11]).u64(), Err(Malformed));
         assert_eq!(Cursor::new(&[0x80, 0x80]).u64(), Err(Malformed));
     }

@@ -8,7 +8,7 @@ use gnntop_fixtures::listing;
 const KINDS: [&str; 2] = ["rows", "packed"];
 
 #[test]
-fn every_golden_recording_reads_as_its_listing_says() {
+fn golden_recordings_match_listings() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/golden");
     for name in KINDS {
         let read = listing::list(&fs::read(folder.join(name).with_extension("gnntop")).unwrap());
@@ -21,12 +21,12 @@ fn every_golden_recording_reads_as_its_listing_says() {
 }
 
 #[test]
-fn the_golden_recordings_hold_every_kind_of_thing() {
+fn golden_recordings_contain_every_kind() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/golden");
-    KINDS.iter().for_each(|name| holds_every_kind(&folder.join(name).with_extension("txt")));
+    KINDS.iter().for_each(|name| assert_every_kind(&folder.join(name).with_extension("txt")));
 }
 
-fn holds_every_kind(path: &Path) {
+fn assert_every_kind(path: &Path) {
     let listing = fs::read_to_string(path).unwrap();
     let words: Vec<&str> = listing.lines().filter_map(|line| line.split_whitespace().next()).collect();
     for kind in [

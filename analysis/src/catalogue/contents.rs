@@ -12,7 +12,7 @@ use crate::store::Store;
 
 use super::context::Context;
 use super::id::{FigureId, loose, nearest};
-use super::measured::{Absent, Measured};
+use super::measured::{AbsentFigure, Measured};
 use super::row::{Names, Row};
 use super::rows::all;
 use super::statistic::Statistic;
@@ -86,7 +86,7 @@ impl<'a> Catalogue<'a> {
     ///
     /// # Errors
     /// If the run does not have it, why.
-    pub fn get(&self, id: &FigureId) -> Result<Measured, Absent> {
+    pub fn get(&self, id: &FigureId) -> Result<Measured, AbsentFigure> {
         let found = (id.row().get)(&self.context, id.name(), id.statistic())?;
         let (value, interval, population) = (found.value, found.interval, found.population);
         Ok(Measured { value, unit: id.unit(), interval, population })
@@ -96,7 +96,7 @@ impl<'a> Catalogue<'a> {
     pub fn list(&self) -> Vec<(FigureId, Measured)> {
         let mut known: Vec<FigureId> = Vec::new();
         for row in all() {
-            for name in row.names_in(&self.context) {
+            for name in row.list_names(&self.context) {
                 let all: Vec<Statistic> = (row.statistics)(&name).into_iter().map(|(statistic, _)| statistic).collect();
                 let others = all.iter().filter(|statistic| statistic.quantile().is_none());
                 let percentiles = self.percentiles.iter().filter(|_| all.iter().any(|of| of.quantile().is_some()));
@@ -115,7 +115,7 @@ impl<'a> Catalogue<'a> {
     /// If the run has no such name and gnntop knows none.
     pub fn resolve(&self, id: &FigureId) -> Result<FigureId, UnknownName> {
         let Names::Program(_) = id.row().names else { return Ok(id.clone()) };
-        let known = id.row().names_in(&self.context);
+        let known = id.row().list_names(&self.context);
         let is_alike = |name: &&String| loose(name) == loose(id.name());
         let found = known.iter().find(|name| *name == id.name()).or_else(|| known.iter().find(is_alike));
         if let Some(renamed) = found.and_then(|name| FigureId::new(id.row(), name, id.statistic())) {
@@ -139,7 +139,7 @@ impl<'a> Catalogue<'a> {
 
     /// The subjects of a row that have the statistic of this figure.
     fn subjects(&self, row: &Row, id: &FigureId) -> Vec<String> {
-        let names = row.names_in(&self.context).into_iter().filter(|name| row.unit(name, id.statistic()).is_some());
+        let names = row.list_names(&self.context).into_iter().filter(|name| row.unit(name, id.statistic()).is_some());
         names.map(|name| row.text(&name)).collect()
     }
 }

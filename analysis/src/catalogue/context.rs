@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use crate::energy::{Assumptions, EnergyBook, Figure, Scope};
-use crate::findings::{Class, Findings, Judgement, classes, of_ranks};
-use crate::ranks::{MOST_COMMON_STEPS, Run, Work};
-use crate::store::{BatchTotals, Distribution, MarksOfText, StepRow, StepStatistics, Store};
+use crate::energy::{Assumptions, EnergyBook, EnergyFigure, EnergyScope};
+use crate::findings::{Class, Findings, Judgement, classes, rank_findings};
+use crate::ranks::{MAX_COMMON_STEPS, Run, RunWork};
+use crate::store::{BatchTotals, Distribution, MarkTotals, StepRow, StepStatistics, Store};
 
-use super::epochs::Epochs;
+use super::epochs::EpochTimes;
 use super::work::StepsWork;
 
 /// The periods of some steps, and what is in their batches.
@@ -27,13 +27,13 @@ pub(super) struct Context<'a> {
     statistics: OnceCell<Cow<'a, StepStatistics>>,
     device: OnceCell<Option<StepStatistics>>,
     work: OnceCell<StepsWork>,
-    epochs: OnceCell<Epochs>,
+    epochs: OnceCell<EpochTimes>,
     classes: OnceCell<[Batches; 3]>,
-    marks: OnceCell<Vec<(&'a str, MarksOfText)>>,
-    epochs_energy: OnceCell<Vec<(u64, bool, Figure)>>,
+    marks: OnceCell<Vec<(&'a str, MarkTotals)>>,
+    epochs_energy: OnceCell<Vec<(u64, bool, EnergyFigure)>>,
     energy: OnceCell<EnergyBook>,
     pub findings: OnceCell<Findings>,
-    ranks: OnceCell<Work>,
+    ranks: OnceCell<RunWork>,
 }
 
 impl<'a> Context<'a> {
@@ -68,7 +68,7 @@ impl<'a> Context<'a> {
         let kept = || {
             let first = (self.skip > 0).then(|| self.rows().next().map(|row| row.step()))?;
             let rows = first.into_iter().flat_map(|first| device.rows(first, gnntop_wire::StepId(u64::MAX)));
-            Some(StepStatistics::of(rows))
+            Some(StepStatistics::from_rows(rows))
         };
         Some(self.device.get_or_init(kept).as_ref().unwrap_or(device.statistics()))
     }
@@ -84,8 +84,8 @@ impl<'a> Context<'a> {
     }
 
     /// The epochs.
-    pub fn epochs(&self) -> &Epochs {
-        self.epochs.get_or_init(|| Epochs::new(self.store, self.store.steps().rows(self.skip..u64::MAX).next()))
+    pub fn epochs(&self) -> &EpochTimes {
+        self.epochs.get_or_init(|| EpochTimes::new(self.store, self.store.steps().rows(self.skip..u64::MAX).next()))
     }
 
     /// The steps of a class.
@@ -103,21 +103,21 @@ impl<'a> Context<'a> {
     }
 
     /// The marks by their text.
-    pub fn marks(&self) -> &[(&'a str, MarksOfText)] {
+    pub fn marks(&self) -> &[(&'a str, MarkTotals)] {
         self.marks.get_or_init(|| self.store.marks_by_text())
     }
 
     /// The energy of the newest epochs: each with its number, and whether all of its steps are in it.
-    pub fn epochs_energy(&self) -> &[(u64, bool, Figure)] {
+    pub fn epochs_energy(&self) -> &[(u64, bool, EnergyFigure)] {
         self.epochs_energy.get_or_init(|| self.store.epochs_energy(self.energy(), self.scope(), self.skip))
     }
 
     /// What was found.
     pub fn findings(&self) -> &Findings {
         self.findings.get_or_init(|| {
-            let judgement = Judgement::of(self.store, self.skip..u64::MAX);
+            let judgement = Judgement::for_steps(self.store, self.skip..u64::MAX);
             match self.run {
-                Some(run) => judgement.and(of_ranks(&run.ranks())).findings,
+                Some(run) => judgement.with_rank_findings(rank_findings(&run.ranks())).findings,
                 None => judgement.findings,
             }
         })
@@ -134,19 +134,19 @@ impl<'a> Context<'a> {
     }
 
     /// All components together in the scope that is shown.
-    pub fn energy_in(&self, range: Range<u64>) -> Option<Figure> {
+    pub fn energy_in(&self, range: Range<u64>) -> Option<EnergyFigure> {
         let book = self.energy();
         book.total(book.shown_scope(self.session_ns()), range).map(|(figure, _)| figure)
     }
 
     /// The scope that is shown.
-    pub fn scope(&self) -> Scope {
+    pub fn scope(&self) -> EnergyScope {
         self.energy().shown_scope(self.session_ns())
     }
 
     /// What each rank did in the steps that all ranks have; `None` of a session alone.
-    pub fn ranks(&self) -> Option<&Work> {
+    pub fn ranks(&self) -> Option<&RunWork> {
         let run = self.run.filter(|run| run.is_parallel())?;
-        Some(self.ranks.get_or_init(|| run.ranks().going().work(self.skip, MOST_COMMON_STEPS)))
+        Some(self.ranks.get_or_init(|| run.ranks().running().work(self.skip, MAX_COMMON_STEPS)))
     }
 }

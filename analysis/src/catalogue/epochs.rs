@@ -9,7 +9,7 @@ use super::work::{loading, work_ns};
 
 /// Times of epochs.
 #[derive(Default)]
-pub(super) struct Epochs {
+pub(super) struct EpochTimes {
     /// The first one on the clock.
     pub first_ns: Option<u64>,
     /// The others on the clock, the shortest first.
@@ -18,7 +18,7 @@ pub(super) struct Epochs {
     pub work_ns: Vec<u64>,
 }
 
-impl Epochs {
+impl EpochTimes {
     /// The epochs of the kept steps. `from` is the first step that is not left out.
     pub fn new(store: &Store, from: Option<StepRow<'_>>) -> Self {
         let loading = loading(store);
@@ -31,7 +31,7 @@ impl Epochs {
         }
         let mut epochs =
             Self { first_ns: first.and_then(|first| times.remove(&first)).map(|(wall, _)| wall), ..Self::default() };
-        if let Some(unfinished) = store.epoch_going_on() {
+        if let Some(unfinished) = store.unfinished_epoch() {
             times.remove(&unfinished);
         }
         let from = from.map_or(u64::MAX, |row| {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 
 use super::row::{Names, Row, listed, slug};
 use super::rows::{NAMED, all};
@@ -32,7 +32,7 @@ pub struct FigureId {
     /// Which number of that.
     statistic: Statistic,
     /// The same in every run.
-    unit: Unit,
+    unit: FigureUnit,
 }
 
 /// A text that is no figure's.
@@ -57,12 +57,12 @@ pub enum FigureError {
 
 impl FigureId {
     /// A statistic of a phase, or of the spans with this name; `None` if these have no such statistic.
-    pub fn of_phase(name: &str, statistic: Statistic) -> Option<Self> {
+    pub fn for_phase(name: &str, statistic: Statistic) -> Option<Self> {
         Self::new(&NAMED, &slug(name), statistic)
     }
 
     /// The unit of its value, the same in every run.
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> FigureUnit {
         self.unit
     }
 
@@ -94,7 +94,7 @@ impl FigureId {
 /// The subject that a text names: where several rows match, the one that leaves the least of it to a name, and of phases
 /// and spans, which may have any name, last.
 fn subject(text: &str) -> Option<(&'static Row, String)> {
-    let named = all().filter_map(|row| Some((row, row.name_in(text)?)));
+    let named = all().filter_map(|row| Some((row, row.parse_name(text)?)));
     named.min_by_key(|(row, name)| (name.len(), Reverse(matches!(row.names, Names::Own(..)))))
 }
 
@@ -175,14 +175,14 @@ mod tests {
         }
 
         #[test]
-        fn a_name_of_gnntops_own_can_be_a_programs(row in rows(), p in 0..100_000u32) {
-            let id = FigureId::of_phase(row.subject, Statistic::Percentile(p)).unwrap();
+        fn figure_text_round_trip_with_own_name_as_phase(row in rows(), p in 0..100_000u32) {
+            let id = FigureId::for_phase(row.subject, Statistic::Percentile(p)).unwrap();
             prop_assert_eq!(id.to_string().parse(), Ok(id));
         }
     }
 
     #[test]
-    fn gnntops_own_names_are_parsed_however_they_are_written() {
+    fn own_names_are_parsed_in_any_spelling() {
         let written = |text: &str| text.parse::<FigureId>().map(|id| id.to_string());
         for (text, canonical) in [
             ("Step.P99.9", "step.p99.9"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_statistic_is_refused_with_those_that_there_are() {
+    fn wrong_statistic_error_lists_valid_ones() {
         let refused = |text: &str| text.parse::<FigureId>().unwrap_err().to_string();
         assert_eq!(refused("heap.max"), "heap has no max: use peak, last");
         assert_eq!(refused("process.rss.max"), "process.rss has no max: use mean, peak, min, last");

@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::figures::{Unit, counted};
+use crate::figures::{FigureUnit, counted};
 use crate::ranks::quantile;
 use crate::store::{Distribution, Series, Value};
 
@@ -16,7 +16,7 @@ pub struct Measured {
     /// The number.
     pub value: f64,
     /// What it is a number of.
-    pub unit: Unit,
+    pub unit: FigureUnit,
     /// Between which numbers it is: 95 % of a mean or a percentile, assuming independent values, or the bounds of an
     /// energy; `None` where nothing is known of that.
     pub interval: Option<(f64, f64)>,
@@ -27,7 +27,7 @@ pub struct Measured {
 impl Measured {
     /// What its interval is: `95 %` of a mean or a percentile, or the `bounds` of an energy.
     pub fn interval_word(&self) -> &'static str {
-        if matches!(self.unit, Unit::Energy | Unit::Carbon) { "bounds" } else { "95 %" }
+        if matches!(self.unit, FigureUnit::Energy | FigureUnit::Carbon) { "bounds" } else { "95 %" }
     }
 }
 
@@ -48,7 +48,7 @@ pub enum Population {
 /// Why a run does not have a figure.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct Absent(pub String);
+pub struct AbsentFigure(pub String);
 
 /// The nouns of populations.
 pub(super) const STEPS: [&str; 2] = ["step", "steps"];
@@ -58,41 +58,41 @@ pub(super) const READINGS: [&str; 2] = ["reading", "readings"];
 
 /// A number before its unit is known.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FoundValue {
     pub value: f64,
     pub interval: Option<(f64, f64)>,
     pub population: Population,
 }
 
 /// What a row of the catalogue gives.
-pub(super) type Outcome = Result<Found, Absent>;
+pub(super) type FigureResult = Result<FoundValue, AbsentFigure>;
 
-impl Absent {
+impl AbsentFigure {
     pub(super) fn because<T>(reason: impl Into<String>) -> Result<T, Self> {
         Err(Self(reason.into()))
     }
 }
 
-impl Found {
+impl FoundValue {
     /// A number from everything that was recorded.
-    pub(super) fn in_all(value: Option<f64>, missing: &str) -> Outcome {
-        Self::over(value, Population::Recording, missing)
+    pub(super) fn from_everything(value: Option<f64>, missing: &str) -> FigureResult {
+        Self::new(value, Population::Recording, missing)
     }
 
     /// A number from `count` of these.
-    pub(super) fn of(value: Option<f64>, count: u64, nouns: [&'static str; 2], missing: &str) -> Outcome {
-        Self::over(value, Population::Samples { count, nouns }, missing)
+    pub(super) fn from_count(value: Option<f64>, count: u64, nouns: [&'static str; 2], missing: &str) -> FigureResult {
+        Self::new(value, Population::Samples { count, nouns }, missing)
     }
 
-    fn over(value: Option<f64>, population: Population, missing: &str) -> Outcome {
+    fn new(value: Option<f64>, population: Population, missing: &str) -> FigureResult {
         match value.filter(|value| value.is_finite()) {
             Some(value) => Ok(Self { value, interval: None, population }),
-            None => Absent::because(missing),
+            None => AbsentFigure::because(missing),
         }
     }
 
     /// A statistic of durations.
-    pub(super) fn of_durations(all: &Distribution, statistic: Statistic, nouns: [&'static str; 2]) -> Outcome {
+    pub(super) fn from_durations(all: &Distribution, statistic: Statistic, nouns: [&'static str; 2]) -> FigureResult {
         let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
         let value = match statistic {
             Statistic::Percentile(_) => ns(statistic.quantile().and_then(|quantile| all.percentile(quantile))),
@@ -105,11 +105,11 @@ impl Found {
             _ => None,
         };
         let missing = if all.count() == 0 { "there are none" } else { "there are too few" };
-        Ok(Self { interval: interval(all, statistic), ..Self::of(value, all.count(), nouns, missing)? })
+        Ok(Self { interval: interval(all, statistic), ..Self::from_count(value, all.count(), nouns, missing)? })
     }
 
     /// A statistic of durations in ascending order, however long they are.
-    pub(super) fn of_sorted(all_ns: &[u64], statistic: Statistic, nouns: [&'static str; 2]) -> Outcome {
+    pub(super) fn from_sorted(all_ns: &[u64], statistic: Statistic, nouns: [&'static str; 2]) -> FigureResult {
         let at = |share: f64| quantile(all_ns, share).map(|ns| ns as f64);
         let total = || all_ns.iter().map(|ns| *ns as f64).sum::<f64>();
         let value = match statistic {
@@ -119,11 +119,11 @@ impl Found {
             Statistic::Mean => Some(total() / all_ns.len() as f64),
             _ => None,
         };
-        Self::of(value, all_ns.len() as u64, nouns, "there are none")
+        Self::from_count(value, all_ns.len() as u64, nouns, "there are none")
     }
 
     /// A statistic of readings, each times `scale`.
-    pub(super) fn of_readings<T: Value>(series: &Series<T>, statistic: Statistic, scale: f64) -> Outcome {
+    pub(super) fn from_readings<T: Value>(series: &Series<T>, statistic: Statistic, scale: f64) -> FigureResult {
         let summary = series.summary();
         let read = |value: f64| (summary.count > 0).then_some(value);
         let value = match statistic {
@@ -138,7 +138,7 @@ impl Found {
         };
         let missing = if summary.count == 0 { "it was never read" } else { "it was read only once" };
         let scale = if statistic == Statistic::Count { 1.0 } else { scale };
-        Self::of(value.map(|value| value * scale), summary.count, READINGS, missing)
+        Self::from_count(value.map(|value| value * scale), summary.count, READINGS, missing)
     }
 }
 

@@ -26,6 +26,6 @@ mod work;
 
 pub use contents::{Catalogue, UnknownName};
 pub use id::{FigureError, FigureId};
-pub use measured::{Absent, Measured, Population};
+pub use measured::{AbsentFigure, Measured, Population};
 pub use page::page;
 pub use statistic::Statistic;

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 
 use super::context::Context;
-use super::measured::Outcome;
+use super::measured::FigureResult;
 use super::statistic::Statistic;
 
 /// A subject, or all subjects that differ in a name.
@@ -20,9 +20,9 @@ pub(super) struct Row {
     pub names: Names,
     /// The statistics that a subject of this name has, in the order in which they are listed. Where one is a percentile,
     /// so is every other one.
-    pub statistics: fn(name: &str) -> Vec<(Statistic, Unit)>,
+    pub statistics: fn(name: &str) -> Vec<(Statistic, FigureUnit)>,
     /// Computes one of them.
-    pub get: fn(context: &Context<'_>, name: &str, statistic: Statistic) -> Outcome,
+    pub get: fn(context: &Context<'_>, name: &str, statistic: Statistic) -> FigureResult,
 }
 
 /// The names that a word in capitals may stand for.
@@ -37,7 +37,7 @@ pub(super) enum Names {
 
 impl Row {
     /// The text before the name and the text after it; `None` of a subject without a name.
-    pub fn around_the_name(&self) -> Option<(&'static str, &'static str)> {
+    pub fn name_affixes(&self) -> Option<(&'static str, &'static str)> {
         let from = self.subject.find(|c: char| c.is_ascii_uppercase())?;
         let to = self.subject.rfind(|c: char| c.is_ascii_uppercase())? + 1;
         Some((&self.subject[..from], &self.subject[to..]))
@@ -50,16 +50,16 @@ impl Row {
 
     /// The subject with this name.
     pub fn text(&self, name: &str) -> String {
-        match self.around_the_name() {
+        match self.name_affixes() {
             Some((before, after)) => format!("{before}{name}{after}"),
             None => self.subject.to_owned(),
         }
     }
 
     /// The name in a text, if that is one of this row's subjects; gnntop's own names with `-` for `_` and in any case.
-    pub fn name_in(&self, text: &str) -> Option<String> {
+    pub fn parse_name(&self, text: &str) -> Option<String> {
         let own = |text: &str| text.replace(['-', ' '], "_").to_lowercase();
-        let Some((before, after)) = self.around_the_name() else {
+        let Some((before, after)) = self.name_affixes() else {
             return (own(text) == self.subject).then(String::new);
         };
         let name = text.strip_prefix(before)?.strip_suffix(after).filter(|name| !name.is_empty())?;
@@ -72,13 +72,13 @@ impl Row {
     }
 
     /// The unit of a statistic of the subject with this name; `None` if it has no such statistic.
-    pub fn unit(&self, name: &str, statistic: Statistic) -> Option<Unit> {
+    pub fn unit(&self, name: &str, statistic: Statistic) -> Option<FigureUnit> {
         let is_like = |of: Statistic| of == statistic || of.quantile().is_some() && statistic.quantile().is_some();
         (self.statistics)(name).into_iter().find(|(of, _)| is_like(*of)).map(|(_, unit)| unit)
     }
 
     /// The names of the subject in this run; one empty name where it has none.
-    pub fn names_in(&self, context: &Context<'_>) -> Vec<String> {
+    pub fn list_names(&self, context: &Context<'_>) -> Vec<String> {
         match self.names {
             Names::None => vec![String::new()],
             Names::Own(_, list) | Names::Program(list) => list(context).into_iter().map(|name| slug(&name)).collect(),
@@ -113,20 +113,24 @@ impl fmt::Debug for Row {
 }
 
 /// Statistics as a list of words.
-pub(super) fn listed(statistics: &[(Statistic, Unit)]) -> String {
+pub(super) fn listed(statistics: &[(Statistic, FigureUnit)]) -> String {
     statistics.iter().map(|(statistic, _)| statistic.to_string()).collect::<Vec<String>>().join(", ")
 }
 
 /// Percentiles, moments and extremes of durations.
-pub(super) fn durations() -> Vec<(Statistic, Unit)> {
-    let percentiles = [50.0, 90.0, 99.0].map(|percentage| (Statistic::percentile(percentage), Unit::Time));
+pub(super) fn durations() -> Vec<(Statistic, FigureUnit)> {
+    let percentiles = [50.0, 90.0, 99.0].map(|percentage| (Statistic::percentile(percentage), FigureUnit::Time));
     let rest = [Statistic::Mean, Statistic::Sd, Statistic::Min, Statistic::Max, Statistic::Total];
-    percentiles.into_iter().chain(rest.map(|of| (of, Unit::Time))).chain([(Statistic::Count, Unit::Count)]).collect()
+    percentiles
+        .into_iter()
+        .chain(rest.map(|of| (of, FigureUnit::Time)))
+        .chain([(Statistic::Count, FigureUnit::Count)])
+        .collect()
 }
 
 /// The same with a share.
-pub(super) fn shared_durations() -> Vec<(Statistic, Unit)> {
-    durations().into_iter().chain([(Statistic::Share, Unit::Share)]).collect()
+pub(super) fn shared_durations() -> Vec<(Statistic, FigureUnit)> {
+    durations().into_iter().chain([(Statistic::Share, FigureUnit::Share)]).collect()
 }
 
 /// A name as figures have it: without spaces, so that no shell needs quotes.
@@ -135,6 +139,6 @@ pub(super) fn slug(name: &str) -> String {
 }
 
 /// Whether a program's name is the one of a figure.
-pub(super) fn is_called(text: &str, name: &str) -> bool {
+pub(super) fn matches_name(text: &str, name: &str) -> bool {
     text.chars().map(|c| if c.is_whitespace() { '_' } else { c }).eq(name.chars())
 }

@@ -35,7 +35,7 @@ fn a_figure_has_its_value_interval_and_population() {
 }
 
 #[test]
-fn every_listed_figure_is_found_again_by_its_text() {
+fn listed_figures_parse_from_their_text() {
     for bytes in [TrainingRun::default().bytes(), DeviceRun::default().bytes()] {
         let store = store(&bytes);
         let catalogue = Catalogue::new(&store);
@@ -50,7 +50,7 @@ fn every_listed_figure_is_found_again_by_its_text() {
 }
 
 #[test]
-fn steps_left_out_are_left_out_of_every_figure_of_steps() {
+fn skipped_steps_are_in_no_step_figure() {
     let store = store(&TrainingRun { steps: 100, ..TrainingRun::default() }.bytes());
     let catalogue = Catalogue::new(&store).with_skipped_steps(30);
     for text in ["steps.count", "period.count", "work.count", "backward.count"] {
@@ -70,7 +70,7 @@ fn a_device_has_figures_of_its_own() {
 }
 
 #[test]
-fn a_name_is_resolved_however_it_is_written_and_a_wrong_one_is_not() {
+fn resolve_accepts_any_spelling_and_refuses_wrong_names() {
     let store = store(&TrainingRun::default().bytes());
     let resolved = |text: &str| Catalogue::new(&store).resolve(&text.parse().unwrap()).map(|id| id.to_string());
     for text in ["data_wait.p50", "data-wait.p50", "data wait.p50", "Data_Wait.p50"] {
@@ -95,7 +95,7 @@ fn the_page_of_the_documentation_lists_every_figure() {
 }
 
 #[test]
-fn steps_that_a_profiler_slowed_down_are_in_no_figure() {
+fn traced_steps_are_in_no_figure() {
     let mut stream = StreamBuilder::new("test");
     let main = stream.track(TrackRole::Training, "main");
     for number in 0..100 {
@@ -115,7 +115,7 @@ fn steps_that_a_profiler_slowed_down_are_in_no_figure() {
 }
 
 #[test]
-fn an_epoch_counts_once_it_is_over() {
+fn unfinished_epoch_is_not_counted() {
     let killed = TrainingRun { steps: 60, ends: false, ..TrainingRun::default() };
     let ended = TrainingRun { ends: true, ..killed.clone() };
     // Two epochs of 25 steps, and 10 steps of a third.
@@ -147,7 +147,7 @@ fn each_rank_has_the_share_of_each_phase_and_every_figure_of_a_run_is_found_agai
 }
 
 #[test]
-fn steps_left_out_are_left_out_of_the_figures_of_ranks() {
+fn skipped_steps_are_in_no_rank_figure() {
     let slow = (0..2).map(|rank| (rank, 1..11, "forward", 100 * MS)).collect();
     let parallel = ParallelRun { slow, ..ParallelRun::default() };
     let mut run = Run::default();

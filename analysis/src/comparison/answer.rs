@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::chance::{Statistic, of_ratio, over_runs};
-use super::compared::{Change, Compared, geometric_mean, is_enough, of_times, verdict};
-use super::sameness::Sameness;
-use super::sample::{Sample, Unit};
+use super::chance::{TimeStatistic, over_ratio, over_runs};
+use super::compared::{Change, Compared, compare_times, geometric_mean, is_enough, verdict};
+use super::sample::{RunSample, WorkUnit};
+use super::setup_comparison::SetupComparison;
 use crate::figures::{count, counted, joined, quantity};
-use crate::findings::{self, Kind, Severity};
+use crate::findings::{self, FindingKind, Severity};
 use crate::ranks::Run;
 use crate::store::{Distribution, GAP};
 
@@ -22,9 +22,9 @@ pub struct Comparison {
     /// Disturbed runs; if there are any, there is no verdict.
     pub disturbed: Vec<Disturbed>,
     /// Whether both sides ran the same thing.
-    pub sameness: Sameness,
+    pub sameness: SetupComparison,
     /// Throughput; `None` if a side has no steps to compare.
-    pub work: Option<Work>,
+    pub work: Option<ComparedWork>,
     /// The period; the phases and the gap, which add up to it; and the step from its own start.
     pub lines: Vec<Line>,
 }
@@ -54,7 +54,7 @@ pub struct Disturbed {
 
 /// Work per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Work {
+pub struct ComparedWork {
     /// `graphs`, `seeds`, or `steps` if batch sizes are not reported.
     pub unit: &'static str,
     /// A's.
@@ -86,46 +86,47 @@ pub struct Line {
 /// Compares the mean and percentiles (from 0 to 100) of steps, phases and the gap. Each side must have at least one run. If
 /// both have several, intervals are over runs, else over steps.
 pub fn compare(first: &[&Run], second: &[&Run], percentiles: &[f64]) -> Comparison {
-    let [first, second] = Sample::of_all([first, second]);
+    let [first, second] = RunSample::from_runs([first, second]);
     let both = [first.as_slice(), second.as_slice()];
-    let percentiles = percentiles.iter().map(|p| Statistic::Percentile(*p));
-    let statistics: Vec<Statistic> = [Statistic::Mean].into_iter().chain(percentiles).collect();
+    let percentiles = percentiles.iter().map(|p| TimeStatistic::Percentile(*p));
+    let statistics: Vec<TimeStatistic> = [TimeStatistic::Mean].into_iter().chain(percentiles).collect();
     Comparison {
-        sides: both.map(Side::of),
+        sides: both.map(Side::from_samples),
         disturbed: (0..2).flat_map(|side| disturbed(SIDES[side], both[side])).collect(),
-        sameness: both[0].first().zip(both[1].first()).map(|(a, b)| Sameness::of(a, b)).unwrap_or_default(),
+        sameness: both[0].first().zip(both[1].first()).map(|(a, b)| SetupComparison::compare(a, b)).unwrap_or_default(),
         work: work(both),
         lines: lines(both, &statistics),
     }
 }
 
 impl Side {
-    fn of(samples: &[Sample<'_>]) -> Self {
+    fn from_samples(samples: &[RunSample<'_>]) -> Self {
         Self {
             runs: samples.len(),
             compared_steps: samples.iter().map(|sample| sample.rows.len() as u64).sum(),
             steps: samples.iter().map(|sample| sample.store().steps().total()).sum(),
-            is_of_medians: samples.iter().any(|sample| sample.is_of_medians),
+            is_of_medians: samples.iter().any(|sample| sample.uses_medians),
         }
     }
 }
 
-fn disturbed(side: &str, samples: &[Sample<'_>]) -> Vec<Disturbed> {
-    let of = |(at, sample): (usize, &Sample<'_>)| {
-        let found = findings::newest(sample.store()).findings.found.into_iter();
-        let contention = found.filter(|it| it.kind == Kind::Contention && it.severity > Severity::Note);
+fn disturbed(side: &str, samples: &[RunSample<'_>]) -> Vec<Disturbed> {
+    let of = |(at, sample): (usize, &RunSample<'_>)| {
+        let found = findings::judge_newest(sample.store()).findings.found.into_iter();
+        let contention = found.filter(|it| it.kind == FindingKind::Contention && it.severity > Severity::Note);
         let run = if samples.len() > 1 { format!("{side} {}", at + 1) } else { side.to_owned() };
         contention.map(|it| Disturbed { run: run.clone(), what: it.summary }).collect::<Vec<_>>()
     };
     samples.iter().enumerate().flat_map(of).collect()
 }
 
-fn work([first, second]: [&[Sample<'_>]; 2]) -> Option<Work> {
+fn work([first, second]: [&[RunSample<'_>]; 2]) -> Option<ComparedWork> {
     let all = || first.iter().chain(second);
     if first.is_empty() || second.is_empty() || all().any(|sample| sample.rows.is_empty()) {
         return None;
     }
-    let unit = if Unit::of(first) == Unit::of(second) { Unit::of(first) } else { Unit::Steps };
+    let unit =
+        if WorkUnit::common(first) == WorkUnit::common(second) { WorkUnit::common(first) } else { WorkUnit::Steps };
     let pairs = [first, second].map(|samples| samples.iter().map(|sample| sample.work(unit)).collect::<Vec<_>>());
     let rates = [0, 1].map(|side| pairs[side].iter().map(|pairs| per_s(pairs)).collect::<Vec<f64>>());
     let [first_per_s, second_per_s] = [0, 1].map(|side| geometric_mean(&rates[side]));
@@ -133,9 +134,9 @@ fn work([first, second]: [&[Sample<'_>]; 2]) -> Option<Work> {
         return None;
     }
     let same = pairs[0] == pairs[1];
-    let has_enough = same || all().all(|sample| is_enough(sample.rows.len(), Statistic::Mean));
+    let has_enough = same || all().all(|sample| is_enough(sample.rows.len(), TimeStatistic::Mean));
     let interval = match (pairs[0].as_slice(), pairs[1].as_slice()) {
-        ([a], [b]) => Some(of_ratio(a, b)),
+        ([a], [b]) => Some(over_ratio(a, b)),
         _ => over_runs(&rates[0], &rates[1]),
     };
     let interval = interval.filter(|_| has_enough).map(|(low, high)| (1.0 + low, 1.0 + high));
@@ -143,7 +144,7 @@ fn work([first, second]: [&[Sample<'_>]; 2]) -> Option<Work> {
     // More work in the same time means less time for the same work.
     let times = interval.map(|(low, high)| (1.0 / high - 1.0, 1.0 / low - 1.0));
     let verdict = verdict(1.0 / ratio - 1.0, times, true);
-    Some(Work { unit: unit.word(), first_per_s, second_per_s, ratio, interval, verdict })
+    Some(ComparedWork { unit: unit.as_str(), first_per_s, second_per_s, ratio, interval, verdict })
 }
 
 fn per_s(pairs: &[(f64, f64)]) -> f64 {
@@ -151,16 +152,16 @@ fn per_s(pairs: &[(f64, f64)]) -> f64 {
     if ns > 0.0 { work * 1e9 / ns } else { 0.0 }
 }
 
-fn lines(both: [&[Sample<'_>]; 2], statistics: &[Statistic]) -> Vec<Line> {
-    let periods = both.map(|samples| samples.iter().map(Sample::period_ns).collect::<Vec<_>>());
-    let steps = both.map(|samples| samples.iter().map(Sample::step_ns).collect::<Vec<_>>());
+fn lines(both: [&[RunSample<'_>]; 2], statistics: &[TimeStatistic]) -> Vec<Line> {
+    let periods = both.map(|samples| samples.iter().map(RunSample::period_ns).collect::<Vec<_>>());
+    let steps = both.map(|samples| samples.iter().map(RunSample::step_ns).collect::<Vec<_>>());
     let whole_ns = periods.clone().map(|runs| runs.iter().flatten().sum::<f64>());
     let count = periods[0].iter().flatten().count().max(1) as f64;
     let line = |name: &str, times: [Vec<Vec<f64>>; 2]| {
         let sums = [0, 1].map(|side| times[side].iter().flatten().sum::<f64>());
         let has = [0, 1].map(|side| sums[side] > 0.0);
         let numbers = match has {
-            [true, true] => of_times(name, &times[0], &times[1], statistics, whole_ns[0] / count),
+            [true, true] => compare_times(name, &times[0], &times[1], statistics, whole_ns[0] / count),
             _ => Vec::new(),
         };
         let shares = [0, 1].map(|side| has[side].then(|| sums[side] / whole_ns[side].max(1.0)));
@@ -168,7 +169,7 @@ fn lines(both: [&[Sample<'_>]; 2], statistics: &[Statistic]) -> Vec<Line> {
         Line { name: name.to_owned(), durations, shares, numbers }
     };
     let of_phase = |name: &str| {
-        let times = |sample: &Sample<'_>| sample.phase_ns(name).unwrap_or_else(|| vec![0.0; sample.rows.len()]);
+        let times = |sample: &RunSample<'_>| sample.phase_ns(name).unwrap_or_else(|| vec![0.0; sample.rows.len()]);
         line(name, both.map(|samples| samples.iter().map(times).collect()))
     };
     let mut all = vec![line("period", periods)];
@@ -179,7 +180,7 @@ fn lines(both: [&[Sample<'_>]; 2], statistics: &[Statistic]) -> Vec<Line> {
 }
 
 /// The names of the first side's phases, then of those that only the second has, then the gap.
-fn phases(both: [&[Sample<'_>]; 2]) -> Vec<String> {
+fn phases(both: [&[RunSample<'_>]; 2]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let known = both.into_iter().flatten().flat_map(|sample| sample.store().phases());
     for phase in known.filter(|phase| !phase.is_gap()) {
@@ -260,10 +261,10 @@ mod tests {
     fn run(backward_ms: u64, seed: u64) -> Run {
         let spikes = (1..=400).map(|step| (step, "backward", (step + seed) * 7919 % 2000 * 1000)).collect();
         let phases = vec![("data wait", 4 * MS), ("forward", 10 * MS), ("backward", backward_ms * MS), ("tiny", 6_000)];
-        of(&TrainingRun { steps: 400, phases, spikes, has_hardware: false, ..TrainingRun::default() })
+        run_of(&TrainingRun { steps: 400, phases, spikes, has_hardware: false, ..TrainingRun::default() })
     }
 
-    fn of(recorded: &TrainingRun) -> Run {
+    fn run_of(recorded: &TrainingRun) -> Run {
         let mut run = Run::default();
         each_item(&recorded.bytes(), |item| run.apply(item));
         run
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn work_comes_first_and_its_direction_is_that_of_b() {
+    fn compare_reports_work_first_with_direction_of_b() {
         let (fast, slow) = (run(20, 0), run(40, 7));
         let back = compare(&[&slow], &[&fast], &[50.0]);
         let work = back.work.as_ref().unwrap();
@@ -291,10 +292,10 @@ mod tests {
     }
 
     #[test]
-    fn batches_that_differ_are_said_and_the_work_is_counted() {
+    fn compare_different_batches_counts_work() {
         let sized = |graphs: u64, ms: u64| {
             let phases = vec![("forward", ms * MS)];
-            of(&TrainingRun { steps: 100, graphs, phases, ..TrainingRun::default() })
+            run_of(&TrainingRun { steps: 100, graphs, phases, ..TrainingRun::default() })
         };
         let comparison = compare(&[&sized(1024, 10)], &[&sized(2048, 14)], &[50.0]);
         assert!(comparison.sameness.sentence().contains("batches of 1,024 and 2,048 graphs"), "{comparison:?}");
@@ -304,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_run_is_the_same_as_itself() {
-        let (one, short) = (run(20, 0), of(&TrainingRun { steps: 12, ..TrainingRun::default() }));
+        let (one, short) = (run(20, 0), run_of(&TrainingRun { steps: 12, ..TrainingRun::default() }));
         for run in [&one, &short] {
             let comparison = compare(&[run], &[run], &[50.0, 90.0]);
             let verdicts = comparison.lines.iter().flat_map(|line| &line.numbers).map(|number| number.verdict);
@@ -314,8 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn phases_of_one_side_alone_are_listed_without_a_verdict() {
-        let other = of(&TrainingRun { steps: 400, phases: vec![("forward", 10 * MS)], ..TrainingRun::default() });
+    fn compare_phase_of_one_side_has_no_verdict() {
+        let other = run_of(&TrainingRun { steps: 400, phases: vec![("forward", 10 * MS)], ..TrainingRun::default() });
         let comparison = compare(&[&run(20, 0)], &[&other], &[50.0]);
         let backward = comparison.lines.iter().find(|line| line.name == "backward").unwrap();
         assert!(backward.numbers.is_empty() && backward.durations[1].is_none() && backward.shares[0] > Some(0.4));
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn without_steps_that_is_what_is_said() {
+    fn compare_without_steps_says_so() {
         let comparison = compare(&[&run(20, 0)], &[&Run::default()], &[50.0]);
         assert_eq!(comparison.headline(), "B has no steps to compare");
     }

@@ -12,14 +12,14 @@ const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A statistic of many values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Statistic {
+pub enum TimeStatistic {
     /// The mean.
     Mean,
     /// A percentile, from 0 to 100.
     Percentile(f64),
 }
 
-impl Statistic {
+impl TimeStatistic {
     /// Its name, such as `mean` or `p50`.
     pub fn name(self) -> String {
         match self {
@@ -29,7 +29,7 @@ impl Statistic {
     }
 
     /// The statistic of these values; 0 for none.
-    pub(super) fn of(self, values: &[f64]) -> f64 {
+    pub(super) fn compute(self, values: &[f64]) -> f64 {
         match self {
             _ if values.is_empty() => 0.0,
             Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
@@ -39,7 +39,7 @@ impl Statistic {
 }
 
 /// 95 % intervals of the ratio of each statistic of `second` to that of `first`, minus one, over the values of one run each.
-pub(super) fn over_steps(first: &[f64], second: &[f64], statistics: &[Statistic]) -> Vec<(f64, f64)> {
+pub(super) fn over_steps(first: &[f64], second: &[f64], statistics: &[TimeStatistic]) -> Vec<(f64, f64)> {
     if first == second {
         return vec![(0.0, 0.0); statistics.len()];
     }
@@ -50,7 +50,7 @@ pub(super) fn over_steps(first: &[f64], second: &[f64], statistics: &[Statistic]
 }
 
 /// The same for the ratio of two sums, such as work over time.
-pub(super) fn of_ratio(first: &[(f64, f64)], second: &[(f64, f64)]) -> (f64, f64) {
+pub(super) fn over_ratio(first: &[(f64, f64)], second: &[(f64, f64)]) -> (f64, f64) {
     if first == second {
         return (0.0, 0.0);
     }
@@ -115,7 +115,7 @@ fn interval(first: &[f64], second: &[f64]) -> (f64, f64) {
 
 /// Each statistic's values in the resamples. All share the same resamples: the values are ranked once, and a resample
 /// counts how often each rank was drawn.
-fn replicas(values: &[f64], statistics: &[Statistic], random: &mut Random) -> Vec<Vec<f64>> {
+fn replicas(values: &[f64], statistics: &[TimeStatistic], random: &mut Random) -> Vec<Vec<f64>> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut rank = vec![0; values.len()];
@@ -131,8 +131,8 @@ fn replicas(values: &[f64], statistics: &[Statistic], random: &mut Random) -> Ve
         });
         for (values_of, statistic) in all.iter_mut().zip(statistics) {
             values_of.push(match statistic {
-                Statistic::Mean => sum / values.len() as f64,
-                Statistic::Percentile(p) => values[order[rank_of(&drawn, p / 100.0)]],
+                TimeStatistic::Mean => sum / values.len() as f64,
+                TimeStatistic::Percentile(p) => values[order[drawn_rank(&drawn, p / 100.0)]],
             });
         }
     }
@@ -140,7 +140,7 @@ fn replicas(values: &[f64], statistics: &[Statistic], random: &mut Random) -> Ve
 }
 
 /// The rank below which a share of the drawn values is.
-fn rank_of(drawn: &[u32], q: f64) -> usize {
+fn drawn_rank(drawn: &[u32], q: f64) -> usize {
     let wanted = nearest_rank(drawn.len(), q) as u32;
     let mut seen = 0;
     let reaches = |times: &u32| {
@@ -201,9 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_over_steps_holds_the_difference_that_was_made() {
+    fn step_interval_contains_true_difference() {
         let (fast, slow) = (times(500, 1.0, 0.2, 4), times(500, 1.05, 0.2, 3));
-        let statistics = [Statistic::Mean, Statistic::Percentile(50.0), Statistic::Percentile(90.0)];
+        let statistics = [TimeStatistic::Mean, TimeStatistic::Percentile(50.0), TimeStatistic::Percentile(90.0)];
         for (low, high) in over_steps(&fast, &slow, &statistics) {
             assert!(0.0 < low && low < 0.05 && high > 0.05, "{low} to {high}");
         }
@@ -214,10 +214,10 @@ mod tests {
     }
 
     #[test]
-    fn equal_runs_give_evidence_of_a_difference_in_about_one_of_twenty_times() {
+    fn equal_runs_differ_in_about_five_percent() {
         let claims = |n: &u64| {
             let (a, b) = (times(200, 1.0, 0.2, 2 * n + 1), times(200, 1.0, 0.2, 2 * n + 1001));
-            let (low, high) = over_steps(&a, &b, &[Statistic::Percentile(50.0)])[0];
+            let (low, high) = over_steps(&a, &b, &[TimeStatistic::Percentile(50.0)])[0];
             low > 0.0 || high < 0.0
         };
         let wrong = (0..100).filter(claims).count();
@@ -225,17 +225,17 @@ mod tests {
     }
 
     #[test]
-    fn a_resample_gives_the_percentiles_of_what_was_drawn() {
-        assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(|q| rank_of(&[2, 0, 1, 1], q)), [0, 0, 0, 2, 3]);
-        assert_eq!(Statistic::Percentile(50.0).of(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(Statistic::Mean.of(&[]), 0.0);
+    fn resample_percentiles_match_drawn_values() {
+        assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(|q| drawn_rank(&[2, 0, 1, 1], q)), [0, 0, 0, 2, 3]);
+        assert_eq!(TimeStatistic::Percentile(50.0).compute(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(TimeStatistic::Mean.compute(&[]), 0.0);
     }
 
     #[test]
-    fn work_over_time_is_what_its_interval_is_about() {
+    fn ratio_interval_contains_work_per_time() {
         let pairs =
             |scale: f64, seed| times(300, scale, 0.3, seed).into_iter().map(|ns| (64.0, ns)).collect::<Vec<_>>();
-        let (low, high) = of_ratio(&pairs(1.0, 5), &pairs(0.5, 6));
+        let (low, high) = over_ratio(&pairs(1.0, 5), &pairs(0.5, 6));
         assert!(0.9 < low && low < 1.0 && (1.0..1.1).contains(&high), "{low} to {high}");
     }
 
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn students_distribution_is_that_of_the_tables() {
+    fn student_matches_tables() {
         for (freedom, t) in [(1.9, 12.706), (4.0, 2.776), (12.0, 2.179), (30.0, 2.042), (1e9, 1.960)] {
             assert!((student(freedom) - t).abs() < 2e-3, "{freedom}: {}", student(freedom));
         }

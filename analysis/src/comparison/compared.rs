@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::chance::{Statistic, over_runs, over_steps};
+use super::chance::{TimeStatistic, over_runs, over_steps};
 
 /// Fewest steps for a verdict.
 const ENOUGH: usize = 20;
@@ -29,7 +29,7 @@ pub enum Change {
 
 impl Change {
     /// Text for people.
-    pub fn words(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Faster => "faster",
             Self::Slower => "slower",
@@ -60,19 +60,20 @@ pub struct Compared {
 }
 
 /// Compares statistics of times. `first` and `second` have a list for each run; `whole_ns` is the first side's whole step.
-pub(super) fn of_times(
+pub(super) fn compare_times(
     name: &str,
     first: &[Vec<f64>],
     second: &[Vec<f64>],
-    statistics: &[Statistic],
+    statistics: &[TimeStatistic],
     whole_ns: f64,
 ) -> Vec<Compared> {
     let drawn = match (first, second) {
         ([first], [second]) if !first.is_empty() && !second.is_empty() => Some(over_steps(first, second, statistics)),
         _ => None,
     };
-    let number = |(at, statistic): (usize, &Statistic)| {
-        let values = [first, second].map(|runs| runs.iter().map(|times| statistic.of(times)).collect::<Vec<f64>>());
+    let number = |(at, statistic): (usize, &TimeStatistic)| {
+        let values =
+            [first, second].map(|runs| runs.iter().map(|times| statistic.compute(times)).collect::<Vec<f64>>());
         let [first_ns, second_ns] = [0, 1].map(|side| geometric_mean(&values[side]));
         let has_enough = first_ns > 0.0 && first.iter().chain(second).all(|times| is_enough(times.len(), *statistic));
         // A phase that most steps do not have takes no time at the median.
@@ -102,10 +103,10 @@ pub(super) fn verdict(change: f64, interval: Option<(f64, f64)>, matters: bool) 
 }
 
 /// Whether this many steps are enough for this statistic.
-pub(super) fn is_enough(steps: usize, statistic: Statistic) -> bool {
+pub(super) fn is_enough(steps: usize, statistic: TimeStatistic) -> bool {
     let beyond = match statistic {
-        Statistic::Mean => 0.5,
-        Statistic::Percentile(p) => (1.0 - p / 100.0).min((p / 100.0).max(0.5)),
+        TimeStatistic::Mean => 0.5,
+        TimeStatistic::Percentile(p) => (1.0 - p / 100.0).min((p / 100.0).max(0.5)),
     };
     steps >= ENOUGH && steps as f64 * beyond >= BEYOND
 }
@@ -124,7 +125,7 @@ pub(super) fn geometric_mean(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    const P50: [Statistic; 1] = [Statistic::Percentile(50.0)];
+    const P50: [TimeStatistic; 1] = [TimeStatistic::Percentile(50.0)];
 
     /// Times around this many nanoseconds, varying by a tenth.
     fn times(n: usize, ns: f64) -> Vec<f64> {
@@ -132,11 +133,11 @@ mod tests {
     }
 
     fn change(first: &[f64], second: &[f64], whole_ns: f64) -> Change {
-        of_times("a", &[first.to_vec()], &[second.to_vec()], &P50, whole_ns)[0].verdict
+        compare_times("a", &[first.to_vec()], &[second.to_vec()], &P50, whole_ns)[0].verdict
     }
 
     #[test]
-    fn a_difference_has_a_direction_and_a_size_that_matters() {
+    fn verdict_has_direction_and_minimum_size() {
         let (fast, slow) = (times(500, 1e7), times(500, 1.1e7));
         assert_eq!(change(&fast, &slow, 3e7), Change::Slower);
         assert_eq!(change(&slow, &fast, 3e7), Change::Faster);
@@ -145,17 +146,20 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_of_six_microseconds_is_not_slower() {
+    fn tiny_phase_difference_does_not_matter() {
         assert_eq!(change(&times(500, 6e3), &times(500, 9e3), 3e7), Change::Negligible);
         assert_eq!(change(&times(500, 6e3), &times(500, 9e3), 3e4), Change::Slower, "in a step of 30 us it is");
     }
 
     #[test]
-    fn too_few_steps_say_nothing_but_that_the_same_is_the_same() {
-        let all = [Statistic::Mean, Statistic::Percentile(50.0), Statistic::Percentile(99.0)];
+    fn few_steps_give_no_verdict_unless_equal() {
+        let all = [TimeStatistic::Mean, TimeStatistic::Percentile(50.0), TimeStatistic::Percentile(99.0)];
         let verdicts = |n: usize| {
             let sides = [vec![times(n, 1e7)], vec![times(n, 2e7)]];
-            of_times("a", &sides[0], &sides[1], &all, 0.0).into_iter().map(|of| of.verdict).collect::<Vec<Change>>()
+            compare_times("a", &sides[0], &sides[1], &all, 0.0)
+                .into_iter()
+                .map(|of| of.verdict)
+                .collect::<Vec<Change>>()
         };
         assert_eq!(verdicts(15), [Change::TooFew; 3]);
         assert_eq!(verdicts(300), [Change::Slower, Change::Slower, Change::TooFew]);
@@ -168,12 +172,12 @@ mod tests {
     #[test]
     fn of_several_runs_the_interval_is_over_runs() {
         let runs = |scales: [f64; 3]| scales.map(|scale| times(100, 1e7 * scale));
-        let verdict = |a: [f64; 3], b: [f64; 3]| of_times("a", &runs(a), &runs(b), &P50, 3e7)[0].clone();
+        let verdict = |a: [f64; 3], b: [f64; 3]| compare_times("a", &runs(a), &runs(b), &P50, 3e7)[0].clone();
         // Each pair of runs differs clearly over its steps, but the runs of a side differ as much.
         assert_eq!(verdict([1.0, 1.3, 0.8], [1.1, 1.2, 1.4]).verdict, Change::NoEvidence);
         let slower = verdict([1.0, 1.01, 0.99], [1.2, 1.21, 1.19]);
         assert!(slower.verdict == Change::Slower && (slower.change - 0.2).abs() < 0.01, "{slower:?}");
-        let one = of_times("a", &runs([1.0; 3])[..1], &runs([2.0; 3]), &P50, 3e7);
+        let one = compare_times("a", &runs([1.0; 3])[..1], &runs([2.0; 3]), &P50, 3e7);
         assert_eq!(one[0].verdict, Change::TooFew, "one run does not show how runs differ");
     }
 }

@@ -12,10 +12,10 @@
 mod answer;
 mod chance;
 mod compared;
-mod sameness;
 mod sample;
+mod setup_comparison;
 
-pub use answer::{Comparison, Disturbed, Line, Side, Work, compare};
-pub use chance::Statistic;
+pub use answer::{ComparedWork, Comparison, Disturbed, Line, Side, compare};
+pub use chance::TimeStatistic;
 pub use compared::{Change, Compared};
-pub use sameness::Sameness;
+pub use setup_comparison::SetupComparison;

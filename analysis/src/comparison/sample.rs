@@ -5,7 +5,7 @@ use crate::ranks::Run;
 use crate::store::{PhaseSlot, StepRow, Store};
 
 /// Number of newest steps considered, as in the findings, so that a screen and a report see the same ones.
-const LOOKED_AT: u64 = 8192;
+const MAX_STEPS: u64 = 8192;
 /// Most steps compared, the newest: more would narrow the interval more than it matters.
 const COMPARED: usize = 4096;
 
@@ -14,29 +14,29 @@ const FEWEST: usize = 20;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The newest full batches of a run after its warm-up.
-pub(super) struct Sample<'a> {
+pub(super) struct RunSample<'a> {
     pub run: &'a Run,
     pub rows: Vec<StepRow<'a>>,
     /// Whether the rows are instead the median steps of seconds and minutes.
-    pub is_of_medians: bool,
+    pub uses_medians: bool,
 }
 
 /// The unit of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum WorkUnit {
     Seeds,
     Graphs,
     Steps,
 }
 
-impl Unit {
+impl WorkUnit {
     /// The unit that all rows of all samples report.
-    pub(super) fn of(samples: &[Sample<'_>]) -> Self {
+    pub(super) fn common(samples: &[RunSample<'_>]) -> Self {
         let all_tell = |unit: &Self| samples.iter().flat_map(|sample| &sample.rows).all(|row| unit.size(row).is_some());
         [Self::Seeds, Self::Graphs].into_iter().find(all_tell).unwrap_or(Self::Steps)
     }
 
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Seeds => "seeds",
             Self::Graphs => "graphs",
@@ -53,29 +53,29 @@ impl Unit {
     }
 }
 
-impl<'a> Sample<'a> {
-    pub(super) fn of(run: &'a Run) -> Self {
+impl<'a> RunSample<'a> {
+    pub(super) fn new(run: &'a Run) -> Self {
         let end = run.store().steps().total();
-        let classes = findings::classes(run.store(), end.saturating_sub(LOOKED_AT)..end);
+        let classes = findings::classes(run.store(), end.saturating_sub(MAX_STEPS)..end);
         let full = classes.into_iter().filter(|(_, class)| *class == Class::Full);
         let mut rows: Vec<StepRow<'a>> = full.map(|(row, _)| row).collect();
         rows.drain(..rows.len().saturating_sub(COMPARED));
-        Self { run, rows, is_of_medians: false }
+        Self { run, rows, uses_medians: false }
     }
 
     /// Samples of all these runs. If the steps of one are no longer kept individually, all samples are of medians, so that
     /// they are comparable.
-    pub(super) fn of_all(sides: [&[&'a Run]; 2]) -> [Vec<Self>; 2] {
-        let samples = sides.map(|runs| runs.iter().map(|run| Self::of(run)).collect::<Vec<Self>>());
+    pub(super) fn from_runs(sides: [&[&'a Run]; 2]) -> [Vec<Self>; 2] {
+        let samples = sides.map(|runs| runs.iter().map(|run| Self::new(run)).collect::<Vec<Self>>());
         let is_past = |sample: &Self| sample.rows.len() < FEWEST && sample.store().steps().medians().len() > 0;
         if samples.iter().flatten().any(is_past) {
-            return sides.map(|runs| runs.iter().map(|run| Self::of_medians(run)).collect());
+            return sides.map(|runs| runs.iter().map(|run| Self::from_medians(run)).collect());
         }
         samples
     }
 
     /// The newest median steps of reduced steps, and of each second of the others.
-    fn of_medians(run: &'a Run) -> Self {
+    fn from_medians(run: &'a Run) -> Self {
         let steps = run.store().steps();
         let kept: Vec<StepRow<'a>> = steps.all().collect();
         let seconds = kept.chunk_by(|a, b| a.end_ns() / SECOND_NS == b.end_ns() / SECOND_NS);
@@ -87,7 +87,7 @@ impl<'a> Sample<'a> {
         };
         let mut rows: Vec<StepRow<'a>> = steps.medians().chain(seconds.filter_map(median)).collect();
         rows.drain(..rows.len().saturating_sub(COMPARED));
-        Self { run, rows, is_of_medians: true }
+        Self { run, rows, uses_medians: true }
     }
 
     pub(super) fn store(&self) -> &'a Store {
@@ -100,8 +100,8 @@ impl<'a> Sample<'a> {
     }
 
     /// For each step, the work of all copies and its time with the gap before it.
-    pub(super) fn work(&self, unit: Unit) -> Vec<(f64, f64)> {
-        let copies = if unit == Unit::Steps { 1.0 } else { self.copies() };
+    pub(super) fn work(&self, unit: WorkUnit) -> Vec<(f64, f64)> {
+        let copies = if unit == WorkUnit::Steps { 1.0 } else { self.copies() };
         let pair = |row: &StepRow<'_>| (unit.size(row).unwrap_or(0) as f64 * copies, row.period_ns() as f64);
         self.rows.iter().map(pair).collect()
     }

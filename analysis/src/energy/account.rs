@@ -8,7 +8,7 @@ use super::holdout::HoldOut;
 use super::label::Label;
 use super::line::EnergyLine;
 use super::profile::Profile;
-use super::shape::Shape;
+use super::shape::EnergyShape;
 use super::units::joules;
 
 /// From this many periods of the counter on, at most a tenth is interpolated at the two ends.
@@ -22,7 +22,7 @@ const IMPUTED_BAND: f64 = 0.5;
 
 /// Energy over some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
+pub struct EnergyFigure {
     /// The energy, in joules.
     pub joules: f64,
     /// It is at least this much...
@@ -41,7 +41,7 @@ pub struct Figure {
     pub is_provisional: bool,
 }
 
-impl Figure {
+impl EnergyFigure {
     /// Share (0 to 1) of the energy that was measured; 0 without energy.
     pub fn coverage(&self) -> f64 {
         if self.joules > 0.0 { (self.measured_joules / self.joules).clamp(0.0, 1.0) } else { 0.0 }
@@ -102,7 +102,7 @@ pub struct PhaseFigure {
 
 /// How a component's energy is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Source {
+pub struct EnergySource {
     /// The best possible label of its numbers: measured for a counter, interpolated for integrated power.
     pub best: Label,
     /// The constant error of its sensor, as factors such as 0.95 and 1.05, or the band of a model.
@@ -118,34 +118,34 @@ pub struct Account {
     /// The usual time between two knots.
     period_ns: Option<u64>,
     profile: Profile,
-    source: Source,
+    source: EnergySource,
     fit: Result<Fit, FitRefusal>,
     /// The fit by which the line is bent.
     bending: Option<Fit>,
-    held_out: Option<HoldOut>,
+    hold_out: Option<HoldOut>,
     steps_vary: bool,
 }
 
 impl Account {
     /// The account of a line. `profile` has phases by a clock that suits the component, and none if there is no such clock.
     /// `steps_ns` are lengths of recent steps.
-    pub fn new(line: EnergyLine, profile: Profile, source: Source, steps_ns: &[u64]) -> Self {
+    pub fn new(line: EnergyLine, profile: Profile, source: EnergySource, steps_ns: &[u64]) -> Self {
         let variation = variation(steps_ns);
         let steps_vary = variation.is_some_and(|(_, share)| share >= LEAST_VARIATION);
         let period_ns = line.period_ns();
         let is_locked = !steps_vary && variation.is_none_or(|(mean_ns, _)| locks(mean_ns, period_ns));
-        let found = match Fit::of(&line, &profile) {
+        let found = match Fit::new(&line, &profile) {
             Ok(_) if is_locked => Err(FitRefusal::Locked),
             found => found,
         };
         // The counter itself shows whether bending the line helps; for that, a fit need not be good enough to be shown.
-        let straight = HoldOut::of(&Shape::straight(&line));
-        let bent = found.as_ref().ok().and_then(|fit| HoldOut::of(&Shape::bent(&line, fit, &profile)));
+        let straight = HoldOut::new(&EnergyShape::straight(&line));
+        let bent = found.as_ref().ok().and_then(|fit| HoldOut::new(&EnergyShape::bent(&line, fit, &profile)));
         let is_bent = matches!((straight, bent), (Some(a), Some(b)) if b.miss_uj < a.miss_uj);
-        let held_out = if is_bent { bent } else { straight };
+        let hold_out = if is_bent { bent } else { straight };
         let bending = found.as_ref().ok().filter(|_| is_bent).cloned();
         let fit = found.and_then(|fit| if fit.explains() { Ok(fit) } else { Err(FitRefusal::Unexplained(fit.r2)) });
-        Self { line, period_ns, profile, source, fit, bending, held_out, steps_vary }
+        Self { line, period_ns, profile, source, fit, bending, hold_out, steps_vary }
     }
 
     /// Energy over time.
@@ -159,20 +159,20 @@ impl Account {
     }
 
     /// How well the line predicts its own knots.
-    pub fn held_out(&self) -> Option<HoldOut> {
-        self.held_out
+    pub fn hold_out(&self) -> Option<HoldOut> {
+        self.hold_out
     }
 
     /// The source of the energy.
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &EnergySource {
         &self.source
     }
 
     /// The line with its bending.
-    pub fn shape(&self) -> Shape<'_> {
+    pub fn shape(&self) -> EnergyShape<'_> {
         match &self.bending {
-            Some(fit) => Shape::bent(&self.line, fit, &self.profile),
-            None => Shape::straight(&self.line),
+            Some(fit) => EnergyShape::bent(&self.line, fit, &self.profile),
+            None => EnergyShape::straight(&self.line),
         }
     }
 
@@ -182,7 +182,7 @@ impl Account {
     }
 
     /// Energy over a range; `None` if nothing of it is known.
-    pub fn figure(&self, range: Range<u64>) -> Option<Figure> {
+    pub fn figure(&self, range: Range<u64>) -> Option<EnergyFigure> {
         let unknown_share = self.line.unknown_share(range.clone());
         self.line.span().filter(|span| range.start < span.end && range.end > span.start)?;
         let uj = self.between_uj(range.clone());
@@ -192,7 +192,7 @@ impl Account {
         let (down, up) = self.source.band;
         let gain = f64::max(up - 1.0, 1.0 - down) * all;
         let is_modelled = self.source.best == Label::Modelled;
-        Some(Figure {
+        Some(EnergyFigure {
             joules: all,
             lo: (lo * down - imputed * IMPUTED_BAND).clamp(0.0, all),
             hi: (hi * up + imputed * IMPUTED_BAND).max(all),
@@ -215,7 +215,7 @@ impl Account {
         let (lo, hi) = (lo / 1e6, hi / 1e6);
         let is_trusted = self.bending.is_some() || self.steps_vary;
         let is_fine = self.is_fine(range.start) && self.is_fine(range.end);
-        let edges = match self.held_out.filter(|_| is_trusted && is_fine) {
+        let edges = match self.hold_out.filter(|_| is_trusted && is_fine) {
             Some(held_out) => held_out.half_width_uj() / 1e6,
             // Equal steps on a straight line repeat the same error, which leaving out knots does not reveal.
             None => (hi - lo) / 2.0,

@@ -57,8 +57,8 @@ impl Assumptions {
     /// If no region is given, or nothing is known about it.
     pub fn intensity(&self) -> Result<Intensity, IntensityError> {
         match (self.g_per_kwh, &self.region) {
-            (Some(g_per_kwh), _) => Ok(Intensity::given(g_per_kwh)),
-            (None, Some(region)) => Intensity::of_region(region, self.basis),
+            (Some(g_per_kwh), _) => Ok(Intensity::from_user(g_per_kwh)),
+            (None, Some(region)) => Intensity::for_region(region, self.basis),
             (None, None) => Err(IntensityError::NotGiven),
         }
     }

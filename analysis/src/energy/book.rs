@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::account::{Account, Figure};
+use super::account::{Account, EnergyFigure};
 use super::assumptions::Assumptions;
 use super::carbon::{Intensity, IntensityError};
-use super::component::{ComponentEnergy, JobShare, NO_CPU_TIME, NoEnergy, Scope};
+use super::component::{ComponentEnergy, EnergyScope, JobShare, NO_CPU_TIME, NoEnergy};
 use super::components::components;
-use super::inputs::Inputs;
+use super::inputs::EnergyInputs;
 use super::line::EnergyLine;
 use super::model::Processor;
 
@@ -16,7 +16,7 @@ const SHARE_NS: u64 = 1_000_000_000;
 
 /// How busy the processors were, and with whose work.
 #[derive(Clone, Debug, PartialEq)]
-struct Load {
+struct ProcessorLoad {
     /// CPU time of all processes, then of the session's process, in nanoseconds instead of microjoules.
     machine: Option<EnergyLine>,
     job: Option<EnergyLine>,
@@ -30,48 +30,48 @@ struct Load {
 pub struct EnergyBook {
     /// GPUs, processors, memory.
     pub components: Vec<ComponentEnergy>,
-    load: Load,
+    load: ProcessorLoad,
     shares_idle: bool,
     /// Whether further readings may come.
-    goes_on: bool,
+    is_running: bool,
 }
 
 impl EnergyBook {
     /// Energy by component under assumptions. Takes milliseconds: it copies lines and fits power by phase.
-    pub fn of(inputs: &Inputs<'_>, assumptions: &Assumptions) -> Self {
+    pub fn new(inputs: &EnergyInputs<'_>, assumptions: &Assumptions) -> Self {
         let processors = &inputs.processors;
         Self {
             components: components(inputs, assumptions),
-            load: Load {
+            load: ProcessorLoad {
                 machine: processors.machine_busy.cloned(),
                 job: processors.process_busy.cloned(),
                 processor: processors.processor.clone(),
                 sharers: inputs.processes,
             },
             shares_idle: assumptions.shares_idle,
-            goes_on: inputs.goes_on,
+            is_running: inputs.is_running,
         }
     }
 
     /// Energy of one component over a range; `None` if it is unknown.
-    pub fn figure(&self, component: &ComponentEnergy, scope: Scope, range: Range<u64>) -> Option<Figure> {
-        let figure = self.of_account(component.account(scope)?, range.clone())?;
+    pub fn figure(&self, component: &ComponentEnergy, scope: EnergyScope, range: Range<u64>) -> Option<EnergyFigure> {
+        let figure = self.account_figure(component.account(scope)?, range.clone())?;
         match (scope, &component.job) {
-            (Scope::Job, JobShare::CpuTime) => Some(figure.share(self.job_share(&range)?)),
+            (EnergyScope::Job, JobShare::CpuTime) => Some(figure.share(self.job_share(&range)?)),
             _ => Some(figure),
         }
     }
 
-    fn of_account(&self, account: &Account, range: Range<u64>) -> Option<Figure> {
+    fn account_figure(&self, account: &Account, range: Range<u64>) -> Option<EnergyFigure> {
         let figure = account.figure(range)?;
         // A finished session has no further readings.
-        Some(Figure { is_provisional: figure.is_provisional && self.goes_on, ..figure })
+        Some(EnergyFigure { is_provisional: figure.is_provisional && self.is_running, ..figure })
     }
 
     /// All components together; `None` if none is known. Also lists the missing ones.
-    pub fn total(&self, scope: Scope, range: Range<u64>) -> Option<(Figure, Vec<&str>)> {
+    pub fn total(&self, scope: EnergyScope, range: Range<u64>) -> Option<(EnergyFigure, Vec<&str>)> {
         let mut missing = Vec::new();
-        let mut all: Option<Figure> = None;
+        let mut all: Option<EnergyFigure> = None;
         for component in &self.components {
             match self.figure(component, scope, range.clone()) {
                 Some(figure) => all = Some(all.map_or(figure, |all| all.plus(&figure))),
@@ -82,17 +82,17 @@ impl EnergyBook {
     }
 
     /// The scope that is shown to people: the job's, if it is known of all components that the devices are known of.
-    pub fn shown_scope(&self, range: Range<u64>) -> Scope {
+    pub fn shown_scope(&self, range: Range<u64>) -> EnergyScope {
         let missing = |scope| self.total(scope, range.clone()).map(|(_, missing)| missing.len());
-        match (missing(Scope::Job), missing(Scope::Device)) {
-            (Some(job), Some(device)) if job <= device => Scope::Job,
-            (Some(_), None) => Scope::Job,
-            _ => Scope::Device,
+        match (missing(EnergyScope::Job), missing(EnergyScope::Device)) {
+            (Some(job), Some(device)) if job <= device => EnergyScope::Job,
+            (Some(_), None) => EnergyScope::Job,
+            _ => EnergyScope::Device,
         }
     }
 
     /// Mean power of a component over the known part of a range, in watts; `None` if less than half of it is known.
-    pub fn watts(&self, component: &ComponentEnergy, scope: Scope, range: Range<u64>) -> Option<f64> {
+    pub fn watts(&self, component: &ComponentEnergy, scope: EnergyScope, range: Range<u64>) -> Option<f64> {
         let account = component.account(scope)?;
         let span = account.line().span()?;
         let (from_ns, to_ns) = (range.start.max(span.start), range.end.min(span.end));
@@ -100,13 +100,13 @@ impl EnergyBook {
             to_ns.checked_sub(from_ns).filter(|ns| *ns > 0 && *ns >= range.end.saturating_sub(range.start) / 2)?;
         let watts = account.between_uj(from_ns..to_ns) as f64 * 1e3 / known_ns as f64;
         match (scope, &component.job) {
-            (Scope::Job, JobShare::CpuTime) => Some(watts * self.job_share(&range)?),
+            (EnergyScope::Job, JobShare::CpuTime) => Some(watts * self.job_share(&range)?),
             _ => Some(watts),
         }
     }
 
     /// Mean power of all components known in this scope, in watts; `None` if one of them is unknown in that range.
-    pub fn total_watts(&self, scope: Scope, range: Range<u64>) -> Option<f64> {
+    pub fn total_watts(&self, scope: EnergyScope, range: Range<u64>) -> Option<f64> {
         let known = self.components.iter().filter(|component| component.account(scope).is_some());
         let watts = known.map(|component| self.watts(component, scope, range.clone()));
         watts.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty()).map(|all| all.iter().sum())
@@ -120,7 +120,7 @@ impl EnergyBook {
     pub fn intensity(
         &self,
         assumptions: &Assumptions,
-        scope: Scope,
+        scope: EnergyScope,
         range: Range<u64>,
         wall_ns: Option<Range<u64>>,
     ) -> Result<Intensity, IntensityError> {
@@ -136,17 +136,17 @@ impl EnergyBook {
     }
 
     /// The time up to which all components known in this scope have been read.
-    pub fn read_until(&self, scope: Scope) -> Option<u64> {
+    pub fn read_until(&self, scope: EnergyScope) -> Option<u64> {
         self.components.iter().filter_map(|component| self.read_until_ns(component, scope)).min()
     }
 
     /// The time up to which a component has been read; `None` if it is not known in this scope.
-    pub fn read_until_ns(&self, component: &ComponentEnergy, scope: Scope) -> Option<u64> {
+    pub fn read_until_ns(&self, component: &ComponentEnergy, scope: EnergyScope) -> Option<u64> {
         Some(component.account(scope)?.line().span()?.end)
     }
 
     /// Why the job's energy of a component is unknown; `None` if it is known.
-    pub fn no_job<'b>(&self, component: &'b ComponentEnergy) -> Option<&'b str> {
+    pub fn job_absence<'b>(&self, component: &'b ComponentEnergy) -> Option<&'b str> {
         match (&component.job, &component.device) {
             (JobShare::Unknown(reason), _) => Some(reason),
             (JobShare::CpuTime, Ok(_)) if self.load.job.is_none() || self.load.machine.is_none() => Some(NO_CPU_TIME),
@@ -156,11 +156,11 @@ impl EnergyBook {
     }
 
     /// Energy that a measured processor uses while none of its threads runs; `None` for others.
-    pub fn idle(&self, component: &ComponentEnergy, range: Range<u64>) -> Option<Figure> {
+    pub fn idle(&self, component: &ComponentEnergy, range: Range<u64>) -> Option<EnergyFigure> {
         let is_counter = component.job == JobShare::CpuTime;
         let account = component.device.as_ref().ok().filter(|_| is_counter)?;
         let busy = self.cpu_share(self.load.machine.as_ref()?, &range)?;
-        Some(self.of_account(account, range)?.share(1.0 - busy))
+        Some(self.account_figure(account, range)?.share(1.0 - busy))
     }
 
     /// The job's share of a processor's energy.

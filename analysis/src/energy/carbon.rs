@@ -102,7 +102,7 @@ impl fmt::Display for Intensity {
 
 impl Intensity {
     /// A figure given by the user.
-    pub fn given(g_per_kwh: f64) -> Self {
+    pub fn from_user(g_per_kwh: f64) -> Self {
         let (region, name) = (String::new(), String::new());
         Self { region, name, g_per_kwh, year: None, basis: None, source: "as given", note: None }
     }
@@ -110,14 +110,14 @@ impl Intensity {
     /// The mean over the time of a run, from a person's own file with this name.
     pub fn over_time(g_per_kwh: f64, file: &str) -> Self {
         let rounded = (g_per_kwh * 1e3).round() / 1e3;
-        Self { source: "mean over the run's energy", note: Some(file.to_owned()), ..Self::given(rounded) }
+        Self { source: "mean over the run's energy", note: Some(file.to_owned()), ..Self::from_user(rounded) }
     }
 
     /// The figure of a region on a basis. A part of a country without a figure falls back to the country, with a note.
     ///
     /// # Errors
     /// If nothing is known about the region, with what to do.
-    pub fn of_region(region: &str, basis: Basis) -> Result<Self, IntensityError> {
+    pub fn for_region(region: &str, basis: Basis) -> Result<Self, IntensityError> {
         if let Some(found) = find(region, basis) {
             return Ok(found);
         }
@@ -165,13 +165,13 @@ fn find(region: &str, basis: Basis) -> Option<Intensity> {
             g_per_kwh: g_per_kwh.parse().ok()?,
             year: year.parse().ok(),
             basis: Some(basis),
-            source: source_in_words(source),
+            source: describe_source(source),
             note: None,
         })
     })
 }
 
-fn source_in_words(source: &str) -> &'static str {
+fn describe_source(source: &str) -> &'static str {
     match source {
         "owid" => "Our World in Data from Ember, CC BY 4.0",
         "egrid" => "US EPA eGRID",
@@ -190,36 +190,36 @@ mod tests {
     const KWH: f64 = 3.6e6;
 
     #[test]
-    fn a_kilowatt_hour_has_its_region_s_carbon() {
-        let quebec = Intensity::of_region("CA-QC", Basis::Lifecycle).unwrap();
+    fn kilograms_per_kilowatt_hour_by_region() {
+        let quebec = Intensity::for_region("CA-QC", Basis::Lifecycle).unwrap();
         assert!((quebec.kilograms(KWH, 1.0) - 0.03123).abs() < 1e-9);
         assert!((quebec.kilograms(KWH, 1.5) - 0.046845).abs() < 1e-9);
-        let direct = Intensity::of_region("ca-qc", Basis::Direct).unwrap();
+        let direct = Intensity::for_region("ca-qc", Basis::Direct).unwrap();
         assert!((direct.kilograms(KWH, 1.0) - 0.00394).abs() < 1e-9);
         assert!(quebec.to_string().starts_with("CA-QC 31.23 g/kWh (2023, lifecycle, derived"), "{quebec}");
     }
 
     #[test]
-    fn what_is_not_known_is_no_number() {
-        let unknown = Intensity::of_region("Atlantis", Basis::Lifecycle).unwrap_err();
+    fn unknown_region_is_error() {
+        let unknown = Intensity::for_region("Atlantis", Basis::Lifecycle).unwrap_err();
         assert!(unknown.to_string().contains("--carbon-intensity"), "{unknown}");
-        assert!(Intensity::of_region("CAF", Basis::Lifecycle).is_err(), "0 there means unknown");
-        assert!(Intensity::of_region("", Basis::Direct).is_err());
-        let other = Intensity::of_region("DEU", Basis::Direct).unwrap_err();
+        assert!(Intensity::for_region("CAF", Basis::Lifecycle).is_err(), "0 there means unknown");
+        assert!(Intensity::for_region("", Basis::Direct).is_err());
+        let other = Intensity::for_region("DEU", Basis::Direct).unwrap_err();
         assert!(other.to_string().contains("--basis lifecycle"), "{other}");
-        assert!(Intensity::of_region("US-XX", Basis::Lifecycle).is_err(), "a country is used only for its parts");
+        assert!(Intensity::for_region("US-XX", Basis::Lifecycle).is_err(), "a country is used only for its parts");
     }
 
     #[test]
-    fn a_country_stands_for_its_state_and_says_so() {
-        let texas = Intensity::of_region("US-TX", Basis::Lifecycle).unwrap();
+    fn state_falls_back_to_country_with_note() {
+        let texas = Intensity::for_region("US-TX", Basis::Lifecycle).unwrap();
         assert_eq!(texas.region, "USA");
         assert!(texas.to_string().contains("US-TX has only a direct figure"));
-        assert_eq!(Intensity::of_region("US-TX", Basis::Direct).unwrap().g_per_kwh, 349.801);
+        assert_eq!(Intensity::for_region("US-TX", Basis::Direct).unwrap().g_per_kwh, 349.801);
     }
 
     #[test]
-    fn every_row_can_be_found() {
+    fn every_region_row_is_found() {
         for row in include_str!("tables/intensity.csv").lines().skip(1) {
             let fields: Vec<&str> = row.split(',').collect();
             assert_eq!(fields.len(), 6, "{row}");

@@ -22,7 +22,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// How long a single figure holds.
 const HOUR_NS: u64 = 3600 * SECOND_NS;
 /// Most lines of a file: every five minutes for two years.
-const MOST_ROWS: usize = 250_000;
+const MAX_ROWS: usize = 250_000;
 
 /// Grams of CO2-equivalent per kilowatt-hour over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub struct IntensitySeries {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SeriesError {
     /// It is too long.
-    #[error("{0}: more than {MOST_ROWS} lines")]
+    #[error("{0}: more than {MAX_ROWS} lines")]
     TooLong(String),
     /// It has no figure at all.
     #[error("{0}: no line has a time and a figure")]
@@ -62,8 +62,8 @@ impl IntensitySeries {
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let row = line.split_once(',').and_then(|(time, g)| Some((unix_ns(time.trim())?, grams(g.trim())?)));
             match row {
-                Some(row) if rows.last().is_none_or(|last| last.0 < row.0) && rows.len() < MOST_ROWS => rows.push(row),
-                Some(_) if rows.len() >= MOST_ROWS => return Err(SeriesError::TooLong(named())),
+                Some(row) if rows.last().is_none_or(|last| last.0 < row.0) && rows.len() < MAX_ROWS => rows.push(row),
+                Some(_) if rows.len() >= MAX_ROWS => return Err(SeriesError::TooLong(named())),
                 Some(_) => return Err(SeriesError::Order(named(), at + 1)),
                 None if at == 0 => (),
                 None => return Err(SeriesError::Malformed(named(), at + 1)),
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_in_every_form() {
+    fn parse_accepts_all_time_formats() {
         let at = |text| unix_ns(text).map(crate::figures::utc);
         for text in ["2026-11-21T10:00:00Z", "2026-11-21 10:00", "2026-11-21T11:00+01:00", "1795255200"] {
             assert_eq!(at(text).as_deref(), Some("2026-11-21 10:00:00 UTC"), "{text}");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_goes_by_energy_and_a_time_that_is_not_covered_has_none() {
+    fn weighted_mean_uses_energy_and_needs_full_coverage() {
         let series = IntensitySeries::parse("f.csv", "time,g_per_kwh\n0,100\n10,300\n\n20,50\n").unwrap();
         let s = |from: u64, to: u64| from * SECOND_NS..to * SECOND_NS;
         // Twice the power in the second part.
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn parse_error_names_line() {
         let told = |text| IntensitySeries::parse("f.csv", text).unwrap_err().to_string();
         assert!(told("time,g\n1,2\nx,3").starts_with("f.csv:3: expected a time"));
         assert!(told("1,2\n1,3").starts_with("f.csv:2: times must increase"));

@@ -29,16 +29,16 @@ pub enum ComponentKind {
 /// Whose energy it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum EnergyScope {
     /// The whole device's.
     Device,
     /// What the session's process used of it.
     Job,
 }
 
-impl Scope {
+impl EnergyScope {
     /// `device` or `job`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Device => "device",
             Self::Job => "job",
@@ -109,11 +109,13 @@ impl ComponentEnergy {
     }
 
     /// The account of its energy in a scope; `None` if it is unknown.
-    pub(super) fn account(&self, scope: Scope) -> Option<&Account> {
+    pub(super) fn account(&self, scope: EnergyScope) -> Option<&Account> {
         match (scope, &self.job) {
-            (Scope::Job, JobShare::Own(account)) => Some(account),
-            (Scope::Job, JobShare::Unknown(_)) => None,
-            (Scope::Device, _) | (Scope::Job, JobShare::All | JobShare::CpuTime) => self.device.as_ref().ok(),
+            (EnergyScope::Job, JobShare::Own(account)) => Some(account),
+            (EnergyScope::Job, JobShare::Unknown(_)) => None,
+            (EnergyScope::Device, _) | (EnergyScope::Job, JobShare::All | JobShare::CpuTime) => {
+                self.device.as_ref().ok()
+            }
         }
     }
 

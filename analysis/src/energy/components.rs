@@ -1,11 +1,11 @@
 //! Chooses the best source of energy for each GPU, the processors and the memory: counters before models.
 
-use super::account::{Account, Source};
+use super::account::{Account, EnergySource};
 use super::assumptions::Assumptions;
 use super::bounds::PowerRange;
 use super::component::{ComponentEnergy, ComponentKind, JobShare, NO_CPU_TIME, NoEnergy};
 use super::cross_check::CrossCheck;
-use super::inputs::{CounterInputs, CounterOrigin, GpuInputs, Inputs};
+use super::inputs::{CounterInputs, CounterOrigin, EnergyInputs, GpuInputs};
 use super::label::Label;
 use super::line::{EnergyLine, Knot};
 use super::model::{Model, ModelOrigin, Processor};
@@ -17,12 +17,12 @@ const MEMORY_GAIN: (f64, f64) = (0.8, 1.2);
 /// Possible error of the numbers of an imported table: as for models of memory.
 const IMPORTED_GAIN: (f64, f64) = (1.0 / 3.0, 3.0);
 /// Why they are not measured.
-const OF_A_TABLE: &str = "the table does not say how its numbers were obtained";
+const TABLE_NOTE: &str = "the table does not say how its numbers were obtained";
 /// Assumed limit, as a multiple of the highest power between two knots, which is only a mean.
-const BEYOND_SEEN: f64 = 1.5;
+const PEAK_MARGIN: f64 = 1.5;
 
 /// GPUs, processors and memory, each from the best source available.
-pub(super) fn components(inputs: &Inputs<'_>, assumptions: &Assumptions) -> Vec<ComponentEnergy> {
+pub(super) fn components(inputs: &EnergyInputs<'_>, assumptions: &Assumptions) -> Vec<ComponentEnergy> {
     let builder = Builder { inputs, assumptions };
     let mut components = builder.gpus();
     components.extend(builder.processors());
@@ -32,7 +32,7 @@ pub(super) fn components(inputs: &Inputs<'_>, assumptions: &Assumptions) -> Vec<
 
 /// Assembles the components.
 struct Builder<'a> {
-    inputs: &'a Inputs<'a>,
+    inputs: &'a EnergyInputs<'a>,
     assumptions: &'a Assumptions,
 }
 
@@ -67,11 +67,11 @@ impl Builder<'_> {
             _ => JobShare::Unknown("it is unknown whether other processes use the GPU".to_owned()),
         };
         let reason = match gpu.origin {
-            CounterOrigin::Table => Some(OF_A_TABLE.to_owned()),
+            CounterOrigin::Table => Some(TABLE_NOTE.to_owned()),
             CounterOrigin::Sensor => (best != Label::Measured).then(|| gpu.no_counter.clone()),
         };
         let power = gpu.instant_power.or(gpu.mean_power);
-        let check = gpu.counted.zip(power).map(|(counted, added_up)| CrossCheck::of(counted, added_up));
+        let check = gpu.counted.zip(power).map(|(counted, added_up)| CrossCheck::compare(counted, added_up));
         let (source, check) = (Some(source.to_owned()), check.unwrap_or_default());
         let (limit_watts, device) = (gpu.limit_watts, Ok(account));
         ComponentEnergy { kind: ComponentKind::Gpu, name, source, reason, limit_watts, check, device, job }
@@ -85,8 +85,8 @@ impl Builder<'_> {
         let processor = &inputs.processor;
         let whole = Processor { allotted: processor.threads as f64, ..processor.clone() };
         let model = |of: &Processor| match self.assumptions.cpu_watts {
-            Some(watts) => Some(Model::given(watts)),
-            None => Model::of_processor(of, self.assumptions.tdp_watts),
+            Some(watts) => Some(Model::from_watts(watts)),
+            None => Model::for_processor(of, self.assumptions.tdp_watts),
         };
         let (Some(all), Some(own)) = (model(&whole), model(processor)) else {
             return vec![ComponentEnergy::missing(ComponentKind::Cpu, "cpu", inputs.no_counter.clone())];
@@ -95,12 +95,12 @@ impl Builder<'_> {
         let of_job = inputs.process_busy.map(|line| (line, processor.allotted));
         let own = own.shared_by(self.inputs.processes);
         let device = match (all.origin, busy) {
-            (ModelOrigin::Given, _) => Ok(self.modelled(&all, None)),
+            (ModelOrigin::User, _) => Ok(self.modelled(&all, None)),
             (ModelOrigin::Estimated, Some(busy)) => Ok(self.modelled(&all, Some(busy))),
             (ModelOrigin::Estimated, None) => Err(NoEnergy("the load of the processors was not read".to_owned())),
         };
         let job = match (own.origin, of_job) {
-            (ModelOrigin::Given, _) => JobShare::Own(Box::new(self.modelled(&own, None))),
+            (ModelOrigin::User, _) => JobShare::Own(Box::new(self.modelled(&own, None))),
             (ModelOrigin::Estimated, Some(of_job)) => JobShare::Own(Box::new(self.modelled(&own, Some(of_job)))),
             (ModelOrigin::Estimated, None) => JobShare::Unknown(NO_CPU_TIME.to_owned()),
         };
@@ -113,8 +113,8 @@ impl Builder<'_> {
             return self.counted(ComponentKind::Memory, &inputs.counters, MEMORY_GAIN);
         }
         let model = |share: f64| match self.assumptions.ram_watts {
-            Some(watts) => Some(Model::given(watts)),
-            None => Model::of_memory(inputs.bytes, inputs.modules, share),
+            Some(watts) => Some(Model::from_watts(watts)),
+            None => Model::for_memory(inputs.bytes, inputs.modules, share),
         };
         let own_share = inputs.allotted_bytes.min(inputs.bytes) / inputs.bytes;
         let (Some(all), Some(own)) = (model(1.0), model(own_share)) else {
@@ -131,7 +131,7 @@ impl Builder<'_> {
         let component = |counter: &CounterInputs<'_>| {
             let (best, gain, reason) = match counter.origin {
                 CounterOrigin::Sensor => (Label::Measured, gain, None),
-                CounterOrigin::Table => (Label::Modelled, IMPORTED_GAIN, Some(OF_A_TABLE.to_owned())),
+                CounterOrigin::Table => (Label::Modelled, IMPORTED_GAIN, Some(TABLE_NOTE.to_owned())),
             };
             ComponentEnergy {
                 kind,
@@ -156,13 +156,13 @@ impl Builder<'_> {
         has_phases: bool,
     ) -> Account {
         let profile = if has_phases { self.inputs.profile.clone() } else { self.no_profile() };
-        let source = Source { best, band, power: power_range(line, limit) };
+        let source = EnergySource { best, band, power: power_range(line, limit) };
         Account::new(line.clone(), profile, source, &self.inputs.steps_ns)
     }
 
     fn modelled(&self, model: &Model, busy: Option<(&EnergyLine, f64)>) -> Account {
         let line = model.line(busy, self.inputs.times_ns);
-        let source = Source { best: Label::Modelled, band: model.band, power: power_range(&line, None) };
+        let source = EnergySource { best: Label::Modelled, band: model.band, power: power_range(&line, None) };
         Account::new(line, self.no_profile(), source, &self.inputs.steps_ns)
     }
 
@@ -182,7 +182,7 @@ fn by_model(
     job: JobShare,
 ) -> ComponentEnergy {
     let reason = match model.origin {
-        ModelOrigin::Given => None,
+        ModelOrigin::User => None,
         ModelOrigin::Estimated => Some(no_counter.to_owned()),
     };
     let (name, source) = (name.to_owned(), Some(format!("model: {}", model.basis)));
@@ -196,6 +196,6 @@ fn power_range(line: &EnergyLine, limit: Option<f64>) -> PowerRange {
     for watts in line.knots().windows(2).map(watts) {
         range = (range.0.min(watts), range.1.max(watts));
     }
-    let most_watts = limit.unwrap_or(0.0).max(if limit.is_some() { range.1 } else { range.1 * BEYOND_SEEN });
+    let most_watts = limit.unwrap_or(0.0).max(if limit.is_some() { range.1 } else { range.1 * PEAK_MARGIN });
     PowerRange { least_watts: range.0.min(most_watts), most_watts }
 }

@@ -5,7 +5,7 @@
 //! neither zero nor negative and is kept separate from what was measured.
 
 /// How long a counter may hold back energy before it shows all of it at once, which is not a jump.
-const HELD_BACK_NS: u64 = 250_000_000;
+const DELAYED_NS: u64 = 250_000_000;
 
 /// Properties of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl GapReason {
 
 /// The result of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Advance {
+pub enum CounterAdvance {
     /// The first reading: counting begins here.
     First,
     /// The same value as before: nothing new is known.
@@ -66,7 +66,7 @@ pub enum Advance {
 
 /// The newest valid reading.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct LastReading {
     /// When this value was last read.
     t_ns: u64,
     /// When this value was first read.
@@ -76,14 +76,14 @@ struct Seen {
 
 /// Follows one counter.
 #[derive(Clone, Debug)]
-pub struct Counter {
+pub struct CounterReader {
     rules: CounterRules,
-    last: Option<Seen>,
+    last: Option<LastReading>,
     /// Why the next reading must begin again, if it must.
     broken: Option<GapReason>,
 }
 
-impl Counter {
+impl CounterReader {
     /// A counter that has not been read yet.
     pub fn new(rules: CounterRules) -> Self {
         Self { rules, last: None, broken: None }
@@ -113,40 +113,40 @@ impl Counter {
     }
 
     /// Takes a reading.
-    pub fn read(&mut self, t_ns: u64, value: u64) -> Advance {
+    pub fn read(&mut self, t_ns: u64, value: u64) -> CounterAdvance {
         let Some(last) = self.last else {
-            self.last = Some(Seen { t_ns, since_ns: t_ns, value });
-            return Advance::First;
+            self.last = Some(LastReading { t_ns, since_ns: t_ns, value });
+            return CounterAdvance::First;
         };
         if t_ns <= last.t_ns {
-            return Advance::OutOfOrder;
+            return CounterAdvance::OutOfOrder;
         }
         let advance = match self.broken.take() {
-            Some(reason) => Advance::Gap(reason),
+            Some(reason) => CounterAdvance::Gap(reason),
             None => self.advance(&last, t_ns, value),
         };
-        let since_ns = if advance == Advance::Stale { last.since_ns } else { t_ns };
-        self.last = Some(Seen { t_ns, since_ns, value });
+        let since_ns = if advance == CounterAdvance::Stale { last.since_ns } else { t_ns };
+        self.last = Some(LastReading { t_ns, since_ns, value });
         advance
     }
 
-    fn advance(&self, last: &Seen, t_ns: u64, value: u64) -> Advance {
+    fn advance(&self, last: &LastReading, t_ns: u64, value: u64) -> CounterAdvance {
         let dt_ns = t_ns - last.t_ns;
         if self.longest_ns().is_some_and(|longest_ns| dt_ns as f64 > longest_ns) {
-            return Advance::Gap(GapReason::TooLong);
+            return CounterAdvance::Gap(GapReason::TooLong);
         }
         if value == last.value {
-            return Advance::Stale;
+            return CounterAdvance::Stale;
         }
         let went_back = value < last.value;
         let units = if went_back { self.wrapped(last.value, value) } else { value.checked_sub(last.value) };
         // A value that is constant for a while and then shows everything at once is not a jump.
-        let possible_ns = (t_ns - last.since_ns).saturating_add(HELD_BACK_NS);
+        let possible_ns = (t_ns - last.since_ns).saturating_add(DELAYED_NS);
         let possible_uj = self.rules.most_watts * possible_ns as f64 / 1e3;
         match units.and_then(|units| units.checked_mul(self.rules.unit_uj)) {
-            Some(uj) if uj as f64 <= possible_uj => Advance::Energy(uj),
-            _ if went_back => Advance::Gap(GapReason::Reset),
-            _ => Advance::Gap(GapReason::Jump),
+            Some(uj) if uj as f64 <= possible_uj => CounterAdvance::Energy(uj),
+            _ if went_back => CounterAdvance::Gap(GapReason::Reset),
+            _ => CounterAdvance::Gap(GapReason::Jump),
         }
     }
 
@@ -175,27 +175,41 @@ mod tests {
     const PACKAGE: CounterRules =
         CounterRules { unit_uj: 1, max_value: Some(262_143_328_850), most_watts: 1000.0, oldest_ns: None };
 
-    fn read_all(rules: CounterRules, readings: &[(u64, u64)]) -> Vec<Advance> {
-        let mut counter = Counter::new(rules);
+    fn read_all(rules: CounterRules, readings: &[(u64, u64)]) -> Vec<CounterAdvance> {
+        let mut counter = CounterReader::new(rules);
         readings.iter().map(|&(t_ns, value)| counter.read(t_ns, value)).collect()
     }
 
     #[test]
-    fn a_wrap_counts_what_lies_on_both_sides() {
+    fn counter_wrap_counts_both_sides() {
         let max = PACKAGE.max_value.unwrap();
         let t = SECOND;
-        assert_eq!(read_all(PACKAGE, &[(t, max - 9), (2 * t, 10)]), [Advance::First, Advance::Energy(20)]);
-        assert_eq!(read_all(PACKAGE, &[(t, max), (2 * t, 0)]), [Advance::First, Advance::Energy(1)], "to exactly 0");
-        assert_eq!(read_all(PACKAGE, &[(t, max - 5), (2 * t, max)]), [Advance::First, Advance::Energy(5)], "at max");
+        assert_eq!(
+            read_all(PACKAGE, &[(t, max - 9), (2 * t, 10)]),
+            [CounterAdvance::First, CounterAdvance::Energy(20)]
+        );
+        assert_eq!(
+            read_all(PACKAGE, &[(t, max), (2 * t, 0)]),
+            [CounterAdvance::First, CounterAdvance::Energy(1)],
+            "to exactly 0"
+        );
+        assert_eq!(
+            read_all(PACKAGE, &[(t, max - 5), (2 * t, max)]),
+            [CounterAdvance::First, CounterAdvance::Energy(5)],
+            "at max"
+        );
         let just_after = read_all(PACKAGE, &[(t, max - 100), (t + MS, max), (t + 2 * MS, 3), (t + 3 * MS, 7)]);
-        assert_eq!(just_after[1..], [Advance::Energy(100), Advance::Energy(4), Advance::Energy(4)]);
+        assert_eq!(
+            just_after[1..],
+            [CounterAdvance::Energy(100), CounterAdvance::Energy(4), CounterAdvance::Energy(4)]
+        );
         let dram = CounterRules { max_value: Some(65_712_999_613), most_watts: 300.0, ..PACKAGE };
-        assert_eq!(read_all(dram, &[(t, 65_712_999_600), (2 * t, 86)])[1], Advance::Energy(100));
+        assert_eq!(read_all(dram, &[(t, 65_712_999_600), (2 * t, 86)])[1], CounterAdvance::Energy(100));
     }
 
     #[test]
-    fn what_is_no_wrap_is_a_gap() {
-        let gap = |reason| Advance::Gap(reason);
+    fn counter_decrease_without_wrap_is_gap() {
+        let gap = |reason| CounterAdvance::Gap(reason);
         let second = |readings: &[(u64, u64)]| read_all(PACKAGE, readings)[1];
         assert_eq!(second(&[(SECOND, 500), (2 * SECOND, 499)]), gap(GapReason::Reset), "back by 1 uJ");
         assert_eq!(second(&[(SECOND, 130_000_000_000), (2 * SECOND, 0)]), gap(GapReason::Reset), "from mid-range");
@@ -207,46 +221,46 @@ mod tests {
     }
 
     #[test]
-    fn after_a_gap_it_counts_on_from_the_new_value() {
-        let mut counter = Counter::new(PACKAGE);
+    fn counter_continues_after_gap() {
+        let mut counter = CounterReader::new(PACKAGE);
         counter.read(SECOND, 1000);
         counter.note_break(GapReason::Absent);
-        assert_eq!(counter.read(2 * SECOND, 40), Advance::Gap(GapReason::Absent));
-        assert_eq!(counter.read(3 * SECOND, 50), Advance::Energy(10));
+        assert_eq!(counter.read(2 * SECOND, 40), CounterAdvance::Gap(GapReason::Absent));
+        assert_eq!(counter.read(3 * SECOND, 50), CounterAdvance::Energy(10));
         counter.note_break(GapReason::Suspended);
         counter.note_break(GapReason::Absent);
-        assert_eq!(counter.read(4 * SECOND, 60), Advance::Gap(GapReason::Suspended));
+        assert_eq!(counter.read(4 * SECOND, 60), CounterAdvance::Gap(GapReason::Suspended));
     }
 
     #[test]
-    fn stale_and_late_readings_say_nothing() {
+    fn stale_and_late_readings_are_ignored() {
         let readings = [(SECOND, 10), (2 * SECOND, 10), (2 * SECOND, 900), (SECOND, 4), (3 * SECOND, 30)];
         let found = read_all(PACKAGE, &readings);
-        let (stale, late) = (Advance::Stale, Advance::OutOfOrder);
-        assert_eq!(found, [Advance::First, stale, late, late, Advance::Energy(20)]);
+        let (stale, late) = (CounterAdvance::Stale, CounterAdvance::OutOfOrder);
+        assert_eq!(found, [CounterAdvance::First, stale, late, late, CounterAdvance::Energy(20)]);
     }
 
     #[test]
-    fn energy_held_back_is_no_jump() {
+    fn delayed_energy_is_not_a_jump() {
         // A counter that changes every 100 ms, read every 20 ms: 40 J at once, which is 2 kW over 20 ms.
-        let mut counter = Counter::new(PACKAGE);
+        let mut counter = CounterReader::new(PACKAGE);
         counter.read(SECOND, 0);
         for n in 1..5 {
-            assert_eq!(counter.read(SECOND + n * 20 * MS, 0), Advance::Stale);
+            assert_eq!(counter.read(SECOND + n * 20 * MS, 0), CounterAdvance::Stale);
         }
-        assert_eq!(counter.read(SECOND + 100 * MS, 40_000_000), Advance::Energy(40_000_000));
+        assert_eq!(counter.read(SECOND + 100 * MS, 40_000_000), CounterAdvance::Energy(40_000_000));
     }
 
     proptest! {
         /// Any monotone true energy modulo the range is recovered exactly if readings are frequent enough.
         #[test]
-        fn wraps_lose_nothing(
+        fn counter_wraps_lose_no_energy(
             start in 0u64..65_712_999_614,
             steps in prop::collection::vec((1u64..30_000_000_000, 0.0f64..1.0), 1..60),
         ) {
             let rules = CounterRules { unit_uj: 1, max_value: Some(65_712_999_613), most_watts: 1000.0, oldest_ns: None };
             let range = 65_712_999_614u64;
-            let mut counter = Counter::new(rules);
+            let mut counter = CounterReader::new(rules);
             let (mut t_ns, mut truth, mut counted) = (1u64, start, 0u64);
             counter.read(t_ns, truth % range);
             for (dt_ns, load) in steps {
@@ -254,8 +268,8 @@ mod tests {
                 let uj = (1000.0 * load * dt_ns as f64 / 1e3) as u64;
                 truth += uj;
                 match counter.read(t_ns, truth % range) {
-                    Advance::Energy(uj) => counted += uj,
-                    Advance::Stale => {}
+                    CounterAdvance::Energy(uj) => counted += uj,
+                    CounterAdvance::Stale => {}
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
@@ -264,16 +278,16 @@ mod tests {
 
         /// Whatever the readings, no more is counted than the component can use.
         #[test]
-        fn nothing_makes_energy_up(readings in prop::collection::vec((any::<u64>(), any::<u64>()), 0..60)) {
-            let mut counter = Counter::new(PACKAGE);
+        fn counter_never_invents_energy(readings in prop::collection::vec((any::<u64>(), any::<u64>()), 0..60)) {
+            let mut counter = CounterReader::new(PACKAGE);
             let mut last_ns = None::<u64>;
             for (t_ns, value) in readings {
                 let advance = counter.read(t_ns, value);
-                if let Advance::Energy(uj) = advance {
+                if let CounterAdvance::Energy(uj) = advance {
                     let ns = t_ns - last_ns.unwrap();
-                    prop_assert!(uj as f64 <= 1000.0 * (ns as f64 + HELD_BACK_NS as f64) / 1e3);
+                    prop_assert!(uj as f64 <= 1000.0 * (ns as f64 + DELAYED_NS as f64) / 1e3);
                 }
-                if !matches!(advance, Advance::OutOfOrder | Advance::Stale) {
+                if !matches!(advance, CounterAdvance::OutOfOrder | CounterAdvance::Stale) {
                     last_ns = Some(t_ns);
                 }
             }

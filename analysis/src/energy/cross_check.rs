@@ -9,11 +9,11 @@ const WINDOW_NS: u64 = 30_000_000_000;
 /// A shorter session is compared as a whole, from this length on.
 const SHORTEST_NS: u64 = 5_000_000_000;
 /// Most windows compared, the newest.
-const MOST_WINDOWS: u64 = 1024;
+const MAX_WINDOWS: u64 = 1024;
 /// Energies that differ by more than this share of the larger one disagree.
 const APART: f64 = 0.25;
 /// Windows with a larger unknown share are ignored.
-const MOST_UNKNOWN: f64 = 0.1;
+const MAX_UNKNOWN: f64 = 0.1;
 
 /// The result of the comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,7 +28,7 @@ pub struct CrossCheck {
 
 impl CrossCheck {
     /// Compares a counter with integrated power, over the time that both cover.
-    pub fn of(counted: &EnergyLine, added_up: &EnergyLine) -> Self {
+    pub fn compare(counted: &EnergyLine, added_up: &EnergyLine) -> Self {
         let mut check = Self::default();
         let (Some(a), Some(b)) = (counted.span(), added_up.span()) else { return check };
         let (start_ns, end_ns) = (a.start.max(b.start), a.end.min(b.end));
@@ -38,9 +38,9 @@ impl CrossCheck {
         }
         let window_ns = WINDOW_NS.min(ns);
         let mut furthest = 0.0;
-        for back in 0..(ns / window_ns).min(MOST_WINDOWS) {
+        for back in 0..(ns / window_ns).min(MAX_WINDOWS) {
             let window = end_ns - (back + 1) * window_ns..end_ns - back * window_ns;
-            if [counted, added_up].iter().any(|line| line.unknown_share(window.clone()) > MOST_UNKNOWN) {
+            if [counted, added_up].iter().any(|line| line.unknown_share(window.clone()) > MAX_UNKNOWN) {
                 continue;
             }
             let both = [counted, added_up].map(|line| joules(line.between(window.clone())));
@@ -74,26 +74,30 @@ mod tests {
     }
 
     #[test]
-    fn each_half_minute_is_compared() {
-        let check = CrossCheck::of(&line(120, |_| 100), &line(120, |s| if s > 90 { 140 } else { 95 }));
+    fn cross_check_compares_half_minutes() {
+        let check = CrossCheck::compare(&line(120, |_| 100), &line(120, |s| if s > 90 { 140 } else { 95 }));
         assert_eq!((check.windows, check.apart, check.worst), (4, 1, Some((3000.0, 4200.0))));
         assert!(check.is_doubtful());
-        assert!(!CrossCheck::of(&line(120, |_| 100), &line(120, |_| 124)).is_doubtful(), "within a quarter");
+        assert!(!CrossCheck::compare(&line(120, |_| 100), &line(120, |_| 124)).is_doubtful(), "within a quarter");
     }
 
     #[test]
-    fn a_short_session_is_compared_as_a_whole_and_a_shorter_one_not() {
+    fn cross_check_of_short_session_is_one_window_or_none() {
         // zeus #181: 187 J counted and 327 J integrated in five seconds.
-        let check = CrossCheck::of(&line(5, |_| 37), &line(5, |_| 65));
+        let check = CrossCheck::compare(&line(5, |_| 37), &line(5, |_| 65));
         assert_eq!((check.windows, check.apart, check.worst), (1, 1, Some((185.0, 325.0))));
-        assert_eq!(CrossCheck::of(&line(4, |_| 37), &line(4, |_| 65)), CrossCheck::default());
-        assert_eq!(CrossCheck::of(&line(60, |_| 0), &line(60, |_| 0)).apart, 0, "nothing is not apart from nothing");
+        assert_eq!(CrossCheck::compare(&line(4, |_| 37), &line(4, |_| 65)), CrossCheck::default());
+        assert_eq!(
+            CrossCheck::compare(&line(60, |_| 0), &line(60, |_| 0)).apart,
+            0,
+            "nothing is not apart from nothing"
+        );
     }
 
     #[test]
-    fn gaps_say_nothing() {
+    fn cross_check_ignores_gaps() {
         let mut counted = line(10, |_| 100);
         counted.add_gap(60 * SECOND, crate::energy::GapReason::Absent);
-        assert_eq!(CrossCheck::of(&counted, &line(60, |_| 200)).windows, 0);
+        assert_eq!(CrossCheck::compare(&counted, &line(60, |_| 200)).windows, 0);
     }
 }

@@ -13,13 +13,13 @@ const WINDOWS_NS: [u64; 3] = [50_000_000, 25_000_000, 12_500_000];
 /// Nothing is published below this share of explained variance.
 const LEAST_R2: f64 = 0.9;
 /// Most pieces used, the newest.
-const MOST_PIECES: usize = 4000;
+const MAX_PIECES: usize = 4000;
 /// Fewest pieces for each phase.
 const PIECES_PER_PHASE: usize = 10;
 /// Phases shorter than this, or than two polls, are fitted together.
 const SHORTEST_NS: f64 = 20_000_000.0;
 /// Most sweeps over the unknowns; with up to 33 of them a sweep is 1,089 products.
-const MOST_SWEEPS: usize = 20_000;
+const MAX_SWEEPS: usize = 20_000;
 
 /// Power by phase.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,13 +61,13 @@ impl Fit {
     ///
     /// # Errors
     /// If too few pieces are inside the profile.
-    pub fn of(line: &EnergyLine, profile: &Profile) -> Result<Self, FitRefusal> {
-        let groups = Groups::of(line, profile);
+    pub fn new(line: &EnergyLine, profile: &Profile) -> Result<Self, FitRefusal> {
+        let groups = Groups::new(line, profile);
         let period_ns = line.period_ns().ok_or(FitRefusal::TooFew)?;
         let windows = WINDOWS_NS.into_iter().filter(|window_ns| *window_ns < period_ns).map(Some);
         let mut best: Option<Self> = None;
         for window_ns in [None].into_iter().chain(windows) {
-            let system = System::of(line, profile, &groups, window_ns);
+            let system = System::new(line, profile, &groups, window_ns);
             if system.joules.len() < PIECES_PER_PHASE * groups.count {
                 return Err(FitRefusal::TooFew);
             }
@@ -94,7 +94,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(line: &EnergyLine, profile: &Profile) -> Self {
+    fn new(line: &EnergyLine, profile: &Profile) -> Self {
         let newest = line.knots().iter().rev().take(256);
         let poll_ns = newest.map(|knot| 2 * knot.half_gap_ns).max().unwrap_or(0) as f64;
         let shortest_ns = SHORTEST_NS.max(2.0 * poll_ns);
@@ -112,11 +112,11 @@ impl Groups {
 }
 
 impl System {
-    fn of(line: &EnergyLine, profile: &Profile, groups: &Groups, window_ns: Option<u64>) -> Self {
+    fn new(line: &EnergyLine, profile: &Profile, groups: &Groups, window_ns: Option<u64>) -> Self {
         let mut system = Self { columns: groups.count, times: Vec::new(), joules: Vec::new() };
         let knots = line.knots();
         let mut of_phases = vec![0.0; profile.len()];
-        for pair in knots[knots.len().saturating_sub(MOST_PIECES + 1)..].windows(2) {
+        for pair in knots[knots.len().saturating_sub(MAX_PIECES + 1)..].windows(2) {
             let (a, b) = (&pair[0], &pair[1]);
             let period_ns = b.t_ns - a.t_ns;
             let from_ns = window_ns.map_or(a.t_ns, |window_ns| b.t_ns.saturating_sub(window_ns));
@@ -164,7 +164,7 @@ impl System {
 fn non_negative(products: &[f64], right: &[f64]) -> Vec<f64> {
     let n = right.len();
     let mut x = vec![0.0; n];
-    for _ in 0..MOST_SWEEPS {
+    for _ in 0..MAX_SWEEPS {
         let mut moved: f64 = 0.0;
         for i in 0..n {
             let row = &products[i * n..(i + 1) * n];
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn least_squares_keep_to_what_is_possible() {
+    fn non_negative_least_squares_has_no_negative_power() {
         // Two independent unknowns, one of which would be negative.
         assert_eq!(non_negative(&[2.0, 0.0, 0.0, 4.0], &[6.0, -8.0]), [3.0, 0.0]);
         let x = non_negative(&[2.0, 1.0, 1.0, 2.0], &[4.0, 5.0]);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_fitted_to_nothing() {
-        assert_eq!(Fit::of(&EnergyLine::new(), &Profile::new(0, [])), Err(FitRefusal::TooFew));
+    fn fit_without_data_is_refused() {
+        assert_eq!(Fit::new(&EnergyLine::new(), &Profile::new(0, [])), Err(FitRefusal::TooFew));
     }
 }

@@ -1,11 +1,11 @@
 //! Estimates the error of interpolation from the counter itself: each knot is left out and predicted from its neighbours.
 
-use super::shape::Shape;
+use super::shape::EnergyShape;
 
 /// Most knots left out in turn, the newest.
-const MOST_KNOTS: usize = 4000;
+const MAX_KNOTS: usize = 4000;
 /// The error of an interpolation inside one piece, relative to that of a prediction across two: from simulation.
-const OF_TWO_PIECES: f64 = 0.7;
+const TWO_PIECES_SHARE: f64 = 0.7;
 /// 95 % of a normal distribution is within this many standard deviations.
 const SIGMAS: f64 = 1.96;
 
@@ -20,9 +20,9 @@ pub struct HoldOut {
 
 impl HoldOut {
     /// Leaves out the newest knots one by one; `None` if fewer than ten can be left out.
-    pub fn of(shape: &Shape<'_>) -> Option<Self> {
+    pub fn new(shape: &EnergyShape<'_>) -> Option<Self> {
         let knots = shape.line().knots();
-        let first = knots.len().saturating_sub(MOST_KNOTS);
+        let first = knots.len().saturating_sub(MAX_KNOTS);
         let (mut squares, mut count) = (0.0, 0usize);
         for (index, three) in knots[first..].windows(3).enumerate() {
             if three[2].gap_ns > three[0].gap_ns {
@@ -37,6 +37,6 @@ impl HoldOut {
 
     /// Half the width of a 95 % interval around energy between two times, in microjoules.
     pub fn half_width_uj(&self) -> f64 {
-        SIGMAS * f64::sqrt(2.0) * OF_TWO_PIECES * self.miss_uj
+        SIGMAS * f64::sqrt(2.0) * TWO_PIECES_SHARE * self.miss_uj
     }
 }

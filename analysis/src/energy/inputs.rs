@@ -7,7 +7,7 @@ use super::profile::Profile;
 
 /// All inputs for the energy of a session by component. Times are by the session's clock, in nanoseconds.
 #[derive(Clone, Debug)]
-pub struct Inputs<'a> {
+pub struct EnergyInputs<'a> {
     /// The GPUs, or why there are none.
     pub gpus: Result<Vec<GpuInputs<'a>>, NoEnergy>,
     /// The processors.
@@ -25,7 +25,7 @@ pub struct Inputs<'a> {
     /// The earliest and the newest time seen.
     pub times_ns: (u64, u64),
     /// Whether further readings may come.
-    pub goes_on: bool,
+    pub is_running: bool,
 }
 
 /// One GPU.

@@ -6,11 +6,11 @@
 
 use std::ops::Range;
 
-use super::counter::{Advance, Counter, GapReason};
+use super::counter::{CounterAdvance, CounterReader, GapReason};
 use super::units::energy_uj;
 
 /// Most knots of a line; beyond this, every second one of the older half is dropped.
-const MOST_KNOTS: usize = 1 << 15;
+const MAX_KNOTS: usize = 1 << 15;
 /// Energy in a gap is imputed at the mean power of this long before it.
 const IMPUTED_FROM_NS: u64 = 10_000_000_000;
 
@@ -78,19 +78,19 @@ impl EnergyLine {
     }
 
     /// Adds a counter's reading.
-    pub fn read(&mut self, counter: &mut Counter, t_ns: u64, value: u64) {
+    pub fn read(&mut self, counter: &mut CounterReader, t_ns: u64, value: u64) {
         let before_ns = counter.last_read_ns().unwrap_or(t_ns).min(t_ns);
         let oldest_ns = counter.rules().oldest_ns;
         match counter.read(t_ns, value) {
             // Only the first change shows how old the very first value is: `add` begins the line there.
-            Advance::First if oldest_ns.is_none() => {}
-            Advance::First => self.push(Knot { t_ns, ..Knot::default() }),
-            Advance::Stale | Advance::OutOfOrder => {}
-            Advance::Energy(uj) => {
+            CounterAdvance::First if oldest_ns.is_none() => {}
+            CounterAdvance::First => self.push(Knot { t_ns, ..Knot::default() }),
+            CounterAdvance::Stale | CounterAdvance::OutOfOrder => {}
+            CounterAdvance::Energy(uj) => {
                 let gap_ns = (t_ns - before_ns).min(oldest_ns.unwrap_or(u64::MAX));
                 self.add(t_ns - gap_ns.div_ceil(2), gap_ns.div_ceil(2), uj);
             }
-            Advance::Gap(reason) => self.add_gap(t_ns, reason),
+            CounterAdvance::Gap(reason) => self.add_gap(t_ns, reason),
         }
     }
 
@@ -129,7 +129,7 @@ impl EnergyLine {
             }
             return;
         }
-        if self.knots.len() >= MOST_KNOTS {
+        if self.knots.len() >= MAX_KNOTS {
             self.thin();
         }
         self.knots.push(knot);
@@ -217,7 +217,7 @@ mod tests {
 
     /// Adds readings like the store does; `None` is a read error.
     fn line(readings: impl IntoIterator<Item = (u64, Option<u64>)>) -> EnergyLine {
-        let (mut counter, mut line) = (Counter::new(RULES), EnergyLine::new());
+        let (mut counter, mut line) = (CounterReader::new(RULES), EnergyLine::new());
         for (t_ns, value) in readings {
             let Some(value) = value else {
                 counter.note_break(GapReason::Absent);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knot_lies_in_the_middle_of_the_last_poll_gap() {
+    fn knot_is_in_middle_of_poll_gap() {
         let line = line([(0, Some(0)), (20, Some(0)), (40, Some(0)), (60, Some(5)), (80, Some(5)), (100, Some(9))]);
         let knots: Vec<_> = line.knots().iter().map(|knot| (knot.t_ns, knot.half_gap_ns, knot.uj)).collect();
         assert_eq!(knots, [(50, 10, 0), (90, 10, 4)], "the first change is the beginning");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_imputed_at_the_power_before_and_told_apart() {
+    fn gap_is_imputed_with_previous_power_and_marked() {
         // 100 W, then ten seconds of absence, then 100 W.
         let reading = |s: u64| (s * SECOND, Some(s * 100_000_000));
         let away = line((0..=20).map(reading).chain([(25 * SECOND, None)]).chain((30..=40).map(reading)));
@@ -250,8 +250,8 @@ mod tests {
     }
 
     #[test]
-    fn a_suspension_has_neither_energy_nor_time() {
-        let (mut counter, mut line) = (Counter::new(RULES), EnergyLine::new());
+    fn suspension_has_no_energy_and_no_time() {
+        let (mut counter, mut line) = (CounterReader::new(RULES), EnergyLine::new());
         for (t, value, suspended) in [(1, 0, false), (2, 50, false), (3, 9_000, true), (4, 9_060, false)] {
             if suspended {
                 counter.note_break(GapReason::Suspended);
@@ -262,12 +262,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_keeps_its_total_in_bounded_memory() {
+    fn long_line_is_thinned_and_keeps_total() {
         let mut line = EnergyLine::new();
         for n in 0..200_000u64 {
             line.add(n * 100, 10, 7);
         }
-        assert!(line.knots().len() <= MOST_KNOTS && line.is_thinned());
+        assert!(line.knots().len() <= MAX_KNOTS && line.is_thinned());
         assert_eq!(line.total_uj(), 199_999 * 7);
         assert_eq!(line.between(0..1_000_000), 70_000);
     }
@@ -275,7 +275,7 @@ mod tests {
     proptest! {
         /// Whatever a counter does, energy never decreases, and parts add up to the whole.
         #[test]
-        fn parts_add_up_and_nothing_is_negative(
+        fn energy_of_ranges_adds_up_and_is_not_negative(
             readings in prop::collection::vec((1u64..5_000_000_000, prop::option::weighted(0.9, any::<u64>())), 1..80),
             mut cuts in prop::collection::vec(0u64..200_000_000_000, 1..50),
         ) {

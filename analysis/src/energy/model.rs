@@ -36,7 +36,7 @@ pub struct Model {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelOrigin {
     /// Given by a person.
-    Given,
+    User,
     /// Derived from the machine.
     Estimated,
 }
@@ -57,7 +57,7 @@ pub struct Processor {
 impl Model {
     /// The model of a processor. `tdp_watts` is for one socket, from the user; without it, the TDP is found by name, else
     /// guessed.
-    pub fn of_processor(processor: &Processor, tdp_watts: Option<f64>) -> Option<Self> {
+    pub fn for_processor(processor: &Processor, tdp_watts: Option<f64>) -> Option<Self> {
         if processor.threads == 0 {
             return None;
         }
@@ -85,7 +85,7 @@ impl Model {
     }
 
     /// The model of memory: `modules` if known, else as many as its size suggests; `share` is the job's share of it.
-    pub fn of_memory(bytes: f64, modules: Option<u64>, share: f64) -> Option<Self> {
+    pub fn for_memory(bytes: f64, modules: Option<u64>, share: f64) -> Option<Self> {
         if bytes.is_nan() || bytes <= 0.0 {
             return None;
         }
@@ -110,8 +110,8 @@ impl Model {
     }
 
     /// A power given by the user.
-    pub fn given(watts: f64) -> Self {
-        let (origin, basis) = (ModelOrigin::Given, format!("{watts} W as given"));
+    pub fn from_watts(watts: f64) -> Self {
+        let (origin, basis) = (ModelOrigin::User, format!("{watts} W as given"));
         Self { rest_watts: watts, load_watts: 0.0, band: (1.0, 1.0), origin, basis }
     }
 
@@ -167,43 +167,43 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn a_known_processor_is_scaled_to_what_the_job_holds() {
+    fn known_processor_scales_to_job_share() {
         let name = "AMD EPYC 9474F 48-Core Processor".to_owned();
         let processor = Processor { name, sockets: 2, threads: 192, allotted: 4.0 };
-        let model = Model::of_processor(&processor, None).unwrap();
+        let model = Model::for_processor(&processor, None).unwrap();
         assert!((model.rest_watts + model.load_watts - 0.75 * 720.0 * 4.0 / 192.0).abs() < 1e-9, "{model:?}");
         assert_eq!(model.band, (0.5, 2.0));
-        let given = Model::of_processor(&processor, Some(100.0)).unwrap();
+        let given = Model::for_processor(&processor, Some(100.0)).unwrap();
         assert!(given.basis.contains("as given") && given.load_watts < model.load_watts);
     }
 
     #[test]
     fn an_unknown_processor_is_a_guess_with_a_wider_band() {
         let processor = Processor { name: "Intel(R) Xeon(R) Processor".into(), sockets: 1, threads: 2, allotted: 2.0 };
-        let model = Model::of_processor(&processor, None).unwrap();
+        let model = Model::for_processor(&processor, None).unwrap();
         assert_eq!((model.rest_watts, model.band), (0.8, (1.0 / 3.0, 3.0)));
-        assert_eq!(Model::of_processor(&Processor::default(), None), None, "no thread is known");
+        assert_eq!(Model::for_processor(&Processor::default(), None), None, "no thread is known");
     }
 
     #[test]
-    fn names_are_compared_by_words() {
+    fn tdp_lookup_compares_whole_words() {
         assert_eq!(tdp_by_name("Intel(R) Xeon(R) Platinum 8480+"), Some(350.0));
         assert_eq!(tdp_by_name("Intel(R) Xeon(R) Platinum 8480"), None);
         assert_eq!(tdp_by_name("Intel(R) Xeon(R) Processor"), None);
     }
 
     #[test]
-    fn memory_is_between_a_third_and_thrice() {
+    fn memory_model_uses_size_or_modules_with_wide_band() {
         let gib = 1024.0 * 1024.0 * 1024.0;
-        let model = Model::of_memory(24.0 * gib, None, 1.0).unwrap();
+        let model = Model::for_memory(24.0 * gib, None, 1.0).unwrap();
         assert_eq!(model.rest_watts, 3.0);
-        assert_eq!(Model::of_memory(512.0 * gib, Some(16), 0.25).unwrap().rest_watts, 6.0);
+        assert_eq!(Model::for_memory(512.0 * gib, Some(16), 0.25).unwrap().rest_watts, 6.0);
         assert!(model.band.0 < 0.3 && model.band.1 > 3.0);
-        assert_eq!(Model::of_memory(0.0, None, 1.0), None);
+        assert_eq!(Model::for_memory(0.0, None, 1.0), None);
     }
 
     #[test]
-    fn load_makes_energy() {
+    fn model_line_rises_with_load() {
         let mut busy = EnergyLine::new();
         for s in 0..=10u64 {
             busy.add(s * SECOND, 0, 2 * SECOND);
@@ -212,6 +212,6 @@ mod tests {
         let model = Model { rest_watts: 10.0, load_watts: 40.0, band: (0.5, 2.0), origin, basis };
         let line = model.line(Some((&busy, 4.0)), (0, 0));
         assert_eq!(line.total_uj(), 10 * (10 + 20) * 1_000_000, "two of four threads");
-        assert_eq!(Model::given(7.0).line(None, (0, 2 * SECOND)).total_uj(), 14_000_000);
+        assert_eq!(Model::from_watts(7.0).line(None, (0, 2 * SECOND)).total_uj(), 14_000_000);
     }
 }

@@ -63,7 +63,7 @@ impl Profile {
     pub fn add_between(&self, start_ns: u64, end_ns: u64, out: &mut [f64]) {
         let mut in_none = end_ns.saturating_sub(start_ns) as f64;
         for (of_phase, out) in self.phases.iter().zip(out.iter_mut()) {
-            let ns = until(of_phase, end_ns).saturating_sub(until(of_phase, start_ns)) as f64;
+            let ns = time_before(of_phase, end_ns).saturating_sub(time_before(of_phase, start_ns)) as f64;
             *out += ns;
             in_none -= ns;
         }
@@ -74,7 +74,7 @@ impl Profile {
 }
 
 /// Time of a phase before `t_ns`.
-fn until(spans: &[(u64, u64, u64)], t_ns: u64) -> u64 {
+fn time_before(spans: &[(u64, u64, u64)], t_ns: u64) -> u64 {
     let started = spans.partition_point(|&(start, ..)| start <= t_ns);
     let Some(&(start, end, before)) = started.checked_sub(1).and_then(|last| spans.get(last)) else { return 0 };
     before + (t_ns.min(end) - start)

@@ -11,16 +11,16 @@ use super::line::EnergyLine;
 use super::profile::Profile;
 
 /// The most phases that are kept apart, and the gap.
-const MOST_PHASES: usize = 64;
+const MAX_PHASES: usize = 64;
 
 /// A line and, if it is bent, its fit and profile.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape<'a> {
+pub struct EnergyShape<'a> {
     line: &'a EnergyLine,
     bent: Option<(&'a Fit, &'a Profile)>,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> EnergyShape<'a> {
     /// Straight between knots.
     pub fn straight(line: &'a EnergyLine) -> Self {
         Self { line, bent: None }
@@ -63,8 +63,8 @@ impl<'a> Shape<'a> {
     /// The share of a piece's energy, `rise_uj`, used by `t_ns`; `None` if the piece is straight.
     fn passed(&self, piece: Range<u64>, rise_uj: u64, t_ns: u64) -> Option<f64> {
         let (fit, profile) = self.bent.filter(|(_, profile)| profile.covers(piece.start, piece.end))?;
-        let whole = Fitted::of(fit, profile, piece.clone());
-        let share = whole.share(&Fitted::of(fit, profile, piece.start..t_ns), rise_uj as f64 * 1e3)?;
+        let whole = Fitted::new(fit, profile, piece.clone());
+        let share = whole.share(&Fitted::new(fit, profile, piece.start..t_ns), rise_uj as f64 * 1e3)?;
         Some(share.clamp(0.0, 1.0))
     }
 
@@ -78,11 +78,11 @@ impl<'a> Shape<'a> {
 }
 
 /// Energy over a range by fitted power, phase by phase, in nanojoules: watts times nanoseconds.
-struct Fitted([f64; MOST_PHASES]);
+struct Fitted([f64; MAX_PHASES]);
 
 impl Fitted {
-    fn of(fit: &Fit, profile: &Profile, range: Range<u64>) -> Self {
-        let mut energies = [0.0; MOST_PHASES];
+    fn new(fit: &Fit, profile: &Profile, range: Range<u64>) -> Self {
+        let mut energies = [0.0; MAX_PHASES];
         let len = profile.len().min(energies.len());
         profile.add_between(range.start, range.end, &mut energies[..len]);
         energies.iter_mut().zip(&fit.watts).for_each(|(of_phase, watts)| *of_phase *= watts);

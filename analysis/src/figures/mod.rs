@@ -4,6 +4,7 @@ mod text;
 mod unit;
 
 pub use text::{
-    apart, bytes, count, counted, difference, duration, elapsed, elapsed_time, joined, percent, quantity, timecode, utc,
+    bytes, count, counted, difference, duration, elapsed, elapsed_time, joined, percent, quantity, shorten_pair,
+    timecode, utc,
 };
-pub use unit::{Unit, UnitError};
+pub use unit::{FigureUnit, UnitError};

@@ -144,7 +144,7 @@ pub fn joined(names: &[&str]) -> String {
 
 /// Shortens two names to at most `most` characters each so that they still differ if they did: without their common
 /// folders, cut in the middle, or around their first difference. `sign` marks what was cut.
-pub fn apart(names: [&str; 2], most: usize, sign: char) -> [String; 2] {
+pub fn shorten_pair(names: [&str; 2], most: usize, sign: char) -> [String; 2] {
     let fits = |name: &str| name.chars().count() <= most;
     if names.iter().all(|name| fits(name)) {
         return names.map(str::to_owned);
@@ -153,16 +153,16 @@ pub fn apart(names: [&str; 2], most: usize, sign: char) -> [String; 2] {
         names[0].chars().zip(names[1].chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     let folders = names[0][..common].rfind('/').map_or(0, |at| at + 1);
     let names = if names[0] == names[1] { names } else { names.map(|name| &name[folders..]) };
-    let cut = names.map(|name| in_the_middle(name, most, sign));
+    let cut = names.map(|name| shorten_middle(name, most, sign));
     if cut[0] != cut[1] || names[0] == names[1] || most < 3 {
         return cut;
     }
     let differ = names[0].chars().zip(names[1].chars()).take_while(|(a, b)| a == b).count();
-    names.map(|name| around(name, differ, most, sign))
+    names.map(|name| shorten_around(name, differ, most, sign))
 }
 
 /// Shortens a name of more than `most` characters to its beginning and end.
-fn in_the_middle(name: &str, most: usize, sign: char) -> String {
+fn shorten_middle(name: &str, most: usize, sign: char) -> String {
     let n = name.chars().count();
     if n <= most {
         return name.to_owned();
@@ -174,7 +174,7 @@ fn in_the_middle(name: &str, most: usize, sign: char) -> String {
 }
 
 /// As much of a name as there is room for, including the character at `at`.
-fn around(name: &str, at: usize, most: usize, sign: char) -> String {
+fn shorten_around(name: &str, at: usize, most: usize, sign: char) -> String {
     let start = at.saturating_sub(most.saturating_sub(2) / 2);
     let n = name.chars().count();
     let begins = (start > 0).then_some(sign);
@@ -189,8 +189,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_differ_still_do_when_they_are_cut() {
-        let cut = |a, b, most| apart([a, b], most, '…');
+    fn shortened_names_still_differ() {
+        let cut = |a, b, most| shorten_pair([a, b], most, '…');
         assert_eq!(cut("a.gnntop", "b.gnntop", 10), ["a.gnntop", "b.gnntop"]);
         assert_eq!(cut("runs/2024/a.gnntop", "runs/2024/b.gnntop", 10), ["a.gnntop", "b.gnntop"]);
         let [a, b] = cut("pna-with-hidden-64-and-more.gnntop", "pna-with-hidden-128-and-more.gnntop", 16);
@@ -200,21 +200,21 @@ mod tests {
         assert_eq!(cut("the-same-long-name", "the-same-long-name", 9), ["the-…name"; 2]);
         for most in 0..40 {
             let (plain, accented) = ("x".repeat(30), format!("{}é{}", "x".repeat(14), "x".repeat(15)));
-            let names = apart([&plain, &accented], most, '…');
+            let names = shorten_pair([&plain, &accented], most, '…');
             assert!(names.iter().all(|name| name.chars().count() <= most), "{most}: {names:?}");
             assert!(most < 3 || names[0] != names[1], "{most}: {names:?}");
         }
     }
 
     #[test]
-    fn lists_of_names_are_words() {
+    fn joined_lists_names() {
         assert_eq!(joined(&[]), "");
         assert_eq!(joined(&["a", "b"]), "a and b");
         assert_eq!(joined(&["a", "b", "c"]), "a, b and c");
     }
 
     #[test]
-    fn durations() {
+    fn duration_formats_all_sizes() {
         let cases = [
             (0, "0 ns"),
             (999, "999 ns"),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_and_elapsed_time() {
+    fn timecode_and_elapsed_formats() {
         assert_eq!(timecode(90_000_000_000), "01:30");
         assert_eq!(timecode(3_690_000_000_000), "1:01:30");
         assert_eq!(elapsed(12_900_000_000), "12s");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn bytes_formats_all_sizes() {
         assert_eq!(bytes(0.0), "0 B");
         assert_eq!(bytes(999.0), "999 B");
         assert_eq!(bytes(1024.0), "1.00 KiB");
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_shares() {
+    fn count_and_percent_formats() {
         assert_eq!(count(0), "0");
         assert_eq!(count(999), "999");
         assert_eq!(count(1_234_567), "1,234,567");
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_written_in_utc() {
+    fn utc_formats_time() {
         assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(utc(951_782_399_000_000_000), "2000-02-28 23:59:59 UTC");
         assert_eq!(utc(951_868_800_000_000_000), "2000-03-01 00:00:00 UTC");

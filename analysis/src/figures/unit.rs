@@ -7,7 +7,7 @@ use super::text::{bytes, count, duration, percent, quantity};
 
 /// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unit {
+pub enum FigureUnit {
     /// Nanoseconds.
     Time,
     /// A share from 0 to 1.
@@ -43,10 +43,10 @@ pub struct UnitError {
     /// The text.
     pub text: String,
     /// The unit that it should have.
-    pub unit: Unit,
+    pub unit: FigureUnit,
 }
 
-impl Unit {
+impl FigureUnit {
     /// The number for people, with its unit.
     pub fn format(self, value: f64) -> String {
         match self {
@@ -153,7 +153,7 @@ impl Unit {
     }
 }
 
-impl Serialize for Unit {
+impl Serialize for FigureUnit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.id())
     }
@@ -164,23 +164,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_with_their_units_and_not_with_others() {
-        let read = |unit: Unit, text: &str| unit.parse(text).ok();
-        assert_eq!((read(Unit::Time, "12ms"), read(Unit::Time, "0.03 s")), (Some(12e6), Some(30e6)));
-        assert_eq!((read(Unit::Share, "5%"), read(Unit::Bytes, "2GiB")), (Some(0.05), Some(2_147_483_648.0)));
-        assert_eq!((read(Unit::Energy, "2Wh"), read(Unit::Number, "-1.5")), (Some(7200.0), Some(-1.5)));
-        for (unit, text) in [(Unit::Time, "1"), (Unit::Time, "ms"), (Unit::Share, "5ms"), (Unit::Rate, "5%")] {
+    fn unit_parse_accepts_own_suffixes_only() {
+        let read = |unit: FigureUnit, text: &str| unit.parse(text).ok();
+        assert_eq!((read(FigureUnit::Time, "12ms"), read(FigureUnit::Time, "0.03 s")), (Some(12e6), Some(30e6)));
+        assert_eq!(
+            (read(FigureUnit::Share, "5%"), read(FigureUnit::Bytes, "2GiB")),
+            (Some(0.05), Some(2_147_483_648.0))
+        );
+        assert_eq!((read(FigureUnit::Energy, "2Wh"), read(FigureUnit::Number, "-1.5")), (Some(7200.0), Some(-1.5)));
+        for (unit, text) in
+            [(FigureUnit::Time, "1"), (FigureUnit::Time, "ms"), (FigureUnit::Share, "5ms"), (FigureUnit::Rate, "5%")]
+        {
             assert_eq!(unit.parse(text), Err(UnitError { text: text.to_owned(), unit }));
         }
-        assert_eq!(Unit::Time.parse("1").unwrap_err().to_string(), "\"1\" is not a duration such as 12ms");
+        assert_eq!(FigureUnit::Time.parse("1").unwrap_err().to_string(), "\"1\" is not a duration such as 12ms");
     }
 
     #[test]
-    fn numbers_are_written_with_their_units() {
-        assert_eq!(Unit::Count.format(1200.0), "1,200");
-        assert_eq!(Unit::Carbon.format(0.05), "50 mg");
-        assert_eq!(Unit::Frequency.format(1.41e9), "1.41 GHz");
-        assert_eq!(Unit::Power.format(250.0), "250 W");
-        assert_eq!(Unit::BytesPerSecond.format(2048.0), "2.00 KiB/s");
+    fn unit_format_writes_suffix() {
+        assert_eq!(FigureUnit::Count.format(1200.0), "1,200");
+        assert_eq!(FigureUnit::Carbon.format(0.05), "50 mg");
+        assert_eq!(FigureUnit::Frequency.format(1.41e9), "1.41 GHz");
+        assert_eq!(FigureUnit::Power.format(250.0), "250 W");
+        assert_eq!(FigureUnit::BytesPerSecond.format(2048.0), "2.00 KiB/s");
     }
 }

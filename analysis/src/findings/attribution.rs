@@ -10,33 +10,33 @@
 //! each gets what the earlier ones have left.
 
 use super::claim::{Claim, StepCost};
-use super::evidence::Evidence;
-use super::finding::{Finding, Kind, Severity};
+use super::evidence::StepEvidence;
+use super::finding::{Finding, FindingKind, Severity};
 use super::number::Number;
 use crate::store::PhaseSlot;
 
 /// The kinds that claim time, causes before what they cause.
-const CAUSES_FIRST: [Kind; 12] = [
-    Kind::Contention,
-    Kind::PageFaults,
-    Kind::Denormals,
-    Kind::Stall,
-    Kind::TinyBatch,
-    Kind::DataBound,
-    Kind::Gap,
-    Kind::Spike,
-    Kind::AllocationChurn,
-    Kind::Drift,
-    Kind::SlowerSince,
-    Kind::SlowRhythm,
+const CAUSES_FIRST: [FindingKind; 12] = [
+    FindingKind::Contention,
+    FindingKind::PageFaults,
+    FindingKind::Denormals,
+    FindingKind::Stall,
+    FindingKind::TinyBatch,
+    FindingKind::DataBound,
+    FindingKind::Gap,
+    FindingKind::Spike,
+    FindingKind::AllocationChurn,
+    FindingKind::Drift,
+    FindingKind::SlowerSince,
+    FindingKind::SlowRhythm,
 ];
 /// A smaller share of the time is not reported.
-const WORTH_SAYING: f64 = 0.005;
+const WORTH_REPORTING: f64 = 0.005;
 /// A finding that keeps a smaller part of its own time only repeats others.
 const REPEATS: f64 = 0.1;
 
 /// Gives each finding the share of the time that no earlier finding has claimed.
-pub(super) fn attribute(found: &mut [Finding], evidence: &Evidence<'_>) {
+pub(super) fn attribute(found: &mut [Finding], evidence: &StepEvidence<'_>) {
     let mut claims: Vec<(usize, Claim)> =
         found.iter_mut().enumerate().filter_map(|(at, finding)| Some((at, finding.claim.take()?))).collect();
     if claims.len() < 2 {
@@ -44,27 +44,27 @@ pub(super) fn attribute(found: &mut [Finding], evidence: &Evidence<'_>) {
     }
     let rank = |at: usize| CAUSES_FIRST.iter().position(|kind| *kind == found[at].kind).unwrap_or(CAUSES_FIRST.len());
     claims.sort_by_key(|(at, _)| rank(*at));
-    let mut ledger = Ledger::of(evidence);
+    let mut ledger = Ledger::new(evidence);
     for (nth, (at, claim)) in claims.iter().enumerate() {
-        let (left_ns, owners) = ledger.take(claim, nth, evidence);
+        let (left_ns, owners) = ledger.claim(claim, nth, evidence);
         let causes = claims[..nth].iter().enumerate().filter(|(cause, _)| owners & bit(*cause) != 0);
         let mut causes: Vec<&str> = causes.map(|(_, (cause, _))| found[*cause].kind.title()).collect();
         causes.dedup();
         let causes = causes.join(", ");
-        keep(&mut found[*at], evidence.share(left_ns), &causes);
+        keep_share(&mut found[*at], evidence.share(left_ns), &causes);
     }
 }
 
 /// Leaves a finding this share of the time if it has claimed more.
-fn keep(finding: &mut Finding, left: f64, causes: &str) {
+fn keep_share(finding: &mut Finding, left: f64, causes: &str) {
     let Some(told) = finding.share else { return };
-    if told - left < WORTH_SAYING || causes.is_empty() {
+    if told - left < WORTH_REPORTING || causes.is_empty() {
         return;
     }
     finding.share = Some(left);
     let is_repeated = left < REPEATS * told;
     if finding.severity > Severity::Note {
-        finding.severity = if is_repeated { Severity::Note } else { Severity::of_share(left) };
+        finding.severity = if is_repeated { Severity::Note } else { Severity::from_share(left) };
     }
     finding.add_evidence(|facts| {
         let share = facts.share(Number::CountedElsewhere, told - left);
@@ -83,7 +83,7 @@ struct Ledger {
 }
 
 impl Ledger {
-    fn of(evidence: &Evidence<'_>) -> Self {
+    fn new(evidence: &StepEvidence<'_>) -> Self {
         let mut slots: Vec<PhaseSlot> = evidence.store.phases().iter().map(|phase| phase.slot).collect();
         slots.sort_unstable();
         let left_ns =
@@ -92,7 +92,7 @@ impl Ledger {
     }
 
     /// Takes what is left of a claim: how much that is, and which earlier claims have taken time of the same steps.
-    fn take(&mut self, claim: &Claim, nth: usize, evidence: &Evidence<'_>) -> (f64, u32) {
+    fn claim(&mut self, claim: &Claim, nth: usize, evidence: &StepEvidence<'_>) -> (f64, u32) {
         let mut owners = 0;
         let mut taken_ns = 0.0;
         let rows = self.owners.len();
@@ -101,7 +101,7 @@ impl Ledger {
                 let Some(place) = self.slots.iter().position(|known| known == slot) else { return (0.0, 0) };
                 for row in 0..rows {
                     taken_ns += f64::from(std::mem::take(&mut self.left_ns[row * self.slots.len() + place]));
-                    owners |= self.own(row, nth);
+                    owners |= self.mark_claimed(row, nth);
                 }
             }
             Claim::Everywhere(share) => {
@@ -110,13 +110,13 @@ impl Ledger {
                     taken_ns += f64::from(*left) * share;
                     *left *= (1.0 - share) as f32;
                 }
-                owners = (0..rows).fold(0, |owners, row| owners | self.own(row, nth));
+                owners = (0..rows).fold(0, |owners, row| owners | self.mark_claimed(row, nth));
             }
             Claim::Steps(costs) => {
                 for cost in costs {
                     let usual_ns = evidence.expected_ns[cost.row];
-                    taken_ns += self.take_of_step(cost, usual_ns, evidence.between_ns[cost.row]);
-                    owners |= self.own(cost.row, nth);
+                    taken_ns += self.claim_step(cost, usual_ns, evidence.between_ns[cost.row]);
+                    owners |= self.mark_claimed(cost.row, nth);
                 }
             }
         }
@@ -125,7 +125,7 @@ impl Ledger {
 
     /// Time lost between steps comes from the gap, time lost inside from the phases, the largest first. If that is too
     /// little, the other side gives the rest. A step's usual time is no part of what it takes beyond that.
-    fn take_of_step(&mut self, cost: &StepCost, usual_ns: f64, between_ns: f64) -> f64 {
+    fn claim_step(&mut self, cost: &StepCost, usual_ns: f64, between_ns: f64) -> f64 {
         let row = &mut self.left_ns[cost.row * self.slots.len()..(cost.row + 1) * self.slots.len()];
         let gap = row.len() - 1;
         let mut order: Vec<usize> = (0..gap).collect();
@@ -147,7 +147,7 @@ impl Ledger {
     }
 
     /// Notes that a claim takes time of a row, and returns the earlier claims on that row.
-    fn own(&mut self, row: usize, nth: usize) -> u32 {
+    fn mark_claimed(&mut self, row: usize, nth: usize) -> u32 {
         let before = self.owners[row];
         self.owners[row] |= bit(nth);
         before
@@ -164,7 +164,7 @@ mod tests {
     use super::bit;
 
     #[test]
-    fn claims_beyond_the_bits_own_nothing() {
+    fn bit_beyond_32_claims_is_zero() {
         assert_eq!([0, 31, 32, 40, usize::MAX].map(bit), [1, 1 << 31, 0, 0, 0]);
     }
 }

@@ -8,7 +8,7 @@
 
 use gnntop_wire::phase::DATA_WAIT;
 
-use super::evidence::Evidence;
+use super::evidence::StepEvidence;
 use super::few_steps;
 use super::robust::{median, quantile};
 use crate::figures::{counted, duration, percent};
@@ -19,7 +19,7 @@ const ENOUGH_STEPS: usize = 10;
 /// With fewer full batches a p99 is only a maximum.
 const ENOUGH_FOR_P99: usize = 100;
 /// A smaller share of data wait or gap is not reported.
-const WORTH_SAYING: f64 = 0.01;
+const WORTH_REPORTING: f64 = 0.01;
 /// If shares differ by no more than this, those of all steps are given, as in tables.
 const ABOUT_THE_SAME: f64 = 0.005;
 /// A larger share is called `mostly`.
@@ -53,7 +53,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn of_evidence(evidence: &Evidence<'_>) -> Self {
+    pub(super) fn from_evidence(evidence: &StepEvidence<'_>) -> Self {
         let store = evidence.store;
         let is_full = |row: &usize| !evidence.shape.is_partial[*row];
         let full: Vec<usize> = (0..evidence.rows.len()).filter(is_full).collect();
@@ -65,14 +65,14 @@ impl Verdict {
         if full.len() < ENOUGH_STEPS {
             verdict.open = verdict.open_phase(store);
             verdict.find_shares(store, &all);
-            verdict.few = few_steps::told(store, &all);
+            verdict.few = few_steps::describe(store, &all);
             return verdict;
         }
         verdict.is_settled = true;
         verdict.find_shares(store, &evidence.rows);
         let mut of_all = Self::default();
         of_all.find_shares(store, &all);
-        if of_all.is_about(&verdict) {
+        if of_all.is_close_to(&verdict) {
             of_all.is_settled = true;
             verdict = Self { steps: verdict.steps, bare_ns: verdict.bare_ns, ..of_all };
         } else {
@@ -91,7 +91,7 @@ impl Verdict {
     }
 
     /// Whether the shares equal those of another verdict, or nearly.
-    fn is_about(&self, other: &Self) -> bool {
+    fn is_close_to(&self, other: &Self) -> bool {
         let near = |a: Option<f64>, b: Option<f64>| (a.unwrap_or(0.0) - b.unwrap_or(0.0)).abs() <= ABOUT_THE_SAME;
         let share = |verdict: &Self| verdict.bound.as_ref().map(|(_, share)| *share);
         let bound = |verdict: &Self| verdict.bound.as_ref().map(|(text, _)| text.clone());
@@ -125,7 +125,7 @@ impl Verdict {
         let largest = shares.iter().enumerate().max_by(|a, b| a.1.1.total_cmp(&b.1.1));
         let Some((bound, (text, largest))) = largest else { return };
         self.bound = Some(((*text).to_owned(), *largest));
-        let other = |n: usize| (n != bound && shares[n].1 >= WORTH_SAYING).then(|| shares[n].1);
+        let other = |n: usize| (n != bound && shares[n].1 >= WORTH_REPORTING).then(|| shares[n].1);
         self.data_wait_share = shares.iter().position(|(text, _)| *text == DATA_WAIT).and_then(other);
         self.gap_share = other(shares.len() - 1);
     }
@@ -170,12 +170,12 @@ impl Verdict {
     }
 
     /// Whether [`Verdict::shares`] includes data wait.
-    pub(super) fn tells_data_wait(&self) -> bool {
+    pub(super) fn includes_data_wait(&self) -> bool {
         self.data_wait_share.is_some() || self.bound.as_ref().is_some_and(|(text, _)| text == DATA_WAIT)
     }
 
     /// Whether [`Verdict::shares`] includes the gap.
-    pub(super) fn tells_gap(&self) -> bool {
+    pub(super) fn includes_gap(&self) -> bool {
         self.gap_share.is_some() || self.bound.as_ref().is_some_and(|(text, _)| text == crate::store::GAP)
     }
 }
@@ -205,41 +205,41 @@ mod tests {
     use gnntop_fixtures::{MS, START_NS, StreamBuilder, TrainingRun, each_item};
     use gnntop_wire::TrackRole;
 
-    fn of(bytes: &[u8]) -> String {
+    fn verdict(bytes: &[u8]) -> String {
         let mut store = Store::new();
         each_item(bytes, |item| store.apply(item));
-        Judgement::of(&store, 0..u64::MAX).to_string()
+        Judgement::for_steps(&store, 0..u64::MAX).to_string()
     }
 
     #[test]
-    fn an_even_run_is_told_by_its_bound() {
+    fn verdict_of_even_run_names_bound() {
         let run = TrainingRun { steps: 200, epoch_steps: 1000, ..TrainingRun::default() };
-        assert_eq!(of(&run.bytes()), "backward-bound (55 %); data wait 10 %; gap 2.5 %; period p99 1.0 x p50");
+        assert_eq!(verdict(&run.bytes()), "backward-bound (55 %); data wait 10 %; gap 2.5 %; period p99 1.0 x p50");
     }
 
     #[test]
-    fn other_bounds_have_their_words() {
+    fn verdict_names_each_bound() {
         let phases = vec![("data wait", 30 * MS), ("forward", 10 * MS)];
         let run = TrainingRun { phases, steps: 20, ..TrainingRun::default() };
-        assert_eq!(of(&run.bytes()), "data-bound (73 %); gap 2.3 %");
+        assert_eq!(verdict(&run.bytes()), "data-bound (73 %); gap 2.3 %");
         let run = TrainingRun { phases: Vec::new(), steps: 20, ..TrainingRun::default() };
-        assert_eq!(of(&run.bytes()), "a step every 1.00 ms, without phases; time outside phases (100 %)");
+        assert_eq!(verdict(&run.bytes()), "a step every 1.00 ms, without phases; time outside phases (100 %)");
         let run = TrainingRun { gap_ns: 25 * MS, steps: 20, ..TrainingRun::default() };
         assert_eq!(
-            of(&run.bytes()),
+            verdict(&run.bytes()),
             "39 % outside every phase; data wait 6.2 %; shares without the first 3 steps",
             "not most"
         );
         let run = TrainingRun { gap_ns: 60 * MS, steps: 20, ..TrainingRun::default() };
         assert_eq!(
-            of(&run.bytes()),
+            verdict(&run.bytes()),
             "mostly outside every phase (61 %); data wait 4.0 %; shares without the first 3 steps"
         );
     }
 
     #[test]
-    fn thin_evidence_is_said_to_be_thin() {
-        let steps = |steps| of(&TrainingRun { steps, ..TrainingRun::default() }.bytes());
+    fn verdict_says_when_steps_are_few() {
+        let steps = |steps| verdict(&TrainingRun { steps, ..TrainingRun::default() }.bytes());
         assert_eq!(steps(0), "no steps yet");
         let shares = [(
             1,
@@ -259,6 +259,6 @@ mod tests {
         let mut stream = StreamBuilder::new("test");
         let main = stream.track(TrackRole::Training, "main");
         stream.open(main, 1, "data wait", START_NS, START_NS + 12_000 * MS);
-        assert_eq!(of(&stream.bytes()), "no steps yet; in data wait for 12.0 s");
+        assert_eq!(verdict(&stream.bytes()), "no steps yet; in data wait for 12.0 s");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::evidence::Evidence;
-use super::shape;
+use super::batch_fit;
+use super::evidence::StepEvidence;
 use crate::store::{StepRow, Store};
 
 /// The class of a step.
@@ -19,8 +19,8 @@ pub enum Class {
 
 /// The steps with these ordinals that are kept, each with its class.
 pub fn classes(store: &Store, ordinals: Range<u64>) -> Vec<(StepRow<'_>, Class)> {
-    let evidence = Evidence::of(store, ordinals);
-    let early = |row: &StepRow<'_>| match shape::batch_size(row).zip(evidence.shape.full) {
+    let evidence = StepEvidence::new(store, ordinals);
+    let early = |row: &StepRow<'_>| match batch_fit::batch_size(row).zip(evidence.shape.full) {
         _ if evidence.warm_up_ratio > 0.0 => Class::WarmUp,
         Some((size, full)) if size < full => Class::Partial,
         _ => Class::Full,

@@ -11,12 +11,12 @@ use std::ops::Range;
 
 use gnntop_wire::phase::VALIDATION;
 
+use super::batch_fit::BatchFit;
 use super::finding::Occurrence;
-use super::kinds::Kinds;
+use super::kinds::FoundKinds;
 use super::level_change::LevelChange;
 use super::robust::{median, quantile, sigma, spread_indices};
-use super::shape::Shape;
-use super::stretches::{Known, Stretches};
+use super::run_stretches::{RunStep, RunStretches};
 use crate::store::{PhaseSlot, StepRow, Store};
 
 /// Steps at the start of a session that are not like the others.
@@ -28,20 +28,20 @@ pub(super) const ENOUGH_STEPS: usize = 10;
 /// Steps that share a running median, which is taken over three such blocks.
 const BLOCK: usize = 32;
 /// The most that a step loses when the CPU is taken from it: a few slices of Linux's scheduler (2.8 ms and more)...
-const TAKEN_AWAY_NS: f64 = 12e6;
+const PREEMPTED_NS: f64 = 12e6;
 /// ...this many times. More preemptions occur in any step that takes long, whatever the reason.
-const TAKEN_AWAY: f64 = 3.0;
+const PREEMPTIONS_FACTOR: f64 = 3.0;
 /// Number of steps for medians of single phases.
 const SAMPLED: usize = 4096;
 /// Steps of the whole run that are looked at.
-const OF_RUN: usize = 1 << 14;
+const MAX_RUN_STEPS: usize = 1 << 14;
 /// A warm step takes at most this much of the usual time...
 const WARM: f64 = 1.2;
 /// ...this many times in a row.
 const WARM_IN_A_ROW: usize = 3;
 
 /// Steps of a session, each with the time that it should have taken.
-pub(super) struct Evidence<'a> {
+pub(super) struct StepEvidence<'a> {
     pub store: &'a Store,
     /// The steps looked at, without the warm-up.
     pub rows: Vec<StepRow<'a>>,
@@ -65,9 +65,9 @@ pub(super) struct Evidence<'a> {
     pub between_noise_ns: f64,
     /// How often the CPU is taken from the thread in a usual step.
     usual_switches: f64,
-    pub shape: Shape,
+    pub shape: BatchFit,
     /// Durations that recur and that no batch explains.
-    pub kinds: Kinds,
+    pub kinds: FoundKinds,
     /// Wall time of all rows.
     pub wall_ns: f64,
     /// Wall time between these rows that a deep trace has slowed down.
@@ -76,16 +76,17 @@ pub(super) struct Evidence<'a> {
     level_change: OnceCell<Option<LevelChange<'a>>>,
 }
 
-impl<'a> Evidence<'a> {
+impl<'a> StepEvidence<'a> {
     /// Of the steps with these ordinals, as far as they are kept.
-    pub(super) fn of(store: &'a Store, ordinals: Range<u64>) -> Self {
+    pub(super) fn new(store: &'a Store, ordinals: Range<u64>) -> Self {
         let (traced, mut rows): (Vec<StepRow<'a>>, Vec<_>) =
             store.steps().rows(ordinals).partition(|row| row.is_traced());
         let validation = store.phase(VALIDATION).map(|phase| phase.slot);
         let mut inside_ns: Vec<f64> = rows.iter().map(|row| inside_ns(row, validation)).collect();
         // Wild first steps do not bend the shape, and the warm-up needs it, since it may contain a small batch.
-        let mut shape = Shape::of(&rows, &inside_ns);
-        let mut kinds = if shape.explains() { Kinds::default() } else { Kinds::of(store, &rows, &inside_ns) };
+        let mut shape = BatchFit::new(&rows, &inside_ns);
+        let mut kinds =
+            if shape.explains() { FoundKinds::default() } else { FoundKinds::find(store, &rows, &inside_ns) };
         let mut by_work_ns = shape.by_shape_ns(&rows, &inside_ns);
         by_work_ns.iter_mut().enumerate().for_each(|(row, ns)| *ns = kinds.usual_ns(row).unwrap_or(*ns));
         // In a session that is known only from its middle on, no step warms up.
@@ -146,11 +147,11 @@ impl<'a> Evidence<'a> {
 
     /// Steps of the whole run up to the newest row, by time: at most this many of those that are kept, and what is left
     /// of the others.
-    pub(super) fn known_of_run(&self) -> Vec<Known<'a>> {
+    pub(super) fn run_steps(&self) -> Vec<RunStep<'a>> {
         let first = self.warm_up.last().map_or(0, |row| row.ordinal() + 1);
         let end = self.rows.last().map_or(0, |row| row.ordinal() + 1);
         match first < end {
-            true => Stretches::of(self.store, first..end, self.validation).known(first..end, OF_RUN),
+            true => RunStretches::new(self.store, first..end, self.validation).steps(first..end, MAX_RUN_STEPS),
             false => Vec::new(),
         }
     }
@@ -161,7 +162,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Time inside a step, which may belong to the warm-up.
-    pub(super) fn inside_of(&self, row: &StepRow<'_>) -> f64 {
+    pub(super) fn row_inside_ns(&self, row: &StepRow<'_>) -> f64 {
         inside_ns(row, self.validation)
     }
 
@@ -188,12 +189,12 @@ impl<'a> Evidence<'a> {
     }
 
     /// Median of a number over a sample of the rows that have it.
-    pub(super) fn median_of(&self, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
-        self.quantile_of(0.5, number)
+    pub(super) fn median(&self, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
+        self.quantile(0.5, number)
     }
 
     /// A quantile of a number over a sample of the rows that have it.
-    pub(super) fn quantile_of(&self, q: f64, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
+    pub(super) fn quantile(&self, q: f64, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
         let indices = spread_indices(self.rows.len(), SAMPLED);
         let mut numbers: Vec<f64> = indices.into_iter().filter_map(|i| number(&self.rows[i])).collect();
         quantile(&mut numbers, q)
@@ -211,9 +212,9 @@ impl<'a> Evidence<'a> {
 
     /// How much longer a row, with the time before it, may be because the CPU was taken away more often than usual; 0
     /// if that is not recorded.
-    pub(super) fn taken_away_ns(&self, row: usize) -> f64 {
+    pub(super) fn preempted_ns(&self, row: usize) -> f64 {
         let more = self.rows[row].usage().map(|usage| usage.involuntary_switches as f64 - self.usual_switches);
-        more.map_or(0.0, |more| more.clamp(0.0, TAKEN_AWAY) * TAKEN_AWAY_NS)
+        more.map_or(0.0, |more| more.clamp(0.0, PREEMPTIONS_FACTOR) * PREEMPTED_NS)
     }
 
     /// Whether the row is the first of an epoch.
@@ -224,7 +225,7 @@ impl<'a> Evidence<'a> {
 
     /// The row that was running at a time, the earlier one if two meet; `None` outside of the rows.
     pub(super) fn row_at(&self, t_ns: u64) -> Option<usize> {
-        let row = self.store.steps().at_time(t_ns.saturating_sub(1)).filter(|row| t_ns <= row.end_ns())?;
+        let row = self.store.steps().row_at(t_ns.saturating_sub(1)).filter(|row| t_ns <= row.end_ns())?;
         // Traced steps are missing among the rows.
         self.rows.binary_search_by_key(&row.ordinal(), StepRow::ordinal).ok()
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::number::Number;
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 
 /// A number that a finding states.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,7 +18,7 @@ pub struct Fact {
     /// The number.
     pub value: f64,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: FigureUnit,
 }
 
 impl fmt::Display for Fact {
@@ -37,31 +37,31 @@ pub(super) struct Facts {
 impl Facts {
     /// Notes a duration in nanoseconds, and gives it for a sentence.
     pub fn time(&mut self, name: Number, ns: f64) -> Fact {
-        self.note(name, ns.max(0.0), Unit::Time)
+        self.note(name, ns.max(0.0), FigureUnit::Time)
     }
 
     /// The same of a share from 0 to 1.
     pub fn share(&mut self, name: Number, share: f64) -> Fact {
-        self.note(name, share, Unit::Share)
+        self.note(name, share, FigureUnit::Share)
     }
 
     /// The same of a number of things.
     pub fn count(&mut self, name: Number, count: u64) -> Fact {
-        self.note(name, count as f64, Unit::Count)
+        self.note(name, count as f64, FigureUnit::Count)
     }
 
     /// The same of memory.
     pub fn bytes(&mut self, name: Number, bytes: f64) -> Fact {
-        self.note(name, bytes, Unit::Bytes)
+        self.note(name, bytes, FigureUnit::Bytes)
     }
 
     /// Notes a number without a unit, such as a ratio, and gives it as a number, whose digits the sentence chooses.
     pub fn number(&mut self, name: Number, value: f64) -> f64 {
-        self.note(name, value, Unit::Number).value
+        self.note(name, value, FigureUnit::Number).value
     }
 
     /// Notes a number in this unit.
-    pub fn note(&mut self, name: Number, value: f64, unit: Unit) -> Fact {
+    pub fn note(&mut self, name: Number, value: f64, unit: FigureUnit) -> Fact {
         let fact = Fact { name, of: self.of.clone(), value, unit };
         if !self.all.contains(&fact) {
             self.all.push(fact.clone());

@@ -16,7 +16,7 @@ use super::number::Number;
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum Kind {
+pub enum FindingKind {
     /// Steps that took much longer than their neighbours.
     #[strum(message = "spikes")]
     Spike,
@@ -118,7 +118,7 @@ pub enum Kind {
     Bookkeeping,
 }
 
-impl Kind {
+impl FindingKind {
     /// All kinds, in the order in which findings of equal weight are listed.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
@@ -147,7 +147,7 @@ pub enum Severity {
 
 impl Severity {
     /// The severity of something that costs this share (0 to 1) of the wall time.
-    pub(super) fn of_share(share: f64) -> Self {
+    pub(super) fn from_share(share: f64) -> Self {
         if share >= 0.05 { Self::Major } else { Self::Minor }
     }
 }
@@ -166,7 +166,7 @@ pub enum Confidence {
 
 impl Confidence {
     /// As a word for people: `possible`, `likely` or `certain`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "possible",
             Self::Medium => "likely",
@@ -192,7 +192,7 @@ pub struct Occurrence {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// What it is about.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// How much it matters.
     pub severity: Severity,
     /// How sure it is.
@@ -222,13 +222,13 @@ pub(super) const PLACES_LISTED: usize = 1024;
 
 impl Finding {
     /// A finding about the whole run, without places, whose summary takes its numbers from the facts that it notes.
-    pub(super) fn of_run(
-        kind: Kind,
+    pub(super) fn for_run(
+        kind: FindingKind,
         confidence: Confidence,
         share: Option<f64>,
         summary: impl FnOnce(&mut Facts) -> String,
     ) -> Self {
-        let severity = share.map_or(Severity::Note, Severity::of_share);
+        let severity = share.map_or(Severity::Note, Severity::from_share);
         let mut facts = Facts::default();
         let (summary, places, evidence, advice) = (summary(&mut facts), Vec::new(), Vec::new(), Vec::new());
         let facts = facts.into();
@@ -243,13 +243,13 @@ impl Finding {
     }
 
     /// The finding with this line of evidence.
-    pub(super) fn because(mut self, evidence: impl Into<String>) -> Self {
+    pub(super) fn with_evidence(mut self, evidence: impl Into<String>) -> Self {
         self.evidence.push(evidence.into());
         self
     }
 
     /// The finding with a line of evidence and the numbers in it.
-    pub(super) fn because_of(self, line: impl FnOnce(&mut Facts) -> String) -> Self {
+    pub(super) fn with_evidence_from(self, line: impl FnOnce(&mut Facts) -> String) -> Self {
         self.because_all_of(|facts| [line(facts)])
     }
 
@@ -284,19 +284,19 @@ impl Finding {
     }
 
     /// The finding with this advice.
-    pub(super) fn advise(mut self, advice: impl Into<String>) -> Self {
+    pub(super) fn with_advice(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
         self
     }
 
     /// The finding with the time that it claims.
-    pub(super) fn claiming(mut self, claim: Claim) -> Self {
+    pub(super) fn with_claim(mut self, claim: Claim) -> Self {
         self.claim = Some(claim);
         self
     }
 
     /// The finding with these places, of which there may be more than are listed.
-    pub(super) fn at(mut self, mut places: Vec<Occurrence>, count: u64) -> Self {
+    pub(super) fn with_places(mut self, mut places: Vec<Occurrence>, count: u64) -> Self {
         places.truncate(PLACES_LISTED);
         (self.places, self.count) = (places, count);
         self
@@ -305,7 +305,7 @@ impl Finding {
 
 /// The outcome of a check.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum CheckOutcome {
     /// These were found.
     Found(Vec<Finding>),
     /// It was looked for and not found.
@@ -314,13 +314,13 @@ pub(super) enum Outcome {
     NotEnough(String),
 }
 
-impl From<Finding> for Outcome {
+impl From<Finding> for CheckOutcome {
     fn from(finding: Finding) -> Self {
         Self::Found(vec![finding])
     }
 }
 
-impl From<Vec<Finding>> for Outcome {
+impl From<Vec<Finding>> for CheckOutcome {
     fn from(findings: Vec<Finding>) -> Self {
         if findings.is_empty() { Self::Nothing } else { Self::Found(findings) }
     }
@@ -330,14 +330,14 @@ impl From<Vec<Finding>> for Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotEnough {
     /// What was to be looked for.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// What is missing.
     pub reason: String,
 }
 
 /// A finding that was certain a while ago and is gone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Over {
+pub struct EndedFinding {
     /// The finding when it was last made, without its places.
     pub finding: Finding,
     /// The newest step at that time, by the program's count.
@@ -351,7 +351,7 @@ pub struct Findings {
     pub found: Vec<Finding>,
     /// Certain findings that are over, the newest first; only for a session that is being watched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub over: Vec<Over>,
+    pub over: Vec<EndedFinding>,
     /// What could not be looked for.
     pub not_enough: Vec<NotEnough>,
 }
@@ -363,15 +363,15 @@ impl Findings {
         // A run without progress costs all the time; and if the CPU is taken away, all other times are longer
         // than the program makes them.
         let is_first = |finding: &Finding| match finding.kind {
-            Kind::Hang => 2,
-            Kind::Contention if finding.severity == Severity::Major => 1,
+            FindingKind::Hang => 2,
+            FindingKind::Contention if finding.severity == Severity::Major => 1,
             _ => 0,
         };
         self.found.sort_by_key(|finding| (Reverse(is_first(finding)), Reverse(weight(finding)), finding.kind));
     }
 
     /// These findings and others, the most severe first.
-    pub fn and(mut self, others: Self) -> Self {
+    pub fn merge(mut self, others: Self) -> Self {
         self.found.extend(others.found);
         self.over.extend(others.over);
         self.not_enough.extend(others.not_enough);

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::bottleneck::Verdict;
 use super::checks;
-use super::evidence::Evidence;
-use super::finding::{Finding, Findings, Kind, Severity};
+use super::evidence::StepEvidence;
+use super::finding::{Finding, FindingKind, Findings, Severity};
 use super::stacks;
 use crate::figures::{counted, percent};
 use crate::store::Store;
@@ -28,18 +28,18 @@ pub struct Judgement {
 
 impl Judgement {
     /// For the kept steps with these ordinals. Takes some milliseconds for 10,000.
-    pub fn of(store: &Store, ordinals: Range<u64>) -> Self {
-        let evidence = Evidence::of(store, ordinals);
+    pub fn for_steps(store: &Store, ordinals: Range<u64>) -> Self {
+        let evidence = StepEvidence::new(store, ordinals);
         let rows = || evidence.warm_up.iter().chain(&evidence.rows);
         let first = rows().next().map_or(0, |row| row.ordinal());
         let end = rows().next_back().map_or(0, |row| row.ordinal() + 1);
-        let verdict = Verdict::of_evidence(&evidence);
+        let verdict = Verdict::from_evidence(&evidence);
         Self { verdict, findings: stacks::locate(checks::findings(&evidence), store), ordinals: first..end }
     }
 
     /// The same, with the findings over the ranks of the run.
-    pub fn and(mut self, of_ranks: Findings) -> Self {
-        self.findings = self.findings.and(of_ranks);
+    pub fn with_rank_findings(mut self, of_ranks: Findings) -> Self {
+        self.findings = self.findings.merge(of_ranks);
         self
     }
 
@@ -51,7 +51,7 @@ impl Judgement {
     /// The parts of the line: what bounds the run, the most severe findings, how even steps are. At least one.
     pub fn parts(&self) -> Vec<String> {
         // Nothing else matters while there is no progress.
-        if let Some(hang) = self.findings.found.iter().find(|finding| finding.kind == Kind::Hang) {
+        if let Some(hang) = self.findings.found.iter().find(|finding| finding.kind == FindingKind::Hang) {
             return vec![hang.summary.clone()];
         }
         if !self.verdict.is_settled {
@@ -64,7 +64,8 @@ impl Judgement {
             }
         }
         // If the CPU is taken away, all phases are longer than the program makes them.
-        let is_contended = |finding: &&Finding| finding.kind == Kind::Contention && finding.severity == Severity::Major;
+        let is_contended =
+            |finding: &&Finding| finding.kind == FindingKind::Contention && finding.severity == Severity::Major;
         let contention = kinds.first().copied().filter(is_contended);
         let mut parts: Vec<String> = contention.iter().map(|finding| named(finding)).collect();
         kinds.drain(..parts.len());
@@ -80,9 +81,9 @@ impl Judgement {
     /// of steps cost none, but without knowing of them the numbers are misread.
     fn is_worth_naming(&self, finding: &Finding) -> bool {
         match finding.kind {
-            Kind::DataBound => !self.verdict.tells_data_wait(),
-            Kind::Gap => !self.verdict.tells_gap(),
-            Kind::PartialBatch | Kind::StepKinds => true,
+            FindingKind::DataBound => !self.verdict.includes_data_wait(),
+            FindingKind::Gap => !self.verdict.includes_gap(),
+            FindingKind::PartialBatch | FindingKind::StepKinds => true,
             _ => finding.severity > Severity::Note,
         }
     }
@@ -91,12 +92,14 @@ impl Judgement {
 /// A finding in the line: its count or subject, and the share of the time that it costs.
 fn named(finding: &Finding) -> String {
     match (finding.kind, finding.share) {
-        (Kind::Spike, Some(share)) => {
+        (FindingKind::Spike, Some(share)) => {
             format!("{} ({})", counted(finding.count, "spike", "spikes"), percent(share))
         }
-        (Kind::Contention, Some(share)) => format!("{} ({}, in all phases)", finding.kind.title(), percent(share)),
-        (Kind::PartialBatch, _) => counted(finding.count, "partial batch", "partial batches"),
-        (Kind::StepKinds, _) => counted(finding.count, "kind of step", "kinds of step"),
+        (FindingKind::Contention, Some(share)) => {
+            format!("{} ({}, in all phases)", finding.kind.title(), percent(share))
+        }
+        (FindingKind::PartialBatch, _) => counted(finding.count, "partial batch", "partial batches"),
+        (FindingKind::StepKinds, _) => counted(finding.count, "kind of step", "kinds of step"),
         (kind, Some(share)) => format!("{} ({})", kind.title(), percent(share)),
         (kind, None) => kind.title().to_owned(),
     }
@@ -113,47 +116,47 @@ mod tests {
     use super::*;
     use gnntop_fixtures::{MS, TrainingRun, each_item};
 
-    fn of(run: &TrainingRun) -> Judgement {
+    fn judge(run: &TrainingRun) -> Judgement {
         let mut store = Store::new();
         each_item(&run.bytes(), |item| store.apply(item));
-        super::super::newest(&store)
+        super::super::judge_newest(&store)
     }
 
     #[test]
-    fn the_line_names_what_the_list_has() {
+    fn judgement_line_names_listed_findings() {
         let spikes = vec![(30, "backward", 84 * MS), (60, "data wait", 30 * MS), (2, "forward", 900 * MS)];
         let run = TrainingRun { steps: 200, spikes, ..TrainingRun::default() };
-        let judgement = of(&run);
+        let judgement = judge(&run);
         let text = judgement.to_string();
         assert!(text.contains("; 2 spikes ("), "{text}");
         assert!(text.contains("; 8 partial batches; "), "{text}");
         let count = |kind| judgement.findings.found.iter().find(|f| f.kind == kind).map(|f| f.count);
-        assert_eq!((count(Kind::Spike), count(Kind::PartialBatch)), (Some(2), Some(8)));
+        assert_eq!((count(FindingKind::Spike), count(FindingKind::PartialBatch)), (Some(2), Some(8)));
         assert_eq!((judgement.ordinals.clone(), judgement.steps()), (0..200, 200));
     }
 
     #[test]
-    fn the_line_is_bounded_and_leaves_out_what_it_says_already() {
-        let mut judgement = of(&TrainingRun { steps: 200, ..TrainingRun::default() });
+    fn judgement_line_is_bounded_without_repeats() {
+        let mut judgement = judge(&TrainingRun { steps: 200, ..TrainingRun::default() });
         assert_eq!(judgement.verdict.shares().len(), 3, "bound, data wait, gap");
-        let made_up = |kind| Finding::of_run(kind, super::super::Confidence::High, Some(0.2), |_| String::new());
-        let others = Kind::ALL.iter().filter(|kind| **kind != Kind::Hang);
+        let made_up = |kind| Finding::for_run(kind, super::super::Confidence::High, Some(0.2), |_| String::new());
+        let others = FindingKind::ALL.iter().filter(|kind| **kind != FindingKind::Hang);
         judgement.findings.found = others.flat_map(|kind| [made_up(*kind), made_up(*kind)]).collect();
         let parts = judgement.parts();
         assert!(parts.len() <= 3 + KINDS_NAMED + 2, "{parts:?}");
         // All kinds except the hang, data wait and gap.
-        let not_named = Kind::ALL.len() - 3 - KINDS_NAMED;
+        let not_named = FindingKind::ALL.len() - 3 - KINDS_NAMED;
         assert!(parts.contains(&format!("and {not_named} more findings")), "{parts:?}");
         assert!(!parts.iter().any(|part| part.contains("waiting for data")), "{parts:?}");
-        let hang = Finding { summary: "no progress for 4 s".to_owned(), ..made_up(Kind::Hang) };
+        let hang = Finding { summary: "no progress for 4 s".to_owned(), ..made_up(FindingKind::Hang) };
         judgement.findings.found.push(hang);
         assert_eq!(judgement.parts(), ["no progress for 4 s"], "and nothing else");
     }
 
     #[test]
-    fn of_few_steps_it_says_no_more_than_that() {
-        let seven = of(&TrainingRun { steps: 7, ..TrainingRun::default() }).to_string();
+    fn judgement_of_few_steps_says_only_that() {
+        let seven = judge(&TrainingRun { steps: 7, ..TrainingRun::default() }).to_string();
         assert!(seven.starts_with("7 steps; backward-bound (5") && seven.contains("; too few for findings"), "{seven}");
-        assert_eq!(of(&TrainingRun { steps: 0, ..TrainingRun::default() }).ordinals, 0..0);
+        assert_eq!(judge(&TrainingRun { steps: 0, ..TrainingRun::default() }).ordinals, 0..0);
     }
 }

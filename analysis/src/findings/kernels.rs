@@ -18,8 +18,7 @@ pub(super) struct Idle {
 /// The share of `span` in which no stream of a device was busy; `None` if no kernels were traced.
 pub(super) fn idle_share(store: &Store, span: Range<u64>) -> Option<Idle> {
     store.session().info().filter(|info| info.origin == Origin::Trace)?;
-    let lanes: Vec<_> =
-        store.tracks().iter().filter(|track| track.role.is_of_device()).filter_map(Track::lane).collect();
+    let lanes: Vec<_> = store.tracks().iter().filter(|track| track.role.is_device()).filter_map(Track::lane).collect();
     // Older kernels are not kept individually.
     let from_ns = lanes.iter().map(|lane| lane.full_from_ns()).fold(span.start, u64::max);
     let mut kernels = Vec::new();

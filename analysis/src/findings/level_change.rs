@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::robust::{LinearFit, median, sigma};
-use super::stretches::{Known, Stretches};
+use super::run_stretches::{RunStep, RunStretches};
 use crate::store::{PhaseSlot, StepRow, Store};
 
 /// Stretches needed on each side.
@@ -27,17 +27,17 @@ const CONSISTENT: f64 = 0.9;
 const NEWEST: usize = 4;
 /// The mean must grow by at least this part of what the median grows: with two kinds of steps, a few more of the longer
 /// one make the median jump from one to the other.
-const OF_MEAN: f64 = 0.5;
+const MEAN_SHARE: f64 = 0.5;
 /// Steps among which the first slower one is looked for.
-const LOOKED_THROUGH: usize = 512;
+const MAX_STRETCHES: usize = 512;
 /// Steps on each side of it among which it is then looked for again.
-const LOOKED_AROUND: usize = 32;
+const STEPS_AROUND: usize = 32;
 
 /// A time since which steps take longer than before.
 #[derive(Debug)]
 pub(super) struct LevelChange<'a> {
     /// The first of these steps.
-    pub begin: Begin,
+    pub begin: ChangeStart,
     /// Time of two stretches around it.
     pub near_ns: u64,
     /// How much longer steps take, as a share of the time before.
@@ -45,9 +45,9 @@ pub(super) struct LevelChange<'a> {
     /// Whether the work is the same.
     pub is_by_work: bool,
     /// Steps before it.
-    pub before: Vec<Known<'a>>,
+    pub before: Vec<RunStep<'a>>,
     /// Steps since.
-    pub since: Vec<Known<'a>>,
+    pub since: Vec<RunStep<'a>>,
 }
 
 impl<'a> LevelChange<'a> {
@@ -58,14 +58,14 @@ impl<'a> LevelChange<'a> {
         if end_ns(last).saturating_sub(end_ns(first)) < 2 * LEAST_NS {
             return None;
         }
-        let stretches = Stretches::of(store, ordinals, validation);
+        let stretches = RunStretches::new(store, ordinals, validation);
         let levels: Vec<f64> = stretches.all.iter().map(|known| level(known)).collect();
-        lasting(&levels).and_then(|sides| Self::at(&stretches, &sides))
+        lasting(&levels).and_then(|sides| Self::from_sides(&stretches, &sides))
     }
 
     /// Where the second of two sides begins, if both last and their means differ, too.
-    fn at(stretches: &Stretches<'a>, sides: &Sides) -> Option<Self> {
-        let flat = |range: Range<usize>| stretches.all[range].iter().flatten().copied().collect::<Vec<Known<'a>>>();
+    fn from_sides(stretches: &RunStretches<'a>, sides: &LevelSides) -> Option<Self> {
+        let flat = |range: Range<usize>| stretches.all[range].iter().flatten().copied().collect::<Vec<RunStep<'a>>>();
         let (before, since) = (sides.from..sides.at, sides.at..stretches.all.len());
         let means = mean_ns(&stretches.all[before.clone()]).zip(mean_ns(&stretches.all[since.clone()]));
         let (before, since) = (flat(before), flat(since));
@@ -74,7 +74,7 @@ impl<'a> LevelChange<'a> {
         }
         let median_ratio = period_ns(&since)? / period_ns(&before)?;
         let (mean_before, mean_since) = means?;
-        if mean_since / mean_before < median_ratio * (1.0 - OF_MEAN * sides.slower / (1.0 + sides.slower)) {
+        if mean_since / mean_before < median_ratio * (1.0 - MEAN_SHARE * sides.slower / (1.0 + sides.slower)) {
             return None;
         }
         let around = flat(sides.at - 1..sides.at + 1);
@@ -86,15 +86,15 @@ impl<'a> LevelChange<'a> {
     }
 
     /// The medians of a number, over the steps before and the steps since.
-    pub(super) fn medians(&self, number: impl Fn(&Known<'a>) -> Option<f64>) -> Option<(f64, f64)> {
-        let of = |side: &[Known<'a>]| median(&mut side.iter().filter_map(&number).collect::<Vec<f64>>());
+    pub(super) fn medians(&self, number: impl Fn(&RunStep<'a>) -> Option<f64>) -> Option<(f64, f64)> {
+        let of = |side: &[RunStep<'a>]| median(&mut side.iter().filter_map(&number).collect::<Vec<f64>>());
         of(&self.before).zip(of(&self.since))
     }
 }
 
 /// The first of some steps, as precisely as it is known.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Begin {
+pub(super) struct ChangeStart {
     /// Its ordinal.
     pub ordinal: u64,
     /// Its number, by the program's count.
@@ -105,9 +105,9 @@ pub(super) struct Begin {
     pub between_ns: Range<u64>,
 }
 
-impl Begin {
+impl ChangeStart {
     /// For steps that follow others.
-    fn of(first: &Known<'_>, last: &Known<'_>) -> Self {
+    fn between(first: &RunStep<'_>, last: &RunStep<'_>) -> Self {
         let (row, ordinal) = (first.row, first.first);
         let ahead = row.ordinal().saturating_sub(ordinal);
         let between_ns = last.row.end_ns().min(row.period_start_ns())..row.period_start_ns();
@@ -124,7 +124,7 @@ impl Begin {
 
 /// Two sides of some stretches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Sides {
+struct LevelSides {
     /// Where the first one begins.
     from: usize,
     /// Where the second one begins, which lasts to the end.
@@ -135,14 +135,14 @@ struct Sides {
 }
 
 /// From the first of some steps to the last.
-fn span_ns<'k, 'a: 'k>(mut known: impl DoubleEndedIterator<Item = &'k Known<'a>>) -> u64 {
+fn span_ns<'k, 'a: 'k>(mut known: impl DoubleEndedIterator<Item = &'k RunStep<'a>>) -> u64 {
     let first = known.next();
     let last = known.next_back().or(first);
     first.zip(last).map_or(0, |(first, last)| last.row.end_ns().saturating_sub(first.row.period_start_ns()))
 }
 
 /// The median of steps, some of which represent several.
-fn level(known: &[Known<'_>]) -> f64 {
+fn level(known: &[RunStep<'_>]) -> f64 {
     let mut sorted: Vec<(f64, u64)> = known.iter().map(|known| (known.level, known.steps)).collect();
     sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let all: u64 = sorted.iter().map(|(_, steps)| steps).sum();
@@ -155,13 +155,13 @@ fn level(known: &[Known<'_>]) -> f64 {
 }
 
 /// The rise that lasts to the end.
-fn lasting(levels: &[f64]) -> Option<Sides> {
+fn lasting(levels: &[f64]) -> Option<LevelSides> {
     let mut from = 0;
     while levels.len() - from >= 2 * SIDE {
         let at = from + split(&levels[from..])?;
         let rise = rise(&levels[from..at], &levels[at..]);
         if let Some((slower, middle)) = rise {
-            return Some(Sides { from, at, slower, middle });
+            return Some(LevelSides { from, at, slower, middle });
         }
         from = at;
     }
@@ -207,20 +207,19 @@ fn rise(before: &[f64], since: &[f64]) -> Option<(f64, f64)> {
     let is_consistent = share(before, &|level| *level < middle) >= CONSISTENT
         && share(since, &|level| *level > middle) >= CONSISTENT
         && center(newest)? > middle;
-    (is_consistent && is_at_once(before, low, since, high)).then_some((high / low - 1.0, middle))
+    (is_consistent && is_sudden(before, low, since, high)).then_some((high / low - 1.0, middle))
 }
 
 /// Whether two levels describe the stretches better than one straight line.
-fn is_at_once(before: &[f64], low: f64, since: &[f64], high: f64) -> bool {
+fn is_sudden(before: &[f64], low: f64, since: &[f64], high: f64) -> bool {
     let off = |levels: &[f64], center: f64| levels.iter().map(|level| (level - center).abs()).sum::<f64>();
     let pairs: Vec<(f64, f64)> = before.iter().chain(since).enumerate().map(|(x, y)| (x as f64, *y)).collect();
-    let off_line =
-        LinearFit::through(&pairs).map(|line| pairs.iter().map(|(x, y)| (y - line.at(*x)).abs()).sum::<f64>());
+    let off_line = LinearFit::fit(&pairs).map(|line| pairs.iter().map(|(x, y)| (y - line.at(*x)).abs()).sum::<f64>());
     off_line.is_some_and(|off_line| off(before, low) + off(since, high) < off_line)
 }
 
 /// The usual mean time of a step in a stretch, from when its first step began and when the next stretch's did.
-fn mean_ns(stretches: &[Vec<Known<'_>>]) -> Option<f64> {
+fn mean_ns(stretches: &[Vec<RunStep<'_>>]) -> Option<f64> {
     let firsts: Vec<StepRow<'_>> = stretches.iter().filter_map(|known| Some(known.first()?.row)).collect();
     let mean = |pair: &[StepRow<'_>]| {
         let steps = pair[1].ordinal().saturating_sub(pair[0].ordinal());
@@ -231,28 +230,28 @@ fn mean_ns(stretches: &[Vec<Known<'_>>]) -> Option<f64> {
 }
 
 /// The median period of some steps.
-fn period_ns(known: &[Known<'_>]) -> Option<f64> {
+fn period_ns(known: &[RunStep<'_>]) -> Option<f64> {
     median(&mut known.iter().map(|known| known.row.period_ns().max(1) as f64).collect::<Vec<f64>>())
 }
 
 /// The first of the steps that take longer.
-fn first_slower(stretches: &Stretches<'_>, mut within: Range<u64>, middle: f64) -> Option<Begin> {
-    let mut known = stretches.known(within.clone(), LOOKED_THROUGH);
+fn first_slower(stretches: &RunStretches<'_>, mut within: Range<u64>, middle: f64) -> Option<ChangeStart> {
+    let mut known = stretches.steps(within.clone(), MAX_STRETCHES);
     loop {
         let at = border(&known, middle);
         let (last, first) = (known.get(at.checked_sub(1)?)?, known.get(at)?);
-        let (from, to) = (at.saturating_sub(LOOKED_AROUND), (at + LOOKED_AROUND).min(known.len() - 1));
+        let (from, to) = (at.saturating_sub(STEPS_AROUND), (at + STEPS_AROUND).min(known.len() - 1));
         within = known[from].first..known[to].first + 1;
-        let closer = stretches.known(within.clone(), LOOKED_THROUGH);
+        let closer = stretches.steps(within.clone(), MAX_STRETCHES);
         if closer.len() <= to + 1 - from {
-            return Some(Begin::of(first, last));
+            return Some(ChangeStart::between(first, last));
         }
         known = closer;
     }
 }
 
 /// The place where most steps before are below a level, and most after it above.
-fn border(known: &[Known<'_>], middle: f64) -> usize {
+fn border(known: &[RunStep<'_>], middle: f64) -> usize {
     let (mut score, mut best, mut border) = (0i64, i64::MIN, 0);
     for (at, step) in known.iter().enumerate() {
         if score > best && at > 0 {

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! Store ─▶ Evidence ─▶ checks/*.rs, one a kind ─▶ attribution ─┬─▶ Findings ─▶ verdict line · list · marks above bars · report
-//! Ranks ─▶ SideBySide ─▶ ranks/*.rs, one a kind ───────────────┘
+//! Ranks ─▶ RankEvidence ─▶ ranks/*.rs, one a kind ───────────────┘
 //! ```
 //!
 //! A check returns what it found, with confidence and evidence, or that there is nothing, or that the evidence is not
-//! enough. [`all`] looks at every kept step; [`Watch`] does the same for a running session, over its newest steps and
+//! enough. [`all_findings`] looks at every kept step; [`Watch`] does the same for a running session, over its newest steps and
 //! at a bounded cost.
 
 mod attribution;
+mod batch_fit;
 mod bottleneck;
 mod checks;
 mod claim;
@@ -29,21 +30,20 @@ mod pauses;
 mod ranks;
 mod rhythm;
 mod robust;
-mod shape;
+mod run_stretches;
 mod signals;
 mod stacks;
-mod stretches;
 pub mod sweep;
 mod watch;
 
 pub use bottleneck::Verdict;
 pub use classes::{Class, classes};
-pub use diagnosis::{all, newest, of_run, over, verdict};
+pub use diagnosis::{all_findings, findings_in, judge_newest, judge_run, verdict};
 pub use facts::Fact;
-pub use finding::{Confidence, Finding, Findings, Kind, NotEnough, Occurrence, Over, Severity};
+pub use finding::{Confidence, EndedFinding, Finding, FindingKind, Findings, NotEnough, Occurrence, Severity};
 pub use judgement::Judgement;
 pub use number::Number;
-pub use ranks::of_ranks;
+pub use ranks::rank_findings;
 pub use watch::Watch;
 
 #[cfg(test)]

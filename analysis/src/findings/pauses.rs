@@ -1,6 +1,6 @@
 //! Pauses: time between steps that is far longer than usual and recurs at equal intervals.
 
-use super::evidence::Evidence;
+use super::evidence::StepEvidence;
 use super::facts::Facts;
 use super::number::Number;
 
@@ -14,7 +14,7 @@ const ENOUGH: usize = 4;
 const MOSTLY: f64 = 0.75;
 
 /// Pauses that recur at equal intervals, or wherever an epoch ends.
-pub(super) struct Pauses {
+pub(super) struct RegularPauses {
     /// The rows that follow them.
     pub rows: Vec<usize>,
     /// Steps from one to the next; `None` if epochs are not equally long.
@@ -23,9 +23,9 @@ pub(super) struct Pauses {
     pub are_at_epoch_ends: bool,
 }
 
-impl Pauses {
+impl RegularPauses {
     /// Those of some steps; `None` without a rhythm.
-    pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(super) fn find(evidence: &StepEvidence<'_>) -> Option<Self> {
         let rows: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_pause(evidence, *row)).collect();
         if rows.len() < ENOUGH {
             return None;
@@ -34,7 +34,7 @@ impl Pauses {
         let at_epochs: Vec<usize> = rows.iter().copied().filter(is_epoch).collect();
         let epochs = (0..evidence.rows.len()).filter(is_epoch).count();
         let are_at_epoch_ends = is_most(at_epochs.len(), rows.len()) && is_most(at_epochs.len(), epochs);
-        match in_a_rhythm(evidence, &rows) {
+        match find_rhythm(evidence, &rows) {
             Some((every, rows)) => Some(Self { rows, every: Some(every), are_at_epoch_ends }),
             None => are_at_epoch_ends.then_some(Self { rows: at_epochs, every: None, are_at_epoch_ends }),
         }
@@ -49,12 +49,12 @@ impl Pauses {
     }
 
     /// Their mean length, in nanoseconds.
-    pub(super) fn mean_ns(&self, evidence: &Evidence<'_>) -> f64 {
+    pub(super) fn mean_ns(&self, evidence: &StepEvidence<'_>) -> f64 {
         self.rows.iter().map(|row| evidence.between_ns[*row]).sum::<f64>() / self.rows.len().max(1) as f64
     }
 }
 
-fn is_pause(evidence: &Evidence<'_>, row: usize) -> bool {
+fn is_pause(evidence: &StepEvidence<'_>, row: usize) -> bool {
     let excess = evidence.between_ns[row] - evidence.usual_between_ns;
     excess > LONG * (evidence.expected_ns[row] + evidence.usual_between_ns)
         && excess > SIGMAS * evidence.between_noise_ns
@@ -65,7 +65,7 @@ fn is_most(part: usize, of: usize) -> bool {
 }
 
 /// The distance at which most of these rows follow each other, and the rows that do.
-fn in_a_rhythm(evidence: &Evidence<'_>, rows: &[usize]) -> Option<(u64, Vec<usize>)> {
+fn find_rhythm(evidence: &StepEvidence<'_>, rows: &[usize]) -> Option<(u64, Vec<usize>)> {
     let ordinal = |row: usize| evidence.rows[row].ordinal();
     let every = commonest(rows.windows(2).map(|pair| ordinal(pair[1]) - ordinal(pair[0])))?;
     let place = commonest(rows.iter().map(|row| ordinal(*row) % every))?;

@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::robust::{median, sigma};
-use super::stretches::Known;
+use super::run_stretches::RunStep;
 
 /// Most pieces into which the run's time is divided.
 const PIECES: u64 = 4096;
@@ -28,7 +28,7 @@ const LEAST_PERIOD_NS: f64 = 60e9;
 /// Intervals may deviate from the period by this part of it, or by two pieces...
 const TOLERANCE: f64 = 0.05;
 /// ...or be at most this many times the period if episodes were missed.
-const MOST_MISSED: f64 = 3.0;
+const MAX_MISSED: f64 = 3.0;
 /// Share of the intervals that must fit.
 const REGULAR: f64 = 0.8;
 /// Largest part of the period that an episode takes.
@@ -66,7 +66,7 @@ struct Piece {
 
 impl Rhythm {
     /// For some steps, by time; `None` if they are not slow at regular times.
-    pub(super) fn find(known: &[Known<'_>]) -> Option<Self> {
+    pub(super) fn find(known: &[RunStep<'_>]) -> Option<Self> {
         let (pieces, piece_ns) = pieces(known)?;
         let usual = median(&mut pieces.iter().map(|piece| piece.level).collect::<Vec<f64>>())?;
         let noise = sigma(pieces.iter().map(|piece| piece.level), usual);
@@ -81,7 +81,8 @@ impl Rhythm {
             && lasting_ns <= LONGEST_EPISODE * period_ns
             && is_regular(&intervals, period_ns, piece_ns);
         let level = median(&mut episodes.iter().map(|episode| episode.level).collect::<Vec<f64>>())?;
-        let (slower, period_ns, lasting_ns) = (level / usual - 1.0, mean_of(&intervals, period_ns), lasting_ns as u64);
+        let (slower, period_ns, lasting_ns) =
+            (level / usual - 1.0, mean_interval(&intervals, period_ns), lasting_ns as u64);
         is_rhythm.then_some(Self { period_ns, lasting_ns, slower, episodes })
     }
 }
@@ -93,11 +94,11 @@ impl Episode {
 }
 
 /// The run in pieces of equal time, without those about which nothing is known.
-fn pieces(known: &[Known<'_>]) -> Option<(Vec<Piece>, f64)> {
+fn pieces(known: &[RunStep<'_>]) -> Option<(Vec<Piece>, f64)> {
     let (first_ns, last_ns) = (known.first()?.row.period_start_ns(), known.last()?.row.end_ns());
     let piece_ns = (last_ns.saturating_sub(first_ns) / PIECES).max(LEAST_PIECE_NS);
-    let number = |known: &Known<'_>| known.row.end_ns().saturating_sub(first_ns) / piece_ns;
-    let piece = |chunk: &[Known<'_>]| {
+    let number = |known: &RunStep<'_>| known.row.end_ns().saturating_sub(first_ns) / piece_ns;
+    let piece = |chunk: &[RunStep<'_>]| {
         let (first, last) = (chunk.first()?, chunk.last()?);
         Some(Piece {
             t_ns: first.row.period_start_ns()..last.row.end_ns(),
@@ -132,7 +133,7 @@ fn episodes(pieces: &[Piece], slow: f64) -> Vec<Episode> {
 
 /// Number of periods in an interval, and whether that is close to a whole number.
 fn periods(interval: f64, period_ns: f64, slack_ns: f64) -> (f64, bool) {
-    let times = (interval / period_ns).round().clamp(1.0, MOST_MISSED);
+    let times = (interval / period_ns).round().clamp(1.0, MAX_MISSED);
     (times, (interval - times * period_ns).abs() <= slack_ns)
 }
 
@@ -146,7 +147,7 @@ fn is_regular(intervals: &[f64], period_ns: f64, piece_ns: f64) -> bool {
 }
 
 /// The mean period, over intervals of one period or more.
-fn mean_of(intervals: &[f64], period_ns: f64) -> u64 {
+fn mean_interval(intervals: &[f64], period_ns: f64) -> u64 {
     let times: f64 = intervals.iter().map(|interval| periods(*interval, period_ns, 0.0).0).sum();
     (intervals.iter().sum::<f64>() / times) as u64
 }

@@ -25,7 +25,7 @@ pub(super) fn sigma(values: impl Iterator<Item = f64>, center: f64) -> f64 {
 
 /// Pearson's correlation of pairs; `None` if one side does not vary.
 pub(super) fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
-    let sums = Sums::of(pairs);
+    let sums = Moments::new(pairs);
     (sums.xx > 0.0 && sums.yy > 0.0).then(|| sums.xy / (sums.xx * sums.yy).sqrt())
 }
 
@@ -43,7 +43,7 @@ pub struct LinearFit {
 impl LinearFit {
     /// The least-squares line, fitted again without the pairs far from the first line. `None` if one side does not
     /// vary.
-    pub(super) fn through(pairs: &[(f64, f64)]) -> Option<Self> {
+    pub(super) fn fit(pairs: &[(f64, f64)]) -> Option<Self> {
         let first = Self::least_squares(pairs)?;
         let spread = sigma(pairs.iter().map(|(x, y)| y - first.at(*x)), 0.0);
         let near = |(x, y): &&(f64, f64)| (y - first.at(*x)).abs() <= OUTLIER_SIGMAS * spread;
@@ -57,7 +57,7 @@ impl LinearFit {
     }
 
     fn least_squares(pairs: &[(f64, f64)]) -> Option<Self> {
-        let sums = Sums::of(pairs);
+        let sums = Moments::new(pairs);
         let r = correlation(pairs)?;
         let slope = sums.xy / sums.xx;
         Some(Self { base: sums.mean_y - slope * sums.mean_x, slope, r })
@@ -65,7 +65,7 @@ impl LinearFit {
 }
 
 /// Central second moments.
-struct Sums {
+struct Moments {
     mean_x: f64,
     mean_y: f64,
     xx: f64,
@@ -73,8 +73,8 @@ struct Sums {
     xy: f64,
 }
 
-impl Sums {
-    fn of(pairs: &[(f64, f64)]) -> Self {
+impl Moments {
+    fn new(pairs: &[(f64, f64)]) -> Self {
         let n = pairs.len().max(1) as f64;
         let mean_x = pairs.iter().map(|(x, _)| x).sum::<f64>() / n;
         let mean_y = pairs.iter().map(|(_, y)| y).sum::<f64>() / n;
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indices_are_spread_over_all_there_are() {
+    fn spread_indices_cover_all() {
         for (n, most) in [(10, 20), (20, 20), (39, 20), (21_600, 16_384), (1_000_000, 4096)] {
             let indices = spread_indices(n, most);
             assert_eq!(indices.len(), n.min(most));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn medians_and_quantiles_are_ranks() {
+    fn median_and_quantile_are_ranks() {
         assert_eq!(median(&mut []), None);
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), Some(2.0));
@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_not_bent_by_a_wild_value() {
+    fn linear_fit_ignores_outlier() {
         let mut pairs: Vec<(f64, f64)> = (0..100).map(|x| (f64::from(x), 5.0 + 2.0 * f64::from(x))).collect();
         pairs.push((50.0, 1e5));
-        let line = LinearFit::through(&pairs).unwrap();
+        let line = LinearFit::fit(&pairs).unwrap();
         assert!((line.slope - 2.0).abs() < 1e-9 && (line.base - 5.0).abs() < 1e-6 && line.r > 0.999, "{line:?}");
-        assert_eq!(LinearFit::through(&[(1.0, 2.0), (1.0, 3.0)]), None);
+        assert_eq!(LinearFit::fit(&[(1.0, 2.0), (1.0, 3.0)]), None);
     }
 
     #[test]

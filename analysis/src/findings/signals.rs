@@ -7,7 +7,7 @@ use gnntop_wire::{Metric, Quantity};
 use crate::store::{Point, Signal, Store};
 
 /// The values of a gauge and how long each was held within `span`, in nanoseconds.
-pub(super) fn held<'a>(signal: &'a Signal, span: &'a Range<u64>) -> impl Iterator<Item = (f64, u64)> + 'a {
+pub(super) fn held_values<'a>(signal: &'a Signal, span: &'a Range<u64>) -> impl Iterator<Item = (f64, u64)> + 'a {
     let points = signal.series.points();
     let ends = signal.series.points().skip(1).map(Point::t_ns).chain([span.end]);
     points.zip(ends).filter_map(|(point, end)| {
@@ -19,7 +19,7 @@ pub(super) fn held<'a>(signal: &'a Signal, span: &'a Range<u64>) -> impl Iterato
 
 /// Share (0 to 1) of the time in which a gauge held values that satisfy `is`; `None` without readings.
 pub(super) fn held_share(signal: &Signal, span: &Range<u64>, is: impl Fn(f64) -> bool) -> Option<f64> {
-    let (yes, all) = held(signal, span).fold((0u64, 0u64), |(yes, all), (value, ns)| {
+    let (yes, all) = held_values(signal, span).fold((0u64, 0u64), |(yes, all), (value, ns)| {
         (yes.saturating_add(if is(value) { ns } else { 0 }), all.saturating_add(ns))
     });
     (all > 0).then(|| yes as f64 / all as f64)
@@ -27,8 +27,8 @@ pub(super) fn held_share(signal: &Signal, span: &Range<u64>, is: impl Fn(f64) ->
 
 /// Mean of a gauge over the time in which it was read; `None` without readings.
 pub(super) fn held_mean(signal: &Signal, span: &Range<u64>) -> Option<f64> {
-    let (sum, all) =
-        held(signal, span).fold((0.0, 0.0), |(sum, all), (value, ns)| (sum + value * ns as f64, all + ns as f64));
+    let (sum, all) = held_values(signal, span)
+        .fold((0.0, 0.0), |(sum, all), (value, ns)| (sum + value * ns as f64, all + ns as f64));
     (all > 0.0).then(|| sum / all)
 }
 

@@ -1,13 +1,14 @@
 //! Where in the program a finding's time goes: a line of evidence from the stacks taken in it.
 
 use super::facts::Facts;
-use super::finding::{Finding, Findings, Kind};
+use super::finding::{Finding, FindingKind, Findings};
 use super::number::Number;
 use crate::figures::count;
 use crate::store::{Stack, Store};
 
 /// Kinds of findings about time spent somewhere in the program.
-const ABOUT_TIME: [Kind; 5] = [Kind::Spike, Kind::Stall, Kind::DataBound, Kind::Gap, Kind::Contention];
+const ABOUT_TIME: [FindingKind; 5] =
+    [FindingKind::Spike, FindingKind::Stall, FindingKind::DataBound, FindingKind::Gap, FindingKind::Contention];
 /// Places that are named.
 const NAMED: usize = 3;
 
@@ -32,13 +33,13 @@ fn stacks_in<'s>(finding: &Finding, store: &'s Store) -> Vec<&'s Stack> {
 
 /// A line for what loader workers did, and one for the training thread, which waits for them.
 fn evidence(facts: &mut Facts, store: &Store, stacks: &[&Stack]) -> Vec<String> {
-    let (loaders, own): (Vec<&Stack>, Vec<&Stack>) = stacks.iter().partition(|stack| store.is_of_loader(stack));
+    let (loaders, own): (Vec<&Stack>, Vec<&Stack>) = stacks.iter().partition(|stack| store.is_loader_stack(stack));
     let lines = [line(facts, store, &loaders, " of loader workers"), line(facts, store, &own, "")];
     lines.into_iter().flatten().collect()
 }
 
 fn line(facts: &mut Facts, store: &Store, stacks: &[&Stack], whose: &str) -> Option<String> {
-    let places = store.places_of_stacks(stacks.iter().copied());
+    let places = store.stack_places(stacks.iter().copied());
     let (all, first) = (stacks.len() as u64, places.first()?);
     let mut taken = |place: &str, times: u64| facts.about(place, |facts| facts.count(Number::Stacks, times));
     let in_first = taken(&first.0, first.1);
@@ -57,7 +58,7 @@ mod tests {
     use gnntop_fixtures::{START_NS, StreamBuilder, each_item};
 
     #[test]
-    fn loader_workers_and_the_thread_that_waits_for_them_are_told_apart() {
+    fn stacks_distinguish_loader_and_waiting_thread() {
         let mut stream = StreamBuilder::new("test");
         let track = stream.track(TrackRole::Stacks, "stacks of train");
         let waits = &["get (python/queues.py:3)", "main (train.py:9)"][..];

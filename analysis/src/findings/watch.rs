@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::diagnosis::of_run;
+use super::diagnosis::judge_run;
 use super::judgement::Judgement;
-use super::past::Past;
+use super::past::FindingHistory;
 use crate::ranks::Run;
 
 /// The pause between two looks is this many times as long as the last look took: at most 1 % of a core.
@@ -26,7 +26,7 @@ pub struct Watch {
     next: Option<Instant>,
     /// The same while no step ends.
     next_without_step: Option<Instant>,
-    past: Past,
+    history: FindingHistory,
 }
 
 impl Watch {
@@ -53,17 +53,17 @@ impl Watch {
     }
 
     /// Looks at once, whatever it costs: after a jump in a recording the earlier findings are not the past.
-    pub fn look(&mut self, run: &Run) -> Judgement {
-        self.past = Past::default();
+    pub fn check_now(&mut self, run: &Run) -> Judgement {
+        self.history = FindingHistory::default();
         self.judge(run)
     }
 
     fn judge(&mut self, run: &Run) -> Judgement {
         self.revision = Some(run.revision());
         self.steps = run.store().steps().total();
-        let mut judgement = of_run(run);
+        let mut judgement = judge_run(run);
         let newest = run.store().steps().last().map_or(0, |row| row.step().0);
-        self.past.follow(&mut judgement.findings, newest);
+        self.history.follow(&mut judgement.findings, newest);
         judgement
     }
 }
@@ -71,16 +71,16 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::Kind;
+    use crate::findings::FindingKind;
     use gnntop_fixtures::{MS, TrainingRun, each_item};
 
     #[test]
-    fn what_was_certain_is_said_to_be_over() {
+    fn certain_finding_is_reported_as_over() {
         let mut run = Run::default();
         let mut watch = Watch::new();
         let spiky = TrainingRun { spikes: vec![(40, "forward", 100 * MS)], ends: false, ..TrainingRun::default() };
         each_item(&spiky.bytes(), |item| run.apply(item));
-        let kind_of = |judgement: &Judgement| judgement.findings.found.iter().any(|f| f.kind == Kind::Spike);
+        let kind_of = |judgement: &Judgement| judgement.findings.found.iter().any(|f| f.kind == FindingKind::Spike);
         assert!(kind_of(&watch.update(&run).unwrap()));
         run = Run::default();
         each_item(&TrainingRun { steps: 120, ..TrainingRun::default() }.bytes(), |item| run.apply(item));
@@ -88,13 +88,13 @@ mod tests {
         let later = watch.update(&run).unwrap();
         assert!(!kind_of(&later));
         let [over] = later.findings.over.as_slice() else { panic!("{:?}", later.findings.over) };
-        assert_eq!((over.finding.kind, over.last_step), (Kind::Spike, 100));
+        assert_eq!((over.finding.kind, over.last_step), (FindingKind::Spike, 100));
         assert!(over.finding.summary.starts_with("step 40 took"), "{}", over.finding.summary);
-        assert_eq!(watch.look(&run).findings.over, [], "after a jump there is no past");
+        assert_eq!(watch.check_now(&run).findings.over, [], "after a jump there is no past");
     }
 
     #[test]
-    fn it_looks_when_there_is_something_new_and_rests_between() {
+    fn watch_checks_on_new_steps_and_pauses() {
         let mut run = Run::default();
         let mut watch = Watch::new();
         assert!(watch.update(&run).is_some(), "at first");
@@ -102,13 +102,13 @@ mod tests {
         each_item(&TrainingRun::default().bytes(), |item| run.apply(item));
         watch.next = Some(Instant::now() + Duration::from_secs(3600));
         assert!(watch.update(&run).is_none(), "it rests");
-        assert_eq!(watch.look(&run), of_run(&run), "but not after a jump");
+        assert_eq!(watch.check_now(&run), judge_run(&run), "but not after a jump");
         watch.next = None;
         assert!(watch.update(&run).is_none(), "that was all there is");
     }
 
     #[test]
-    fn without_a_new_step_it_rests_longer() {
+    fn watch_pauses_longer_without_new_step() {
         let mut run = Run::default();
         let mut watch = Watch::new();
         let steps = |steps| TrainingRun { steps, ends: false, ..TrainingRun::default() }.bytes();

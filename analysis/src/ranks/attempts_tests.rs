@@ -30,7 +30,7 @@ fn restarts(run: &Run) -> Restarts {
 }
 
 #[test]
-fn the_history_goes_on_and_the_outage_is_no_step() {
+fn restart_continues_history_and_outage_is_no_step() {
     let run = run_of(&[start(0, 0).session(0), start(1, 60).session(0)]);
     assert_eq!((run.members().len(), run.is_parallel()), (1, false));
     let store = run.store();
@@ -52,7 +52,7 @@ fn the_history_goes_on_and_the_outage_is_no_step() {
 }
 
 #[test]
-fn steps_that_were_done_twice_are_counted_where_the_program_says_where_it_resumed() {
+fn repeated_steps_are_counted_with_resumed_fact() {
     let again = resumed(start(1, 60).session(0), 50);
     let third = resumed(start(2, 120).session(0), 100);
     let found = restarts(&run_of(&[start(0, 0).session(0), again, third]));
@@ -67,7 +67,7 @@ fn steps_that_were_done_twice_are_counted_where_the_program_says_where_it_resume
 }
 
 #[test]
-fn a_start_that_came_to_no_step_lengthens_the_outage() {
+fn start_without_steps_lengthens_outage() {
     let failed = ParallelRun { steps: 0, ..start(1, 60) };
     let found = restarts(&run_of(&[start(0, 0).session(0), failed.session(0), start(2, 120).session(0)]));
     assert_eq!((found.count, found.outages.len()), (2, 1));
@@ -77,9 +77,9 @@ fn a_start_that_came_to_no_step_lengthens_the_outage() {
 }
 
 #[test]
-fn ids_may_mean_something_else_each_time() {
+fn restart_translates_ids() {
     let info = start(1, 60).info(0);
-    let mut stream = StreamBuilder::of(&info);
+    let mut stream = StreamBuilder::from_info(&info);
     // Another order of names and tracks than before.
     let loader = stream.track(TrackRole::Loader, "loader");
     let main = stream.track(TrackRole::Training, "main");
@@ -105,13 +105,13 @@ fn dropped(stream: &[u8]) -> Vec<Item<'static>> {
     vec![
         segment,
         definitions,
-        Item::Past(digest.whole(Vec::new())),
+        Item::Past(digest.past_entries(Vec::new())),
         Item::Past([closed.minutes, closed.seconds].concat()),
     ]
 }
 
 #[test]
-fn a_start_of_which_only_the_past_is_left_has_its_place_in_the_history() {
+fn start_with_only_past_is_in_history() {
     let (first, second) = (start(0, 0).session(0), start(1, 60).session(0));
     let exact = run_of(&[first.clone(), second.clone()]);
     for which in 0..4 {
@@ -135,10 +135,10 @@ fn a_start_of_which_only_the_past_is_left_has_its_place_in_the_history() {
 }
 
 #[test]
-fn a_clock_that_went_back_puts_nothing_before_what_was() {
+fn restart_with_earlier_clock_stays_in_order() {
     // Another boot of the machine, whose clock is an hour behind.
     let info = gnntop_wire::SessionInfo { boot_id: "later".to_owned(), ..start(1, 3600).info(0) };
-    let mut stream = StreamBuilder::of(&info);
+    let mut stream = StreamBuilder::from_info(&info);
     let main = stream.track(TrackRole::Training, "main");
     let from_ns = info.start.monotonic_ns + MS;
     stream.step(main, 1, from_ns, from_ns + 7 * MS);
@@ -150,7 +150,7 @@ fn a_clock_that_went_back_puts_nothing_before_what_was() {
 }
 
 #[test]
-fn a_hundred_starts_keep_one_set_of_names() {
+fn hundred_starts_share_names() {
     let mut run = Run::default();
     for number in 0..100 {
         let short = ParallelRun { steps: 20, ..start(number, u64::from(number) * 10) };
@@ -163,7 +163,7 @@ fn a_hundred_starts_keep_one_set_of_names() {
 }
 
 #[test]
-fn ranks_beside_each_other_stay_ranks_and_each_goes_on() {
+fn restarted_ranks_each_continue() {
     let first = ParallelRun { ranks: 2, ..start(0, 0) };
     let again = ParallelRun { ranks: 2, ..start(1, 60) };
     let run = run_of(&[first.sessions(), again.sessions()].concat());
@@ -174,9 +174,9 @@ fn ranks_beside_each_other_stay_ranks_and_each_goes_on() {
 }
 
 #[test]
-fn two_that_go_on_beside_each_other_are_rivals() {
+fn overlapping_sessions_are_rivals() {
     let named = |number: u32, ms: u64| {
-        let attempt = Some(Place::numbered(1_700_000_000_000 + ms, 0, 0));
+        let attempt = Some(Place::attempt_number(1_700_000_000_000 + ms, 0, 0));
         ParallelRun { steps: 200, attempt, ..start(number, u64::from(number)) }
     };
     let run = run_of(&[named(0, 0).session(0), named(1, 1000).session(0)]);
@@ -186,8 +186,8 @@ fn two_that_go_on_beside_each_other_are_rivals() {
 }
 
 #[test]
-fn another_program_of_the_same_job_is_no_restart() {
+fn other_program_of_job_is_no_restart() {
     let info = gnntop_wire::SessionInfo { command: "sage --seed 2".to_owned(), ..start(1, 60).info(0) };
-    let run = run_of(&[start(0, 0).session(0), StreamBuilder::of(&info).bytes()]);
+    let run = run_of(&[start(0, 0).session(0), StreamBuilder::from_info(&info).bytes()]);
     assert_eq!(run.store().attempts().count(), 1);
 }

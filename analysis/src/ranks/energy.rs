@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::energy::{Assumptions, Figure, Scope};
+use crate::energy::{Assumptions, EnergyFigure, EnergyScope};
 use crate::store::Store;
 
 use super::rank::{Rank, Ranks};
@@ -12,9 +12,9 @@ use super::rank::{Rank, Ranks};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunEnergy {
     /// Whole devices of all machines, each machine once.
-    pub device: Option<Figure>,
+    pub device: Option<EnergyFigure>,
     /// The share of it that all processes used.
-    pub job: Option<Figure>,
+    pub job: Option<EnergyFigure>,
     /// Machines counted in `device`.
     pub machines: usize,
     /// Processes counted in `job`.
@@ -25,7 +25,7 @@ pub struct RunEnergy {
 
 impl RunEnergy {
     /// Energy of these ranks. Takes milliseconds per rank.
-    pub fn of(ranks: &Ranks<'_>, assumptions: &Assumptions) -> Self {
+    pub fn new(ranks: &Ranks<'_>, assumptions: &Assumptions) -> Self {
         let mut run = Self::default();
         let (mut machines, mut processes) = (HashSet::new(), HashSet::new());
         for Rank { store, .. } in ranks.all() {
@@ -42,11 +42,11 @@ impl RunEnergy {
     fn add(&mut self, store: &Store, assumptions: &Assumptions, is_machine: bool, is_process: bool) {
         let book = store.energy(assumptions);
         let session = store.first_ns().unwrap_or(0)..store.now_ns();
-        if let Some((figure, _)) = book.total(Scope::Device, session.clone()).filter(|_| is_machine) {
+        if let Some((figure, _)) = book.total(EnergyScope::Device, session.clone()).filter(|_| is_machine) {
             self.device = Some(self.device.map_or(figure, |all| all.plus(&figure)));
             self.machines += 1;
         }
-        if let Some((figure, missing)) = book.total(Scope::Job, session).filter(|_| is_process) {
+        if let Some((figure, missing)) = book.total(EnergyScope::Job, session).filter(|_| is_process) {
             self.job = Some(self.job.map_or(figure, |all| all.plus(&figure)));
             self.processes += 1;
             let new = missing.into_iter().filter(|name| !self.without_job.iter().any(|known| known == name));
@@ -85,7 +85,7 @@ mod tests {
             clock: None,
             attempt: None,
         }));
-        let mut stream = StreamBuilder::of(&info);
+        let mut stream = StreamBuilder::from_info(&info);
         let sensors = stream.track(TrackRole::Sensors, "sensors");
         let ranks = if kind == RankKind::Thread { 4 } else { 1 };
         let mut count = |name: &str, unit, per_100_ms: i64| {
@@ -106,15 +106,15 @@ mod tests {
     fn energy(sessions: &[Vec<u8>]) -> RunEnergy {
         let mut run = Run::default();
         sessions.iter().for_each(|stream| each_item(stream, |item| run.apply(item)));
-        RunEnergy::of(&run.ranks(), &Assumptions::default())
+        RunEnergy::new(&run.ranks(), &Assumptions::default())
     }
 
-    fn joules(figure: Option<Figure>) -> f64 {
+    fn joules(figure: Option<EnergyFigure>) -> f64 {
         figure.map_or(0.0, |figure| figure.joules)
     }
 
     #[test]
-    fn four_ranks_on_a_machine_are_one_machine() {
+    fn ranks_on_one_machine_count_machine_once() {
         let one = energy(&[session(0, "alone", 10, RankKind::Process, true)]);
         let four: Vec<_> = (0..4).map(|rank| session(rank, "alone", 10 + rank, RankKind::Process, true)).collect();
         let four = energy(&four);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modelled_machine_is_not_counted_once_a_rank_either() {
+    fn modelled_machine_is_counted_once() {
         let four: Vec<_> = (0..4).map(|rank| session(rank, "alone", 10 + rank, RankKind::Process, false)).collect();
         let four = energy(&four);
         // 16 W of TDP, all threads busy, and a module of memory.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn two_machines_are_added_up() {
+    fn energy_of_two_machines_is_summed() {
         let hosts = ["left", "left", "right", "right"];
         let four: Vec<_> = hosts
             .into_iter()

@@ -33,6 +33,6 @@ mod work;
 pub use energy::RunEnergy;
 pub use presence::Presence;
 pub use rank::{CommonStep, Rank, Ranks};
-pub use run::{Member, Run};
+pub use run::{Run, RunMember};
 pub use strip::{Activity, StripColumn, strip};
-pub use work::{MOST_COMMON_STEPS, Part, RankWork, StepWork, Work, quantile};
+pub use work::{MAX_COMMON_STEPS, RankStep, RankWork, RunWork, StepWork, quantile};

@@ -18,7 +18,7 @@ use super::schedule::{self, Balanced, Direction, Pass, Schedule, StageCost, Time
 use crate::store::StepRow;
 
 /// Most pieces of work of a step, over all stages.
-const MOST_WORK: usize = 1 << 16;
+const MAX_WORK: usize = 1 << 16;
 
 /// One pass of a micro-batch through one stage, on the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub struct PipelineStep {
     /// The schedule, by its mark or else by the order of the work.
     pub schedule: Schedule,
     /// Whether a mark names the schedule.
-    pub says_schedule: bool,
+    pub has_schedule: bool,
     /// Number of micro-batches.
     pub micro_batches: usize,
     /// All stages, in order.
@@ -112,21 +112,21 @@ pub struct PipelineStep {
 
 impl PipelineStep {
     /// A copy's step, or what is missing to determine it.
-    pub fn of(ranks: &Ranks<'_>, copy: u32, step: StepId) -> Result<Self, PipelineError> {
+    pub fn from_ranks(ranks: &Ranks<'_>, copy: u32, step: StepId) -> Result<Self, PipelineError> {
         let members = members(ranks, copy)?;
         let mut stages = Vec::new();
         for rank in &members {
             let number = rank.place.rank;
             let row = rank.step(step).ok_or(PipelineError::NotKept(number, step.0))?;
-            stages.push(Stage::of(rank, &row));
+            stages.push(Stage::from_row(rank, &row));
         }
         let micro_batches = micro_batches(&stages)?;
         let said = members.iter().find_map(|rank| facts::schedule(rank.store));
-        let schedule = said.unwrap_or_else(|| observed(&stages));
+        let schedule = said.unwrap_or_else(|| observed_schedule(&stages));
         let boxes = || stages.iter().flat_map(|stage| &stage.boxes);
         let start_ns = boxes().map(|b| b.start_ns).min().unwrap_or(0);
         let end_ns = boxes().map(|b| b.end_ns).max().unwrap_or(0);
-        tell_idle(&mut stages, start_ns, end_ns);
+        split_idle(&mut stages, start_ns, end_ns);
         let costs: Vec<StageCost> = stages.iter().map(|stage| stage.cost).collect();
         let blocks: Option<Vec<usize>> = stages.iter().map(|stage| stage.blocks).collect();
         let balanced = schedule::balanced(&costs, blocks.as_deref());
@@ -134,7 +134,7 @@ impl PipelineStep {
             step,
             copy,
             schedule,
-            says_schedule: said.is_some(),
+            has_schedule: said.is_some(),
             micro_batches,
             start_ns,
             end_ns,
@@ -208,7 +208,7 @@ fn members<'a>(ranks: &Ranks<'a>, copy: u32) -> Result<Vec<Rank<'a>>, PipelineEr
 fn micro_batches(stages: &[Stage]) -> Result<usize, PipelineError> {
     let numbers = stages.iter().flat_map(|stage| &stage.boxes).map(|b| b.work.micro_batch as usize + 1);
     let count = numbers.max().ok_or(PipelineError::NoMicroBatches)?;
-    if count.saturating_mul(2 * stages.len()) > MOST_WORK {
+    if count.saturating_mul(2 * stages.len()) > MAX_WORK {
         return Err(PipelineError::TooMany(count));
     }
     match stages.iter().position(|stage| stage.boxes.len() != 2 * count) {
@@ -218,7 +218,7 @@ fn micro_batches(stages: &[Stage]) -> Result<usize, PipelineError> {
 }
 
 /// The schedule that matches the order of the work.
-fn observed(stages: &[Stage]) -> Schedule {
+fn observed_schedule(stages: &[Stage]) -> Schedule {
     let direction = |b: &WorkBox| b.work.direction;
     let is_mixed = |stage: &Stage| {
         let first_back = stage.boxes.iter().position(|b| direction(b) == Direction::Backward);
@@ -229,7 +229,7 @@ fn observed(stages: &[Stage]) -> Schedule {
 }
 
 /// Splits each stage's idle time: until its neighbour was done, and after that.
-fn tell_idle(stages: &mut [Stage], start_ns: u64, end_ns: u64) {
+fn split_idle(stages: &mut [Stage], start_ns: u64, end_ns: u64) {
     let mut ends: BTreeMap<(usize, Pass), u64> = BTreeMap::new();
     for (at, stage) in stages.iter().enumerate() {
         ends.extend(stage.boxes.iter().map(|b| ((at, b.work), b.end_ns)));
@@ -250,7 +250,7 @@ fn tell_idle(stages: &mut [Stage], start_ns: u64, end_ns: u64) {
 }
 
 impl Stage {
-    fn of(rank: &Rank<'_>, row: &StepRow<'_>) -> Self {
+    fn from_row(rank: &Rank<'_>, row: &StepRow<'_>) -> Self {
         let mut boxes = boxes(rank, row);
         boxes.sort_by_key(|b| (b.start_ns, b.end_ns));
         let took = |b: &WorkBox| b.end_ns.saturating_sub(b.start_ns);
@@ -288,7 +288,7 @@ fn boxes(rank: &Rank<'_>, row: &StepRow<'_>) -> Vec<WorkBox> {
         around.push(inner.name);
         let is_of_step = inner.start_ns >= row.period_start_ns() && inner.end_ns <= row.end_ns();
         let Some(Reported::MicroBatch(micro_batch)) = store.reported(inner.name) else { return };
-        if !is_of_step || found.len() >= MOST_WORK {
+        if !is_of_step || found.len() >= MAX_WORK {
             return;
         }
         let direction = around.iter().rev().find_map(|name| match store.name(*name) {
@@ -343,37 +343,37 @@ mod tests {
 
     fn step_of(planned: &PipelineRun, step: u64) -> PipelineStep {
         let run = run(&planned.sessions());
-        PipelineStep::of(&run.ranks(), 0, StepId(step)).unwrap()
+        PipelineStep::from_ranks(&run.ranks(), 0, StepId(step)).unwrap()
     }
 
     #[test]
-    fn even_stages_are_as_the_formula_says_with_both_schedules() {
+    fn even_stages_match_formula() {
         for (schedule, live) in [("gpipe", [5, 5, 5, 5]), ("1f1b", [4, 3, 2, 1])] {
             let step = step_of(&PipelineRun { schedule, ..PipelineRun::default() }, 5);
             assert_eq!((step.micro_batches, step.makespan_ns()), (5, 8 * 6 * MS));
             assert_eq!(step.plan.makespan_ns, 48.0 * MS as f64);
             assert!((step.bubble() - 0.375).abs() < 1e-9 && (step.formula() - 0.375).abs() < 1e-9);
             assert_eq!(step.stages.iter().map(|stage| stage.live).collect::<Vec<_>>(), live, "{schedule}");
-            assert!(step.says_schedule && step.balanced_gain() == 1.0);
+            assert!(step.has_schedule && step.balanced_gain() == 1.0);
             assert_eq!(step.stages[0].cost, StageCost { forward_ns: 2e6, backward_ns: 4e6 });
             assert!(step.stages.iter().all(|stage| stage.late_ns == 0));
         }
     }
 
     #[test]
-    fn six_two_two_two_has_a_slow_stage_and_a_better_split() {
+    fn stages_6222_have_slow_stage_and_better_split() {
         let step = step_of(&PipelineRun { blocks: vec![6, 2, 2, 2], ..PipelineRun::default() }, 3);
         assert_eq!(step.slowest(), Some((0, 3.0)));
         assert_eq!(step.balanced.blocks, Some(vec![3, 3, 3, 3]));
         assert_eq!((step.makespan_ns(), step.plan.makespan_ns), (36 * 3 * MS, 108.0 * MS as f64));
         assert!((step.balanced_gain() - 108.0 / 72.0).abs() < 1e-9, "{}", step.balanced_gain());
-        let untold = PipelineRun { blocks: vec![6, 2, 2, 2], tells_blocks: false, ..PipelineRun::default() };
+        let untold = PipelineRun { blocks: vec![6, 2, 2, 2], reports_blocks: false, ..PipelineRun::default() };
         let step = step_of(&untold, 3);
         assert_eq!((step.balanced.blocks.clone(), step.balanced_gain()), (None, 1.5));
     }
 
     #[test]
-    fn handing_over_is_told_from_waiting_for_work() {
+    fn hand_over_differs_from_waiting() {
         let step = step_of(&PipelineRun { blocks: vec![2, 2], hand_over_ns: MS, ..PipelineRun::default() }, 5);
         assert_eq!(step.stages[0].late_ns + step.stages[1].late_ns, 2 * MS, "the first of each way; others come early");
         assert!(step.makespan_ns() as f64 > step.plan.makespan_ns);
@@ -383,18 +383,18 @@ mod tests {
     }
 
     #[test]
-    fn without_a_mark_the_order_tells_the_schedule() {
+    fn schedule_is_inferred_from_order() {
         for (schedule, found) in [("gpipe-2", Schedule::GPipe), ("1f1b-2", Schedule::OneForwardOneBackward)] {
             let step = step_of(&PipelineRun { schedule, ..PipelineRun::default() }, 5);
-            assert_eq!((step.schedule, step.says_schedule), (found, false));
+            assert_eq!((step.schedule, step.has_schedule), (found, false));
         }
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn from_ranks_error_names_missing_data() {
         let whole = run(&PipelineRun::default().sessions());
         let refused = |run: &Run, copy, step, words: &str| {
-            let error = PipelineStep::of(&run.ranks(), copy, StepId(step)).unwrap_err();
+            let error = PipelineStep::from_ranks(&run.ranks(), copy, StepId(step)).unwrap_err();
             assert!(error.to_string().contains(words), "{error}");
         };
         refused(&whole, 0, 99, "rank 0 has not kept step 99");

@@ -3,7 +3,7 @@
 use gnntop_wire::{Place, StepId, TrackRole};
 
 use crate::store::{StepRow, Store, Track};
-use crate::stream::Evidence;
+use crate::stream::ClockEvidence;
 
 /// One rank of a run: its place, its store, and the offset of its clock to the run's.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct Rank<'a> {
     /// Error of the offset in either direction, in nanoseconds; `None` if unknown.
     pub error_ns: Option<u64>,
     /// What the offset is based on.
-    pub evidence: Evidence,
+    pub evidence: ClockEvidence,
 }
 
 impl<'a> Rank<'a> {
@@ -47,7 +47,7 @@ impl<'a> Rank<'a> {
         if let Some(row) = guess.filter(|row| row.step() == step) {
             return Some(row);
         }
-        let (mut low, mut high) = (steps.kept().start, steps.kept().end);
+        let (mut low, mut high) = (steps.kept_ordinals().start, steps.kept_ordinals().end);
         while low < high {
             let middle = low + (high - low) / 2;
             if steps.row(middle)?.step() <= step { low = middle + 1 } else { high = middle }

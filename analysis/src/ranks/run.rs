@@ -1,7 +1,7 @@
 //! All sessions of one run, each with its own store, and which of them is selected.
 //!
 //! Items come for one session at a time. A segment's opening names the session of the items that follow, as does
-//! [`Run::turn_to`] for a source that takes turns. A session without a place is a run by itself. If two sessions claim the
+//! [`Run::select_session`] for a source that takes turns. A session without a place is a run by itself. If two sessions claim the
 //! same rank, the later one counts, and the other is kept and marked as replaced. If the launcher counts it as a later start of
 //! the run, it continues in the other's store.
 
@@ -9,18 +9,18 @@ use gnntop_wire::{Item, Place, SessionInfo};
 
 use super::rank::{Rank, Ranks};
 use crate::store::{Limits, Store};
-use crate::stream::{Alignment, MOST_SESSIONS, RIVAL_NS, Sink, align, follows, may_overlap};
+use crate::stream::{Alignment, MAX_SESSIONS, RIVAL_NS, Sink, align, follows, may_overlap};
 
 /// One session of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Member {
+pub struct RunMember {
     /// Its store.
     pub store: Store,
     /// Whether another session has since taken its rank.
     pub is_replaced: bool,
 }
 
-impl Member {
+impl RunMember {
     /// The publisher; `None` before its first segment.
     pub fn info(&self) -> Option<&SessionInfo> {
         self.store.session().info()
@@ -42,7 +42,7 @@ impl Member {
     }
 
     /// Whether this session is the next start of this member's rank.
-    fn goes_on_as(&self, info: &SessionInfo) -> bool {
+    fn is_continued_by(&self, info: &SessionInfo) -> bool {
         let Some((last, origin)) = self.info().zip(self.store.session().origin()) else { return false };
         let start_ns = info.start.monotonic_ns.saturating_add_signed(align(info, origin).offset_ns);
         let is_beside = may_overlap(last, info) && self.store.now_ns() > start_ns.saturating_add(RIVAL_NS);
@@ -51,7 +51,7 @@ impl Member {
 
     /// Whether this was an earlier start of this rank.
     fn was_session(&self, id: u128) -> bool {
-        self.store.attempts().earlier().iter().any(|attempt| attempt.session_id == id)
+        self.store.attempts().previous().iter().any(|attempt| attempt.session_id == id)
     }
 
     fn start_wall_ns(&self) -> u64 {
@@ -63,7 +63,7 @@ impl Member {
 #[derive(Clone, Debug)]
 pub struct Run {
     limits: Limits,
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<RunMember>,
     /// The session of the next items; `None` if they belong to none of these.
     current: Option<usize>,
     /// The rank chosen by the user; `None` selects the lowest.
@@ -71,7 +71,7 @@ pub struct Run {
     /// Index of the selected member.
     selected: usize,
     /// Sessions of this run for which there was no room.
-    not_kept: u64,
+    left_out: u64,
 }
 
 impl Default for Run {
@@ -83,8 +83,8 @@ impl Default for Run {
 impl Run {
     /// A run with these limits, divided among its ranks.
     pub fn with_limits(limits: Limits) -> Self {
-        let members = vec![Member { store: Store::with_limits(limits), is_replaced: false }];
-        Self { limits, members, current: Some(0), chosen: None, selected: 0, not_kept: 0 }
+        let members = vec![RunMember { store: Store::with_limits(limits), is_replaced: false }];
+        Self { limits, members, current: Some(0), chosen: None, selected: 0, left_out: 0 }
     }
 
     /// The store of the selected session.
@@ -99,12 +99,12 @@ impl Run {
     }
 
     /// The selected session.
-    pub fn member(&self) -> &Member {
+    pub fn member(&self) -> &RunMember {
         &self.members[self.selected]
     }
 
     /// All sessions, including replaced ones, in the order of their first items.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[RunMember] {
         &self.members
     }
 
@@ -141,7 +141,7 @@ impl Run {
     }
 
     /// Selects the next or previous rank that has published; stops at the last and the first.
-    pub fn turn(&mut self, forward: bool) {
+    pub fn select_next(&mut self, forward: bool) {
         let Some(now) = self.rank() else { return };
         let ranks = self.current_places().map(|place| place.rank);
         let next =
@@ -175,7 +175,7 @@ impl Run {
     }
 
     /// The next items belong to this session.
-    pub fn turn_to(&mut self, session_id: u128) {
+    pub fn select_session(&mut self, session_id: u128) {
         self.current = self.members.iter().position(|member| member.is_session(session_id));
     }
 
@@ -196,11 +196,11 @@ impl Run {
     /// # Errors
     /// The other reading, unchanged.
     pub fn join(&mut self, other: Self) -> Result<(), Box<Self>> {
-        let is_known = |member: &Member| {
+        let is_known = |member: &RunMember| {
             member.info().is_none_or(|info| self.members.iter().any(|m| m.is_session(info.session_id)))
         };
         let is_same = self.is_parallel() && self.id().is_some() && self.id() == other.id();
-        if !is_same || other.members.iter().any(is_known) || self.members.len() + other.members.len() > MOST_SESSIONS {
+        if !is_same || other.members.iter().any(is_known) || self.members.len() + other.members.len() > MAX_SESSIONS {
             return Err(Box::new(other));
         }
         self.members.extend(other.members);
@@ -212,7 +212,7 @@ impl Run {
     /// Whether another reading is a later start of this run, whose items continue this one.
     pub fn is_continued_by(&self, other: &Self) -> bool {
         let first = other.members[0].store.session().origin();
-        first.is_some_and(|first| self.members.iter().any(|member| member.goes_on_as(first)))
+        first.is_some_and(|first| self.members.iter().any(|member| member.is_continued_by(first)))
     }
 
     /// Keeps only the selected session's store.
@@ -237,15 +237,15 @@ impl Run {
             ));
         }
         notes.extend(self.replacements());
-        if self.not_kept > 0 {
-            notes.push(format!("{} more sessions of the run are not shown", self.not_kept));
+        if self.left_out > 0 {
+            notes.push(format!("{} more sessions of the run are not shown", self.left_out));
         }
         notes
     }
 
     /// Sentences on ranks that more than one session has claimed.
     fn replacements(&self) -> Vec<String> {
-        let replaced: Vec<&Member> = self.members.iter().filter(|member| member.is_replaced).collect();
+        let replaced: Vec<&RunMember> = self.members.iter().filter(|member| member.is_replaced).collect();
         let Some(place) = replaced.first().and_then(|member| member.place()) else { return Vec::new() };
         let rivals = replaced.iter().filter(|member| self.has_rival(member)).count();
         if rivals > 0 {
@@ -258,7 +258,7 @@ impl Run {
         if replaced.len() >= self.expected() as usize && self.expected() > 1 {
             return vec![format!("run {} was started again under the same id; the newer start is shown", place.run)];
         }
-        let line = |member: &&Member| {
+        let line = |member: &&RunMember| {
             let (info, place) = (member.info()?, member.place()?);
             Some(format!("rank {} was restarted and replaces pid {}", place.rank, info.pid))
         };
@@ -266,9 +266,9 @@ impl Run {
     }
 
     /// Whether a replaced session continued alongside its replacement.
-    fn has_rival(&self, replaced: &Member) -> bool {
+    fn has_rival(&self, replaced: &RunMember) -> bool {
         let (Some(info), Some(place)) = (replaced.info(), replaced.place()) else { return false };
-        let same_rank = |member: &&Member| member.place().is_some_and(|other| other.rank == place.rank);
+        let same_rank = |member: &&RunMember| member.place().is_some_and(|other| other.rank == place.rank);
         let mut current = self.members.iter().filter(|member| !member.is_replaced).filter(same_rank);
         current.any(|member| {
             let Some(other) = member.info() else { return false };
@@ -298,17 +298,17 @@ impl Run {
             self.current = None;
             return;
         }
-        if let Some(at) = self.members.iter().position(|member| member.goes_on_as(&info)) {
+        if let Some(at) = self.members.iter().position(|member| member.is_continued_by(&info)) {
             self.current = Some(at);
             return self.members[at].store.begin_attempt(info);
         }
-        if self.members.len() >= MOST_SESSIONS {
-            (self.current, self.not_kept) = (None, self.not_kept + 1);
+        if self.members.len() >= MAX_SESSIONS {
+            (self.current, self.left_out) = (None, self.left_out + 1);
             return;
         }
         let mut store = Store::with_limits(self.shared_limits(&info));
         store.apply(Item::Segment(info));
-        self.members.push(Member { store, is_replaced: false });
+        self.members.push(RunMember { store, is_replaced: false });
         self.current = Some(self.members.len() - 1);
         self.mark_replaced();
         self.find_selected();
@@ -328,7 +328,7 @@ impl Run {
 
     fn shared_limits(&self, info: &SessionInfo) -> Limits {
         let ranks = info.place.as_ref().map_or(1, |place| place.ranks);
-        self.limits.shared_by((ranks as usize).clamp(1, MOST_SESSIONS))
+        self.limits.shared_by((ranks as usize).clamp(1, MAX_SESSIONS))
     }
 
     /// Marks all sessions of a rank as replaced except the one that started last, or of those that started together, the
@@ -337,8 +337,8 @@ impl Run {
         for at in 0..self.members.len() {
             let rank = self.members[at].place().map(|place| place.rank);
             let (start, is_same) =
-                (self.members[at].start_wall_ns(), |member: &Member| member.place().map(|place| place.rank) == rank);
-            let is_after = |(other, member): (usize, &Member)| {
+                (self.members[at].start_wall_ns(), |member: &RunMember| member.place().map(|place| place.rank) == rank);
+            let is_after = |(other, member): (usize, &RunMember)| {
                 let theirs = member.start_wall_ns();
                 is_same(member) && (theirs > start || theirs == start && other < at)
             };
@@ -355,7 +355,7 @@ impl Run {
     }
 
     fn current_places(&self) -> impl Iterator<Item = &Place> {
-        self.members.iter().filter(|member| !member.is_replaced).filter_map(Member::place)
+        self.members.iter().filter(|member| !member.is_replaced).filter_map(RunMember::place)
     }
 
     /// The session whose clock is the run's: the lowest rank's.
@@ -379,15 +379,15 @@ impl Sink for Run {
         Self::reset(self);
     }
 
-    fn turn_to(&mut self, session_id: u128) {
-        Self::turn_to(self, session_id);
+    fn select_session(&mut self, session_id: u128) {
+        Self::select_session(self, session_id);
     }
 
-    fn lose_segments(&mut self, count: u64) {
+    fn add_lost_segments(&mut self, count: u64) {
         self.current_mut().note_lost_segments(count);
     }
 
-    fn see_publisher(&mut self, alive: bool) {
+    fn set_publisher_alive(&mut self, alive: bool) {
         self.current_mut().note_publisher(alive);
     }
 }
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rank_has_its_store_and_one_is_looked_at() {
+    fn each_rank_has_store_and_one_is_selected() {
         let parallel = ParallelRun { ranks: 3, slow: vec![(2, 0..100, "backward", 5 * MS)], ..ParallelRun::default() };
         // Rank 0 comes last; until then the lowest rank so far is selected.
         let mut streams = parallel.sessions();
@@ -422,10 +422,10 @@ mod tests {
         assert_eq!((run.id(), run.rank(), run.expected()), (Some("job-17"), Some(0), 3));
         let backward = |run: &Run| run.store().percentile("backward", 0.5).unwrap() / MS;
         assert_eq!(backward(&run), 20);
-        run.turn(true);
-        run.turn(true);
+        run.select_next(true);
+        run.select_next(true);
         assert_eq!((run.rank(), backward(&run)), (Some(2), 25));
-        run.turn(true);
+        run.select_next(true);
         assert_eq!(run.rank(), Some(2), "there is no further one");
         assert!(!run.select(7) && run.select(1));
         assert!(run.notes().is_empty());
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_are_missing_or_come_late_are_told() {
+    fn missing_and_late_ranks_are_noted() {
         let parallel = ParallelRun { ranks: 4, ..ParallelRun::default() };
         let mut run = run_of(&parallel.sessions()[..2]);
         assert_eq!(run.notes(), ["2 of 4 ranks have published"]);
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_was_started_anew_replaces_the_one_before() {
+    fn restarted_rank_replaces_previous() {
         let first = ParallelRun { ranks: 3, dies: Some((1, 5)), ..ParallelRun::default() };
         let again = ParallelRun { ranks: 3, start: 1, later_ns: SECOND, ..ParallelRun::default() };
         let mut streams = first.sessions();
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_with_one_id_are_told_loudly() {
+    fn two_runs_with_same_id_are_noted() {
         let one = ParallelRun { steps: 400, ..ParallelRun::default() };
         let other = ParallelRun { start: 1, later_ns: SECOND, ..one.clone() };
         let mut streams = one.sessions();
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_of_other_machines_are_brought_to_rank_0s() {
+    fn clocks_are_aligned_to_rank_0() {
         let (one, two) = (-2 * SECOND as i64, 3600 * SECOND as i64);
         let elsewhere = vec![(1, one, Some(MS)), (2, two, None)];
         let run = run_of(&ParallelRun { ranks: 3, elsewhere, ..ParallelRun::default() }.sessions());
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_shared_out() {
+    fn limits_are_shared_by_ranks() {
         let run = run_of(&ParallelRun { ranks: 64, steps: 3, ..ParallelRun::default() }.sessions());
         assert_eq!(run.ranks().all().len(), 64);
         let whole = Limits::default();
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_died_is_gone_and_one_that_hangs_is_silent() {
+    fn presence_of_dead_and_hung_rank() {
         let dies = ParallelRun { ranks: 3, steps: 200, dies: Some((1, 5)), ends: false, ..ParallelRun::default() };
         let mut run = run_of(&dies.sessions());
         let silent = |run: &Run| {
@@ -530,7 +530,7 @@ mod tests {
             ranks.presence(ranks.get(1).unwrap())
         };
         assert!(matches!(silent(&run), Presence::Silent(ns) if ns > 5 * SECOND), "{:?}", silent(&run));
-        run.turn_to(dies.info(1).session_id);
+        run.select_session(dies.info(1).session_id);
         run.current_mut().note_publisher(false);
         assert_eq!(silent(&run), Presence::Gone);
         let ranks = run.ranks();

@@ -46,7 +46,7 @@ impl StageCost {
         self.forward_ns + self.backward_ns
     }
 
-    fn of(self, direction: Direction) -> f64 {
+    fn in_direction(self, direction: Direction) -> f64 {
         match direction {
             Direction::Forward => self.forward_ns,
             Direction::Backward => self.backward_ns,
@@ -64,7 +64,7 @@ impl StageCost {
 
 impl Schedule {
     /// The schedule that a program names in a mark, such as `1f1b`; `None` for an unknown name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "gpipe" => Some(Self::GPipe),
             "1f1b" => Some(Self::OneForwardOneBackward),
@@ -142,7 +142,7 @@ impl Timeline {
                     && let Some(ready_ns) = ends.ready_ns(stage, *work)
                 {
                     let start_ns = free_ns[stage].max(ready_ns);
-                    let end_ns = start_ns + costs[stage].of(work.direction);
+                    let end_ns = start_ns + costs[stage].in_direction(work.direction);
                     free_ns[stage] = end_ns;
                     ends.set(stage, *work, end_ns);
                     done[stage].push(Planned { stage, work: *work, start_ns, end_ns });
@@ -174,7 +174,7 @@ impl Ends {
         Self { ends_ns: vec![None; 2 * stages * micro_batches], stages, micro_batches }
     }
 
-    fn at(&self, stage: usize, work: Pass) -> usize {
+    fn index(&self, stage: usize, work: Pass) -> usize {
         let way = match work.direction {
             Direction::Forward => 0,
             Direction::Backward => self.stages,
@@ -183,14 +183,14 @@ impl Ends {
     }
 
     fn set(&mut self, stage: usize, work: Pass, end_ns: f64) {
-        let at = self.at(stage, work);
+        let at = self.index(stage, work);
         self.ends_ns[at] = Some(end_ns);
     }
 
     /// When the input of this work is ready; `None` if not known yet.
     fn ready_ns(&self, stage: usize, work: Pass) -> Option<f64> {
         match needs(self.stages, stage, work) {
-            Some((before, needed)) => self.ends_ns[self.at(before, needed)],
+            Some((before, needed)) => self.ends_ns[self.index(before, needed)],
             None => Some(0.0),
         }
     }
@@ -227,7 +227,7 @@ pub struct Balanced {
 }
 
 /// Most blocks that are distributed one by one; beyond this, work is divided evenly.
-const MOST_BLOCKS: usize = 4096;
+const MAX_BLOCKS: usize = 4096;
 
 /// The split of the stages' blocks, in order, whose slowest stage is fastest. `blocks` has each stage's number of blocks,
 /// if known: a block then costs its stage's time divided by that. Without it, the result of an exactly even split, which no
@@ -235,7 +235,7 @@ const MOST_BLOCKS: usize = 4096;
 pub fn balanced(costs: &[StageCost], blocks: Option<&[usize]>) -> Balanced {
     let known = blocks.filter(|counts| {
         let sum = counts.iter().try_fold(0usize, |sum, count| sum.checked_add(*count));
-        counts.len() == costs.len() && !counts.contains(&0) && sum.is_some_and(|sum| sum <= MOST_BLOCKS)
+        counts.len() == costs.len() && !counts.contains(&0) && sum.is_some_and(|sum| sum <= MAX_BLOCKS)
     });
     let Some(counts) = known else {
         let sum = costs.iter().fold(StageCost::default(), |sum, cost| sum.plus(*cost));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_bubbles_and_ideals_are_redone() {
+    fn bubbles_and_ideals_match_published_values() {
         let rounded = |share: f64| (share * 1000.0).round() / 10.0;
         let found = [(2, 5), (2, 10), (4, 5), (4, 10)].map(|(s, m)| rounded(formula_bubble(s, m)));
         assert_eq!(found, [16.7, 9.1, 37.5, 23.1]);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn six_two_two_two_is_no_faster_than_its_first_stage() {
+    fn stages_6222_are_bound_by_first_stage() {
         // Forward alone as published: a block takes 1.95 s of a batch, a fifth of that for each of five micro-batches.
         let block = 1.95 / 5.0;
         let costs = [6.0, 2.0, 2.0, 2.0].map(|blocks| cost(blocks * block, 2.0 * blocks * block));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn without_block_counts_work_is_spread_evenly_and_odd_counts_are_not_believed() {
+    fn balanced_without_block_counts_is_even() {
         let costs = [cost(30.0, 60.0), cost(10.0, 20.0)];
         for blocks in [None, Some([3, 0].as_slice()), Some(&[3]), Some(&[usize::MAX, 2])] {
             let found = balanced(&costs, blocks);
@@ -354,8 +354,8 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_known_is_no_schedule() {
-        assert_eq!(["gpipe", "1f1b", "GPIPE"].map(Schedule::named).map(|s| s.is_some()), [true, true, false]);
+    fn unknown_schedule_name_is_none() {
+        assert_eq!(["gpipe", "1f1b", "GPIPE"].map(Schedule::from_name).map(|s| s.is_some()), [true, true, false]);
     }
 
     fn costs() -> impl Strategy<Value = Vec<StageCost>> {
@@ -366,7 +366,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn even_stages_give_the_formula_exactly(
+        fn timeline_of_even_stages_matches_formula(
             forward in 1u32..1000, backward in 1u32..2000, stages in 1usize..9, micro_batches in 1usize..20,
         ) {
             for schedule in BOTH {
@@ -378,7 +378,7 @@ mod tests {
         }
 
         #[test]
-        fn no_plan_beats_its_lower_bounds_and_all_work_is_done_once(costs in costs(), micro_batches in 1usize..12) {
+        fn timeline_respects_lower_bounds_and_runs_each_pass_once(costs in costs(), micro_batches in 1usize..12) {
             for schedule in BOTH {
                 let plan = Timeline::new(schedule, &costs, micro_batches);
                 prop_assert_eq!(plan.work.len(), 2 * costs.len() * micro_batches);
@@ -400,7 +400,7 @@ mod tests {
         }
 
         #[test]
-        fn a_stage_holds_no_more_than_its_schedule_says(costs in costs(), micro_batches in 1usize..12) {
+        fn live_micro_batches_stay_within_schedule(costs in costs(), micro_batches in 1usize..12) {
             for schedule in BOTH {
                 let plan = Timeline::new(schedule, &costs, micro_batches);
                 for stage in 0..costs.len() {
@@ -412,7 +412,7 @@ mod tests {
         }
 
         #[test]
-        fn a_balanced_split_is_the_best_there_is(counts in proptest::collection::vec(1usize..5, 1..4), unit in costs()) {
+        fn balanced_split_is_optimal(counts in proptest::collection::vec(1usize..5, 1..4), unit in costs()) {
             let stages = counts.len().min(unit.len());
             let (counts, unit) = (&counts[..stages], &unit[..stages]);
             let found = balanced(unit, Some(counts));

@@ -31,12 +31,12 @@ const SLOTS: usize = 4;
 
 /// Time by phase in one column.
 #[derive(Clone, Copy, Default)]
-struct Filling {
+struct ColumnTimes {
     phases: [(NameId, u64); SLOTS],
     wait_ns: u64,
 }
 
-impl Filling {
+impl ColumnTimes {
     fn add(&mut self, name: NameId, ns: u64) {
         let known = self.phases.iter().position(|(known, has)| *known == name && *has > 0);
         let least = || (0..SLOTS).min_by_key(|at| self.phases[*at].1).unwrap_or(0);
@@ -71,7 +71,7 @@ pub fn strip<'a>(rank: &Rank<'a>, run_ns: &Range<u64>, columns: usize) -> Vec<Op
         return vec![None; columns];
     }
     let column_ns = ((range.end - range.start) as f64 / columns as f64).max(1.0);
-    let mut filled = vec![Filling::default(); columns];
+    let mut filled = vec![ColumnTimes::default(); columns];
     let training = rank.training();
     if let Some(lane) = training.and_then(|track| track.lane()) {
         let each =
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_told_from_reducing_on_every_clock() {
+    fn strip_distinguishes_waiting_and_reducing() {
         let slow = vec![(1, 0..100, "backward", 5 * MS)];
         let elsewhere = vec![(1, 7 * SECOND as i64, Some(MS))];
         let parallel = ParallelRun { slow, elsewhere, ..ParallelRun::default() };
@@ -158,9 +158,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_is_shown_up_to_now() {
+    fn strip_shows_open_span_up_to_now() {
         let parallel = ParallelRun::default();
-        let mut stream = StreamBuilder::of(&parallel.info(0));
+        let mut stream = StreamBuilder::from_info(&parallel.info(0));
         let main = stream.track(gnntop_wire::TrackRole::Training, "main");
         stream.phase(main, 1, "forward", START_NS, START_NS + 2 * MS);
         stream.open(main, 1, "all-reduce", START_NS + 2 * MS, START_NS + 6 * MS);

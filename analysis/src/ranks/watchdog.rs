@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
 use gnntop_wire::{Open, Reported, TrackRole};
 
-use super::hang::{Doing, Hang, Stuck};
+use super::hang::{Hang, RankActivity, StuckRank};
 use super::presence::Presence;
 use super::rank::{Rank, Ranks};
 use crate::figures::duration;
@@ -35,51 +35,52 @@ const KNOWN_STEPS: u64 = 5;
 
 /// Checks whether the run advances; `None` if it does or has ended. A run whose recordings simply stop is judged as of its
 /// last moment.
-pub fn look(ranks: &Ranks<'_>) -> Option<Hang> {
-    let mut all: Vec<Stuck> = ranks.all().iter().map(|rank| stuck(ranks, rank)).collect();
+pub fn find_hang(ranks: &Ranks<'_>) -> Option<Hang> {
+    let mut all: Vec<StuckRank> = ranks.all().iter().map(|rank| stuck_rank(ranks, rank)).collect();
     let here = || ranks.all().iter().filter(|rank| ranks.presence(rank) == Presence::Here);
-    let living = if here().next().is_some() { here().collect::<Vec<_>>() } else { at_the_end(ranks) };
+    let living = if here().next().is_some() { here().collect::<Vec<_>>() } else { gone_ranks(ranks) };
     let for_ns = living.iter().map(|rank| idle_ns(rank.store)).min()?;
     if for_ns < FLOOR_NS {
         return None;
     }
     all.extend(missing(ranks));
-    let (mut waiting, mut holding): (Vec<Stuck>, Vec<Stuck>) = all.into_iter().partition(|stuck| stuck.doing.waits());
+    let (mut waiting, mut holding): (Vec<StuckRank>, Vec<StuckRank>) =
+        all.into_iter().partition(|stuck| stuck.activity.waits());
     let someone_waits = !waiting.is_empty();
     // A rank that has left, or does something that nobody waits for, does not hold up anybody.
     if !someone_waits {
-        holding.retain(|stuck| matches!(stuck.doing, Doing::Data(_) | Doing::In(_)));
+        holding.retain(|stuck| matches!(stuck.activity, RankActivity::Data(_) | RankActivity::In(_)));
     }
     if holding.is_empty() {
-        (holding, waiting) = who_left_out(ranks, waiting);
+        (holding, waiting) = split_blocking(ranks, waiting);
     }
     let usual_step_ns = usual_step_ns(ranks);
-    let patience_ns = |stuck: &Stuck| patience_ns(ranks, stuck, usual_step_ns, someone_waits);
+    let patience_ns = |stuck: &StuckRank| patience_ns(ranks, stuck, usual_step_ns, someone_waits);
     // A rank that is gone for good is blamed before one that may return.
-    if holding.iter().any(|stuck| stuck.doing.is_absent()) {
-        let (absent, present) = holding.into_iter().partition(|stuck| stuck.doing.is_absent());
+    if holding.iter().any(|stuck| stuck.activity.is_absent()) {
+        let (absent, present) = holding.into_iter().partition(|stuck| stuck.activity.is_absent());
         holding = absent;
         waiting.extend(present);
     }
     let patience_ns = holding.iter().map(patience_ns).max()?;
     let machines = machines(ranks, holding.iter().chain(&waiting));
-    (for_ns >= patience_ns).then_some(Hang { for_ns, usual_step_ns, holding, waiting, machines })
+    (for_ns >= patience_ns).then_some(Hang { for_ns, usual_step_ns, blocking: holding, waiting, machines })
 }
 
 /// The machines of these ranks, each once; none unless all ranks wait for others.
-fn machines<'s>(ranks: &Ranks<'_>, mut all: impl Iterator<Item = &'s Stuck> + Clone) -> Vec<String> {
-    let host = |stuck: &Stuck| Some(ranks.get(stuck.rank)?.store.session().info()?.host.clone());
+fn machines<'s>(ranks: &Ranks<'_>, mut all: impl Iterator<Item = &'s StuckRank> + Clone) -> Vec<String> {
+    let host = |stuck: &StuckRank| Some(ranks.get(stuck.rank)?.store.session().info()?.host.clone());
     let hosts: BTreeSet<String> = all.clone().filter_map(host).collect();
-    if all.all(|stuck| stuck.doing.waits()) { hosts.into_iter().collect() } else { Vec::new() }
+    if all.all(|stuck| stuck.activity.waits()) { hosts.into_iter().collect() } else { Vec::new() }
 }
 
 /// Splits ranks that all wait into those that hold up and those held up. A rank skipped the all-reduce in which another
 /// rank of its stage waits if it is elsewhere. If none has, all hold up all.
-fn who_left_out(ranks: &Ranks<'_>, all: Vec<Stuck>) -> (Vec<Stuck>, Vec<Stuck>) {
-    let stage = |stuck: &Stuck| ranks.get(stuck.rank).map(|rank| rank.place.stage);
-    let is_there = |stuck: &Stuck| stuck.doing == Doing::Together(ALL_REDUCE.to_owned());
+fn split_blocking(ranks: &Ranks<'_>, all: Vec<StuckRank>) -> (Vec<StuckRank>, Vec<StuckRank>) {
+    let stage = |stuck: &StuckRank| ranks.get(stuck.rank).map(|rank| rank.place.stage);
+    let is_there = |stuck: &StuckRank| stuck.activity == RankActivity::Together(ALL_REDUCE.to_owned());
     let stages: Vec<Option<u32>> = all.iter().filter(|stuck| is_there(stuck)).map(stage).collect();
-    let (absent, mut rest): (Vec<Stuck>, Vec<Stuck>) =
+    let (absent, mut rest): (Vec<StuckRank>, Vec<StuckRank>) =
         all.into_iter().partition(|stuck| !is_there(stuck) && stages.contains(&stage(stuck)));
     if absent.is_empty() {
         return (rest, absent);
@@ -89,7 +90,7 @@ fn who_left_out(ranks: &Ranks<'_>, all: Vec<Stuck>) -> (Vec<Stuck>, Vec<Stuck>) 
 }
 
 /// The ranks whose processes are gone, if all are: what was open then is still reported.
-fn at_the_end<'a, 'r>(ranks: &'r Ranks<'a>) -> Vec<&'r Rank<'a>> {
+fn gone_ranks<'a, 'r>(ranks: &'r Ranks<'a>) -> Vec<&'r Rank<'a>> {
     ranks.all().iter().filter(|rank| ranks.presence(rank) == Presence::Gone).collect()
 }
 
@@ -111,57 +112,57 @@ fn open(store: &Store) -> Option<&Open> {
     store.open_spans().find(|(track, _)| is_main(track.id, track.role)).map(|(_, open)| open)
 }
 
-fn stuck(ranks: &Ranks<'_>, rank: &Rank<'_>) -> Stuck {
+fn stuck_rank(ranks: &Ranks<'_>, rank: &Rank<'_>) -> StuckRank {
     let store = rank.store;
     let next = store.steps().last().map_or(0, |row| row.step().0.saturating_add(1));
     let (open, idle_ns) = (open(store), idle_ns(store));
-    let silent = |doing: Doing, ns: u64| (doing, idle_ns.saturating_add(ns));
+    let silent = |doing: RankActivity, ns: u64| (doing, idle_ns.saturating_add(ns));
     let late_ns = ranks.now_ns().saturating_sub(rank.run_ns(store.now_ns()));
     let was = || match open {
-        Some(open) => (doing(store, open), store.now_ns().saturating_sub(open.since_ns)),
-        None => (Doing::Between, idle_ns),
+        Some(open) => (rank_activity(store, open), store.now_ns().saturating_sub(open.since_ns)),
+        None => (RankActivity::Between, idle_ns),
     };
     let (doing, for_ns) = match ranks.presence(rank) {
-        Presence::Ended => silent(Doing::Ended, late_ns),
-        Presence::Gone if late_ns > FLOOR_NS / 3 => silent(Doing::Gone, late_ns),
-        Presence::Silent(ns) => silent(Doing::Silent, ns),
+        Presence::Ended => silent(RankActivity::Ended, late_ns),
+        Presence::Gone if late_ns > FLOOR_NS / 3 => silent(RankActivity::Gone, late_ns),
+        Presence::Silent(ns) => silent(RankActivity::Silent, ns),
         Presence::Gone | Presence::Here => was(),
     };
     let step = open.map(|open| open.step.0).filter(|step| *step > 0).unwrap_or(next);
     let step = if doing.is_absent() { next } else { step };
-    Stuck { rank: rank.place.rank, place: place(store, for_ns), doing, for_ns: Some(for_ns), step }
+    StuckRank { rank: rank.place.rank, place: stack_place(store, for_ns), activity: doing, for_ns: Some(for_ns), step }
 }
 
 /// Where in the program a rank has been for this long.
-fn place(store: &Store, for_ns: u64) -> Option<String> {
-    newest_place(store, store.now_ns().saturating_sub(for_ns), false)
+fn stack_place(store: &Store, for_ns: u64) -> Option<String> {
+    newest_stack_place(store, store.now_ns().saturating_sub(for_ns), false)
 }
 
 /// The place in the newest stack since then, of the training thread or of a loader's worker process.
-fn newest_place(store: &Store, since_ns: u64, is_of_loader: bool) -> Option<String> {
+fn newest_stack_place(store: &Store, since_ns: u64, is_of_loader: bool) -> Option<String> {
     let mut newest = store.stacks().iter().rev().take_while(|stack| stack.t_ns >= since_ns);
-    store.place_of_stack(newest.find(|stack| store.is_of_loader(stack) == is_of_loader)?)
+    store.stack_place(newest.find(|stack| store.is_loader_stack(stack) == is_of_loader)?)
 }
 
 /// What an open span says about what its rank is doing.
-fn doing(store: &Store, open: &Open) -> Doing {
+fn rank_activity(store: &Store, open: &Open) -> RankActivity {
     let name = store.name(open.name);
     match store.reported(open.name) {
         // Of an all-reduce, only the innermost part is reported as open.
-        Some(Reported::Wait | Reported::Reduce) => return Doing::Together(ALL_REDUCE.to_owned()),
-        Some(Reported::Barrier | Reported::Broadcast) => return Doing::Together(name.to_owned()),
+        Some(Reported::Wait | Reported::Reduce) => return RankActivity::Together(ALL_REDUCE.to_owned()),
+        Some(Reported::Barrier | Reported::Broadcast) => return RankActivity::Together(name.to_owned()),
         _ => (),
     }
     match name {
-        DATA_WAIT => Doing::Data(loader(store).or_else(|| worker(store, open.since_ns))),
-        RECEIVE | SEND => Doing::Neighbour(name.to_owned()),
-        ALL_REDUCE => Doing::Together(name.to_owned()),
-        _ => Doing::In(name.to_owned()),
+        DATA_WAIT => RankActivity::Data(describe_loader(store).or_else(|| describe_worker(store, open.since_ns))),
+        RECEIVE | SEND => RankActivity::Neighbour(name.to_owned()),
+        ALL_REDUCE => RankActivity::Together(name.to_owned()),
+        _ => RankActivity::In(name.to_owned()),
     }
 }
 
 /// The open span of the loader that has been in its span longest.
-fn loader(store: &Store) -> Option<String> {
+fn describe_loader(store: &Store) -> Option<String> {
     let loaders = store.open_spans().filter(|(track, _)| track.role == TrackRole::Loader);
     let (track, open) = loaders.min_by_key(|(_, open)| open.since_ns)?;
     let for_ns = store.now_ns().saturating_sub(open.since_ns);
@@ -169,15 +170,17 @@ fn loader(store: &Store) -> Option<String> {
 }
 
 /// Where a loader's worker process is, by the newest stack since then.
-fn worker(store: &Store, since_ns: u64) -> Option<String> {
-    Some(format!("its loader's worker was in {}", newest_place(store, since_ns, true)?))
+fn describe_worker(store: &Store, since_ns: u64) -> Option<String> {
+    Some(format!("its loader's worker was in {}", newest_stack_place(store, since_ns, true)?))
 }
 
 /// Ranks that the run should have but that have never published; the first few.
-fn missing(ranks: &Ranks<'_>) -> Vec<Stuck> {
-    const MOST: usize = 64;
-    let unheard = (0..ranks.expected()).filter(|rank| ranks.get(*rank).is_none()).take(MOST);
-    unheard.map(|rank| Stuck { rank, doing: Doing::Missing, for_ns: None, step: 0, place: None }).collect()
+fn missing(ranks: &Ranks<'_>) -> Vec<StuckRank> {
+    const MAX_ITEMS: usize = 64;
+    let unheard = (0..ranks.expected()).filter(|rank| ranks.get(*rank).is_none()).take(MAX_ITEMS);
+    unheard
+        .map(|rank| StuckRank { rank, activity: RankActivity::Missing, for_ns: None, step: 0, place: None })
+        .collect()
 }
 
 /// The usual step of the rank with the longest one; `None` if none has done enough steps.
@@ -187,7 +190,7 @@ fn usual_step_ns(ranks: &Ranks<'_>) -> Option<u64> {
 }
 
 /// How long this may last before it counts as a hang.
-fn patience_ns(ranks: &Ranks<'_>, stuck: &Stuck, usual_step_ns: Option<u64>, someone_waits: bool) -> u64 {
+fn patience_ns(ranks: &Ranks<'_>, stuck: &StuckRank, usual_step_ns: Option<u64>, someone_waits: bool) -> u64 {
     let floor_ns = usual_step_ns.map_or(START_FLOOR_NS, |ns| ns.saturating_mul(USUAL_STEPS).max(FLOOR_NS));
     let longest = |name: &str| {
         let store = ranks.get(stuck.rank)?.store;
@@ -195,15 +198,15 @@ fn patience_ns(ranks: &Ranks<'_>, stuck: &Stuck, usual_step_ns: Option<u64>, som
         store.phase(name).and_then(|phase| store.statistics().phase(phase.slot)).or(spans().map(|s| &s.durations))
     };
     let longest_ns = |name: &str| longest(name).and_then(Distribution::max_ns);
-    match &stuck.doing {
-        Doing::Data(_) => longest_ns(DATA_WAIT).unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
+    match &stuck.activity {
+        RankActivity::Data(_) => longest_ns(DATA_WAIT).unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
         // A span seen every few steps is part of a step.
-        Doing::In(name) => match longest(name).filter(|seen| seen.count() >= KNOWN_STEPS) {
+        RankActivity::In(name) => match longest(name).filter(|seen| seen.count() >= KNOWN_STEPS) {
             Some(seen) => seen.max_ns().unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
             None if someone_waits => outside_ns(longest_ns(name)).max(floor_ns),
             None => u64::MAX,
         },
-        Doing::Between => {
+        RankActivity::Between => {
             let periods = ranks.get(stuck.rank).map(|rank| rank.store.statistics().period());
             // Pauses between steps show as periods much longer than a step.
             let pause_ns = periods.and_then(Distribution::max_ns);
@@ -211,8 +214,12 @@ fn patience_ns(ranks: &Ranks<'_>, stuck: &Stuck, usual_step_ns: Option<u64>, som
                 pause_ns.filter(|ns| usual_step_ns.is_some_and(|usual| *ns > usual.saturating_mul(USUAL_STEPS)));
             outside_ns(pause_ns).max(floor_ns)
         }
-        Doing::Missing => START_FLOOR_NS.max(floor_ns),
-        Doing::Together(_) | Doing::Neighbour(_) | Doing::Ended | Doing::Gone | Doing::Silent => floor_ns,
+        RankActivity::Missing => START_FLOOR_NS.max(floor_ns),
+        RankActivity::Together(_)
+        | RankActivity::Neighbour(_)
+        | RankActivity::Ended
+        | RankActivity::Gone
+        | RankActivity::Silent => floor_ns,
     }
 }
 
@@ -228,14 +235,14 @@ mod tests {
     use super::*;
     use crate::ranks::Run;
     use crate::ranks::fixture::run;
-    use gnntop_fixtures::uneven::{OwnStep, UnevenRun, rank_session};
+    use gnntop_fixtures::uneven::{RankStepPlan, UnevenRun, rank_session};
     use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 
     /// What stays open on a rank's training track: name, and for how long it has been open at the end.
-    type Left = fn(u32) -> Option<&'static str>;
+    type LeftPhase = fn(u32) -> Option<&'static str>;
 
     /// A run that stops after its last step, as its streams show `after_ns` later: the drain threads continue.
-    fn standing(planned: &UnevenRun, left: Left, after_ns: u64) -> Run {
+    fn stopped_run(planned: &UnevenRun, left: LeftPhase, after_ns: u64) -> Run {
         let streams = planned.builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
             let now_ns = t_ns + after_ns;
             if let Some(name) = left(rank) {
@@ -252,15 +259,15 @@ mod tests {
     }
 
     fn sentence(run: &Run) -> Option<String> {
-        look(&run.ranks()).map(|hang| hang.sentence())
+        find_hang(&run.ranks()).map(|hang| hang.sentence())
     }
 
     #[test]
-    fn one_rank_that_leaves_out_an_all_reduce_is_named_within_five_seconds() {
+    fn rank_skipping_all_reduce_is_named_within_five_seconds() {
         let planned = UnevenRun::default();
-        let left: Left = |rank| Some(if rank == 2 { "backward" } else { "wait" });
-        assert_eq!(sentence(&standing(&planned, left, 2 * SECOND)), None, "too early to say");
-        let said = sentence(&standing(&planned, left, 4 * SECOND)).unwrap();
+        let left: LeftPhase = |rank| Some(if rank == 2 { "backward" } else { "wait" });
+        assert_eq!(sentence(&stopped_run(&planned, left, 2 * SECOND)), None, "too early to say");
+        let said = sentence(&stopped_run(&planned, left, 4 * SECOND)).unwrap();
         assert!(said.starts_with("no progress for 4.00 s (a step usually takes 34."), "{said}");
         assert!(
             said.contains(
@@ -273,18 +280,18 @@ mod tests {
     #[test]
     fn where_all_wait_on_several_machines_the_connection_is_suspected() {
         let planned = UnevenRun { host: |rank| if rank < 2 { "elm" } else { "oak" }, ..UnevenRun::default() };
-        let said = sentence(&standing(&planned, |_| Some("wait"), 4 * SECOND)).unwrap();
+        let said = sentence(&stopped_run(&planned, |_| Some("wait"), 4 * SECOND)).unwrap();
         let words = "they wait for each other; or the connection between their machines is gone (elm, oak)";
         assert!(said.ends_with(words), "{said}");
-        let computes: Left = |rank| Some(if rank == 2 { "backward" } else { "wait" });
-        let said = sentence(&standing(&planned, computes, 4 * SECOND)).unwrap();
+        let computes: LeftPhase = |rank| Some(if rank == 2 { "backward" } else { "wait" });
+        let said = sentence(&stopped_run(&planned, computes, 4 * SECOND)).unwrap();
         assert!(!said.contains("connection"), "that rank has it in hand: {said}");
-        let said = sentence(&standing(&UnevenRun::default(), |_| Some("wait"), 4 * SECOND)).unwrap();
+        let said = sentence(&stopped_run(&UnevenRun::default(), |_| Some("wait"), 4 * SECOND)).unwrap();
         assert!(said.ends_with("they wait for each other"), "all are on one machine: {said}");
     }
 
     #[test]
-    fn where_all_wait_the_one_at_another_step_is_named() {
+    fn all_waiting_names_rank_at_other_step() {
         let streams = UnevenRun::default().builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
             // Rank 3 did not join the others at step 61 and now waits for them at step 62.
             let step = if rank == 3 { 62 } else { 61 };
@@ -296,9 +303,9 @@ mod tests {
     }
 
     #[test]
-    fn where_all_wait_the_one_that_is_not_in_the_all_reduce_is_named() {
-        let left: Left = |rank| Some(if rank == 1 { "broadcast" } else { "wait" });
-        let said = sentence(&standing(&UnevenRun::default(), left, 4 * SECOND)).unwrap();
+    fn all_waiting_names_rank_outside_all_reduce() {
+        let left: LeftPhase = |rank| Some(if rank == 1 { "broadcast" } else { "wait" });
+        let said = sentence(&stopped_run(&UnevenRun::default(), left, 4 * SECOND)).unwrap();
         assert!(
             said.contains(
                 "rank 1 has waited in broadcast for 4.00 s, at step 61; ranks 0, 2, 3 wait for it in all-reduce"
@@ -309,15 +316,16 @@ mod tests {
         let stages: fn(&mut gnntop_wire::Place) = |place| {
             (place.stage, place.stages, place.copy, place.copies) = (place.rank % 2, 2, place.rank / 2, 2);
         };
-        let left: Left = |rank| Some(["receive", "wait", "broadcast", "broadcast"][rank as usize]);
-        let said = sentence(&standing(&UnevenRun { place: stages, ..UnevenRun::default() }, left, 4 * SECOND)).unwrap();
+        let left: LeftPhase = |rank| Some(["receive", "wait", "broadcast", "broadcast"][rank as usize]);
+        let said =
+            sentence(&stopped_run(&UnevenRun { place: stages, ..UnevenRun::default() }, left, 4 * SECOND)).unwrap();
         assert!(said.contains("rank 3 has waited in broadcast"), "{said}");
         let whole = "; rank 1 waits for it in all-reduce; rank 0 waits in receive; rank 2 waits in broadcast";
         assert!(said.ends_with(whole), "{said}");
     }
 
     #[test]
-    fn a_loader_that_blocks_is_named_with_what_it_is_in() {
+    fn blocked_loader_is_named_with_span() {
         let streams = UnevenRun::default().builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
             let now_ns = t_ns + 4 * SECOND;
             let loader = stream.track(TrackRole::Loader, "loader 0");
@@ -334,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_died_or_was_stopped_is_named_afterwards_too() {
+    fn dead_rank_is_named_after_end() {
         let streams = UnevenRun::default().builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
             if rank == 2 {
                 return finish(stream, track, t_ns);
@@ -353,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_loader_that_still_makes_batches_is_no_hang() {
+    fn slow_loader_is_no_hang() {
         let streams = UnevenRun::default().builders().into_iter().map(|(mut stream, track, t_ns)| {
             let now_ns = t_ns + 20 * SECOND;
             let loader = stream.track(TrackRole::Loader, "loader 0");
@@ -366,22 +374,22 @@ mod tests {
 
     #[test]
     fn a_pause_for_evaluation_or_a_checkpoint_is_no_hang() {
-        let lefts: [Left; 4] = [
+        let lefts: [LeftPhase; 4] = [
             |rank| Some(if rank == 0 { "evaluation" } else { "wait" }),
             |rank| (rank > 0).then_some("wait"),
             |_| None,
             |_| Some("checkpoint"),
         ];
         for (at, left) in lefts.into_iter().enumerate() {
-            assert_eq!(sentence(&standing(&UnevenRun::default(), left, 50 * SECOND)), None, "{at}");
+            assert_eq!(sentence(&stopped_run(&UnevenRun::default(), left, 50 * SECOND)), None, "{at}");
         }
-        let said = sentence(&standing(&UnevenRun::default(), lefts[0], 700 * SECOND)).unwrap();
+        let said = sentence(&stopped_run(&UnevenRun::default(), lefts[0], 700 * SECOND)).unwrap();
         assert!(said.contains("rank 0 has been in evaluation for 11m 39s"), "it has an end, though: {said}");
-        assert_eq!(sentence(&standing(&UnevenRun::default(), lefts[2], 7000 * SECOND)), None, "nobody waits for it");
+        assert_eq!(sentence(&stopped_run(&UnevenRun::default(), lefts[2], 7000 * SECOND)), None, "nobody waits for it");
     }
 
     #[test]
-    fn a_run_that_ended_does_not_hang() {
+    fn ended_run_is_no_hang() {
         assert_eq!(sentence(&run(&UnevenRun::default().sessions())), None);
         assert_eq!(sentence(&Run::default()), None);
     }
@@ -389,20 +397,20 @@ mod tests {
     /// Passes what was published since the last time to the run.
     fn feed(run: &mut Run, streams: &mut [(StreamBuilder, TrackId)]) {
         for (rank, (stream, _)) in (0..).zip(streams) {
-            run.turn_to(rank_session(rank));
-            each_item(&stream.take(), |item| run.apply(item));
+            run.select_session(rank_session(rank));
+            each_item(&stream.take_bytes(), |item| run.apply(item));
         }
     }
 
     #[test]
-    fn an_hour_of_noisy_steps_with_evaluations_and_checkpoints_gives_no_alarm() {
-        let own: fn(u32, u64) -> OwnStep = |rank, step| match (rank, step % 200) {
-            (0, 1) => OwnStep::but("data wait", 2600 * MS),
-            (1, n) if n % 7 == 0 => OwnStep::but("backward", 400 * MS),
-            (_, n) if n % 50 == 3 => OwnStep::but("data wait", 700 * MS),
-            _ => OwnStep::but("forward", 150 * MS),
+    fn noisy_hour_gives_no_false_hang() {
+        let own: fn(u32, u64) -> RankStepPlan = |rank, step| match (rank, step % 200) {
+            (0, 1) => RankStepPlan::with_phase("data wait", 2600 * MS),
+            (1, n) if n % 7 == 0 => RankStepPlan::with_phase("backward", 400 * MS),
+            (_, n) if n % 50 == 3 => RankStepPlan::with_phase("data wait", 700 * MS),
+            _ => RankStepPlan::with_phase("forward", 150 * MS),
         };
-        let planned = UnevenRun { ranks: 2, epoch_steps: 200, own, ..UnevenRun::default() };
+        let planned = UnevenRun { ranks: 2, epoch_steps: 200, work: own, ..UnevenRun::default() };
         let mut streams: Vec<(StreamBuilder, TrackId)> = (0..2).map(|rank| planned.begin(rank)).collect();
         let (mut run, mut t_ns, mut step) = (Run::default(), START_NS, 0);
         while t_ns < START_NS + 3600 * SECOND {

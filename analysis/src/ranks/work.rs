@@ -10,11 +10,11 @@ use super::rank::{CommonStep, Rank, Ranks};
 use crate::store::{StepRow, Throughput};
 
 /// Steps that skew and waits are over, at most the newest of those that all ranks have.
-pub const MOST_COMMON_STEPS: usize = 100_000;
+pub const MAX_COMMON_STEPS: usize = 100_000;
 
 /// One rank's share of one step, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct RankStep {
     /// The step's period.
     pub period_ns: u64,
     /// Waiting for other ranks in the all-reduce, reported by the program or inferred from the other ranks; `None` if
@@ -26,14 +26,14 @@ pub struct Part {
     pub receive_ns: u64,
 }
 
-impl Part {
+impl RankStep {
     /// The step without waiting for others: what makes a rank slow or fast.
     pub fn own_ns(&self) -> u64 {
         self.period_ns.saturating_sub(self.wait_ns.unwrap_or(0)).saturating_sub(self.receive_ns)
     }
 }
 
-impl Part {
+impl RankStep {
     /// Adds a span in which the rank is with other ranks: a part of an all-reduce, or receiving. An all-reduce that has one
     /// part has both.
     fn add(&mut self, part: Option<Reported>, ns: u64) {
@@ -53,13 +53,13 @@ pub struct StepWork {
     /// The step, as the program counts.
     pub step: StepId,
     /// Each rank's share, in the order of [`Ranks::all`]; `None` for a rank without steps.
-    pub parts: Vec<Option<Part>>,
+    pub ranks: Vec<Option<RankStep>>,
 }
 
 impl StepWork {
     /// The rank that the others waited for, by its index in [`Ranks::all`]; `None` with fewer than two.
     pub fn slowest(&self) -> Option<usize> {
-        let known = || self.parts.iter().enumerate().filter_map(|(at, part)| Some((at, part.as_ref()?)));
+        let known = || self.ranks.iter().enumerate().filter_map(|(at, part)| Some((at, part.as_ref()?)));
         known().nth(1)?;
         // On a tie, the lowest.
         known().max_by_key(|(at, part)| (part.own_ns(), std::cmp::Reverse(*at))).map(|(at, _)| at)
@@ -67,13 +67,13 @@ impl StepWork {
 
     /// How much longer the slowest rank worked than the fastest, in nanoseconds.
     pub fn skew_ns(&self) -> u64 {
-        let own = || self.parts.iter().flatten().map(Part::own_ns);
+        let own = || self.ranks.iter().flatten().map(RankStep::own_ns);
         own().max().unwrap_or(0) - own().min().unwrap_or(0)
     }
 
     /// The skew as a share (0 to 1) of the longest period; `None` if nothing took any time.
     pub fn skew_share(&self) -> Option<f64> {
-        let longest_ns = self.parts.iter().flatten().map(|part| part.period_ns).max().filter(|ns| *ns > 0)?;
+        let longest_ns = self.ranks.iter().flatten().map(|part| part.period_ns).max().filter(|ns| *ns > 0)?;
         Some(self.skew_ns() as f64 / longest_ns as f64)
     }
 }
@@ -95,7 +95,7 @@ pub struct RankWork {
 
 /// The newest steps that all ranks have in common.
 #[derive(Clone, Debug, Default)]
-pub struct Work {
+pub struct RunWork {
     /// The steps, newest first.
     pub steps: Vec<StepWork>,
     /// Each rank's share of them, in the order of [`Ranks::all`].
@@ -110,7 +110,7 @@ pub fn quantile(sorted: &[u64], quantile: f64) -> Option<u64> {
     sorted.get(at.saturating_sub(1).min(sorted.len().saturating_sub(1))).copied()
 }
 
-impl Work {
+impl RunWork {
     /// The rank that was slowest most often, by its index in [`Ranks::all`], and in what share of the steps.
     pub fn usually_slowest(&self) -> Option<(usize, f64)> {
         let (at, most) =
@@ -122,7 +122,7 @@ impl Work {
 impl<'a> Ranks<'a> {
     /// The ranks that are still running, by their latest data, or all ranks if none is. A rank that is gone has no newest
     /// step in common with the others.
-    pub fn going(&self) -> Self {
+    pub fn running(&self) -> Self {
         let goes = |rank: &&Rank<'_>| matches!(self.presence(rank), Presence::Here | Presence::Ended);
         let going: Vec<Rank<'a>> = self.all().iter().filter(goes).copied().collect();
         if going.is_empty() { self.clone() } else { Self::new(going) }
@@ -130,7 +130,7 @@ impl<'a> Ranks<'a> {
 
     /// Each rank's share of the newest common steps whose spans are still kept, at most `most` of them, and none of the first
     /// `skip` of a rank.
-    pub fn work(&self, skip: u64, most: usize) -> Work {
+    pub fn work(&self, skip: u64, most: usize) -> RunWork {
         let full_from_ns = |rank: &Rank<'_>| Some(rank.store.training_track()?.lane()?.full_from_ns());
         let full_from_ns: Vec<u64> = self.all().iter().map(|rank| full_from_ns(rank).unwrap_or(0)).collect();
         let is_kept = |common: &CommonStep<'_>| {
@@ -140,15 +140,15 @@ impl<'a> Ranks<'a> {
         };
         let common: Vec<_> = self.common_steps().take_while(is_kept).take(most).collect();
         let mut steps: Vec<StepWork> =
-            common.iter().map(|common| StepWork { step: common.step, parts: Vec::new() }).collect();
+            common.iter().map(|common| StepWork { step: common.step, ranks: Vec::new() }).collect();
         for (at, rank) in self.all().iter().enumerate() {
             let rows: Vec<Option<StepRow<'_>>> = common.iter().map(|common| common.rows[at]).collect();
-            for (step, part) in steps.iter_mut().zip(parts(rank, &rows)) {
-                step.parts.push(part);
+            for (step, part) in steps.iter_mut().zip(rank_steps(rank, &rows)) {
+                step.ranks.push(part);
             }
         }
         infer_waits(self.all(), &common, &mut steps);
-        summed(steps, self.all().len())
+        total_work(steps, self.all().len())
     }
 
     /// Work per second of the whole run. Ranks that hold stages of one copy of the model process the same batches, so a
@@ -214,9 +214,9 @@ fn combined(a: &Throughput, b: &Throughput, by: impl Fn(Option<f64>, Option<f64>
 }
 
 /// One rank's share of these steps, newest first.
-fn parts(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<Part>> {
-    let mut parts: Vec<Option<Part>> =
-        rows.iter().map(|row| row.map(|row| Part { period_ns: row.period_ns(), ..Part::default() })).collect();
+fn rank_steps(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<RankStep>> {
+    let mut parts: Vec<Option<RankStep>> =
+        rows.iter().map(|row| row.map(|row| RankStep { period_ns: row.period_ns(), ..RankStep::default() })).collect();
     let Some(lane) = rank.store.training_track().and_then(|track| track.lane()) else { return parts };
     let known = || rows.iter().flatten();
     let (Some(newest), Some(oldest)) = (known().next(), known().next_back()) else { return parts };
@@ -247,7 +247,7 @@ fn parts(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<Part>> {
 /// If no rank reports waiting separately, as with gloo under PyTorch: the last rank to arrive waits for no one, so the
 /// shortest time of any rank in the all-reduce is its real duration, and the rest is waiting.
 fn infer_waits(ranks: &[Rank<'_>], common: &[CommonStep<'_>], steps: &mut [StepWork]) {
-    let is_told = |step: &StepWork| step.parts.iter().flatten().any(|part| part.wait_ns.is_some());
+    let is_told = |step: &StepWork| step.ranks.iter().flatten().any(|part| part.wait_ns.is_some());
     if ranks.len() < 2 || ranks.iter().any(|rank| rank.place.stages > 1) || steps.iter().any(is_told) {
         return;
     }
@@ -257,20 +257,20 @@ fn infer_waits(ranks: &[Rank<'_>], common: &[CommonStep<'_>], steps: &mut [StepW
         let times = common.rows.iter().zip(&slots).map(|(row, slot)| Some(row.as_ref()?.phase_ns(*slot)));
         let Some(times) = times.collect::<Option<Vec<u64>>>() else { continue };
         let reduce_ns = times.iter().copied().min().unwrap_or(0);
-        for (part, ns) in step.parts.iter_mut().flatten().zip(times) {
+        for (part, ns) in step.ranks.iter_mut().flatten().zip(times) {
             (part.wait_ns, part.reduce_ns) = (Some(ns - reduce_ns), Some(reduce_ns));
         }
     }
 }
 
-fn summed(steps: Vec<StepWork>, ranks: usize) -> Work {
-    let mut work = Work { steps: Vec::new(), ranks: vec![RankWork::default(); ranks], skew_ns: Vec::new() };
+fn total_work(steps: Vec<StepWork>, ranks: usize) -> RunWork {
+    let mut work = RunWork { steps: Vec::new(), ranks: vec![RankWork::default(); ranks], skew_ns: Vec::new() };
     for step in &steps {
         if let Some(slowest) = step.slowest() {
             work.ranks[slowest].slowest_in += 1;
             work.skew_ns.push(step.skew_ns());
         }
-        for (rank, part) in work.ranks.iter_mut().zip(&step.parts) {
+        for (rank, part) in work.ranks.iter_mut().zip(&step.ranks) {
             let Some(part) = part else { continue };
             let added = |sum: Option<u64>, ns: Option<u64>| ns.map(|ns| sum.unwrap_or(0).saturating_add(ns)).or(sum);
             rank.own_ns.push(part.own_ns());
@@ -311,9 +311,9 @@ mod tests {
         // The first step has no previous step, so no gap.
         let (even, odd) = (&work.steps[0], &work.steps[1]);
         assert_eq!((even.step.0, even.slowest(), even.skew_ns()), (60, Some(2), 10 * MS));
-        assert_eq!(even.parts[0].unwrap().period_ns, 50 * MS);
-        assert_eq!(even.parts[0].unwrap().wait_ns, Some(10 * MS));
-        assert_eq!(even.parts[2].unwrap().wait_ns, Some(0));
+        assert_eq!(even.ranks[0].unwrap().period_ns, 50 * MS);
+        assert_eq!(even.ranks[0].unwrap().wait_ns, Some(10 * MS));
+        assert_eq!(even.ranks[2].unwrap().wait_ns, Some(0));
         assert!((even.skew_share().unwrap() - 0.2).abs() < 1e-9);
         assert_eq!((odd.step.0, odd.skew_ns(), odd.slowest()), (59, 0, Some(0)));
         assert_eq!(work.usually_slowest(), Some((0, 0.5)));
@@ -324,22 +324,23 @@ mod tests {
     }
 
     #[test]
-    fn without_nested_spans_nothing_is_known_of_waits() {
+    fn waits_without_nested_spans_are_unknown() {
         // A single rank has no all-reduce.
         let run = run_of(&ParallelRun { ranks: 1, ..ParallelRun::default() });
         let work = run.ranks().work(0, 10);
-        let alone = Part { period_ns: 36 * MS, wait_ns: None, reduce_ns: None, receive_ns: 0 };
-        assert_eq!(work.steps[0].parts[0], Some(alone));
+        let alone = RankStep { period_ns: 36 * MS, wait_ns: None, reduce_ns: None, receive_ns: 0 };
+        assert_eq!(work.steps[0].ranks[0], Some(alone));
         assert_eq!((work.steps[0].slowest(), work.usually_slowest(), work.ranks[0].wait_ns), (None, None, None));
     }
 
     #[test]
-    fn waits_that_are_not_told_follow_from_the_rank_that_comes_last() {
-        use gnntop_fixtures::uneven::{OwnStep, UnevenRun};
-        let slow: fn(u32, u64) -> OwnStep =
-            |rank, _| if rank == 2 { OwnStep::but("backward", 30 * MS) } else { OwnStep::usual() };
-        let run =
-            crate::ranks::fixture::run(&UnevenRun { own: slow, tells_waits: false, ..UnevenRun::default() }.sessions());
+    fn waits_are_inferred_from_last_rank() {
+        use gnntop_fixtures::uneven::{RankStepPlan, UnevenRun};
+        let slow: fn(u32, u64) -> RankStepPlan =
+            |rank, _| if rank == 2 { RankStepPlan::with_phase("backward", 30 * MS) } else { RankStepPlan::usual() };
+        let run = crate::ranks::fixture::run(
+            &UnevenRun { work: slow, reports_waits: false, ..UnevenRun::default() }.sessions(),
+        );
         let work = run.ranks().work(0, 50);
         assert_eq!(work.usually_slowest(), Some((2, 1.0)));
         assert_eq!(work.ranks[2].wait_ns, Some(0));
@@ -348,11 +349,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stage_waits_for_others_is_not_its_own() {
+    fn stage_waits_are_not_own_time() {
         let unequal = PipelineRun { blocks: vec![6, 2, 2, 2], ..PipelineRun::default() };
         let run = crate::ranks::fixture::run(&unequal.sessions());
         let work = run.ranks().work(0, 10);
-        let parts: Vec<Part> = work.steps[0].parts.iter().map(|part| part.unwrap()).collect();
+        let parts: Vec<RankStep> = work.steps[0].ranks.iter().map(|part| part.unwrap()).collect();
         // Five micro-batches of three milliseconds a block, and the time between the last of them and the end of the step.
         let period_ns = parts[0].period_ns;
         assert!(parts.iter().all(|part| part.period_ns == period_ns && part.receive_ns > 0), "{parts:?}");
@@ -361,17 +362,17 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_rank_does_not_hold_the_figures_of_the_others() {
+    fn dead_rank_does_not_limit_common_steps() {
         let parallel = ParallelRun { ranks: 3, steps: 200, dies: Some((1, 20)), ..ParallelRun::default() };
         let run = run_of(&parallel);
         assert_eq!(run.ranks().work(0, 5).steps[0].step.0, 20);
-        let going = run.ranks().going();
+        let going = run.ranks().running();
         assert_eq!(going.all().iter().map(|rank| rank.place.rank).collect::<Vec<_>>(), [0, 2]);
         assert_eq!(going.work(0, 5).steps[0].step.0, 200);
     }
 
     #[test]
-    fn a_run_gets_through_what_its_copies_get_through() {
+    fn throughput_is_sum_of_copies() {
         let run = run_of(&ParallelRun { ranks: 4, ..ParallelRun::default() });
         let ranks = run.ranks();
         let whole = ranks.throughput(|rank| rank.store.statistics().throughput());
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_ranks_for_the_cores_are_told() {
+    fn oversubscribed_names_machines() {
         let words = |ranks, host_cores| {
             run_of(&ParallelRun { ranks, host_cores, steps: 2, ..ParallelRun::default() }).ranks().oversubscribed()
         };

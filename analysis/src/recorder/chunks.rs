@@ -3,7 +3,7 @@
 
 use gnntop_history::Digest;
 use gnntop_wire::chunk::{ChunkEnd, put_chunk_end, put_summary};
-use gnntop_wire::past::{Past, put_past};
+use gnntop_wire::past::{PastEntry, put_past};
 use gnntop_wire::{
     Anchor, Definition, Event, Item, SessionInfo, StreamReader, TrackId, put_anchor, put_compressed_definitions,
     put_segment,
@@ -14,28 +14,28 @@ const AT_A_TIME: usize = 64;
 
 /// A summary of what is recorded of one session.
 #[derive(Default)]
-pub(super) struct Sums {
+pub(super) struct SessionSummary {
     digest: Digest,
     anchor: Option<Anchor>,
     /// The highest number of a step.
     last_step: u64,
     /// Finished slices, first as values, then as frames.
-    pending: [Vec<Past>; 2],
+    pending: [Vec<PastEntry>; 2],
     frames: [Vec<u8>; 2],
 }
 
 /// For each session, what the frames at a chunk's end report.
-pub(super) struct Session<'a> {
+pub(super) struct SummarisedSession<'a> {
     pub(super) info: &'a SessionInfo,
-    pub(super) sums: &'a mut Sums,
+    pub(super) summary: &'a mut SessionSummary,
     /// Offset to add to its times to get the recording's.
     pub(super) offset_ns: i64,
 }
 
-impl Sums {
+impl SessionSummary {
     /// Keeps this many of the slowest steps in full.
-    pub(super) fn keeping_slowest(steps: usize) -> Self {
-        Self { digest: Digest::keeping_slowest(steps), ..Self::default() }
+    pub(super) fn with_slowest(steps: usize) -> Self {
+        Self { digest: Digest::with_slowest(steps), ..Self::default() }
     }
 
     pub(super) fn begin(&mut self, info: &SessionInfo) {
@@ -86,18 +86,18 @@ impl Sums {
 }
 
 /// The frames that end a chunk.
-pub(super) struct Ending {
+pub(super) struct ChunkSummaries {
     pub(super) bytes: Vec<u8>,
     end: ChunkEnd,
 }
 
-impl Ending {
+impl ChunkSummaries {
     /// The summary of everything recorded; `None` if nothing recorded has a time.
-    pub(super) fn of(sessions: &mut [Session<'_>]) -> Option<Self> {
+    pub(super) fn from_sessions(sessions: &mut [SummarisedSession<'_>]) -> Option<Self> {
         let (mut end, mut whole, mut slices) = (None::<ChunkEnd>, Vec::new(), [Vec::new(), Vec::new()]);
         for session in sessions {
-            session.sums.collect();
-            let told = session.put_whole(&mut whole);
+            session.summary.collect();
+            let told = session.put_totals(&mut whole);
             for (at, stream) in slices.iter_mut().enumerate() {
                 session.put_slices(at, stream);
             }
@@ -107,36 +107,36 @@ impl Ending {
             end.last_step = end.last_step.max(told.last_step);
         }
         let (mut bytes, mut end) = (Vec::new(), end?);
-        end.whole_len = put_summary(&mut bytes, &whole);
+        end.totals_len = put_summary(&mut bytes, &whole);
         [end.seconds_len, end.minutes_len] = slices.map(|stream| put_summary(&mut bytes, &stream));
         Some(Self { bytes, end })
     }
 
     /// Size of the summary of everything so far, in bytes, without the finished slices.
-    pub(super) fn whole_len(&self) -> u64 {
-        self.end.whole_len
+    pub(super) fn totals_len(&self) -> u64 {
+        self.end.totals_len
     }
 
     /// With the frame that says where the previous chunk ends, this many bytes before this chunk's summaries.
-    pub(super) fn after(mut self, chunk_len: u64, number: u64) -> Vec<u8> {
+    pub(super) fn into_bytes(mut self, chunk_len: u64, number: u64) -> Vec<u8> {
         let back = chunk_len + self.end.summaries_len();
         put_chunk_end(&mut self.bytes, &ChunkEnd { back, number, ..self.end });
         self.bytes
     }
 }
 
-impl Session<'_> {
+impl SummarisedSession<'_> {
     /// The publisher, what ids mean, figures over everything, and the unfinished slices.
-    fn put_whole(&self, out: &mut Vec<u8>) -> ChunkEnd {
-        let Sums { digest, anchor, last_step, .. } = &*self.sums;
+    fn put_totals(&self, out: &mut Vec<u8>) -> ChunkEnd {
+        let SessionSummary { digest, anchor, last_step, .. } = &*self.summary;
         put_segment(out, self.info);
         put_compressed_definitions(out, digest.definitions());
         anchor.iter().for_each(|anchor| put_anchor(out, anchor));
-        let entries = digest.whole(Vec::new());
+        let entries = digest.past_entries(Vec::new());
         put_past(out, &entries);
         let (mut end, common) = (ChunkEnd { last_step: *last_step, ..ChunkEnd::default() }, self.offset_ns);
         for past in &entries {
-            if let Past::Whole(whole) = past {
+            if let PastEntry::Totals(whole) = past {
                 end.first_ns = whole.first_ns.saturating_add_signed(common);
                 end.last_ns = whole.last_ns.saturating_add_signed(common);
             }
@@ -145,10 +145,10 @@ impl Session<'_> {
     }
 
     fn put_slices(&mut self, at: usize, out: &mut Vec<u8>) {
-        self.sums.put_pending(at);
-        if !self.sums.frames[at].is_empty() {
+        self.summary.put_pending(at);
+        if !self.summary.frames[at].is_empty() {
             put_segment(out, self.info);
-            out.append(&mut self.sums.frames[at]);
+            out.append(&mut self.summary.frames[at]);
         }
     }
 }

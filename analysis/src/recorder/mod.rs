@@ -1,15 +1,15 @@
 //! Writes what a source yields to a recording: one session's stream (`session.rs`), or those of all ranks of a run side
 //! by side (`run.rs`).
 
-mod beginning;
+mod chunk_limit;
 mod chunks;
-mod due;
-mod earlier;
-mod head;
+mod first_steps;
 #[cfg(test)]
 mod past_tests;
 mod run;
+mod segment_head;
 mod session;
+mod skipped_marks;
 
 pub use run::RunRecorder;
 pub use session::{Recorder, RecorderOptions};

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use gnntop_fixtures::{MS, START_NS, TrainingRun, each_item};
 use gnntop_history::{Digest, SECOND_NS};
-use gnntop_wire::past::{Past, put_past};
+use gnntop_wire::past::{PastEntry, put_past};
 use gnntop_wire::{Definition, Item, put_definitions, put_segment};
 
 use super::{Recorder, RecorderOptions};
@@ -44,10 +44,11 @@ fn late(stream: &[u8], blocks_dropped: usize) -> Vec<u8> {
     put_segment(&mut bytes, digest.info().unwrap());
     let definitions: Vec<Definition> = digest.definitions().cloned().collect();
     put_definitions(&mut bytes, &definitions);
-    let (closed, whole) = (digest.take_closed(), digest.whole(Vec::new()));
-    let is_minute = |past: &Past| matches!(past, Past::Slice(slice) if slice.to_ns - slice.from_ns > SECOND_NS);
-    let (open, figures): (Vec<Past>, Vec<Past>) =
-        whole.into_iter().filter(|past| !is_minute(past)).partition(|past| matches!(past, Past::Slice(_)));
+    let (closed, whole) = (digest.take_closed(), digest.past_entries(Vec::new()));
+    let is_minute =
+        |past: &PastEntry| matches!(past, PastEntry::Slice(slice) if slice.to_ns - slice.from_ns > SECOND_NS);
+    let (open, figures): (Vec<PastEntry>, Vec<PastEntry>) =
+        whole.into_iter().filter(|past| !is_minute(past)).partition(|past| matches!(past, PastEntry::Slice(_)));
     put_past(&mut bytes, figures.iter().chain(&closed.seconds).chain(&open));
     drop(rest);
     bytes.extend(kept);
@@ -72,7 +73,7 @@ fn at(seconds: u64) -> u64 {
 #[track_caller]
 fn assert_same(part: &Store, whole: &Store, window_ns: RangeInclusive<u64>) {
     let rows: Vec<StepRow<'_>> = whole.steps().all().filter(|row| window_ns.contains(&row.end_ns())).collect();
-    let expected = StepStatistics::of(rows.iter().copied());
+    let expected = StepStatistics::from_rows(rows.iter().copied());
     let found = part.statistics();
     assert_eq!(part.steps().total(), rows.len() as u64);
     assert_eq!((found.steps(), found.batch()), (expected.steps(), expected.batch()));
@@ -105,7 +106,7 @@ fn a_window_within_the_past_is_the_steps_of_its_slices() {
 }
 
 #[test]
-fn a_window_that_begins_within_the_past_goes_on_with_the_events() {
+fn window_starting_in_past_continues_with_events() {
     let stream = run();
     let mut blocks = 0;
     each_item(&stream, |item| blocks += usize::from(matches!(item, Item::Block(..))));
@@ -126,7 +127,7 @@ fn a_window_that_begins_within_the_past_goes_on_with_the_events() {
 }
 
 #[test]
-fn a_part_that_only_slices_tell_is_compared_by_their_medians() {
+fn window_of_slices_compares_medians() {
     // From step 2001 on backward takes 6 ms more.
     let spikes = (1..=4000).map(|step| {
         let slower_ns = if step > 2000 { 6 * MS } else { 0 };
@@ -148,8 +149,9 @@ fn a_part_that_only_slices_tell_is_compared_by_their_medians() {
     assert!(before.store().steps().is_empty() && !after.store().steps().is_empty());
     let compared = compare(&[&before], &[&after], &[50.0]);
     let expected = {
-        let of =
-            |rows: std::ops::Range<u64>| StepStatistics::of(whole.steps().rows(rows)).period().percentile(0.5).unwrap();
+        let of = |rows: std::ops::Range<u64>| {
+            StepStatistics::from_rows(whole.steps().rows(rows)).period().percentile(0.5).unwrap()
+        };
         of(2000..4000) as f64 / of(0..2000) as f64
     };
     let line = compared.lines.iter().find(|line| line.name == "period").unwrap();

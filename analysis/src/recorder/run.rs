@@ -5,29 +5,29 @@ use std::io::{self, Write};
 
 use gnntop_wire::{Item, SessionInfo, put_segment};
 
-use super::chunks::{Ending, Session, Sums};
-use super::due::Due;
+use super::chunk_limit::ChunkLimit;
+use super::chunks::{ChunkSummaries, SessionSummary, SummarisedSession};
 use super::session::{Recorder, RecorderOptions, WRITE_LEN};
-use crate::stream::{MOST_SESSIONS, Sink, align};
+use crate::stream::{MAX_SESSIONS, Sink, align};
 
 /// A recording of a run, or of a session that is not part of one.
 pub struct RunRecorder<W: Write> {
     out: W,
     options: RecorderOptions,
-    parts: Vec<Part>,
+    sessions: Vec<RecordedSession>,
     /// The session of the items that come now.
     current: Option<usize>,
     /// The session whose piece was written last.
     last: Option<usize>,
     written_bytes: u64,
-    due: Due,
+    due: ChunkLimit,
     is_full: bool,
     error: Option<io::Error>,
     left_out: u64,
 }
 
 /// One session of the recording.
-struct Part {
+struct RecordedSession {
     /// The head of its newest segment; `None` if the stream began within one.
     info: Option<SessionInfo>,
     /// The head when a piece was last written.
@@ -37,11 +37,11 @@ struct Part {
     offset_ns: i64,
 }
 
-impl Part {
+impl RecordedSession {
     /// Its summary; `None` before anything of it was written.
-    fn summed(&mut self) -> Option<Session<'_>> {
-        let sums = self.recorder.sums.as_mut()?;
-        Some(Session { info: self.written.as_ref()?, sums, offset_ns: self.offset_ns })
+    fn summarise(&mut self) -> Option<SummarisedSession<'_>> {
+        let sums = self.recorder.summary.as_mut()?;
+        Some(SummarisedSession { info: self.written.as_ref()?, summary: sums, offset_ns: self.offset_ns })
     }
 }
 
@@ -50,9 +50,9 @@ impl<W: Write> RunRecorder<W> {
     pub fn new(out: W, options: RecorderOptions) -> Self {
         Self {
             out,
-            due: Due::new(&options),
+            due: ChunkLimit::new(&options),
             options,
-            parts: Vec::new(),
+            sessions: Vec::new(),
             current: None,
             last: None,
             written_bytes: 0,
@@ -69,17 +69,17 @@ impl<W: Write> RunRecorder<W> {
 
     /// Events recorded so far, of all sessions.
     pub fn events(&self) -> u64 {
-        self.parts.iter().map(|part| part.recorder.events()).sum()
+        self.sessions.iter().map(|part| part.recorder.events()).sum()
     }
 
     /// Marks from before the window, of all sessions, which are counted and not recorded.
-    pub fn earlier_marks(&self) -> u64 {
-        self.parts.iter().map(|part| part.recorder.earlier_marks()).sum()
+    pub fn skipped_marks(&self) -> u64 {
+        self.sessions.iter().map(|part| part.recorder.skipped_marks()).sum()
     }
 
     /// Sessions recorded so far.
     pub fn sessions(&self) -> usize {
-        self.parts.len()
+        self.sessions.len()
     }
 
     /// Sessions for which there was no room.
@@ -89,7 +89,7 @@ impl<W: Write> RunRecorder<W> {
 
     /// The id of the session whose items come now; `None` before its head.
     pub fn current_session(&self) -> Option<u128> {
-        Some(self.parts[self.current?].info.as_ref()?.session_id)
+        Some(self.sessions[self.current?].info.as_ref()?.session_id)
     }
 
     /// Whether recording stopped because of its size.
@@ -99,7 +99,7 @@ impl<W: Write> RunRecorder<W> {
 
     /// Whether nothing more will be recorded: the size is reached, the window of all sessions has passed, or writing failed.
     pub fn is_done(&self) -> bool {
-        let has_passed = !self.parts.is_empty() && self.parts.iter().all(|part| part.recorder.is_done());
+        let has_passed = !self.sessions.is_empty() && self.sessions.iter().all(|part| part.recorder.is_done());
         self.is_full || self.error.is_some() || has_passed
     }
 
@@ -118,9 +118,9 @@ impl<W: Write> RunRecorder<W> {
     }
 
     fn write_all(&mut self) -> io::Result<()> {
-        for at in 0..self.parts.len() {
+        for at in 0..self.sessions.len() {
             // Writing to memory cannot fail.
-            self.parts[at].recorder.flush()?;
+            self.sessions[at].recorder.flush()?;
             self.write_piece(at);
         }
         Ok(())
@@ -128,15 +128,16 @@ impl<W: Write> RunRecorder<W> {
 
     /// Ends the chunk if it is long enough: writes all events held back, then the summary of everything so far.
     fn end_chunk(&mut self) -> io::Result<()> {
-        if !self.due.is_now(self.written_bytes) || self.is_full || self.error.is_some() {
+        if !self.due.is_reached(self.written_bytes) || self.is_full || self.error.is_some() {
             return Ok(());
         }
         self.write_all()?;
-        let mut sessions: Vec<Session<'_>> = self.parts.iter_mut().filter_map(Part::summed).collect();
-        let Some(ending) = Ending::of(&mut sessions) else { return Ok(()) };
+        let mut sessions: Vec<SummarisedSession<'_>> =
+            self.sessions.iter_mut().filter_map(RecordedSession::summarise).collect();
+        let Some(ending) = ChunkSummaries::from_sessions(&mut sessions) else { return Ok(()) };
         let chunk_len = self.due.len(self.written_bytes);
-        let (summaries_len, whole_len) = (ending.bytes.len() as u64, ending.whole_len());
-        let bytes = ending.after(chunk_len, self.due.ended());
+        let (summaries_len, whole_len) = (ending.bytes.len() as u64, ending.totals_len());
+        let bytes = ending.into_bytes(chunk_len, self.due.ended());
         if self.written_bytes + bytes.len() as u64 > self.options.max_bytes {
             // Events are worth more than their summary.
             self.due.stop();
@@ -145,7 +146,7 @@ impl<W: Write> RunRecorder<W> {
         self.write(&[], &bytes);
         // A reader that begins here must first see which session the next piece is of, and knows no block before it.
         self.last = None;
-        self.parts.iter_mut().for_each(|part| part.recorder.begin_anew());
+        self.sessions.iter_mut().for_each(|part| part.recorder.begin_anew());
         self.due.end(chunk_len, summaries_len, whole_len);
         Ok(())
     }
@@ -165,7 +166,7 @@ impl<W: Write> RunRecorder<W> {
 
     /// Writes what one session has ready, preceded by its head if the last piece was another session's.
     fn write_piece(&mut self, at: usize) {
-        let part = &mut self.parts[at];
+        let part = &mut self.sessions[at];
         let piece = std::mem::take(&mut part.recorder.out);
         if piece.is_empty() || self.is_full || self.error.is_some() {
             return;
@@ -182,27 +183,28 @@ impl<W: Write> RunRecorder<W> {
 
     /// Finds the session that begins, or adds it.
     fn begin(&mut self, info: &SessionInfo) {
-        let known = |part: &Part| part.info.as_ref().is_some_and(|known| known.session_id == info.session_id);
-        self.current = self.parts.iter().position(known);
-        if self.current.is_none() && self.parts.len() >= MOST_SESSIONS {
+        let known =
+            |part: &RecordedSession| part.info.as_ref().is_some_and(|known| known.session_id == info.session_id);
+        self.current = self.sessions.iter().position(known);
+        if self.current.is_none() && self.sessions.len() >= MAX_SESSIONS {
             self.left_out += 1;
             return;
         }
         if self.current.is_none() {
             // Items before it are written first: it may be a later start of the same run.
             self.error = self.write_all().err().or(self.error.take());
-            self.parts.iter_mut().for_each(|part| part.recorder.begin_anew());
-            let reference = self.parts.iter().find_map(|part| part.info.as_ref());
+            self.sessions.iter_mut().for_each(|part| part.recorder.begin_anew());
+            let reference = self.sessions.iter().find_map(|part| part.info.as_ref());
             let offset_ns = reference.map_or(0, |reference| align(info, reference).offset_ns);
-            self.add_part(offset_ns);
+            self.add_session(offset_ns);
         }
         if let Some(at) = self.current {
-            self.parts[at].info = Some(info.clone());
+            self.sessions[at].info = Some(info.clone());
         }
     }
 
     /// Adds a session whose times plus `offset_ns` are the window's.
-    fn add_part(&mut self, offset_ns: i64) {
+    fn add_session(&mut self, offset_ns: i64) {
         let own = |t_ns: u64| match t_ns {
             // An open end stays open.
             0 | u64::MAX => t_ns,
@@ -215,11 +217,11 @@ impl<W: Write> RunRecorder<W> {
             ..self.options
         };
         let mut recorder = Recorder::new(Vec::new(), options);
-        recorder.sums = self.due.is_on().then(|| Box::new(Sums::keeping_slowest(self.options.slowest)));
-        self.parts.push(Part { info: None, written: None, recorder, offset_ns });
-        let is_among_others = self.parts.len() > 1;
-        self.parts.iter_mut().for_each(|part| part.recorder.is_among_others = is_among_others);
-        self.current = Some(self.parts.len() - 1);
+        recorder.summary = self.due.is_on().then(|| Box::new(SessionSummary::with_slowest(self.options.slowest)));
+        self.sessions.push(RecordedSession { info: None, written: None, recorder, offset_ns });
+        let is_among_others = self.sessions.len() > 1;
+        self.sessions.iter_mut().for_each(|part| part.recorder.is_among_others = is_among_others);
+        self.current = Some(self.sessions.len() - 1);
     }
 }
 
@@ -227,11 +229,11 @@ impl<W: Write> Sink for RunRecorder<W> {
     fn apply(&mut self, item: Item<'_>) {
         if let Item::Segment(info) = &item {
             self.begin(info);
-        } else if self.parts.is_empty() {
-            self.add_part(0);
+        } else if self.sessions.is_empty() {
+            self.add_session(0);
         }
         let Some(at) = self.current else { return };
-        let recorder = &mut self.parts[at].recorder;
+        let recorder = &mut self.sessions[at].recorder;
         let before = recorder.events();
         recorder.apply(item);
         self.due.add(recorder.events() - before);
@@ -244,12 +246,12 @@ impl<W: Write> Sink for RunRecorder<W> {
 
     /// What was written cannot be undone; the other stream's segments follow it.
     fn reset(&mut self) {
-        self.parts.iter_mut().for_each(|part| part.recorder.reset());
+        self.sessions.iter_mut().for_each(|part| part.recorder.reset());
     }
 
-    fn turn_to(&mut self, session_id: u128) {
-        let is_it = |part: &Part| part.info.as_ref().is_some_and(|info| info.session_id == session_id);
-        self.current = self.parts.iter().position(is_it);
+    fn select_session(&mut self, session_id: u128) {
+        let is_it = |part: &RecordedSession| part.info.as_ref().is_some_and(|info| info.session_id == session_id);
+        self.current = self.sessions.iter().position(is_it);
     }
 }
 
@@ -257,7 +259,7 @@ impl<W: Write> Sink for RunRecorder<W> {
 mod tests {
     use super::*;
     use crate::ranks::Run;
-    use crate::source::fixture::Heard;
+    use crate::source::fixture::CollectedItems;
     use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, TrainingRun, each_item};
 
     fn recorded(streams: &[Vec<u8>], options: RecorderOptions) -> Vec<u8> {
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_sessions_that_take_turns_are_told_apart() {
+    fn interleaved_sessions_are_separated() {
         let parallel = ParallelRun { ranks: 3, ..ParallelRun::default() };
         let mut out = Vec::new();
         let mut recorder = RunRecorder::new(&mut out, RecorderOptions::default());
@@ -289,7 +291,7 @@ mod tests {
         let mut turn = 0;
         while streams.iter().any(|stream| !stream.is_empty()) {
             let at = turn % 3;
-            recorder.turn_to(ids[at]);
+            recorder.select_session(ids[at]);
             let end = streams[at].len().min(2);
             let rest = streams[at].split_off(end);
             let frames = std::mem::replace(&mut streams[at], rest);
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn recordings_of_ranks_put_together_are_a_run() {
+    fn concatenated_rank_recordings_are_a_run() {
         let run = run_of(&recorded(&ParallelRun::default().sessions(), RecorderOptions::default()));
         assert_eq!(steps(&run), [(0, 60), (1, 60)]);
     }
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_from_before_the_window_are_counted_for_each_rank() {
+    fn skipped_marks_are_counted_per_rank() {
         let options = RecorderOptions { window_ns: START_NS + 1..=u64::MAX, ..RecorderOptions::default() };
         let run = run_of(&recorded(&gnntop_fixtures::pipeline::PipelineRun::default().sessions(), options));
         let ranks = run.ranks();
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_step_of_every_rank_is_whole() {
+    fn first_step_of_each_rank_is_complete() {
         let from = START_NS + 1010 * MS;
         let options = RecorderOptions { window_ns: from..=u64::MAX, ..RecorderOptions::default() };
         let run = run_of(&recorded(&ParallelRun::default().sessions(), options));
@@ -374,9 +376,9 @@ mod tests {
     }
 
     #[test]
-    fn one_session_is_recorded_as_before() {
+    fn run_recorder_of_one_session_equals_recorder() {
         let stream = TrainingRun::default().bytes();
-        let (mut alone, mut heard) = (Heard::default(), Heard::default());
+        let (mut alone, mut heard) = (CollectedItems::default(), CollectedItems::default());
         each_item(&stream, |item| alone.apply(item));
         each_item(&recorded(&[stream], RecorderOptions::default()), |item| heard.apply(item));
         assert_eq!((heard.segments.len(), heard.steps()), (1, alone.steps()));
@@ -384,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_holds_for_all_together() {
+    fn max_bytes_limits_all_sessions_together() {
         let options = RecorderOptions { max_bytes: 3000, ..RecorderOptions::default() };
         let out = recorded(&ParallelRun { ranks: 4, ..ParallelRun::default() }.sessions(), options);
         assert!(!out.is_empty() && out.len() <= 3000, "{}", out.len());

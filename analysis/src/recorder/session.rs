@@ -9,16 +9,16 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
 use gnntop_history::PastWindow;
-use gnntop_wire::past::Past;
+use gnntop_wire::past::PastEntry;
 use gnntop_wire::{
     Anchor, BlockEncoder, BlockInfo, Definition, End, Event, Events, Item, TrackId, put_anchor,
     put_compressed_definitions, put_end, put_segment,
 };
 
-use super::beginning::{Beginning, Fate};
-use super::chunks::Sums;
-use super::earlier::EarlierMarks;
-use super::head::Head;
+use super::chunks::SessionSummary;
+use super::first_steps::{Decision, FirstSteps};
+use super::segment_head::SegmentHead;
+use super::skipped_marks::SkippedMarks;
 use crate::stream::Sink;
 
 /// Blocks are merged over this much of the stream's time.
@@ -69,22 +69,22 @@ pub struct Recorder<W: Write> {
     options: RecorderOptions,
     /// Complete frames that are ready to be written.
     ready: Vec<u8>,
-    pub(super) head: Option<Head>,
+    pub(super) head: Option<SegmentHead>,
     /// Whether something before the window was left out, so that this is not the session's beginning.
-    beginning_cut: bool,
-    earlier: EarlierMarks,
-    beginning: Beginning,
+    start_cut: bool,
+    skipped_marks: SkippedMarks,
+    first_steps: FirstSteps,
     /// Definitions since the last block, which are written before the next one.
     defined: Vec<Definition>,
     past: PastWindow,
     tracks: HashMap<TrackId, Merging>,
     /// The summary of everything recorded, if asked for.
-    pub(super) sums: Option<Box<Sums>>,
+    pub(super) summary: Option<Box<SessionSummary>>,
     merged_since_ns: u64,
     written_bytes: u64,
     events: u64,
     full: bool,
-    past_window: bool,
+    is_past_window: bool,
     /// Whether other sessions' blocks come between, of tracks with the same ids.
     pub(super) is_among_others: bool,
     error: Option<io::Error>,
@@ -114,17 +114,17 @@ impl<W: Write> Recorder<W> {
             options,
             ready: Vec::new(),
             head: None,
-            beginning_cut: false,
-            earlier: EarlierMarks::default(),
-            beginning: Beginning::default(),
+            start_cut: false,
+            skipped_marks: SkippedMarks::default(),
+            first_steps: FirstSteps::default(),
             defined: Vec::new(),
             tracks: HashMap::new(),
-            sums: None,
+            summary: None,
             merged_since_ns: 0,
             written_bytes: 0,
             events: 0,
             full: false,
-            past_window: false,
+            is_past_window: false,
             is_among_others: false,
             error: None,
         }
@@ -141,13 +141,13 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Marks from before the window, which are counted but not recorded.
-    pub fn earlier_marks(&self) -> u64 {
-        self.earlier.total()
+    pub fn skipped_marks(&self) -> u64 {
+        self.skipped_marks.total()
     }
 
     /// Whether nothing more will be recorded: the size is reached, the window has passed, or writing failed.
     pub fn is_done(&self) -> bool {
-        self.full || self.past_window || self.error.is_some()
+        self.full || self.is_past_window || self.error.is_some()
     }
 
     /// Whether recording stopped because of its size.
@@ -186,7 +186,7 @@ impl<W: Write> Recorder<W> {
         for merging in self.tracks.values_mut() {
             merging.finish(self.is_among_others, &mut self.ready);
         }
-        self.tell_earlier();
+        self.put_skipped_marks();
         if self.ready.len() > WRITE_LEN {
             self.write_ready();
         }
@@ -210,44 +210,44 @@ impl<W: Write> Recorder<W> {
     fn reach(&mut self, t_ns: u64) {
         if t_ns.saturating_sub(self.merged_since_ns) >= MERGE_NS {
             self.end_blocks();
-            self.sums.iter_mut().for_each(|sums| sums.collect());
+            self.summary.iter_mut().for_each(|sums| sums.collect());
             self.merged_since_ns = t_ns;
         }
     }
 
     /// Whether `t_ns` is to be recorded.
     fn is_wanted(&mut self, t_ns: u64) -> bool {
-        self.past_window |= t_ns > self.options.window_ns.end().saturating_add(OVERLAP_NS);
-        self.beginning_cut |= t_ns < *self.options.window_ns.start();
+        self.is_past_window |= t_ns > self.options.window_ns.end().saturating_add(OVERLAP_NS);
+        self.start_cut |= t_ns < *self.options.window_ns.start();
         self.options.window_ns.contains(&t_ns)
     }
 
     /// Writes the segment's head before the first recorded part of it.
     fn put_head(&mut self) {
         let Some(head) = self.head.as_mut().filter(|head| !head.written) else { return };
-        if self.beginning_cut {
+        if self.start_cut {
             // Only a segment 0 means that the session started here.
             head.info.segment = head.info.segment.max(1);
         }
         put_segment(&mut self.ready, &head.info);
         put_compressed_definitions(&mut self.ready, &head.take_definitions());
-        self.sums.iter_mut().for_each(|sums| sums.begin(&head.info));
+        self.summary.iter_mut().for_each(|sums| sums.begin(&head.info));
         head.written = true;
     }
 
     /// Reports the marks before the window, once the segment's head is written.
-    fn tell_earlier(&mut self) {
+    fn put_skipped_marks(&mut self) {
         if self.head.as_ref().is_some_and(|head| head.written) {
-            let news = self.earlier.news(*self.options.window_ns.start());
-            self.sums.iter_mut().for_each(|sums| sums.define(&news));
+            let news = self.skipped_marks.take_facts(*self.options.window_ns.start());
+            self.summary.iter_mut().for_each(|sums| sums.define(&news));
             put_compressed_definitions(&mut self.ready, &news);
         }
     }
 
     fn define(&mut self, definitions: Vec<Definition>) {
-        self.earlier.define(&definitions);
-        self.beginning.define(&definitions);
-        self.sums.iter_mut().for_each(|sums| sums.define(&definitions));
+        self.skipped_marks.define(&definitions);
+        self.first_steps.define(&definitions);
+        self.summary.iter_mut().for_each(|sums| sums.define(&definitions));
         match &mut self.head {
             Some(head) if !head.written => {
                 definitions.into_iter().for_each(|definition| head.define(definition));
@@ -272,20 +272,20 @@ impl<W: Write> Recorder<W> {
             if self.is_wanted(event.t_ns()) {
                 self.begin(info.track, info.dropped, seq, &event);
             } else if event.t_ns() < *self.options.window_ns.start() {
-                self.earlier.note(&event);
+                self.skipped_marks.note(&event);
             }
         }
     }
 
     /// Records an event of the window, unless it belongs to a step that began before it.
     fn begin(&mut self, track: TrackId, dropped: u64, seq: u64, event: &Event) {
-        match self.beginning.take(track, seq, event, *self.options.window_ns.start()) {
-            Fate::Held => (),
-            Fate::Cut(held) => {
-                self.beginning_cut = true;
-                held.iter().for_each(|(_, event)| self.earlier.note(event));
+        match self.first_steps.decide(track, seq, event, *self.options.window_ns.start()) {
+            Decision::Delayed => (),
+            Decision::Cut(held) => {
+                self.start_cut = true;
+                held.iter().for_each(|(_, event)| self.skipped_marks.note(event));
             }
-            Fate::Recorded(held) => {
+            Decision::Recorded(held) => {
                 self.put_head();
                 held.iter().for_each(|(seq, event)| self.push(track, dropped, *seq, event));
                 self.push(track, dropped, seq, event);
@@ -295,7 +295,7 @@ impl<W: Write> Recorder<W> {
 
     /// Records what was held back, although no step has ended.
     fn release(&mut self) {
-        let held: Vec<_> = self.beginning.release().collect();
+        let held: Vec<_> = self.first_steps.release().collect();
         for (track, events) in held {
             self.put_head();
             let dropped = self.tracks.get(&track).map_or(0, |merging| merging.dropped);
@@ -308,7 +308,7 @@ impl<W: Write> Recorder<W> {
             self.put_head();
             self.reach(anchor.monotonic_ns);
             put_anchor(&mut self.ready, anchor);
-            self.sums.iter_mut().for_each(|sums| sums.anchor(*anchor));
+            self.summary.iter_mut().for_each(|sums| sums.anchor(*anchor));
         }
     }
 
@@ -323,9 +323,9 @@ impl<W: Write> Recorder<W> {
     }
 
     /// A summary of the time before the stream's events belongs to a window as far as the window reaches back.
-    fn keep_past(&mut self, entries: Vec<Past>) {
+    fn keep_past(&mut self, entries: Vec<PastEntry>) {
         let mut frames = Vec::new();
-        self.past.take(entries, &mut frames);
+        self.past.push(entries, &mut frames);
         self.put_past(frames);
     }
 
@@ -338,14 +338,14 @@ impl<W: Write> Recorder<W> {
 
     fn put_past(&mut self, mut frames: Vec<u8>) {
         if !frames.is_empty() {
-            self.put_head_of_past();
-            self.sums.iter_mut().for_each(|sums| sums.resume(&frames));
+            self.put_past_head();
+            self.summary.iter_mut().for_each(|sums| sums.resume(&frames));
             self.ready.append(&mut frames);
         }
     }
 
-    fn put_head_of_past(&mut self) {
-        self.beginning_cut |= *self.options.window_ns.start() > 0;
+    fn put_past_head(&mut self) {
+        self.start_cut |= *self.options.window_ns.start() > 0;
         self.put_head();
     }
 
@@ -365,7 +365,7 @@ impl<W: Write> Recorder<W> {
         merging.dropped = dropped;
         if merging.block.push(event) {
             self.events += 1;
-            self.sums.iter_mut().for_each(|sums| sums.push(track, seq, dropped, event));
+            self.summary.iter_mut().for_each(|sums| sums.push(track, seq, dropped, event));
         }
     }
 }
@@ -376,10 +376,10 @@ impl<W: Write> Sink for Recorder<W> {
             Item::Segment(info) => {
                 if self.past.is_waiting() {
                     // With the meaning of its ids.
-                    self.put_head_of_past();
+                    self.put_past_head();
                 }
                 self.end_blocks();
-                self.head = Some(Head::following(self.head.take(), info));
+                self.head = Some(SegmentHead::new(self.head.take(), info));
             }
             Item::Definitions(definitions) => self.define(definitions),
             Item::Anchor(anchor) => self.put_anchor(&anchor),
@@ -405,7 +405,7 @@ mod tests {
     use gnntop_wire::{NameId, NameKind, SessionInfo, StreamReader};
 
     use super::*;
-    use crate::source::fixture::{self, Heard, START_NS, STEP_NS};
+    use crate::source::fixture::{self, CollectedItems, START_NS, STEP_NS};
 
     fn feed(sink: &mut dyn Sink, bytes: &[u8]) {
         let mut reader = StreamReader::new();
@@ -424,14 +424,14 @@ mod tests {
         out
     }
 
-    fn heard(bytes: &[u8]) -> Heard {
-        let mut heard = Heard::default();
+    fn collect(bytes: &[u8]) -> CollectedItems {
+        let mut heard = CollectedItems::default();
         feed(&mut heard, bytes);
         heard
     }
 
     #[test]
-    fn names_reach_a_window_that_begins_in_a_later_chunk() {
+    fn names_are_written_for_window_in_later_chunk() {
         let info = SessionInfo { session_id: 7, ..SessionInfo::default() };
         let names = |bytes: &[u8]| {
             let mut names = Vec::new();
@@ -459,10 +459,10 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_says_the_same_in_fewer_bytes() {
+    fn recording_has_same_events_in_fewer_bytes() {
         let session = fixture::recording(1000, 2);
         let recorded = record(&session, RecorderOptions::default());
-        let (before, after) = (heard(&session), heard(&recorded));
+        let (before, after) = (collect(&session), collect(&recorded));
         assert_eq!(before.events, after.events);
         assert_eq!((before.segments, before.definitions), (after.segments, after.definitions));
         assert_eq!((before.anchors, before.ends), (after.anchors, after.ends));
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_and_drops_stay() {
+    fn recording_keeps_gaps_and_drops() {
         let mut session = fixture::segment("pna", 1, 0);
         session.extend(fixture::steps(0..10));
         let mut block = BlockEncoder::new(fixture::TRACK);
@@ -480,7 +480,7 @@ mod tests {
         block.push(&Event::Mark(mark));
         block.finish(7, &mut session);
         let recorded = record(&session, RecorderOptions::default());
-        assert_eq!(heard(&recorded).gaps, 1);
+        assert_eq!(collect(&recorded).gaps, 1);
         let mut reader = StreamReader::new();
         reader.fill(&recorded);
         let mut blocks = Vec::new();
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_from_before_the_window_are_told_in_the_recording() {
+    fn skipped_marks_are_facts_of_recording() {
         let mut session = fixture::segment("pna", 1, 0);
         let [collection, checkpoint] = [77, 78].map(gnntop_wire::NameId);
         for (id, text) in [(collection, "gc"), (checkpoint, "checkpoint")] {
@@ -513,7 +513,7 @@ mod tests {
         let mut recorder = Recorder::new(&mut out, RecorderOptions { window_ns, ..Default::default() });
         feed(&mut recorder, &session);
         recorder.flush().unwrap();
-        assert_eq!((recorder.earlier_marks(), recorder.events()), (4, 2));
+        assert_eq!((recorder.skipped_marks(), recorder.events()), (4, 2));
         drop(recorder);
         let mut reader = StreamReader::new();
         reader.fill(&out);
@@ -536,7 +536,7 @@ mod tests {
     fn only_the_window_is_recorded() {
         let window_ns = START_NS + 300 * STEP_NS + 1..=START_NS + 400 * STEP_NS;
         let recorded = record(&fixture::recording(1000, 7), RecorderOptions { window_ns, ..Default::default() });
-        let heard = heard(&recorded);
+        let heard = collect(&recorded);
         assert_eq!(heard.steps(), (301..=400).collect::<Vec<_>>());
         assert_eq!(heard.segments[0].segment, 1, "not the session's beginning");
         assert_eq!((heard.gaps, heard.ends.len(), heard.definitions.len()), (0, 0, 2));
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_has_passed_ends_it() {
+    fn passed_window_ends_recording() {
         let window_ns = 0..=START_NS + 400 * STEP_NS;
         let mut recorder = Recorder::new(Vec::new(), RecorderOptions { window_ns, ..Default::default() });
         feed(&mut recorder, &fixture::recording(400, 10));
@@ -554,11 +554,11 @@ mod tests {
         feed(&mut recorder, &fixture::steps(601..602));
         assert!(recorder.is_done() && !recorder.is_full());
         recorder.flush().unwrap();
-        assert_eq!(heard(&recorder.out).steps().len(), 400);
+        assert_eq!(collect(&recorder.out).steps().len(), 400);
     }
 
     #[test]
-    fn it_stays_below_its_size_and_readable() {
+    fn recording_stays_below_max_bytes_and_readable() {
         let record_up_to = |max_bytes| {
             let mut recorder = Recorder::new(Vec::new(), RecorderOptions { max_bytes, ..Default::default() });
             feed(&mut recorder, &fixture::segment("pna", 1, 0));
@@ -575,13 +575,13 @@ mod tests {
         assert!(half.is_full() && half.is_done());
         assert_eq!(half.written_bytes(), half.out.len() as u64);
         assert!(half.written_bytes() <= max_bytes);
-        let heard = heard(&half.out);
+        let heard = collect(&half.out);
         assert!(heard.steps().len() < 20_000, "{}", heard.steps().len());
         assert_eq!((heard.gaps, heard.damages), (0, 0));
     }
 
     #[test]
-    fn sequence_numbers_at_the_end_of_the_range_do_no_harm() {
+    fn huge_sequence_numbers_are_harmless() {
         let mut session = fixture::segment("pna", 1, 0);
         let mut block = BlockEncoder::new(fixture::TRACK);
         block.continue_from(u64::MAX - 1);
@@ -612,7 +612,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_once() {
+    fn write_error_is_returned_once() {
         let mut recorder = Recorder::new(FullDisk(100), RecorderOptions::default());
         feed(&mut recorder, &fixture::recording(1000, 10));
         assert_eq!(recorder.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
@@ -621,7 +621,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_tracks_do_not_fill_memory() {
+    fn million_tracks_use_bounded_memory() {
         let mut recorder = Recorder::new(Vec::new(), RecorderOptions::default());
         feed(&mut recorder, &fixture::segment("pna", 1, 0));
         let mut bytes = Vec::new();
@@ -635,6 +635,6 @@ mod tests {
             assert!(recorder.tracks.len() <= MAX_TRACKS);
         }
         recorder.flush().unwrap();
-        assert_eq!(heard(&recorder.out).events.len(), 20_000);
+        assert_eq!(collect(&recorder.out).events.len(), 20_000);
     }
 }

@@ -2,27 +2,27 @@
 
 use gnntop_wire::Item;
 
-use super::chunks::ChunkSummary;
+use super::chunks::RecordingPast;
+use super::owner::FrameOwner;
 use super::tally::Tally;
-use super::whose::Whose;
 use crate::stream::Sink;
 
 /// Passes a summary on as items of the recording.
-pub(super) fn hand_over(summary: ChunkSummary, tally: &mut Tally, whose: &mut Whose, sink: &mut dyn Sink) {
-    summary.hand_over(&mut Noted { tally, whose, sink });
+pub(super) fn apply_past(summary: RecordingPast, tally: &mut Tally, whose: &mut FrameOwner, sink: &mut dyn Sink) {
+    summary.apply_to(&mut NotingSink { tally, whose, sink });
 }
 
 /// Notes items and passes them on.
-struct Noted<'a> {
+struct NotingSink<'a> {
     tally: &'a mut Tally,
-    whose: &'a mut Whose,
+    whose: &'a mut FrameOwner,
     sink: &'a mut dyn Sink,
 }
 
-impl Sink for Noted<'_> {
+impl Sink for NotingSink<'_> {
     fn apply(&mut self, item: Item<'_>) {
         self.tally.note(&item);
-        self.whose.is_known(&item);
+        self.whose.accept(&item);
         self.sink.apply(item);
     }
 
@@ -30,7 +30,7 @@ impl Sink for Noted<'_> {
         self.sink.reset();
     }
 
-    fn turn_to(&mut self, session_id: u128) {
-        self.sink.turn_to(session_id);
+    fn select_session(&mut self, session_id: u128) {
+        self.sink.select_session(session_id);
     }
 }

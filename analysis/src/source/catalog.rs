@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gnntop_sessions::Error as SessionsError;
-use gnntop_sessions::discover::{self, Session};
+use gnntop_sessions::discover::{self, ListedSession};
 use gnntop_wire::text;
 
 use super::live::Live;
@@ -20,9 +20,9 @@ use crate::stream::Sink;
 /// Extension of recordings.
 const RECORDING: &str = "gnntop";
 /// Most recordings listed, the newest.
-const MOST_RECORDINGS: usize = 500;
+const MAX_RECORDINGS: usize = 500;
 /// Most entries of the folder that are checked.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// Kind of thing that can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum EntryKind {
 
 /// Something that can be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CatalogEntry {
     /// Its kind.
     pub kind: EntryKind,
     /// The session's name, or the recording's file.
@@ -68,10 +68,11 @@ impl Catalog {
     ///
     /// # Errors
     /// If the directory of sessions cannot be read. A folder that cannot be read has no recordings.
-    pub fn entries(&self) -> Result<Vec<Entry>, SessionsError> {
+    pub fn entries(&self) -> Result<Vec<CatalogEntry>, SessionsError> {
         let now = SystemTime::now();
         let sessions = discover::list(&self.sessions_dir)?.sessions;
-        let mut entries: Vec<Entry> = runs::group(&sessions).iter().map(|group| of_group(group, now)).collect();
+        let mut entries: Vec<CatalogEntry> =
+            runs::group(&sessions).iter().map(|group| group_entry(group, now)).collect();
         entries.extend(recordings(&self.recordings_dir, now));
         Ok(entries)
     }
@@ -81,7 +82,7 @@ impl Catalog {
 ///
 /// # Errors
 /// If a recording cannot be read.
-pub fn open(entry: &Entry) -> Result<Box<dyn Source>, RecordingError> {
+pub fn open(entry: &CatalogEntry) -> Result<Box<dyn Source>, RecordingError> {
     Ok(match entry.kind {
         EntryKind::Live | EntryKind::Ended => match discover::read(&entry.path) {
             Ok(session) => follow(&session),
@@ -93,9 +94,9 @@ pub fn open(entry: &Entry) -> Result<Box<dyn Source>, RecordingError> {
 }
 
 /// A source without items, used while nothing is open.
-pub struct Nothing;
+pub struct EmptySource;
 
-impl Source for Nothing {
+impl Source for EmptySource {
     fn poll(&mut self, _sink: &mut dyn Sink, _budget: Duration) -> Progress {
         Progress::default()
     }
@@ -106,22 +107,22 @@ impl Source for Nothing {
 }
 
 /// A run of several ranks or starts is one entry. Any of its sessions opens it.
-fn of_group(group: &SessionGroup, now: SystemTime) -> Entry {
-    let newest = of_session(group.newest(), now);
+fn group_entry(group: &SessionGroup, now: SystemTime) -> CatalogEntry {
+    let newest = session_entry(group.newest(), now);
     let ((ranks, _), starts) = (group.ranks(), group.starts());
     let Some(id) = group.id().filter(|_| ranks > 1 || starts > 1) else { return newest };
-    Entry {
+    CatalogEntry {
         kind: if group.living() > 0 { EntryKind::Live } else { EntryKind::Ended },
         name: if ranks > 1 { format!("{id}, {ranks} ranks") } else { format!("{id}, {starts} starts") },
         pid: newest.pid.filter(|_| ranks == 1),
         size_bytes: group.sessions.iter().map(|session| session.size_bytes).sum(),
-        age: group.sessions.iter().filter_map(|session| of_session(session, now).age).min(),
+        age: group.sessions.iter().filter_map(|session| session_entry(session, now).age).min(),
         ..newest
     }
 }
 
-fn of_session(session: &Session, now: SystemTime) -> Entry {
-    Entry {
+fn session_entry(session: &ListedSession, now: SystemTime) -> CatalogEntry {
+    CatalogEntry {
         kind: if session.alive { EntryKind::Live } else { EntryKind::Ended },
         name: session.info.name.clone(),
         pid: Some(session.info.pid),
@@ -132,23 +133,24 @@ fn of_session(session: &Session, now: SystemTime) -> Entry {
     }
 }
 
-fn recordings(dir: &Path, now: SystemTime) -> Vec<Entry> {
+fn recordings(dir: &Path, now: SystemTime) -> Vec<CatalogEntry> {
     let Ok(listed) = fs::read_dir(dir) else { return Vec::new() };
-    let paths = listed.take(MOST_ENTRIES).filter_map(|entry| Some(entry.ok()?.path()));
+    let paths = listed.take(MAX_ENTRIES).filter_map(|entry| Some(entry.ok()?.path()));
     let is_recording = |path: &PathBuf| path.extension().is_some_and(|extension| extension == RECORDING);
-    let mut found: Vec<Entry> = paths.filter(is_recording).filter_map(|path| of_recording(path, now)).collect();
+    let mut found: Vec<CatalogEntry> =
+        paths.filter(is_recording).filter_map(|path| recording_entry(path, now)).collect();
     found.sort_by(|a, b| (a.age, &a.name).cmp(&(b.age, &b.name)));
-    found.truncate(MOST_RECORDINGS);
+    found.truncate(MAX_RECORDINGS);
     found
 }
 
-fn of_recording(path: PathBuf, now: SystemTime) -> Option<Entry> {
+fn recording_entry(path: PathBuf, now: SystemTime) -> Option<CatalogEntry> {
     let meta = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
     // File names may contain anything.
     let name = text::clean(path.file_name()?.as_encoded_bytes());
     let age = meta.modified().ok().and_then(|at| now.duration_since(at).ok());
     let (pid, command) = (None, String::new());
-    Some(Entry { kind: EntryKind::Recording, name, pid, command, size_bytes: meta.len(), age, path })
+    Some(CatalogEntry { kind: EntryKind::Recording, name, pid, command, size_bytes: meta.len(), age, path })
 }
 
 #[cfg(test)]
@@ -157,12 +159,12 @@ mod tests {
     use super::*;
     use gnntop_fixtures::ParallelRun;
 
-    fn named(entries: &[Entry]) -> Vec<(EntryKind, &str)> {
+    fn named(entries: &[CatalogEntry]) -> Vec<(EntryKind, &str)> {
         entries.iter().map(|entry| (entry.kind, entry.name.as_str())).collect()
     }
 
     #[test]
-    fn sessions_come_before_recordings() {
+    fn entries_list_sessions_before_recordings() {
         let (sessions, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let catalog = Catalog { sessions_dir: sessions.path().to_owned(), recordings_dir: folder.path().to_owned() };
         assert_eq!(catalog.entries().unwrap(), []);
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_one_entry() {
+    fn entries_list_run_once() {
         let sessions = tempfile::tempdir().unwrap();
         let parallel = ParallelRun::default();
         for rank in 0..2 {
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_drive_a_terminal() {
+    fn entry_names_have_no_control_characters() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("\u{1b}[2Jevil.gnntop"), "x").unwrap();
         let found = recordings(folder.path(), SystemTime::now());
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_has_none() {
+    fn entries_of_missing_folder_are_empty() {
         assert!(recordings(Path::new("/nowhere/at/all"), SystemTime::now()).is_empty());
     }
 }

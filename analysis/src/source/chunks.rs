@@ -9,19 +9,19 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use gnntop_history::MINUTE_NS;
-use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, summary};
+use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, parse_summary};
 use gnntop_wire::{Item, peek};
 
-use super::whole_past::{WholePast, each_item, is_second, is_wanted, slice_of};
-use crate::stream::{MOST_SESSIONS, Sink};
+use super::past_figures::{PastFigures, as_slice, each_item, is_second, is_wanted};
+use crate::stream::{MAX_SESSIONS, Sink};
 
 /// Bytes at the end of a file that are searched for the last chunk's end, and how many at a time.
-const LOOKED_THROUGH: u64 = 32 << 20;
+const SEARCHED_BYTES: u64 = 32 << 20;
 const PIECE_LEN: u64 = 2 << 20;
 /// Most chunks of a recording: as many as in 1 TiB of sparse events, or 65 billion dense ones.
-const MOST_CHUNKS: usize = 1 << 17;
+const MAX_CHUNKS: usize = 1 << 17;
 /// Most bytes of summaries held at a time.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 /// Most bytes of seconds that are passed on; before them, minutes are.
 const SECONDS_BYTES: u64 = 1 << 20;
 
@@ -34,13 +34,13 @@ pub(super) struct Chunks {
 
 impl Chunks {
     /// The chunks of a file; `None` if it has none, or if their chain is broken.
-    pub(super) fn of(file: &File) -> Option<Self> {
+    pub(super) fn open(file: &File) -> Option<Self> {
         let file = file.try_clone().ok()?;
         let last = find_last(&file)?;
         let mut all = vec![last];
-        while let Some((at, end)) = before(&file, *all.last()?)? {
+        while let Some((at, end)) = previous_end(&file, *all.last()?)? {
             all.push((at, end));
-            if all.len() > MOST_CHUNKS {
+            if all.len() > MAX_CHUNKS {
                 return None;
             }
         }
@@ -50,7 +50,7 @@ impl Chunks {
 
     /// End of the last chunk, in bytes.
     pub(super) fn end(&self) -> u64 {
-        self.all.last().map_or(0, goes_on_at)
+        self.all.last().map_or(0, next_offset)
     }
 
     /// Time of the newest event in any chunk, on the clock of the first session.
@@ -60,12 +60,12 @@ impl Chunks {
 
     /// The last chunk after which events continue at or before byte `at` of the file.
     pub(super) fn before_byte(&self, at: u64) -> Option<usize> {
-        self.all.partition_point(|chunk| goes_on_at(chunk) <= at).checked_sub(1)
+        self.all.partition_point(|chunk| next_offset(chunk) <= at).checked_sub(1)
     }
 
     /// The first chunk that ends at this byte or later.
     pub(super) fn after_byte(&self, at: u64) -> Option<usize> {
-        let chunk = self.all.partition_point(|chunk| goes_on_at(chunk) < at);
+        let chunk = self.all.partition_point(|chunk| next_offset(chunk) < at);
         (chunk < self.all.len()).then_some(chunk)
     }
 
@@ -76,8 +76,8 @@ impl Chunks {
 
     /// The last of these chunks after which they have at least this many steps.
     fn before_steps(&self, steps: u64, among: Range<usize>) -> Option<usize> {
-        let until = told(self.whole(among.end.checked_sub(1)?)?).steps.checked_sub(steps)?;
-        let is_before = |chunk: usize| self.whole(chunk).is_some_and(|whole| told(whole).steps <= until);
+        let until = chunk_totals(self.totals(among.end.checked_sub(1)?)?).steps.checked_sub(steps)?;
+        let is_before = |chunk: usize| self.totals(chunk).is_some_and(|whole| chunk_totals(whole).steps <= until);
         let (mut low, mut high) = (among.start, among.end);
         while low < high {
             let middle = low.midpoint(high);
@@ -93,7 +93,7 @@ impl Chunks {
 
     /// Events in all chunks except the first, which may summarise what was before the recording.
     pub(super) fn events(&self) -> u64 {
-        let until = |chunk: usize| self.whole(chunk).map_or(0, |whole| told(whole).events);
+        let until = |chunk: usize| self.totals(chunk).map_or(0, |whole| chunk_totals(whole).events);
         until(self.all.len().saturating_sub(1)).saturating_sub(until(0))
     }
 
@@ -109,8 +109,8 @@ impl Chunks {
     }
 
     /// Where events continue after a chunk, in bytes.
-    pub(super) fn goes_on_at(&self, chunk: usize) -> u64 {
-        self.all.get(chunk).map_or(0, goes_on_at)
+    pub(super) fn next_offset(&self, chunk: usize) -> u64 {
+        self.all.get(chunk).map_or(0, next_offset)
     }
 
     /// Time of the newest event up to the end of a chunk, on the clock of the first session.
@@ -119,12 +119,12 @@ impl Chunks {
     }
 
     /// The summary of everything up to the end of a chunk; `None` if it is damaged.
-    pub(super) fn summary(&self, chunk: usize) -> Option<ChunkSummary> {
-        let whole = self.whole(chunk)?;
+    pub(super) fn past(&self, chunk: usize) -> Option<RecordingPast> {
+        let whole = self.totals(chunk)?;
         let (mut slices, mut bytes) = (Vec::new(), 0u64);
         for (at, end) in &self.all[..=chunk] {
             bytes += end.minutes_len;
-            if bytes > MOST_BYTES {
+            if bytes > MAX_BYTES {
                 return None;
             }
             slices.push(self.read(at - end.minutes_len, end.minutes_len)?);
@@ -132,14 +132,14 @@ impl Chunks {
         let (first, seconds) = self.seconds(chunk)?;
         let seconds_from_ns = seconds_from(seconds.first().map_or(&[], Vec::as_slice), first == 0);
         slices.extend(seconds);
-        Some(ChunkSummary { whole, slices, seconds_from_ns })
+        Some(RecordingPast { sessions: whole, slices, seconds_from_ns })
     }
 
     /// Each session's figures over everything up to the end of a chunk; `None` if they are damaged.
-    fn whole(&self, chunk: usize) -> Option<Vec<WholePast>> {
+    fn totals(&self, chunk: usize) -> Option<Vec<PastFigures>> {
         let (at, end) = self.all.get(chunk)?;
-        let whole = WholePast::all(&self.read(at - end.summaries_len(), end.whole_len)?)?;
-        (whole.len() <= MOST_SESSIONS).then_some(whole)
+        let whole = PastFigures::parse_all(&self.read(at - end.summaries_len(), end.totals_len)?)?;
+        (whole.len() <= MAX_SESSIONS).then_some(whole)
     }
 
     /// The seconds of the last chunks, and the index of the first of these.
@@ -157,58 +157,58 @@ impl Chunks {
     fn read(&self, at: u64, len: u64) -> Option<Vec<u8>> {
         let mut frames = vec![0; usize::try_from(len).ok()?];
         self.file.read_exact_at(&mut frames, at).ok()?;
-        summary(&frames)
+        parse_summary(&frames)
     }
 }
 
 /// How much of a recording is before some point.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct ChunkTotals {
     steps: u64,
     events: u64,
 }
 
 /// Totals of these figures over all sessions.
-fn told(all: Vec<WholePast>) -> Told {
-    let mut told = Told::default();
-    for whole in all.iter().filter_map(WholePast::whole) {
+fn chunk_totals(all: Vec<PastFigures>) -> ChunkTotals {
+    let mut told = ChunkTotals::default();
+    for whole in all.iter().filter_map(PastFigures::totals) {
         told.steps = told.steps.saturating_add(whole.steps);
         told.events = whole.tracks.iter().fold(told.events, |events, end| events.saturating_add(end.events));
     }
     told
 }
 
-fn goes_on_at((at, _): &(u64, ChunkEnd)) -> u64 {
+fn next_offset((at, _): &(u64, ChunkEnd)) -> u64 {
     at + CHUNK_END_LEN as u64
 }
 
 /// The summary of everything before some point.
-pub(super) struct ChunkSummary {
-    whole: Vec<WholePast>,
+pub(super) struct RecordingPast {
+    sessions: Vec<PastFigures>,
     /// Streams of minutes, then of seconds.
     slices: Vec<Vec<u8>>,
     /// Time from which seconds replace minutes, by session.
     seconds_from_ns: HashMap<u128, u64>,
 }
 
-impl ChunkSummary {
+impl RecordingPast {
     /// Passes everything on, one session after the other, since one may be a later start of the run that another began.
-    pub(super) fn hand_over(self, sink: &mut dyn Sink) {
+    pub(super) fn apply_to(self, sink: &mut dyn Sink) {
         let slices = by_session(&self.slices);
-        for mut whole in self.whole {
+        for mut whole in self.sessions {
             let id = whole.session_id();
             let seconds_from_ns = self.seconds_from_ns.get(&id).copied().unwrap_or(u64::MAX);
-            whole.hand_over_figures(sink);
+            whole.apply_figures_to(sink);
             for part in slices.get(&id).into_iter().flatten() {
-                hand_over_slices(part, id, seconds_from_ns, sink);
+                apply_slices(part, id, seconds_from_ns, sink);
             }
-            whole.hand_over_open(seconds_from_ns, sink);
+            whole.apply_open_to(seconds_from_ns, sink);
         }
     }
 }
 
 /// Passes on the relevant slices of a session.
-fn hand_over_slices(part: &[u8], id: u128, seconds_from_ns: u64, sink: &mut dyn Sink) {
+fn apply_slices(part: &[u8], id: u128, seconds_from_ns: u64, sink: &mut dyn Sink) {
     let mut is_theirs = false;
     each_item(part, |item| match item {
         Item::Segment(info) => is_theirs = info.session_id == id,
@@ -256,8 +256,8 @@ fn seconds_from(stream: &[u8], are_all: bool) -> HashMap<u128, u64> {
     each_item(stream, |item| match item {
         Item::Segment(info) => session = Some(info.session_id),
         Item::Past(entries) => {
-            let second = entries.iter().filter_map(slice_of).find(|slice| is_second(slice));
-            if let Some((session, second)) = session.zip(second).filter(|_| from_ns.len() < MOST_SESSIONS) {
+            let second = entries.iter().filter_map(as_slice).find(|slice| is_second(slice));
+            if let Some((session, second)) = session.zip(second).filter(|_| from_ns.len() < MAX_SESSIONS) {
                 let minute_ns = second.from_ns.checked_next_multiple_of(MINUTE_NS).unwrap_or(u64::MAX);
                 from_ns.entry(session).or_insert(if are_all { 0 } else { minute_ns });
             }
@@ -271,7 +271,7 @@ fn seconds_from(stream: &[u8], are_all: bool) -> HashMap<u128, u64> {
 fn find_last(file: &File) -> Option<(u64, ChunkEnd)> {
     let len = file.metadata().ok()?.len();
     let mut until = len;
-    while until > len.saturating_sub(LOOKED_THROUGH) {
+    while until > len.saturating_sub(SEARCHED_BYTES) {
         let from = until.saturating_sub(PIECE_LEN);
         // One across the boundary is in the piece before it.
         let to = (until + CHUNK_END_LEN as u64 - 1).min(len);
@@ -287,14 +287,14 @@ fn find_last(file: &File) -> Option<(u64, ChunkEnd)> {
 
 /// The end of the previous chunk; `Some(None)` before the first. `None` if the chain is broken.
 #[allow(clippy::option_option)] // broken and over are two things
-fn before(file: &File, (at, end): (u64, ChunkEnd)) -> Option<Option<(u64, ChunkEnd)>> {
+fn previous_end(file: &File, (at, end): (u64, ChunkEnd)) -> Option<Option<(u64, ChunkEnd)>> {
     let at = at.checked_sub(end.back)?;
     if end.number == 0 {
         return (at == 0).then_some(None);
     }
     let mut bytes = [0; CHUNK_END_LEN];
     file.read_exact_at(&mut bytes, at).ok()?;
-    let before = ChunkEnd::of(&bytes)?;
+    let before = ChunkEnd::parse(&bytes)?;
     let follows =
         before.number.checked_add(1) == Some(end.number) && before.last_ns <= end.last_ns && is_sane(at, &before);
     follows.then_some(Some((at, before)))
@@ -304,5 +304,5 @@ fn before(file: &File, (at, end): (u64, ChunkEnd)) -> Option<Option<(u64, ChunkE
 fn is_sane(at: u64, end: &ChunkEnd) -> bool {
     let own = if end.number == 0 { 0 } else { CHUNK_END_LEN as u64 };
     let least = end.summaries_len().saturating_add(own);
-    end.back <= at && least <= end.back && end.whole_len.max(end.seconds_len).max(end.minutes_len) <= MOST_BYTES
+    end.back <= at && least <= end.back && end.totals_len.max(end.seconds_len).max(end.minutes_len) <= MAX_BYTES
 }

@@ -14,7 +14,7 @@ pub(super) struct Clocks {
 
 impl Clocks {
     /// Converts to this session's clock.
-    pub(super) fn of(reference: Option<SessionInfo>) -> Self {
+    pub(super) fn with_reference(reference: Option<SessionInfo>) -> Self {
         Self { reference, offset_ns: 0 }
     }
 

@@ -4,34 +4,34 @@ use std::time::Duration;
 
 use gnntop_fixtures::each_item;
 
-use super::fixture::{self, Heard};
+use super::fixture::{self, CollectedItems};
+use super::long_recording_tests::RecordedFile;
 use super::playback::{Playback, PlaybackOptions};
-use super::summed_tests::Recorded;
-use super::{Extent, Recording, Short, Source};
+use super::{Extent, FullReadLimit, Recording, Source};
 use crate::recorder::{RecorderOptions, RunRecorder};
 use crate::stream::Sink;
 
 const CHUNK_EVENTS: u64 = 20_000;
 
 /// Two events in each of 150,000 steps, in few bytes.
-fn dense() -> Recorded {
+fn dense() -> RecordedFile {
     let mut out = Vec::new();
     let options = RecorderOptions { chunk_events: CHUNK_EVENTS, ..RecorderOptions::default() };
     let mut recorder = RunRecorder::new(&mut out, options);
     each_item(&fixture::recording(150_000, 50), |item| recorder.apply(item));
     recorder.flush().unwrap();
     drop(recorder);
-    Recorded::of(out)
+    RecordedFile::new(out)
 }
 
 /// Events of each chunk, and after the last.
-fn events_by_chunk(recorded: &Recorded) -> Vec<usize> {
+fn events_by_chunk(recorded: &RecordedFile) -> Vec<usize> {
     let chunks = recorded.chunks().unwrap();
     let last = chunks.before_byte(u64::MAX).unwrap();
-    let ends = (0..=last).map(|chunk| chunks.goes_on_at(chunk) as usize).chain([recorded.bytes.len()]);
+    let ends = (0..=last).map(|chunk| chunks.next_offset(chunk) as usize).chain([recorded.bytes.len()]);
     let mut from = 0;
     ends.map(|end| {
-        let mut heard = Heard::default();
+        let mut heard = CollectedItems::default();
         each_item(&recorded.bytes[std::mem::replace(&mut from, end)..end], |item| heard.apply(item));
         heard.events.len()
     })
@@ -39,7 +39,7 @@ fn events_by_chunk(recorded: &Recorded) -> Vec<usize> {
 }
 
 #[test]
-fn chunks_of_dense_events_end_after_so_many_of_them() {
+fn dense_chunks_end_after_event_count() {
     let recorded = dense();
     let events = events_by_chunk(&recorded);
     assert_eq!(events.iter().sum::<usize>(), 300_000);
@@ -52,11 +52,11 @@ fn chunks_of_dense_events_end_after_so_many_of_them() {
 }
 
 #[test]
-fn a_jump_to_the_end_reads_no_more_than_the_last_chunk_and_what_follows() {
+fn seek_to_end_reads_only_last_chunk() {
     let recorded = dense();
     let options = PlaybackOptions { from: Duration::MAX, ..PlaybackOptions::default() };
     let mut playback = Playback::open(recorded.path(), options).unwrap();
-    let mut heard = Heard::default();
+    let mut heard = CollectedItems::default();
     while playback.poll(&mut heard, Duration::from_secs(1)).more {}
     let events = events_by_chunk(&recorded);
     let end: usize = events[events.len() - 2..].iter().sum();
@@ -64,15 +64,16 @@ fn a_jump_to_the_end_reads_no_more_than_the_last_chunk_and_what_follows() {
 }
 
 #[test]
-fn many_events_in_few_bytes_are_a_long_recording() {
+fn dense_recording_counts_as_long() {
     let recorded = dense();
-    let open = |events: u64| Recording::open_summed(&recorded.path(), Short { bytes: 96 << 20, events }).unwrap().1;
+    let open =
+        |events: u64| Recording::open_with_past(&recorded.path(), FullReadLimit { bytes: 96 << 20, events }).unwrap().1;
     assert!(matches!(open(200_000), Extent::After { .. }));
-    assert_eq!(open(300_000), Extent::Whole);
+    assert_eq!(open(300_000), Extent::AllEvents);
 }
 
 #[test]
-fn as_many_of_the_newest_steps_as_are_asked_for_are_told_one_by_one() {
+fn requested_newest_steps_are_read_individually() {
     let recorded = dense();
     let chunks = recorded.chunks().unwrap();
     let events = events_by_chunk(&recorded);

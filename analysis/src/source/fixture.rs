@@ -123,7 +123,7 @@ pub fn recording(count: u64, in_block: u64) -> Vec<u8> {
 
 /// Collects what a source passes on, as text that a test can compare.
 #[derive(Default)]
-pub struct Heard {
+pub struct CollectedItems {
     pub events: Vec<Event>,
     pub segments: Vec<SessionInfo>,
     pub definitions: Vec<Definition>,
@@ -137,7 +137,7 @@ pub struct Heard {
     next_seq: Option<u64>,
 }
 
-impl Heard {
+impl CollectedItems {
     /// Ordinals of the steps heard, in order.
     pub fn steps(&self) -> Vec<u64> {
         let step = |event: &Event| if let Event::Step(step) = event { Some(step.step.0) } else { None };
@@ -145,7 +145,7 @@ impl Heard {
     }
 }
 
-impl Sink for Heard {
+impl Sink for CollectedItems {
     fn apply(&mut self, item: Item<'_>) {
         match item {
             Item::Segment(info) => self.segments.push(info),
@@ -168,7 +168,7 @@ impl Sink for Heard {
         *self = Self { resets: self.resets + 1, ..Self::default() };
     }
 
-    fn lose_segments(&mut self, count: u64) {
+    fn add_lost_segments(&mut self, count: u64) {
         self.lost_segments += count;
     }
 }

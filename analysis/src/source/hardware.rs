@@ -15,7 +15,7 @@ use gnntop_wire::{
 
 use super::polling::{Progress, Source};
 use super::process::Process;
-use super::status::{State, Status};
+use super::status::{SourceState, Status};
 use super::tally::Tally;
 use crate::stream::Sink;
 
@@ -47,7 +47,7 @@ pub struct Hardware {
     frames: Receiver<Vec<u8>>,
     reader: StreamReader,
     tally: Tally,
-    gone: bool,
+    has_ended: bool,
     stop: Arc<AtomicBool>,
 }
 
@@ -65,7 +65,7 @@ impl Hardware {
             .spawn(move || sample_until_gone(&observed, &sender, &stopped))?;
         let (reader, tally) = (StreamReader::new(), Tally::default());
         let hint = hint(&process.command());
-        Ok(Self { process, hint, frames, reader, tally, gone: false, stop })
+        Ok(Self { process, hint, frames, reader, tally, has_ended: false, stop })
     }
 }
 
@@ -82,13 +82,13 @@ impl Source for Hardware {
             match self.frames.try_recv() {
                 Ok(bytes) => {
                     self.reader.fill(&bytes);
-                    self.tally.pump(&mut self.reader, sink);
+                    self.tally.forward(&mut self.reader, sink);
                     changed = true;
                 }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
-                    changed |= !self.gone;
-                    self.gone = true;
+                    changed |= !self.has_ended;
+                    self.has_ended = true;
                     break;
                 }
             }
@@ -97,15 +97,15 @@ impl Source for Hardware {
     }
 
     fn status(&self) -> Status {
-        let state = match (self.gone, &self.tally.session) {
-            (true, _) => State::Ended(format!("process {} ended", self.process.pid())),
-            (false, None) => State::Waiting,
-            (false, Some(_)) => State::Running,
+        let state = match (self.has_ended, &self.tally.session) {
+            (true, _) => SourceState::Ended(format!("process {} ended", self.process.pid())),
+            (false, None) => SourceState::Waiting,
+            (false, Some(_)) => SourceState::Running,
         };
         Status {
             title: self.tally.title(),
             state,
-            live: !self.gone,
+            live: !self.has_ended,
             hint: Some(self.hint.clone()),
             ..Status::default()
         }
@@ -114,7 +114,7 @@ impl Source for Hardware {
 
 /// Sends frames until the process ends or the receiver is gone.
 fn sample_until_gone(process: &Process, sender: &Sender<Vec<u8>>, stopped: &AtomicBool) {
-    let mut publisher = Publisher::open(process);
+    let mut publisher = HardwarePublisher::open(process);
     let mut bytes = publisher.head(process);
     let mut next = Instant::now();
     for pass in 1_u64.. {
@@ -136,14 +136,14 @@ fn sample_until_gone(process: &Process, sender: &Sender<Vec<u8>>, stopped: &Atom
 }
 
 /// Encodes readings as a run's own sensor thread would.
-struct Publisher {
+struct HardwarePublisher {
     sensors: SensorSet,
     block: BlockEncoder,
     /// Reasons for absences that have an id; the first ids belong to the hint.
     reasons: HashMap<String, NameId>,
 }
 
-impl Publisher {
+impl HardwarePublisher {
     fn open(process: &Process) -> Self {
         let options = SensorOptions { pid: process.pid(), descendants: true, ..SensorOptions::default() };
         Self { sensors: SensorSet::open(&options), block: BlockEncoder::new(TRACK), reasons: HashMap::new() }
@@ -171,9 +171,9 @@ impl Publisher {
         SessionInfo {
             // Distinguishes this observation of the process from any other session.
             session_id: u128::from(start.wall_ns) << 32 | u128::from(process.pid()),
-            name: process.called(),
+            name: process.program_name(),
             pid: process.pid(),
-            host: MachineInfo::of(&self.sensors).host_name.unwrap_or_default(),
+            host: MachineInfo::from_sensors(&self.sensors).host_name.unwrap_or_default(),
             command: process.command(),
             publisher: concat!("gnntop ", env!("CARGO_PKG_VERSION"), ", from outside").to_owned(),
             origin: Origin::Outside,
@@ -252,10 +252,14 @@ fn boot_ns(otherwise: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{self, Heard};
+    use super::super::fixture::{self, CollectedItems};
     use super::*;
 
-    fn poll_until(hardware: &mut Hardware, heard: &mut Heard, enough: impl Fn(&Heard, &Status) -> bool) {
+    fn poll_until(
+        hardware: &mut Hardware,
+        heard: &mut CollectedItems,
+        enough: impl Fn(&CollectedItems, &Status) -> bool,
+    ) {
         while !enough(heard, &hardware.status()) {
             hardware.poll(heard, Duration::from_millis(10));
             thread::sleep(Duration::from_millis(5));
@@ -263,10 +267,10 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_seen_until_it_ends() {
+    fn hardware_follows_process_until_end() {
         let (mut child, process) = fixture::sleeper();
         let mut hardware = Hardware::observe(process).unwrap();
-        let mut heard = Heard::default();
+        let mut heard = CollectedItems::default();
         poll_until(&mut hardware, &mut heard, |heard, _| heard.events.len() > 3);
         assert_eq!((heard.segments[0].name.as_str(), heard.segments[0].pid), ("sleep", child.id()));
         assert!(heard.segments[0].command.contains("1000"));
@@ -275,12 +279,12 @@ mod tests {
         assert!(hardware.status().live && hardware.status().hint.is_some());
         child.kill().unwrap();
         child.wait().unwrap();
-        poll_until(&mut hardware, &mut heard, |_, status| matches!(status.state, State::Ended(_)));
+        poll_until(&mut hardware, &mut heard, |_, status| matches!(status.state, SourceState::Ended(_)));
         assert_eq!((heard.ends.len(), heard.gaps, heard.damages), (1, 0, 0));
     }
 
     #[test]
-    fn who_sees_no_steps_is_told_what_to_do_in_the_programs_language() {
+    fn hint_follows_program_language() {
         for command in ["python train.py", "/usr/bin/python3.12 -m train", "uv run train.py"] {
             assert!(hint(command).ends_with("start it with `gnntop run -- python ...` to see them"), "{command}");
         }
@@ -289,9 +293,9 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_of_an_absence_has_a_name() {
+    fn absence_reasons_are_named() {
         let hardware = Hardware::observe(Process::find(std::process::id()).unwrap());
-        let (mut hardware, mut heard) = (hardware.unwrap(), Heard::default());
+        let (mut hardware, mut heard) = (hardware.unwrap(), CollectedItems::default());
         poll_until(&mut hardware, &mut heard, |heard, _| heard.events.len() > 10);
         let named = |id| heard.definitions.iter().any(|d| matches!(d, Definition::Name { id: at, .. } if *at == id));
         for event in &heard.events {

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use gnntop_sessions::discover::{self, Session};
+use gnntop_sessions::discover::{self, ListedSession};
 
 use super::hardware::Hardware;
 use super::live_run::follow;
 use super::polling::{Progress, Source};
 use super::process::{Process, descends};
-use super::status::{State, Status};
+use super::status::{SourceState, Status};
 use crate::stream::Sink;
 
 /// Time between two checks for the session.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The source for a process.
 pub struct Launched {
@@ -21,12 +21,12 @@ pub struct Launched {
     sessions_dir: PathBuf,
     /// Earlier sessions were published by a process that had the same id before.
     since: SystemTime,
-    next_look: Instant,
-    now: Now,
+    next_check: Instant,
+    state: LaunchedState,
 }
 
 /// What is currently shown.
-enum Now {
+enum LaunchedState {
     Outside(Box<Hardware>),
     Inside(Box<dyn Source>),
 }
@@ -37,16 +37,16 @@ impl Launched {
     /// # Errors
     /// If the sensors' thread cannot be started.
     pub fn watch(process: Process, since: SystemTime, sessions_dir: &Path) -> std::io::Result<Self> {
-        let now = Now::Outside(Box::new(Hardware::observe(process.clone())?));
-        Ok(Self { process, sessions_dir: sessions_dir.to_owned(), since, next_look: Instant::now(), now })
+        let now = LaunchedState::Outside(Box::new(Hardware::observe(process.clone())?));
+        Ok(Self { process, sessions_dir: sessions_dir.to_owned(), since, next_check: Instant::now(), state: now })
     }
 
     /// Looks for the session; if it exists, shows it from its beginning.
-    fn look(&mut self, sink: &mut dyn Sink) -> bool {
-        self.next_look = Instant::now() + LOOK_INTERVAL;
-        let Some(session) = session_of(self.process.pid(), self.since, &self.sessions_dir) else { return false };
+    fn find_session(&mut self, sink: &mut dyn Sink) -> bool {
+        self.next_check = Instant::now() + CHECK_INTERVAL;
+        let Some(session) = find_session(self.process.pid(), self.since, &self.sessions_dir) else { return false };
         sink.reset();
-        self.now = Now::Inside(follow(&session));
+        self.state = LaunchedState::Inside(follow(&session));
         true
     }
 }
@@ -54,10 +54,10 @@ impl Launched {
 /// The session published since then by the process `pid` or one that it started.
 ///
 /// Of several, the one of the process itself, or else the oldest.
-pub fn session_of(pid: u32, since: SystemTime, sessions_dir: &Path) -> Option<Session> {
+pub fn find_session(pid: u32, since: SystemTime, sessions_dir: &Path) -> Option<ListedSession> {
     // The clocks are read one after another; a second of tolerance is harmless.
     let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
-    let is_meant = |session: &Session| {
+    let is_meant = |session: &ListedSession| {
         let own = session.info.pid == pid || session.alive && descends(session.info.pid, pid);
         own && u128::from(session.info.start.wall_ns) >= since.as_nanos()
     };
@@ -69,15 +69,15 @@ pub fn session_of(pid: u32, since: SystemTime, sessions_dir: &Path) -> Option<Se
 
 impl Source for Launched {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
-        match &mut self.now {
-            Now::Inside(source) => source.poll(sink, budget),
-            Now::Outside(hardware) => {
-                let ended_before = matches!(hardware.status().state, State::Ended(_));
+        match &mut self.state {
+            LaunchedState::Inside(source) => source.poll(sink, budget),
+            LaunchedState::Outside(hardware) => {
+                let ended_before = matches!(hardware.status().state, SourceState::Ended(_));
                 let mut progress = hardware.poll(sink, budget);
-                let ended = matches!(hardware.status().state, State::Ended(_));
+                let ended = matches!(hardware.status().state, SourceState::Ended(_));
                 // A short run may have come and gone between two checks; its session still exists then.
-                if ended && !ended_before || !ended && Instant::now() >= self.next_look {
-                    progress.changed |= self.look(sink);
+                if ended && !ended_before || !ended && Instant::now() >= self.next_check {
+                    progress.changed |= self.find_session(sink);
                 }
                 progress
             }
@@ -85,26 +85,26 @@ impl Source for Launched {
     }
 
     fn status(&self) -> Status {
-        match &self.now {
-            Now::Inside(source) => source.status(),
-            Now::Outside(hardware) => hardware.status(),
+        match &self.state {
+            LaunchedState::Inside(source) => source.status(),
+            LaunchedState::Outside(hardware) => hardware.status(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{self, Heard, SessionDir};
+    use super::super::fixture::{self, CollectedItems, SessionDir};
     use super::*;
 
     #[test]
-    fn the_session_takes_over_when_it_appears() {
+    fn session_replaces_hardware_when_it_appears() {
         let dir = tempfile::tempdir().unwrap();
         let (mut child, process) = fixture::sleeper();
         // The hand-written sessions start in November 2023.
         let since = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
         let mut source = Launched::watch(process, since, dir.path()).unwrap();
-        let mut heard = Heard::default();
+        let mut heard = CollectedItems::default();
         while heard.segments.is_empty() {
             source.poll(&mut heard, Duration::from_millis(10));
         }
@@ -122,25 +122,25 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_others_and_of_earlier_processes_are_not_meant() {
+    fn session_of_other_process_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         for pid in [900_000_001, 900_000_002] {
             SessionDir::create(dir.path(), "pna", pid).write_segment(0, &fixture::segment("pna", pid, 0));
         }
-        let found = |pid, since| session_of(pid, since, dir.path()).map(|session| session.info.pid);
+        let found = |pid, since| find_session(pid, since, dir.path()).map(|session| session.info.pid);
         assert_eq!(found(900_000_002, UNIX_EPOCH), Some(900_000_002));
         assert_eq!(found(900_000_003, UNIX_EPOCH), None);
         assert_eq!(found(900_000_002, SystemTime::now()), None);
     }
 
     #[test]
-    fn a_session_of_a_started_child_is_meant() {
+    fn session_of_child_process_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let (mut child, _) = fixture::sleeper();
         let session = SessionDir::create(dir.path(), "pna", child.id());
         session.write_segment(0, &fixture::segment("pna", child.id(), 0));
         let _lock = session.lock();
-        let found = session_of(std::process::id(), UNIX_EPOCH, dir.path());
+        let found = find_session(std::process::id(), UNIX_EPOCH, dir.path());
         assert_eq!(found.map(|session| session.info.pid), Some(child.id()));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -13,9 +13,9 @@ use gnntop_sessions::{SessionDir, Stopped};
 use gnntop_wire::StreamReader;
 
 use super::holes::Holes;
-use super::past::PastFiles;
 use super::polling::{Progress, Source};
-use super::status::{State, Status};
+use super::session_past::SessionPast;
+use super::status::{SourceState, Status};
 use super::tally::Tally;
 use crate::figures;
 use crate::stream::Sink;
@@ -24,13 +24,13 @@ use crate::stream::Sink;
 const CHUNK_LEN: usize = 64 * 1024;
 
 /// Most attempts to read a past that a session replaces quickly.
-const LOOKS_BACK: usize = 8;
+const PAST_ATTEMPTS: usize = 8;
 
 /// A session being followed.
 pub struct Live {
     dir: PathBuf,
     /// Whether the time before the oldest segment was read.
-    has_looked_back: bool,
+    has_read_past: bool,
     open: Option<OpenSegment>,
     /// Segments seen after the open one.
     later: VecDeque<u64>,
@@ -47,8 +47,8 @@ pub struct Live {
     tally: Tally,
     chunk: Vec<u8>,
     /// Time between two checks for later segments and for the publisher; the next field is when the next check is due.
-    look_every: Duration,
-    next_look: Instant,
+    check_every: Duration,
+    next_check: Instant,
 }
 
 struct OpenSegment {
@@ -59,7 +59,7 @@ struct OpenSegment {
 }
 
 /// Result of an attempt to advance.
-enum Advance {
+enum LiveAdvance {
     /// Something was passed on.
     Read,
     /// A segment was opened, or the end was detected: try again.
@@ -71,14 +71,14 @@ enum Advance {
 impl Live {
     /// Follows the session in `dir` from its oldest segment.
     pub fn follow(dir: &Path) -> Self {
-        Self::follow_leisurely(dir, Duration::ZERO)
+        Self::follow_every(dir, Duration::ZERO)
     }
 
     /// Like [`Live::follow`], but checks for later segments and for the publisher only this often.
-    pub(super) fn follow_leisurely(dir: &Path, look_every: Duration) -> Self {
+    pub(super) fn follow_every(dir: &Path, check_every: Duration) -> Self {
         Self {
             dir: dir.to_owned(),
-            has_looked_back: false,
+            has_read_past: false,
             open: None,
             later: VecDeque::new(),
             dead: false,
@@ -89,8 +89,8 @@ impl Live {
             lost_segments: 0,
             tally: Tally::default(),
             chunk: vec![0; CHUNK_LEN],
-            look_every,
-            next_look: Instant::now(),
+            check_every,
+            next_check: Instant::now(),
         }
     }
 
@@ -99,49 +99,49 @@ impl Live {
         &self.dir
     }
 
-    fn advance(&mut self, sink: &mut dyn Sink) -> io::Result<Advance> {
-        if !std::mem::replace(&mut self.has_looked_back, true) {
-            self.look_back(sink)?;
+    fn advance(&mut self, sink: &mut dyn Sink) -> io::Result<LiveAdvance> {
+        if !std::mem::replace(&mut self.has_read_past, true) {
+            self.read_past(sink)?;
         }
         if self.read_chunk(sink)? {
-            return Ok(Advance::Read);
+            return Ok(LiveAdvance::Read);
         }
         // A segment is complete once a later one exists, and the session once its publisher is dead. Both must be known
         // before the read that finds nothing more: what was written in between is in the next read.
         if let Some(next) = self.later.pop_front() {
             self.close(sink);
             self.open_segment(next, sink)?;
-            return Ok(Advance::Again);
+            return Ok(LiveAdvance::Again);
         }
         if self.dead || self.tally.end.is_some() {
             self.close(sink);
             if self.dead {
                 // Before this session's first segment, it would be attributed to the previous session.
-                sink.see_publisher(false);
+                sink.set_publisher_alive(false);
             }
-            self.ended = Some(self.last_words());
-            return Ok(Advance::Again);
+            self.ended = Some(self.end_reason());
+            return Ok(LiveAdvance::Again);
         }
         let now = Instant::now();
-        if now < self.next_look {
-            return Ok(Advance::Idle);
+        if now < self.next_check {
+            return Ok(LiveAdvance::Idle);
         }
-        self.next_look = now + self.look_every;
+        self.next_check = now + self.check_every;
         let session = SessionDir::open(&self.dir)?;
         let publisher = session.publisher();
         (self.dead, self.stopped) = (!publisher.alive, publisher.stopped);
-        sink.see_publisher(!self.dead);
+        sink.set_publisher_alive(!self.dead);
         // If the next one was dropped before it could be opened, none is open.
         let after = self.open.as_ref().map(|open| open.number).or(self.last_closed);
         self.later = session.segments()?.into_iter().filter(|n| after.is_none_or(|a| *n > a)).collect();
-        Ok(if self.dead || !self.later.is_empty() { Advance::Again } else { Advance::Idle })
+        Ok(if self.dead || !self.later.is_empty() { LiveAdvance::Again } else { LiveAdvance::Idle })
     }
 
     /// Passes on what is left of dropped segments, and opens the first one after them.
-    fn look_back(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
-        for _ in 0..LOOKS_BACK {
+    fn read_past(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        for _ in 0..PAST_ATTEMPTS {
             let session = SessionDir::open(&self.dir)?;
-            let Some(past) = PastFiles::open(&session) else { return Ok(()) };
+            let Some(past) = SessionPast::open(&session) else { return Ok(()) };
             let Some(first) = session.segments()?.into_iter().find(|number| *number >= past.next_segment) else {
                 return Ok(());
             };
@@ -149,7 +149,7 @@ impl Live {
             match session.segment(first) {
                 Ok(file) => {
                     let next_segment = past.next_segment;
-                    past.hand_over(sink);
+                    past.apply_to(sink);
                     self.begin_segment(first, file, first - next_segment, sink);
                     return Ok(());
                 }
@@ -166,7 +166,7 @@ impl Live {
         let len = read(&mut open.file, &mut self.chunk)?;
         open.reader.fill(&self.chunk[..len]);
         open.holes.skip(&mut open.file, &self.chunk[..len], &mut { u64::MAX }, &mut open.reader)?;
-        self.tally.pump(&mut open.reader, sink);
+        self.tally.forward(&mut open.reader, sink);
         Ok(len > 0)
     }
 
@@ -174,14 +174,14 @@ impl Live {
     fn close(&mut self, sink: &mut dyn Sink) {
         if let Some(mut open) = self.open.take() {
             open.reader.finish();
-            self.tally.pump(&mut open.reader, sink);
+            self.tally.forward(&mut open.reader, sink);
             self.last_closed = Some(open.number);
             self.closed = Some(open.file);
         }
     }
 
     /// Reads what was added after the session's end; returns whether anything was.
-    fn hear_afterword(&mut self, sink: &mut dyn Sink) -> bool {
+    fn read_exit_record(&mut self, sink: &mut dyn Sink) -> bool {
         let Some(file) = &mut self.closed else { return false };
         let len = read(file, &mut self.chunk).unwrap_or(0);
         if len == 0 {
@@ -189,8 +189,8 @@ impl Live {
         }
         let mut reader = StreamReader::new();
         reader.fill(&self.chunk[..len]);
-        self.tally.pump(&mut reader, sink);
-        self.ended = Some(self.last_words());
+        self.tally.forward(&mut reader, sink);
+        self.ended = Some(self.end_reason());
         true
     }
 
@@ -210,13 +210,13 @@ impl Live {
     fn begin_segment(&mut self, number: u64, file: File, lost: u64, sink: &mut dyn Sink) {
         self.lost_segments += lost;
         if lost > 0 {
-            sink.lose_segments(lost);
+            sink.add_lost_segments(lost);
         }
         self.open = Some(OpenSegment { number, file, reader: StreamReader::new(), holes: Holes::default() });
     }
 
-    fn last_words(&self) -> String {
-        if let Some(cause) = &self.tally.died_of {
+    fn end_reason(&self) -> String {
+        if let Some(cause) = &self.tally.death_cause {
             return format!("died: {}", cause.replace('-', " "));
         }
         match &self.tally.end {
@@ -252,13 +252,13 @@ impl Source for Live {
         let began = Instant::now();
         let mut progress = Progress::default();
         if self.ended.is_some() {
-            return Progress { changed: self.hear_afterword(sink), more: false };
+            return Progress { changed: self.read_exit_record(sink), more: false };
         }
         while self.ended.is_none() {
             match self.advance(sink) {
-                Ok(Advance::Idle) => return progress,
-                Ok(Advance::Read) => progress.changed = true,
-                Ok(Advance::Again) => (),
+                Ok(LiveAdvance::Idle) => return progress,
+                Ok(LiveAdvance::Read) => progress.changed = true,
+                Ok(LiveAdvance::Again) => (),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.ended = Some("its directory was removed".to_owned());
                 }
@@ -274,15 +274,15 @@ impl Source for Live {
 
     fn status(&self) -> Status {
         let state = match &self.ended {
-            Some(why) => State::Ended(why.clone()),
-            None if self.tally.session.is_none() => State::Waiting,
-            None => State::Running,
+            Some(why) => SourceState::Ended(why.clone()),
+            None if self.tally.session.is_none() => SourceState::Waiting,
+            None => SourceState::Running,
         };
         Status {
             title: self.tally.title(),
             live: self.ended.is_none(),
             state,
-            told: self.stopped.iter().map(published_until).collect(),
+            messages: self.stopped.iter().map(published_until).collect(),
             lost_segments: self.lost_segments,
             damage: self.tally.damage,
             left_out: 0,
@@ -299,7 +299,7 @@ mod tests {
     use gnntop_sessions::LiveLock;
     use gnntop_wire::{End, put_end};
 
-    use super::super::fixture::{self, Heard, SessionDir};
+    use super::super::fixture::{self, CollectedItems, SessionDir};
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
@@ -311,7 +311,7 @@ mod tests {
         (dir, session, lock)
     }
 
-    fn poll(live: &mut Live, heard: &mut Heard) -> Progress {
+    fn poll(live: &mut Live, heard: &mut CollectedItems) -> Progress {
         live.poll(heard, LONG)
     }
 
@@ -322,7 +322,7 @@ mod tests {
         let path = session.path().join("00000000.gnntop");
         File::options().write(true).open(path).unwrap().set_len(1 << 40).unwrap();
         session.append(0, &fixture::steps(3..5));
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         while heard.steps().len() < 5 {
             poll(&mut live, &mut heard);
         }
@@ -330,10 +330,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_heard() {
+    fn appended_events_are_read() {
         let (_dir, session, _lock) = session();
         session.write_segment(0, &fixture::segment("pna", 4711, 0));
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         assert!(poll(&mut live, &mut heard).changed);
         assert_eq!(live.status().title, "pna (pid 4711)");
         assert_eq!(poll(&mut live, &mut heard), Progress::default());
@@ -346,15 +346,15 @@ mod tests {
         session.append(0, &rest);
         poll(&mut live, &mut heard);
         assert_eq!(heard.steps(), [1, 2, 3, 4, 5]);
-        assert_eq!(live.status().state, State::Running);
+        assert_eq!(live.status().state, SourceState::Running);
         assert!(live.status().warnings().is_empty());
     }
 
     #[test]
-    fn a_segment_that_was_read_is_not_read_again_when_the_next_one_is_gone() {
+    fn read_segment_is_not_repeated_when_next_is_dropped() {
         let (_dir, session, _lock) = session();
         session.write_segment(3, &fixture::segment("pna", 4711, 3));
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         poll(&mut live, &mut heard);
         // Listed, but dropped by the publisher before it is opened.
         live.later.push_back(5);
@@ -380,7 +380,7 @@ mod tests {
     fn an_old_segment_is_read_to_its_end_before_the_next() {
         let (_dir, session, _lock) = session();
         session.write_segment(4, &fixture::segment("pna", 4711, 4));
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         poll(&mut live, &mut heard);
         session.append(4, &fixture::steps(0..2));
         session.write_segment(5, &[fixture::segment("pna", 4711, 5), fixture::steps(2..4)].concat());
@@ -393,7 +393,7 @@ mod tests {
     fn segments_dropped_before_they_were_read_are_counted() {
         let (_dir, session, _lock) = session();
         session.write_segment(0, &[fixture::segment("pna", 4711, 0), fixture::steps(0..2)].concat());
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         poll(&mut live, &mut heard);
         session.remove_segment(0);
         session.write_segment(3, &[fixture::segment("pna", 4711, 3), fixture::steps(6..8)].concat());
@@ -404,48 +404,48 @@ mod tests {
     }
 
     #[test]
-    fn an_end_in_good_order_is_told() {
+    fn normal_end_is_reported() {
         let (_dir, session, lock) = session();
         session.write_segment(0, &[fixture::segment("pna", 4711, 0), fixture::steps(0..1)].concat());
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         poll(&mut live, &mut heard);
         let mut end = Vec::new();
         put_end(&mut end, &End { t_ns: fixture::START_NS, reason: "done".to_owned() });
         session.append(0, &end);
         drop(lock);
         assert!(poll(&mut live, &mut heard).changed);
-        assert_eq!(live.status().state, State::Ended("ended: done".to_owned()));
+        assert_eq!(live.status().state, SourceState::Ended("ended: done".to_owned()));
         assert_eq!(poll(&mut live, &mut heard), Progress::default());
     }
 
     #[test]
-    fn why_it_died_is_heard_also_after_its_end() {
+    fn exit_record_is_read_after_end() {
         let (_dir, session, lock) = session();
         session.write_segment(0, &fixture::segment("pna", 4711, 0));
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         poll(&mut live, &mut heard);
         // Killed while it was writing a frame.
         session.append(0, &fixture::steps(0..2));
         session.append(0, &fixture::steps(2..4)[..30]);
         drop(lock);
         poll(&mut live, &mut heard);
-        assert_eq!(live.status().state, State::Ended("ended unexpectedly: killed?".to_owned()));
-        crate::source::afterword::add(session.path(), "The kernel killed it.", "out-of-memory").unwrap();
+        assert_eq!(live.status().state, SourceState::Ended("ended unexpectedly: killed?".to_owned()));
+        crate::source::exit_record::add(session.path(), "The kernel killed it.", "out-of-memory").unwrap();
         assert!(poll(&mut live, &mut heard).changed);
-        assert_eq!(live.status().state, State::Ended("died: out of memory".to_owned()));
+        assert_eq!(live.status().state, SourceState::Ended("died: out of memory".to_owned()));
         assert_eq!(poll(&mut live, &mut heard), Progress::default());
         // A later viewer reads it too.
-        let (mut late, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut late, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         poll(&mut late, &mut heard);
-        assert_eq!(late.status().state, State::Ended("died: out of memory".to_owned()));
-        assert_eq!(crate::source::afterword::read(session.path()).as_deref(), Some("The kernel killed it."));
+        assert_eq!(late.status().state, SourceState::Ended("died: out of memory".to_owned()));
+        assert_eq!(crate::source::exit_record::read(session.path()).as_deref(), Some("The kernel killed it."));
     }
 
     #[test]
-    fn a_killed_publisher_is_noticed_and_all_it_wrote_is_heard() {
+    fn killed_publisher_is_noticed_and_all_events_read() {
         let (_dir, session, lock) = session();
         session.write_segment(0, &fixture::segment("pna", 4711, 0));
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         poll(&mut live, &mut heard);
         session.append(0, &fixture::steps(0..2));
         session.append(0, &fixture::steps(2..4)[..30]);
@@ -453,19 +453,19 @@ mod tests {
         poll(&mut live, &mut heard);
         assert_eq!(heard.steps(), [1, 2]);
         assert_eq!(heard.damages, 1);
-        assert_eq!(live.status().state, State::Ended("ended unexpectedly: killed?".to_owned()));
+        assert_eq!(live.status().state, SourceState::Ended("ended unexpectedly: killed?".to_owned()));
     }
 
     #[test]
-    fn a_publisher_that_cannot_write_is_told_and_is_not_dead() {
+    fn stopped_publisher_is_reported_as_alive() {
         let (_dir, session, lock) = session();
         session.write_segment(0, &[fixture::segment("pna", 4711, 0), fixture::steps(0..2)].concat());
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         let stopped = Stopped { wall_ns: 1_700_000_000_000_000_000, reason: "the disk was full".to_owned() };
         lock.report(Some(&stopped));
         poll(&mut live, &mut heard);
         let words = "published until 22:13:20 UTC, then the disk was full";
-        assert_eq!(live.status().state, State::Running);
+        assert_eq!(live.status().state, SourceState::Running);
         assert_eq!(live.status().warnings(), [words]);
         lock.report(None);
         session.write_segment(1, &[fixture::segment("pna", 4711, 1), fixture::steps(4..6)].concat());
@@ -474,38 +474,38 @@ mod tests {
         lock.report(Some(&stopped));
         drop(lock);
         poll(&mut live, &mut heard);
-        assert_eq!(live.status().state, State::Ended(format!("ended; {words}")));
+        assert_eq!(live.status().state, SourceState::Ended(format!("ended; {words}")));
     }
 
     #[test]
-    fn a_removed_directory_ends_it() {
+    fn removed_directory_ends_live_source() {
         let (_dir, session, _lock) = session();
         session.write_segment(0, &fixture::segment("pna", 4711, 0));
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         poll(&mut live, &mut heard);
         std::fs::remove_dir_all(session.path()).unwrap();
         poll(&mut live, &mut heard);
-        assert_eq!(live.status().state, State::Ended("its directory was removed".to_owned()));
+        assert_eq!(live.status().state, SourceState::Ended("its directory was removed".to_owned()));
     }
 
     #[test]
-    fn a_link_in_place_of_a_segment_ends_it() {
+    fn linked_segment_ends_live_source() {
         let (_dir, session, _lock) = session();
         std::os::unix::fs::symlink("/etc/passwd", session.path().join("00000000.gnntop")).unwrap();
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         poll(&mut live, &mut heard);
-        assert!(matches!(live.status().state, State::Ended(why) if why.starts_with("cannot be read")));
+        assert!(matches!(live.status().state, SourceState::Ended(why) if why.starts_with("cannot be read")));
     }
 
     #[test]
-    fn a_small_budget_leaves_the_rest_for_later() {
+    fn small_budget_leaves_more() {
         let (_dir, session, _lock) = session();
         let mut bytes = fixture::segment("pna", 4711, 0);
         let steps = 60_000;
         (0..steps / 10).for_each(|at| bytes.extend(fixture::steps(at * 10..at * 10 + 10)));
         assert!(bytes.len() > 4 * CHUNK_LEN);
         session.write_segment(0, &bytes);
-        let (mut live, mut heard) = (Live::follow(session.path()), Heard::default());
+        let (mut live, mut heard) = (Live::follow(session.path()), CollectedItems::default());
         let mut polls = 1;
         while live.poll(&mut heard, Duration::ZERO).more {
             polls += 1;

@@ -7,14 +7,14 @@
 //! discover ─▶ target (PID, NAME, DIR, file) ─▶ live │ recording │ playback │ hardware │ launched ─▶ Sink (the store, a recorder)
 //! ```
 
-pub mod afterword;
 mod before;
-pub mod called;
 pub mod catalog;
 mod chunks;
 mod clocks;
 #[cfg(test)]
 mod dense_tests;
+pub mod exit_record;
+mod file_format;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod hardware;
@@ -22,33 +22,33 @@ mod holes;
 mod launched;
 mod live;
 mod live_run;
+mod long_recording;
+#[cfg(test)]
+mod long_recording_tests;
 mod one_rank;
 mod outline;
-mod past;
+mod owner;
+mod past_figures;
 mod pipe;
+mod pipe_file;
 pub mod playback;
 mod polling;
 pub mod process;
+pub mod program_name;
 pub mod recording;
 pub mod runs;
-mod sniffed;
-mod spool;
+mod session_past;
 mod status;
-mod summed;
-#[cfg(test)]
-mod summed_tests;
 mod tally;
 pub mod target;
-mod whole_past;
-mod whose;
 
 pub use hardware::Hardware;
-pub use launched::{Launched, session_of};
+pub use launched::{Launched, find_session};
 pub use live::Live;
 pub use live_run::{LiveRun, follow};
+pub use long_recording::{Extent, FULL_READ_LIMIT, FullReadLimit};
 pub use one_rank::OneRank;
 pub use playback::Playback;
 pub use polling::{Control, Progress, Source};
 pub use recording::Recording;
-pub use status::{DamageTotal, State, Status, Transport};
-pub use summed::{Extent, READ_WHOLE, Short};
+pub use status::{DamageTotal, SourceState, Status, Transport};

@@ -10,7 +10,7 @@ pub struct OneRank<'s> {
     rank: Option<u32>,
     sink: &'s mut dyn Sink,
     /// Whether the current items are of that rank.
-    is_it: bool,
+    is_selected: bool,
     /// The last session passed on: turning to it passes it on again without a new segment.
     session_id: u128,
     left_out: u64,
@@ -19,7 +19,7 @@ pub struct OneRank<'s> {
 impl<'s> OneRank<'s> {
     /// Passes on rank `rank`, or the first one seen.
     pub fn new(rank: Option<u32>, sink: &'s mut dyn Sink) -> Self {
-        Self { rank, sink, is_it: true, session_id: 0, left_out: 0 }
+        Self { rank, sink, is_selected: true, session_id: 0, left_out: 0 }
     }
 
     /// The rank passed on; `None` before the first.
@@ -37,33 +37,33 @@ impl Sink for OneRank<'_> {
     fn apply(&mut self, item: Item<'_>) {
         if let Item::Segment(info) = &item {
             let rank = &mut self.rank;
-            self.is_it = info.place.as_ref().is_none_or(|place| *rank.get_or_insert(place.rank) == place.rank);
-            self.session_id = if self.is_it { info.session_id } else { self.session_id };
-            self.left_out += u64::from(!self.is_it);
+            self.is_selected = info.place.as_ref().is_none_or(|place| *rank.get_or_insert(place.rank) == place.rank);
+            self.session_id = if self.is_selected { info.session_id } else { self.session_id };
+            self.left_out += u64::from(!self.is_selected);
         }
-        if self.is_it || matches!(item, Item::Damage(_)) {
+        if self.is_selected || matches!(item, Item::Damage(_)) {
             self.sink.apply(item);
         }
     }
 
     fn reset(&mut self) {
-        self.is_it = true;
+        self.is_selected = true;
         self.sink.reset();
     }
 
-    fn turn_to(&mut self, session_id: u128) {
-        self.is_it = session_id == self.session_id;
+    fn select_session(&mut self, session_id: u128) {
+        self.is_selected = session_id == self.session_id;
     }
 
-    fn lose_segments(&mut self, count: u64) {
-        if self.is_it {
-            self.sink.lose_segments(count);
+    fn add_lost_segments(&mut self, count: u64) {
+        if self.is_selected {
+            self.sink.add_lost_segments(count);
         }
     }
 
-    fn see_publisher(&mut self, alive: bool) {
-        if self.is_it {
-            self.sink.see_publisher(alive);
+    fn set_publisher_alive(&mut self, alive: bool) {
+        if self.is_selected {
+            self.sink.set_publisher_alive(alive);
         }
     }
 }
@@ -71,11 +71,11 @@ impl Sink for OneRank<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::fixture::Heard;
+    use crate::source::fixture::CollectedItems;
     use gnntop_fixtures::{ParallelRun, TrainingRun, each_item};
 
-    fn heard(rank: Option<u32>, streams: &[Vec<u8>]) -> (Heard, u64) {
-        let mut heard = Heard::default();
+    fn collect_rank(rank: Option<u32>, streams: &[Vec<u8>]) -> (CollectedItems, u64) {
+        let mut heard = CollectedItems::default();
         let mut one = OneRank::new(rank, &mut heard);
         streams.iter().for_each(|stream| each_item(stream, |item| one.apply(item)));
         let left_out = one.left_out();
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_rank_that_was_asked_for_comes_through() {
+    fn one_rank_passes_only_selected_rank() {
         let streams = ParallelRun { ranks: 3, ..ParallelRun::default() }.sessions();
-        let (one, left_out) = heard(Some(1), &streams);
+        let (one, left_out) = collect_rank(Some(1), &streams);
         assert_eq!((one.segments.len(), one.segments[0].pid, left_out), (1, 5001, 2));
         assert_eq!(one.steps().len(), 60);
-        let (first, _) = heard(None, &streams[1..]);
+        let (first, _) = collect_rank(None, &streams[1..]);
         assert_eq!(first.segments[0].pid, 5001);
-        let (alone, left_out) = heard(None, &[TrainingRun::default().bytes()]);
+        let (alone, left_out) = collect_rank(None, &[TrainingRun::default().bytes()]);
         assert_eq!((alone.steps().len(), left_out), (100, 0));
     }
 }

@@ -10,7 +10,7 @@ use gnntop_wire::{HEADER_LEN, Item, SessionInfo, StreamReader, peek};
 
 use super::chunks::Chunks;
 use super::clocks::Clocks;
-use crate::stream::MOST_SESSIONS;
+use crate::stream::MAX_SESSIONS;
 
 /// Bytes read at a time.
 const CHUNK_LEN: usize = 256 * 1024;
@@ -46,13 +46,13 @@ pub(super) struct Outline {
 
 impl Outline {
     /// Scans a file; `None` if nothing in it has a time.
-    pub(super) fn of(file: &File) -> Option<Self> {
+    pub(super) fn scan(file: &File) -> Option<Self> {
         let len = file.metadata().ok()?.len();
-        let chunks = Chunks::of(file);
+        let chunks = Chunks::open(file);
         let (seams, reference) = seams(file, chunks.as_ref().map_or(0, Chunks::end), len);
         let ends = seams.iter().skip(1).copied().chain([len]);
         let parts: Vec<Range<u64>> = seams.iter().copied().zip(ends).map(|(start, end)| start..end).collect();
-        let clocks = || Clocks::of(reference.clone());
+        let clocks = || Clocks::with_reference(reference.clone());
         let first_ns = parts.iter().filter_map(|part| first_time(file, part.clone(), clocks())).min()?;
         // What the last chunk says of its time need not be read again.
         let (chunks_end, chunks_ns) = chunks.as_ref().map_or((0, None), |chunks| (chunks.end(), chunks.newest_ns()));
@@ -77,7 +77,7 @@ fn seams(file: &File, chunks_end: u64, len: u64) -> (Vec<u64>, Option<SessionInf
         let begins = is_segment.then(|| segment(file, offset..end)).flatten();
         if let Some(info) = begins {
             reference.get_or_insert_with(|| info.clone());
-            if known.len() < MOST_SESSIONS && known.insert(info.session_id) && !before.is_empty() {
+            if known.len() < MAX_SESSIONS && known.insert(info.session_id) && !before.is_empty() {
                 let clocks = |session: &Option<SessionInfo>| clocks_in(session.as_ref(), &reference);
                 let newest = last_time(file, before[0]..offset, clocks(&current));
                 let next = first_time(file, offset..len, clocks(&Some(info.clone())));
@@ -99,7 +99,7 @@ fn seams(file: &File, chunks_end: u64, len: u64) -> (Vec<u64>, Option<SessionInf
 
 /// The clocks within a session.
 fn clocks_in(session: Option<&SessionInfo>, reference: &Option<SessionInfo>) -> Clocks {
-    let mut clocks = Clocks::of(reference.clone());
+    let mut clocks = Clocks::with_reference(reference.clone());
     session.into_iter().for_each(|info| clocks.begin(info));
     clocks
 }
@@ -163,7 +163,7 @@ fn last_time(file: &File, range: Range<u64>, mut clocks: Clocks) -> Option<u64> 
 
 /// Calls `is_enough` with the items in these bytes until it returns `true`.
 fn each_item(file: &File, range: Range<u64>, mut is_enough: impl FnMut(Item<'_>) -> bool) {
-    let mut reader = StreamReader::starting_at(range.start);
+    let mut reader = StreamReader::with_offset(range.start);
     let mut chunk = vec![0; CHUNK_LEN];
     let mut offset = range.start;
     while offset < range.end {
@@ -191,11 +191,11 @@ mod tests {
     fn outline(bytes: &[u8]) -> Outline {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        Outline::of(&file).unwrap()
+        Outline::scan(&file).unwrap()
     }
 
     #[test]
-    fn recordings_put_together_are_read_beside_each_other() {
+    fn concatenated_recordings_are_several_parts() {
         let sessions = ParallelRun { ranks: 3, ..ParallelRun::default() }.sessions();
         let Outline { parts, span, reference, .. } = outline(&sessions.concat());
         let starts: Vec<u64> = parts.iter().map(|part| part.start).collect();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_recorder_wrote_in_turns_is_one_part() {
+    fn interleaved_recording_is_one_part() {
         let mut out = Vec::new();
         let mut recorder = RunRecorder::new(&mut out, RecorderOptions::default());
         let sessions = ParallelRun { ranks: 3, ..ParallelRun::default() }.sessions();
@@ -230,13 +230,13 @@ mod tests {
     }
 
     #[test]
-    fn damage_ends_the_look() {
+    fn scan_ends_at_damage() {
         let mut bytes = ParallelRun::default().sessions().concat();
         let middle = bytes.len() / 2;
         bytes[middle..middle + 100].fill(7);
         assert!(!outline(&bytes).parts.is_empty());
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"no recording").unwrap();
-        assert!(Outline::of(&file).is_none());
+        assert!(Outline::scan(&file).is_none());
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use super::called::called;
+use super::program_name::program_name;
 
 /// Most generations of parents followed.
 const MAX_GENERATIONS: usize = 64;
@@ -22,7 +22,7 @@ pub struct Process {
 impl Process {
     /// The live process with this id, if there is one.
     pub fn find(pid: u32) -> Option<Self> {
-        let stat = Stat::of(pid)?;
+        let stat = ProcessStat::read(pid)?;
         stat.alive.then_some(Self { pid, start_ticks: stat.start_ticks })
     }
 
@@ -44,14 +44,14 @@ impl Process {
 
     /// Its name for people: `python train.py`, even if a shell or a shim has started that. Its short name if its command
     /// line is hidden or empty.
-    pub fn called(&self) -> String {
+    pub fn program_name(&self) -> String {
         let words = self.words();
-        if words.is_empty() { self.name() } else { called(&words) }
+        if words.is_empty() { self.name() } else { program_name(&words) }
     }
 
     /// The process that started it, or has adopted it.
     pub fn parent(&self) -> Option<Self> {
-        Stat::of(self.pid).filter(|stat| stat.parent > 1).and_then(|stat| Self::find(stat.parent))
+        ProcessStat::read(self.pid).filter(|stat| stat.parent > 1).and_then(|stat| Self::find(stat.parent))
     }
 
     /// Its command line; empty for a moment while the process executes another program, as when a shim starts Python.
@@ -83,7 +83,7 @@ pub fn descends(pid: u32, ancestor: u32) -> bool {
         if pid == ancestor {
             return true;
         }
-        match Stat::of(pid) {
+        match ProcessStat::read(pid) {
             Some(stat) if stat.parent > 1 => pid = stat.parent,
             _ => return false,
         }
@@ -92,16 +92,16 @@ pub fn descends(pid: u32, ancestor: u32) -> bool {
 }
 
 /// The system's data on a process.
-struct Stat {
+struct ProcessStat {
     alive: bool,
     parent: u32,
     /// When it started, in clock ticks since boot.
     start_ticks: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     #[cfg(target_os = "linux")]
-    fn of(pid: u32) -> Option<Self> {
+    fn read(pid: u32) -> Option<Self> {
         let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The second field is the name in brackets and may hold anything, brackets and spaces too.
         let (_, rest) = line.rsplit_once(')')?;
@@ -115,7 +115,7 @@ impl Stat {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn of(pid: u32) -> Option<Self> {
+    fn read(pid: u32) -> Option<Self> {
         let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
         rustix::process::test_kill_process(pid).ok()?;
         Some(Self { alive: true, parent: 0, start_ticks: 0 })
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_lives_and_descends_from_its_parent() {
+    fn this_process_is_alive_and_descends_from_parent() {
         let own = Process::find(std::process::id()).unwrap();
         assert!(own.is_alive());
         assert!(!own.name().is_empty() && !own.command().is_empty());
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_child_is_not_alive_before_it_is_waited_for() {
+    fn zombie_child_is_not_alive() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         let process = Process::find(child.id()).unwrap();
         assert!(descends(child.id(), std::process::id()));

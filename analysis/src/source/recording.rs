@@ -10,19 +10,19 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gnntop_sessions::{SessionDir, named};
+use gnntop_sessions::{SessionDir, user_file};
 use gnntop_wire::{FORMAT_MAJOR, StreamReader};
 
 use super::before;
-use super::chunks::ChunkSummary;
+use super::chunks::RecordingPast;
+use super::file_format::{check_format, describe_other_format};
 use super::holes::Holes;
 use super::outline::{Outline, TimeSpan};
-use super::pipe::{Pipe, Piped};
+use super::owner::FrameOwner;
+use super::pipe::{Pipe, PipeRead};
 use super::polling::{Progress, Source};
-use super::sniffed::{describe, first_good};
-use super::status::{State, Status};
+use super::status::{SourceState, Status};
 use super::tally::Tally;
-use super::whose::Whose;
 use crate::stream::Sink;
 
 /// Bytes read and passed on between two checks of the clock.
@@ -76,7 +76,7 @@ pub struct Recording {
     title: String,
     input: Input,
     /// The summary of what is before, to be passed on first.
-    before: Option<ChunkSummary>,
+    past: Option<RecordingPast>,
     reader: StreamReader,
     /// Bytes that were checked when the recording was opened and are still to be passed on.
     head: VecDeque<u8>,
@@ -84,9 +84,9 @@ pub struct Recording {
     tally: Tally,
     chunk: Vec<u8>,
     /// Bytes left of the part to be read.
-    left: u64,
+    remaining: u64,
     holes: Holes,
-    whose: Whose,
+    owner: FrameOwner,
 }
 
 enum Input {
@@ -100,7 +100,7 @@ enum Input {
 
 /// The result of [`Recording::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Advance {
+pub(super) enum RecordingAdvance {
     /// An item was passed on, or bytes were read.
     Read,
     /// A pipe has no data now.
@@ -132,7 +132,7 @@ impl Recording {
     }
 
     /// The same recording under another name.
-    pub(super) fn titled(self, title: Option<&str>) -> Self {
+    pub(super) fn with_title(self, title: Option<&str>) -> Self {
         let title = title.map_or(self.title, str::to_owned);
         Self { title, ..self }
     }
@@ -151,13 +151,13 @@ impl Recording {
     fn from_pipe(title: &str, input: impl Read + Send + 'static) -> Result<Self, RecordingError> {
         let title = title.to_owned();
         match Pipe::read_ahead(input) {
-            Ok(pipe) => Self::through(pipe, title),
+            Ok(pipe) => Self::from_open_pipe(pipe, title),
             Err(error) => Err(RecordingError::Io { path: title, error }),
         }
     }
 
     /// Reads from this pipe.
-    pub(super) fn through(pipe: Pipe, title: String) -> Result<Self, RecordingError> {
+    pub(super) fn from_open_pipe(pipe: Pipe, title: String) -> Result<Self, RecordingError> {
         Self::start(title, Input::Pipe(pipe))
     }
 
@@ -165,15 +165,15 @@ impl Recording {
         Self::start_with(title, input, u64::MAX)
     }
 
-    fn unread(title: String, input: Input, left: u64) -> Self {
-        let (reader, head, ended, before) = (StreamReader::new(), VecDeque::new(), None, None);
-        let (tally, chunk, whose) = (Tally::default(), vec![0; CHUNK_LEN], Whose::default());
-        Self { title, input, before, reader, head, ended, tally, chunk, left, holes: Holes::default(), whose }
+    fn new(title: String, input: Input, remaining: u64) -> Self {
+        let (reader, head, ended, past) = (StreamReader::new(), VecDeque::new(), None, None);
+        let (tally, chunk, owner) = (Tally::default(), vec![0; CHUNK_LEN], FrameOwner::default());
+        Self { title, input, past, reader, head, ended, tally, chunk, remaining, holes: Holes::default(), owner }
     }
 
     /// Reads on until it is clear whether this is a recording; at most `left` bytes of each file.
     fn start_with(title: String, input: Input, left: u64) -> Result<Self, RecordingError> {
-        let mut recording = Self::unread(title, input, left);
+        let mut recording = Self::new(title, input, left);
         let mut sniffer = StreamReader::new();
         loop {
             let len = recording.read_waiting().map_err(|error| recording.io_error(error))?;
@@ -182,11 +182,11 @@ impl Recording {
             if len == 0 {
                 sniffer.finish();
             }
-            match first_good(&mut sniffer) {
+            match check_format(&mut sniffer) {
                 Some(Ok(())) => return Ok(recording),
                 Some(Err(major)) => return Err(RecordingError::Newer { path: recording.title, major }),
                 None if len == 0 || recording.head.len() >= SNIFF_LEN => {
-                    let reason = describe(recording.head.make_contiguous());
+                    let reason = describe_other_format(recording.head.make_contiguous());
                     return Err(RecordingError::NotARecording { path: recording.title, reason });
                 }
                 None => (),
@@ -195,17 +195,16 @@ impl Recording {
     }
 
     /// Reads this part of the file, which is positioned at its start, after `before`. `u64::MAX` is the file's end.
-    pub(super) fn begin_at(
+    pub(super) fn open_after_past(
         title: String,
         open: File,
         part: Range<u64>,
-        before: ChunkSummary,
+        before: RecordingPast,
     ) -> Result<Self, RecordingError> {
         let left = if part.end == u64::MAX { u64::MAX } else { part.end.saturating_sub(part.start) };
         let input = Input::Files { open, later: None };
-        let recording =
-            if left == 0 { Self::unread(title, input, left) } else { Self::start_with(title, input, left)? };
-        Ok(Self { before: Some(before), reader: StreamReader::starting_at(part.start), ..recording })
+        let recording = if left == 0 { Self::new(title, input, left) } else { Self::start_with(title, input, left)? };
+        Ok(Self { past: Some(before), reader: StreamReader::with_offset(part.start), ..recording })
     }
 
     fn io_error(&self, error: io::Error) -> RecordingError {
@@ -215,9 +214,9 @@ impl Recording {
     /// Fills `chunk` from the open file or the pipe, waiting for the pipe if necessary; returns 0 at the end.
     fn read_waiting(&mut self) -> io::Result<usize> {
         match &mut self.input {
-            Input::Files { open, .. } => read_within(open, &mut self.chunk, &mut self.left),
+            Input::Files { open, .. } => read_within(open, &mut self.chunk, &mut self.remaining),
             Input::Pipe(pipe) => {
-                let bytes = pipe.wait()?.unwrap_or_default();
+                let bytes = pipe.read()?.unwrap_or_default();
                 self.chunk[..bytes.len()].copy_from_slice(&bytes);
                 Ok(bytes.len())
             }
@@ -225,25 +224,25 @@ impl Recording {
     }
 
     /// Passes on one item, or reads more.
-    pub(super) fn advance(&mut self, sink: &mut dyn Sink) -> Advance {
-        if let Some(summary) = self.before.take() {
-            before::hand_over(summary, &mut self.tally, &mut self.whose, sink);
-            return Advance::Read;
+    pub(super) fn advance(&mut self, sink: &mut dyn Sink) -> RecordingAdvance {
+        if let Some(summary) = self.past.take() {
+            before::apply_past(summary, &mut self.tally, &mut self.owner, sink);
+            return RecordingAdvance::Read;
         }
         if let Some(item) = self.reader.next() {
             self.tally.note(&item);
-            if self.whose.is_known(&item) {
+            if self.owner.accept(&item) {
                 sink.apply(item);
             }
-            return Advance::Read;
+            return RecordingAdvance::Read;
         }
         if self.ended.is_some() {
-            return Advance::End;
+            return RecordingAdvance::End;
         }
         self.refill().unwrap_or_else(|error| {
             self.reader.finish();
             self.ended = Some(format!("cannot be read further: {error}"));
-            Advance::Read
+            RecordingAdvance::Read
         })
     }
 
@@ -253,21 +252,21 @@ impl Recording {
     }
 
     /// Gives the reader more bytes: from the head, the open file, the next file or the pipe.
-    fn refill(&mut self) -> io::Result<Advance> {
+    fn refill(&mut self) -> io::Result<RecordingAdvance> {
         if !self.head.is_empty() {
             let len = self.head.len().min(CHUNK_LEN);
             let bytes: Vec<u8> = self.head.drain(..len).collect();
             self.reader.fill(&bytes);
-            return Ok(Advance::Read);
+            return Ok(RecordingAdvance::Read);
         }
         let len = match &mut self.input {
-            Input::Files { open, .. } => read_within(open, &mut self.chunk, &mut self.left)?,
-            Input::Pipe(pipe) => match pipe.take()? {
-                Piped::Nothing => return Ok(Advance::Idle),
-                Piped::End => 0,
-                Piped::Chunk(bytes) => {
+            Input::Files { open, .. } => read_within(open, &mut self.chunk, &mut self.remaining)?,
+            Input::Pipe(pipe) => match pipe.try_read()? {
+                PipeRead::Nothing => return Ok(RecordingAdvance::Idle),
+                PipeRead::End => 0,
+                PipeRead::Chunk(bytes) => {
                     self.reader.fill(&bytes);
-                    return Ok(Advance::Read);
+                    return Ok(RecordingAdvance::Read);
                 }
             },
         };
@@ -275,9 +274,9 @@ impl Recording {
         if len == 0 {
             self.next_file()?;
         } else if let Input::Files { open, .. } = &mut self.input {
-            self.holes.skip(open, &self.chunk[..len], &mut self.left, &mut self.reader)?;
+            self.holes.skip(open, &self.chunk[..len], &mut self.remaining, &mut self.reader)?;
         }
-        Ok(Advance::Read)
+        Ok(RecordingAdvance::Read)
     }
 
     /// At the end of a file: continues with the next, or ends. Each file is first read up to any damage at its end.
@@ -299,9 +298,9 @@ impl Recording {
     pub fn read_all(&mut self, sink: &mut dyn Sink) {
         loop {
             match self.advance(sink) {
-                Advance::Read => (),
-                Advance::End => return,
-                Advance::Idle => match self.read_waiting() {
+                RecordingAdvance::Read => (),
+                RecordingAdvance::End => return,
+                RecordingAdvance::Idle => match self.read_waiting() {
                     Ok(len) => {
                         self.reader.fill(&self.chunk[..len]);
                         // A closed pipe stays closed: the next call finds its end.
@@ -316,19 +315,19 @@ impl Recording {
     /// it has a time.
     pub fn time_span(path: &Path) -> Option<TimeSpan> {
         if !path.is_dir() {
-            return Some(Outline::of(&named::open(path).ok()?)?.span);
+            return Some(Outline::scan(&user_file::open(path).ok()?)?.span);
         }
         let session = SessionDir::open(path).ok()?;
         let segments = session.segments().ok()?.into_iter();
         let files: Vec<File> = segments.filter_map(|number| session.segment(number).ok()).collect();
-        let first_ns = files.iter().find_map(|file| Some(Outline::of(file)?.span.first_ns))?;
-        let last_ns = files.iter().rev().find_map(|file| Some(Outline::of(file)?.span.last_ns))?;
+        let first_ns = files.iter().find_map(|file| Some(Outline::scan(file)?.span.first_ns))?;
+        let last_ns = files.iter().rev().find_map(|file| Some(Outline::scan(file)?.span.last_ns))?;
         Some(TimeSpan { first_ns, last_ns: last_ns.max(first_ns) })
     }
 
     /// The parts of a file that are to be read in parallel; `None` if it is not a file.
     pub(super) fn outline(path: &Path) -> Option<Outline> {
-        Outline::of(&named::open(path).ok()?)
+        Outline::scan(&user_file::open(path).ok()?)
     }
 
     /// Opens a stretch of the file at `path`, which begins with a whole frame.
@@ -351,8 +350,8 @@ impl Source for Recording {
         let mut changed = false;
         loop {
             match self.advance(sink) {
-                Advance::Read => changed = true,
-                Advance::Idle | Advance::End => return Progress { changed, more: false },
+                RecordingAdvance::Read => changed = true,
+                RecordingAdvance::Idle | RecordingAdvance::End => return Progress { changed, more: false },
             }
             if began.elapsed() >= budget {
                 return Progress { changed, more: true };
@@ -362,15 +361,15 @@ impl Source for Recording {
 
     fn status(&self) -> Status {
         let state = match &self.ended {
-            Some(why) => State::Ended(why.clone()),
-            None if self.tally.session.is_none() => State::Waiting,
-            None => State::Running,
+            Some(why) => SourceState::Ended(why.clone()),
+            None if self.tally.session.is_none() => SourceState::Waiting,
+            None => SourceState::Running,
         };
         Status {
             title: format!("{}, {}", self.tally.title(), self.title),
             state,
             damage: self.tally.damage,
-            left_out: self.whose.left_out(),
+            left_out: self.owner.left_out(),
             newer_format: self.tally.newer_format,
             ..Status::default()
         }
@@ -400,7 +399,7 @@ fn read(input: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
 mod tests {
     use std::fs;
 
-    use super::super::fixture::{self, Heard, START_NS, STEP_NS, SessionDir};
+    use super::super::fixture::{self, CollectedItems, START_NS, STEP_NS, SessionDir};
     use std::path::PathBuf;
 
     use super::*;
@@ -412,9 +411,9 @@ mod tests {
         (dir, path)
     }
 
-    fn heard(path: &Path) -> (Heard, Status) {
+    fn collect(path: &Path) -> (CollectedItems, Status) {
         let mut recording = Recording::open(path).unwrap();
-        let mut heard = Heard::default();
+        let mut heard = CollectedItems::default();
         recording.read_all(&mut heard);
         (heard, recording.status())
     }
@@ -427,20 +426,20 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_recording_is_heard() {
+    fn recording_is_read_completely() {
         let (_dir, path) = written(&fixture::recording(1000, 50));
-        let (heard, status) = heard(&path);
+        let (heard, status) = collect(&path);
         assert_eq!(heard.steps(), (1..=1000).collect::<Vec<_>>());
         assert_eq!((heard.ends.len(), heard.gaps, heard.damages), (1, 0, 0));
-        assert_eq!(status.state, State::Ended("end of the recording".to_owned()));
+        assert_eq!(status.state, SourceState::Ended("end of the recording".to_owned()));
         assert!(status.title.starts_with("pna (pid 4711), "), "{}", status.title);
         assert!(status.warnings().is_empty());
     }
 
     #[test]
-    fn polls_give_the_same_a_little_at_a_time() {
+    fn polling_gives_same_items_as_read_all() {
         let (_dir, path) = written(&fixture::recording(5000, 10));
-        let (mut recording, mut heard) = (Recording::open(&path).unwrap(), Heard::default());
+        let (mut recording, mut heard) = (Recording::open(&path).unwrap(), CollectedItems::default());
         let mut polls = 0;
         while recording.poll(&mut heard, Duration::ZERO).more {
             polls += 1;
@@ -450,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recording_is_refused_in_one_line() {
+    fn other_files_are_refused_in_one_line() {
         assert_eq!(refusal(b""), "FILE is empty: not a recording");
         assert_eq!(refusal("idx,smiles\n0,CCO é\n".as_bytes()), "FILE is a text file: not a recording");
         assert_eq!(refusal(b"\x1f\x8b\x08\0\0\0"), "FILE is compressed with gzip: unpack it first");
@@ -470,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_anywhere_shows_everything_before_it() {
+    fn truncated_recording_keeps_earlier_events() {
         let whole = fixture::recording(40, 4);
         let (_dir, path) = written(&[]);
         let mut steps_before = 0;
@@ -479,7 +478,7 @@ mod tests {
             match Recording::open(&path) {
                 Err(error) => assert!(steps_before == 0, "cut at {cut}: {error}"),
                 Ok(mut recording) => {
-                    let mut heard = Heard::default();
+                    let mut heard = CollectedItems::default();
                     recording.read_all(&mut heard);
                     let steps = heard.steps();
                     assert!(steps.len() >= steps_before && steps.len() % 4 == 0, "cut at {cut}: {steps:?}");
@@ -492,14 +491,14 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_byte_costs_one_frame_and_is_told() {
+    fn flipped_byte_loses_one_frame_and_is_reported() {
         let whole = fixture::recording(40, 4);
         let (_dir, path) = written(&[]);
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x55;
             fs::write(&path, &bytes).unwrap();
-            let (heard, status) = heard(&path);
+            let (heard, status) = collect(&path);
             assert!(heard.steps().len() >= 36, "byte {at}");
             assert!(status.damage.holes >= 1, "byte {at}");
             assert!(status.warnings()[0].starts_with("damaged in "), "{:?}", status.warnings());
@@ -513,12 +512,12 @@ mod tests {
         let mut file = File::options().write(true).open(&path).unwrap();
         file.seek(SeekFrom::Start(1 << 40)).unwrap();
         io::Write::write_all(&mut file, &fixture::steps(40..44)).unwrap();
-        let (heard, status) = heard(&path);
+        let (heard, status) = collect(&path);
         assert_eq!((heard.steps(), status.damage.holes), ((1..=44).collect::<Vec<_>>(), 1));
     }
 
     #[test]
-    fn the_time_span_needs_only_both_ends() {
+    fn time_span_reads_only_both_ends() {
         let (_dir, path) = written(&fixture::recording(200_000, 1000));
         let expected = TimeSpan { first_ns: START_NS, last_ns: START_NS + 200_000 * STEP_NS };
         assert_eq!(Recording::time_span(&path), Some(expected));
@@ -534,7 +533,7 @@ mod tests {
         let cut = fixture::steps(10..12);
         session.write_segment(3, &[fixture::segment("pna", 4711, 3), fixture::steps(8..10)].concat());
         session.append(3, &cut[..cut.len() - 1]);
-        let (heard, status) = heard(session.path());
+        let (heard, status) = collect(session.path());
         assert_eq!(heard.steps(), [6, 7, 8, 9, 10]);
         assert_eq!(status.damage.holes, 1);
         let span = Recording::time_span(session.path()).unwrap();
@@ -542,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_heard_as_it_comes() {
+    fn pipe_is_read_as_it_arrives() {
         let (reading, writing) = io::pipe().unwrap();
         let whole = fixture::recording(20, 4);
         let writer = std::thread::spawn(move || {
@@ -552,7 +551,7 @@ mod tests {
             }
         });
         let mut recording = Recording::from_pipe("pipe", reading).unwrap();
-        let mut heard = Heard::default();
+        let mut heard = CollectedItems::default();
         recording.read_all(&mut heard);
         writer.join().unwrap();
         assert_eq!(heard.steps().len(), 20);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gnntop_sessions::discover::Session;
+use gnntop_sessions::discover::ListedSession;
 
 use crate::stream::{RIVAL_NS, follows, may_overlap};
 
@@ -18,7 +18,7 @@ const APART: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub struct SessionGroup {
     /// Its sessions, at least one; those of each rank in the order of their starts.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<ListedSession>,
 }
 
 impl SessionGroup {
@@ -37,12 +37,13 @@ impl SessionGroup {
 
     /// Number of ranks that two sessions claimed at the same time, because two runs share the id.
     pub fn rivals(&self) -> usize {
-        let same_rank = |a: &Session, b: &Session| rank_of(a) == rank_of(b);
-        let is_rival = |of: &[Session]| {
+        let same_rank = |a: &ListedSession, b: &ListedSession| session_rank(a) == session_rank(b);
+        let is_rival = |of: &[ListedSession]| {
             // If they cannot have run at the same time, one clock was wrong.
             let newest = &of[of.len() - 1];
-            let of = of.iter().filter(|other| !goes_on(other, newest) || may_overlap(&other.info, &newest.info));
-            let of: Vec<&Session> = of.chain([newest]).collect();
+            let of =
+                of.iter().filter(|other| !is_continuation(other, newest) || may_overlap(&other.info, &newest.info));
+            let of: Vec<&ListedSession> = of.chain([newest]).collect();
             let starts = of.iter().map(|session| u128::from(session.info.start.wall_ns));
             let ends = of.iter().map(|session| (u128::from(session.info.start.wall_ns), end_ns(session)));
             let latest_ns = starts.max().unwrap_or_default();
@@ -54,14 +55,14 @@ impl SessionGroup {
 
     /// How many times the run was started, if its launcher counts that.
     pub fn starts(&self) -> usize {
-        let of_ranks = self.sessions.chunk_by(|a, b| rank_of(a) == rank_of(b));
-        let restarts = |of: &[Session]| of.windows(2).filter(|two| goes_on(&two[0], &two[1])).count();
+        let of_ranks = self.sessions.chunk_by(|a, b| session_rank(a) == session_rank(b));
+        let restarts = |of: &[ListedSession]| of.windows(2).filter(|two| is_continuation(&two[0], &two[1])).count();
         1 + of_ranks.map(restarts).max().unwrap_or(0)
     }
 
     /// The newest session of the lowest rank if its launcher counts starts, else the first.
-    pub fn newest(&self) -> &Session {
-        let later = |newest, session| if goes_on(newest, session) { session } else { newest };
+    pub fn newest(&self) -> &ListedSession {
+        let later = |newest, session| if is_continuation(newest, session) { session } else { newest };
         self.sessions.iter().fold(&self.sessions[0], later)
     }
 
@@ -72,9 +73,9 @@ impl SessionGroup {
 }
 
 /// Groups sessions by run and start. Runs are in the order of their first sessions.
-pub fn group(sessions: &[Session]) -> Vec<SessionGroup> {
+pub fn group(sessions: &[ListedSession]) -> Vec<SessionGroup> {
     let mut groups: Vec<SessionGroup> = Vec::new();
-    let mut of_run: HashMap<&str, Vec<&Session>> = HashMap::new();
+    let mut of_run: HashMap<&str, Vec<&ListedSession>> = HashMap::new();
     for session in sessions {
         if let Some(place) = &session.info.place {
             of_run.entry(&place.run).or_default().push(session);
@@ -97,14 +98,14 @@ pub fn group(sessions: &[Session]) -> Vec<SessionGroup> {
 }
 
 /// The sessions of the same start of the same run as this one, including itself, by rank.
-pub fn siblings(session: &Session, all: &[Session]) -> SessionGroup {
+pub fn siblings(session: &ListedSession, all: &[ListedSession]) -> SessionGroup {
     let has_it = |group: &SessionGroup| group.sessions.iter().any(|member| member.dir == session.dir);
     let found = group(all).into_iter().find(has_it);
     found.unwrap_or_else(|| SessionGroup { sessions: vec![session.clone()] })
 }
 
 /// Splits the sessions of one run where nothing ran for a while and no launcher says that the run continued.
-fn by_start(mut sessions: Vec<&Session>) -> Vec<SessionGroup> {
+fn by_start(mut sessions: Vec<&ListedSession>) -> Vec<SessionGroup> {
     sessions.sort_by_key(|session| session.info.start.wall_ns);
     let mut groups: Vec<SessionGroup> = Vec::new();
     let mut until_ns = 0u128;
@@ -123,40 +124,40 @@ fn by_start(mut sessions: Vec<&Session>) -> Vec<SessionGroup> {
         until_ns = until_ns.max(end_ns(session)).max(start_ns);
     }
     for group in &mut groups {
-        group.sessions.sort_by_key(rank_of);
+        group.sessions.sort_by_key(session_rank);
     }
     groups
 }
 
 impl SessionGroup {
     /// Inserts a session before those that continue it, since a wall clock may have gone back.
-    fn insert(&mut self, session: Session) {
-        let at = self.sessions.iter().position(|other| goes_on(&session, other)).unwrap_or(self.sessions.len());
+    fn insert(&mut self, session: ListedSession) {
+        let at = self.sessions.iter().position(|other| is_continuation(&session, other)).unwrap_or(self.sessions.len());
         self.sessions.insert(at, session);
     }
 }
 
 /// Whether a session is another start of a rank in a group, rather than one that began at the same time.
-fn is_start_of(session: &Session, group: &SessionGroup) -> bool {
-    let mut of_rank = group.sessions.iter().filter(|other| rank_of(other) == rank_of(session)).peekable();
-    of_rank.peek().is_some() && of_rank.all(|other| goes_on(other, session) || goes_on(session, other))
+fn is_start_of(session: &ListedSession, group: &SessionGroup) -> bool {
+    let mut of_rank = group.sessions.iter().filter(|other| session_rank(other) == session_rank(session)).peekable();
+    of_rank.peek().is_some() && of_rank.all(|other| is_continuation(other, session) || is_continuation(session, other))
 }
 
-fn goes_on(earlier: &Session, later: &Session) -> bool {
+fn is_continuation(earlier: &ListedSession, later: &ListedSession) -> bool {
     follows(&earlier.info, &later.info)
 }
 
-fn rank_of(session: &Session) -> Option<u32> {
+fn session_rank(session: &ListedSession) -> Option<u32> {
     session.info.place.as_ref().map(|place| place.rank)
 }
 
 /// Whether it is one of several ranks.
-fn has_ranks(session: &Session) -> bool {
+fn has_ranks(session: &ListedSession) -> bool {
     session.info.place.as_ref().is_some_and(|place| place.ranks > 1 || place.attempt.is_none())
 }
 
 /// When a session ended, in nanoseconds since 1970; a live one has not.
-fn end_ns(session: &Session) -> u128 {
+fn end_ns(session: &ListedSession) -> u128 {
     let end = if session.alive { Some(SystemTime::now()) } else { session.last_active };
     end.and_then(|end| end.duration_since(UNIX_EPOCH).ok()).unwrap_or_default().as_nanos()
 }
@@ -171,11 +172,11 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     /// A session of a rank that ran for `seconds` after it started.
-    fn session(run: &ParallelRun, rank: u32, seconds: u64, alive: bool) -> Session {
+    fn session(run: &ParallelRun, rank: u32, seconds: u64, alive: bool) -> ListedSession {
         let info = run.info(rank);
         let end = UNIX_EPOCH + Duration::from_nanos(info.start.wall_ns + seconds * SECOND);
         let dir = PathBuf::from(format!("/sessions/{:x}", info.session_id));
-        Session { dir, info, alive, size_bytes: 1, last_active: Some(end) }
+        ListedSession { dir, info, alive, size_bytes: 1, last_active: Some(end) }
     }
 
     fn shape(groups: &[SessionGroup]) -> Vec<Vec<u32>> {
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_one_start_are_together_by_rank() {
+    fn group_orders_sessions_of_start_by_rank() {
         let (one, other) = (ParallelRun::default(), ParallelRun { run: "job-18", start: 3, ..ParallelRun::default() });
         let mut alone = session(&ParallelRun { start: 9, ..one.clone() }, 0, 5, true);
         alone.info.place = None;
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_start_under_the_same_id_is_another_run() {
+    fn earlier_start_with_same_id_is_other_group() {
         let first = ParallelRun::default();
         // Half an hour later.
         let again = ParallelRun { start: 1, later_ns: 1800 * SECOND, ..ParallelRun::default() };
@@ -208,10 +209,10 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_one_rank_that_go_on_beside_each_other_are_rivals() {
+    fn overlapping_sessions_of_rank_are_rivals() {
         let first = ParallelRun::default();
         let again = ParallelRun { start: 1, later_ns: 5 * SECOND, ..ParallelRun::default() };
-        let rivals = |sessions: &[Session]| group(sessions)[0].rivals();
+        let rivals = |sessions: &[ListedSession]| group(sessions)[0].rivals();
         let both = |seconds: u64| {
             let of = |run: &ParallelRun, seconds: u64| [0, 1].map(|rank| session(run, rank, seconds, false));
             [of(&first, seconds), of(&again, 60)].concat()
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_was_started_anew_beside_the_others_is_one_of_them() {
+    fn restarted_rank_stays_in_group() {
         let first = ParallelRun::default();
         let again = ParallelRun { start: 1, later_ns: 30 * SECOND, ..ParallelRun::default() };
         let all = [session(&first, 0, 0, true), session(&first, 1, 10, false), session(&again, 1, 0, true)];
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_that_a_launcher_counts_are_one_run_however_far_apart() {
+    fn counted_starts_are_one_group() {
         let (first, again) = (attempt(0, 2, 0), attempt(1, 2, 3600));
         let all = [
             session(&again, 1, 60, true),
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_one_job_are_runs_by_themselves_and_each_has_its_starts() {
+    fn programs_of_job_are_separate_groups() {
         let of = |number, later_s, command: &str| {
             let mut session = session(&attempt(number, 1, later_s), 0, 20, false);
             session.info.command = command.to_owned();
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_are_in_order_where_the_wall_clock_went_back() {
+    fn starts_stay_ordered_when_clock_goes_back() {
         let (first, again) = (attempt(0, 1, 3600), attempt(1, 1, 0));
         let mut again = session(&again, 0, 20, true);
         again.info.boot_id = "later".to_owned();

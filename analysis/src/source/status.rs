@@ -6,7 +6,7 @@ use crate::figures::counted;
 
 /// Whether more will come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum SourceState {
     /// Nothing has come yet.
     #[default]
     Waiting,
@@ -22,11 +22,11 @@ pub struct Status {
     /// What the source shows: the session's name and process id, or the recording's file.
     pub title: String,
     /// Whether more will come.
-    pub state: State,
+    pub state: SourceState,
     /// Whether the data is produced now, so that its newest event is about as old as the last poll.
     pub live: bool,
     /// Messages of its publisher or keeper that people must see, such as that nothing more can be written.
-    pub told: Vec<String>,
+    pub messages: Vec<String>,
     /// Segments dropped by the publisher before they could be read.
     pub lost_segments: u64,
     /// Parts of the stream that could not be read.
@@ -46,7 +46,7 @@ pub struct Status {
 impl Status {
     /// What people must know about missing data, one sentence each; empty if everything was read.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.told.clone();
+        let mut warnings = self.messages.clone();
         if let Some(first) = self.damage.first {
             let DamageTotal { holes, bytes, .. } = self.damage;
             let places = if holes == 1 { "one place".to_owned() } else { format!("{holes} places") };
@@ -106,7 +106,7 @@ pub struct Transport {
     /// Whether it starts over at the end.
     pub looping: bool,
     /// The ends of the part to be repeated; only one while the other is not marked yet.
-    pub part: (Option<u64>, Option<u64>),
+    pub repeated: (Option<u64>, Option<u64>),
     /// Whether it has not reached the position yet.
     pub seeking: bool,
 }

@@ -3,7 +3,7 @@
 use gnntop_wire::{Definition, Item, SessionInfo, StreamReader};
 
 use super::status::DamageTotal;
-use crate::stream::{DIED_OF, Sink};
+use crate::stream::{DEATH_CAUSE, Sink};
 
 /// Notes that every source takes of the items that it passes on.
 #[derive(Debug, Default)]
@@ -14,14 +14,14 @@ pub(super) struct Tally {
     /// Reason of a normal end.
     pub(super) end: Option<String>,
     /// The cause of its program's death, as a keyword.
-    pub(super) died_of: Option<String>,
+    pub(super) death_cause: Option<String>,
     /// Number of blocks passed on.
     pub(super) blocks: u64,
 }
 
 impl Tally {
     /// Passes on everything that `reader` has now.
-    pub(super) fn pump(&mut self, reader: &mut StreamReader, sink: &mut dyn Sink) {
+    pub(super) fn forward(&mut self, reader: &mut StreamReader, sink: &mut dyn Sink) {
         while let Some(item) = reader.next() {
             self.note(&item);
             sink.apply(item);
@@ -47,9 +47,9 @@ impl Tally {
     fn note_death(&mut self, definitions: &[Definition]) {
         for definition in definitions {
             if let Definition::Fact { key, text } = definition
-                && key == DIED_OF
+                && key == DEATH_CAUSE
             {
-                self.died_of = Some(text.clone());
+                self.death_cause = Some(text.clone());
             }
         }
     }

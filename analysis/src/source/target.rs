@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gnntop_sessions::Error as SessionsError;
-use gnntop_sessions::discover::{self, Session};
+use gnntop_sessions::discover::{self, ListedSession};
 
 use super::process::Process;
 use super::runs::{self, SessionGroup};
@@ -13,7 +13,7 @@ use super::runs::{self, SessionGroup};
 #[derive(Debug)]
 pub enum Target {
     /// A session, live or ended.
-    Session(Box<Session>),
+    Session(Box<ListedSession>),
     /// A recording; `-` is standard input.
     Recording(PathBuf),
     /// A live process that publishes nothing.
@@ -36,7 +36,7 @@ pub enum TargetError {
         dir: PathBuf,
     },
     /// Nothing has this name.
-    #[error("no session named {name}; {}", known(sessions))]
+    #[error("no session named {name}; {}", list_sessions(sessions))]
     UnknownName {
         /// The name.
         name: String,
@@ -44,7 +44,7 @@ pub enum TargetError {
         sessions: Vec<String>,
     },
     /// No process has this id.
-    #[error("no session and no process with pid {pid}; {}", known(sessions))]
+    #[error("no session and no process with pid {pid}; {}", list_sessions(sessions))]
     UnknownPid {
         /// The process id.
         pid: u32,
@@ -67,7 +67,7 @@ pub enum TargetError {
     },
 }
 
-fn known(sessions: &[String]) -> String {
+fn list_sessions(sessions: &[String]) -> String {
     if sessions.is_empty() {
         "there are no live sessions".into()
     } else {
@@ -76,7 +76,7 @@ fn known(sessions: &[String]) -> String {
 }
 
 /// A session's label in messages: `pna (pid 4711)`.
-pub fn label(session: &Session) -> String {
+pub fn label(session: &ListedSession) -> String {
     format!("{} (pid {})", session.info.name, session.info.pid)
 }
 
@@ -142,7 +142,7 @@ fn by_directory(path: &Path) -> Result<Target, TargetError> {
 /// A session's name, its directory's, or a run's id.
 fn by_name(name: &str, dir: &Path) -> Result<Target, TargetError> {
     let sessions = discover::list(dir)?.sessions;
-    let called = |session: &Session| {
+    let called = |session: &ListedSession| {
         let is_run = session.info.place.as_ref().is_some_and(|place| place.run == name);
         is_run || session.info.name == name || session.dir.file_name().is_some_and(|dir_name| dir_name == name)
     };
@@ -167,8 +167,8 @@ fn group_label(group: &SessionGroup) -> String {
     }
 }
 
-fn live_labels(sessions: &[Session]) -> Vec<String> {
-    let live: Vec<Session> = sessions.iter().filter(|session| session.alive).cloned().collect();
+fn live_labels(sessions: &[ListedSession]) -> Vec<String> {
+    let live: Vec<ListedSession> = sessions.iter().filter(|session| session.alive).cloned().collect();
     runs::group(&live).iter().map(group_label).collect()
 }
 
@@ -199,7 +199,7 @@ mod tests {
     const B: u32 = 900_000_002;
 
     #[test]
-    fn without_an_argument_the_only_live_session_is_meant() {
+    fn resolve_without_argument_is_only_live_session() {
         let dir = tempfile::tempdir().unwrap();
         add(dir.path(), "ended", A);
         assert!(refusal(None, dir.path()).starts_with("no live session in "));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_the_living_one() {
+    fn resolve_name_prefers_live_session() {
         let dir = tempfile::tempdir().unwrap();
         add(dir.path(), "pna", A);
         assert_eq!(pid_of(resolve(Some("pna"), dir.path()).unwrap()), A);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_a_process() {
+    fn resolve_number_is_pid() {
         let dir = tempfile::tempdir().unwrap();
         add(dir.path(), "pna", A);
         assert_eq!(pid_of(resolve(Some("900000001"), dir.path()).unwrap()), A);

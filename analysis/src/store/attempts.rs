@@ -3,7 +3,7 @@
 use gnntop_wire::SessionInfo;
 
 /// Most starts kept, the newest. Older ones are counted.
-const MOST_ATTEMPTS: usize = 1000;
+const MAX_ATTEMPTS: usize = 1000;
 
 /// One start of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Attempts {
 
 impl Attempts {
     /// Starts before the current one, oldest first, as far as they are kept.
-    pub fn earlier(&self) -> &[Attempt] {
+    pub fn previous(&self) -> &[Attempt] {
         self.all.split_last().map_or(&[], |(_, earlier)| earlier)
     }
 
@@ -94,7 +94,7 @@ impl Attempts {
 
     /// Adds a start.
     pub(super) fn push(&mut self, attempt: Attempt) {
-        if self.all.len() >= MOST_ATTEMPTS {
+        if self.all.len() >= MAX_ATTEMPTS {
             self.all.remove(0);
             self.left_out += 1;
         }
@@ -103,7 +103,7 @@ impl Attempts {
 }
 
 impl Attempt {
-    pub(super) fn of(info: &SessionInfo, start_ns: u64, first_ordinal: u64) -> Self {
+    pub(super) fn from_session(info: &SessionInfo, start_ns: u64, first_ordinal: u64) -> Self {
         Self {
             session_id: info.session_id,
             pid: info.pid,

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use gnntop_wire::{Item, NameId, Open, Reported, Rival, TrackId};
 
 use super::attempts::Attempts;
-use super::ids::names::Names;
+use super::ids::names::NameTable;
 use super::ids::phases::{Phase, Phases};
 use super::instants::{Marks, Newest};
-use super::limits::{Limits, Part};
+use super::limits::{EventSelection, Limits};
 use super::losses::Losses;
 use super::memory::allocations::Memory;
-use super::sampled::Sampled;
-use super::session::{Session, SessionState};
+use super::sampled_stacks::SampledStacks;
+use super::session::{SessionState, StoredSession};
 use super::signals::meters::Meters;
 use super::signals::signal::{CounterSeries, Counters, Signals};
 use super::spans::by_name::{SpanStatistics, Spans};
@@ -46,8 +46,8 @@ pub struct PastExtent {
 /// Everything known about one session. See the [module](crate::store).
 #[derive(Clone, Debug)]
 pub struct Store {
-    pub(super) session: Session,
-    pub(super) names: Names,
+    pub(super) session: StoredSession,
+    pub(super) names: NameTable,
     pub(super) tracks: Tracks,
     pub(super) phases: Phases,
     pub(super) steps: StepTable,
@@ -60,14 +60,14 @@ pub struct Store {
     pub(super) marks: Marks,
     pub(super) rivals: Newest<Rival>,
     pub(super) stacks: Stacks,
-    pub(super) sampled: Sampled,
+    pub(super) sampled: SampledStacks,
     pub(super) memory: Memory,
     pub(super) losses: Losses,
     pub(super) attempts: Attempts,
     /// Translates the ids and times of the current start; `None` for the first.
     pub(super) translation: Option<Box<Translation>>,
     /// The events that are taken.
-    pub(super) part: Part,
+    pub(super) selection: EventSelection,
     /// Steps kept of a device.
     pub(super) device_rows: usize,
     pub(super) first_ns: Option<u64>,
@@ -90,8 +90,8 @@ impl Store {
     /// An empty store with these limits.
     pub fn with_limits(limits: Limits) -> Self {
         Self {
-            session: Session::default(),
-            names: Names::new(limits.names),
+            session: StoredSession::default(),
+            names: NameTable::new(limits.names),
             tracks: Tracks::new(limits.tracks, limits.boxes),
             phases: Phases::new(),
             steps: StepTable::new(limits.step_rows, limits.step_groups),
@@ -105,12 +105,12 @@ impl Store {
             marks: Marks::new(limits.marks),
             rivals: Newest::new(limits.marks / RIVALS_SHARE),
             stacks: Stacks::new(limits.marks / STACKS_SHARE),
-            sampled: Sampled::default(),
+            sampled: SampledStacks::default(),
             memory: Memory::new(limits.allocations, limits.series_points),
             losses: Losses::default(),
             attempts: Attempts::default(),
             translation: None,
-            part: limits.part,
+            selection: limits.selection,
             first_ns: None,
             now_ns: 0,
             has_past: false,
@@ -131,7 +131,7 @@ impl Store {
     }
 
     /// The publisher, its clocks, and whether it is still publishing.
-    pub fn session(&self) -> &Session {
+    pub fn session(&self) -> &StoredSession {
         &self.session
     }
 
@@ -198,12 +198,12 @@ impl Store {
     pub fn statistics_from(&self, skip: u64) -> Cow<'_, StepStatistics> {
         match skip {
             0 => Cow::Borrowed(&self.statistics),
-            _ => Cow::Owned(StepStatistics::of(self.steps.rows(skip..u64::MAX))),
+            _ => Cow::Owned(StepStatistics::from_rows(self.steps.rows(skip..u64::MAX))),
         }
     }
 
     /// The epoch of the newest step, unless the session has ended well: more of its steps may have been to come.
-    pub fn epoch_going_on(&self) -> Option<u64> {
+    pub fn unfinished_epoch(&self) -> Option<u64> {
         let is_over = matches!(self.session.state(), SessionState::Ended(_));
         self.steps.last().filter(|_| !is_over).map(|row| row.epoch())
     }
@@ -275,7 +275,7 @@ impl Store {
     }
 
     /// Stacks sampled continuously over the whole session.
-    pub fn sampled(&self) -> &Sampled {
+    pub fn sampled(&self) -> &SampledStacks {
         &self.sampled
     }
 
@@ -306,11 +306,11 @@ impl Sink for Store {
         *self = Self::default();
     }
 
-    fn lose_segments(&mut self, count: u64) {
+    fn add_lost_segments(&mut self, count: u64) {
         self.note_lost_segments(count);
     }
 
-    fn see_publisher(&mut self, alive: bool) {
+    fn set_publisher_alive(&mut self, alive: bool) {
         self.note_publisher(alive);
     }
 }

@@ -28,7 +28,7 @@ impl Store {
         state.spans += 1;
         let DeviceSpan { name, start_ns, end_ns, step, .. } = *span;
         let span = Span { name, start_ns, end_ns, step };
-        if state.takes_spans {
+        if state.wants_spans {
             self.add_box(state, &span);
         }
     }

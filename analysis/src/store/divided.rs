@@ -5,20 +5,20 @@ use super::contents::Store;
 
 impl Store {
     /// Takes durations by the names of spans, and boxes, from a store that has read the same stream for them alone
-    /// ([`Part`](super::Part)). Returns whether it has: not where the two have read different events, or where a run was started
+    /// ([`EventSelection`](super::EventSelection)). Returns whether it has: not where the two have read different events, or where a run was started
     /// again, because the ids of a later start depend on everything before it.
-    pub fn take_spans_of(&mut self, other: Self) -> bool {
-        if self.attempts.is_restarted() || !self.has_read_as_much_as(&other) {
+    pub fn take_spans_from(&mut self, other: Self) -> bool {
+        if self.attempts.is_restarted() || !self.has_same_events(&other) {
             return false;
         }
         let Self { spans, names, tracks, .. } = other;
         self.spans = spans;
-        self.names.take_statistics_of(&names);
-        self.tracks.take_lanes_of(tracks);
+        self.names.take_statistics_from(&names);
+        self.tracks.take_lanes_from(tracks);
         true
     }
 
-    fn has_read_as_much_as(&self, other: &Self) -> bool {
+    fn has_same_events(&self, other: &Self) -> bool {
         let read = |store: &Self| store.tracks.all().iter().map(|track| (track.id, track.events)).collect::<Vec<_>>();
         read(self) == read(other)
     }

@@ -10,17 +10,17 @@ use gnntop_wire::{
 
 use super::contents::Store;
 use super::ids::names::{Route, assign_slot};
-use super::instants::Instant;
-use super::limits::Part;
+use super::instants::StoredMark;
+use super::limits::EventSelection;
 use super::signals::series::Series;
 use super::signals::signal::Signal;
 use super::spans::lanes::Lane;
 use super::steps::device::DeviceTime;
-use super::steps::row::Period;
+use super::steps::step_row::Period;
 use super::translation::Translated;
 
 /// How far events may be ahead of the newest anchor, which comes every second: one day.
-const BELIEVED_NS: u64 = 86_400_000_000_000;
+const MAX_AHEAD_NS: u64 = 86_400_000_000_000;
 
 /// What a block adds to its track, at hand while the block is read.
 pub(super) struct BlockState {
@@ -31,8 +31,8 @@ pub(super) struct BlockState {
     lane: Option<Box<Lane>>,
     lane_capacity: usize,
     /// Whether durations by name and boxes are taken, and whether everything else is.
-    pub(super) takes_spans: bool,
-    takes_rest: bool,
+    pub(super) wants_spans: bool,
+    wants_rest: bool,
     /// Whether its thread is a loader.
     is_ahead: bool,
     open: Option<Open>,
@@ -71,12 +71,12 @@ impl Store {
                 if self.session.suspended_ns() > suspended_ns {
                     self.meters.suspended();
                 }
-                self.see(anchor.monotonic_ns);
+                self.note_time(anchor.monotonic_ns);
             }
             Item::Block(info, events) => self.apply_block(&info, events),
             Item::Past(entries) => self.apply_past(entries),
             Item::End(end) => {
-                self.see(end.t_ns);
+                self.note_time(end.t_ns);
                 self.session.apply_end(end);
             }
         }
@@ -101,10 +101,10 @@ impl Store {
 
     /// The latest plausible time: one absurd time would make everything else infinitely old.
     fn horizon_ns(&self) -> u64 {
-        self.session.last_anchor().map_or(u64::MAX, |anchor| anchor.monotonic_ns.saturating_add(BELIEVED_NS))
+        self.session.last_anchor().map_or(u64::MAX, |anchor| anchor.monotonic_ns.saturating_add(MAX_AHEAD_NS))
     }
 
-    pub(super) fn see(&mut self, t_ns: u64) {
+    pub(super) fn note_time(&mut self, t_ns: u64) {
         self.now_ns = self.now_ns.max(t_ns);
         self.first_ns = Some(self.first_ns.map_or(t_ns, |first| first.min(t_ns)));
     }
@@ -137,12 +137,12 @@ impl Store {
         let Some(state) = self.begin_block(info) else { return };
         let horizon_ns = self.horizon_ns();
         let translation = self.translation.take();
-        let mut block = Block { store: self, state, track: info.track, horizon_ns };
+        let mut block = BlockSink { store: self, state, track: info.track, horizon_ns };
         match &translation {
-            Some(by) => events.hand_to(&mut Translated { by, to: &mut block }),
-            None => events.hand_to(&mut block),
+            Some(by) => events.decode_into(&mut Translated { by, to: &mut block }),
+            None => events.decode_into(&mut block),
         }
-        let Block { state, .. } = block;
+        let BlockSink { state, .. } = block;
         self.translation = translation;
         self.losses.broken_blocks += u64::from(!events.is_exhausted());
         self.end_block(info, state);
@@ -155,11 +155,11 @@ impl Store {
             return None;
         };
         if info.base_ns <= self.horizon_ns() {
-            self.see(info.base_ns);
+            self.note_time(info.base_ns);
         }
         self.tracks.prepare_tiling(index);
         let lane_capacity = self.tracks.lane_capacity();
-        let track = self.tracks.at(index);
+        let track = self.tracks.get_mut(index);
         let missing = track.begin_block(info);
         self.losses.dropped_events = self.losses.dropped_events.saturating_add(missing.dropped);
         self.losses.missed_events = self.losses.missed_events.saturating_add(missing.missed);
@@ -169,8 +169,8 @@ impl Store {
             tiling: track.tiling.take(),
             lane: track.lane.take(),
             lane_capacity,
-            takes_spans: self.part != Part::WithoutSpans,
-            takes_rest: self.part != Part::SpansAlone,
+            wants_spans: self.selection != EventSelection::WithoutSpans,
+            wants_rest: self.selection != EventSelection::SpansAlone,
             is_ahead: track.role == TrackRole::Loader,
             open: track.open.take(),
             last_ns: track.last_ns.unwrap_or(0),
@@ -183,12 +183,12 @@ impl Store {
 
     fn end_block(&mut self, info: &BlockInfo, state: BlockState) {
         let is_believed =
-            info.base_ns <= self.horizon_ns() && state.begin_ns.saturating_add(BELIEVED_NS) >= info.base_ns;
+            info.base_ns <= self.horizon_ns() && state.begin_ns.saturating_add(MAX_AHEAD_NS) >= info.base_ns;
         if is_believed && state.begin_ns < info.base_ns {
-            self.see(state.begin_ns);
+            self.note_time(state.begin_ns);
         }
         self.losses.backward_times += state.backward_times;
-        let track = self.tracks.at(state.track);
+        let track = self.tracks.get_mut(state.track);
         track.events = track.events.saturating_add(info.count);
         track.spans += state.spans;
         track.steps += state.steps;
@@ -209,12 +209,12 @@ impl Store {
                 None => return,
             },
         };
-        if state.takes_spans {
+        if state.wants_spans {
             self.spans.record(route.statistics, span.end_ns.saturating_sub(span.start_ns), state.is_ahead);
             self.add_box(state, span);
         }
         if route.is_phase
-            && state.takes_rest
+            && state.wants_rest
             && let Some(tiling) = &mut state.tiling
         {
             let slot = match route.slot {
@@ -241,7 +241,7 @@ impl Store {
     fn open_lane(&mut self, state: &mut BlockState, span: &Span) {
         self.tracks.prepare_lane(state.track);
         state.lane_capacity = self.tracks.lane_capacity();
-        state.lane = self.tracks.at(state.track).lane.take();
+        state.lane = self.tracks.get_mut(state.track).lane.take();
         if let Some(lane) = &mut state.lane {
             lane.push(span, state.lane_capacity);
         }
@@ -264,7 +264,7 @@ impl Store {
         state.steps += 1;
         state.begin_ns = state.begin_ns.min(step.start_ns);
         state.close_open(step.start_ns, step.end_ns);
-        if !state.takes_rest {
+        if !state.wants_rest {
             return;
         }
         if !self.tracks.claim_steps(state.track) {
@@ -281,13 +281,13 @@ impl Store {
         self.attempts.note_step(start_ns, step.end_ns);
         if let Some(row) = self.steps.last() {
             self.statistics.add(&row);
-            let track = self.tracks.at(state.track).id;
+            let track = self.tracks.get_mut(state.track).id;
             self.memory.end_step(track, row.ordinal(), row.period_start_ns(), row.end_ns());
         }
     }
 
     fn add_other(&mut self, state: &mut BlockState, track: TrackId, event: Event) {
-        if !state.takes_rest {
+        if !state.wants_rest {
             return;
         }
         let is_kept = match event {
@@ -314,7 +314,7 @@ impl Store {
                 true
             }
             Event::Mark(Mark { name, t_ns, value, took_ns }) => {
-                self.marks.push(Instant { track, name, t_ns, value, took_ns });
+                self.marks.push(StoredMark { track, name, t_ns, value, took_ns });
                 true
             }
             Event::Open(open) => {
@@ -328,22 +328,22 @@ impl Store {
 }
 
 /// A block being added to the store.
-struct Block<'a> {
+struct BlockSink<'a> {
     store: &'a mut Store,
     state: BlockState,
     track: TrackId,
     horizon_ns: u64,
 }
 
-impl EventSink for Block<'_> {
+impl EventSink for BlockSink<'_> {
     #[inline]
     fn span(&mut self, span: &Span) {
-        self.state.see(self.store, span.end_ns, self.horizon_ns);
+        self.state.note_time(self.store, span.end_ns, self.horizon_ns);
         self.store.add_span(&mut self.state, span);
     }
 
     fn other(&mut self, event: &Event) {
-        self.state.see(self.store, event.t_ns(), self.horizon_ns);
+        self.state.note_time(self.store, event.t_ns(), self.horizon_ns);
         match event {
             Event::Step(step) => self.store.add_step(&mut self.state, step),
             Event::DeviceSpan(span) => self.store.add_device_span(&mut self.state, self.track, span),
@@ -355,7 +355,7 @@ impl EventSink for Block<'_> {
 impl BlockState {
     /// Notes the time of an event.
     #[inline]
-    fn see(&mut self, store: &mut Store, t_ns: u64, horizon_ns: u64) {
+    fn note_time(&mut self, store: &mut Store, t_ns: u64, horizon_ns: u64) {
         self.backward_times += u64::from(t_ns < self.last_ns);
         self.last_ns = t_ns;
         store.losses.implausible_times += u64::from(t_ns > horizon_ns);

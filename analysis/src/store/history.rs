@@ -42,7 +42,7 @@ impl<T: Merge> History<T> {
     }
 
     /// The bucket of a time, mutably. A time before the start, as after a clock went back, belongs to the first bucket.
-    pub(super) fn at(&mut self, t_ns: u64) -> Option<&mut T> {
+    pub(super) fn bucket_mut(&mut self, t_ns: u64) -> Option<&mut T> {
         let since_ns = t_ns.saturating_sub(self.start_ns);
         while since_ns / self.bucket_ns >= self.capacity as u64 {
             self.halve();
@@ -57,13 +57,13 @@ impl<T: Merge> History<T> {
     /// Calls `give` with each bucket that overlaps `from_ns..to_ns`, and the nanoseconds of the overlap.
     pub(super) fn spread(&mut self, from_ns: u64, to_ns: u64, mut give: impl FnMut(&mut T, u64)) {
         if to_ns > from_ns {
-            self.at(to_ns - 1);
+            self.bucket_mut(to_ns - 1);
         }
         let mut t_ns = from_ns.max(self.start_ns);
         while t_ns < to_ns {
             let bucket_ns = self.bucket_ns;
             let end_ns = t_ns.saturating_add(bucket_ns - (t_ns - self.start_ns) % bucket_ns).min(to_ns);
-            if let Some(bucket) = self.at(t_ns) {
+            if let Some(bucket) = self.bucket_mut(t_ns) {
                 give(bucket, end_ns - t_ns);
             }
             t_ns = end_ns;
@@ -95,11 +95,11 @@ mod tests {
     const B: u64 = FIRST_BUCKET_NS;
 
     #[test]
-    fn time_without_end_finds_room_and_loses_nothing() {
+    fn history_is_bounded_and_loses_nothing() {
         let mut history: History<u64> = History::new(1000, 8);
         let mut at_ns = 1000;
         for n in 0..10_000u64 {
-            *history.at(at_ns).unwrap() += n;
+            *history.bucket_mut(at_ns).unwrap() += n;
             at_ns += B / 3;
         }
         let all: Vec<_> = history.within(0, u64::MAX).collect();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_spread_to_the_nanosecond() {
+    fn history_spread_is_exact() {
         let mut history: History<u64> = History::new(0, 4);
         history.spread(B / 2, B * 3 + 5, |bucket, ns| *bucket += ns);
         let parts: Vec<u64> = history.within(0, u64::MAX).map(|(_, _, ns)| *ns).collect();
@@ -120,10 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn absurd_times_do_no_harm() {
+    fn history_absurd_times_are_harmless() {
         let mut history: History<u64> = History::new(5000, 16);
         history.spread(0, u64::MAX, |bucket, ns| *bucket = bucket.saturating_add(ns));
-        *history.at(3).unwrap() += 1;
+        *history.bucket_mut(3).unwrap() += 1;
         history.spread(u64::MAX - 1, u64::MAX, |bucket, ns| *bucket = bucket.saturating_add(ns));
         history.spread(9, 9, |_, _| unreachable!());
         assert!((1..=16).contains(&history.within(0, u64::MAX).count()));

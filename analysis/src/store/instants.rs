@@ -7,7 +7,7 @@ use gnntop_wire::{NameId, Rival, TrackId};
 
 /// One mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Instant {
+pub struct StoredMark {
     /// The track it was made on.
     pub track: TrackId,
     /// The mark's text.
@@ -21,25 +21,25 @@ pub struct Instant {
 }
 
 /// Something at an instant.
-pub trait At {
+pub trait Timed {
     /// When.
     fn t_ns(&self) -> u64;
 }
 
-impl At for Instant {
+impl Timed for StoredMark {
     fn t_ns(&self) -> u64 {
         self.t_ns
     }
 }
 
-impl At for Rival {
+impl Timed for Rival {
     fn t_ns(&self) -> u64 {
         self.t_ns
     }
 }
 
 /// The most recent marks.
-pub type Marks = Newest<Instant>;
+pub type Marks = Newest<StoredMark>;
 
 /// The most recent of many, in the order of arrival.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Newest<T> {
     capacity: usize,
 }
 
-impl<T: At> Newest<T> {
+impl<T: Timed> Newest<T> {
     pub(super) fn new(capacity: usize) -> Self {
         Self { kept: VecDeque::new(), discarded: 0, capacity: capacity.max(1) }
     }

@@ -1,9 +1,9 @@
 //! Limits on what a store keeps.
 
 /// Which events a store takes. Two threads that read the same stream can take a part each, see
-/// [`Store::take_spans_of`](super::Store::take_spans_of).
+/// [`Store::take_spans_from`](super::Store::take_spans_from).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Part {
+pub enum EventSelection {
     /// All of them.
     #[default]
     All,
@@ -39,7 +39,7 @@ pub struct Limits {
     /// Spans kept as boxes, over all tracks, 24 bytes each. May be exceeded until the older tracks are next written to.
     pub boxes: usize,
     /// The events that are taken at all.
-    pub part: Part,
+    pub selection: EventSelection,
 }
 
 impl Limits {
@@ -59,7 +59,7 @@ impl Limits {
             marks: share(self.marks, 1 << 9),
             allocations: share(self.allocations, 1 << 9),
             boxes: share(self.boxes, 1 << 13),
-            part: self.part,
+            selection: self.selection,
         }
     }
 }
@@ -78,7 +78,7 @@ impl Default for Limits {
             marks: 1 << 14,
             allocations: 1 << 14,
             boxes: 1 << 18,
-            part: Part::All,
+            selection: EventSelection::All,
         }
     }
 }

@@ -71,7 +71,7 @@ impl Losses {
     }
 
     /// What people must know about missing data, a few words each; empty if nothing is missing.
-    pub fn in_words(&self) -> Vec<String> {
+    pub fn describe(&self) -> Vec<String> {
         let events = [
             (self.dropped_events, "events dropped"),
             (self.missed_events, "events missed"),

@@ -5,60 +5,63 @@
 
 use std::ops::Range;
 
-use gnntop_history::Waiting;
-use gnntop_wire::past::{Durations, Past, Series, Slice, SlowStep, StepFigures, TrackEnd, Unfinished, Whole};
+use gnntop_history::WaitingPhases;
+use gnntop_wire::past::{
+    DurationSeries, Durations, PastEntry, PastTotals, Slice, SlowStep, StepFigures, TrackEnd, Unfinished,
+};
 use gnntop_wire::{Mark, NameId, SignalKind};
 
 use super::contents::{PastExtent, Store};
 use super::ids::names::assign_slot;
 use super::ids::phases::MAX_PHASES;
-use super::instants::Instant;
-use super::steps::reduced::{Known, StepGroup};
-use super::steps::slow::SlowPast;
+use super::instants::StoredMark;
+use super::steps::reduced_steps::{StepGroup, StoredStep};
+use super::steps::slow::PastSlowStep;
 use super::steps::stretches::Stretch;
 
 /// A gauge of power is valid for less than a minute, so its mean stands in for its readings this often.
 const POWER_EVERY_NS: u64 = 5_000_000_000;
 /// Most times that a slice stands in for a gauge.
-const MOST_POWERS: u64 = 64;
+const MAX_POWERS: u64 = 64;
 /// More than any run reaches; larger numbers are clamped to this, so that no sum overflows.
-const MOST: u64 = 1 << 56;
+const MAX_COUNT: u64 = 1 << 56;
 
 impl Store {
     /// Applies entries; ignores those that come after events of this session.
-    pub(super) fn apply_past(&mut self, entries: Vec<Past>) {
+    pub(super) fn apply_past(&mut self, entries: Vec<PastEntry>) {
         for past in entries {
             match past {
-                Past::Whole(whole) if !self.has_past && self.steps.total() == self.attempts.first_ordinal() => {
-                    self.begin_after(&whole)
+                PastEntry::Totals(whole) if !self.has_past && self.steps.total() == self.attempts.first_ordinal() => {
+                    self.begin_after_past(&whole)
                 }
-                Past::Durations(of, durations) if self.takes_past() => self.absorb(of, &durations),
-                Past::Slice(slice) if self.takes_past() => self.push_slice(&slice),
-                Past::Slow(slow) if self.takes_past() => self.push_slow(&slow),
+                PastEntry::Durations(of, durations) if self.accepts_past() => self.add_past_durations(of, &durations),
+                PastEntry::Slice(slice) if self.accepts_past() => self.push_slice(&slice),
+                PastEntry::Slow(slow) if self.accepts_past() => self.push_slow(&slow),
                 _ => self.losses.unknown_frames += 1,
             }
         }
     }
 
     /// Whether no event has followed the past yet.
-    fn takes_past(&self) -> bool {
+    fn accepts_past(&self) -> bool {
         self.has_past && self.steps.is_empty()
     }
 
-    fn begin_after(&mut self, whole: &Whole) {
+    fn begin_after_past(&mut self, whole: &PastTotals) {
         self.has_past = true;
         let before = self.past.map_or(0, |past| past.steps);
-        self.past = Some(PastExtent { steps: before.saturating_add(whole.steps.min(MOST)), last_ns: whole.last_ns });
+        self.past =
+            Some(PastExtent { steps: before.saturating_add(whole.steps.min(MAX_COUNT)), last_ns: whole.last_ns });
         if self.attempts.is_restarted() {
-            self.steps.leave_behind();
-            self.signals.leave_behind();
-            self.counters.leave_behind();
+            self.steps.reduce_all();
+            self.signals.reduce_all();
+            self.counters.reduce_all();
         } else {
             self.session.note_past();
         }
-        self.see(whole.first_ns.min(whole.last_ns));
-        self.see(whole.last_ns);
-        self.steps.begin_after(whole.steps.min(MOST));
+        self.note_time(whole.first_ns.min(whole.last_ns));
+        self.note_time(whole.last_ns);
+        self.steps.begin_after(whole.steps.min(MAX_COUNT));
         self.statistics.resume(whole);
         whole.tracks.iter().for_each(|end| self.resume_track(end));
         whole.unfinished.iter().for_each(|unfinished| self.resume_tiling(unfinished));
@@ -70,8 +73,13 @@ impl Store {
     fn resume_track(&mut self, end: &TrackEnd) {
         if let Some(index) = self.tracks.index(end.track) {
             let TrackEnd { events, spans, steps, .. } = *end;
-            let bounded = TrackEnd { events: events.min(MOST), spans: spans.min(MOST), steps: steps.min(MOST), ..*end };
-            self.tracks.at(index).resume(&bounded);
+            let bounded = TrackEnd {
+                events: events.min(MAX_COUNT),
+                spans: spans.min(MAX_COUNT),
+                steps: steps.min(MAX_COUNT),
+                ..*end
+            };
+            self.tracks.get_mut(index).resume(&bounded);
             self.losses.dropped_events = self.losses.dropped_events.saturating_add(end.dropped);
         }
     }
@@ -87,8 +95,8 @@ impl Store {
         let phases =
             phases.filter_map(|(name, start_ns, end_ns)| Some((slot(self, *name)?, *start_ns, *end_ns))).collect();
         let Unfinished { last_end_ns, last_step, .. } = *unfinished;
-        if let Some(tiling) = &mut self.tracks.at(index).tiling {
-            tiling.resume(&Waiting { last_end_ns, last_step, phases });
+        if let Some(tiling) = &mut self.tracks.get_mut(index).tiling {
+            tiling.resume(&WaitingPhases { last_end_ns, last_step, phases });
         }
     }
 
@@ -98,32 +106,32 @@ impl Store {
         route.slot.or_else(|| Some(assign_slot(&mut self.names, &mut self.phases, name)))
     }
 
-    fn absorb(&mut self, of: Series, durations: &Durations) {
+    fn add_past_durations(&mut self, of: DurationSeries, durations: &Durations) {
         match of {
-            Series::Span { name, ahead_ns } => {
+            DurationSeries::Span { name, ahead_ns } => {
                 if let Some(route) = self.assign_statistics(name) {
-                    self.spans.absorb(route.statistics, durations, ahead_ns);
+                    self.spans.add_past(route.statistics, durations, ahead_ns);
                 }
             }
-            Series::Phase(name) => {
+            DurationSeries::Phase(name) => {
                 let slot = self.past_slot(name);
                 slot.and_then(|slot| self.statistics.durations_mut(of, Some(slot)))
                     .into_iter()
-                    .for_each(|d| d.absorb(durations));
+                    .for_each(|d| d.add_past(durations));
             }
-            _ => self.statistics.durations_mut(of, None).into_iter().for_each(|d| d.absorb(durations)),
+            _ => self.statistics.durations_mut(of, None).into_iter().for_each(|d| d.add_past(durations)),
         }
     }
 
     fn push_slice(&mut self, slice: &Slice) {
-        let ordinals = slice.first_ordinal..slice.first_ordinal.saturating_add(slice.period.count).min(MOST);
+        let ordinals = slice.first_ordinal..slice.first_ordinal.saturating_add(slice.period.count).min(MAX_COUNT);
         let known = slice.worst.as_ref().zip(slice.median.as_ref());
         let are_of_it = |figures: &[&StepFigures]| figures.iter().all(|figures| ordinals.contains(&figures.ordinal));
         if let Some((worst, median)) = known.filter(|(worst, median)| are_of_it(&[worst, median])) {
             let ends_ns = worst.step.end_ns.max(median.step.end_ns);
             self.attempts.note_step(worst.period_start_ns.min(median.period_start_ns), ends_ns);
             let (worst, median) = (self.past_row(worst), self.past_row(median));
-            let group = StepGroup::of_past(ordinals.clone(), worst, median);
+            let group = StepGroup::from_past(ordinals.clone(), worst, median);
             self.steps.push_past(group);
             let stretch = self.stretch(ordinals, slice);
             self.steps.push_stretch(stretch);
@@ -139,7 +147,7 @@ impl Store {
         self.marks.leave_out(slice.marks_left_out);
         for (track, mark) in &slice.marks {
             let Mark { name, t_ns, value, took_ns } = *mark;
-            self.marks.push(Instant { track: *track, name, t_ns, value, took_ns });
+            self.marks.push(StoredMark { track: *track, name, t_ns, value, took_ns });
         }
         slice.rivals.iter().for_each(|rival| self.rivals.push(*rival));
     }
@@ -166,7 +174,7 @@ impl Store {
                 continue;
             }
             let Some(mean) = readings.mean() else { continue };
-            let times = ((slice.to_ns - slice.from_ns) / POWER_EVERY_NS + 1).min(MOST_POWERS);
+            let times = ((slice.to_ns - slice.from_ns) / POWER_EVERY_NS + 1).min(MAX_POWERS);
             for at in 0..times {
                 self.meters.sample(signal, slice.from_ns.saturating_add(at * POWER_EVERY_NS), mean as i64);
             }
@@ -175,11 +183,11 @@ impl Store {
 
     fn push_slow(&mut self, slow: &SlowStep) {
         let step = self.past_row(&slow.figures);
-        self.steps.push_slow(SlowPast::new(step, &slow.spans));
+        self.steps.push_slow(PastSlowStep::new(step, &slow.spans));
     }
 
     /// Makes the phases and the gap of a row add up to its period, whatever the stream says.
-    fn past_row(&mut self, figures: &StepFigures) -> Known {
+    fn past_row(&mut self, figures: &StepFigures) -> StoredStep {
         let (mut phase_ns, mut left_ns) = ([0u64; MAX_PHASES], figures.period_ns());
         for (name, ns) in &figures.phases {
             if let Some(slot) = self.past_slot(*name) {
@@ -188,6 +196,6 @@ impl Store {
                 left_ns -= ns;
             }
         }
-        Known::of_past(figures, left_ns, &phase_ns[..self.phases.slots()])
+        StoredStep::from_past(figures, left_ns, &phase_ns[..self.phases.slots()])
     }
 }

@@ -4,9 +4,9 @@ use gnntop_wire::{NameId, NameKind, RESUMED, SessionInfo, TrackId};
 
 use super::attempts::{Attempt, Attempts};
 use super::contents::Store;
-use super::instants::Instant;
-use super::translation::{Known, Translation};
-use crate::stream::{Evidence, align};
+use super::instants::StoredMark;
+use super::translation::{KnownIds, Translation};
+use crate::stream::{ClockEvidence, align};
 
 /// The mark at every start except the first.
 const RESTART: &str = "restart";
@@ -25,20 +25,20 @@ impl Store {
         let Some(origin) = self.session.origin() else { return self.apply(gnntop_wire::Item::Segment(info)) };
         self.revision += 1;
         if !self.attempts.is_restarted() {
-            self.attempts.push(Attempt::of(origin, origin.start.monotonic_ns, 0));
+            self.attempts.push(Attempt::from_session(origin, origin.start.monotonic_ns, 0));
         }
         let offset_ns = self.offset_to(&info, origin);
         self.attempts.close();
         let steps = self.steps.total();
-        let mut translation = Translation::new(&self.known(), offset_ns, steps);
+        let mut translation = Translation::new(&self.known_ids(), offset_ns, steps);
         let start = translation.anchor(info.start);
-        self.attempts.push(Attempt::of(&info, start.monotonic_ns, steps));
-        self.see(start.monotonic_ns);
-        let reason = self.own_name(&mut translation, NOT_RUNNING);
+        self.attempts.push(Attempt::from_session(&info, start.monotonic_ns, steps));
+        self.note_time(start.monotonic_ns);
+        let reason = self.define_name(&mut translation, NOT_RUNNING);
         self.interrupt(start.monotonic_ns, reason);
         let track = self.tracks.main().map_or(TrackId(0), |track| track.id);
-        let name = self.own_name(&mut translation, RESTART);
-        self.marks.push(Instant { track, name, t_ns: start.monotonic_ns, value: None, took_ns: None });
+        let name = self.define_name(&mut translation, RESTART);
+        self.marks.push(StoredMark { track, name, t_ns: start.monotonic_ns, value: None, took_ns: None });
         self.session.begin_attempt(info, start);
         (self.has_past, self.is_foreign) = (false, false);
         self.translation = Some(Box::new(translation));
@@ -50,24 +50,24 @@ impl Store {
         let start_ns = info.start.monotonic_ns.saturating_add_signed(alignment.offset_ns);
         let behind_ns = self.now_ns.saturating_sub(start_ns);
         match alignment.evidence {
-            Evidence::SameClock => alignment.offset_ns,
+            ClockEvidence::SameClock => alignment.offset_ns,
             _ => alignment.offset_ns.saturating_add(i64::try_from(behind_ns).unwrap_or(i64::MAX)),
         }
     }
 
-    fn known(&self) -> Known<'_> {
+    fn known_ids(&self) -> KnownIds<'_> {
         let signals = self.signals.all().iter();
-        Known {
+        KnownIds {
             names: self.names.all().collect(),
             tracks: self.tracks.all().iter().map(|track| (track.id.0, track.role, track.text.as_str())).collect(),
             signals: signals.map(|signal| (signal.id.0, &signal.metric)).collect(),
-            most: [self.names.capacity(), self.tracks.capacity(), self.signals.capacity()],
+            max: [self.names.capacity(), self.tracks.capacity(), self.signals.capacity()],
         }
     }
 
     /// The id of one of our own names among the program's.
-    fn own_name(&mut self, translation: &mut Translation, text: &str) -> NameId {
-        let id = translation.own_name(text);
+    fn define_name(&mut self, translation: &mut Translation, text: &str) -> NameId {
+        let id = translation.define_name(text);
         if self.names.define(id, NameKind::Text, text.to_owned()) { id } else { NameId::NONE }
     }
 

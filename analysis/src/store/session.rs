@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use gnntop_wire::{Anchor, End, RESUMED, SessionInfo};
 
-use crate::stream::{DIED, DIED_OF};
+use crate::stream::{DEATH_CAUSE, DEATH_TEXT};
 
 /// Most clock steps that are listed; further ones are only counted.
 const CLOCK_STEPS_KEPT: usize = 256;
@@ -40,7 +40,7 @@ pub struct ClockStep {
 
 /// Facts about the session.
 #[derive(Clone, Debug, Default)]
-pub struct Session {
+pub struct StoredSession {
     info: Option<SessionInfo>,
     /// The first start of the run, if there were several.
     first: Option<SessionInfo>,
@@ -55,10 +55,10 @@ pub struct Session {
     is_cut: bool,
     facts: BTreeMap<String, String>,
     died: Option<String>,
-    died_of: Option<String>,
+    death_cause: Option<String>,
 }
 
-impl Session {
+impl StoredSession {
     /// Whether the data begins in the middle of the session, so that the first steps are not the warm-up.
     pub fn is_cut(&self) -> bool {
         self.is_cut
@@ -85,13 +85,13 @@ impl Session {
     }
 
     /// Why the program died, in one paragraph, if its keeper added that.
-    pub fn died(&self) -> Option<&str> {
+    pub fn death_text(&self) -> Option<&str> {
         self.died.as_deref()
     }
 
     /// The cause as a keyword, such as `out-of-memory`.
-    pub fn died_of(&self) -> Option<&str> {
-        self.died_of.as_deref()
+    pub fn death_cause(&self) -> Option<&str> {
+        self.death_cause.as_deref()
     }
 
     /// How a phase is inferred; `None` if it is measured directly.
@@ -108,7 +108,7 @@ impl Session {
     pub(super) fn begin_attempt(&mut self, info: SessionInfo, start: Anchor) {
         let before = self.info.replace(info);
         self.first = self.first.take().or(before);
-        (self.state, self.died, self.died_of) = (SessionState::Unknown, None, None);
+        (self.state, self.died, self.death_cause) = (SessionState::Unknown, None, None);
         self.facts.remove(RESUMED);
         self.last_anchor = Some(start);
         self.segments += 1;
@@ -118,8 +118,8 @@ impl Session {
     pub(super) fn set_fact(&mut self, key: String, text: String) {
         match key.as_str() {
             // Kept separately: they come from the program's keeper, not the program.
-            DIED => self.died = Some(text),
-            DIED_OF => self.died_of = Some(text),
+            DEATH_TEXT => self.died = Some(text),
+            DEATH_CAUSE => self.death_cause = Some(text),
             _ if self.facts.len() < FACTS_KEPT || self.facts.contains_key(&key) => _ = self.facts.insert(key, text),
             _ => (),
         }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_become_stacks_and_those_without_a_beginning_do_not() {
+    fn frames_become_stacks_only_from_depth_zero() {
         let mut stacks = Stacks::new(2);
         let frame = |name, t_ns, depth| StackFrame { name: NameId(name), t_ns, depth, thread: StackThread::Training };
         assert!(!stacks.push(&frame(9, 5, 3)), "its beginning was lost");

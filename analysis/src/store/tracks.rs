@@ -31,13 +31,13 @@ pub struct Track {
     /// Events that were published but not read.
     pub missed: u64,
     /// Events before the first one read, as in a recording of only the last minutes.
-    pub before: u64,
+    pub skipped: u64,
     /// Time of the newest event; `None` before the first.
     pub last_ns: Option<u64>,
     /// The last span reported as open; [`crate::store::Store::open_spans`] knows whether it still is.
     pub(super) open: Option<Open>,
     /// Events dropped by earlier starts of the run.
-    earlier_dropped: u64,
+    previous_dropped: u64,
     pub(super) next_seq: Option<u64>,
     pub(super) tiling: Option<Box<Tiling>>,
     pub(super) lane: Option<Box<Lane>>,
@@ -63,10 +63,10 @@ impl Track {
             steps: 0,
             dropped: 0,
             missed: 0,
-            before: 0,
+            skipped: 0,
             last_ns: None,
             open: None,
-            earlier_dropped: 0,
+            previous_dropped: 0,
             next_seq: None,
             tiling: None,
             lane: None,
@@ -83,19 +83,19 @@ impl Track {
         self.events = self.events.saturating_add(past.events);
         self.spans = self.spans.saturating_add(past.spans);
         self.steps = self.steps.saturating_add(past.steps);
-        self.dropped = self.earlier_dropped.saturating_add(past.dropped);
+        self.dropped = self.previous_dropped.saturating_add(past.dropped);
         (self.next_seq, self.last_ns) = (Some(past.next_seq), Some(past.last_ns));
     }
 
     /// Follows the track's sequence numbers and drops.
     pub(super) fn begin_block(&mut self, info: &BlockInfo) -> Missing {
-        let dropped_so_far = self.earlier_dropped.saturating_add(info.dropped);
+        let dropped_so_far = self.previous_dropped.saturating_add(info.dropped);
         let dropped = dropped_so_far.saturating_sub(self.dropped);
         self.dropped = self.dropped.max(dropped_so_far);
         let missed = match self.next_seq {
             Some(next) => info.first_seq.saturating_sub(next),
             None => {
-                self.before = info.first_seq;
+                self.skipped = info.first_seq;
                 0
             }
         };
@@ -123,7 +123,7 @@ pub(super) struct Tracks {
     /// The track whose steps fill the step table.
     main: Option<usize>,
     /// Whether it belongs to an earlier start of the run: the current one has none yet.
-    is_earlier: bool,
+    is_previous_attempt: bool,
     /// Whether any track has the role of running the training loop.
     has_training: bool,
     /// Number of tracks that were ever given room to collect phases.
@@ -135,8 +135,8 @@ pub(super) struct Tracks {
 impl Tracks {
     pub(super) fn new(capacity: usize, boxes: usize) -> Self {
         let (all, by_id) = (Vec::new(), Vec::new());
-        let (is_earlier, has_training) = (false, false);
-        Self { all, by_id, capacity, boxes, main: None, is_earlier, has_training, tilings: 0, lanes: 0 }
+        let (is_previous_attempt, has_training) = (false, false);
+        Self { all, by_id, capacity, boxes, main: None, is_previous_attempt, has_training, tilings: 0, lanes: 0 }
     }
 
     /// Most tracks.
@@ -148,9 +148,9 @@ impl Tracks {
     pub(super) fn begin_attempt(&mut self) {
         for track in &mut self.all {
             (track.open, track.next_seq, track.tiling) = (None, None, None);
-            track.earlier_dropped = track.dropped;
+            track.previous_dropped = track.dropped;
         }
-        (self.is_earlier, self.has_training, self.tilings) = (true, false, 0);
+        (self.is_previous_attempt, self.has_training, self.tilings) = (true, false, 0);
     }
 
     pub(super) fn all(&self) -> &[Track] {
@@ -178,7 +178,7 @@ impl Tracks {
         self.all.get(index as usize)
     }
 
-    pub(super) fn at(&mut self, index: usize) -> &mut Track {
+    pub(super) fn get_mut(&mut self, index: usize) -> &mut Track {
         &mut self.all[index]
     }
 
@@ -193,7 +193,7 @@ impl Tracks {
 
     /// Whether phases on this track may tile steps: it runs the training loop, or no track claims to.
     pub(super) fn may_tile(&self, index: usize) -> bool {
-        match self.main.filter(|_| !self.is_earlier) {
+        match self.main.filter(|_| !self.is_previous_attempt) {
             Some(main) => main == index,
             None => !self.has_training || self.all[index].role == TrackRole::Training,
         }
@@ -223,7 +223,7 @@ impl Tracks {
     }
 
     /// Takes the lanes from the same tracks of another store.
-    pub(super) fn take_lanes_of(&mut self, other: Self) {
+    pub(super) fn take_lanes_from(&mut self, other: Self) {
         self.lanes = other.lanes;
         for (own, track) in self.all.iter_mut().zip(other.all) {
             own.lane = track.lane;
@@ -237,9 +237,9 @@ impl Tracks {
 
     /// Whether a step on this track goes into the step table; the first track that may decides for the session.
     pub(super) fn claim_steps(&mut self, index: usize) -> bool {
-        if (self.main.is_none() || self.is_earlier) && self.may_tile(index) {
-            (self.main, self.is_earlier) = (Some(index), false);
+        if (self.main.is_none() || self.is_previous_attempt) && self.may_tile(index) {
+            (self.main, self.is_previous_attempt) = (Some(index), false);
         }
-        self.main == Some(index) && !self.is_earlier
+        self.main == Some(index) && !self.is_previous_attempt
     }
 }

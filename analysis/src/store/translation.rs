@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gnntop_wire::past::{Past, Series, Slice, SlowStep, StepFigures, Whole};
+use gnntop_wire::past::{DurationSeries, PastEntry, PastTotals, Slice, SlowStep, StepFigures};
 use gnntop_wire::{
     Anchor, AnyMetric, BlockInfo, Definition, DeviceSpan, Event, EventSink, Item, NameId, NameKind, SignalId, Span,
     TrackId, TrackRole,
@@ -10,7 +10,7 @@ use gnntop_wire::{
 
 /// Ids of one kind, and the store's id for each.
 #[derive(Clone, Debug)]
-struct Ids<K> {
+struct IdMap<K> {
     /// By id in the stream: the store's id; `u32::MAX` before its definition.
     to: Vec<u32>,
     /// Ids that the store knows, until they are taken.
@@ -18,25 +18,25 @@ struct Ids<K> {
     /// The next id that the store does not know.
     next: u32,
     /// Ids from here on are not kept by the store.
-    most: u32,
+    max: u32,
 }
 
-impl<K: std::hash::Hash + Eq> Ids<K> {
+impl<K: std::hash::Hash + Eq> IdMap<K> {
     const UNKNOWN: u32 = u32::MAX;
 
-    fn of(known: impl Iterator<Item = (K, u32)>, most: usize) -> Self {
+    fn new(known: impl Iterator<Item = (K, u32)>, most: usize) -> Self {
         let (mut by_key, mut next) = (HashMap::<K, Vec<u32>>::new(), 0);
         for (key, id) in known {
             by_key.entry(key).or_default().push(id);
             next = next.max(id.saturating_add(1));
         }
         by_key.values_mut().for_each(|ids| ids.reverse());
-        Self { to: Vec::new(), known: by_key, next, most: u32::try_from(most).unwrap_or(u32::MAX) }
+        Self { to: Vec::new(), known: by_key, next, max: u32::try_from(most).unwrap_or(u32::MAX) }
     }
 
     /// Defines an id; a repeated definition gives the same result.
     fn define(&mut self, id: u32, key: K) -> u32 {
-        if id >= self.most {
+        if id >= self.max {
             return Self::UNKNOWN;
         }
         let at = id as usize;
@@ -44,13 +44,13 @@ impl<K: std::hash::Hash + Eq> Ids<K> {
             self.to.resize(at + 1, Self::UNKNOWN);
         }
         if self.to[at] == Self::UNKNOWN {
-            self.to[at] = self.take(key);
+            self.to[at] = self.get_or_insert(key);
         }
         self.to[at]
     }
 
     /// The store's id for this key, or a new one.
-    fn take(&mut self, key: K) -> u32 {
+    fn get_or_insert(&mut self, key: K) -> u32 {
         let known = self.known.get_mut(&key).and_then(Vec::pop);
         known.unwrap_or_else(|| {
             self.next = self.next.saturating_add(1);
@@ -65,20 +65,20 @@ impl<K: std::hash::Hash + Eq> Ids<K> {
 }
 
 /// The store's ids when another start begins.
-pub(super) struct Known<'a> {
+pub(super) struct KnownIds<'a> {
     pub(super) names: Vec<(u32, NameKind, &'a str)>,
     pub(super) tracks: Vec<(u32, TrackRole, &'a str)>,
     pub(super) signals: Vec<(u32, &'a AnyMetric)>,
     /// Most names, tracks and signals that the store keeps.
-    pub(super) most: [usize; 3],
+    pub(super) max: [usize; 3],
 }
 
 /// Translates the ids and times of one start to those of the store.
 #[derive(Clone, Debug)]
 pub(super) struct Translation {
-    names: Ids<(NameKind, String)>,
-    tracks: Ids<(u8, String)>,
-    signals: Ids<AnyMetric>,
+    names: IdMap<(NameKind, String)>,
+    tracks: IdMap<(u8, String)>,
+    signals: IdMap<AnyMetric>,
     /// To be added to its times, in nanoseconds.
     offset_ns: i64,
     /// Steps of the run before this start.
@@ -86,26 +86,26 @@ pub(super) struct Translation {
 }
 
 impl Translation {
-    pub(super) fn new(known: &Known<'_>, offset_ns: i64, steps_before: u64) -> Self {
-        let [names, tracks, signals] = known.most;
+    pub(super) fn new(known: &KnownIds<'_>, offset_ns: i64, steps_before: u64) -> Self {
+        let [names, tracks, signals] = known.max;
         let name_keys = known.names.iter().map(|(id, kind, text)| ((*kind, (*text).to_owned()), *id));
         let track_keys = known.tracks.iter().map(|(id, role, text)| ((*role as u8, (*text).to_owned()), *id));
         let signal_keys = known.signals.iter().map(|(id, metric)| ((*metric).clone(), *id));
-        let mut name_ids = Ids::of(name_keys, names);
+        let mut name_ids = IdMap::new(name_keys, names);
         // The first id means "no name".
         name_ids.next = name_ids.next.max(1);
         Self {
             names: name_ids,
-            tracks: Ids::of(track_keys, tracks),
-            signals: Ids::of(signal_keys, signals),
+            tracks: IdMap::new(track_keys, tracks),
+            signals: IdMap::new(signal_keys, signals),
             offset_ns,
             steps_before,
         }
     }
 
     /// The store's id for a name that is not the program's.
-    pub(super) fn own_name(&mut self, text: &str) -> NameId {
-        NameId(self.names.take((NameKind::Text, text.to_owned())))
+    pub(super) fn define_name(&mut self, text: &str) -> NameId {
+        NameId(self.names.get_or_insert((NameKind::Text, text.to_owned())))
     }
 
     #[inline]
@@ -206,33 +206,33 @@ impl Translation {
         times.into_iter().for_each(|t_ns| *t_ns = self.time(*t_ns));
     }
 
-    fn past(&self, past: Past) -> Past {
+    fn past(&self, past: PastEntry) -> PastEntry {
         match past {
-            Past::Whole(mut whole) => {
-                self.whole(&mut whole);
-                Past::Whole(whole)
+            PastEntry::Totals(mut whole) => {
+                self.totals(&mut whole);
+                PastEntry::Totals(whole)
             }
-            Past::Durations(Series::Phase(name), durations) => {
-                Past::Durations(Series::Phase(self.name(name)), durations)
+            PastEntry::Durations(DurationSeries::Phase(name), durations) => {
+                PastEntry::Durations(DurationSeries::Phase(self.name(name)), durations)
             }
-            Past::Durations(Series::Span { name, ahead_ns }, durations) => {
-                Past::Durations(Series::Span { name: self.name(name), ahead_ns }, durations)
+            PastEntry::Durations(DurationSeries::Span { name, ahead_ns }, durations) => {
+                PastEntry::Durations(DurationSeries::Span { name: self.name(name), ahead_ns }, durations)
             }
-            Past::Slice(mut slice) => {
+            PastEntry::Slice(mut slice) => {
                 self.slice(&mut slice);
-                Past::Slice(slice)
+                PastEntry::Slice(slice)
             }
-            Past::Slow(mut slow) => {
+            PastEntry::Slow(mut slow) => {
                 let SlowStep { figures, spans } = &mut *slow;
                 self.figures(figures);
                 spans.iter_mut().for_each(|span| *span = self.span(span));
-                Past::Slow(slow)
+                PastEntry::Slow(slow)
             }
             other => other,
         }
     }
 
-    fn whole(&self, whole: &mut Whole) {
+    fn totals(&self, whole: &mut PastTotals) {
         (whole.first_ns, whole.last_ns) = (self.time(whole.first_ns), self.time(whole.last_ns));
         for end in &mut whole.tracks {
             (end.track, end.last_ns) = (self.track(end.track), self.time(end.last_ns));

@@ -8,7 +8,7 @@ use gnntop_wire::SessionInfo;
 
 /// What an offset between two clocks is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evidence {
+pub enum ClockEvidence {
     /// It is the same clock: the same boot of the same machine.
     SameClock,
     /// The ranks measured it between them.
@@ -27,14 +27,14 @@ pub struct Alignment {
     /// Error of the offset in either direction, in nanoseconds; `None` if unknown.
     pub error_ns: Option<u64>,
     /// What the offset is based on.
-    pub evidence: Evidence,
+    pub evidence: ClockEvidence,
 }
 
 /// The offset from the clock of `session` to that of `reference`.
 pub fn align(session: &SessionInfo, reference: &SessionInfo) -> Alignment {
     let is_one = session.session_id == reference.session_id;
     if is_one || !session.boot_id.is_empty() && session.boot_id == reference.boot_id {
-        return Alignment { offset_ns: 0, error_ns: Some(0), evidence: Evidence::SameClock };
+        return Alignment { offset_ns: 0, error_ns: Some(0), evidence: ClockEvidence::SameClock };
     }
     let to_first = |info: &SessionInfo| {
         let place = info.place.as_ref()?;
@@ -46,14 +46,14 @@ pub fn align(session: &SessionInfo, reference: &SessionInfo) -> Alignment {
         return Alignment {
             offset_ns: one.offset_ns.saturating_sub(other.offset_ns),
             error_ns: Some(one.error_ns.saturating_add(other.error_ns)),
-            evidence: Evidence::Measured,
+            evidence: ClockEvidence::Measured,
         };
     }
     let zero = |info: &SessionInfo| i128::from(info.start.wall_ns) - i128::from(info.start.monotonic_ns);
     let offset = zero(session) - zero(reference);
     let offset_ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
     let are_imported = session.origin.is_import() && reference.origin.is_import();
-    let evidence = if are_imported { Evidence::Imported } else { Evidence::WallClock };
+    let evidence = if are_imported { ClockEvidence::Imported } else { ClockEvidence::WallClock };
     Alignment { offset_ns, error_ns: None, evidence }
 }
 
@@ -76,40 +76,44 @@ mod tests {
     }
 
     #[test]
-    fn one_boot_is_one_clock_whatever_else_is_said() {
+    fn align_same_boot_is_same_clock() {
         let off = Some(ClockOffset { offset_ns: 7, error_ns: 1 });
         let (zero, one) = (session(0, "a", 5, 1000, None), session(1, "a", 9, 2000, off));
         let aligned = align(&one, &zero);
-        assert_eq!(aligned, Alignment { offset_ns: 0, error_ns: Some(0), evidence: Evidence::SameClock });
+        assert_eq!(aligned, Alignment { offset_ns: 0, error_ns: Some(0), evidence: ClockEvidence::SameClock });
         let nameless = [session(0, "", 5, 1000, None), session(1, "", 9, 1000, None)];
-        assert_eq!(align(&nameless[1], &nameless[0]).evidence, Evidence::WallClock, "no boot is no boot in common");
+        assert_eq!(
+            align(&nameless[1], &nameless[0]).evidence,
+            ClockEvidence::WallClock,
+            "no boot is no boot in common"
+        );
     }
 
     #[test]
-    fn measured_offsets_go_through_rank_0() {
+    fn align_uses_measured_offsets_through_rank_0() {
         let clock = |offset_ns, error_ns| Some(ClockOffset { offset_ns, error_ns });
         let zero = session(0, "a", 5, 1000, None);
         let (one, two) = (session(1, "b", 9, 1000, clock(-400, 30)), session(2, "c", 9, 1000, clock(100, 20)));
         let aligned = align(&one, &zero);
-        assert_eq!((aligned.offset_ns, aligned.error_ns, aligned.evidence), (-400, Some(30), Evidence::Measured));
+        assert_eq!((aligned.offset_ns, aligned.error_ns, aligned.evidence), (-400, Some(30), ClockEvidence::Measured));
         let aligned = align(&one, &two);
         assert_eq!((aligned.offset_ns, aligned.error_ns), (-500, Some(50)), "errors add up");
     }
 
     #[test]
-    fn wall_clocks_are_the_last_resort() {
+    fn align_falls_back_to_wall_clocks() {
         let (zero, one) = (session(0, "a", 5, 1000, None), session(1, "b", 2, 1001, None));
         let aligned = align(&one, &zero);
         assert_eq!(aligned.offset_ns, 4 * SECOND as i64, "its clock began 4 s later");
-        assert_eq!((aligned.error_ns, aligned.evidence), (None, Evidence::WallClock));
+        assert_eq!((aligned.error_ns, aligned.evidence), (None, ClockEvidence::WallClock));
         let absurd = session(1, "b", 0, u64::MAX / SECOND, None);
         assert_eq!(align(&absurd, &zero).offset_ns, i64::MAX, "saturates");
     }
 
     #[test]
-    fn of_imported_ranks_no_clock_is_known() {
+    fn align_imported_ranks_has_unknown_error() {
         let imported = |rank, wall_s| SessionInfo { origin: Origin::Trace, ..session(rank, "", 1, wall_s, None) };
         let aligned = align(&imported(1, 1003), &imported(0, 1000));
-        assert_eq!((aligned.offset_ns, aligned.evidence), (3 * SECOND as i64, Evidence::Imported));
+        assert_eq!((aligned.offset_ns, aligned.evidence), (3 * SECOND as i64, ClockEvidence::Imported));
     }
 }

@@ -13,7 +13,7 @@ mod death;
 mod run;
 mod sink;
 
-pub use clock::{Alignment, Evidence, align};
-pub use death::{DIED, DIED_OF};
-pub use run::{MOST_SESSIONS, RIVAL_NS, follows, may_overlap};
+pub use clock::{Alignment, ClockEvidence, align};
+pub use death::{DEATH_CAUSE, DEATH_TEXT};
+pub use run::{MAX_SESSIONS, RIVAL_NS, follows, may_overlap};
 pub use sink::Sink;

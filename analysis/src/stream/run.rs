@@ -3,7 +3,7 @@
 use gnntop_wire::SessionInfo;
 
 /// Most sessions of a run that are kept, including replaced ones. Further ones are counted.
-pub const MOST_SESSIONS: usize = 256;
+pub const MAX_SESSIONS: usize = 256;
 /// A session that continues for this long after its replacement has started is a rival, not a predecessor.
 pub const RIVAL_NS: u64 = 2_000_000_000;
 

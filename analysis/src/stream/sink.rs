@@ -12,11 +12,11 @@ pub trait Sink {
 
     /// The next items belong to this session, whose segment was passed before. Called by sources that alternate between
     /// sessions; a sink of one session can ignore it.
-    fn turn_to(&mut self, _session_id: u128) {}
+    fn select_session(&mut self, _session_id: u128) {}
 
     /// The publisher dropped this many segments before they could be read.
-    fn lose_segments(&mut self, _count: u64) {}
+    fn add_lost_segments(&mut self, _count: u64) {}
 
     /// Whether the publisher is alive; called by sources that can tell.
-    fn see_publisher(&mut self, _alive: bool) {}
+    fn set_publisher_alive(&mut self, _alive: bool) {}
 }

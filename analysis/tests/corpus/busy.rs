@@ -2,7 +2,7 @@
 //! small loops take 0.3 to 3 ms, so that each time the CPU is taken away is many steps long. That the CPU is taken away
 //! is true and may be said; nothing may be said of the loop itself.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 use gnntop_wire::{BatchShape, ThreadUsage, Unit};
 
 use super::case::Case;
@@ -64,12 +64,12 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn case(name: &str, shared: Shared) -> Case {
-    Case { amount: name.to_owned(), ..Case::of("clean, busy machine", stream(shared)) }.also(Kind::Contention)
+    Case { amount: name.to_owned(), ..Case::new("clean, busy machine", stream(shared)) }.allow(FindingKind::Contention)
 }
 
 fn stream(shared: Shared) -> Vec<u8> {
     let mut is_loaded = false;
-    let training = Training::of(shared.steps, shared.seed).spread(0.0);
+    let training = Training::new(shared.steps, shared.seed).spread(0.0);
     let in_kernel = shared.in_kernel;
     Training { reading_ms: 20.0, ..training }
         .reads(counted("process.cpu_time", Unit::Nanoseconds, |t| t * 0.9e9))

@@ -1,6 +1,6 @@
 //! A run of the corpus with what is to be found in it.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 
 /// How strong the cause is, beside what a person would want to know of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,53 +29,53 @@ pub struct Case {
     pub amount: String,
     pub stream: Vec<u8>,
     /// What must be found; of a strength below, what may be.
-    pub expect: Vec<Kind>,
+    pub expect: Vec<FindingKind>,
     /// What is true as well, and counts neither way.
-    pub also: Vec<Kind>,
+    pub allowed: Vec<FindingKind>,
     /// What the findings, or the verdict, must say.
-    pub says: Vec<String>,
+    pub expected_texts: Vec<String>,
     /// What neither may say.
-    pub never_says: Vec<&'static str>,
+    pub forbidden_texts: Vec<&'static str>,
     /// The steps at which spikes must be found, and no others.
     pub spikes: Option<Vec<u64>>,
 }
 
 impl Case {
-    pub fn of(class: &'static str, stream: Vec<u8>) -> Self {
+    pub fn new(class: &'static str, stream: Vec<u8>) -> Self {
         Self {
             class,
             strength: Strength::Clean,
             amount: String::new(),
             stream,
             expect: Vec::new(),
-            also: Vec::new(),
-            says: Vec::new(),
-            never_says: Vec::new(),
+            allowed: Vec::new(),
+            expected_texts: Vec::new(),
+            forbidden_texts: Vec::new(),
             spikes: None,
         }
     }
 
-    pub fn expect(mut self, kind: Kind) -> Self {
+    pub fn expect(mut self, kind: FindingKind) -> Self {
         self.expect.push(kind);
         self
     }
 
-    pub fn also(mut self, kind: Kind) -> Self {
-        self.also.push(kind);
+    pub fn allow(mut self, kind: FindingKind) -> Self {
+        self.allowed.push(kind);
         self
     }
 
-    pub fn says(mut self, text: impl Into<String>) -> Self {
-        self.says.push(text.into());
+    pub fn expect_text(mut self, text: impl Into<String>) -> Self {
+        self.expected_texts.push(text.into());
         self
     }
 
-    pub fn never_says(mut self, text: &'static str) -> Self {
-        self.never_says.push(text);
+    pub fn forbid_text(mut self, text: &'static str) -> Self {
+        self.forbidden_texts.push(text);
         self
     }
 
-    pub fn spikes(mut self, steps: impl IntoIterator<Item = u64>) -> Self {
+    pub fn expect_spikes(mut self, steps: impl IntoIterator<Item = u64>) -> Self {
         self.spikes = Some(steps.into_iter().collect());
         self
     }

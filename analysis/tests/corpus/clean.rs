@@ -9,21 +9,21 @@ use super::training::{Plan, Training, counted, gauge};
 pub fn cases() -> Vec<Case> {
     let even = |_: u64, _: &mut Random| Plan::default();
     let mut cases = vec![
-        clean("even steps", Training::of(500, 1).stream(even)),
-        clean("a tenth of noise", Training::of(400, 2).spread(0.1).stream(even)),
-        clean("12 steps", Training::of(12, 3).stream(even)),
-        clean("25 steps", Training::of(25, 4).stream(even)),
-        clean("60 steps of 2 s", Training::of(60, 5).stream(|_, _| Plan::default().times(60.0))),
+        clean("even steps", Training::new(500, 1).stream(even)),
+        clean("a tenth of noise", Training::new(400, 2).spread(0.1).stream(even)),
+        clean("12 steps", Training::new(12, 3).stream(even)),
+        clean("25 steps", Training::new(25, 4).stream(even)),
+        clean("60 steps of 2 s", Training::new(60, 5).stream(|_, _| Plan::default().times(60.0))),
         clean(
             "2,000 steps of 0.7 ms",
-            Training::of(2000, 6).stream(|_, _| Plan { gap_ms: 0.01, ..Plan::default().times(0.02) }),
+            Training::new(2000, 6).stream(|_, _| Plan { gap_ms: 0.01, ..Plan::default().times(0.02) }),
         ),
-        clean("sizes that explain times", Training::of(500, 7).stream(sized)),
+        clean("sizes that explain times", Training::new(500, 7).stream(sized)),
         clean("a level that wanders", wandering()),
-        clean("short pauses between epochs", Training::of(400, 8).stream(short_pauses)),
+        clean("short pauses between epochs", Training::new(400, 8).stream(short_pauses)),
         clean(
             "epochs of three steps",
-            Training::of(90, 9).stream(|step, _| Plan { epoch: step / 3, ..Plan::default() }),
+            Training::new(90, 9).stream(|step, _| Plan { epoch: step / 3, ..Plan::default() }),
         ),
         clean("sensors that are calm", calm_sensors()),
         clean("memory that levels off", levels_off()),
@@ -35,14 +35,14 @@ pub fn cases() -> Vec<Case> {
         ("step times alone, short", 1000, 0.6),
     ];
     cases.extend(bare.map(|(name, steps, ms)| {
-        let case = clean(name, Training::of(steps, steps).stream(|_, _| Plan::bare(ms)));
-        case.never_says("outside every phase").never_says("gap")
+        let case = clean(name, Training::new(steps, steps).stream(|_, _| Plan::bare(ms)));
+        case.forbid_text("outside every phase").forbid_text("gap")
     }));
     cases
 }
 
 pub fn clean(name: &str, stream: Vec<u8>) -> Case {
-    Case { amount: name.to_owned(), ..Case::of("clean", stream) }
+    Case { amount: name.to_owned(), ..Case::new("clean", stream) }
 }
 
 fn sized(step: u64, _: &mut Random) -> Plan {
@@ -54,7 +54,7 @@ fn sized(step: u64, _: &mut Random) -> Plan {
 /// Every step is where the one before was, give or take a little, and drawn back to where it began.
 fn wandering() -> Vec<u8> {
     let mut level = 0.0;
-    Training::of(600, 10).stream(move |_, random| {
+    Training::new(600, 10).stream(move |_, random| {
         level = 0.9 * level + 0.01 * random.normal();
         Plan::default().times(1.0 + level)
     })
@@ -65,7 +65,7 @@ fn short_pauses(step: u64, _: &mut Random) -> Plan {
 }
 
 fn calm_sensors() -> Vec<u8> {
-    Training::of(500, 11)
+    Training::new(500, 11)
         .reads(gauge("process.rss", Unit::Bytes, |t| 5e8 + 1e6 * (t * 3.0).sin()))
         .reads(counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 3e7))
         .reads(counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 5e6))
@@ -76,7 +76,7 @@ fn calm_sensors() -> Vec<u8> {
 }
 
 fn levels_off() -> Vec<u8> {
-    Training::of(400, 12)
+    Training::new(400, 12)
         .reads(gauge("process.rss", Unit::Bytes, |t| 5e8 + 2e8 * (1.0 - (-t).exp())))
         .stream(|_, _| Plan::default())
 }

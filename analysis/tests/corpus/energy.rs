@@ -1,6 +1,6 @@
 //! Energy that a table tells and nobody measured: a power times a time.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 use gnntop_wire::{SignalKind, Unit};
 
 use super::case::{Case, strengths};
@@ -13,7 +13,7 @@ pub fn cases() -> Vec<Case> {
     let mut all = strengths(spreads, |spread| constant("constant watts by the wall's clock", 51, spread, false));
     all.extend(strengths(spreads, |spread| constant("constant watts by the step's own time", 52, spread, true)));
     let measured = constant("clean: power that varies", 53, 0.08, false);
-    all.push(Case { expect: Vec::new(), says: Vec::new(), ..measured });
+    all.push(Case { expect: Vec::new(), expected_texts: Vec::new(), ..measured });
     all
 }
 
@@ -30,5 +30,5 @@ fn constant(class: &'static str, seed: u64, spread: f64, is_by_step: bool) -> Ca
         microjoules += watts * 1e3 * if is_by_step { inside_ms } else { pause_ms + inside_ms };
         run.cell(column, microjoules);
     }
-    Case::of(class, run.stream()).expect(Kind::ModelledEnergy).says("constant 360 W")
+    Case::new(class, run.stream()).expect(FindingKind::ModelledEnergy).expect_text("constant 360 W")
 }

@@ -1,6 +1,6 @@
 //! Gaps that spans of the training track fill: evaluation between epochs, logging between steps.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 
 use super::case::{Case, strengths};
 use super::training_loop::TrainingLoop;
@@ -24,7 +24,7 @@ pub fn cases() -> Vec<Case> {
             })
         }),
         strengths(SHARES, logged),
-        strengths(SHARES, |share| unknown(share).says(UNKNOWN)),
+        strengths(SHARES, |share| unknown(share).expect_text(UNKNOWN)),
         vec![short()],
     ]
     .into_iter()
@@ -40,7 +40,11 @@ fn evaluate(run: &mut TrainingLoop, ms: f64) {
 fn evaluated(class: &'static str, seed: u64, share: f64, evaluate: fn(&mut TrainingLoop, f64)) -> Case {
     let evaluation_ms = EPOCH_STEPS as f64 * PERIOD_MS * share / (1.0 - share);
     let stream = epochs(seed, |run| run.pass(0.5), |run| evaluate(run, evaluation_ms));
-    Case::of(class, stream).expect(Kind::Gap).also(Kind::Stall).says("\"evaluate\"").never_says(UNKNOWN)
+    Case::new(class, stream)
+        .expect(FindingKind::Gap)
+        .allow(FindingKind::Stall)
+        .expect_text("\"evaluate\"")
+        .forbid_text(UNKNOWN)
 }
 
 /// The same where each epoch, with its steps and its evaluation, has a span around it.
@@ -57,8 +61,9 @@ fn in_epochs(share: f64) -> Case {
         });
         run.next_epoch();
     }
-    let case = Case::of("evaluation in an epoch's span", run.stream()).expect(Kind::Gap).also(Kind::Stall);
-    case.says("\"evaluate\"").never_says("of it in \"epoch\"").never_says(UNKNOWN)
+    let case =
+        Case::new("evaluation in an epoch's span", run.stream()).expect(FindingKind::Gap).allow(FindingKind::Stall);
+    case.expect_text("\"evaluate\"").forbid_text("of it in \"epoch\"").forbid_text(UNKNOWN)
 }
 
 /// Before each step something is written, and most of the gap is that.
@@ -68,21 +73,21 @@ fn logged(share: f64) -> Case {
         run.span("write log", |run| run.pass(0.9 * log_ms));
         run.pass(0.5 + 0.1 * log_ms);
     };
-    Case::of("logging between steps", epochs(24, pause, |_| ()))
-        .expect(Kind::Gap)
-        .says("\"write log\"")
-        .never_says(UNKNOWN)
+    Case::new("logging between steps", epochs(24, pause, |_| ()))
+        .expect(FindingKind::Gap)
+        .expect_text("\"write log\"")
+        .forbid_text(UNKNOWN)
 }
 
 /// The same time without a span that tells what it is.
 fn unknown(share: f64) -> Case {
     let pause_ms = PERIOD_MS * share / (1.0 - share);
-    Case::of("gaps, unexplained", epochs(25, |run| run.pass(0.5 + pause_ms), |_| ())).expect(Kind::Gap)
+    Case::new("gaps, unexplained", epochs(25, |run| run.pass(0.5 + pause_ms), |_| ())).expect(FindingKind::Gap)
 }
 
 /// Evaluation that is over in a moment.
 fn short() -> Case {
-    Case::of("clean: a short evaluation", epochs(26, |run| run.pass(0.5), |run| evaluate(run, 25.0)))
+    Case::new("clean: a short evaluation", epochs(26, |run| run.pass(0.5), |run| evaluate(run, 25.0)))
 }
 
 /// Steps with a pause before each and something after each epoch.

@@ -1,6 +1,6 @@
 //! GPUs that are idle, told by their readings and by what the readings cannot see.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 use gnntop_wire::{SignalKind, Unit};
 
 use super::case::{Case, strengths};
@@ -19,8 +19,8 @@ pub fn cases() -> Vec<Case> {
 /// A table whose readings, one a row and taken as its step ends, are all of a busy GPU, while so much of the wall time
 /// passes between its steps.
 fn between_rows(share: f64) -> Case {
-    let case = Case::of("GPU idle between a table's steps", table(31, share, |_| 98_000.0));
-    case.expect(Kind::GpuIdle).also(Kind::Gap).also(Kind::Aliasing).says("at least")
+    let case = Case::new("GPU idle between a table's steps", table(31, share, |_| 98_000.0));
+    case.expect(FindingKind::GpuIdle).allow(FindingKind::Gap).allow(FindingKind::Aliasing).expect_text("at least")
 }
 
 fn table(seed: u64, share: f64, util: impl Fn(u64) -> f64) -> Vec<u8> {
@@ -36,7 +36,7 @@ fn table(seed: u64, share: f64, util: impl Fn(u64) -> f64) -> Vec<u8> {
 
 fn busy_table() -> Case {
     let stream = table(32, 0.02, |step| 95_000.0 + (step % 5) as f64 * 1000.0);
-    Case::of("clean: a table of a busy GPU", stream).also(Kind::Aliasing)
+    Case::new("clean: a table of a busy GPU", stream).allow(FindingKind::Aliasing)
 }
 
 /// A sensor's readings say that no kernel runs so much of the time.
@@ -49,7 +49,7 @@ fn by_readings(share: f64) -> Case {
         run.pass(0.5);
         run.usual_step();
     }
-    Case::of("GPU idle by its readings", run.stream()).expect(Kind::GpuIdle)
+    Case::new("GPU idle by its readings", run.stream()).expect(FindingKind::GpuIdle)
 }
 
 /// A program that hands its work to the GPU and goes on: the GPU works between its steps, too.
@@ -61,7 +61,7 @@ fn handed_over() -> Case {
         run.pass(40.0);
         run.usual_step();
     }
-    Case::of("clean GPU: work that is queued", run.stream()).also(Kind::Gap).never_says("idle")
+    Case::new("clean GPU: work that is queued", run.stream()).allow(FindingKind::Gap).forbid_text("idle")
 }
 
 /// Between a table's steps lies what has a span of its own, in which the GPU may work.
@@ -77,8 +77,8 @@ fn evaluated() -> Case {
             run.next_epoch();
         }
     }
-    Case::of("clean GPU: evaluation between a table's steps", run.stream())
-        .also(Kind::Gap)
-        .also(Kind::Aliasing)
-        .never_says("idle")
+    Case::new("clean GPU: evaluation between a table's steps", run.stream())
+        .allow(FindingKind::Gap)
+        .allow(FindingKind::Aliasing)
+        .forbid_text("idle")
 }

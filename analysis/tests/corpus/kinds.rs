@@ -1,7 +1,7 @@
 //! Steps of several kinds whose batches tell no sizes: by rhythm, by position in the epoch, by mixture, and spikes that
 //! are spikes only beside their own kind.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 
 use super::case::{Case, strengths};
 use super::training::{Plan, Training};
@@ -27,73 +27,75 @@ pub fn cases() -> Vec<Case> {
 /// A published table's rhythm: every third step is short.
 fn every_third(times: f64) -> Case {
     let stream =
-        Training::of(240, 201).stream(|step, _| Plan::bare(774.0 * if step.is_multiple_of(3) { times } else { 1.0 }));
-    Case::of("kinds by rhythm, 3", stream).expect(Kind::StepKinds).says("every 3rd step takes")
+        Training::new(240, 201).stream(|step, _| Plan::bare(774.0 * if step.is_multiple_of(3) { times } else { 1.0 }));
+    Case::new("kinds by rhythm, 3", stream).expect(FindingKind::StepKinds).expect_text("every 3rd step takes")
 }
 
 fn alternating(times: f64) -> Case {
-    let stream = Training::of(200, 202)
+    let stream = Training::new(200, 202)
         .spread(0.03)
         .stream(|step, _| Plan::default().unsized_batch().times(if step.is_multiple_of(2) { times } else { 1.0 }));
-    Case::of("kinds by rhythm, 2", stream).expect(Kind::StepKinds).says("every 2nd step takes")
+    Case::new("kinds by rhythm, 2", stream).expect(FindingKind::StepKinds).expect_text("every 2nd step takes")
 }
 
 /// Epochs of twelve steps, the last of which has what was left over.
 fn last_of_epoch(times: f64) -> Case {
-    let stream = Training::of(240, 203).stream(|step, _| Plan {
+    let stream = Training::new(240, 203).stream(|step, _| Plan {
         epoch: (step - 1) / 12,
         ..Plan::bare(if step.is_multiple_of(12) { 50.0 * times } else { 50.0 })
     });
-    Case::of("kinds by position, 12", stream)
-        .expect(Kind::StepKinds)
-        .says("the last of an epoch")
-        .says("every 12th step")
+    Case::new("kinds by position, 12", stream)
+        .expect(FindingKind::StepKinds)
+        .expect_text("the last of an epoch")
+        .expect_text("every 12th step")
 }
 
 /// Epochs of 11, 12 and 13 steps in turns, so that no rhythm explains which step is short.
 fn last_of_uneven_epochs(times: f64) -> Case {
-    let stream = Training::of(360, 204).stream(|step, _| {
+    let stream = Training::new(360, 204).stream(|step, _| {
         let (round, within) = ((step - 1) / 36, (step - 1) % 36);
         let epoch = round * 3 + u64::from(within >= 11) + u64::from(within >= 23);
         let is_last = [10, 22, 35].contains(&within);
         Plan { epoch, ..Plan::default().unsized_batch().times(if is_last { times } else { 1.0 }) }
     });
-    Case::of("kinds by position, uneven", stream).expect(Kind::StepKinds).says("the last step of an epoch takes")
+    Case::new("kinds by position, uneven", stream)
+        .expect(FindingKind::StepKinds)
+        .expect_text("the last step of an epoch takes")
 }
 
 /// Three in ten steps, in no order, take longer: long and short sequences, say.
 fn mixture(times: f64) -> Case {
-    let stream = Training::of(400, 205).spread(0.04).stream(|_, random| {
+    let stream = Training::new(400, 205).spread(0.04).stream(|_, random| {
         let is_long = random.chance(0.3);
         Plan::default().unsized_batch().times(if is_long { times } else { 1.0 })
     });
-    Case::of("kinds by mixture", stream).expect(Kind::StepKinds).says("in no regular order")
+    Case::new("kinds by mixture", stream).expect(FindingKind::StepKinds).expect_text("in no regular order")
 }
 
 /// Every tenth step does more, such as reading results back from the device.
 fn longer_every_tenth(times: f64) -> Case {
-    let stream = Training::of(300, 206)
+    let stream = Training::new(300, 206)
         .stream(|step, _| Plan::default().unsized_batch().times(if step.is_multiple_of(10) { times } else { 1.0 }));
     // At this length each of them is a spike as well, if it is not known for a kind.
-    Case::of("kinds by rhythm, 10 longer", stream).expect(Kind::StepKinds).says("every 10th step takes")
+    Case::new("kinds by rhythm, 10 longer", stream).expect(FindingKind::StepKinds).expect_text("every 10th step takes")
 }
 
 /// One short step takes longer than short steps do, and yet no longer than the others.
 fn spike_of_a_short_kind(times: f64) -> Case {
-    let stream = Training::of(240, 207).stream(|step, _| {
+    let stream = Training::new(240, 207).stream(|step, _| {
         let is_spike = step == 150;
         Plan::bare(774.0 * if step.is_multiple_of(3) { 0.37 } else { 1.0 } * if is_spike { times } else { 1.0 })
     });
-    let case = Case::of("spike of a short kind", stream).expect(Kind::Spike).also(Kind::StepKinds);
-    case.says("every 3rd step takes").spikes([150])
+    let case = Case::new("spike of a short kind", stream).expect(FindingKind::Spike).allow(FindingKind::StepKinds);
+    case.expect_text("every 3rd step takes").expect_spikes([150])
 }
 
 fn spike_of_a_long_kind(times: f64) -> Case {
-    let stream = Training::of(300, 208).spread(0.03).stream(|step, _| {
+    let stream = Training::new(300, 208).spread(0.03).stream(|step, _| {
         let is_spike = step == 160;
         let of_kind = if step.is_multiple_of(5) { 2.2 } else { 1.0 };
         Plan::default().unsized_batch().times(of_kind * if is_spike { times } else { 1.0 })
     });
-    let case = Case::of("spike of a long kind", stream).expect(Kind::Spike).also(Kind::StepKinds);
-    case.says("every 5th step takes").spikes([160])
+    let case = Case::new("spike of a long kind", stream).expect(FindingKind::Spike).allow(FindingKind::StepKinds);
+    case.expect_text("every 5th step takes").expect_spikes([160])
 }

@@ -1,6 +1,6 @@
 //! What sensors and the system tell: page faults, memory, clocks, energy, and events that do not add up.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 use gnntop_fixtures::{MS, START_NS, StreamBuilder};
 use gnntop_wire::{SignalKind, ThreadUsage, TrackRole, Unit};
 
@@ -17,7 +17,7 @@ pub fn cases() -> Vec<Case> {
         strengths([(0.02, "1.02 x"), (0.3, "1.3 x"), (1.2, "2.2 x")], denormals),
         strengths([(0.02, "2 %"), (0.1, "10 %"), (0.5, "50 %")], throttled),
         strengths([(2e-2, "2 %"), (3e-4, "0.03 %"), (0.0, "0 %")], modelled),
-        strengths([(0.1, "10 %"), (0.3, "30 %"), (0.8, "80 %")], stands_still),
+        strengths([(0.1, "10 %"), (0.3, "30 %"), (0.8, "80 %")], constant_counter),
         strengths([(0.02, "2 %"), (5e-4, "0.05 %"), (0.0, "0 %")], proportional),
         strengths([(0.85, "0.2"), (0.4, "0.8"), (0.1, "1.0")], aliased),
         strengths([(0.005, "0.5 %"), (0.03, "3 %"), (0.3, "30 %")], overlap),
@@ -30,60 +30,66 @@ pub fn cases() -> Vec<Case> {
 
 /// Each fiftieth step has 40,000 page faults and takes so much longer.
 fn page_faults(more_ms: f64) -> Case {
-    let stream = Training::of(300, 501).stream(|step, _| {
+    let stream = Training::new(300, 501).stream(|step, _| {
         if !step.is_multiple_of(50) {
             return Plan::default();
         }
         let usage = ThreadUsage { minor_faults: 40_000, voluntary_switches: 2, ..ThreadUsage::default() };
-        Plan { usage: Some(usage), ..Plan::default().more("forward", more_ms) }
+        Plan { usage: Some(usage), ..Plan::default().with_phase("forward", more_ms) }
     });
-    Case::of("page faults", stream).expect(Kind::PageFaults).also(Kind::Spike).also(Kind::StepKinds)
+    Case::new("page faults", stream)
+        .expect(FindingKind::PageFaults)
+        .allow(FindingKind::Spike)
+        .allow(FindingKind::StepKinds)
 }
 
 /// Something waits so long of each second for memory to be reclaimed.
 fn reclaim(ns_per_s: f64) -> Case {
     let pressure = counted("machine.pressure.memory.some", Unit::Nanoseconds, move |t| t * ns_per_s);
-    let stream = Training::of(300, 502).reads(pressure).stream(|_, _| Plan::default());
-    Case::of("memory is reclaimed", stream).expect(Kind::PageFaults)
+    let stream = Training::new(300, 502).reads(pressure).stream(|_, _| Plan::default());
+    Case::new("memory is reclaimed", stream).expect(FindingKind::PageFaults)
 }
 
 /// So many page faults in every step, for which the kernel takes such a share of the CPU time.
 fn churn((minor_faults, in_kernel): (u64, f64)) -> Case {
-    let stream = Training::of(300, 503)
+    let stream = Training::new(300, 503)
         .reads(counted("process.cpu_time", Unit::Nanoseconds, |t| t * 1e9))
         .reads(counted("process.cpu_time.system", Unit::Nanoseconds, move |t| t * 1e9 * in_kernel))
         .stream(move |_, _| {
             let usage = ThreadUsage { minor_faults, voluntary_switches: 2, ..ThreadUsage::default() };
             Plan { usage: Some(usage), ..Plan::default() }
         });
-    Case::of("allocation churn", stream).expect(Kind::AllocationChurn)
+    Case::new("allocation churn", stream).expect(FindingKind::AllocationChurn)
 }
 
 fn growth(bytes_per_s: f64) -> Case {
     let rss = gauge("process.rss", Unit::Bytes, move |t| 5e8 + t * bytes_per_s + 1e5 * (t * 7.0).sin());
-    Case::of("memory grows", Training::of(300, 504).reads(rss).stream(|_, _| Plan::default()))
-        .expect(Kind::MemoryGrowth)
+    Case::new("memory grows", Training::new(300, 504).reads(rss).stream(|_, _| Plan::default()))
+        .expect(FindingKind::MemoryGrowth)
 }
 
 /// Two in five steps, in no order, count denormals and take so much longer.
 fn denormals(slower: f64) -> Case {
-    let stream = Training::of(300, 505).stream(|_, random| {
+    let stream = Training::new(300, 505).stream(|_, random| {
         let numbers = if random.chance(0.4) { random.between(3e4, 6e4) } else { 0.0 };
         let plan = Plan::default().times(1.0 + slower * numbers / 6e4);
         Plan { counter: Some(("denormals", numbers)), ..plan }
     });
-    Case::of("denormal numbers", stream).expect(Kind::Denormals).also(Kind::StepKinds).also(Kind::Spike)
+    Case::new("denormal numbers", stream)
+        .expect(FindingKind::Denormals)
+        .allow(FindingKind::StepKinds)
+        .allow(FindingKind::Spike)
 }
 
 /// The driver slows the GPU down for heat in such a share of the time, at the end of each second.
 fn throttled(share: f64) -> Case {
     let is_hot = move |t: f64| t.fract() > 1.0 - share;
-    let training = Training::of(600, 506)
+    let training = Training::new(600, 506)
         .reads(gauge("gpu.0.util", Unit::MilliPercent, |t| 97e3 + 2e3 * (t * 11.0).sin()))
         .reads(gauge("gpu.0.throttle", Unit::Bits, move |t| if is_hot(t) { 64.0 } else { 0.0 }))
         .reads(gauge("gpu.0.clock.sm", Unit::Megahertz, move |t| if is_hot(t) { 1200.0 } else { 1980.0 }));
     let stream = Training { reading_ms: 7.3, ..training }.stream(|_, _| Plan::default());
-    Case::of("GPU throttled", stream).expect(Kind::GpuThrottled)
+    Case::new("GPU throttled", stream).expect(FindingKind::GpuThrottled)
 }
 
 /// A power that varies by so much from reading to reading.
@@ -92,32 +98,32 @@ fn modelled(spread: f64) -> Case {
         // The spread is that of the increase in 93 ms, in which the sine may change by twice its height.
         t * 360e6 + 360e6 * 0.093 * spread / 2.0 * (t * 31.0).sin()
     });
-    let stream = Training::of(300, 507).reads(energy).stream(|_, _| Plan::default());
-    Case::of("energy of constant power", stream).expect(Kind::ModelledEnergy)
+    let stream = Training::new(300, 507).reads(energy).stream(|_, _| Plan::default());
+    Case::new("energy of constant power", stream).expect(FindingKind::ModelledEnergy)
 }
 
 /// A counter that is brought up to date so seldom that such a share of its readings shows no increase.
-fn stands_still(share: f64) -> Case {
+fn constant_counter(share: f64) -> Case {
     let every_s = 0.093 / (1.0 - share);
     let energy = counted("gpu.0.energy", Unit::Microjoules, move |t| {
         let n = (t / every_s).floor();
         100e6 * every_s * (n + 0.3 * n.sin())
     });
-    let stream = Training::of(400, 508).reads(energy).stream(|_, _| Plan::default());
-    Case::of("energy counter stands still", stream).expect(Kind::DoubtfulEnergy)
+    let stream = Training::new(400, 508).reads(energy).stream(|_, _| Plan::default());
+    Case::new("energy counter stands still", stream).expect(FindingKind::DoubtfulEnergy)
 }
 
 /// The second counter is a fourth of the first one, but for so much of its increase in 93 ms.
 fn proportional(spread: f64) -> Case {
     let package = |t: f64| t * 100e6 + (t * 3.0).sin() * 20e6;
-    let stream = Training::of(400, 509)
+    let stream = Training::new(400, 509)
         .reads(counted("cpu.0.energy", Unit::Microjoules, package))
         .reads(counted("dram.0.energy", Unit::Microjoules, move |t| {
             // Between two readings the sine may change by twice its height, and the first counter by 0.4 of its mean.
             package(t) * 0.25 + 25e6 * 0.093 * spread * 0.4 / 2.0 * (t * 37.0).sin()
         }))
         .stream(|_, _| Plan::default());
-    Case::of("energy counters in proportion", stream).expect(Kind::DoubtfulEnergy)
+    Case::new("energy counters in proportion", stream).expect(FindingKind::DoubtfulEnergy)
 }
 
 /// A GPU that is read once a step, somewhere within such a share of it. The amount is the length of the mean vector.
@@ -132,7 +138,7 @@ fn aliased(width: f64) -> Case {
         let at_ms = 50.0 + 99.0 * width * (random.unit() - 0.5);
         stream.sample(sensors, util, start_ns + ns(at_ms), 90_000 + (step % 5) as i64 * 1000);
     }
-    Case::of("sampling aliased", stream.bytes()).expect(Kind::Aliasing)
+    Case::new("sampling aliased", stream.bytes()).expect(FindingKind::Aliasing)
 }
 
 /// Another thread's phase takes such a share of each step a second time.
@@ -145,7 +151,7 @@ fn overlap(share: f64) -> Case {
         stream.phase(other, step, "backward", start_ns + 10 * MS, start_ns + 10 * MS + ns(50.0 * share));
         stream.step(main, step, start_ns, start_ns + 49 * MS);
     }
-    Case::of("phases overlap", stream.bytes()).expect(Kind::Bookkeeping)
+    Case::new("phases overlap", stream.bytes()).expect(FindingKind::Bookkeeping)
 }
 
 /// So many events of 200 were lost.
@@ -158,5 +164,5 @@ fn lost(events: u64) -> Case {
         stream.step(main, step, start_ns, start_ns + 49 * MS);
     }
     stream.dropped(main, events);
-    Case::of("events lost", stream.bytes()).expect(Kind::Bookkeeping)
+    Case::new("events lost", stream.bytes()).expect(FindingKind::Bookkeeping)
 }

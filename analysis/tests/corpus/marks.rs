@@ -1,6 +1,6 @@
 //! Marks: frequent ones and rare ones, in steps and between them, with a duration of their own and without.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 
 use super::case::{Case, strengths};
 use super::training_loop::TrainingLoop;
@@ -34,8 +34,9 @@ fn between(class: &'static str, seed: u64, share: f64, timed: Option<&str>) -> C
         marks(run);
         run.usual_step();
     });
-    let case = Case::of(class, stream).expect(Kind::Stall).also(Kind::Gap).says("all between steps");
-    if timed.is_some() { case.says("\"gc\"") } else { case.says("\"collected\"") }
+    let case =
+        Case::new(class, stream).expect(FindingKind::Stall).allow(FindingKind::Gap).expect_text("all between steps");
+    if timed.is_some() { case.expect_text("\"gc\"") } else { case.expect_text("\"collected\"") }
 }
 
 /// The same inside of steps.
@@ -47,8 +48,9 @@ fn inside(class: &'static str, seed: u64, share: f64, timed: Option<&str>) -> Ca
             run.usual_phases();
         });
     });
-    let case = Case::of(class, stream).expect(Kind::Stall).also(Kind::Gap).also(Kind::StepKinds);
-    case.says("all in steps")
+    let case =
+        Case::new(class, stream).expect(FindingKind::Stall).allow(FindingKind::Gap).allow(FindingKind::StepKinds);
+    case.expect_text("all in steps")
 }
 
 /// Calls `step` for each of 400 steps with what marks 44 of 100 of them: a pause that together with the others takes
@@ -90,7 +92,11 @@ fn rare(pause_ms: f64) -> Case {
             }
         });
     }
-    Case::of("rare marks", run.stream()).expect(Kind::Stall).also(Kind::Spike).also(Kind::StepKinds).says("checkpoint")
+    Case::new("rare marks", run.stream())
+        .expect(FindingKind::Stall)
+        .allow(FindingKind::Spike)
+        .allow(FindingKind::StepKinds)
+        .expect_text("checkpoint")
 }
 
 /// Marks that cost nothing, or whose numbers are no durations.
@@ -102,7 +108,7 @@ fn clean() -> Vec<Case> {
             mark(&mut run, step);
             run.usual_step();
         }
-        Case::of(class, run.stream())
+        Case::new(class, run.stream())
     };
     vec![
         with("clean: a mark at every step", 6, |run, _| run.mark("step begins")),

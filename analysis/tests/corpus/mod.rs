@@ -50,8 +50,8 @@ fn cases() -> Vec<Case> {
 
 /// `cargo test -p gnntop-analysis --test it corpus -- --nocapture` prints the table of `docs/findings.md`.
 #[test]
-fn what_is_there_is_found_and_nothing_else() {
-    let scored: Vec<Scored> = cases().iter().map(score::of).collect();
+fn corpus_causes_are_found_and_nothing_else() {
+    let scored: Vec<Scored> = cases().iter().map(score::score_case).collect();
     println!("{}", score::table(&scored));
     let wrong: Vec<String> =
         scored.iter().flat_map(|one| one.wrong.iter().map(|what| format!("{}: {what}", one.name))).collect();
@@ -59,7 +59,7 @@ fn what_is_there_is_found_and_nothing_else() {
 }
 
 #[test]
-fn the_corpus_is_large_enough_and_names_its_runs_apart() {
+fn corpus_is_large_and_names_are_unique() {
     let cases = cases();
     let names: BTreeSet<String> = cases.iter().map(Case::name).collect();
     assert_eq!(names.len(), cases.len(), "two runs have one name");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gnntop_analysis::findings::{self, Finding, Kind};
+use gnntop_analysis::findings::{self, Finding, FindingKind};
 use gnntop_analysis::store::Store;
 use gnntop_fixtures::each_item;
 
@@ -22,21 +22,21 @@ pub struct Scored {
 }
 
 /// Looks for findings in a run.
-pub fn of(case: &Case) -> Scored {
+pub fn score_case(case: &Case) -> Scored {
     let mut store = Store::new();
     each_item(&case.stream, |item| store.apply(item));
-    let found = findings::all(&store).found;
+    let found = findings::all_findings(&store).found;
     let verdict = findings::verdict(&store);
-    let kinds: BTreeSet<Kind> = found.iter().map(|finding| finding.kind).collect();
+    let kinds: BTreeSet<FindingKind> = found.iter().map(|finding| finding.kind).collect();
     let missed: Vec<String> =
         case.expect.iter().filter(|kind| !kinds.contains(kind)).map(|kind| format!("missed {}", kind.id())).collect();
     let is_found = missed.is_empty();
     let mut wrong = if case.strength == Strength::Below { Vec::new() } else { missed };
-    let is_true = |kind: &Kind| case.expect.contains(kind) || case.also.contains(kind);
+    let is_true = |kind: &FindingKind| case.expect.contains(kind) || case.allowed.contains(kind);
     let told_falsely = found.iter().filter(|finding| !is_true(&finding.kind));
     wrong.extend(told_falsely.map(|finding| format!("false {}: {}", finding.kind.id(), finding.summary)));
-    wrong.extend(wrong_words(case, &found, &verdict));
-    wrong.extend(told_twice(&found));
+    wrong.extend(wrong_texts(case, &found, &verdict));
+    wrong.extend(double_counted(&found));
     let bare = found.iter().filter(|finding| finding.facts.is_empty());
     wrong.extend(bare.map(|finding| format!("no numbers of {}", finding.summary)));
     if case.strength != Strength::Below {
@@ -52,27 +52,31 @@ pub fn of(case: &Case) -> Scored {
     }
 }
 
-fn wrong_words(case: &Case, found: &[Finding], verdict: &str) -> Vec<String> {
+fn wrong_texts(case: &Case, found: &[Finding], verdict: &str) -> Vec<String> {
     let mut text = format!("{verdict}\n");
     for finding in found {
         text += &format!("{}\n{}\n{}\n", finding.summary, finding.evidence.join("\n"), finding.advice.join("\n"));
     }
-    let missing = case.says.iter().filter(|words| case.strength != Strength::Below && !text.contains(words.as_str()));
+    let missing =
+        case.expected_texts.iter().filter(|words| case.strength != Strength::Below && !text.contains(words.as_str()));
     let missing = missing.map(|words| format!("does not say {words:?}: {text}"));
-    let said =
-        case.never_says.iter().filter(|words| text.contains(**words)).map(|words| format!("says {words:?}: {text}"));
+    let said = case
+        .forbidden_texts
+        .iter()
+        .filter(|words| text.contains(**words))
+        .map(|words| format!("says {words:?}: {text}"));
     missing.chain(said).collect()
 }
 
 /// Findings whose shares add up to more than the time there is; a GPU's idle time passes beside that of the run.
-fn told_twice(found: &[Finding]) -> Option<String> {
-    let of_the_run = found.iter().filter(|finding| finding.kind != Kind::GpuIdle);
+fn double_counted(found: &[Finding]) -> Option<String> {
+    let of_the_run = found.iter().filter(|finding| finding.kind != FindingKind::GpuIdle);
     let sum: f64 = of_the_run.filter_map(|finding| finding.share).sum();
     (sum > 1.0 + 1e-6).then(|| format!("the findings take {sum:.2} of the time: {found:#?}"))
 }
 
 fn wrong_places(steps: &[u64], found: &[Finding]) -> Option<String> {
-    let spikes = found.iter().filter(|finding| finding.kind == Kind::Spike);
+    let spikes = found.iter().filter(|finding| finding.kind == FindingKind::Spike);
     let places: Vec<u64> = spikes.flat_map(|spike| &spike.places).map(|place| place.ordinals.start + 1).collect();
     (places != steps).then(|| format!("spikes at {places:?} instead of {steps:?}"))
 }
@@ -86,7 +90,7 @@ pub fn table(scored: &[Scored]) -> String {
         let wrong = runs.iter().filter(|one| !one.wrong.is_empty()).count();
         let cell = |strength: Strength| {
             let of_strength: Vec<String> =
-                runs.iter().filter(|one| one.strength == strength).map(|one| told(one)).collect();
+                runs.iter().filter(|one| one.strength == strength).map(|one| describe(one)).collect();
             if of_strength.is_empty() { "-".to_owned() } else { of_strength.join(", ") }
         };
         let [below, at, above] = Strength::GROWING.map(cell);
@@ -103,6 +107,6 @@ pub fn table(scored: &[Scored]) -> String {
     )
 }
 
-fn told(one: &Scored) -> String {
+fn describe(one: &Scored) -> String {
     format!("{} {}", one.amount, if one.is_found { "found" } else { "silent" })
 }

@@ -12,21 +12,21 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn with_phases(steps: u64) -> Case {
-    let stream = Training::of(steps, 400 + steps).stream(|_, _| Plan::default());
-    let case = Case::of("short trace", stream).says(format!("{steps} steps")).says("backward-bound (5");
-    case.says("too few").never_says("warming up")
+    let stream = Training::new(steps, 400 + steps).stream(|_, _| Plan::default());
+    let case = Case::new("short trace", stream).expect_text(format!("{steps} steps")).expect_text("backward-bound (5");
+    case.expect_text("too few").forbid_text("warming up")
 }
 
 fn bare(steps: u64) -> Case {
-    let stream = Training::of(steps, 410 + steps).stream(|_, _| Plan::bare(300.0));
-    let case = Case::of("short trace, step times alone", stream).says(format!("{steps} steps"));
-    case.never_says("outside every phase").never_says("warming up")
+    let stream = Training::new(steps, 410 + steps).stream(|_, _| Plan::bare(300.0));
+    let case = Case::new("short trace, step times alone", stream).expect_text(format!("{steps} steps"));
+    case.forbid_text("outside every phase").forbid_text("warming up")
 }
 
 fn mostly_waiting(steps: u64) -> Case {
-    let stream = Training::of(steps, 420 + steps).stream(|_, _| Plan::default().more("data wait", 99.0));
-    Case::of("short trace, waiting", stream)
-        .says(format!("{steps} steps"))
-        .says("data-bound (7")
-        .never_says("warming up")
+    let stream = Training::new(steps, 420 + steps).stream(|_, _| Plan::default().with_phase("data wait", 99.0));
+    Case::new("short trace, waiting", stream)
+        .expect_text(format!("{steps} steps"))
+        .expect_text("data-bound (7")
+        .forbid_text("warming up")
 }

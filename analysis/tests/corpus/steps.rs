@@ -1,6 +1,6 @@
 //! What the times and batches of steps tell: spikes, warm-up, drift, batches, data.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 use gnntop_wire::BatchShape;
 
 use super::case::{Case, strengths};
@@ -9,12 +9,14 @@ use super::training::{Plan, Training};
 pub fn cases() -> Vec<Case> {
     let longer = [(1.3, "1.3 x"), (1.7, "1.7 x"), (3.0, "3 x")];
     [
-        strengths(longer, |times| spike("spike", Training::of(300, 101), Plan::default(), times)),
+        strengths(longer, |times| spike("spike", Training::new(300, 101), Plan::default(), times)),
         strengths(longer, |times| {
-            spike("spike, 0.8 ms steps", Training::of(600, 102), Plan::default().times(0.023), times)
+            spike("spike, 0.8 ms steps", Training::new(600, 102), Plan::default().times(0.023), times)
         }),
-        strengths(longer, |times| spike("spike, 2 s steps", Training::of(40, 103), Plan::default().times(60.0), times)),
-        strengths(longer, |times| spike("spike, step times alone", Training::of(200, 104), Plan::bare(300.0), times)),
+        strengths(longer, |times| {
+            spike("spike, 2 s steps", Training::new(40, 103), Plan::default().times(60.0), times)
+        }),
+        strengths(longer, |times| spike("spike, step times alone", Training::new(200, 104), Plan::bare(300.0), times)),
         strengths([(1.2, "1.2 x"), (1.8, "1.8 x"), (5.0, "5 x")], warm_up),
         strengths([(0.05, "5 %"), (0.2, "20 %"), (0.6, "60 %")], drift),
         strengths([(0.05, "5 %"), (0.15, "15 %"), (0.6, "60 %")], slower_since),
@@ -34,64 +36,64 @@ fn spike(class: &'static str, training: Training, usual: Plan, times: f64) -> Ca
     let gap_ms = if usual.phases.is_empty() { 0.0 } else { usual.phases[0].1 / 4.0 };
     let usual = Plan { gap_ms, ..usual };
     let stream = training.stream(move |step, _| if step == at { usual.clone().times(times) } else { usual.clone() });
-    Case::of(class, stream).expect(Kind::Spike).spikes([at])
+    Case::new(class, stream).expect(FindingKind::Spike).expect_spikes([at])
 }
 
 /// The first five steps are so many times slower.
 fn warm_up(times: f64) -> Case {
-    let stream = Training::of(300, 111).stream(|step, _| Plan::default().times(if step <= 5 { times } else { 1.0 }));
-    Case::of("warm-up", stream).expect(Kind::WarmUp)
+    let stream = Training::new(300, 111).stream(|step, _| Plan::default().times(if step <= 5 { times } else { 1.0 }));
+    Case::new("warm-up", stream).expect(FindingKind::WarmUp)
 }
 
 /// Steps get slower by so much until the end.
 fn drift(slower: f64) -> Case {
-    let stream = Training::of(400, 112).stream(|step, _| Plan::default().times(1.0 + slower * step as f64 / 400.0));
-    Case::of("drift", stream).expect(Kind::Drift)
+    let stream = Training::new(400, 112).stream(|step, _| Plan::default().times(1.0 + slower * step as f64 / 400.0));
+    Case::new("drift", stream).expect(FindingKind::Drift)
 }
 
 /// Steps take so much longer from one on, two thirds into the run.
 fn slower_since(slower: f64) -> Case {
     let more = move |step: u64| if step > 2000 { 1.0 + slower } else { 1.0 };
-    let stream = Training::of(3000, 117).stream(move |step, _| Plan::default().times(more(step)));
-    Case::of("slower since a step", stream).expect(Kind::SlowerSince).says("(step 2,00")
+    let stream = Training::new(3000, 117).stream(move |step, _| Plan::default().times(more(step)));
+    Case::new("slower since a step", stream).expect(FindingKind::SlowerSince).expect_text("(step 2,00")
 }
 
 /// Each tenth batch, the last of an epoch, has so many graphs of 256.
 fn partial_batch(graphs: u64) -> Case {
-    let stream = Training::of(300, 113).stream(|step, _| {
+    let stream = Training::new(300, 113).stream(|step, _| {
         let graphs = if step.is_multiple_of(10) { graphs } else { 256 };
         let batch =
             BatchShape { graphs: Some(graphs), nodes: Some(graphs * 14), edges: Some(graphs * 28), seeds: None };
         Plan { batch, epoch: (step - 1) / 10, ..Plan::default().times(graphs as f64 / 256.0) }
     });
-    Case::of("partial batches", stream).expect(Kind::PartialBatch)
+    Case::new("partial batches", stream).expect(FindingKind::PartialBatch)
 }
 
 /// An optimizer that takes a fourth of every step, beside batches of so many samples.
 fn tiny_batch(samples: u64) -> Case {
-    let stream = Training::of(300, 114).stream(|_, _| Plan {
+    let stream = Training::new(300, 114).stream(|_, _| Plan {
         phases: vec![("forward", 1.0), ("backward", 2.0), ("optimizer", 1.0)],
         gap_ms: 0.05,
         batch: BatchShape::default(),
         counter: Some(("samples", samples as f64)),
         ..Plan::default()
     });
-    Case::of("tiny batches", stream).expect(Kind::TinyBatch)
+    Case::new("tiny batches", stream).expect(FindingKind::TinyBatch)
 }
 
 /// Backward takes so long with large batches and 5 ms with small ones, forward 10 ms with both.
 fn phase_shift(backward_ms: f64) -> Case {
-    let stream = Training::of(300, 115).stream(|step, _| {
+    let stream = Training::new(300, 115).stream(|step, _| {
         let is_large = step * 7 % 10 < 5;
         let batch = BatchShape { edges: Some(if is_large { 8000 } else { 2000 }), ..BatchShape::default() };
         let backward_ms = if is_large { backward_ms } else { 5.0 };
         Plan { phases: vec![("forward", 10.0), ("backward", backward_ms)], gap_ms: 0.1, batch, ..Plan::default() }
     });
-    Case::of("phases shift", stream).expect(Kind::PhaseShift)
+    Case::new("phases shift", stream).expect(FindingKind::PhaseShift)
 }
 
 /// The loop waits so long for each batch, beside 33 ms of work.
 fn data_bound(wait_ms: f64) -> Case {
-    let stream = Training::of(300, 116).stream(|_, _| Plan::default().more("data wait", wait_ms - 1.0));
-    Case::of("waiting for data", stream).expect(Kind::DataBound)
+    let stream = Training::new(300, 116).stream(|_, _| Plan::default().with_phase("data wait", wait_ms - 1.0));
+    Case::new("waiting for data", stream).expect(FindingKind::DataBound)
 }

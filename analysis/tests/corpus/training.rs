@@ -59,7 +59,7 @@ impl Plan {
     }
 
     /// The same step with more in one phase.
-    pub fn more(mut self, text: &str, ms: f64) -> Self {
+    pub fn with_phase(mut self, text: &str, ms: f64) -> Self {
         self.phases.iter_mut().filter(|phase| phase.0 == text).for_each(|phase| phase.1 += ms);
         self
     }
@@ -99,7 +99,7 @@ pub struct Training {
 }
 
 impl Training {
-    pub fn of(steps: u64, seed: u64) -> Self {
+    pub fn new(steps: u64, seed: u64) -> Self {
         Self { steps, seed, spread: 0.02, reading_ms: 93.0, readings: Vec::new() }
     }
 

@@ -1,6 +1,6 @@
 //! Waiting: of the training thread for a CPU, and of the loop for data.
 
-use gnntop_analysis::findings::Kind;
+use gnntop_analysis::findings::FindingKind;
 use gnntop_wire::{SignalKind, Unit};
 
 use super::case::{Case, strengths};
@@ -11,21 +11,23 @@ const STEP_MS: f64 = 60.0;
 
 pub fn cases() -> Vec<Case> {
     [
-        strengths([(0.02, "2 %"), (0.08, "8 %"), (0.4, "40 %")], |share| for_cpu("waiting for a CPU", 41, share, 0.5)),
         strengths([(0.02, "2 %"), (0.08, "8 %"), (0.4, "40 %")], |share| {
-            for_cpu("waiting for a CPU, without pressure", 42, share, 0.0)
+            waiting_for_cpu("waiting for a CPU", 41, share, 0.5)
+        }),
+        strengths([(0.02, "2 %"), (0.08, "8 %"), (0.4, "40 %")], |share| {
+            waiting_for_cpu("waiting for a CPU, without pressure", 42, share, 0.0)
         }),
         strengths([(0.08, "8 %"), (0.2, "20 %"), (0.55, "55 %")], |share| {
-            for_data("waiting for data, queue empty half the time", 43, share, 0.5)
-                .says("is empty in")
-                .never_says("batches are ready")
+            waiting_for_data("waiting for data, queue empty half the time", 43, share, 0.5)
+                .expect_text("is empty in")
+                .forbid_text("batches are ready")
         }),
         strengths([(0.08, "8 %"), (0.2, "20 %"), (0.55, "55 %")], |share| {
-            for_data("waiting for data, queue full", 44, share, 0.0)
-                .says("batches are ready")
-                .never_says("more workers")
+            waiting_for_data("waiting for data, queue full", 44, share, 0.0)
+                .expect_text("batches are ready")
+                .forbid_text("more workers")
         }),
-        strengths([(0.08, "8 %"), (0.2, "20 %"), (0.55, "55 %")], now_and_then),
+        strengths([(0.08, "8 %"), (0.2, "20 %"), (0.55, "55 %")], occasional_wait),
         vec![busy_machine(), quick_loader()],
     ]
     .into_iter()
@@ -35,9 +37,10 @@ pub fn cases() -> Vec<Case> {
 
 /// The training thread is ready to run and has no CPU for this share of the time, in pauses of 4 ms; `pressure` is the
 /// share of the time in which something on the machine waits for one.
-fn for_cpu(class: &'static str, seed: u64, share: f64, pressure: f64) -> Case {
-    let case = Case::of(class, cpu_wait(seed, share, pressure)).expect(Kind::Contention).says("for a CPU");
-    case.also(Kind::Spike).also(Kind::Drift).also(Kind::StepKinds)
+fn waiting_for_cpu(class: &'static str, seed: u64, share: f64, pressure: f64) -> Case {
+    let case =
+        Case::new(class, cpu_wait(seed, share, pressure)).expect(FindingKind::Contention).expect_text("for a CPU");
+    case.allow(FindingKind::Spike).allow(FindingKind::Drift).allow(FindingKind::StepKinds)
 }
 
 fn cpu_wait(seed: u64, share: f64, pressure: f64) -> Vec<u8> {
@@ -66,7 +69,7 @@ fn cpu_wait(seed: u64, share: f64, pressure: f64) -> Vec<u8> {
 }
 
 /// The loop waits for data for this share of the time, and the queue is found empty for that share of its readings.
-fn for_data(class: &'static str, seed: u64, share: f64, empty: f64) -> Case {
+fn waiting_for_data(class: &'static str, seed: u64, share: f64, empty: f64) -> Case {
     let mut run = TrainingLoop::new(seed);
     for _ in 0..STEPS {
         let depth = if run.random.chance(empty) { 0.0 } else { 4.0 };
@@ -77,11 +80,11 @@ fn for_data(class: &'static str, seed: u64, share: f64, empty: f64) -> Case {
             run.usual_phases();
         });
     }
-    Case::of(class, run.stream()).expect(Kind::DataBound)
+    Case::new(class, run.stream()).expect(FindingKind::DataBound)
 }
 
 /// One step in ten waits, and the others hardly: what a step waits on average is not what most of them wait.
-fn now_and_then(share: f64) -> Case {
+fn occasional_wait(share: f64) -> Case {
     let mut run = TrainingLoop::new(45);
     for step in 1..=STEPS {
         run.pass(0.2);
@@ -90,15 +93,18 @@ fn now_and_then(share: f64) -> Case {
             run.usual_phases();
         });
     }
-    let case = Case::of("waiting for data at one step in ten", run.stream()).expect(Kind::DataBound);
-    case.also(Kind::Spike).also(Kind::StepKinds).says("a step on average").never_says("µs a step")
+    let case = Case::new("waiting for data at one step in ten", run.stream()).expect(FindingKind::DataBound);
+    case.allow(FindingKind::Spike)
+        .allow(FindingKind::StepKinds)
+        .expect_text("a step on average")
+        .forbid_text("µs a step")
 }
 
 /// Others keep the machine busy, and the training thread has its CPU all the same.
 fn busy_machine() -> Case {
-    Case::of("clean: a busy machine with a CPU to spare", cpu_wait(46, 0.01, 0.8))
+    Case::new("clean: a busy machine with a CPU to spare", cpu_wait(46, 0.01, 0.8))
 }
 
 fn quick_loader() -> Case {
-    Case { expect: Vec::new(), ..for_data("clean: a quick loader", 47, 0.05, 0.4) }
+    Case { expect: Vec::new(), ..waiting_for_data("clean: a quick loader", 47, 0.05, 0.4) }
 }

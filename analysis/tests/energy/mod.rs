@@ -9,7 +9,7 @@ use simulator::{GRID, PHASES, Setting, Simulation, errors, grid_setting, mean_er
 const SEEDS: u64 = 6;
 
 #[test]
-fn the_truth_lies_within_the_bounds() {
+fn energy_bounds_contain_truth() {
     let mut coverage = Vec::new();
     for row in GRID {
         let settings: Vec<Setting> = (0..SEEDS).map(|seed| grid_setting(row, seed)).collect();
@@ -25,7 +25,7 @@ fn the_truth_lies_within_the_bounds() {
 }
 
 #[test]
-fn steps_are_nearer_to_the_truth_than_the_counter_at_their_ends() {
+fn step_energy_beats_plain_counter() {
     for jitter in [0.02, 0.1, 0.3] {
         let setting = |seed| Setting { seed, jitter, poll_ms: 20.0, ..Setting::default() };
         let settings: Vec<Setting> = (0..SEEDS).map(setting).collect();
@@ -37,7 +37,7 @@ fn steps_are_nearer_to_the_truth_than_the_counter_at_their_ends() {
 }
 
 #[test]
-fn equal_steps_on_a_straight_line_show_the_hard_bounds() {
+fn equal_steps_have_hard_bounds() {
     let simulation = Simulation::run(Setting { seed: 3, jitter: 0.01, ..Setting::default() });
     let account = simulation.account(false);
     let ((start, end), _) = simulation.inside(&account)[40];
@@ -61,7 +61,7 @@ fn a_part_time_sensor_is_found_and_noise_is_refused() {
     for seed in 0..SEEDS {
         let setting = Setting { seed, steps: 2000, part: 0.25, ..Setting::default() };
         let simulation = Simulation::run(setting);
-        let fit = Fit::of(&simulation.line(), &simulation.profile()).unwrap();
+        let fit = Fit::new(&simulation.line(), &simulation.profile()).unwrap();
         assert_eq!(fit.window_ns, Some(25_000_000), "{fit:?}");
         assert!(fit.explains() && (fit.watts[2] - 130.0).abs() < 6.0, "{fit:?}");
         assert_eq!(fit.is_own, [false, true, true, false, false], "10 and 5 ms are too short");
@@ -90,7 +90,7 @@ fn assert_adds_up(simulation: &Simulation, account: &Account) {
 }
 
 #[test]
-fn the_parts_add_up_to_the_whole() {
+fn phase_energies_add_up() {
     for with_phases in [false, true] {
         let simulation = Simulation::run(Setting { seed: 5, jitter: 0.3, noise: 0.2, ..Setting::default() });
         assert_adds_up(&simulation, &simulation.account(with_phases));
@@ -98,7 +98,7 @@ fn the_parts_add_up_to_the_whole() {
 }
 
 #[test]
-fn numbers_say_where_they_come_from() {
+fn energy_figures_have_labels() {
     let simulation = Simulation::run(Setting::default());
     let account = simulation.account(true);
     let span = account.line().span().unwrap();

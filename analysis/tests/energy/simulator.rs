@@ -2,7 +2,7 @@
 //! Seeded, so that every run of it is the same. The settings are those of `docs/energy.md`.
 
 use gnntop_analysis::energy::{
-    Account, Counter, CounterRules, EnergyLine, Label, PhaseSpan, PowerRange, Profile, Source,
+    Account, CounterReader, CounterRules, EnergyLine, EnergySource, Label, PhaseSpan, PowerRange, Profile,
 };
 
 const MS: f64 = 1e6;
@@ -154,7 +154,7 @@ impl Simulation {
     /// The counter as it is polled, through the counter engine.
     pub fn line(&self) -> EnergyLine {
         let rules = CounterRules { unit_uj: 1, max_value: None, most_watts: 5000.0, oldest_ns: None };
-        let (mut counter, mut line) = (Counter::new(rules), EnergyLine::new());
+        let (mut counter, mut line) = (CounterReader::new(rules), EnergyLine::new());
         let mut t_ns = START_NS as f64;
         while t_ns < self.end_ns() as f64 {
             // Some start, and what the counter shows before it first moves.
@@ -177,7 +177,7 @@ impl Simulation {
         let at = |share: f64| watts[(watts.len() as f64 * share) as usize];
         let power = PowerRange { least_watts: at(0.01), most_watts: at(0.99) };
         let lengths: Vec<u64> = self.steps.iter().map(|(start, end)| end - start).collect();
-        let source = Source { best: Label::Measured, band: (1.0, 1.0), power };
+        let source = EnergySource { best: Label::Measured, band: (1.0, 1.0), power };
         Account::new(self.line(), profile, source, &lengths)
     }
 

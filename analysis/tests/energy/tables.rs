@@ -10,11 +10,11 @@ const SEEDS: u64 = 6;
 /// `cargo test -p gnntop-analysis --test it energy::tables -- --ignored --nocapture`
 #[test]
 #[ignore = "prints the tables of docs/energy.md"]
-fn tables() {
+fn print_energy_tables() {
     steps();
     intervals();
     phases();
-    part_time();
+    part_time_sensor();
 }
 
 fn steps() {
@@ -77,7 +77,7 @@ fn phases() {
     }
 }
 
-fn part_time() {
+fn part_time_sensor() {
     println!("\n### The same by a sensor that sees 25 of each 100 ms\n");
     println!("| jitter | poll | R2 | window | forward, 80 W | backward, 130 W | others, 50 W |");
     println!("|---|---|---|---|---|---|---|");
@@ -90,7 +90,7 @@ fn part_time() {
 fn fits(setting: Setting) {
     let fit = |seed| {
         let simulation = Simulation::run(Setting { seed, ..setting });
-        Fit::of(&simulation.line(), &simulation.profile()).unwrap()
+        Fit::new(&simulation.line(), &simulation.profile()).unwrap()
     };
     let fits: Vec<Fit> = (0..SEEDS).map(fit).collect();
     let range = |of: &dyn Fn(&Fit) -> f64, digits: usize| {

@@ -13,8 +13,8 @@ fn recordings() -> PathBuf {
 
 /// `cargo test -p gnntop-analysis --test it labelled -- --nocapture` prints the table of `docs/findings.md`.
 #[test]
-fn every_cause_is_found_and_nothing_else_is() {
-    let scored = score::all(&recordings());
+fn labelled_recordings_match_findings() {
+    let scored = score::score_all(&recordings());
     println!("{}", score::table(&scored));
     assert!(scored.len() >= 30, "{} recordings", scored.len());
     assert!(scored.iter().filter(|one| one.name.starts_with("clean-")).count() >= 10);

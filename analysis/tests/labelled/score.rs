@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use gnntop_analysis::findings::sweep::{Configuration, scaling};
-use gnntop_analysis::findings::{self, Finding, Kind};
+use gnntop_analysis::findings::{self, Finding, FindingKind};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::Recording;
 
@@ -33,16 +33,16 @@ impl Scored {
 }
 
 /// Scores the recording at `path` by the label beside it.
-pub fn of(path: &Path) -> Scored {
-    let run = read(path);
+pub fn score_recording(path: &Path) -> Scored {
+    let run = read_run(path);
     let label = fs::read_to_string(path.with_extension("label")).unwrap();
     let line = |name: &str| label.lines().find_map(|line| line.strip_prefix(name));
     let words = |name: &str| line(name).unwrap().split_whitespace().map(str::to_owned).collect::<BTreeSet<String>>();
-    let mut found = of_run(&run);
+    let mut found = run_findings(&run);
     if let Some(name) = line("against:") {
-        let other = read(&path.with_file_name(format!("{}.gnntop", name.trim())));
+        let other = read_run(&path.with_file_name(format!("{}.gnntop", name.trim())));
         let configurations =
-            [("other", &other), ("this", &run)].map(|(name, run)| Configuration::of(name, run).unwrap());
+            [("other", &other), ("this", &run)].map(|(name, run)| Configuration::from_run(name, run).unwrap());
         let [first, second] = configurations;
         found.extend(scaling(&first, &second).into_iter().flat_map(|scaling| scaling.findings));
     }
@@ -55,23 +55,23 @@ pub fn of(path: &Path) -> Scored {
 }
 
 /// What is found in each session, and over all ranks.
-fn of_run(run: &Run) -> Vec<Finding> {
-    let alone = run.members().iter().flat_map(|member| findings::all(&member.store).found);
-    alone.chain(findings::of_ranks(&run.ranks()).found).collect()
+fn run_findings(run: &Run) -> Vec<Finding> {
+    let alone = run.members().iter().flat_map(|member| findings::all_findings(&member.store).found);
+    alone.chain(findings::rank_findings(&run.ranks()).found).collect()
 }
 
-fn read(path: &Path) -> Run {
+fn read_run(path: &Path) -> Run {
     let mut run = Run::default();
     Recording::open(path).unwrap().read_all(&mut run);
     run
 }
 
 /// Scores every recording in a directory, by name.
-pub fn all(dir: &Path) -> Vec<Scored> {
+pub fn score_all(dir: &Path) -> Vec<Scored> {
     let files = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut recordings: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "gnntop")).collect();
     recordings.sort();
-    recordings.iter().map(|path| of(path)).collect()
+    recordings.iter().map(|path| score_recording(path)).collect()
 }
 
 /// Precision and recall of one kind; `None` where it was never found, or never there.
@@ -90,7 +90,7 @@ pub fn table(scored: &[Scored]) -> String {
         0 => "-".to_owned(),
         _ => format!("{:.2}", part as f64 / whole as f64),
     };
-    for kind in Kind::ALL {
+    for kind in FindingKind::ALL {
         let (right, missed, wrong) = precision_and_recall(scored, kind.id());
         let (precision, recall) = (ratio(right, right + wrong), ratio(right, right + missed));
         let there = right + missed;

@@ -11,7 +11,7 @@ use gnntop_probe::monotonic_ns;
 
 /// Properties of a [`Simulated`] stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Nature {
+pub struct DeviceModel {
     pub marks: u32,
     /// Time from the submission of work until an idle device begins it.
     pub latency: Duration,
@@ -23,21 +23,21 @@ pub struct Nature {
     pub lost_after: u64,
 }
 
-impl Default for Nature {
+impl Default for DeviceModel {
     fn default() -> Self {
         Self { marks: 1024, latency: Duration::from_micros(5), drift: 40e-6, lag: Duration::ZERO, lost_after: u64::MAX }
     }
 }
 
 pub struct Simulated {
-    nature: Nature,
-    state: Mutex<State>,
+    model: DeviceModel,
+    state: Mutex<DeviceState>,
     pub queries: AtomicU64,
     pub waits: AtomicU64,
 }
 
 #[derive(Default)]
-struct State {
+struct DeviceState {
     /// When the device has finished all work, on the host's clock.
     done_ns: u64,
     /// When each mark is reached.
@@ -47,9 +47,9 @@ struct State {
 }
 
 impl Simulated {
-    pub fn new(nature: Nature) -> Arc<Self> {
-        let state = State { reached_ns: vec![0; nature.marks as usize], ..State::default() };
-        Arc::new(Self { nature, state: Mutex::new(state), queries: AtomicU64::new(0), waits: AtomicU64::new(0) })
+    pub fn new(nature: DeviceModel) -> Arc<Self> {
+        let state = DeviceState { reached_ns: vec![0; nature.marks as usize], ..DeviceState::default() };
+        Arc::new(Self { model: nature, state: Mutex::new(state), queries: AtomicU64::new(0), waits: AtomicU64::new(0) })
     }
 
     /// Submits work.
@@ -71,23 +71,23 @@ impl Simulated {
         self.state.lock().unwrap().last_ns
     }
 
-    fn begin(&self, state: &State) -> u64 {
-        state.done_ns.max(monotonic_ns() + self.nature.latency.as_nanos() as u64)
+    fn begin(&self, state: &DeviceState) -> u64 {
+        state.done_ns.max(monotonic_ns() + self.model.latency.as_nanos() as u64)
     }
 
     fn clock(&self, host_ns: u64) -> f64 {
-        ((host_ns as f64 * (1.0 + self.nature.drift)) / 500.0).round() * 500.0
+        ((host_ns as f64 * (1.0 + self.model.drift)) / 500.0).round() * 500.0
     }
 }
 
 impl Stream for Simulated {
     fn marks(&self) -> u32 {
-        self.nature.marks
+        self.model.marks
     }
 
     fn record(&self, mark: u32) -> Result<bool, Lost> {
         let mut state = self.state.lock().unwrap();
-        if state.recorded >= self.nature.lost_after {
+        if state.recorded >= self.model.lost_after {
             return Err(Lost("it fell off the bus".to_owned()));
         }
         state.recorded += 1;
@@ -101,7 +101,7 @@ impl Stream for Simulated {
     fn is_reached(&self, mark: u32) -> Result<bool, Lost> {
         let query = self.queries.fetch_add(1, Ordering::Relaxed) + 1;
         // A fixed, uneven sequence.
-        let lag = self.nature.lag.as_nanos() as u64 * (query * 7919 % 101) / 101;
+        let lag = self.model.lag.as_nanos() as u64 * (query * 7919 % 101) / 101;
         Ok(monotonic_ns() >= self.state.lock().unwrap().reached_ns[mark as usize] + lag)
     }
 
@@ -135,7 +135,7 @@ impl SimulatedPool {
     }
 
     /// Takes memory, or fails if there is not enough.
-    pub fn take(&self, bytes: u64) -> Result<(), String> {
+    pub fn allocate(&self, bytes: u64) -> Result<(), String> {
         let now = &mut self.0.lock().unwrap().now;
         let more = (now.used + bytes).saturating_sub(now.reserved);
         if more > now.free {
@@ -148,7 +148,7 @@ impl SimulatedPool {
     }
 
     /// Gives memory back to the pool, which keeps it.
-    pub fn give(&self, bytes: u64) {
+    pub fn free(&self, bytes: u64) {
         self.0.lock().unwrap().now.used -= bytes;
     }
 

@@ -9,7 +9,7 @@ use gnntop_wire::TrackRole;
 use super::memory_watch::MemoryWatch;
 use super::observed::Observed;
 use super::pool::{Holdings, MemoryReport, Pool};
-use super::recorder::Recorder;
+use super::recorder::DeviceRecorder;
 use super::stream::Stream;
 use crate::track::{self, Observer};
 
@@ -69,7 +69,7 @@ impl Attach {
         track::attach(|publisher, clock| {
             let timing = self.stream.and_then(|stream| {
                 let role = if self.synchronise { TrackRole::SynchronisedDevice } else { TrackRole::Device };
-                Recorder::open(publisher, clock, &self.name, role, stream, self.every_span)
+                DeviceRecorder::open(publisher, clock, &self.name, role, stream, self.every_span)
             });
             let memory = self.pool.map(MemoryWatch::new);
             let is_observed = timing.is_some() || memory.is_some();
@@ -86,7 +86,7 @@ fn observed() -> Option<Rc<Observed>> {
 
 /// Reports how much memory the training holds, by purpose. From then on the device's memory is split by kind. Does nothing
 /// if the calling thread has no [`Pool`] attached.
-pub fn holds(holdings: Holdings) {
+pub fn report_holdings(holdings: Holdings) {
     if let Some(observed) = observed() {
         observed.set_holdings(holdings);
     }

@@ -5,14 +5,14 @@
 //! reached at once (an idle device) and some are seen at once (right after the program itself has waited). Bounds widen by
 //! the possible drift until the next mark narrows them: no mark is special, and nothing needs anchoring.
 //!
-//! Drift is bounded by [`RATE_ERROR_MOST`] at first, then measured over up to a minute. Times are mapped along a line that
+//! Drift is bounded by [`MAX_RATE_ERROR`] at first, then measured over up to a minute. Times are mapped along a line that
 //! stays near the middle of the bounds. The line bends but never breaks, so order and, within one part in a thousand,
 //! lengths are the device's. The error is half the width of the bounds plus the line's distance from their middle.
 
 use std::collections::VecDeque;
 
 /// Largest assumed difference between the clocks' rates: crystals differ by some millionths.
-const RATE_ERROR_MOST: f64 = 100e-6;
+const MAX_RATE_ERROR: f64 = 100e-6;
 /// Even measured drift changes by this much with temperature.
 const RATE_ERROR_LEAST: f64 = 1e-6;
 /// Drift is measured over this many points, a second or more apart.
@@ -21,7 +21,7 @@ const HISTORY_EVERY_NS: f64 = 1e9;
 /// How often, how far ahead and how steeply at most the line is bent towards the middle.
 const BEND_EVERY_NS: f64 = 0.25e9;
 const BEND_HORIZON_NS: f64 = 1e9;
-const BEND_MOST: f64 = 1e-3;
+const MAX_BEND: f64 = 1e-3;
 /// Number of bends kept: times up to eight seconds back keep their order exactly.
 const BENDS: usize = 32;
 /// A larger move of the clock is a jump, and restarts the line.
@@ -88,7 +88,7 @@ impl DeviceClock {
             resolution_ns,
             bounds: None,
             rate: 0.0,
-            rate_error: RATE_ERROR_MOST,
+            rate_error: MAX_RATE_ERROR,
             history: VecDeque::with_capacity(HISTORY),
             line: VecDeque::with_capacity(BENDS),
             restarts: 0,
@@ -114,7 +114,7 @@ impl DeviceClock {
             self.bounds = Some(both);
             self.measure_rate(both);
         } else {
-            self.begin_anew(new);
+            self.restart(new);
         }
         self.bend();
     }
@@ -159,7 +159,7 @@ impl DeviceClock {
         if let Some(first) = self.history.front() {
             let over = now.at - first.at;
             let (low, high) = ((now.low - first.high) / over, (now.high - first.low) / over);
-            let (low, high) = (low.max(-RATE_ERROR_MOST), high.min(RATE_ERROR_MOST));
+            let (low, high) = (low.max(-MAX_RATE_ERROR), high.min(MAX_RATE_ERROR));
             if low <= high {
                 self.rate = f64::midpoint(low, high);
                 self.rate_error = ((high - low) / 2.0).max(RATE_ERROR_LEAST);
@@ -171,9 +171,9 @@ impl DeviceClock {
         self.history.push_back(now);
     }
 
-    fn begin_anew(&mut self, bounds: Bounds) {
+    fn restart(&mut self, bounds: Bounds) {
         self.restarts += 1;
-        (self.rate, self.rate_error) = (0.0, RATE_ERROR_MOST);
+        (self.rate, self.rate_error) = (0.0, MAX_RATE_ERROR);
         self.history.clear();
         self.bounds = Some(bounds);
         if (self.line_at(bounds.at) - bounds.middle()).abs() > JUMP_NS {
@@ -192,7 +192,7 @@ impl DeviceClock {
             return;
         }
         let offset = last.offset(bounds.at);
-        let towards = ((bounds.middle() - offset) / BEND_HORIZON_NS).clamp(-BEND_MOST, BEND_MOST);
+        let towards = ((bounds.middle() - offset) / BEND_HORIZON_NS).clamp(-MAX_BEND, MAX_BEND);
         if self.line.len() >= BENDS {
             self.line.pop_front();
         }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_are_seen_at_once_make_it_exact() {
+    fn promptly_seen_marks_give_exact_times() {
         let device = Device { drift: 37e-6, wobble: 0.0 };
         // One in fifty is reached 3 µs after it was submitted and seen 5 µs later, as after reading a loss.
         let gaps =
@@ -285,13 +285,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_before_the_first_mark() {
+    fn map_before_first_mark_has_no_bounds() {
         let clock = DeviceClock::new(500.0);
         assert_eq!((clock.map(5.0), clock.uncertainty_ns()), (Mapped { ns: 0, error_ns: 0 }, None));
     }
 
     #[test]
-    fn absurd_times_do_no_harm() {
+    fn absurd_device_times_are_harmless() {
         let mut clock = DeviceClock::new(500.0);
         for device_ns in [0.0, f64::MAX, -f64::MAX, f64::INFINITY, f64::NAN, 1e300] {
             clock.observe(device_ns, u64::MAX, 0);

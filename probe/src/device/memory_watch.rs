@@ -20,7 +20,7 @@ use crate::track::{self, Peak};
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 /// Readings of the measured step so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct Step {
+struct MeasuredStep {
     used_peak: u64,
     reserved_peak: u64,
     allocations: Option<u64>,
@@ -30,7 +30,7 @@ struct Step {
 
 /// The counters of a step, named when the watch begins: making a name allocates and locks, and a training thread must not
 /// wait for either.
-struct Counters {
+struct StepCounters {
     used: NameRef,
     peak: NameRef,
     reserved: NameRef,
@@ -41,7 +41,7 @@ struct Counters {
     kinds: [NameRef; Purpose::ALL.len()],
 }
 
-impl Counters {
+impl StepCounters {
     fn new() -> Self {
         let counter = |what: DeviceMemory| {
             let what = Reported::Memory(what);
@@ -63,10 +63,10 @@ impl Counters {
 /// Reads a pool at the start and end of each phase.
 pub(super) struct MemoryWatch {
     pool: Box<dyn Pool>,
-    counters: Counters,
+    counters: StepCounters,
     forward: u32,
     /// `Some` while a step is measured.
-    measured: Option<Step>,
+    measured: Option<MeasuredStep>,
     last: Option<Instant>,
     step: u64,
     phase: u32,
@@ -77,7 +77,7 @@ impl MemoryWatch {
     pub(super) fn new(pool: Box<dyn Pool>) -> Self {
         Self {
             pool,
-            counters: Counters::new(),
+            counters: StepCounters::new(),
             forward: NameRef::from(&phase::FORWARD).id().0,
             measured: None,
             last: None,
@@ -93,7 +93,7 @@ impl MemoryWatch {
             return;
         }
         let Some(now) = self.pool.read() else { return };
-        self.measured = Some(Step {
+        self.measured = Some(MeasuredStep {
             used_peak: now.used_peak,
             reserved_peak: now.reserved_peak,
             allocations: now.allocations,
@@ -156,7 +156,7 @@ impl MemoryWatch {
         holders.retain(|(_, bytes)| *bytes > 0);
         holders.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
         let peak = self.measured.map_or(0, |step| step.used_peak).max(now.used_peak);
-        Some(MemoryReport { now, peak, phase: names::text(self.phase), step: self.step, holders })
+        Some(MemoryReport { now, peak, phase: names::name_text(self.phase), step: self.step, holders })
     }
 
     /// Reads and resets the pool at a phase's start or end, while a step is measured.
@@ -171,7 +171,7 @@ impl MemoryWatch {
 }
 
 /// A step's memory by purpose, as in [`Purpose::ALL`]; a purpose that cannot be derived is absent.
-fn kinds(holdings: Option<Holdings>, step: &Step) -> [Option<u64>; Purpose::ALL.len()] {
+fn kinds(holdings: Option<Holdings>, step: &MeasuredStep) -> [Option<u64>; Purpose::ALL.len()] {
     let Some(Holdings { parameters, gradients, optimizer }) = holdings else { return Default::default() };
     let [before, after] = step.forward;
     // The previous step's gradients are gone when forward begins: training loops drop them at the end of a step.
@@ -188,15 +188,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_follow_from_what_is_held_and_seen() {
+    fn kinds_are_computed_from_holdings_and_peaks() {
         let holdings = Holdings { parameters: 100, gradients: 100, optimizer: 200 };
-        let step = Step { used_peak: 1_600, forward: [Some(350), Some(950)], ..Step::default() };
-        let kinds_of = |step: &Step| kinds(Some(holdings), step);
+        let step = MeasuredStep { used_peak: 1_600, forward: [Some(350), Some(950)], ..MeasuredStep::default() };
+        let kinds_of = |step: &MeasuredStep| kinds(Some(holdings), step);
         assert_eq!(kinds_of(&step), [100, 100, 200, 50, 600, 550].map(Some));
-        let unseen = Step { forward: [None; 2], ..step };
+        let unseen = MeasuredStep { forward: [None; 2], ..step };
         assert_eq!(kinds_of(&unseen), [Some(100), Some(100), Some(200), None, None, None]);
         assert_eq!(kinds(None, &step), [None; 6]);
-        let less = Step { used_peak: 10, forward: [Some(1), Some(0)], ..step };
+        let less = MeasuredStep { used_peak: 10, forward: [Some(1), Some(0)], ..step };
         assert_eq!(kinds_of(&less)[3..], [0, 0, 0].map(Some), "never less than nothing");
     }
 }

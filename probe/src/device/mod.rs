@@ -26,6 +26,6 @@ mod records;
 mod resolver;
 mod stream;
 
-pub use attach::{Attach, holds, memory};
+pub use attach::{Attach, memory, report_holdings};
 pub use pool::{Holdings, MemoryReport, Pool, PoolUse};
 pub use stream::{ANSWER_LAG_NS, Lost, Stream};

@@ -4,12 +4,12 @@ use std::cell::{Cell, RefCell};
 
 use super::memory_watch::MemoryWatch;
 use super::pool::{Holdings, MemoryReport};
-use super::recorder::Recorder;
-use crate::track::{Ended, NO_MARK, Observer};
+use super::recorder::DeviceRecorder;
+use crate::track::{EndedSpan, NO_MARK, Observer};
 
 /// See the [module](self).
 pub(super) struct Observed {
-    timing: Option<Recorder>,
+    timing: Option<DeviceRecorder>,
     memory: Option<RefCell<MemoryWatch>>,
     holdings: Cell<Option<Holdings>>,
     /// Whether code of a `Stream` or `Pool` is running. What that code records is not observed, or it would call itself.
@@ -26,7 +26,7 @@ impl Drop for Busy<'_> {
 }
 
 impl Observed {
-    pub(super) fn new(timing: Option<Recorder>, memory: Option<MemoryWatch>) -> Self {
+    pub(super) fn new(timing: Option<DeviceRecorder>, memory: Option<MemoryWatch>) -> Self {
         Self { timing, memory: memory.map(RefCell::new), holdings: Cell::new(None), is_busy: Cell::new(false) }
     }
 
@@ -52,9 +52,9 @@ impl Observed {
         }
     }
 
-    fn wait_if_asked(&self) {
+    fn wait_if_synchronised(&self) {
         if let Some(timing) = &self.timing {
-            timing.wait_if_asked();
+            timing.wait_if_synchronised();
         }
     }
 }
@@ -63,7 +63,7 @@ impl Observer for Observed {
     fn before_begin(&self, is_outer_phase: bool, name: u32) {
         let Some(_busy) = self.begin_call().filter(|_| is_outer_phase) else { return };
         self.watch(|memory| memory.begin_phase(name));
-        self.wait_if_asked();
+        self.wait_if_synchronised();
     }
 
     fn begin(&self, is_phase: bool) -> u32 {
@@ -73,10 +73,10 @@ impl Observer for Observed {
 
     fn before_end(&self, is_outer_phase: bool) {
         let Some(_busy) = self.begin_call().filter(|_| is_outer_phase) else { return };
-        self.wait_if_asked();
+        self.wait_if_synchronised();
     }
 
-    fn end(&self, is_outer_phase: bool, span: Ended) {
+    fn end(&self, is_outer_phase: bool, span: EndedSpan) {
         let Some(_busy) = self.begin_call() else { return };
         if let Some(timing) = &self.timing {
             timing.end(&span);

@@ -10,7 +10,9 @@ use quanta::Clock;
 use ringbuf::traits::{Consumer as _, Producer as _};
 
 use super::clock::DeviceClock;
-use super::records::{self, MARKS_MOST, MarkConsumer, MarkProducer, Record, RecordConsumer, RecordProducer, Shared};
+use super::records::{
+    self, DeviceRecord, DeviceShared, MAX_MARKS, MarkConsumer, MarkProducer, RecordConsumer, RecordProducer,
+};
 use super::stream::{ANSWER_LAG_NS, Lost, Stream};
 use crate::clock::ClockMap;
 use crate::names;
@@ -22,14 +24,14 @@ use crate::track::NO_MARK;
 const MARKS_LEAST: u32 = 16;
 /// Clock comparisons at the start, and the longest time for each.
 const COMPARISONS: u32 = 8;
-const COMPARISON_MOST: Duration = Duration::from_millis(2);
+const MAX_COMPARISON: Duration = Duration::from_millis(2);
 /// The reference mark is at most this old: CUDA reports times as 32-bit floats of milliseconds.
 const REFERENCE_NS: f64 = 1e9;
 /// While the offset is this uncertain, the drain thread polls closely to see a mark as it is reached: so often and so long.
-const LOOK_EVERY_NS: u64 = 1_000_000_000;
-const LOOKS: u32 = 100;
-const LOOK_PAUSE: Duration = Duration::from_micros(50);
-const LOOK_FROM_NS: f64 = 50_000.0;
+const POLL_EVERY_NS: u64 = 1_000_000_000;
+const POLLS: u32 = 100;
+const POLL_PAUSE: Duration = Duration::from_micros(50);
+const POLL_FROM_NS: f64 = 50_000.0;
 
 /// A device to be observed.
 pub(super) struct Opening<'a> {
@@ -41,24 +43,24 @@ pub(super) struct Opening<'a> {
 
 /// The first reference mark, with ticks before it was recorded and after it was seen.
 #[derive(Clone, Copy)]
-struct First {
+struct FirstComparison {
     mark: u32,
     ticks: [u64; 2],
 }
 
-type Ends = (Arc<Shared>, MarkConsumer, RecordProducer);
+type ResolverEnds = (Arc<DeviceShared>, MarkConsumer, RecordProducer);
 
 /// Opens a track for the device and compares the clocks.
-pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<Ends> {
+pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<ResolverEnds> {
     let Opening { name, role, stream, clock } = opening;
-    let marks = stream.marks().min(MARKS_MOST as u32);
+    let marks = stream.marks().min(MAX_MARKS as u32);
     let id = publisher.next_track_id()?;
     if marks < MARKS_LEAST {
         return None;
     }
-    let (mut free, taken) = records::ring_of_marks();
-    let (handed, records) = records::ring_of_records();
-    let shared = Arc::new(Shared::default());
+    let (mut free, taken) = records::mark_ring();
+    let (handed, records) = records::record_ring();
+    let shared = Arc::new(DeviceShared::default());
     let first = compare(&*stream, clock, &shared);
     let kept = first.map_or(NO_MARK, |first| first.mark);
     (0..marks).filter(|mark| *mark != kept).for_each(|mark| _ = free.try_push(mark));
@@ -74,7 +76,7 @@ pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<E
         free,
         shared: Arc::clone(&shared),
         unreached: 0,
-        looked_ns: 0,
+        polled_ns: 0,
         last_step: None,
         first_begin: None,
         is_over: false,
@@ -83,20 +85,20 @@ pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<E
 }
 
 /// Records some marks and polls how soon each is reached; keeps the most exact one.
-fn compare(stream: &dyn Stream, clock: &Clock, shared: &Shared) -> Option<First> {
-    let mut best: Option<(u64, First)> = None;
+fn compare(stream: &dyn Stream, clock: &Clock, shared: &DeviceShared) -> Option<FirstComparison> {
+    let mut best: Option<(u64, FirstComparison)> = None;
     for mark in 0..COMPARISONS {
         match compare_once(stream, clock, mark) {
             Ok(Some(ticks)) => {
                 let took = ticks[1].saturating_sub(ticks[0]);
                 if best.is_none_or(|(least, _)| took < least) {
-                    best = Some((took, First { mark, ticks }));
+                    best = Some((took, FirstComparison { mark, ticks }));
                 }
             }
             // Busy with other work: later marks will do.
             Ok(None) => break,
             Err(lost) => {
-                shared.lose(lost);
+                shared.mark_lost(lost);
                 return None;
             }
         }
@@ -110,7 +112,7 @@ fn compare_once(stream: &dyn Stream, clock: &Clock, mark: u32) -> Result<Option<
     if !stream.record(mark)? {
         return Ok(None);
     }
-    while begun.elapsed() < COMPARISON_MOST {
+    while begun.elapsed() < MAX_COMPARISON {
         if stream.is_reached(mark)? {
             return Ok(Some([before, clock.raw()]));
         }
@@ -125,17 +127,17 @@ struct Resolver {
     stream: Arc<dyn Stream>,
     records: RecordConsumer,
     free: MarkProducer,
-    shared: Arc<Shared>,
+    shared: Arc<DeviceShared>,
     encoder: BlockEncoder,
     clock: DeviceClock,
     /// Records on the stream, in order. At most one for each mark; room for them is reserved.
-    pending: VecDeque<Record>,
+    pending: VecDeque<DeviceRecord>,
     /// The reference mark that times are counted from, and its time.
     reference: Option<(u32, f64)>,
-    first: Option<First>,
+    first: Option<FirstComparison>,
     /// Ticks at which the oldest pending end was last polled and not yet reached; 0 for never.
     unreached: u64,
-    looked_ns: u64,
+    polled_ns: u64,
     /// The last step that ended, and when.
     last_step: Option<(u64, f64)>,
     /// The step of the current spans, and when the first of them began.
@@ -152,7 +154,7 @@ impl Resolver {
     }
 
     fn reached(&mut self, map: &ClockMap, ticks: &Clock, out: &mut Vec<u8>) -> Result<(), Option<Lost>> {
-        let mut looks = self.looks(map.ns(ticks.raw()));
+        let mut looks = self.polls(map.ns(ticks.raw()));
         while let Some(record) = self.pending.front().copied() {
             let asked = ticks.raw();
             if self.stream.is_reached(record.end)? {
@@ -163,7 +165,7 @@ impl Resolver {
             } else if looks > 0 {
                 looks -= 1;
                 self.unreached = asked;
-                std::thread::sleep(LOOK_PAUSE);
+                std::thread::sleep(POLL_PAUSE);
             } else {
                 self.unreached = asked;
                 break;
@@ -173,21 +175,21 @@ impl Resolver {
     }
 
     /// How often to poll closely now: on a device that is always busy, nothing else sees a mark as it is reached.
-    fn looks(&mut self, now_ns: u64) -> u32 {
-        let is_due = now_ns.saturating_sub(self.looked_ns) >= LOOK_EVERY_NS;
+    fn polls(&mut self, now_ns: u64) -> u32 {
+        let is_due = now_ns.saturating_sub(self.polled_ns) >= POLL_EVERY_NS;
         if !is_due {
             return 0;
         }
-        self.looked_ns = now_ns;
+        self.polled_ns = now_ns;
         self.shared.wants_sight.store(true, Ordering::Relaxed);
-        if self.clock.uncertainty_ns().is_none_or(|ns| ns > LOOK_FROM_NS) { LOOKS } else { 0 }
+        if self.clock.uncertainty_ns().is_none_or(|ns| ns > POLL_FROM_NS) { POLLS } else { 0 }
     }
 
-    fn resolve(&mut self, record: &Record, seen: u64, map: &ClockMap, out: &mut Vec<u8>) -> Result<(), Lost> {
+    fn resolve(&mut self, record: &DeviceRecord, seen: u64, map: &ClockMap, out: &mut Vec<u8>) -> Result<(), Lost> {
         let (end, begin) = self.times(record)?;
         self.compare_first(map);
         let [issued_start, issued_end] = record.issued;
-        let seen = if record.seen == 0 { seen } else { record.seen.min(seen) };
+        let seen = if record.seen_ticks == 0 { seen } else { record.seen_ticks.min(seen) };
         let (issued_start_ns, issued_end_ns, seen_ns) = (map.ns(issued_start), map.ns(issued_end), map.ns(seen));
         if let Some(begin) = begin {
             self.clock.observe(begin, issued_start_ns, seen_ns);
@@ -225,7 +227,7 @@ impl Resolver {
     }
 
     /// Times of a record's end and, if it has one, its begin.
-    fn times(&mut self, record: &Record) -> Result<(f64, Option<f64>), Lost> {
+    fn times(&mut self, record: &DeviceRecord) -> Result<(f64, Option<f64>), Lost> {
         let (mark, at) = *self.reference.get_or_insert((record.end, 0.0));
         let end = if mark == record.end { at } else { at + self.stream.between_ns(mark, record.end)? };
         let begin = match record.begin {
@@ -237,7 +239,7 @@ impl Resolver {
 
     /// Notes the comparison made at the start.
     fn compare_first(&mut self, map: &ClockMap) {
-        if let Some(First { ticks: [before, seen], .. }) = self.first.take() {
+        if let Some(FirstComparison { ticks: [before, seen], .. }) = self.first.take() {
             self.clock.observe(0.0, map.ns(before), map.ns(seen));
         }
     }
@@ -250,7 +252,7 @@ impl Resolver {
     }
 
     /// Returns marks for reuse, except the one that becomes the reference.
-    fn release(&mut self, record: &Record, end: f64) {
+    fn release(&mut self, record: &DeviceRecord, end: f64) {
         let mut free = |mark: u32| {
             if mark != NO_MARK {
                 // The ring has room for all marks; it cannot be full.
@@ -278,7 +280,7 @@ impl Resolver {
     /// The device is lost: writes why, and counts what was not reached.
     fn give_up(&mut self, lost: Option<Lost>, t_ns: u64, out: &mut Vec<u8>) {
         if let Some(lost) = lost {
-            self.shared.lose(lost);
+            self.shared.mark_lost(lost);
         }
         let reason = self.shared.reason.get().map_or("", String::as_str);
         let name = names::intern(NameKind::Text, &format!("device time ends: {reason}")).id();

@@ -16,5 +16,5 @@ mod tracks;
 mod writer;
 
 pub use ring::{Ring, RingError};
-pub(crate) use tracks::Waiting;
+pub(crate) use tracks::WaitingRings;
 pub use writer::{RingName, Writer};

@@ -39,7 +39,7 @@ pub enum RingError {
 
 /// The contents of the shared memory. All fields are atomic: the other process may write anything at any time.
 #[repr(C)]
-pub(super) struct Shared {
+pub(super) struct SharedRing {
     magic: AtomicU64,
     id: AtomicU64,
     /// The worker's process id; 0 until it has attached.
@@ -48,16 +48,16 @@ pub(super) struct Shared {
     pub(super) address_in_writer: AtomicU64,
     closed: AtomicU32,
     pub(super) dropped: AtomicU64,
-    names_known: AtomicU32,
-    written: OwnLine,
-    read: OwnLine,
+    name_count: AtomicU32,
+    written: CacheLine,
+    read: CacheLine,
     names: [NameSlot; NAMES],
     events: [[AtomicU64; 4]; EVENTS],
 }
 
 /// A count that only one side changes, on its own cache line.
 #[repr(C, align(64))]
-struct OwnLine(AtomicU64);
+struct CacheLine(AtomicU64);
 
 #[repr(C)]
 struct NameSlot {
@@ -68,7 +68,7 @@ struct NameSlot {
 
 /// An event of a worker; times are ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Event {
+pub(super) struct RingEvent {
     pub(super) kind: EventKind,
     /// Index of the name in the ring.
     pub(super) name: u32,
@@ -92,7 +92,7 @@ pub(super) enum EventKind {
 }
 
 impl EventKind {
-    fn of(code: u64) -> Option<Self> {
+    fn from_code(code: u64) -> Option<Self> {
         const ALL: [EventKind; 5] =
             [EventKind::Span, EventKind::Counter, EventKind::Mark, EventKind::MarkWithValue, EventKind::TimedMark];
         ALL.get(usize::try_from(code).ok()?).copied()
@@ -115,7 +115,7 @@ impl Ring {
     /// # Errors
     /// The system did not provide the memory.
     pub fn create(name: &str) -> Result<Self, RingError> {
-        let ring = Self::in_memory(Memory::create(size_of::<Shared>())?, name);
+        let ring = Self::from_memory(Memory::create(size_of::<SharedRing>())?, name);
         let id = RandomState::new().hash_one(std::process::id());
         ring.shared().id.store(id, Ordering::Relaxed);
         ring.shared().magic.store(MAGIC, Ordering::Release);
@@ -144,9 +144,9 @@ impl Ring {
         // A forked child inherits the file, and may not be allowed to open its parent's.
         let mut last = RingError::Other;
         for path in [format!("/proc/{process}/fd/{file}"), format!("/proc/self/fd/{file}")] {
-            match Memory::open(&path, size_of::<Shared>()) {
+            match Memory::open(&path, size_of::<SharedRing>()) {
                 Ok(memory) => {
-                    let ring = Self::in_memory(memory, "");
+                    let ring = Self::from_memory(memory, "");
                     let (magic, found) = (&ring.shared().magic, &ring.shared().id);
                     if magic.load(Ordering::Acquire) == MAGIC && found.load(Ordering::Relaxed) == id {
                         return Ok(ring);
@@ -158,7 +158,7 @@ impl Ring {
         Err(last)
     }
 
-    fn in_memory(memory: Memory, name: &str) -> Self {
+    fn from_memory(memory: Memory, name: &str) -> Self {
         Self { memory: Arc::new(memory), name: name.to_owned(), role: TrackRole::Loader, made: after::ticks() }
     }
 
@@ -203,14 +203,14 @@ impl Ring {
         &self.name
     }
 
-    pub(super) fn shared(&self) -> &Shared {
-        // SAFETY: the memory is as long as `Shared`, begins at a page boundary, was initially zero and is not unmapped
+    pub(super) fn shared(&self) -> &SharedRing {
+        // SAFETY: the memory is as long as `SharedRing`, begins at a page boundary, was initially zero and is not unmapped
         // while `self` lives. Every field is an atomic, for which any bytes are valid, from any writer.
-        unsafe { self.memory.start().cast::<Shared>().as_ref() }
+        unsafe { self.memory.start().cast::<SharedRing>().as_ref() }
     }
 }
 
-impl Shared {
+impl SharedRing {
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire) != 0
     }
@@ -228,7 +228,7 @@ impl Shared {
 
     /// Adds a name. Only the writer may call this. `None` if there are too many.
     pub(super) fn add_name(&self, kind: NameKind, text: &str) -> Option<u32> {
-        let index = self.names_known.load(Ordering::Relaxed);
+        let index = self.name_count.load(Ordering::Relaxed);
         let slot = self.names.get(index as usize)?;
         let text = &text[..text.floor_char_boundary(TEXT_BYTES)];
         // A worker's names refer to no others, so this is short.
@@ -237,13 +237,13 @@ impl Shared {
         for (to, from) in slot.text.iter().zip(text.bytes()) {
             to.store(from, Ordering::Relaxed);
         }
-        self.names_known.store(index + 1, Ordering::Release);
+        self.name_count.store(index + 1, Ordering::Release);
         Some(index)
     }
 
     /// A name that the writer has added.
     pub(super) fn name(&self, index: usize) -> Option<(NameKind, String)> {
-        if index >= self.names_known.load(Ordering::Acquire) as usize {
+        if index >= self.name_count.load(Ordering::Acquire) as usize {
             return None;
         }
         let slot = self.names.get(index)?;
@@ -254,7 +254,7 @@ impl Shared {
     }
 
     /// Adds an event, or counts it as dropped if the ring is full. Only the writer may call this.
-    pub(super) fn push(&self, event: Event) {
+    pub(super) fn push(&self, event: RingEvent) {
         let written = self.written.0.load(Ordering::Relaxed);
         if written.wrapping_sub(self.read.0.load(Ordering::Acquire)) >= EVENTS as u64 {
             return self.drop_one();
@@ -282,7 +282,7 @@ impl Shared {
     }
 
     /// Takes the oldest event, or nonsense in place of one. Only the reader may call this.
-    pub(super) fn pop(&self) -> Option<Result<Event, Nonsense>> {
+    pub(super) fn pop(&self) -> Option<Result<RingEvent, Nonsense>> {
         let (read, written) = (self.read.0.load(Ordering::Relaxed), self.written.0.load(Ordering::Acquire));
         let waiting = written.wrapping_sub(read);
         if waiting == 0 {
@@ -295,8 +295,8 @@ impl Shared {
         let [at, other, kind_and_name, _] =
             std::array::from_fn(|word| self.events[read as usize % EVENTS][word].load(Ordering::Relaxed));
         self.read.0.store(read.wrapping_add(1), Ordering::Release);
-        let event = |kind| Event { kind, name: kind_and_name as u32, at, other };
-        Some(EventKind::of(kind_and_name >> 32).map(event).ok_or(Nonsense))
+        let event = |kind| RingEvent { kind, name: kind_and_name as u32, at, other };
+        Some(EventKind::from_code(kind_and_name >> 32).map(event).ok_or(Nonsense))
     }
 }
 
@@ -304,18 +304,18 @@ impl Shared {
 mod tests {
     use super::*;
 
-    fn event(at: u64) -> Event {
-        Event { kind: EventKind::Mark, name: 0, at, other: 0 }
+    fn event(at: u64) -> RingEvent {
+        RingEvent { kind: EventKind::Mark, name: 0, at, other: 0 }
     }
 
     #[test]
-    fn events_and_names_come_out_as_they_went_in() {
+    fn ring_round_trip() {
         let ring = Ring::create("loader 0").unwrap();
         let other = Ring::open(&ring.address()).unwrap();
         other.shared().claim(7).unwrap();
         assert!(other.shared().claim(8).is_err(), "one writer");
         assert_eq!(other.shared().add_name(NameKind::Span, "fetch"), Some(0));
-        let sent = Event { kind: EventKind::Span, name: 0, at: 5, other: 9 };
+        let sent = RingEvent { kind: EventKind::Span, name: 0, at: 5, other: 9 };
         other.shared().push(sent);
         drop(other);
         assert_eq!(ring.shared().writer(), Some(7));
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_none_are_refused() {
+    fn open_refuses_invalid_addresses() {
         let ring = Ring::create("x").unwrap();
         assert!(ring.address().len() < 48);
         let other_id = ring.address().replace(char::is_alphabetic, "0");
@@ -371,14 +371,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_its_cause_once() {
+    fn ring_error_names_cause_once() {
         let error = RingError::from(io::Error::from(io::ErrorKind::OutOfMemory));
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(!error.to_string().contains(&cause), "{error}: {cause}");
     }
 
     #[test]
-    fn nonsense_of_the_other_side_does_no_harm() {
+    fn garbage_from_writer_is_harmless() {
         let ring = Ring::create("x").unwrap();
         let shared = ring.shared();
         shared.written.0.store(u64::MAX, Ordering::Relaxed);
@@ -386,7 +386,7 @@ mod tests {
         shared.events[EVENTS - 1][2].store(u64::MAX, Ordering::Relaxed);
         shared.written.0.store(0, Ordering::Relaxed);
         assert_eq!((shared.pop(), shared.pop()), (Some(Err(Nonsense)), None), "an unknown kind");
-        shared.names_known.store(u32::MAX, Ordering::Relaxed);
+        shared.name_count.store(u32::MAX, Ordering::Relaxed);
         shared.names[0].len.store(u32::MAX, Ordering::Relaxed);
         assert_eq!(shared.name(0).unwrap().1.len(), TEXT_BYTES);
         assert_eq!(shared.name(NAMES), None);

@@ -17,22 +17,22 @@ use crate::publisher::Publisher;
 use crate::source::Source;
 
 /// How often to check whether a worker still lives.
-const LOOK_AFTER: Duration = Duration::from_secs(1);
+const CHECK_AFTER: Duration = Duration::from_secs(1);
 /// Ticks by which the counters of two processors may differ.
 const SKEW: u64 = 1_000_000;
 /// Key of the fact about times that cannot be.
 const CORRECTED: &str = "times of workers before their start or in the future, moved to now";
 
 /// Rings of workers, to be taken by the drain thread.
-pub(crate) struct Waiting(Arc<Mutex<Vec<Ring>>>);
+pub(crate) struct WaitingRings(Arc<Mutex<Vec<Ring>>>);
 
-impl Waiting {
+impl WaitingRings {
     /// Makes a session drain the rings of workers.
     pub(crate) fn open(publisher: &Arc<Publisher>) -> Self {
         let waiting = Arc::default();
         let workers = ForeignTracks {
             publisher: Arc::downgrade(publisher),
-            given: Arc::clone(&waiting),
+            new_rings: Arc::clone(&waiting),
             waiting: Vec::new(),
             tracks: Vec::new(),
             defined: Vec::new(),
@@ -52,7 +52,7 @@ impl Waiting {
 struct ForeignTracks {
     publisher: Weak<Publisher>,
     /// Rings added since the last drain.
-    given: Arc<Mutex<Vec<Ring>>>,
+    new_rings: Arc<Mutex<Vec<Ring>>>,
     /// Rings that no worker has attached to yet.
     waiting: Vec<Ring>,
     tracks: Vec<ForeignTrack>,
@@ -70,8 +70,8 @@ struct ForeignTrack {
     /// The session's ids of the ring's names.
     names: Vec<NameId>,
     /// Events dropped by earlier workers on this track.
-    dropped_before: u64,
-    looked: Instant,
+    previous_dropped: u64,
+    last_check: Instant,
 }
 
 impl ForeignTracks {
@@ -113,7 +113,7 @@ impl Source for ForeignTracks {
     }
 
     fn drain(&mut self, map: &ClockMap, clock: &Clock, out: &mut Vec<u8>) {
-        self.waiting.append(&mut self.given.lock().unwrap_or_else(PoisonError::into_inner));
+        self.waiting.append(&mut self.new_rings.lock().unwrap_or_else(PoisonError::into_inner));
         for ring in std::mem::take(&mut self.waiting) {
             match ring.shared().writer() {
                 Some(writer) => self.begin(ring, writer),
@@ -147,8 +147,8 @@ impl ForeignTrack {
             name: name.to_owned(),
             ring: None,
             names: Vec::with_capacity(NAMES),
-            dropped_before: 0,
-            looked: Instant::now(),
+            previous_dropped: 0,
+            last_check: Instant::now(),
         }
     }
 
@@ -169,11 +169,11 @@ impl ForeignTrack {
                     }
                     self.encoder.push(&event);
                 }
-                None => self.dropped_before = self.dropped_before.saturating_add(1),
+                None => self.previous_dropped = self.previous_dropped.saturating_add(1),
             }
         }
         if is_over {
-            self.dropped_before = self.dropped(&ring);
+            self.previous_dropped = self.dropped(&ring);
         } else {
             self.ring = Some(ring);
         }
@@ -181,24 +181,24 @@ impl ForeignTrack {
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) {
-        let dropped = self.ring.as_ref().map_or(self.dropped_before, |ring| self.dropped(ring));
+        let dropped = self.ring.as_ref().map_or(self.previous_dropped, |ring| self.dropped(ring));
         self.encoder.finish(dropped, out);
     }
 
     fn dropped(&self, ring: &Ring) -> u64 {
-        self.dropped_before.saturating_add(ring.shared().dropped.load(Ordering::Relaxed))
+        self.previous_dropped.saturating_add(ring.shared().dropped.load(Ordering::Relaxed))
     }
 
     /// Whether the worker died without closing its ring; checked from time to time.
     fn is_dead(&mut self, ring: &Ring) -> bool {
-        if self.looked.elapsed() < LOOK_AFTER {
+        if self.last_check.elapsed() < CHECK_AFTER {
             return false;
         }
-        self.looked = Instant::now();
+        self.last_check = Instant::now();
         ring.shared().writer().is_some_and(|writer| !exists(writer))
     }
 
-    fn event(&mut self, ring: &Ring, event: &ring::Event, map: &ClockMap) -> Option<Event> {
+    fn event(&mut self, ring: &Ring, event: &ring::RingEvent, map: &ClockMap) -> Option<Event> {
         let name = self.name(ring, event.name as usize)?;
         let t_ns = map.ns(event.at);
         let value = f64::from_bits(event.other);
@@ -226,7 +226,7 @@ impl ForeignTrack {
     }
 }
 
-impl ring::Event {
+impl ring::RingEvent {
     /// The event with its times in this range of ticks, and whether they were not. `now` is of this process, whose counter may be
     /// a moment behind the worker's.
     fn within(mut self, made: u64, now: u64) -> (Self, bool) {
@@ -273,7 +273,7 @@ mod tests {
         let mut track = track(&ring);
         ring.shared().add_name(gnntop_wire::NameKind::Span, "fetch");
         for (at, other) in [(now, now), (0, now), (now, u64::MAX), (u64::MAX, 0)] {
-            let event = ring::Event { kind: EventKind::Span, name: 0, at, other };
+            let event = ring::RingEvent { kind: EventKind::Span, name: 0, at, other };
             ring.shared().push(event);
             let (event, _) = event.within(ring.made(), after::ticks());
             for ticks in [event.at, event.other] {
@@ -281,7 +281,7 @@ mod tests {
             }
         }
         assert_eq!(drain(&mut track), 3);
-        let value = ring::Event { kind: EventKind::Counter, name: 0, at: now, other: u64::MAX };
+        let value = ring::RingEvent { kind: EventKind::Counter, name: 0, at: now, other: u64::MAX };
         assert_eq!(value.within(ring.made(), now), (value, false), "bits of a value are no time");
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use gnntop_wire::NameKind;
 
-use super::ring::{Event, EventKind, Ring, RingError};
+use super::ring::{EventKind, Ring, RingError, RingEvent};
 
 /// Records into the ring of another process. A ring has one writer. Never waits and never allocates.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Writer {
     }
 
     fn push(&mut self, kind: EventKind, name: RingName, at: u64, other: u64) {
-        self.ring.shared().push(Event { kind, name: name.0, at, other });
+        self.ring.shared().push(RingEvent { kind, name: name.0, at, other });
     }
 }
 

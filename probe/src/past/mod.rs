@@ -14,22 +14,22 @@ use std::os::unix::fs::FileExt;
 
 use gnntop_history::Digest;
 use gnntop_sessions::{NamedDir, layout};
-use gnntop_wire::past::{Past as Entry, put_past};
+use gnntop_wire::past::{PastEntry as Entry, put_past};
 use gnntop_wire::{StreamReader, put_definitions, put_segment};
 
-use self::slice_files::{Kind, SliceFiles};
+use self::slice_files::{SliceFiles, SliceKind};
 
 /// Bytes read at a time.
 const CHUNK_LEN: usize = 64 * 1024;
 /// Most slices that wait for room on the disk; beyond this the oldest are discarded.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 /// The past of one session.
 #[derive(Debug)]
-pub(crate) struct Past {
+pub(crate) struct SessionPast {
     dir: NamedDir,
     digest: Digest,
-    reading: Option<Reading>,
+    reading: Option<SegmentReading>,
     files: SliceFiles,
     /// Closed slices, not yet written.
     seconds: Vec<Entry>,
@@ -38,7 +38,7 @@ pub(crate) struct Past {
 
 /// The segment being read.
 #[derive(Debug)]
-struct Reading {
+struct SegmentReading {
     number: u64,
     /// Bytes read.
     at: u64,
@@ -46,7 +46,7 @@ struct Reading {
     chunk: Vec<u8>,
 }
 
-impl Past {
+impl SessionPast {
     /// The past of a session in `dir` that has dropped nothing yet. Its files take at most about `max_bytes`.
     pub(crate) fn new(dir: NamedDir, max_bytes: u64) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Past {
     }
 
     /// Reads the rest of a complete segment. Unreadable parts are missing from the figures.
-    pub(crate) fn read_whole(&mut self, segment: u64) {
+    pub(crate) fn read_rest(&mut self, segment: u64) {
         while self.read_chunk(segment).is_ok_and(|len| len > 0) {}
         if let Some(mut reading) = self.reading.take() {
             reading.reader.finish();
@@ -78,7 +78,7 @@ impl Past {
         self.seconds.extend(closed.seconds);
         self.minutes.extend(closed.minutes);
         for waiting in [&mut self.seconds, &mut self.minutes] {
-            waiting.drain(..waiting.len().saturating_sub(MOST_WAITING));
+            waiting.drain(..waiting.len().saturating_sub(MAX_WAITING));
         }
     }
 
@@ -87,7 +87,7 @@ impl Past {
         let file = self.dir.open()?.read(&layout::segment_file_name(segment))?;
         let mut reading = match self.reading.take() {
             Some(reading) if reading.number == segment => reading,
-            _ => Reading { number: segment, at: 0, reader: StreamReader::new(), chunk: vec![0; CHUNK_LEN] },
+            _ => SegmentReading { number: segment, at: 0, reader: StreamReader::new(), chunk: vec![0; CHUNK_LEN] },
         };
         let len = file.read_at(&mut reading.chunk, reading.at)?;
         reading.at += len as u64;
@@ -97,7 +97,7 @@ impl Past {
         Ok(len)
     }
 
-    fn digest_items(&mut self, reading: &mut Reading) {
+    fn digest_items(&mut self, reading: &mut SegmentReading) {
         while let Some(item) = reading.reader.next() {
             self.digest.apply(item);
         }
@@ -105,15 +105,15 @@ impl Past {
 
     /// Writes what was read. If there is no room, the rest is kept and written by the next call.
     pub(crate) fn commit(&mut self) -> io::Result<()> {
-        self.files.append(Kind::Seconds, &mut self.seconds)?;
-        self.files.append(Kind::Minutes, &mut self.minutes)?;
+        self.files.append(SliceKind::Seconds, &mut self.seconds)?;
+        self.files.append(SliceKind::Minutes, &mut self.minutes)?;
         self.files.make_room()?;
         let mut bytes = Vec::new();
         if let Some(info) = self.digest.info() {
             put_segment(&mut bytes, info);
         }
         put_definitions(&mut bytes, self.digest.definitions());
-        put_past(&mut bytes, &self.digest.whole(self.files.listed()));
+        put_past(&mut bytes, &self.digest.past_entries(self.files.listed()));
         self.dir.open()?.replace(layout::PAST_FILE, layout::NEW_PAST_FILE, &bytes)?;
         self.files.remove_unlisted();
         Ok(())

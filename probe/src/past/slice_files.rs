@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 
 use gnntop_history::coarsen;
 use gnntop_sessions::{NamedDir, layout};
-use gnntop_wire::past::{Past as Entry, put_past};
+use gnntop_wire::past::{PastEntry as Entry, put_past};
 use gnntop_wire::{Item, StreamReader};
 
 /// A file is closed at this size, or a smaller one if the total is small.
@@ -18,7 +18,7 @@ const FEWEST_FILES: u64 = 4;
 
 /// What a file's slices cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SliceKind {
     Seconds,
     Minutes,
 }
@@ -49,7 +49,7 @@ impl SliceFiles {
     }
 
     /// Appends entries and removes those that were written from `entries`.
-    pub(super) fn append(&mut self, kind: Kind, entries: &mut Vec<Entry>) -> io::Result<()> {
+    pub(super) fn append(&mut self, kind: SliceKind, entries: &mut Vec<Entry>) -> io::Result<()> {
         if entries.is_empty() {
             return Ok(());
         }
@@ -74,10 +74,10 @@ impl SliceFiles {
 
     /// Keeps all files within their bounds.
     pub(super) fn make_room(&mut self) -> io::Result<()> {
-        while self.seconds.len() > 1 && total(&self.seconds) > self.room(Kind::Seconds) {
+        while self.seconds.len() > 1 && total(&self.seconds) > self.room(SliceKind::Seconds) {
             self.unlisted.extend(self.seconds.pop_front().map(|file| file.number));
         }
-        while total(&self.minutes) > self.room(Kind::Minutes) {
+        while total(&self.minutes) > self.room(SliceKind::Minutes) {
             // The newest one still grows.
             let closed = 0..self.minutes.len().saturating_sub(1);
             let Some(at) = closed.min_by_key(|at| (self.minutes[*at].halved, *at)) else { break };
@@ -133,22 +133,22 @@ impl SliceFiles {
         }
     }
 
-    fn files(&mut self, kind: Kind) -> &mut VecDeque<SliceFile> {
+    fn files(&mut self, kind: SliceKind) -> &mut VecDeque<SliceFile> {
         match kind {
-            Kind::Seconds => &mut self.seconds,
-            Kind::Minutes => &mut self.minutes,
+            SliceKind::Seconds => &mut self.seconds,
+            SliceKind::Minutes => &mut self.minutes,
         }
     }
 
     /// Seconds are for looking at recent times, minutes for all earlier ones.
-    fn room(&self, kind: Kind) -> u64 {
+    fn room(&self, kind: SliceKind) -> u64 {
         match kind {
-            Kind::Seconds => self.max_bytes / 4,
-            Kind::Minutes => self.max_bytes - self.max_bytes / 4,
+            SliceKind::Seconds => self.max_bytes / 4,
+            SliceKind::Minutes => self.max_bytes - self.max_bytes / 4,
         }
     }
 
-    fn file_bytes(&self, kind: Kind) -> u64 {
+    fn file_bytes(&self, kind: SliceKind) -> u64 {
         (self.room(kind) / FEWEST_FILES).min(FILE_BYTES)
     }
 }

@@ -49,7 +49,7 @@ impl LongRun {
             stream.signal(&format!("signal.{at}"), unit, kind)
         };
         let signals = (0..signals).map(signal).collect();
-        let head = stream.take();
+        let head = stream.take_bytes();
         let mut definitions = Vec::new();
         each_item(&head, |item| {
             if let Item::Definitions(some) = item {
@@ -82,21 +82,21 @@ impl LongRun {
         let until_ns = self.now_ns + SECOND;
         let mut sample_ns = self.now_ns;
         while self.now_ns < until_ns {
-            self.a_step();
+            self.push_step();
             if self.now_ns >= sample_ns {
                 self.sample();
                 sample_ns += 100 * MS;
             }
         }
         self.stream.anchor(self.now_ns);
-        let bytes = self.stream.take();
+        let bytes = self.stream.take_bytes();
         if let Some(all) = &mut self.all {
             all.extend_from_slice(&bytes);
         }
         bytes
     }
 
-    fn a_step(&mut self) {
+    fn push_step(&mut self) {
         self.step += 1;
         let (n, start_ns) = (self.step, self.now_ns);
         // Every 9,973rd is slow, and none is like the others.
@@ -165,13 +165,13 @@ impl LongRun {
     }
 }
 
-fn looked_at(dir: &std::path::Path) -> (Store, u64) {
+fn read_session(dir: &std::path::Path) -> (Store, u64) {
     let (mut live, mut store) = (Live::follow(dir), Store::new());
     while live.poll(&mut store, Duration::from_secs(60)).more {}
     (store, live.status().lost_segments)
 }
 
-fn of_all(run: &LongRun) -> Store {
+fn read_all_events(run: &LongRun) -> Store {
     let mut store = Store::new();
     each_item(run.all.as_ref().unwrap(), |item| store.apply(item));
     store
@@ -195,12 +195,12 @@ fn figures(store: &Store) -> Vec<(String, u64, u64, [Option<u64>; 5])> {
 }
 
 #[test]
-fn figures_since_the_start_are_since_the_start() {
+fn figures_cover_dropped_segments() {
     let temp = tempfile::tempdir().unwrap();
     let (mut run, mut output) = (LongRun::new(6, true), small(temp.path(), 6));
     (0..200).for_each(|_| run.publish(&mut output));
     let dir = temp.path().join("long-1-0");
-    let (late, all) = (looked_at(&dir), of_all(&run));
+    let (late, all) = (read_session(&dir), read_all_events(&run));
     let (late, lost_segments) = late;
     assert!(late.session().segments() < run.info.segment, "most of it was dropped");
     assert_eq!(lost_segments, 0);
@@ -228,11 +228,11 @@ fn any_part_of_the_past_has_percentiles() {
     let temp = tempfile::tempdir().unwrap();
     let (mut run, mut output) = (LongRun::new(2, true), small(temp.path(), 6));
     (0..200).for_each(|_| run.publish(&mut output));
-    let ((late, _), all) = (looked_at(&temp.path().join("long-1-0")), of_all(&run));
+    let ((late, _), all) = (read_session(&temp.path().join("long-1-0")), read_all_events(&run));
     let kept_from = late.steps().discarded();
     for range in [0..kept_from / 2, kept_from / 4..kept_from, kept_from / 2..kept_from + 500] {
         let (found, exact) =
-            (late.steps().statistics(range.clone()), StepStatistics::of(all.steps().rows(range.clone())));
+            (late.steps().statistics(range.clone()), StepStatistics::from_rows(all.steps().rows(range.clone())));
         let steps = exact.steps() as f64;
         assert!((found.steps() as f64 / steps - 1.0).abs() < 0.05, "{} of {steps} in {range:?}", found.steps());
         let forward = late.phase("forward").unwrap().slot;
@@ -251,11 +251,11 @@ fn any_part_of_the_past_has_percentiles() {
 }
 
 #[test]
-fn the_whole_run_is_drawn_and_its_slowest_steps_open() {
+fn charts_cover_run_and_slowest_steps_have_spans() {
     let temp = tempfile::tempdir().unwrap();
     let (mut run, mut output) = (LongRun::new(2, true), small(temp.path(), 6));
     (0..200).for_each(|_| run.publish(&mut output));
-    let ((late, _), all) = (looked_at(&temp.path().join("long-1-0")), of_all(&run));
+    let ((late, _), all) = (read_session(&temp.path().join("long-1-0")), read_all_events(&run));
     let columns = late.steps().columns(0..late.steps().total(), 50);
     assert_eq!(
         columns.iter().map(|column| column.steps).sum::<u64>(),
@@ -281,21 +281,21 @@ fn the_whole_run_is_drawn_and_its_slowest_steps_open() {
 }
 
 #[test]
-fn a_run_that_is_killed_anywhere_is_whole_up_to_there() {
+fn killed_run_is_complete_up_to_kill() {
     let temp = tempfile::tempdir().unwrap();
     let (mut run, mut output) = (LongRun::new(2, true), small(temp.path(), 4));
     for _ in 0..50 {
         (0..3).for_each(|_| run.publish(&mut output));
         // What is on disk is all that remains of a program killed now.
-        let (late, lost) = looked_at(&temp.path().join("long-1-0"));
-        let all = of_all(&run);
+        let (late, lost) = read_session(&temp.path().join("long-1-0"));
+        let all = read_all_events(&run);
         assert_eq!((lost, late.losses().missed_events), (0, 0));
         assert_eq!(figures(&late)[1], figures(&all)[1], "after {} steps", run.step);
     }
 }
 
 #[test]
-fn killed_between_two_files_nothing_is_told_twice_and_nothing_lost() {
+fn kill_between_files_loses_and_repeats_nothing() {
     let temp = tempfile::tempdir().unwrap();
     let (mut run, mut output) = (LongRun::new(2, true), small(temp.path(), 4));
     (0..60).for_each(|_| run.publish(&mut output));
@@ -307,7 +307,7 @@ fn killed_between_two_files_nothing_is_told_twice_and_nothing_lost() {
         }
     };
     copy(&dir, before.path());
-    let figures_before = figures(&looked_at(&dir).0)[1].clone();
+    let figures_before = figures(&read_session(&dir).0)[1].clone();
     // The segment that the past already has still exists, and slices were appended that the past does not know.
     while output.oldest_segment() == oldest(before.path()) {
         run.publish(&mut output);
@@ -318,10 +318,10 @@ fn killed_between_two_files_nothing_is_told_twice_and_nothing_lost() {
             std::fs::copy(entry.path(), before.path().join(name)).unwrap();
         }
     }
-    let (late, lost) = looked_at(before.path());
+    let (late, lost) = read_session(before.path());
     assert_eq!((figures(&late)[1].clone(), lost), (figures_before.clone(), 0));
     std::fs::copy(dir.join("past"), before.path().join("past")).unwrap();
-    let (late, lost) = looked_at(before.path());
+    let (late, lost) = read_session(before.path());
     assert_eq!((figures(&late)[1].clone(), lost), (figures_before, 0), "a segment in both counts once");
 }
 
@@ -336,7 +336,7 @@ fn a_damaged_past_falls_back_to_the_segments() {
     let (mut run, mut output) = (LongRun::new(2, false), small(temp.path(), 4));
     (0..60).for_each(|_| run.publish(&mut output));
     let dir = temp.path().join("long-1-0");
-    let steps = |dir: &std::path::Path| looked_at(dir).0.statistics().steps();
+    let steps = |dir: &std::path::Path| read_session(dir).0.statistics().steps();
     assert_eq!(steps(&dir), run.step);
     let mut past = std::fs::read(dir.join("past")).unwrap();
     let middle = past.len() / 2;
@@ -349,7 +349,7 @@ fn a_damaged_past_falls_back_to_the_segments() {
 }
 
 #[test]
-fn two_viewers_see_one_history_and_a_short_run_has_none() {
+fn two_viewers_see_same_past_and_short_run_has_none() {
     let temp = tempfile::tempdir().unwrap();
     let (mut run, mut output) = (LongRun::new(2, false), small(temp.path(), 4));
     let dir = temp.path().join("long-1-0");
@@ -361,7 +361,7 @@ fn two_viewers_see_one_history_and_a_short_run_has_none() {
         run.publish(&mut output);
     }
     while early.poll(&mut seen, Duration::from_secs(60)).more {}
-    let (late, _) = looked_at(&dir);
+    let (late, _) = read_session(&dir);
     assert_eq!(figures(&seen), figures(&late));
 }
 
@@ -373,7 +373,7 @@ fn peak_memory() -> String {
 /// `cargo test --release -p gnntop-probe --lib a_long_time -- --ignored --nocapture`; `DAYS=30` for a month.
 #[test]
 #[ignore = "takes minutes: a run of days at full rate"]
-fn a_long_time_finds_room() {
+fn long_run_uses_bounded_disk() {
     let days: f64 = std::env::var("DAYS").ok().and_then(|days| days.parse().ok()).unwrap_or(1.0);
     let temp = tempfile::tempdir().unwrap();
     let (mut run, mut output) = (LongRun::new(50, false), Output::session(temp.path(), "long-1-0", 64 << 20).unwrap());
@@ -393,7 +393,7 @@ fn a_long_time_finds_room() {
     println!("largest: {:.1} MiB on disk", largest as f64 / f64::from(1 << 20));
     println!("memory: {before} before anything was dropped, {} at most", peak_memory());
     let began = std::time::Instant::now();
-    let (late, _) = looked_at(&dir);
+    let (late, _) = read_session(&dir);
     println!("looked at in {:.3} s: {} steps", began.elapsed().as_secs_f64(), late.statistics().steps());
     assert_eq!(late.statistics().steps(), run.step);
     assert!(largest <= 64 << 20);

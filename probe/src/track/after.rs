@@ -12,7 +12,7 @@ use quanta::Clock;
 use super::local::{current, record, with_track};
 use super::point;
 use super::raw_event::{RawEvent, Tag};
-use super::step::{self, Parts};
+use super::step::{self, StepParts};
 use crate::names::NameRef;
 use crate::switch;
 
@@ -132,7 +132,7 @@ pub fn end_step(ended: &EndedStep) -> u64 {
     }
     let number = track.step.get();
     let EndedStep { epoch, batch, begin, end, is_traced } = *ended;
-    step::end(&track, &Parts { epoch, batch, loss: None, is_traced }, begin.min(end), end);
+    step::end(&track, &StepParts { epoch, batch, loss: None, is_traced }, begin.min(end), end);
     begin_steps();
     number
 }

@@ -12,10 +12,10 @@ use ringbuf::traits::Producer as _;
 use super::observer::Observer;
 use super::raw_event::{self, Producer, RawEvent};
 use super::reader::RingReader;
-use super::shared::Shared;
+use super::shared::TrackShared;
 use crate::publisher::Publisher;
 use crate::switch;
-use crate::usage::Charged;
+use crate::usage::UsageSnapshot;
 
 thread_local! {
     /// This thread's track, null without one: the head of a list of all its tracks, linked by [`Local::outer`]. Each
@@ -40,14 +40,14 @@ pub(super) fn set_account(account: u8) {
 pub(super) struct Local {
     producer: UnsafeCell<Producer>,
     pub(super) clock: Clock,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<TrackShared>,
     publisher: Weak<Publisher>,
     /// The step that records belong to; 0 for none.
     pub(super) step: Cell<u64>,
     /// Number of the step that began last.
     pub(super) last_step: Cell<u64>,
     /// Page faults and context switches up to the last step that reported them.
-    pub(super) charged: Cell<Option<Charged>>,
+    pub(super) charged: Cell<Option<UsageSnapshot>>,
     /// Observer of spans and steps; set once.
     pub(super) observer: OnceCell<Rc<dyn Observer>>,
     /// The thread's track before this one.
@@ -149,7 +149,7 @@ impl Track {
     pub(crate) fn open(publisher: &Arc<Publisher>, name: &str, role: TrackRole) -> Self {
         let Some(id) = publisher.next_track_id() else { return Self::inert() };
         let (producer, consumer) = raw_event::ring();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(TrackShared::default());
         let definition = Definition::Track { id, role, thread_id: thread_id(), text: name.to_owned() };
         publisher.open(Box::new(RingReader::new(definition, publisher.encoder(id), consumer, Arc::clone(&shared))));
         let local = Rc::new(Local {
@@ -159,7 +159,7 @@ impl Track {
             publisher: Arc::downgrade(publisher),
             step: Cell::new(0),
             last_step: Cell::new(0),
-            charged: Cell::new(Charged::by_now(&publisher.clock)),
+            charged: Cell::new(UsageSnapshot::now(&publisher.clock)),
             observer: OnceCell::new(),
             outer: Cell::new(CURRENT.get()),
         });

@@ -22,7 +22,7 @@ mod step;
 
 pub use local::Track;
 pub(crate) use local::{attach, current_account, current_publisher, observer};
-pub(crate) use observer::{Ended, NO_MARK, Observer};
+pub(crate) use observer::{EndedSpan, NO_MARK, Observer};
 pub(crate) use peaks::Peak;
 pub(crate) use point::{absent, allocation, phase_peak, rival, sample};
 pub use point::{counter, mark, set_step, timed_mark};

@@ -7,7 +7,7 @@ pub(crate) const NO_MARK: u32 = u32::MAX;
 
 /// A span that ends. Times are ticks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedSpan {
     pub(crate) name: u32,
     pub(crate) step: u64,
     pub(crate) begin_mark: u32,
@@ -30,7 +30,7 @@ pub(crate) trait Observer: Any {
     fn before_end(&self, is_outer_phase: bool);
 
     /// Called when a span has ended.
-    fn end(&self, is_outer_phase: bool, span: Ended);
+    fn end(&self, is_outer_phase: bool, span: EndedSpan);
 
     /// Called when a step has begun.
     fn begin_step(&self, step: u64);

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
 /// A word of memory that two threads share; tests use one that shows every possible order of loads and stores.
-pub(super) trait Word: Default {
+pub(super) trait AtomicWord: Default {
     fn load(&self) -> u64;
     fn store(&self, value: u64);
 }
 
-impl Word for AtomicU64 {
+impl AtomicWord for AtomicU64 {
     #[inline]
     fn load(&self) -> u64 {
         self.load(Relaxed)
@@ -42,7 +42,7 @@ pub(super) struct OpenSpan<W = AtomicU64> {
     step: W,
 }
 
-impl<W: Word> OpenSpan<W> {
+impl<W: AtomicWord> OpenSpan<W> {
     /// Changes the span. Only its own thread may.
     #[inline]
     pub(super) fn set(&self, open: Open) {
@@ -60,7 +60,7 @@ impl<W: Word> OpenSpan<W> {
 
     /// Name and begin of the span, for its own thread.
     #[inline]
-    pub(super) fn own(&self) -> (u32, u64) {
+    pub(super) fn get_from_own_thread(&self) -> (u32, u64) {
         (self.name.load() as u32, self.since.load())
     }
 
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    impl Word for Taped {
+    impl AtomicWord for Taped {
         fn load(&self) -> u64 {
             let stores = self.tape.stores.borrow();
             let seen = if self.tape.is_reading.get() {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn in_every_order_of_loads_and_stores_a_span_is_seen_whole() {
+    fn open_span_is_consistent_in_every_order() {
         let span = OpenSpan::<Taped>::default();
         let outer = Open { name: 1, since: 10, step: 7 };
         // An outer span, one inside it, the outer one again (which is what made `since` useless as a version), and another.
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_see_spans_whole() {
+    fn open_span_is_consistent_across_threads() {
         let span = OpenSpan::<AtomicU64>::default();
         let of = |i: u64| Open { name: i as u32, since: i % 3 + 1, step: i };
         std::thread::scope(|scope| {

@@ -21,13 +21,13 @@ pub(crate) enum Peak {
 /// The names of the counters, by phase.
 #[derive(Debug, Default)]
 pub(super) struct PeakNames {
-    known: Vec<(u32, [NameId; 2])>,
+    names: Vec<(u32, [NameId; 2])>,
 }
 
 impl PeakNames {
     /// The counter's name for a phase and the number of a [`Peak`]; `None` for phases beyond the limit.
-    pub(super) fn of(&mut self, phase: u32, peak: u8) -> Option<NameId> {
-        let known = self.known.iter().find(|(of, _)| *of == phase).map(|(_, names)| *names);
+    pub(super) fn name(&mut self, phase: u32, peak: u8) -> Option<NameId> {
+        let known = self.names.iter().find(|(of, _)| *of == phase).map(|(_, names)| *names);
         let names = match known {
             Some(names) => names,
             None => self.add(phase)?,
@@ -36,16 +36,16 @@ impl PeakNames {
     }
 
     fn add(&mut self, phase: u32) -> Option<[NameId; 2]> {
-        if self.known.len() >= MAX_PHASES {
+        if self.names.len() >= MAX_PHASES {
             return None;
         }
-        let text = names::text(phase)?;
+        let text = names::name_text(phase)?;
         let name = |peak: fn(NameId) -> DeviceMemory| {
             let what = Reported::Memory(peak(NameId(phase)));
             names::intern(NameKind::Reported(what), &format!("{}{text}", what.text())).id()
         };
         let names = [name(DeviceMemory::PeakIn), name(DeviceMemory::ReservedPeakIn)];
-        self.known.push((phase, names));
+        self.names.push((phase, names));
         Some(names)
     }
 }

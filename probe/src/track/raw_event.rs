@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_small() {
+    fn raw_event_size_is_bounded() {
         assert_eq!(size_of::<RawEvent>(), 32);
     }
 }

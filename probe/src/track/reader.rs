@@ -12,7 +12,7 @@ use ringbuf::traits::Consumer as _;
 use super::open_span;
 use super::peaks::PeakNames;
 use super::raw_event::{Consumer, IS_TRACED, LONG_EPOCH, RING_EVENTS, RawEvent, Tag};
-use super::shared::Shared;
+use super::shared::TrackShared;
 use crate::clock::ClockMap;
 use crate::source::Source;
 
@@ -26,10 +26,10 @@ pub(super) struct RingReader {
     definition: Option<Definition>,
     is_slow: bool,
     consumer: Consumer,
-    shared: Arc<Shared>,
+    shared: Arc<TrackShared>,
     encoder: BlockEncoder,
     /// The parts of a step that came before the step event, and the low half of the step's number.
-    parts: (u32, Step),
+    step_parts: (u32, Step),
     peaks: PeakNames,
     /// Start of the open span last reported, in ticks, and when it was reported, in nanoseconds.
     reported_open: (u64, u64),
@@ -38,14 +38,19 @@ pub(super) struct RingReader {
 
 impl RingReader {
     /// A reader for a track that the calling thread opens.
-    pub(super) fn new(definition: Definition, encoder: BlockEncoder, consumer: Consumer, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(
+        definition: Definition,
+        encoder: BlockEncoder,
+        consumer: Consumer,
+        shared: Arc<TrackShared>,
+    ) -> Self {
         Self {
             is_slow: matches!(definition, Definition::Track { role: TrackRole::Sensors, .. }),
             definition: Some(definition),
             consumer,
             shared,
             encoder,
-            parts: Default::default(),
+            step_parts: Default::default(),
             peaks: PeakNames::default(),
             reported_open: (0, 0),
             closed: false,
@@ -79,13 +84,13 @@ impl RingReader {
         Some(match tag {
             Tag::Span => Event::Span(Span { name, start_ns: map.ns(a), end_ns: map.ns(b), step: StepId(c) }),
             Tag::StepBatch | Tag::StepRun | Tag::StepUsage => {
-                self.part_of_step(raw);
+                self.add_step_part(raw);
                 return None;
             }
             Tag::Step => Event::Step(self.step(raw, map)),
             Tag::Counter => Event::Counter(Counter { name, t_ns: map.ns(a), value: value(b) }),
             Tag::PhasePeak => {
-                Event::Counter(Counter { name: self.peaks.of(id, present)?, t_ns: map.ns(a), value: value(b) })
+                Event::Counter(Counter { name: self.peaks.name(id, present)?, t_ns: map.ns(a), value: value(b) })
             }
             Tag::Mark => {
                 let value = (present != 0).then(|| value(b));
@@ -115,11 +120,11 @@ impl RingReader {
         })
     }
 
-    fn part_of_step(&mut self, raw: RawEvent) {
-        if self.parts.0 != raw.id {
-            self.parts = (raw.id, Step::default());
+    fn add_step_part(&mut self, raw: RawEvent) {
+        if self.step_parts.0 != raw.id {
+            self.step_parts = (raw.id, Step::default());
         }
-        let step = &mut self.parts.1;
+        let step = &mut self.step_parts.1;
         let known = |bit: u8, value: u64| (raw.present >> bit & 1 == 1).then_some(value);
         let halves = |value: u64| (value >> 32, value & u64::from(u32::MAX));
         match raw.tag {
@@ -142,7 +147,7 @@ impl RingReader {
     }
 
     fn step(&mut self, raw: RawEvent, map: &ClockMap) -> Step {
-        let (of, parts) = std::mem::take(&mut self.parts);
+        let (of, parts) = std::mem::take(&mut self.step_parts);
         // Parts of another step: that step itself was dropped by a full ring.
         let parts = if of == raw.c as u32 { parts } else { Step::default() };
         let epoch = if raw.present & LONG_EPOCH == 0 { u64::from(raw.id) } else { parts.epoch };

@@ -6,7 +6,7 @@ use super::open_span::OpenSpan;
 
 /// What a track's thread and the drain thread share.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct TrackShared {
     /// Events lost to a full ring.
     dropped: AtomicU64,
     pub(super) open: OpenSpan,
@@ -14,7 +14,7 @@ pub(super) struct Shared {
     closed: AtomicBool,
 }
 
-impl Shared {
+impl TrackShared {
     /// Counts a drop. Only the track's own thread may call this.
     #[cold]
     pub(super) fn count_drop(&self) {

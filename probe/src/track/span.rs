@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use super::local::{self, Local, current, current_account, set_account, with_track};
-use super::observer::{Ended, NO_MARK};
+use super::observer::{EndedSpan, NO_MARK};
 use super::open_span::Open;
 use super::raw_event::{RawEvent, Tag};
 use crate::names::NameRef;
@@ -18,7 +18,7 @@ use crate::switch;
 pub fn span(name: impl Into<NameRef>) -> Span {
     // Only this is compiled into the program's code: with recording off, a span is a load and two branches. Making the name
     // may run the program's code, which may open and end tracks, so it comes before the track is looked up.
-    let begun = if switch::is_recording() { Begun::now(name.into()) } else { None };
+    let begun = if switch::is_recording() { RunningSpan::begin(name.into()) } else { None };
     Span { begun, _on_its_thread: PhantomData }
 }
 
@@ -26,12 +26,12 @@ pub fn span(name: impl Into<NameRef>) -> Span {
 #[must_use = "the span ends when this is dropped"]
 pub struct Span {
     /// `None` when nothing is recorded.
-    begun: Option<Begun>,
+    begun: Option<RunningSpan>,
     _on_its_thread: PhantomData<*const ()>,
 }
 
 /// What a span keeps from its begin.
-struct Begun {
+struct RunningSpan {
     /// The track it began on. Only compared: the track may have ended.
     local: NonNull<Local>,
     start: u64,
@@ -66,23 +66,23 @@ macro_rules! span {
     }};
 }
 
-impl Begun {
+impl RunningSpan {
     /// Begins a span on the calling thread's track, if it has one.
     #[inline(never)]
-    fn now(name: NameRef) -> Option<Self> {
+    fn begin(name: NameRef) -> Option<Self> {
         match with_track(|track| track.observer.get().is_some())? {
-            false => with_track(|track| Self::on(track, name)),
-            true => Self::observed(name),
+            false => with_track(|track| Self::begin_on(track, name)),
+            true => Self::begin_observed(name),
         }
     }
 
     #[inline]
-    fn on(track: &Local, name: NameRef) -> Self {
+    fn begin_on(track: &Local, name: NameRef) -> Self {
         let (id, account, outer_account) = (name.id().0, name.account(), current_account());
         if account != 0 {
             set_account(account);
         }
-        let (outer_name, outer_since) = track.shared.open.own();
+        let (outer_name, outer_since) = track.shared.open.get_from_own_thread();
         let start = track.clock.raw();
         track.shared.open.set(Open { name: id, since: start, step: track.step.get() });
         let local = NonNull::from(track);
@@ -91,12 +91,12 @@ impl Begun {
 
     /// An observer may run the program's code on both sides of the begin: this keeps the track alive meanwhile.
     #[inline(never)]
-    fn observed(name: NameRef) -> Option<Self> {
+    fn begin_observed(name: NameRef) -> Option<Self> {
         let track = current()?;
         let observer = track.observer.get()?;
         let is_phase = name.account() != 0;
         observer.before_begin(is_phase && current_account() == 0, name.id().0);
-        let mut begun = Self::on(&track, name);
+        let mut begun = Self::begin_on(&track, name);
         begun.device_mark = observer.begin(is_phase);
         Some(begun)
     }
@@ -119,15 +119,15 @@ impl Begun {
     }
 
     #[inline]
-    fn end_on(&self, track: &Local) -> Ended {
+    fn end_on(&self, track: &Local) -> EndedSpan {
         let end = track.clock.raw();
         let step = track.step.get();
         track.push(RawEvent { a: self.start, b: end, c: step, id: self.name, tag: Tag::Span, present: 0 });
         track.shared.open.set(Open { name: self.outer_name, since: self.outer_since, step });
-        Ended { name: self.name, step, begin_mark: self.device_mark, begin: self.start, end }
+        EndedSpan { name: self.name, step, begin_mark: self.device_mark, begin: self.start, end }
     }
 
-    /// As [`observed`](Self::observed).
+    /// As [`begin_observed`](Self::begin_observed).
     #[inline(never)]
     fn end_observed(&self) {
         let Some(track) = current() else { return };

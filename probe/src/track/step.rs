@@ -14,7 +14,7 @@ use crate::switch;
 /// steps, is shown as the gap.
 #[inline]
 pub fn step(epoch: u64) -> Step {
-    let mut begun = Step { local: ptr::null(), start: 0, parts: Parts { epoch, ..Parts::default() } };
+    let mut begun = Step { local: ptr::null(), start: 0, parts: StepParts { epoch, ..StepParts::default() } };
     // An `Rc`, since an observer runs the program's code, which may end the track.
     let Some(track) = current() else { return begun };
     if !switch::is_recording() {
@@ -45,7 +45,7 @@ pub(super) fn begin_next(track: &Local) {
 }
 
 /// Records a step with what is known of it; later records belong to no step. May run the program's code.
-pub(super) fn end(track: &Local, parts: &Parts, begin: u64, end: u64) {
+pub(super) fn end(track: &Local, parts: &StepParts, begin: u64, end: u64) {
     let step = track.step.get();
     let (epoch, is_long_epoch) = (parts.epoch as u32, parts.epoch > u64::from(u32::MAX));
     parts.push(track, step, is_long_epoch);
@@ -64,12 +64,12 @@ pub struct Step {
     /// The track it began on; null if nothing is recorded. Only compared: the track may have ended.
     local: *const Local,
     start: u64,
-    parts: Parts,
+    parts: StepParts,
 }
 
 /// What is known of a step besides its times.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Parts {
+pub(super) struct StepParts {
     pub(super) epoch: u64,
     pub(super) batch: BatchShape,
     pub(super) loss: Option<f64>,
@@ -96,7 +96,7 @@ impl Step {
     }
 }
 
-impl Parts {
+impl StepParts {
     /// Records the parts before the step itself. They include the epoch only if the step has no room for it.
     fn push(&self, track: &Local, step: u64, is_long_epoch: bool) {
         let part = |tag, present, a, b, c| RawEvent { a, b, c, id: step as u32, tag, present };
@@ -117,7 +117,7 @@ impl Parts {
 
 /// Records the thread's page faults and context switches since it last asked.
 fn push_usage(track: &Local, step: u64, end: u64) {
-    if let Some((now, [a, b])) = track.charged.get().and_then(|before| before.by_end(end, &track.clock)) {
+    if let Some((now, [a, b])) = track.charged.get().and_then(|before| before.at_step_end(end, &track.clock)) {
         track.push(RawEvent { a, b, c: 0, id: step as u32, tag: Tag::StepUsage, present: 0 });
         track.charged.set(Some(now));
     }

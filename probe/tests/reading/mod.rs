@@ -14,7 +14,7 @@ use gnntop_wire::{
 
 /// Everything that a stream says.
 #[derive(Default)]
-pub struct Stream {
+pub struct RecordedStream {
     pub sessions: Vec<SessionInfo>,
     pub names: HashMap<NameId, String>,
     pub phases: HashSet<NameId>,
@@ -26,24 +26,24 @@ pub struct Stream {
     pub ended: bool,
 }
 
-impl Stream {
-    pub fn of_session(dir: &Path) -> Self {
-        Self::of_files(segments(dir))
+impl RecordedStream {
+    pub fn from_session(dir: &Path) -> Self {
+        Self::from_files(segments(dir))
     }
 
-    pub fn of_files(files: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
+    pub fn from_files(files: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
         let mut stream = Self::default();
         let mut reader = StreamReader::new();
         for file in files {
             reader.fill(&fs::read(file).unwrap());
             while let Some(item) = reader.next() {
-                stream.take(item);
+                stream.push(item);
             }
         }
         stream
     }
 
-    fn take(&mut self, item: Item<'_>) {
+    fn push(&mut self, item: Item<'_>) {
         match item {
             Item::Segment(info) => self.sessions.push(info),
             Item::Definitions(all) => all.into_iter().for_each(|definition| self.define(definition)),

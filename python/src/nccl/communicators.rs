@@ -9,7 +9,7 @@ use gnntop_probe::foreign::{RingName, Writer};
 use gnntop_probe::{NameKind, TrackRole, after};
 
 use super::names;
-use super::operations::{Done, Operations, Ticket, Work};
+use super::operations::{FinishedOperation, Operations, Ticket, Work};
 use crate::session::{self, Status};
 use crate::worker;
 
@@ -31,19 +31,19 @@ struct Communicator {
     /// End of the last event written: a track's events are in order.
     last: u64,
     /// Number of operations already reported without a time.
-    told: u64,
+    reported: u64,
 }
 
 /// A handle of an operation, or of a channel of its kernel, as a pointer that nobody dereferences. Its lowest bit is set,
 /// so it is never NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Handle {
+pub(super) struct EventHandle {
     pub(super) communicator: usize,
     pub(super) ticket: Ticket,
     pub(super) is_channel: bool,
 }
 
-impl Handle {
+impl EventHandle {
     pub(super) fn to_bits(self) -> u64 {
         let (place, number) = (u64::from(self.ticket.place), u64::from(self.ticket.number));
         number << 32 | place << 16 | (self.communicator as u64 & 0xFF) << 8 | u64::from(self.is_channel) << 1 | 1
@@ -59,7 +59,7 @@ impl Handle {
 /// Opens a communicator called `name`; returns its number. May wait for the session to open, as NCCL waits anyway.
 pub(super) fn open(name: &str) -> Option<usize> {
     let at = ALL.iter().position(|place| lock(place).is_some_and(|place| place.is_none()))?;
-    let (ring, address) = worker::make(name, TrackRole::Communicator)?;
+    let (ring, address) = worker::create(name, TrackRole::Communicator)?;
     let communicator = Writer::attach(&address).ok().map(|writer| Communicator::new(ring, writer));
     let mut place = ALL[at].lock().unwrap_or_else(PoisonError::into_inner);
     match communicator {
@@ -84,25 +84,25 @@ pub(super) fn close(at: usize) {
 }
 
 /// The host submits an operation.
-pub(super) fn start(at: usize, work: Work) -> Option<Handle> {
+pub(super) fn start(at: usize, work: Work) -> Option<EventHandle> {
     let ticket = with(at, |communicator| communicator.operations.start(work, after::ticks()))??;
-    Some(Handle { communicator: at, ticket, is_channel: false })
+    Some(EventHandle { communicator: at, ticket, is_channel: false })
 }
 
 /// A channel of an operation's kernel has begun.
-pub(super) fn begin_channel(operation: Handle, gpu_ns: u64) -> Option<Handle> {
+pub(super) fn begin_channel(operation: EventHandle, gpu_ns: u64) -> Option<EventHandle> {
     let ticket = operation.ticket;
     let is_known = with(operation.communicator, |communicator| communicator.begin_channel(ticket, gpu_ns))?;
-    is_known.then_some(Handle { is_channel: true, ..operation })
+    is_known.then_some(EventHandle { is_channel: true, ..operation })
 }
 
 /// Notes the GPU's clock at a channel's end.
-pub(super) fn channel_ended_at(channel: Handle, gpu_ns: u64) {
+pub(super) fn channel_ended_at(channel: EventHandle, gpu_ns: u64) {
     with(channel.communicator, |communicator| communicator.operations.channel_ended_at(channel.ticket, gpu_ns));
 }
 
 /// A channel has ended.
-pub(super) fn end_channel(channel: Handle) {
+pub(super) fn end_channel(channel: EventHandle) {
     with(channel.communicator, |communicator| communicator.end_channel(channel.ticket));
 }
 
@@ -138,7 +138,7 @@ impl Communicator {
             bytes: [None; names::KINDS],
             untimed: None,
             last: 0,
-            told: 0,
+            reported: 0,
         }
     }
 
@@ -161,24 +161,24 @@ impl Communicator {
         self.write_all(over);
     }
 
-    fn write_all(&mut self, mut over: Vec<Done>) {
+    fn write_all(&mut self, mut over: Vec<FinishedOperation>) {
         over.sort_by_key(|done| done.end);
         over.iter().for_each(|done| self.write(done));
-        if self.operations.untimed != self.told {
-            self.told = self.operations.untimed;
+        if self.operations.untimed != self.reported {
+            self.reported = self.operations.untimed;
             let new = || self.writer.name(NameKind::Counter, "collectives without a time");
             if let Some(name) = self.untimed.or_else(new) {
                 self.untimed = Some(name);
-                self.writer.counter(name, after::ticks(), self.told as f64);
+                self.writer.counter(name, after::ticks(), self.reported as f64);
             }
         }
     }
 
     /// Writes an operation's span and its number of bytes.
-    fn write(&mut self, done: &Done) {
-        let Done { work, begin, end } = *done;
+    fn write(&mut self, done: &FinishedOperation) {
+        let FinishedOperation { work, begin, end } = *done;
         self.last = self.last.max(end);
-        let text = names::text(work.kind);
+        let text = names::display_name(work.kind);
         let span = self.spans[work.kind].or_else(|| self.writer.name(NameKind::Span, text));
         self.spans[work.kind] = span;
         if let Some(span) = span {
@@ -199,14 +199,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_are_never_null_and_nothing_else_is_one() {
+    fn handle_bits_round_trip_and_other_bits_are_rejected() {
         let ticket = Ticket { place: 255, number: u32::MAX };
-        for handle in [false, true].map(|is_channel| Handle { communicator: MAX - 1, ticket, is_channel }) {
+        for handle in [false, true].map(|is_channel| EventHandle { communicator: MAX - 1, ticket, is_channel }) {
             assert_ne!(handle.to_bits(), 0);
-            assert_eq!(Handle::from_bits(handle.to_bits()), Some(handle));
+            assert_eq!(EventHandle::from_bits(handle.to_bits()), Some(handle));
         }
         for bits in [0, 2, 0x7fff_1234_5678, 0xFF01, u64::MAX] {
-            assert_eq!(Handle::from_bits(bits), None, "{bits:x}");
+            assert_eq!(EventHandle::from_bits(bits), None, "{bits:x}");
         }
     }
 }

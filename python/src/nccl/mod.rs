@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
-use communicators::Handle;
+use communicators::EventHandle;
 use layout::{
     COLLECTIVE, Collective3, Collective4, Descriptor, Init3, Init4, Init5, KERNEL_CHANNEL, KERNEL_CHANNEL_STOPPED,
     KernelChannel, KernelChannelStopped, POINT_TO_POINT, PointToPoint3, PointToPoint4, Profiler,
@@ -23,7 +23,7 @@ use layout::{
 use operations::Work;
 
 use crate::session;
-use crate::silence::{self, guarded};
+use crate::silence::{self, catch_panic};
 
 /// Return value of every call: `ncclSuccess`.
 const SUCCESS: c_int = 0;
@@ -57,12 +57,12 @@ trait Version {
     /// Whether a kernel's channel has the GPU's clock.
     const HAS_CLOCK: bool;
 
-    fn collective(told: &Self::Collective) -> Told;
-    fn point_to_point(told: &Self::PointToPoint) -> Told;
+    fn collective(told: &Self::Collective) -> ReportedOperation;
+    fn point_to_point(told: &Self::PointToPoint) -> ReportedOperation;
 }
 
 /// An operation as reported by NCCL.
-struct Told {
+struct ReportedOperation {
     function: *const c_char,
     datatype: *const c_char,
     count: usize,
@@ -80,12 +80,12 @@ impl Version for Version3 {
     const HAS_CLOCK: bool = false;
 
     // It reports the most channels possible, not their actual number.
-    fn collective(told: &Collective3) -> Told {
-        Told { function: told.function, datatype: told.datatype, count: told.count, channels: 0 }
+    fn collective(told: &Collective3) -> ReportedOperation {
+        ReportedOperation { function: told.function, datatype: told.datatype, count: told.count, channels: 0 }
     }
 
-    fn point_to_point(told: &PointToPoint3) -> Told {
-        Told { function: told.function, datatype: told.datatype, count: told.count, channels: 0 }
+    fn point_to_point(told: &PointToPoint3) -> ReportedOperation {
+        ReportedOperation { function: told.function, datatype: told.datatype, count: told.count, channels: 0 }
     }
 }
 
@@ -95,12 +95,22 @@ impl Version for Version4 {
     const WIDE: bool = false;
     const HAS_CLOCK: bool = true;
 
-    fn collective(told: &Collective4) -> Told {
-        Told { function: told.function, datatype: told.datatype, count: told.count, channels: told.channels }
+    fn collective(told: &Collective4) -> ReportedOperation {
+        ReportedOperation {
+            function: told.function,
+            datatype: told.datatype,
+            count: told.count,
+            channels: told.channels,
+        }
     }
 
-    fn point_to_point(told: &PointToPoint4) -> Told {
-        Told { function: told.function, datatype: told.datatype, count: told.count, channels: told.channels }
+    fn point_to_point(told: &PointToPoint4) -> ReportedOperation {
+        ReportedOperation {
+            function: told.function,
+            datatype: told.datatype,
+            count: told.count,
+            channels: told.channels,
+        }
     }
 }
 
@@ -110,11 +120,11 @@ impl Version for Version5 {
     const WIDE: bool = true;
     const HAS_CLOCK: bool = true;
 
-    fn collective(told: &Collective4) -> Told {
+    fn collective(told: &Collective4) -> ReportedOperation {
         Version4::collective(told)
     }
 
-    fn point_to_point(told: &PointToPoint4) -> Told {
+    fn point_to_point(told: &PointToPoint4) -> ReportedOperation {
         Version4::point_to_point(told)
     }
 }
@@ -163,13 +173,13 @@ unsafe extern "C" fn init_5(
 /// # Safety
 /// As for [`init_4`].
 unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, name: *const c_char) -> c_int {
-    let (at, wanted) = guarded((None, 0), || {
+    let (at, wanted) = catch_panic((None, 0), || {
         if session::is_off() {
             return (None, 0);
         }
-        silence::keep_quiet();
+        silence::set_panic_hook();
         // SAFETY: as the caller promises.
-        let name = String::from_utf8_lossy(unsafe { bytes(&name) });
+        let name = String::from_utf8_lossy(unsafe { c_bytes(&name) });
         let name = if name.is_empty() { Cow::Borrowed("nccl") } else { Cow::Owned(format!("nccl {name}")) };
         // NCCL has one mask for all communicators, so it is the same even if this one cannot be observed.
         (communicators::open(&name), WANTED as c_int)
@@ -192,12 +202,12 @@ unsafe extern "C" fn start_event<V: Version>(
     event: *mut *mut c_void,
     descriptor: *const c_void,
 ) -> c_int {
-    let handle = guarded(None, || {
+    let handle = catch_panic(None, || {
         // SAFETY: as the caller promises.
-        (!descriptor.is_null()).then(|| unsafe { started::<V>(context, descriptor) })?
+        (!descriptor.is_null()).then(|| unsafe { begin_event::<V>(context, descriptor) })?
     });
     if !event.is_null() {
-        let bits = handle.map_or(0, Handle::to_bits);
+        let bits = handle.map_or(0, EventHandle::to_bits);
         // SAFETY: it is not NULL, so it can be written. Its old value may belong to another event.
         unsafe { *event = ptr::without_provenance_mut(usize::try_from(bits).unwrap_or(0)) };
     }
@@ -208,7 +218,7 @@ unsafe extern "C" fn start_event<V: Version>(
 ///
 /// # Safety
 /// `descriptor` must be one of this version.
-unsafe fn started<V: Version>(context: *mut c_void, descriptor: *const c_void) -> Option<Handle> {
+unsafe fn begin_event<V: Version>(context: *mut c_void, descriptor: *const c_void) -> Option<EventHandle> {
     // SAFETY: every descriptor begins with its kind, in this version's width.
     let kind = unsafe { if V::WIDE { *descriptor.cast::<u64>() } else { u64::from(*descriptor.cast::<u8>()) } };
     match kind {
@@ -235,7 +245,7 @@ unsafe fn started<V: Version>(context: *mut c_void, descriptor: *const c_void) -
             } else {
                 0
             };
-            communicators::begin_channel(Handle::from_bits(parent.addr() as u64)?, gpu_ns)
+            communicators::begin_channel(EventHandle::from_bits(parent.addr() as u64)?, gpu_ns)
         }
         _ => None,
     }
@@ -243,16 +253,16 @@ unsafe fn started<V: Version>(context: *mut c_void, descriptor: *const c_void) -
 
 /// # Safety
 /// The texts are NULL or C strings.
-unsafe fn work(told: &Told) -> Work {
+unsafe fn work(told: &ReportedOperation) -> Work {
     // SAFETY: as the caller promises.
-    let (function, datatype) = unsafe { (bytes(&told.function), bytes(&told.datatype)) };
-    let bytes = names::size(datatype).map(|size| size.saturating_mul(told.count as u64));
-    Work { kind: names::kind(function), bytes, channels: u32::from(told.channels) }
+    let (function, datatype) = unsafe { (c_bytes(&told.function), c_bytes(&told.datatype)) };
+    let bytes = names::datatype_bytes(datatype).map(|size| size.saturating_mul(told.count as u64));
+    Work { kind: names::kind_from_name(function), bytes, channels: u32::from(told.channels) }
 }
 
 /// # Safety
 /// The text is NULL or a C string, and stays as long as the pointer to it.
-unsafe fn bytes(text: &*const c_char) -> &[u8] {
+unsafe fn c_bytes(text: &*const c_char) -> &[u8] {
     if text.is_null() {
         return &[];
     }
@@ -261,14 +271,14 @@ unsafe fn bytes(text: &*const c_char) -> &[u8] {
 }
 
 /// The channel of a kernel that `event` represents.
-fn channel(event: *mut c_void) -> Option<Handle> {
-    Handle::from_bits(event.addr() as u64).filter(|handle| handle.is_channel)
+fn channel_of_event(event: *mut c_void) -> Option<EventHandle> {
+    EventHandle::from_bits(event.addr() as u64).filter(|handle| handle.is_channel)
 }
 
 /// An operation stops when it was submitted, which means nothing; a kernel's channel stops when the GPU is done with it.
 unsafe extern "C" fn stop_event(event: *mut c_void) -> c_int {
-    guarded((), || {
-        if let Some(channel) = channel(event) {
+    catch_panic((), || {
+        if let Some(channel) = channel_of_event(event) {
             communicators::end_channel(channel);
         }
     });
@@ -278,10 +288,10 @@ unsafe extern "C" fn stop_event(event: *mut c_void) -> c_int {
 /// # Safety
 /// `details` is NULL or what this state comes with.
 unsafe extern "C" fn record_state(event: *mut c_void, state: c_int, details: *const c_void) -> c_int {
-    guarded((), || {
+    catch_panic((), || {
         if state == KERNEL_CHANNEL_STOPPED
             && !details.is_null()
-            && let Some(channel) = channel(event)
+            && let Some(channel) = channel_of_event(event)
         {
             // SAFETY: this state has these details.
             let ended_ns = unsafe { (*details.cast::<KernelChannelStopped>()).ended_ns };
@@ -293,7 +303,7 @@ unsafe extern "C" fn record_state(event: *mut c_void, state: c_int, details: *co
 
 /// Closes a communicator.
 unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
-    guarded((), || {
+    catch_panic((), || {
         if let Some(at) = context.addr().checked_sub(1) {
             communicators::close(at);
         }

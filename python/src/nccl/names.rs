@@ -21,17 +21,17 @@ const OPERATIONS: [(&str, &str); 13] = [
 pub(super) const KINDS: usize = OPERATIONS.len();
 
 /// The kind of the operation with this NCCL name.
-pub(super) fn kind(function: &[u8]) -> usize {
+pub(super) fn kind_from_name(function: &[u8]) -> usize {
     OPERATIONS.iter().position(|(name, _)| name.as_bytes() == function).unwrap_or(KINDS - 1)
 }
 
 /// gnntop's name for it.
-pub(super) fn text(kind: usize) -> &'static str {
+pub(super) fn display_name(kind: usize) -> &'static str {
     OPERATIONS[kind.min(KINDS - 1)].1
 }
 
 /// Bytes of a value of this type; `None` if it is unknown.
-pub(super) fn size(datatype: &[u8]) -> Option<u64> {
+pub(super) fn datatype_bytes(datatype: &[u8]) -> Option<u64> {
     match datatype.strip_prefix(b"nccl")? {
         b"Int8" | b"Uint8" | b"Float8e4m3" | b"Float8e5m2" => Some(1),
         b"Float16" | b"Bfloat16" => Some(2),
@@ -46,15 +46,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_and_types_have_nccls_names() {
-        assert_eq!(text(kind(b"AllReduce")), "all-reduce");
-        assert_eq!(text(kind(b"Recv")), "receive");
+    fn names_of_operations_and_types_are_parsed() {
+        assert_eq!(display_name(kind_from_name(b"AllReduce")), "all-reduce");
+        assert_eq!(display_name(kind_from_name(b"Recv")), "receive");
         for unknown in [&b""[..], b"Invalid", b"allreduce"] {
-            assert_eq!(text(kind(unknown)), "other collective");
+            assert_eq!(display_name(kind_from_name(unknown)), "other collective");
         }
-        assert_eq!(size(b"ncclBfloat16"), Some(2));
+        assert_eq!(datatype_bytes(b"ncclBfloat16"), Some(2));
         for unknown in [&b""[..], b"nccl", b"Float32", b"Unknown"] {
-            assert_eq!(size(unknown), None);
+            assert_eq!(datatype_bytes(unknown), None);
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Work {
 
 /// A finished operation. Times are ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Done {
+pub(super) struct FinishedOperation {
     pub(super) work: Work,
     pub(super) begin: u64,
     pub(super) end: u64,
@@ -55,12 +55,12 @@ struct Operation {
 
 impl Operation {
     /// When it began and ended. Its end is detected within microseconds; its duration by the GPU's clock is the most exact.
-    fn done(&self, ns_per_tick: f64) -> Done {
+    fn finish_times(&self, ns_per_tick: f64) -> FinishedOperation {
         let gpu = if self.gpu_begin_ns == 0 { 0 } else { self.gpu_end_ns.saturating_sub(self.gpu_begin_ns) };
         let most = self.end.saturating_sub(self.handed_over);
         let ticks = (gpu as f64 / ns_per_tick) as u64;
         let begin = if gpu > 0 && ticks <= most { self.end - ticks } else { self.begin };
-        Done { work: self.work, begin, end: self.end }
+        FinishedOperation { work: self.work, begin, end: self.end }
     }
 
     fn is_idle(&self) -> bool {
@@ -120,7 +120,13 @@ impl Operations {
 
     /// A channel of its kernel has begun; returns whether the operation is known. Calls `done` with operations that this
     /// shows to be finished.
-    pub(super) fn begin_channel(&mut self, ticket: Ticket, now: u64, gpu_ns: u64, done: impl FnMut(Done)) -> bool {
+    pub(super) fn begin_channel(
+        &mut self,
+        ticket: Ticket,
+        now: u64,
+        gpu_ns: u64,
+        done: impl FnMut(FinishedOperation),
+    ) -> bool {
         let Some(operation) = self.get(ticket) else { return false };
         operation.begun += 1;
         if operation.begun == 1 {
@@ -141,13 +147,13 @@ impl Operations {
     }
 
     /// A channel has ended; returns the operation if this was its last channel.
-    pub(super) fn end_channel(&mut self, ticket: Ticket, now: u64) -> Option<Done> {
+    pub(super) fn end_channel(&mut self, ticket: Ticket, now: u64) -> Option<FinishedOperation> {
         let ns_per_tick = self.ns_per_tick;
         let operation = self.get(ticket)?;
         operation.ended = (operation.ended + 1).min(operation.begun);
         operation.end = now;
         let is_over = operation.is_over();
-        let done = operation.done(ns_per_tick);
+        let done = operation.finish_times(ns_per_tick);
         is_over.then(|| {
             self.places[usize::from(ticket.place)] = None;
             done
@@ -156,11 +162,11 @@ impl Operations {
 
     /// Operations run in order: one whose channels have all ended is finished when a later one begins, whatever number of
     /// channels it was said to have.
-    fn settle_before(&mut self, order: u64, mut done: impl FnMut(Done)) {
+    fn settle_before(&mut self, order: u64, mut done: impl FnMut(FinishedOperation)) {
         for place in &mut self.places {
             let Some(operation) = place else { continue };
             if operation.order < order && operation.is_idle() {
-                done(operation.done(self.ns_per_tick));
+                done(operation.finish_times(self.ns_per_tick));
                 *place = None;
             } else if operation.begun == 0 && operation.order + FORGOTTEN_AFTER < order {
                 self.untimed += 1;
@@ -170,7 +176,7 @@ impl Operations {
     }
 
     /// The communicator closes: operations whose channels have ended are finished.
-    pub(super) fn finish(&mut self, done: impl FnMut(Done)) {
+    pub(super) fn finish(&mut self, done: impl FnMut(FinishedOperation)) {
         self.settle_before(u64::MAX, done);
     }
 }
@@ -185,7 +191,7 @@ mod tests {
         Operations::new(1.0)
     }
 
-    fn nothing(done: Done) {
+    fn nothing(done: FinishedOperation) {
         panic!("{done:?}");
     }
 
@@ -195,13 +201,13 @@ mod tests {
         let ticket = all.start(WORK, 10).unwrap();
         assert!(all.begin_channel(ticket, 100, 0, nothing) && all.begin_channel(ticket, 105, 0, nothing));
         assert_eq!(all.end_channel(ticket, 300), None);
-        assert_eq!(all.end_channel(ticket, 310), Some(Done { work: WORK, begin: 100, end: 310 }));
+        assert_eq!(all.end_channel(ticket, 310), Some(FinishedOperation { work: WORK, begin: 100, end: 310 }));
         assert!(!all.begin_channel(ticket, 400, 0, nothing), "it is over");
         assert_eq!(all.end_channel(ticket, 500), None);
     }
 
     #[test]
-    fn the_gpus_clock_tells_how_long_it_took_where_that_can_be() {
+    fn gpu_clock_gives_duration_where_it_is_known() {
         let run = |begin_ns: u64, end_ns: u64| {
             let mut all = operations();
             let ticket = all.start(Work { channels: 1, ..WORK }, 10).unwrap();
@@ -216,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_number_of_channels_the_next_operation_tells_that_it_is_over() {
+    fn operation_without_channel_count_ends_at_the_next() {
         let mut all = operations();
         let unknown = Work { channels: 0, ..WORK };
         let (first, second) = (all.start(unknown, 1).unwrap(), all.start(unknown, 2).unwrap());
@@ -226,12 +232,12 @@ mod tests {
         all.begin_channel(second, 30, 0, |over| done.push(over));
         assert_eq!(all.end_channel(second, 40), None);
         all.finish(|over| done.push(over));
-        let expected = [(10, 20), (30, 40)].map(|(begin, end)| Done { work: unknown, begin, end });
+        let expected = [(10, 20), (30, 40)].map(|(begin, end)| FinishedOperation { work: unknown, begin, end });
         assert_eq!(done, expected);
     }
 
     #[test]
-    fn what_has_no_room_or_no_kernel_is_counted() {
+    fn operation_without_room_or_kernel_is_counted() {
         let mut all = operations();
         let tickets: Vec<Ticket> = (0..ROOM as u64 + 3).filter_map(|at| all.start(WORK, at)).collect();
         assert_eq!((tickets.len(), all.untimed), (ROOM, 3));

@@ -53,13 +53,13 @@ const MAX_NAME: usize = 60;
 /// does not report it.
 pub(super) fn frame(process: Process, thread: libc::pid_t) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{}/task/{thread}/syscall", process.id())).ok()?;
-    let (name, descriptor) = call(&text)?;
+    let (name, descriptor) = parse_syscall(&text)?;
     let of = descriptor.and_then(|descriptor| target(process, descriptor)).map(|target| format!(" of {target}"));
     Some(format!("{name}{} (<system call>)", of.unwrap_or_default()))
 }
 
 /// The name of the call in a line of `/proc/PID/task/TID/syscall` (proc(5)), and the file descriptor that it was given.
-fn call(line: &str) -> Option<(&'static str, Option<u32>)> {
+fn parse_syscall(line: &str) -> Option<(&'static str, Option<u32>)> {
     let mut words = line.split_whitespace();
     let number: libc::c_long = words.next()?.parse().ok()?;
     let (_, name, has_descriptor) = CALLS.iter().chain(&OLDER).find(|(known, ..)| *known == number)?;
@@ -89,17 +89,17 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_line_of_the_kernel_is_read() {
+    fn syscall_line_is_parsed() {
         let line = |number: libc::c_long| format!("{number} 0x3 0x7f00 0x1 0x0 0x0 0x0 0x7ffd 0x7f11");
-        assert_eq!(call(&line(libc::SYS_read)), Some(("read", Some(3))));
-        assert_eq!(call(&line(libc::SYS_futex)), Some(("futex", None)));
+        assert_eq!(parse_syscall(&line(libc::SYS_read)), Some(("read", Some(3))));
+        assert_eq!(parse_syscall(&line(libc::SYS_futex)), Some(("futex", None)));
         for nothing in ["running", "-1 0x7ffd 0x7f11", "", "99999 0x0"] {
-            assert_eq!(call(nothing), None, "{nothing}");
+            assert_eq!(parse_syscall(nothing), None, "{nothing}");
         }
     }
 
     #[test]
-    fn a_thread_that_waits_for_a_pipe_is_seen_and_one_that_runs_is_not() {
+    fn blocked_frame_of_waiting_thread_and_none_of_running_thread() {
         let (mut reader, writer) = pipe().unwrap();
         let (send, receive) = mpsc::channel();
         let waiting = thread::spawn(move || {

@@ -1,7 +1,7 @@
 //! The frames of a thread, innermost first, with file and line.
 
 use super::layout::Layout;
-use super::memory::{Address, Copied, Process};
+use super::memory::{Address, MemoryCopy, Process};
 
 /// Most frames that are followed; of a deeper stack the outermost ones are unknown.
 const MAX_DEPTH: usize = 4096;
@@ -38,7 +38,7 @@ pub(super) struct Stack {
 
 /// A Python: where it keeps what is read, and its process. A loader worker has its parent's layout.
 #[derive(Clone, Debug)]
-pub(super) struct Python {
+pub(super) struct ReadPython {
     pub(super) layout: Layout,
     pub(super) process: Process,
 }
@@ -74,7 +74,7 @@ impl Chain {
 ///
 /// # Errors
 /// Why none can be read.
-pub(super) fn stack(python: &Python, thread: Address) -> Result<Stack, &'static str> {
+pub(super) fn read_stack(python: &ReadPython, thread: Address) -> Result<Stack, &'static str> {
     let mut chain = Err(CHANGES);
     for _ in 0..TRIES {
         let first = innermost(python, thread).ok_or(UNREADABLE)?;
@@ -101,7 +101,7 @@ pub(super) fn stack(python: &Python, thread: Address) -> Result<Stack, &'static 
 const UNREADABLE: &str = "the memory with its frames cannot be read";
 const CHANGES: &str = "it changed each time it was read";
 
-fn innermost(python: &Python, thread: Address) -> Option<Address> {
+fn innermost(python: &ReadPython, thread: Address) -> Option<Address> {
     let first = python.process.word(thread + python.layout.frame_of_thread)?;
     match python.layout.frame_of_c_frame {
         Some(offset) => python.process.word(first.checked_add(offset)?),
@@ -113,21 +113,21 @@ fn innermost(python: &Python, thread: Address) -> Option<Address> {
 ///
 /// # Errors
 /// Why they do not reach the outermost one, nor as far as frames are followed.
-pub(super) fn passing(python: &Python, thread: Address) -> Result<Chain, &'static str> {
+pub(super) fn read_running(python: &ReadPython, thread: Address) -> Result<Chain, &'static str> {
     let first = innermost(python, thread).ok_or(UNREADABLE)?;
     let (chain, is_followed) = follow(python, first);
     if is_followed && !chain.frames.is_empty() { Ok(chain) } else { Err(UNREADABLE) }
 }
 
 /// The frames from `first` outwards, and whether they were followed as far as they are at all.
-fn follow(python: &Python, first: Address) -> (Chain, bool) {
+fn follow(python: &ReadPython, first: Address) -> (Chain, bool) {
     let len = python.layout.frame_len();
-    let (mut chain, mut frame, mut page, mut followed) = (Vec::new(), first, Copied::EMPTY, 0);
+    let (mut chain, mut frame, mut page, mut followed) = (Vec::new(), first, MemoryCopy::EMPTY, 0);
     while frame != 0 && followed < MAX_DEPTH {
         followed += 1;
         // Frames that call one another are mostly in the same page, each after its caller.
         if page.at(frame, len).is_none() {
-            page = python.process.page(frame, len).unwrap_or(Copied::EMPTY);
+            page = python.process.page(frame, len).unwrap_or(MemoryCopy::EMPTY);
         }
         let Some(read) = page.at(frame, len) else { break };
         let (Some(code), Some(instruction), Some(previous), Some(owner)) = (
@@ -158,7 +158,7 @@ pub(super) struct Code {
 }
 
 /// The code objects now at these frames' addresses; `None` for one that cannot be read.
-pub(super) fn codes(python: &Python, chain: &[Raw]) -> Vec<Option<Code>> {
+pub(super) fn codes(python: &ReadPython, chain: &[Raw]) -> Vec<Option<Code>> {
     let addresses: Vec<Address> = chain.iter().map(|(code, _)| *code).collect();
     let read = |addresses: &[Address]| {
         python.process.structures(addresses, python.layout.code_len(), |read| {
@@ -177,7 +177,7 @@ pub(super) fn codes(python: &Python, chain: &[Raw]) -> Vec<Option<Code>> {
 }
 
 /// The frame of this code at this instruction; `None` if it has no name that can be read.
-pub(super) fn decode(python: &Python, (address, instruction): Raw, code: Code) -> Option<Frame> {
+pub(super) fn decode(python: &ReadPython, (address, instruction): Raw, code: Code) -> Option<Frame> {
     let Code { filename, name, table, first_line } = code;
     let name = beginning(python, name)?;
     let file = end(python, filename).unwrap_or_else(|| "?".to_owned());
@@ -186,33 +186,33 @@ pub(super) fn decode(python: &Python, (address, instruction): Raw, code: Code) -
     Some(Frame { name, file, line: line(&table, first_line, offset) })
 }
 
-fn line_table(python: &Python, table: Address) -> Option<Vec<u8>> {
+fn line_table(python: &ReadPython, table: Address) -> Option<Vec<u8>> {
     let len = python.process.word(table.checked_add(python.layout.bytes_len)?)?;
     python.process.bytes(table.checked_add(python.layout.bytes)?, len)
 }
 
 /// A text, or the beginning of a long one.
-fn beginning(python: &Python, object: Address) -> Option<String> {
+fn beginning(python: &ReadPython, object: Address) -> Option<String> {
     let (at, len) = text(python, object)?;
     let read = ascii(python, at, len.min(MAX_NAME))?;
     Some(if len > MAX_NAME { format!("{read}...") } else { read })
 }
 
 /// A text, or the end of a long one.
-fn end(python: &Python, object: Address) -> Option<String> {
+fn end(python: &ReadPython, object: Address) -> Option<String> {
     let (at, len) = text(python, object)?;
     let read = len.min(MAX_FILE);
     ascii(python, at.checked_add(len - read)?, read)
 }
 
 /// Where the characters of a text are, and how many.
-fn text(python: &Python, object: Address) -> Option<(Address, usize)> {
+fn text(python: &ReadPython, object: Address) -> Option<(Address, usize)> {
     let len = python.process.word(object.checked_add(python.layout.text_len)?).filter(|len| *len <= MAX_TEXT)?;
     Some((object.checked_add(python.layout.text)?, len))
 }
 
 /// ASCII characters; `?` for any others, which Python stores differently.
-fn ascii(python: &Python, at: Address, len: usize) -> Option<String> {
+fn ascii(python: &ReadPython, at: Address, len: usize) -> Option<String> {
     let bytes = python.process.bytes(at, len)?;
     let is_plain = bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
     Some(if is_plain { String::from_utf8(bytes).unwrap_or_default() } else { "?".to_owned() })
@@ -273,7 +273,7 @@ mod tests {
         [0x80, 0x00, 0xD8, 0x08, 0x09, 0x88, 0x41, 0x89, 0x05, 0x80, 0x41, 0xE0, 0x0B, 0x0C, 0x80, 0x48];
 
     #[test]
-    fn lines_are_those_of_the_table() {
+    fn line_numbers_follow_the_line_table() {
         assert_eq!(line(&TABLE, 1, 0), 1, "the first instruction is RESUME");
         assert_eq!([2, 6, 10, 12, 14].map(|offset| line(&TABLE, 1, offset)), [2, 2, 2, 4, 4]);
         assert_eq!(line(&TABLE, 1, 1 << 20), 1, "an instruction of another code");

@@ -58,7 +58,7 @@ const V3_12: Layout = Layout {
 };
 
 /// Positions of the offsets in `_Py_DebugOffsets`.
-struct Table {
+struct OffsetTable {
     thread_frame: usize,
     /// Followed by `executable` and `instr_ptr`.
     previous: usize,
@@ -72,10 +72,24 @@ struct Table {
     text_len: usize,
 }
 
-const T3_13: Table =
-    Table { thread_frame: 184, previous: 232, owner: 264, filename: 280, bytecode: 344, bytes_len: 520, text_len: 552 };
-const T3_14: Table =
-    Table { thread_frame: 208, previous: 256, owner: 288, filename: 320, bytecode: 384, bytes_len: 600, text_len: 632 };
+const T3_13: OffsetTable = OffsetTable {
+    thread_frame: 184,
+    previous: 232,
+    owner: 264,
+    filename: 280,
+    bytecode: 344,
+    bytes_len: 520,
+    text_len: 552,
+};
+const T3_14: OffsetTable = OffsetTable {
+    thread_frame: 208,
+    previous: 256,
+    owner: 288,
+    filename: 320,
+    bytecode: 384,
+    bytes_len: 600,
+    text_len: 632,
+};
 
 /// Position of the flag `free_threaded`, after the table's cookie and version.
 const FREE_THREADED: usize = 16;
@@ -94,7 +108,7 @@ impl Layout {
     }
 
     /// The layout of this process's Python, or why it is not known.
-    pub(super) fn of_this_process() -> Result<Self, &'static str> {
+    pub(super) fn for_this_process() -> Result<Self, &'static str> {
         const UNKNOWN: &str = "stacks can be read of Python 3.11 to 3.14, on 64-bit Linux";
         if !cfg!(all(target_os = "linux", target_pointer_width = "64")) {
             return Err(UNKNOWN);
@@ -113,10 +127,10 @@ impl Layout {
             // It keeps a copy of the bytecode for each thread, so that an instruction's address does not lead to its line.
             return Err("stacks cannot be read of a free-threaded Python");
         }
-        Self::of_table(runtime, table).ok_or(UNKNOWN)
+        Self::from_table(runtime, table).ok_or(UNKNOWN)
     }
 
-    fn of_table(runtime: Address, table: &Table) -> Option<Self> {
+    fn from_table(runtime: Address, table: &OffsetTable) -> Option<Self> {
         let own = Process::own();
         if own.bytes(runtime, 8)? != b"xdebugpy" {
             return None;

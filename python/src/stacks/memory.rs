@@ -61,9 +61,9 @@ impl Process {
     }
 
     /// Copies `len` bytes from an address on, and all before them in the same page, which is mapped as a whole.
-    pub(super) fn page(self, address: Address, len: usize) -> Option<Copied> {
+    pub(super) fn page(self, address: Address, len: usize) -> Option<MemoryCopy> {
         let from = address & !(PAGE - 1);
-        Some(Copied { from, bytes: self.bytes(from, address.checked_sub(from)?.checked_add(len)?)? })
+        Some(MemoryCopy { from, bytes: self.bytes(from, address.checked_sub(from)?.checked_add(len)?)? })
     }
 
     /// Reads structures of the same length, all at once, and converts each with `read`; `None` if one cannot be read.
@@ -87,12 +87,12 @@ impl Process {
 }
 
 /// A copy of memory, read at once so that its parts are consistent.
-pub(super) struct Copied {
+pub(super) struct MemoryCopy {
     from: Address,
     bytes: Vec<u8>,
 }
 
-impl Copied {
+impl MemoryCopy {
     /// An empty copy.
     pub(super) const EMPTY: Self = Self { from: 0, bytes: Vec::new() };
 
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_read_and_what_is_not_is_none() {
+    fn valid_address_is_read_and_invalid_address_is_none() {
         let own = Process::own();
         let value = 0x1234_5678_9ABC_DEF0_usize;
         assert_eq!(own.word(&raw const value as usize), Some(value));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_read_at_once_or_not_at_all() {
+    fn structures_are_read_all_or_none() {
         let own = Process::own();
         let values = [7_usize, 8, 9];
         let at = |place: usize| &raw const values[place] as usize;
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_read_and_a_process_that_is_none_is_not() {
+    fn memory_of_child_is_read_and_of_missing_process_is_not() {
         let value = [0x0123_4567_89AB_CDEF_usize];
         let address = value.as_ptr() as usize;
         let mut pipe = [0; 2];

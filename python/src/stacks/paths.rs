@@ -13,15 +13,15 @@ const MAX_FRAME: usize = 160;
 const OTHER: &str = "(other)";
 
 /// A path: a frame and its callers.
-struct Path {
+struct StackPath {
     name: NameRef,
     /// Number of stacks that ended here.
     count: u64,
 }
 
 /// All paths so far.
-pub(super) struct Paths {
-    all: Vec<Path>,
+pub(super) struct StackPaths {
+    all: Vec<StackPath>,
     /// Index by the caller's path and the frame.
     by_frame: HashMap<(NameId, Box<str>), usize>,
     bytes: usize,
@@ -29,11 +29,11 @@ pub(super) struct Paths {
     next: usize,
 }
 
-impl Paths {
+impl StackPaths {
     /// Only the path for stacks that do not fit.
     pub(super) fn new() -> Self {
         let mut paths = Self { all: Vec::new(), by_frame: HashMap::new(), bytes: 0, next: 0 };
-        paths.go_on(NameId::NONE, OTHER);
+        paths.child(NameId::NONE, OTHER);
         paths
     }
 
@@ -42,7 +42,7 @@ impl Paths {
         // The first path is for stacks that do not fit.
         let (mut at, mut caller) = (0, NameId::NONE);
         for frame in frames {
-            at = self.go_on(caller, frame).unwrap_or(0);
+            at = self.child(caller, frame).unwrap_or(0);
             if at == 0 {
                 break;
             }
@@ -57,7 +57,7 @@ impl Paths {
     pub(super) fn repeat(&mut self) -> Option<(NameRef, u64)> {
         for _ in 0..self.all.len() {
             self.next = (self.next + 1) % self.all.len();
-            let Path { name, count, .. } = self.all[self.next];
+            let StackPath { name, count, .. } = self.all[self.next];
             if count > 0 {
                 return Some((name, count));
             }
@@ -66,7 +66,7 @@ impl Paths {
     }
 
     /// The index of the path that continues `caller`; `None` if there is no room for it.
-    fn go_on(&mut self, caller: NameId, frame: &str) -> Option<usize> {
+    fn child(&mut self, caller: NameId, frame: &str) -> Option<usize> {
         let key = (caller, Box::from(frame));
         if let Some(at) = self.by_frame.get(&key) {
             return Some(*at);
@@ -77,7 +77,7 @@ impl Paths {
         }
         self.bytes += text.len();
         let at = self.all.len();
-        self.all.push(Path { name: intern(NameKind::Path(caller), text), count: 0 });
+        self.all.push(StackPath { name: intern(NameKind::Path(caller), text), count: 0 });
         self.by_frame.insert(key, at);
         Some(at)
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_stack_is_counted_under_its_callers_and_repeated_in_turn() {
-        let mut paths = Paths::new();
+        let mut paths = StackPaths::new();
         let (a, _) = paths.count(["forward", "main", "f"].into_iter());
         let (b, _) = paths.count(["backward", "main", "f"].into_iter());
         assert_ne!(a, b, "the phase tells them apart");
@@ -99,8 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn paths_without_end_are_counted_as_other() {
-        let mut paths = Paths::new();
+    fn paths_beyond_the_limit_are_counted_as_other() {
+        let mut paths = StackPaths::new();
         let other = paths.all[0].name;
         for n in 0..3 * MAX_PATHS {
             paths.count(["forward", &format!("f{n}")].into_iter());

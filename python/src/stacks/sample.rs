@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use gnntop_probe::{NameKind, NameRef, Sampling, TrackRole, after, intern};
 
-use super::frames::{self, Chain, Code, Python, Raw};
+use super::frames::{self, Chain, Code, Raw, ReadPython};
 use super::memory::Address;
-use super::paths::Paths;
-use super::told::{SAMPLES_TRACK, is_ours, told};
-use crate::overdue::{self, Now};
+use super::paths::StackPaths;
+use super::told::{SAMPLES_TRACK, format_frame, is_ours};
+use crate::overdue::{self, CurrentPhase};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread};
 
@@ -40,11 +40,11 @@ type Told = (Raw, Code);
 
 /// Samples the stacks of a thread.
 pub(super) struct Sampler {
-    python: Python,
+    python: ReadPython,
     thread: Address,
     session: u32,
     a_second: u32,
-    paths: Paths,
+    paths: StackPaths,
     /// Text of each frame; `None` for ours.
     texts: HashMap<Told, Option<Box<str>>>,
     /// Code of the outermost frame, which hardly ever changes: a stack with another one is most likely truncated.
@@ -58,10 +58,10 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Samples the thread with this state while this session is open.
-    pub(super) fn new(python: Python, thread: Address, session: u32, a_second: u32) -> Self {
-        let a_second = a_second.clamp(1, Sampling::MOST_A_SECOND);
+    pub(super) fn new(python: ReadPython, thread: Address, session: u32, a_second: u32) -> Self {
+        let a_second = a_second.clamp(1, Sampling::MAX_PER_SECOND);
         let random = Random(after::ticks() | 1);
-        let (paths, texts) = (Paths::new(), HashMap::new());
+        let (paths, texts) = (StackPaths::new(), HashMap::new());
         Self { python, thread, session, a_second, paths, texts, outermost: None, taken: 0, unread: 0, why: "", random }
     }
 
@@ -71,9 +71,9 @@ impl Sampler {
         let figures = Sampling::ALL.map(|figure| (intern(NameKind::Sampling(figure), figure.text()), figure));
         let interval = Duration::from_secs(1) / self.a_second;
         let (mut begin, mut told) = (Instant::now(), Instant::now());
-        self.tell(&figures);
+        self.publish_figures(&figures);
         loop {
-            thread::sleep((begin + self.random.part_of(interval)).saturating_duration_since(Instant::now()));
+            thread::sleep((begin + self.random.random_within(interval)).saturating_duration_since(Instant::now()));
             if session::state() != (Status::Publishing, self.session) {
                 break;
             }
@@ -82,7 +82,7 @@ impl Sampler {
             begin = (begin + interval).max(Instant::now().checked_sub(interval).unwrap_or(begin));
             if told.elapsed() >= FIGURES_INTERVAL {
                 told = Instant::now();
-                self.tell(&figures);
+                self.publish_figures(&figures);
             }
         }
         own_thread::with((), |thread| thread.track_end());
@@ -107,7 +107,7 @@ impl Sampler {
         });
         let frames: Vec<&str> = frames.collect();
         let left = frames.is_empty().then_some(LEFT);
-        let (name, count) = self.paths.count(std::iter::once(called(phase)).chain(left).chain(frames));
+        let (name, count) = self.paths.count(std::iter::once(phase_name(phase)).chain(left).chain(frames));
         after::stack_sample(name, after::ticks(), count, false);
         self.taken += 1;
         if let Some((name, count)) = self.paths.repeat() {
@@ -120,17 +120,18 @@ impl Sampler {
     ///
     /// # Errors
     /// Why they cannot be read.
-    fn read(&mut self) -> Result<(Now, Vec<Option<Told>>), &'static str> {
+    fn read(&mut self) -> Result<(CurrentPhase, Vec<Option<Told>>), &'static str> {
         // It is inconsistent for some nanoseconds only.
-        let phase = (0..TRIES).find_map(|_| overdue::now()).ok_or("the phase changed each time it was asked for")?;
+        let phase =
+            (0..TRIES).find_map(|_| overdue::current()).ok_or("the phase changed each time it was asked for")?;
         let mut found: Result<(Chain, Vec<Option<Told>>), _> = Err("");
         for _ in 0..TRIES {
-            let chain = frames::passing(&self.python, self.thread);
-            if overdue::now() != Some(phase) {
+            let chain = frames::read_running(&self.python, self.thread);
+            if overdue::current() != Some(phase) {
                 return Ok((phase, found.map(|(_, frames)| frames).unwrap_or_default()));
             }
             found = match (chain, found) {
-                (Ok(chain), found) => match (self.tell_apart(&chain), found) {
+                (Ok(chain), found) => match (self.identify(&chain), found) {
                     // Of a stack that changed meanwhile fewer frames can be read.
                     (frames, Ok(earlier)) if frames.len() < earlier.1.len() => Ok(earlier),
                     (frames, _) => Ok((chain, frames)),
@@ -150,7 +151,7 @@ impl Sampler {
     }
 
     /// The frames to report, with their code. One that cannot be read is missing.
-    fn tell_apart(&mut self, chain: &Chain) -> Vec<Option<Told>> {
+    fn identify(&mut self, chain: &Chain) -> Vec<Option<Told>> {
         let (inner, outer) = chain.ends(INNERMOST, OUTERMOST);
         let mut frames = self.tell_some_apart(inner);
         if chain.frames.len() > inner.len() + outer.len() {
@@ -167,7 +168,7 @@ impl Sampler {
             let frame = (*raw, code);
             if !self.texts.contains_key(&frame) {
                 let Some(decoded) = frames::decode(&self.python, *raw, code) else { continue };
-                self.texts.insert(frame, (!is_ours(&decoded)).then(|| told(&decoded).into()));
+                self.texts.insert(frame, (!is_ours(&decoded)).then(|| format_frame(&decoded).into()));
             }
             frames.push(Some(frame));
         }
@@ -175,7 +176,7 @@ impl Sampler {
     }
 
     /// Reports the figures of the sampling itself.
-    fn tell(&self, figures: &[(NameRef, Sampling)]) {
+    fn publish_figures(&self, figures: &[(NameRef, Sampling)]) {
         if self.taken == 0 && self.unread > 0 {
             session::fact_at_once(NONE_READ, &format!("none: {} could not be read: {}", self.unread, self.why));
         }
@@ -196,7 +197,7 @@ struct Random(u64);
 
 impl Random {
     /// A random part of the interval.
-    fn part_of(&mut self, interval: Duration) -> Duration {
+    fn random_within(&mut self, interval: Duration) -> Duration {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -205,7 +206,7 @@ impl Random {
 }
 
 /// The name of the training thread's phase.
-fn called(phase: Now) -> &'static str {
+fn phase_name(phase: CurrentPhase) -> &'static str {
     names::get(phase.name).map_or(GAP, |named| &named.text)
 }
 
@@ -220,9 +221,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_lie_anywhere_in_their_interval() {
+    fn samples_are_taken_at_random_within_their_interval() {
         let (mut random, interval) = (Random(12345), Duration::from_millis(50));
-        let parts: Vec<u128> = (0..2000).map(|_| random.part_of(interval).as_millis()).collect();
+        let parts: Vec<u128> = (0..2000).map(|_| random.random_within(interval).as_millis()).collect();
         assert!((0..50).all(|ms| parts.contains(&ms)) && parts.iter().all(|ms| *ms < 50));
     }
 }

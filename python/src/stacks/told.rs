@@ -10,7 +10,7 @@ pub(super) const SAMPLES_TRACK: &str = "stacks of train, sampled";
 pub(super) const LOADER_WORKER: &str = "loader worker";
 
 /// `collate (data.py:81)`. A library's file has its folders from the library on, and Python's own begins with `python/`.
-pub(super) fn told(frame: &Frame) -> String {
+pub(super) fn format_frame(frame: &Frame) -> String {
     let Frame { name, file, line } = frame;
     if let Some((_, library)) = ["site-packages/", "dist-packages/"].iter().find_map(|of| file.split_once(of)) {
         return format!("{name} ({library}:{line})");
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_that_waits_for_indices_is_idle_and_one_that_fetches_is_not() {
+    fn worker_waiting_for_indices_is_idle_and_fetching_worker_is_not() {
         let stack = |files: &[&str]| -> Vec<Frame> {
             files.iter().map(|file| Frame { name: "f".to_owned(), file: (*file).to_owned(), line: 1 }).collect()
         };
@@ -48,8 +48,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_its_name_and_one_of_a_library_its_folders() {
-        let at = |file: &str| told(&Frame { name: "f".to_owned(), file: file.to_owned(), line: 3 });
+    fn frame_text_has_file_name_and_folders_of_a_library() {
+        let at = |file: &str| format_frame(&Frame { name: "f".to_owned(), file: file.to_owned(), line: 3 });
         assert_eq!(at("/home/me/data.py"), "f (data.py:3)");
         assert_eq!(at("/env/lib/python3.11/site-packages/torch/nn/linear.py"), "f (torch/nn/linear.py:3)");
         assert_eq!(at("/usr/lib/python3.11/threading.py"), "f (python/threading.py:3)");

@@ -11,17 +11,17 @@ use std::time::Duration;
 use gnntop_probe::{NameKind, StackThread, TrackRole, after, phase};
 
 use super::blocked;
-use super::frames::{self, Python, Stack};
+use super::frames::{self, ReadPython, Stack};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
 use super::sample::{NONE_READ, Sampler};
-use super::told::{LOADER_WORKER, TRACK, is_idle, is_ours, told};
-use crate::overdue::{self, Now};
+use super::told::{LOADER_WORKER, TRACK, format_frame, is_idle, is_ours};
+use crate::overdue::{self, CurrentPhase};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread, worker};
 
 /// Interval between checks.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// A phase is overdue after this many times its p99...
 const TIMES: u64 = 2;
 /// ...or, if its p99 is unknown, after this many times the minimum.
@@ -41,12 +41,12 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     if status != Status::Publishing || WATCHED.swap(session, Ordering::Relaxed) == session {
         return Ok(());
     }
-    let layout = Layout::of_this_process()?;
-    let python = Python { layout, process: Process::own() };
+    let layout = Layout::for_this_process()?;
+    let python = ReadPython { layout, process: Process::own() };
     let own = thread_state().ok_or("this thread's state in Python cannot be found")?;
-    let stack = frames::stack(&python, own)?;
+    let stack = frames::read_stack(&python, own)?;
     // If this frame cannot be read correctly, no other can.
-    if stack.frames.first().map(told).as_deref() != Some(expected) {
+    if stack.frames.first().map(format_frame).as_deref() != Some(expected) {
         return Err("a stack that is known was read wrong, so this build of Python has another layout");
     }
     // Before the sampler asks for the phase.
@@ -57,7 +57,7 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     }
     if least > Duration::ZERO {
         let thread_id = rustix::thread::gettid().as_raw_pid();
-        let watch = Watch {
+        let watch = ThreadWatcher {
             python,
             thread: own,
             thread_id,
@@ -103,36 +103,36 @@ fn without_signals<T>(start: impl FnOnce() -> T) -> T {
 }
 
 /// A watched thread.
-struct Watch {
-    python: Python,
+struct ThreadWatcher {
+    python: ReadPython,
     thread: Address,
     thread_id: libc::pid_t,
     session: u32,
     least_ns: u64,
     /// The phase whose stack was taken, and the ticks after which the next one is due.
-    taken: Option<(Now, u64)>,
+    taken: Option<(CurrentPhase, u64)>,
     /// Stacks that could not be read.
     unread: u64,
 }
 
-impl Watch {
+impl ThreadWatcher {
     fn run(mut self) {
         own_thread::with(false, |thread| thread.track(TRACK, TrackRole::Stacks));
         while session::state() == (Status::Publishing, self.session) {
-            if let Some(now) = self.due() {
+            if let Some(now) = self.overdue_phase() {
                 self.record_own();
                 if names::get(now.name).is_some_and(|name| &*name.text == phase::DATA_WAIT.text()) {
                     self.record_workers();
                 }
             }
-            thread::sleep(LOOK_INTERVAL);
+            thread::sleep(POLL_INTERVAL);
         }
         own_thread::with((), |thread| thread.track_end());
     }
 
     fn record_own(&mut self) {
         let call = blocked::frame(self.python.process, self.thread_id);
-        match frames::stack(&self.python, self.thread) {
+        match frames::read_stack(&self.python, self.thread) {
             Ok(stack) => record(call.as_deref(), &stack, StackThread::Training),
             Err(why) => {
                 self.unread += 1;
@@ -143,12 +143,12 @@ impl Watch {
 
     /// Records what the loader workers do that are making batches: the training thread waits for one of them.
     fn record_workers(&self) {
-        for (process, state) in worker::in_python().into_iter().take(MAX_WORKERS) {
+        for (process, state) in worker::python_workers().into_iter().take(MAX_WORKERS) {
             let Some(process) = Process::descendant(process) else { continue };
             // A worker makes its batches on its main thread, which has the process's id.
             let call = blocked::frame(process, process.id());
-            let python = Python { process, ..self.python.clone() };
-            let stack = frames::stack(&python, state).ok();
+            let python = ReadPython { process, ..self.python.clone() };
+            let stack = frames::read_stack(&python, state).ok();
             if let Some(stack) = stack.filter(|stack| !is_idle(&stack.frames)) {
                 record(call.as_deref(), &stack, StackThread::LoaderWorker);
             }
@@ -156,8 +156,8 @@ impl Watch {
     }
 
     /// The current phase, if it is overdue and has lasted twice as long as when its stack was last taken.
-    fn due(&mut self) -> Option<Now> {
-        let now = overdue::now()?;
+    fn overdue_phase(&mut self) -> Option<CurrentPhase> {
+        let now = overdue::current()?;
         let lasted = after::ticks().saturating_sub(now.since);
         let lasted_ns = after::ticks_ns(lasted);
         if lasted_ns < self.least_ns {
@@ -182,7 +182,7 @@ fn record(call: Option<&str>, stack: &Stack, thread: StackThread) {
     let at = after::ticks();
     let mut depth = 0;
     let mut frame = |text: &str| {
-        if let Some(name) = names::get(names::number(NameKind::Text, text)) {
+        if let Some(name) = names::get(names::register(NameKind::Text, text)) {
             after::stack_frame(name.probe(), at, depth, thread);
         }
         depth += 1;
@@ -193,7 +193,7 @@ fn record(call: Option<&str>, stack: &Stack, thread: StackThread) {
             frame(&format!("({frames} frames more)"));
         }
         if !is_ours(called) {
-            frame(&told(called));
+            frame(&format_frame(called));
         }
     }
     if thread == StackThread::LoaderWorker {
@@ -207,6 +207,6 @@ mod tests {
 
     #[test]
     fn without_a_python_there_is_no_layout() {
-        assert!(Layout::of_this_process().is_err());
+        assert!(Layout::for_this_process().is_err());
     }
 }

@@ -153,7 +153,7 @@ pub fn diagnose(options: &SensorOptions) -> Vec<Diagnosis> {
     for _ in 0..(2 * set.gpus().len()).max(1) {
         set.read(&mut |_| ());
     }
-    let limits = MachineInfo::of(&set).limits;
+    let limits = MachineInfo::from_sensors(&set).limits;
     let mut diagnoses: Vec<Diagnosis> = COMPONENTS.iter().filter_map(|component| component.diagnose(&set)).collect();
     diagnoses.extend(energy::diagnose(options, &set));
     diagnoses.push(diagnose_limits(&limits));

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn version_two_takes_the_tightest_ancestor() {
+    fn cgroup_v2_uses_tightest_ancestor() {
         let (_root, options) = fixture(&[
             ("proc/7/cgroup", "0::/job/step\n"),
             ("proc/7/status", "Cpus_allowed_list:\t0-3,8\n"),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn version_one_is_understood() {
+    fn cgroup_v1_limits_are_read() {
         let (_root, options) = fixture(&[
             ("proc/7/cgroup", "4:memory:/a\n1:cpu,cpuacct:/a\n0::/\n"),
             ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),

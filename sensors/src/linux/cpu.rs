@@ -31,13 +31,13 @@ struct CpuSignals {
     iowait: SignalIndex,
     steal: SignalIndex,
     /// Whether this pass found its line.
-    seen: bool,
+    is_reported: bool,
 }
 
 impl Cpu {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
         let mut stat = HotFile::new(options.proc_root.join("stat"));
-        let total = CpuSignals::of_machine(registry);
+        let total = CpuSignals::register_machine(registry);
         let mut cores = Vec::new();
         if options.per_core {
             for core in core_numbers(options, &mut stat) {
@@ -45,7 +45,7 @@ impl Cpu {
                 if cores.len() <= slot {
                     cores.resize(slot + 1, None);
                 }
-                cores[slot] = Some(CpuSignals::of_core(core, registry));
+                cores[slot] = Some(CpuSignals::register_core(core, registry));
             }
         }
         Self { stat, ns_per_tick: ns_per_tick(), total, cores }
@@ -68,19 +68,24 @@ fn core_numbers(options: &SensorOptions, stat: &mut HotFile) -> Vec<u32> {
 }
 
 impl CpuSignals {
-    fn of_machine(registry: &mut Registry) -> Self {
+    fn register_machine(registry: &mut Registry) -> Self {
         let mut add = |quantity| registry.plain(quantity, SOURCE);
         let busy = add(Quantity::MachineCpuBusy);
-        Self { busy, iowait: add(Quantity::MachineCpuIowait), steal: add(Quantity::MachineCpuSteal), seen: false }
+        Self {
+            busy,
+            iowait: add(Quantity::MachineCpuIowait),
+            steal: add(Quantity::MachineCpuSteal),
+            is_reported: false,
+        }
     }
 
-    fn of_core(core: u32, registry: &mut Registry) -> Self {
+    fn register_core(core: u32, registry: &mut Registry) -> Self {
         let device = Some(format!("cpu {core}"));
         let mut add = |quantity: Quantity| {
-            registry.add(SignalInfo { metric: quantity.at(core), source: SOURCE, device: device.clone() })
+            registry.add(SignalInfo { metric: quantity.with_instance(core), source: SOURCE, device: device.clone() })
         };
         let busy = add(Quantity::CoreBusy);
-        Self { busy, iowait: add(Quantity::CoreIowait), steal: add(Quantity::CoreSteal), seen: false }
+        Self { busy, iowait: add(Quantity::CoreIowait), steal: add(Quantity::CoreSteal), is_reported: false }
     }
 
     fn all(&self) -> [SignalIndex; 3] {
@@ -88,8 +93,8 @@ impl CpuSignals {
     }
 
     /// Reports the values of a line, unless there was already a line of the same core.
-    fn tell(&mut self, line: &CpuLine, t_ns: u64, ns_per_tick: i64, sink: &mut Sink<'_>) {
-        if std::mem::replace(&mut self.seen, true) {
+    fn report(&mut self, line: &CpuLine, t_ns: u64, ns_per_tick: i64, sink: &mut Sink<'_>) {
+        if std::mem::replace(&mut self.is_reported, true) {
             return;
         }
         sink.value(self.busy, t_ns, line.busy_ticks.saturating_mul(ns_per_tick));
@@ -120,15 +125,15 @@ impl Sensor for Cpu {
                 Some(core) => cores.get_mut(core as usize).and_then(Option::as_mut),
             };
             if let Some(signals) = signals {
-                signals.tell(&line, snapshot.t_ns, *ns_per_tick, sink);
+                signals.report(&line, snapshot.t_ns, *ns_per_tick, sink);
             }
         }
-        if !std::mem::take(&mut total.seen) {
+        if !std::mem::take(&mut total.is_reported) {
             total.all().into_iter().for_each(|signal| sink.absent(signal, snapshot.t_ns, &"no cpu line in /proc/stat"));
         }
         for (core, signals) in cores.iter_mut().enumerate() {
             let Some(signals) = signals else { continue };
-            if !std::mem::take(&mut signals.seen) {
+            if !std::mem::take(&mut signals.is_reported) {
                 let reason = format_args!("cpu {core} is offline");
                 signals.all().into_iter().for_each(|signal| sink.absent(signal, snapshot.t_ns, &reason));
             }

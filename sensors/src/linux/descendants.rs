@@ -12,7 +12,7 @@ use super::hot_file::HotFile;
 use super::parse::ProcessStat;
 
 /// Time between two searches for new ones.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// The largest number of followed processes, with one file descriptor each.
 const MAX_MEMBERS: usize = 512;
 
@@ -21,30 +21,30 @@ const MAX_MEMBERS: usize = 512;
 pub(super) struct Descendants {
     root: u32,
     proc_root: PathBuf,
-    next_look: Instant,
-    members: HashMap<u32, Member>,
+    next_scan: Instant,
+    members: HashMap<u32, Descendant>,
     /// What ended ones had taken.
-    ended: Counters,
+    ended: ProcessCounters,
 }
 
 #[derive(Debug)]
-struct Member {
+struct Descendant {
     file: HotFile,
     start_ticks: Option<i64>,
-    last: Counters,
+    last: ProcessCounters,
 }
 
 /// Counters that only grow.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counters {
+struct ProcessCounters {
     user_ticks: i64,
     system_ticks: i64,
     minor_faults: i64,
     major_faults: i64,
 }
 
-impl Counters {
-    fn of(stat: &ProcessStat) -> Self {
+impl ProcessCounters {
+    fn from_stat(stat: &ProcessStat) -> Self {
         let ProcessStat { user_ticks, system_ticks, minor_faults, major_faults, .. } = *stat;
         Self { user_ticks, system_ticks, minor_faults, major_faults }
     }
@@ -62,19 +62,19 @@ impl Descendants {
         Self {
             root,
             proc_root: proc_root.to_owned(),
-            next_look: Instant::now(),
+            next_scan: Instant::now(),
             members: HashMap::new(),
-            ended: Counters::default(),
+            ended: ProcessCounters::default(),
         }
     }
 
     /// Adds what they take to the process above them.
     pub(super) fn add_to(&mut self, stat: &mut ProcessStat) {
-        if Instant::now() >= self.next_look {
-            self.next_look = Instant::now() + LOOK_INTERVAL;
-            self.look();
+        if Instant::now() >= self.next_scan {
+            self.next_scan = Instant::now() + SCAN_INTERVAL;
+            self.find_new();
         }
-        let mut sum = Counters::of(stat);
+        let mut sum = ProcessCounters::from_stat(stat);
         let ended = &mut self.ended;
         self.members.retain(|_, member| match member.read() {
             Some(now) => {
@@ -94,7 +94,7 @@ impl Descendants {
     }
 
     /// Finds those that are new.
-    fn look(&mut self) {
+    fn find_new(&mut self) {
         let entries = fs::read_dir(&self.proc_root).into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let parents: HashMap<u32, u32> = pids.filter_map(|pid| Some((pid, self.parent(pid)?))).collect();
@@ -108,7 +108,7 @@ impl Descendants {
                 waiting.push(*child);
                 if self.members.len() < MAX_MEMBERS {
                     let file = || HotFile::new(self.proc_root.join(child.to_string()).join("stat"));
-                    let new = || Member { file: file(), start_ticks: None, last: Counters::default() };
+                    let new = || Descendant { file: file(), start_ticks: None, last: ProcessCounters::default() };
                     self.members.entry(*child).or_insert_with(new);
                 }
             }
@@ -121,14 +121,14 @@ impl Descendants {
     }
 }
 
-impl Member {
+impl Descendant {
     /// Its current use; `None` once it has ended.
     fn read(&mut self) -> Option<ProcessStat> {
         let stat = ProcessStat::parse(self.file.read().ok()?.bytes)?;
         if stat.has_ended() || stat.start_ticks != *self.start_ticks.get_or_insert(stat.start_ticks) {
             return None;
         }
-        self.last = Counters::of(&stat);
+        self.last = ProcessCounters::from_stat(&stat);
         Some(stat)
     }
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn sums(descendants: &mut Descendants) -> (i64, i64, i64) {
-        descendants.next_look = Instant::now();
+        descendants.next_scan = Instant::now();
         let bytes = fs::read(descendants.proc_root.join("10/stat")).unwrap();
         let mut stat = ProcessStat::parse(&bytes).unwrap();
         descendants.add_to(&mut stat);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn children_and_theirs_are_counted_also_after_their_end() {
+    fn descendants_are_counted_after_they_end() {
         let proc = Proc(tempfile::tempdir().unwrap());
         proc.put(10, 1, 1);
         proc.put(11, 10, 100);

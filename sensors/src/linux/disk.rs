@@ -18,7 +18,7 @@ use crate::sink::Sink;
 /// The kernel counts in sectors of this size, whatever the device's sector size.
 const SECTOR_BYTES: i64 = 512;
 /// The largest number of devices added up.
-const MOST_DEVICES: usize = 1024;
+const MAX_DEVICES: usize = 1024;
 
 /// Reads `/proc/diskstats`.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Disk {
 fn devices(folder: &Path) -> Vec<Box<[u8]>> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let hardware = entries.filter(|entry| entry.path().join("device").exists());
-    hardware.map(|entry| entry.file_name().into_encoded_bytes().into_boxed_slice()).take(MOST_DEVICES).collect()
+    hardware.map(|entry| entry.file_name().into_encoded_bytes().into_boxed_slice()).take(MAX_DEVICES).collect()
 }
 
 /// Sectors read and written of a line, if it is of one of these devices (Documentation/admin-guide/iostats.rst: fields 3 and
@@ -94,14 +94,14 @@ mod tests {
         254       1 vda1 94000 23383 15400000 75797 337616 537731 268706728 1176358 0 122580 1312749 0 0 0 0 0 0\n";
 
     #[test]
-    fn whole_devices_count_and_their_parts_do_not() {
+    fn sectors_counts_devices_not_partitions() {
         let devices = [b"vda".to_vec().into_boxed_slice()];
         let found: Vec<_> = lines(STATS).filter_map(|line| sectors(line, &devices)).collect();
         assert_eq!(found, [(15_405_106, 268_706_728)]);
     }
 
     #[test]
-    fn a_cut_line_is_no_value() {
+    fn sectors_truncated_line_is_none() {
         let devices = [b"vda".to_vec().into_boxed_slice()];
         for line in ["", "254 0 vda", "254 0 vda 1 2 3", "254 0 vda 1 2 -3 4 5 6 7", "254 0 vda 1 2 3 4 5 6 x"] {
             assert_eq!(sectors(line.as_bytes(), &devices), None, "{line}");

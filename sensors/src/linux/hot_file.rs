@@ -128,7 +128,7 @@ mod tests {
     use std::os::fd::{AsRawFd, FromRawFd};
 
     #[test]
-    fn a_file_longer_than_the_buffer_is_read_whole() {
+    fn hot_file_longer_than_buffer_is_read_completely() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stat");
         let content = vec![b'x'; 3 * FIRST_BUFFER_BYTES];
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_goes_and_comes_back_is_opened_again() {
+    fn hot_file_is_reopened_after_removal() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stat");
         let mut file = HotFile::new(path.clone());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_no_file() {
+    fn hot_file_refuses_folder() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = HotFile::new(folder.path().to_path_buf());
         assert!(matches!(file.read().unwrap_err(), FileError::Other(_)));

@@ -35,7 +35,7 @@ use crate::sensor::{Registry, Sensor};
 /// Opens every Linux sensor, in the order in which a pass reads them.
 pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<dyn Sensor>> {
     vec![
-        Box::new(process::Process::open(options, registry)),
+        Box::new(process::ProcessSensor::open(options, registry)),
         Box::new(cpu::Cpu::open(options, registry)),
         Box::new(memory::Memory::open(options, registry)),
         Box::new(pressure::Pressure::open(options, registry)),

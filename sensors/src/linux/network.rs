@@ -15,7 +15,7 @@ use crate::signal::SignalIndex;
 use crate::sink::Sink;
 
 /// The largest number of hardware interfaces remembered.
-const MOST_INTERFACES: usize = 1024;
+const MAX_INTERFACES: usize = 1024;
 
 /// Reads `/proc/PID/net/dev`.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Network {
         let names = hardware.map(|entry| entry.file_name().into_encoded_bytes().into_boxed_slice());
         Self {
             dev: HotFile::new(options.proc_root.join(options.pid.to_string()).join("net/dev")),
-            hardware: names.take(MOST_INTERFACES).collect(),
+            hardware: names.take(MAX_INTERFACES).collect(),
             received_bytes: counter(Quantity::MachineNetworkReceivedBytes),
             sent_bytes: counter(Quantity::MachineNetworkSentBytes),
         }
@@ -96,7 +96,7 @@ mod tests {
         eth0:6946839992  178751    0    0    0     0          0         0  9162528  130678    0    0    0     0       0          0\n";
 
     #[test]
-    fn hardware_counts_alone_where_there_is_some() {
+    fn total_counts_only_hardware_if_any() {
         let eth0 = [b"eth0".to_vec().into_boxed_slice()];
         assert_eq!(total(DEV, &eth0), Some((6_946_839_992, 9_162_528)));
         assert_eq!(total(DEV, &[]), Some((6_946_840_092, 9_162_535)));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_lines_are_no_values() {
+    fn traffic_malformed_line_is_none() {
         for line in ["", ":", "eth0:", "eth0: 1 2 3 4 5 6 7 8", "eth0: x 0 0 0 0 0 0 0 5", "eth0: 1 0 0 0 0 0 0 0 -5"] {
             assert_eq!(traffic(line.as_bytes()), None, "{line}");
         }

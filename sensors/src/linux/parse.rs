@@ -178,7 +178,7 @@ mod tests {
     const STAT: &[u8] = b"4112 (a b) (c)) R 4105 4105 2675 0 -1 4194304 103 7 2 9 31 17 5 6 20 0 4 0 55954 3133440 416 18446744073709551615 1 2\n";
 
     #[test]
-    fn process_stat_takes_the_right_fields_behind_any_name() {
+    fn process_stat_parses_fields_after_any_name() {
         let expected = ProcessStat {
             state: b'R',
             parent: 4105,
@@ -196,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_process_stat_is_no_value() {
+    fn process_stat_truncated_is_none() {
         for end in 0..STAT.len() {
             assert_eq!(ProcessStat::parse(&STAT[..end]), None, "cut at {end}");
         }
     }
 
     #[test]
-    fn decimals_are_whole_words_that_fit() {
+    fn decimal_parses_whole_words_in_range() {
         assert_eq!(decimal(b"0"), Some(0));
         assert_eq!(decimal(b"9223372036854775807"), Some(i64::MAX));
         for word in ["", "-1", "+1", "1x", " 1", "9223372036854775808", "0x10", "1e3"] {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn load_is_read_in_thousandths() {
+    fn thousandths_parses_load() {
         assert_eq!(thousandths(b"0.52"), Some(520));
         assert_eq!(thousandths(b"12.00"), Some(12_000));
         assert_eq!(thousandths(b"7"), Some(7_000));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_lines_are_told_from_others() {
+    fn cpu_line_refuses_other_lines() {
         let line = CpuLine::parse(b"cpu3 10 2 30 400 5 6 7 8 9 1").unwrap();
         assert_eq!(line, CpuLine { core: Some(3), busy_ticks: 55, iowait_ticks: 5, steal_ticks: 8 });
         assert_eq!(CpuLine::parse(b"cpu  1 1 1 1 1 1 1 1 1 1").unwrap().core, None);
@@ -257,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_a_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn parsers_accept_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let _ = ProcessStat::parse(&bytes);
             let _ = CpuLine::parse(&bytes);
             let _ = pressure_total(&bytes, b"some");
@@ -267,7 +267,7 @@ mod tests {
         }
 
         #[test]
-        fn likely_bytes_make_no_parser_panic(text in "(cpu|some|full|total=|[0-9]{1,25}|[ \\t\\n():,.=-]){0,60}") {
+        fn parsers_accept_likely_bytes(text in "(cpu|some|full|total=|[0-9]{1,25}|[ \\t\\n():,.=-]){0,60}") {
             let bytes = text.as_bytes();
             let _ = ProcessStat::parse(bytes);
             for line in lines(bytes) {
@@ -280,7 +280,7 @@ mod tests {
         }
 
         #[test]
-        fn numbers_survive(number in 0..=i64::MAX) {
+        fn decimal_round_trip(number in 0..=i64::MAX) {
             prop_assert_eq!(decimal(number.to_string().as_bytes()), Some(number));
         }
     }

@@ -13,7 +13,7 @@ use gnntop_sessions::{HeldFile, Identity};
 use super::parse::number_list;
 
 /// The largest number of packages counted.
-const MOST_PACKAGES: usize = 64;
+const MAX_PACKAGES: usize = 64;
 /// `struct perf_event_attr` in its first published size: type, size and config, then what may stay zero.
 const ATTRIBUTE_BYTES: usize = 64;
 /// `_IOR('$', 7, u64)`, of `linux/perf_event.h`.
@@ -27,13 +27,13 @@ pub(super) struct PerfCounter {
     /// Whether it is the package's memory.
     pub(super) is_memory: bool,
     file: HeldFile,
-    event: Event,
+    event: PerfEvent,
     cpu: u32,
 }
 
 /// An event of the PMU, as `/sys` describes it.
 #[derive(Clone, Debug, PartialEq)]
-struct Event {
+struct PerfEvent {
     kind: u32,
     config: u64,
     joules_per_count: f64,
@@ -43,10 +43,10 @@ impl PerfCounter {
     /// Every counter that opens; empty if there is no such PMU, or this user may not use it.
     pub(super) fn open_all(sys_root: &Path) -> Vec<Self> {
         let pmu = sys_root.join("bus/event_source/devices/power");
-        let cpus = number_list(&fs::read(pmu.join("cpumask")).unwrap_or_default(), MOST_PACKAGES);
+        let cpus = number_list(&fs::read(pmu.join("cpumask")).unwrap_or_default(), MAX_PACKAGES);
         let mut all = Vec::new();
         for (event, is_memory) in [("energy-pkg", false), ("energy-ram", true)] {
-            let Some(event) = Event::read(&pmu, event) else { continue };
+            let Some(event) = PerfEvent::read(&pmu, event) else { continue };
             for (package, cpu) in (0..).zip(&cpus) {
                 let Ok(file) = event.hold(*cpu) else { continue };
                 all.push(Self { package, is_memory, file, event: event.clone(), cpu: *cpu });
@@ -67,7 +67,7 @@ impl PerfCounter {
     }
 }
 
-impl Event {
+impl PerfEvent {
     /// Reads `type`, `events/NAME`, `.scale` and `.unit`.
     fn read(pmu: &Path, name: &str) -> Option<Self> {
         let text = |path: &str| fs::read_to_string(pmu.join(path)).ok().map(|text| text.trim().to_owned());
@@ -124,24 +124,24 @@ mod tests {
     use std::os::fd::AsFd as _;
 
     #[test]
-    fn an_event_is_read_as_the_kernel_writes_it() {
+    fn perf_event_parses_kernel_files() {
         let root = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| fs::write(root.path().join(path), text).unwrap();
         fs::create_dir(root.path().join("events")).unwrap();
-        assert_eq!(Event::read(root.path(), "energy-pkg"), None);
+        assert_eq!(PerfEvent::read(root.path(), "energy-pkg"), None);
         write("type", "21\n");
         write("events/energy-pkg", "event=0x02\n");
         write("events/energy-pkg.scale", "2.3283064365386962890625e-10\n");
         write("events/energy-pkg.unit", "Joules\n");
-        let event = Event { kind: 21, config: 2, joules_per_count: 2.0_f64.powi(-32) };
-        assert_eq!(Event::read(root.path(), "energy-pkg"), Some(event));
+        let event = PerfEvent { kind: 21, config: 2, joules_per_count: 2.0_f64.powi(-32) };
+        assert_eq!(PerfEvent::read(root.path(), "energy-pkg"), Some(event));
         write("events/energy-pkg.unit", "Watts\n");
-        assert_eq!(Event::read(root.path(), "energy-pkg"), None, "a unit that is not energy");
+        assert_eq!(PerfEvent::read(root.path(), "energy-pkg"), None, "a unit that is not energy");
     }
 
     #[test]
-    fn a_pmu_that_is_not_there_is_refused() {
-        let event = Event { kind: 0x7fff_fff0, config: 2, joules_per_count: 1e-9 };
+    fn perf_event_missing_pmu_is_none() {
+        let event = PerfEvent { kind: 0x7fff_fff0, config: 2, joules_per_count: 1e-9 };
         assert!(event.open(0).is_err());
         assert_eq!(id(File::open("/dev/null").unwrap().as_fd()), None);
         assert!(PerfCounter::open_all(Path::new("/nowhere")).is_empty());

@@ -23,7 +23,7 @@ const IO_KEYS: [&[u8]; 4] = [b"rchar", b"wchar", b"read_bytes", b"write_bytes"];
 
 /// Reads `/proc/PID/stat`, `status` and `io`.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ProcessSensor {
     pid: u32,
     stat: HotFile,
     status: HotFile,
@@ -46,7 +46,7 @@ pub(super) struct Process {
     io_signals: [SignalIndex; 4],
 }
 
-impl Process {
+impl ProcessSensor {
     pub(super) fn open(options: &SensorOptions, registry: &mut Registry) -> Self {
         let folder = options.proc_root.join(options.pid.to_string());
         let mut stat = |quantity| registry.plain(quantity, "/proc/PID/stat");
@@ -96,7 +96,7 @@ impl Process {
         Ok((snapshot.t_ns, stat))
     }
 
-    fn tell_stat(&self, t_ns: u64, stat: &ProcessStat, sink: &mut Sink<'_>) {
+    fn report_stat(&self, t_ns: u64, stat: &ProcessStat, sink: &mut Sink<'_>) {
         let user_ns = stat.user_ticks.saturating_mul(self.ns_per_tick);
         let system_ns = stat.system_ticks.saturating_mul(self.ns_per_tick);
         sink.value(self.cpu_time, t_ns, user_ns.saturating_add(system_ns));
@@ -109,7 +109,7 @@ impl Process {
     }
 
     /// Every signal of the process is absent, for one reason.
-    fn tell_gone(&self, gone: Gone, sink: &mut Sink<'_>) {
+    fn report_gone(&self, gone: Gone, sink: &mut Sink<'_>) {
         let t_ns = monotonic_ns();
         let reason = GoneReason { process: self, gone };
         let of_stat = [
@@ -148,7 +148,7 @@ fn register_io(registry: &mut Registry) -> [SignalIndex; 4] {
     ]
 }
 
-impl Sensor for Process {
+impl Sensor for ProcessSensor {
     fn name(&self) -> &'static str {
         "process"
     }
@@ -159,19 +159,19 @@ impl Sensor for Process {
                 if let Some(descendants) = &mut self.descendants {
                     descendants.add_to(&mut stat);
                 }
-                self.tell_stat(t_ns, &stat, sink);
+                self.report_stat(t_ns, &stat, sink);
             }
-            Err(gone) => return self.tell_gone(gone, sink),
+            Err(gone) => return self.report_gone(gone, sink),
         }
         // Sizes in `status` are in KiB, the rest are plain numbers.
-        tell_keyed(&mut self.status, &STATUS_KEYS, [1024, 1024, 1, 1], self.status_signals, sink);
-        tell_keyed(&mut self.io, &IO_KEYS, [1; 4], self.io_signals, sink);
+        report_keyed(&mut self.status, &STATUS_KEYS, [1024, 1024, 1, 1], self.status_signals, sink);
+        report_keyed(&mut self.io, &IO_KEYS, [1; 4], self.io_signals, sink);
         self.run_queue.read(sink);
     }
 }
 
 /// Reads a file of `key: number` lines and gives each signal its number times its scale, or its absence.
-pub(super) fn tell_keyed<const N: usize>(
+pub(super) fn report_keyed<const N: usize>(
     file: &mut HotFile,
     keys: &[&[u8]; N],
     scales: [i64; N],
@@ -216,7 +216,7 @@ enum Gone {
 }
 
 struct GoneReason<'a> {
-    process: &'a Process,
+    process: &'a ProcessSensor,
     gone: Gone,
 }
 

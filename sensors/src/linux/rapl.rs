@@ -21,7 +21,7 @@ use crate::sink::Sink;
 
 const POWERCAP: &str = "RAPL powercap";
 /// The largest number of zones read.
-const MOST_ZONES: usize = 64;
+const MAX_ZONES: usize = 64;
 
 /// Why the largest value of a counter is absent.
 const NO_RANGE: &str = "max_energy_range_uj is unreadable: a decrease counts as a reset";
@@ -67,9 +67,9 @@ impl Rapl {
         let through_perf = if is_open { Vec::new() } else { PerfCounter::open_all(&options.sys_root) };
         let mut zones = Vec::new();
         if through_perf.is_empty() {
-            zones.extend(found.into_iter().map(|found| Zone::of_powercap(found, registry)));
+            zones.extend(found.into_iter().map(|found| Zone::from_powercap(found, registry)));
         } else {
-            zones.extend(through_perf.into_iter().map(|counter| Zone::of_perf(counter, registry)));
+            zones.extend(through_perf.into_iter().map(|counter| Zone::from_perf(counter, registry)));
         }
         let missing = zones.is_empty().then(|| registry.plain(Quantity::CpuEnergy, POWERCAP));
         Self { zones, missing }
@@ -92,7 +92,7 @@ impl Rapl {
 }
 
 impl Zone {
-    fn of_powercap(found: Found, registry: &mut Registry) -> Self {
+    fn from_powercap(found: PowercapZone, registry: &mut Registry) -> Self {
         let folder = found.energy_uj.parent().unwrap_or(Path::new("/"));
         let range_uj = std::fs::read(folder.join("max_energy_range_uj")).ok();
         let range_uj = range_uj.and_then(|text| decimal(text.trim_ascii())).filter(|range| *range > 0);
@@ -105,9 +105,9 @@ impl Zone {
         }
     }
 
-    fn of_perf(counter: PerfCounter, registry: &mut Registry) -> Self {
+    fn from_perf(counter: PerfCounter, registry: &mut Registry) -> Self {
         let quantity = if counter.is_memory { Quantity::DramEnergy } else { Quantity::CpuEnergy };
-        let (metric, device) = (quantity.at(counter.package), Some(format!("package {}", counter.package)));
+        let (metric, device) = (quantity.with_instance(counter.package), Some(format!("package {}", counter.package)));
         Self {
             signal: registry.add(SignalInfo { metric, source: "RAPL perf", device }),
             range: None,
@@ -146,7 +146,7 @@ impl Zone {
 
 /// A zone with its own energy counter.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct PowercapZone {
     /// Energy of a package or of its memory.
     energy: Metric,
     /// The largest value of that counter.
@@ -157,15 +157,15 @@ struct Found {
 }
 
 /// Packages and their memory, by zone name. Only those of `intel-rapl`: other interfaces repeat the same counters.
-fn zones(powercap: &Path) -> Vec<Found> {
+fn zones(powercap: &Path) -> Vec<PowercapZone> {
     let entries = std::fs::read_dir(powercap).into_iter().flatten().flatten();
     let mut folders: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     folders.sort_unstable();
-    folders.iter().filter_map(|folder| zone(powercap, folder)).take(MOST_ZONES).collect()
+    folders.iter().filter_map(|folder| zone(powercap, folder)).take(MAX_ZONES).collect()
 }
 
 /// `intel-rapl:N` is a package, `intel-rapl:N:M` a part of it.
-fn zone(powercap: &Path, folder: &str) -> Option<Found> {
+fn zone(powercap: &Path, folder: &str) -> Option<PowercapZone> {
     let mut numbers = folder.strip_prefix("intel-rapl:")?.split(':');
     let package: u32 = numbers.next()?.parse().ok()?;
     let is_part = numbers.next().is_some();
@@ -175,9 +175,9 @@ fn zone(powercap: &Path, folder: &str) -> Option<Found> {
         label if !is_part && label.starts_with("package") => (Quantity::CpuEnergy, Quantity::CpuEnergyRange),
         _ => return None,
     };
-    let (energy, range) = (energy.at(package), range.at(package));
+    let (energy, range) = (energy.with_instance(package), range.with_instance(package));
     let energy_uj = powercap.join(folder).join("energy_uj");
-    energy_uj.exists().then(|| Found { energy, range, device: format!("{folder} {}", label.trim()), energy_uj })
+    energy_uj.exists().then(|| PowercapZone { energy, range, device: format!("{folder} {}", label.trim()), energy_uj })
 }
 
 impl Sensor for Rapl {
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_and_their_memory_are_found_once() {
+    fn zones_lists_packages_and_memory_once() {
         let root = tempfile::tempdir().unwrap();
         for (folder, name) in [
             ("intel-rapl:0", "package-0\n"),
@@ -244,7 +244,14 @@ mod tests {
             std::fs::write(root.path().join(folder).join("energy_uj"), "12\n").unwrap();
         }
         let found: Vec<Metric> = zones(root.path()).into_iter().map(|zone| zone.energy).collect();
-        assert_eq!(found, [Quantity::CpuEnergy.at(0), Quantity::DramEnergy.at(0), Quantity::CpuEnergy.at(1)]);
+        assert_eq!(
+            found,
+            [
+                Quantity::CpuEnergy.with_instance(0),
+                Quantity::DramEnergy.with_instance(0),
+                Quantity::CpuEnergy.with_instance(1)
+            ]
+        );
         std::fs::remove_file(root.path().join("intel-rapl:0/energy_uj")).unwrap();
         assert_eq!(zones(root.path()).len(), 2);
         assert!(zones(&root.path().join("none")).is_empty());

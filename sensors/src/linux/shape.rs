@@ -15,7 +15,7 @@ use crate::signal::{SignalIndex, SignalInfo};
 use crate::sink::Sink;
 
 /// Limits on the memory controllers that are read, and the modules of each.
-const MOST_MODULES: usize = 1024;
+const MAX_MODULES: usize = 1024;
 
 /// Reports constants: what does not exist, such as a quota, has no signal.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ fn modules(controllers: &Path) -> Option<i64> {
     let folders = |path: &Path, prefix: &'static str| {
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
         let paths = entries.filter(move |entry| entry.file_name().to_string_lossy().starts_with(prefix));
-        paths.map(|entry| entry.path()).take(MOST_MODULES)
+        paths.map(|entry| entry.path()).take(MAX_MODULES)
     };
     let has_memory = |module: &std::path::PathBuf| {
         let size = std::fs::read_to_string(module.join("size")).unwrap_or_default();
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpuinfo_tells_model_threads_and_sockets() {
+    fn processors_parses_cpuinfo() {
         let text = b"processor\t: 0\nmodel name\t: AMD EPYC 7763 64-Core Processor\nphysical id\t: 0\n\n\
                      processor\t: 1\nmodel name\t: AMD EPYC 7763 64-Core Processor\nphysical id\t: 1\n\n";
         let found = Processors::parse(text);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn only_modules_with_memory_count() {
+    fn modules_counts_only_populated_slots() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(modules(root.path()), None);
         for (module, size) in [("mc0/dimm0", "32768\n"), ("mc0/dimm1", "0\n"), ("mc1/dimm0", "32768"), ("mc1/x", "9")] {

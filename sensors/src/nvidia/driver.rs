@@ -30,7 +30,7 @@ impl Driver {
     pub(super) fn load(library: Option<&Path>) -> Result<Self, String> {
         let nvml = match library {
             Some(path) => Nvml::builder().lib_path(path.as_os_str()).init(),
-            None => Nvml::init().or_else(|error| elsewhere().ok_or(error)),
+            None => Nvml::init().or_else(|error| load_from_other_places().ok_or(error)),
         };
         match nvml {
             Ok(nvml) => Ok(Self { devices: Vec::new(), nvml: Box::leak(Box::new(nvml)) }),
@@ -66,7 +66,7 @@ impl Driver {
     }
 }
 
-fn elsewhere() -> Option<Nvml> {
+fn load_from_other_places() -> Option<Nvml> {
     OTHER_PLACES
         .iter()
         .filter(|path| Path::new(path).exists())
@@ -97,15 +97,15 @@ impl fmt::Display for NoDriver<'_> {
                 }
             }
             NvmlError::FailedToLoadSymbol(_) => write!(f, "{name} is not an NVML library"),
-            error => write!(f, "{}", Words(error)),
+            error => write!(f, "{}", NvmlErrorText(error)),
         }
     }
 }
 
 /// Describes an NVML error for people.
-pub(super) struct Words<'a>(pub(super) &'a NvmlError);
+pub(super) struct NvmlErrorText<'a>(pub(super) &'a NvmlError);
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for NvmlErrorText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             NvmlError::NotSupported => "not supported by this GPU",

@@ -15,8 +15,8 @@ use std::time::Duration;
 use gnntop_wire::Quantity;
 use nvml_wrapper::error::NvmlError;
 
-use self::driver::{Driver, Words};
-use self::query::{QUERIES, Query, QuerySpec, Rate, ask};
+use self::driver::{Driver, NvmlErrorText};
+use self::query::{QUERIES, Query, QuerySpec, Rate, run_query};
 use crate::clock::{monotonic_ns, stamped};
 use crate::gpu_info::GpuInfo;
 use crate::options::SensorOptions;
@@ -51,13 +51,13 @@ struct Settings {
 struct Gpu {
     index: u32,
     uuid: Option<String>,
-    calls: Vec<Call>,
+    calls: Vec<GpuQuery>,
     /// When a lost GPU is opened again; `None` while it works.
     reopen_at_ns: Option<u64>,
 }
 
 /// A query with the signals registered for it on one GPU.
-struct Call {
+struct GpuQuery {
     spec: &'static QuerySpec,
     signals: Vec<SignalIndex>,
     due_at_ns: u64,
@@ -137,8 +137,8 @@ impl Nvidia {
             }
             let call = gpu.calls.iter_mut().filter(|call| call.spec.rate == Rate::Blocking).nth(place % per_gpu);
             let Some(call) = call.filter(|call| monotonic_ns() >= call.due_at_ns) else { continue };
-            if let Err(loss) = call.ask(driver, gpu.index, self.settings, sink) {
-                gpu.lose(&loss, self.settings.retry_ns, sink);
+            if let Err(loss) = call.run(driver, gpu.index, self.settings, sink) {
+                gpu.mark_lost(&loss, self.settings.retry_ns, sink);
             }
             self.turn = (place + 1) % places;
             return;
@@ -176,7 +176,7 @@ impl Sensor for Nvidia {
         match stamped(|| driver.device_count()) {
             (t_ns, Ok(count)) => sink.value(self.count, t_ns, count.into()),
             (t_ns, Err(error)) => {
-                sink.absent(self.count, t_ns, &Words(&error));
+                sink.absent(self.count, t_ns, &NvmlErrorText(&error));
                 if library_is_gone(&error) {
                     self.reload_at_ns.get_or_insert(t_ns.saturating_add(self.settings.retry_ns));
                 }
@@ -194,9 +194,9 @@ impl Sensor for Nvidia {
             let now_ns = monotonic_ns();
             let energy =
                 gpu.calls.iter_mut().filter(|call| call.spec.query == Query::Energy && now_ns >= call.due_at_ns);
-            let lost = energy.filter_map(|call| call.ask(driver, gpu.index, self.settings, sink).err()).next();
+            let lost = energy.filter_map(|call| call.run(driver, gpu.index, self.settings, sink).err()).next();
             if let Some(loss) = lost {
-                gpu.lose(&loss, self.settings.retry_ns, sink);
+                gpu.mark_lost(&loss, self.settings.retry_ns, sink);
             }
         }
     }
@@ -206,7 +206,8 @@ impl Gpu {
     fn register(info: &GpuInfo, registry: &mut Registry) -> Self {
         let identity: Vec<&str> = [&info.uuid, &info.name].into_iter().flatten().map(String::as_str).collect();
         let device = (!identity.is_empty()).then(|| identity.join(" "));
-        let calls = QUERIES.iter().map(|spec| Call::register(spec, info.index, device.as_deref(), registry)).collect();
+        let calls =
+            QUERIES.iter().map(|spec| GpuQuery::register(spec, info.index, device.as_deref(), registry)).collect();
         // The first pass tries again to open a GPU that did not open, and reports why not.
         let reopen_at_ns = info.uuid.is_none().then_some(0);
         Self { index: info.index, uuid: info.uuid.clone(), calls, reopen_at_ns }
@@ -219,7 +220,7 @@ impl Gpu {
     /// Makes all queries that are due, except blocking ones.
     fn read(&mut self, driver: &mut Driver, settings: Settings, sink: &mut Sink<'_>) {
         if let Err(loss) = self.reopen(driver) {
-            return self.lose(&loss, settings.retry_ns, sink);
+            return self.mark_lost(&loss, settings.retry_ns, sink);
         }
         if self.reopen_at_ns.is_some() {
             return;
@@ -229,8 +230,8 @@ impl Gpu {
             if call.spec.rate == Rate::Blocking || now_ns < call.due_at_ns {
                 continue;
             }
-            if let Err(loss) = call.ask(driver, self.index, settings, sink) {
-                return self.lose(&loss, settings.retry_ns, sink);
+            if let Err(loss) = call.run(driver, self.index, settings, sink) {
+                return self.mark_lost(&loss, settings.retry_ns, sink);
             }
         }
     }
@@ -246,26 +247,26 @@ impl Gpu {
     }
 
     /// Makes every signal of the GPU absent, until it can be opened again.
-    fn lose(&mut self, loss: &NvmlError, retry_ns: u64, sink: &mut Sink<'_>) {
+    fn mark_lost(&mut self, loss: &NvmlError, retry_ns: u64, sink: &mut Sink<'_>) {
         let t_ns = monotonic_ns();
         self.reopen_at_ns = Some(t_ns.saturating_add(retry_ns));
-        self.signals().for_each(|signal| sink.absent(signal, t_ns, &Words(loss)));
+        self.signals().for_each(|signal| sink.absent(signal, t_ns, &NvmlErrorText(loss)));
     }
 }
 
-impl Call {
+impl GpuQuery {
     fn register(spec: &'static QuerySpec, index: u32, device: Option<&str>, registry: &mut Registry) -> Self {
         let register = |quantity: &Quantity| {
-            let metric = quantity.at(index);
+            let metric = quantity.with_instance(index);
             registry.add(SignalInfo { metric, source: spec.source, device: device.map(str::to_owned) })
         };
         Self { spec, signals: spec.quantities.iter().map(register).collect(), due_at_ns: 0 }
     }
 
     /// Makes the query and reports its signals. Returns an error only if the whole GPU is lost.
-    fn ask(&mut self, driver: &Driver, index: u32, settings: Settings, sink: &mut Sink<'_>) -> Result<(), NvmlError> {
+    fn run(&mut self, driver: &Driver, index: u32, settings: Settings, sink: &mut Sink<'_>) -> Result<(), NvmlError> {
         let device = driver.device(index).ok_or(NvmlError::NotFound)?;
-        let (t_ns, answer) = stamped(|| ask(device, self.spec.query, settings.pid));
+        let (t_ns, answer) = stamped(|| run_query(device, self.spec.query, settings.pid));
         let wait_ns = match (&answer, self.spec.rate) {
             (Err(_), _) => settings.retry_ns,
             (Ok(_), Rate::Pass) => 0,
@@ -273,7 +274,7 @@ impl Call {
         };
         self.due_at_ns = t_ns.saturating_add(wait_ns);
         match answer {
-            Ok(values) => self.tell(t_ns, values, settings, sink),
+            Ok(values) => self.report(t_ns, values, settings, sink),
             Err(error) if gpu_is_gone(&error) => return Err(error),
             Err(error) => {
                 let reason = CallFailed { spec: self.spec, error: &error };
@@ -283,7 +284,7 @@ impl Call {
         Ok(())
     }
 
-    fn tell(&self, t_ns: u64, values: query::Answer, settings: Settings, sink: &mut Sink<'_>) {
+    fn report(&self, t_ns: u64, values: query::QueryValues, settings: Settings, sink: &mut Sink<'_>) {
         for (signal, value) in self.signals.iter().zip(values) {
             match value {
                 Some(value) => sink.value(*signal, t_ns, value),
@@ -317,7 +318,7 @@ impl fmt::Display for CallFailed<'_> {
                 let call = self.spec.source.trim_start_matches("NVML ");
                 write!(f, "this NVIDIA driver has no {call}")
             }
-            error => write!(f, "{}", Words(error)),
+            error => write!(f, "{}", NvmlErrorText(error)),
         }
     }
 }

@@ -84,14 +84,14 @@ pub(super) static QUERIES: [QuerySpec; 13] = [
 ];
 
 /// Values in the order of the spec's quantities, in their units. `None`: the call worked, but did not return this one.
-pub(super) type Answer = [Option<i64>; 2];
+pub(super) type QueryValues = [Option<i64>; 2];
 
 /// Makes one query of one GPU. `pid` is the observed process.
-pub(super) fn ask(device: &Device<'_>, query: Query, pid: u32) -> Result<Answer, NvmlError> {
+pub(super) fn run_query(device: &Device<'_>, query: Query, pid: u32) -> Result<QueryValues, NvmlError> {
     Ok(match query {
-        Query::Energy => one(i64::try_from(device.total_energy_consumption()?).ok()),
-        Query::PowerInstant => one(power_instant(device)?),
-        Query::Power => one(Some(device.power_usage()?.into())),
+        Query::Energy => single_value(i64::try_from(device.total_energy_consumption()?).ok()),
+        Query::PowerInstant => single_value(power_instant(device)?),
+        Query::Power => single_value(Some(device.power_usage()?.into())),
         Query::Utilization => {
             let rates = device.utilization_rates()?;
             [rates.gpu, rates.memory].map(|percent| Some(i64::from(percent) * 1000))
@@ -100,18 +100,18 @@ pub(super) fn ask(device: &Device<'_>, query: Query, pid: u32) -> Result<Answer,
             let memory = device.memory_info()?;
             [memory.total, memory.used].map(|bytes| i64::try_from(bytes).ok())
         }
-        Query::ClockSm => one(Some(device.clock_info(Clock::SM)?.into())),
-        Query::ClockMemory => one(Some(device.clock_info(Clock::Memory)?.into())),
-        Query::Temperature => one(Some(i64::from(device.temperature(TemperatureSensor::Gpu)?) * 1000)),
-        Query::Throttle => one(i64::try_from(device.current_throttle_reasons()?.bits()).ok()),
-        Query::PowerLimit => one(Some(device.enforced_power_limit()?.into())),
+        Query::ClockSm => single_value(Some(device.clock_info(Clock::SM)?.into())),
+        Query::ClockMemory => single_value(Some(device.clock_info(Clock::Memory)?.into())),
+        Query::Temperature => single_value(Some(i64::from(device.temperature(TemperatureSensor::Gpu)?) * 1000)),
+        Query::Throttle => single_value(i64::try_from(device.current_throttle_reasons()?.bits()).ok()),
+        Query::PowerLimit => single_value(Some(device.enforced_power_limit()?.into())),
         Query::Processes => processes(device, pid)?,
-        Query::PcieTx => one(Some(throughput(device, PcieUtilCounter::Send)?)),
-        Query::PcieRx => one(Some(throughput(device, PcieUtilCounter::Receive)?)),
+        Query::PcieTx => single_value(Some(throughput(device, PcieUtilCounter::Send)?)),
+        Query::PcieRx => single_value(Some(throughput(device, PcieUtilCounter::Receive)?)),
     })
 }
 
-fn one(value: Option<i64>) -> Answer {
+fn single_value(value: Option<i64>) -> QueryValues {
     [value, None]
 }
 
@@ -128,7 +128,7 @@ fn power_instant(device: &Device<'_>) -> Result<Option<i64>, NvmlError> {
 }
 
 /// How many processes compute on the GPU, and the memory of the observed one if it is among them.
-fn processes(device: &Device<'_>, pid: u32) -> Result<Answer, NvmlError> {
+fn processes(device: &Device<'_>, pid: u32) -> Result<QueryValues, NvmlError> {
     let processes = device.running_compute_processes()?;
     let ours = processes.iter().find(|process| process.pid == pid);
     let bytes = ours.and_then(|process| match process.used_gpu_memory {

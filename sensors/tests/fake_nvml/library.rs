@@ -57,9 +57,9 @@ fn control_file() -> Option<PathBuf> {
 }
 
 /// What the control file says of a function: its values or its error, or `None` where it says nothing.
-fn told(device: Option<u64>, function: &str) -> Option<Result<Vec<u64>, Status>> {
+fn control_value(device: Option<u64>, function: &str) -> Option<Result<Vec<u64>, Status>> {
     let text = std::fs::read_to_string(control_file()?).ok()?;
-    let mut told = None;
+    let mut control_value = None;
     for line in text.lines() {
         let mut words = line.split_whitespace();
         let Some(subject) = words.next() else { continue };
@@ -73,17 +73,17 @@ fn told(device: Option<u64>, function: &str) -> Option<Result<Vec<u64>, Status>>
             continue;
         }
         let values: Vec<&str> = words.collect();
-        told = Some(match values.as_slice() {
+        control_value = Some(match values.as_slice() {
             ["error", code] => Err(code.parse().unwrap_or(999)),
             values => Ok(values.iter().filter_map(|value| value.parse().ok()).collect()),
         });
     }
-    told
+    control_value
 }
 
-/// The values of a function: those told, or the default.
+/// The values of a function: those given, or the default.
 fn values(device: Option<u64>, function: &str, default: &[u64]) -> Result<Vec<u64>, Status> {
-    told(device, function).unwrap_or_else(|| Ok(default.to_vec()))
+    control_value(device, function).unwrap_or_else(|| Ok(default.to_vec()))
 }
 
 fn index(device: Device) -> Option<u64> {
@@ -291,16 +291,16 @@ mod newer {
         count: *mut c_uint,
         out: *mut Process,
     ) -> Status {
-        let told = match values(index(device), "nvmlDeviceGetComputeRunningProcesses_v3", &[]) {
+        let values = match values(index(device), "nvmlDeviceGetComputeRunningProcesses_v3", &[]) {
             Err(status) => return status,
-            Ok(told) => told,
+            Ok(values) => values,
         };
         let room = unsafe { count.read() } as usize;
-        unsafe { count.write((told.len() / 2) as c_uint) };
-        if room < told.len() / 2 {
+        unsafe { count.write((values.len() / 2) as c_uint) };
+        if room < values.len() / 2 {
             return INSUFFICIENT_SIZE;
         }
-        for (slot, process) in told.chunks_exact(2).enumerate() {
+        for (slot, process) in values.chunks_exact(2).enumerate() {
             let pid = process[0] as c_uint;
             let process = Process { pid, used_bytes: process[1], gpu_instance: u32::MAX, compute_instance: u32::MAX };
             unsafe { out.add(slot).write(process) };

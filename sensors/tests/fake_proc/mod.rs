@@ -149,7 +149,7 @@ pub struct Pass {
 
 impl Pass {
     /// Reads the set once.
-    pub fn of(set: &mut SensorSet) -> Self {
+    pub fn read(set: &mut SensorSet) -> Self {
         let mut readings = Vec::new();
         set.read(&mut |reading| readings.push(reading));
         let name = |reading: &Reading| set.signals()[reading.signal().0 as usize].metric.to_string();

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::super::patience::{PATIENCE, within};
 use super::super::signals;
 use super::collector::Output;
-use crate::death::{Death, Ended, MemoryFigures, MemoryWatch};
+use crate::death::{Death, MemoryFigures, MemoryWatch, ProcessEnd};
 use crate::log;
 use anyhow::Context;
 use gnntop_sessions::{Error, PrivateDir, layout, user_id};
@@ -62,7 +62,7 @@ impl Child {
         let (output, end) = match start_output(&dir, name, &warn) {
             Ok((output, end)) => (Some(output), Some(end)),
             Err(error) => {
-                let dir = elsewhere();
+                let dir = fallback_log_dir();
                 warn(&format!("cannot write a log, so the program's output is lost: {} {error}", dir.display()));
                 (None, None)
             }
@@ -76,7 +76,7 @@ impl Child {
         // Ctrl-C at the terminal reaches only this process, and is passed on once.
         let child = command.process_group(0).spawn();
         let child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-        let memory = MemoryWatch::begin(child.id());
+        let memory = MemoryWatch::start(child.id());
         Ok(Self { child, name: name.to_owned(), output, memory, status: None })
     }
 
@@ -95,7 +95,7 @@ impl Child {
     }
 
     /// Whether everything that it and its descendants can write is in the log, or is within this time.
-    pub(super) fn output_is_over_within(&self, at_most: Duration) -> bool {
+    pub(super) fn wait_output_closed(&self, at_most: Duration) -> bool {
         self.output.as_ref().is_none_or(|output| output.is_over_within(at_most))
     }
 
@@ -107,9 +107,9 @@ impl Child {
     }
 
     /// How it ended, once it has.
-    pub(super) fn ended(&self) -> Option<Ended> {
+    pub(super) fn ended(&self) -> Option<ProcessEnd> {
         let status = self.status?;
-        status.code().map(Ended::Code).or_else(|| status.signal().map(Ended::Signal))
+        status.code().map(ProcessEnd::Code).or_else(|| status.signal().map(ProcessEnd::Signal))
     }
 
     /// Whether it has ended with exit code 0.
@@ -167,7 +167,7 @@ fn start_output(
     let (dir, owned_name, owned_warn) = (dir.to_owned(), name.to_owned(), warn.clone());
     match within(PATIENCE, move || start_log(&dir, &owned_name, owned_warn)) {
         Some(Ok(started)) => Ok(started),
-        _ => start_log(&elsewhere(), name, warn.clone()),
+        _ => start_log(&fallback_log_dir(), name, warn.clone()),
     }
 }
 
@@ -183,7 +183,7 @@ fn start_log(dir: &Path, name: &str, warn: impl Fn(&str) + Send + 'static) -> Re
 
 /// Where logs go if the directory of sessions cannot have them: into one that we make, or check, because anyone can
 /// write to its parent.
-fn elsewhere() -> PathBuf {
+fn fallback_log_dir() -> PathBuf {
     std::env::temp_dir().join(format!("gnntop-{}-logs", user_id()))
 }
 
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logs_are_private_and_old_ones_go() {
+    fn logs_are_private_and_old_logs_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let old = dir.path().join("gnntop-old-1-1.log");
         let other = dir.path().join("mine.log");

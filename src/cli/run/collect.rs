@@ -15,7 +15,7 @@ use gnntop_sessions::PrivateDir;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 
 use super::super::exit::SUCCESS;
-use super::messages::{Incoming, ToCollector, say};
+use super::messages::{MessageReader, ToCollector, send};
 use crate::log::{BoundedLog, Pump};
 
 /// If the log is slow, waits this long for what a program has written.
@@ -68,16 +68,16 @@ pub(in super::super) fn collect(arguments: &CollectArguments) -> anyhow::Result<
 
 /// Answers the owner for as long as it lives.
 fn answer(owner: &UnixStream, pump: &Pump) {
-    let mut asked = Incoming::default();
+    let mut asked = MessageReader::default();
     while let Some(asked) = asked.next(owner) {
         let answer = match asked {
             ToCollector::Ping => true,
-            ToCollector::Settle => pump.settle(SETTLE),
+            ToCollector::Settle => pump.wait_written(SETTLE),
             ToCollector::Dropped(bytes) => {
                 pump.lose(bytes);
                 true
             }
         };
-        say(owner, &answer);
+        send(owner, &answer);
     }
 }

@@ -15,7 +15,7 @@ use gnntop_sessions::{Error, PrivateDir};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::collect::CollectArguments;
-use super::messages::{Incoming, ToCollector, say};
+use super::messages::{MessageReader, ToCollector, send};
 
 /// Time between two looks at a pipe that has output in it.
 const LOOK: Duration = Duration::from_millis(500);
@@ -38,7 +38,7 @@ pub(super) struct Output {
 /// The process that empties the pipe.
 struct Collector {
     socket: UnixStream,
-    incoming: Incoming,
+    incoming: MessageReader,
     /// Messages that it has not answered.
     unanswered: usize,
 }
@@ -63,7 +63,7 @@ impl Output {
         let process = std::os::unix::process::CommandExt::process_group(command.stderr(Stdio::null()), 0).spawn()?;
         // It holds the other end of the socket until it is gone.
         drop(command);
-        let collector = Collector { socket, incoming: Incoming::default(), unanswered: 0 };
+        let collector = Collector { socket, incoming: MessageReader::default(), unanswered: 0 };
         let collector = Arc::new(Mutex::new(collector));
         let guarded = Arc::clone(&collector);
         let guard = move || guard(pipe, &guarded, process, &warn);
@@ -111,7 +111,7 @@ impl Collector {
 
     /// Asks it something, and leaves the answer for later.
     fn tell(&mut self, message: &ToCollector) {
-        say(&self.socket, message);
+        send(&self.socket, message);
         self.unanswered += 1;
     }
 

@@ -16,16 +16,16 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
-use super::super::bound::Limits;
 use super::super::exit::{FAILURE, SUCCESS};
-use super::super::signals::heeded;
+use super::super::retention::RetentionLimits;
+use super::super::signals::without_ignored;
 use super::child::{Child, WAIT_INTERVAL};
-use super::messages::{Asked, Incoming, Told, say};
+use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use super::post_mortem::examine;
-use super::python::Prepared;
-use super::recording::{Finished, Following, NOTHING_RECORDED, Recording, Unpublished};
-use super::register::Registered;
-use crate::death::{Death, Ended};
+use super::python::PythonSetup;
+use super::recording::{ActiveRecording, NOTHING_RECORDED, RecordingFile, RecordingOutcome, Unpublished};
+use super::register::ProgramRegistration;
+use crate::death::{Death, ProcessEnd};
 
 /// A signal that arrives on two ways does so within this time.
 const SAME_WITHIN: Duration = Duration::from_millis(200);
@@ -62,7 +62,7 @@ pub(in super::super) struct KeepArguments {
 }
 
 /// What a keeper shall record.
-pub(super) struct ToRecord {
+pub(super) struct RecordOptions {
     pub(super) path: PathBuf,
     pub(super) force: bool,
     /// Size that the recording stays below, in bytes.
@@ -73,10 +73,15 @@ pub(super) struct ToRecord {
 
 impl KeepArguments {
     /// The command line of a keeper of this program.
-    pub(super) fn words(name: &str, record: Option<&ToRecord>, python: bool, command: &[OsString]) -> Vec<OsString> {
+    pub(super) fn command_line(
+        name: &str,
+        record: Option<&RecordOptions>,
+        python: bool,
+        command: &[OsString],
+    ) -> Vec<OsString> {
         // Names may begin with a hyphen.
         let mut words = vec!["keep".into(), format!("--name={name}").into()];
-        if let Some(ToRecord { path, force, keep, slow }) = record {
+        if let Some(RecordOptions { path, force, keep, slow }) = record {
             let mut record = OsString::from("--record=");
             record.push(path);
             words.push(record);
@@ -99,47 +104,47 @@ pub(in super::super) fn keep(arguments: &KeepArguments) -> anyhow::Result<u8> {
     let _ = rustix::process::setsid();
     match start(arguments, &starter) {
         Ok(kept) => {
-            kept.wait_for_the_end(&starter)?;
+            kept.wait(&starter)?;
             Ok(SUCCESS)
         }
         Err(error) => {
-            say(&starter, &Told::Refused(format!("{error:#}")));
+            send(&starter, &KeeperMessage::Refused(format!("{error:#}")));
             Ok(FAILURE)
         }
     }
 }
 
 /// A program that is owned.
-struct Kept {
+struct KeptProgram {
     child: Child,
     signals: Signals,
-    recording: Option<Following>,
-    registered: Registered,
+    recording: Option<ActiveRecording>,
+    registered: ProgramRegistration,
     /// The last signal that was passed on, and when.
     passed_on: Option<(i32, Instant)>,
     started: SystemTime,
     /// Removes the folder in which its Pythons answer when dropped.
-    python: Prepared,
+    python: PythonSetup,
 }
 
 /// Starts the program and everything that belongs to it.
-fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept> {
+fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<KeptProgram> {
     // Writing past a file's size limit raises this signal. A handler turns it into an error, and is not inherited by
     // the program.
     signal_hook::flag::register(SIGXFSZ, Arc::<AtomicBool>::default())?;
-    let signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
+    let signals = Signals::new(without_ignored([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
     let KeepArguments { name, record, force, keep, slow, python, command } = arguments;
-    let limits = Limits::of(*keep, *slow);
-    let file = record.as_deref().map(|path| Recording::create(path, *force, limits)).transpose()?;
+    let limits = RetentionLimits::new(*keep, *slow);
+    let file = record.as_deref().map(|path| RecordingFile::create(path, *force, limits)).transpose()?;
     let warned = Arc::new(starter.try_clone()?);
-    let warn = move |text: &str| say(&warned, &Told::Warning(text.to_owned()));
-    let python = if *python { Prepared::new(command, &warn) } else { Prepared::nothing() };
+    let warn = move |text: &str| send(&warned, &KeeperMessage::Warning(text.to_owned()));
+    let python = if *python { PythonSetup::new(command, &warn) } else { PythonSetup::disabled() };
     let started = SystemTime::now();
     let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
     let child = match Child::start(command, name, variables, warn.clone()) {
         Ok(child) => child,
         Err(error) => {
-            file.into_iter().for_each(Recording::discard);
+            file.into_iter().for_each(RecordingFile::discard);
             return Err(error);
         }
     };
@@ -147,40 +152,40 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     // How `gnntop stop --kill` asks, also where a shell has had it ignored; the program keeps what the shell gave it.
     signals.add_signal(SIGQUIT)?;
     let recording = file.map(|file| file.follow(child.pid(), started, Unpublished::Hardware, warn)).transpose()?;
-    let registered = Registered::new(name, child.pid(), command, child.log_path(), record.as_deref());
+    let registered = ProgramRegistration::new(name, child.pid(), command, child.log_path(), record.as_deref());
     let (log, answers) = (child.log_path().map(Path::to_owned), python.answers().map(Path::to_owned));
-    say(starter, &Told::Started { pid: child.pid(), log, answers });
-    Ok(Kept { child, signals, recording, registered, passed_on: None, started, python })
+    send(starter, &KeeperMessage::Started { pid: child.pid(), log, answers });
+    Ok(KeptProgram { child, signals, recording, registered, passed_on: None, started, python })
 }
 
-impl Kept {
-    fn wait_for_the_end(mut self, starter: &UnixStream) -> anyhow::Result<()> {
+impl KeptProgram {
+    fn wait(mut self, starter: &UnixStream) -> anyhow::Result<()> {
         starter.set_nonblocking(true)?;
-        let mut asked = Incoming::default();
+        let mut asked = MessageReader::default();
         let code = loop {
             let mut signals: Vec<i32> = self.signals.pending().collect();
-            while let Some(Asked::Signal(signal)) = asked.next(starter) {
+            while let Some(KeeperRequest::Signal(signal)) = asked.next(starter) {
                 signals.push(signal);
             }
-            signals.into_iter().for_each(|signal| self.pass_on(signal));
+            signals.into_iter().for_each(|signal| self.forward_signal(signal));
             if let Some(code) = self.child.try_wait()? {
                 break code;
             }
             thread::sleep(WAIT_INTERVAL);
         };
         starter.set_nonblocking(false)?;
-        let death = examine(&self.child, &self.python, self.started, self.asked_to_end());
+        let death = examine(&self.child, &self.python, self.started, self.end_signal());
         let mut lines = self.child.report_failure(code, death.as_ref());
         lines.extend(self.finish_recording(starter, death.as_ref()));
-        self.registered.end(code);
+        self.registered.set_exit_code(code);
         let died = death.map(|death| (death.text, death.cause.id().to_owned()));
-        say(starter, &Told::Ended { code, lines, died });
-        self.outlast_the_output();
+        send(starter, &KeeperMessage::Ended { code, lines, died });
+        self.wait_for_output_end();
         Ok(())
     }
 
     /// Passes a signal on, only once if it arrived on two ways: Slurm sends to each process of a step.
-    fn pass_on(&mut self, signal: i32) {
+    fn forward_signal(&mut self, signal: i32) {
         let now = Instant::now();
         let is_same = |(last, at): (i32, Instant)| last == signal && now.duration_since(at) < SAME_WITHIN;
         if !self.passed_on.replace((signal, now)).is_some_and(is_same) {
@@ -190,18 +195,18 @@ impl Kept {
     }
 
     /// The signal that was to end it, of those that were passed on.
-    fn asked_to_end(&self) -> Option<i32> {
+    fn end_signal(&self) -> Option<i32> {
         let (signal, _) = self.passed_on?;
         let signal = if signal == SIGQUIT { SIGKILL } else { signal };
         let is_to_end = [SIGINT, SIGTERM, SIGHUP, SIGKILL].contains(&signal);
-        (is_to_end || self.child.ended() == Some(Ended::Signal(signal))).then_some(signal)
+        (is_to_end || self.child.ended() == Some(ProcessEnd::Signal(signal))).then_some(signal)
     }
 
     /// Processes that the program has left behind may keep writing to the log, until this process is ended.
-    fn outlast_the_output(mut self) {
+    fn wait_for_output_end(mut self) {
         drop(self.registered);
         let ends = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-        while !self.child.output_is_over_within(WAIT_INTERVAL) {
+        while !self.child.wait_output_closed(WAIT_INTERVAL) {
             if self.signals.pending().any(|signal| ends.contains(&signal)) {
                 return;
             }
@@ -211,12 +216,12 @@ impl Kept {
     /// Ends the recording, and reports its outcome.
     fn finish_recording(&mut self, starter: &UnixStream, death: Option<&Death>) -> Option<String> {
         match self.recording.take()?.finish(death) {
-            Finished::Recorded(summary) => Some(format!("recorded {summary}")),
-            Finished::Nothing => {
-                say(starter, &Told::Warning(NOTHING_RECORDED.to_owned()));
+            RecordingOutcome::Recorded(summary) => Some(format!("recorded {summary}")),
+            RecordingOutcome::Nothing => {
+                send(starter, &KeeperMessage::Warning(NOTHING_RECORDED.to_owned()));
                 None
             }
-            Finished::Failed => None,
+            RecordingOutcome::Failed => None,
         }
     }
 }

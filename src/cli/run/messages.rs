@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the keeper says.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Told {
+pub(super) enum KeeperMessage {
     /// Something that does not work and that the program does without.
     Warning(String),
     /// The program was not started, for this reason.
@@ -33,7 +33,7 @@ pub(super) enum Told {
 
 /// What the keeper is asked.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Asked {
+pub(super) enum KeeperRequest {
     /// Pass this signal on.
     Signal(i32),
 }
@@ -50,7 +50,7 @@ pub(super) enum ToCollector {
 }
 
 /// Sends a message. If the other side is gone, nothing happens.
-pub(super) fn say(mut socket: &UnixStream, message: &impl Serialize) {
+pub(super) fn send(mut socket: &UnixStream, message: &impl Serialize) {
     if let Ok(mut line) = serde_json::to_vec(message) {
         line.push(b'\n');
         let _ = socket.write_all(&line);
@@ -59,12 +59,12 @@ pub(super) fn say(mut socket: &UnixStream, message: &impl Serialize) {
 
 /// The messages that arrive through a socket.
 #[derive(Debug, Default)]
-pub(super) struct Incoming {
+pub(super) struct MessageReader {
     bytes: Vec<u8>,
     is_over: bool,
 }
 
-impl Incoming {
+impl MessageReader {
     /// The next message. Without one it waits, if the socket waits; `None` if there is none now, or never will be.
     pub(super) fn next<T: DeserializeOwned>(&mut self, mut socket: &UnixStream) -> Option<T> {
         let mut chunk = [0; 4096];
@@ -99,18 +99,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_one_by_one_and_the_end_is_seen() {
+    fn messages_are_read_one_by_one_until_the_end() {
         let (here, there) = UnixStream::pair().unwrap();
         there.set_nonblocking(true).unwrap();
-        let mut incoming = Incoming::default();
-        say(&here, &Asked::Signal(15));
-        say(&here, &Asked::Signal(10));
+        let mut incoming = MessageReader::default();
+        send(&here, &KeeperRequest::Signal(15));
+        send(&here, &KeeperRequest::Signal(10));
         for expected in [15, 10] {
-            assert!(matches!(incoming.next(&there), Some(Asked::Signal(signal)) if signal == expected));
+            assert!(matches!(incoming.next(&there), Some(KeeperRequest::Signal(signal)) if signal == expected));
         }
-        assert!(incoming.next::<Asked>(&there).is_none() && !incoming.is_over());
+        assert!(incoming.next::<KeeperRequest>(&there).is_none() && !incoming.is_over());
         drop(here);
-        assert!(incoming.next::<Asked>(&there).is_none() && incoming.is_over());
-        say(&there, &Asked::Signal(1));
+        assert!(incoming.next::<KeeperRequest>(&there).is_none() && incoming.is_over());
+        send(&there, &KeeperRequest::Signal(1));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! keeper.rs    the process that owns the program: starts it, records it, waits for it (`gnntop keep`)
-//! kept.rs      the program as seen by the command that started the keeper; messages.rs: messages between the two
+//! keeper_client.rs  the program as seen by the command that started the keeper; messages.rs: messages between the two
 //! relay.rs     signals that are sent to us and meant for the program
 //! register.rs  an entry for each program, for `gnntop stop` and `gnntop attach`
 //! post_mortem.rs  why it died
@@ -19,7 +19,7 @@ mod child;
 mod collect;
 mod collector;
 mod keeper;
-mod kept;
+mod keeper_client;
 mod messages;
 mod post_mortem;
 mod python;
@@ -45,24 +45,24 @@ use super::plain::PlainView;
 use super::sensing::SensorArguments;
 use super::settings::{ScreenArguments, Settings};
 use super::usage::UsageError;
-use super::{bound, output, screen, signals, train};
+use super::{output, retention, screen, signals, train};
 use crate::viewer::Outcome;
 use child::own_command;
-use gnntop_analysis::source::called::called;
+use gnntop_analysis::source::program_name::program_name;
 use gnntop_analysis::source::{Launched, Source};
 use gnntop_sessions::layout::{self, RUN, RUN_STARTED_MS};
-use keeper::ToRecord;
-use kept::Kept;
-use python::Watched;
-use relay::{Interrupted, Relay};
+use keeper::RecordOptions;
+use keeper_client::KeeperClient;
+use python::PythonWatch;
+use relay::{Interrupted, SignalRelay};
 use stacks::StackArguments;
 use words::{given_twice, take_flag, take_value};
 
 pub(super) use collect::{CollectArguments, collect};
 pub(super) use keeper::{KeepArguments, keep};
-pub(super) use register::{Entry, entries, of_process, unpublished};
+pub(super) use register::{ProgramEntry, entries, find_by_process, unpublished};
 pub(super) use relay::OnHangup;
-pub(super) use unattended::{Ended, Unattended};
+pub(super) use unattended::{UnattendedEnd, UnattendedRun};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,7 +84,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Bytes of an id that a person gives a run.
 const LONGEST_RUN_ID: usize = 200;
 /// Time between two looks whether the program has ended.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Start a program and watch it
 #[derive(Debug, clap::Args)]
@@ -97,10 +97,10 @@ pub(super) struct RunArguments {
     #[arg(long, requires = "record")]
     force: bool,
     /// With --record: keep the file below this size; its newest events stay, older ones become a summary
-    #[arg(long, value_name = "SIZE", value_parser = bound::size)]
+    #[arg(long, value_name = "SIZE", value_parser = retention::parse_size)]
     keep: Option<u64>,
     /// With --record: keep the N slowest steps with all their spans, and the newest of the others
-    #[arg(long, value_name = "N", value_parser = bound::slowest)]
+    #[arg(long, value_name = "N", value_parser = retention::parse_slowest)]
     slow: Option<u32>,
     /// Run id. A restart with the same id continues its history
     #[arg(long = "run", value_name = "ID", value_parser = run_id)]
@@ -133,7 +133,7 @@ pub(super) struct RunArguments {
 impl RunArguments {
     /// `--record`, `--keep`, `--force` and `--wait` mean the same after a training's name as before it. To the training
     /// itself `--record` would say to write that file instead of publishing, and there would be nothing to watch.
-    fn take_own_from_words(&mut self) -> anyhow::Result<()> {
+    fn take_own_options(&mut self) -> anyhow::Result<()> {
         self.force |= take_flag(&mut self.words, "--force");
         self.wait |= take_flag(&mut self.words, "--wait");
         if let Some(file) = take_value(&mut self.words, "--record", "a file, such as --record a.gnntop")?
@@ -142,58 +142,59 @@ impl RunArguments {
             return Err(given_twice("--record"));
         }
         if let Some(size) = take_value(&mut self.words, "--keep", "a size, such as --keep 2GiB")? {
-            let size =
-                bound::size(&size.to_string_lossy()).map_err(|why| UsageError::told(format!("--keep: {why}")))?;
+            let size = retention::parse_size(&size.to_string_lossy())
+                .map_err(|why| UsageError::with_message(format!("--keep: {why}")))?;
             if self.keep.replace(size).is_some() {
                 return Err(given_twice("--keep"));
             }
         }
         if let Some(steps) = take_value(&mut self.words, "--slow", "a number of steps, such as --slow 200")? {
-            let steps =
-                bound::slowest(&steps.to_string_lossy()).map_err(|why| UsageError::told(format!("--slow: {why}")))?;
+            let steps = retention::parse_slowest(&steps.to_string_lossy())
+                .map_err(|why| UsageError::with_message(format!("--slow: {why}")))?;
             if self.slow.replace(steps).is_some() {
                 return Err(given_twice("--slow"));
             }
         }
         match &self.record {
-            None if self.force => Err(UsageError::told("--force needs --record FILE")),
-            None if self.keep.is_some() => Err(UsageError::told("--keep needs --record FILE")),
-            None if self.slow.is_some() => Err(UsageError::told("--slow needs --record FILE")),
+            None if self.force => Err(UsageError::with_message("--force needs --record FILE")),
+            None if self.keep.is_some() => Err(UsageError::with_message("--keep needs --record FILE")),
+            None if self.slow.is_some() => Err(UsageError::with_message("--slow needs --record FILE")),
             _ => Ok(()),
         }
     }
 
     /// What the keeper is to record.
-    fn to_record(&self) -> Option<ToRecord> {
-        Some(ToRecord { path: self.record.clone()?, force: self.force, keep: self.keep, slow: self.slow })
+    fn record_options(&self) -> Option<RecordOptions> {
+        Some(RecordOptions { path: self.record.clone()?, force: self.force, keep: self.keep, slow: self.slow })
     }
 }
 
 /// Does `gnntop run`.
 pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
-    arguments.take_own_from_words()?;
-    let settings = Settings::of(&arguments.screen)?;
+    arguments.take_own_options()?;
+    let settings = Settings::load(&arguments.screen)?;
     let stacks = arguments.stacks.variables(arguments.command.is_empty())?;
     arguments.sensors.apply();
     if let Some((name, options)) = arguments.words.split_first()
-        && let Some(code) = train::refuses(&name.to_string_lossy(), options)?
+        && let Some(code) = train::check_arguments(&name.to_string_lossy(), options)?
     {
         return Ok(code);
     }
     let (command, name) = command(&arguments)?;
-    let record = arguments.to_record();
-    let words = KeepArguments::words(&name, record.as_ref(), !arguments.command.is_empty(), &command);
-    let relay = Relay::catch(arguments.on_hangup)?;
+    let record = arguments.record_options();
+    let words = KeepArguments::command_line(&name, record.as_ref(), !arguments.command.is_empty(), &command);
+    let relay = SignalRelay::catch(arguments.on_hangup)?;
     let started = SystemTime::now();
     let sensors = arguments.sensors.variables().map(|(name, dir)| (name, dir.clone().into_os_string()));
     let variables = run_variables(arguments.run_id.as_deref(), started).into_iter().chain(stacks);
-    let kept = Kept::start(&words, sensors.chain(variables))?;
-    let interrupted = relay.pass_on(kept.voice().try_clone().context("cannot talk to the keeper")?)?;
-    let python = Watched::follow(kept.pid(), kept.answers().map(Path::to_owned));
-    let run = Run { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
+    let kept = KeeperClient::start(&words, sensors.chain(variables))?;
+    let interrupted = relay.forward(kept.signal_sender().try_clone().context("cannot talk to the keeper")?)?;
+    let python = PythonWatch::new(kept.pid(), kept.answers().map(Path::to_owned));
+    let run = StartedProgram { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
     if screen::is_wanted(&settings) {
-        let goes_on =
-            |_: &_| output::note(&format!("{} keeps running as process {}.\n{}", run.name, run.kept.pid(), run.kept));
+        let goes_on = |_: &_| {
+            output::print_note(&format!("{} keeps running as process {}.\n{}", run.name, run.kept.pid(), run.kept))
+        };
         let outcome = run.show_screen(&settings).inspect_err(goes_on)?;
         if let Some(code) = run.leave(outcome, arguments.wait || leaving_would_end_it()) {
             return Ok(code);
@@ -232,28 +233,28 @@ fn leaving_would_end_it() -> bool {
 fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> {
     if !arguments.command.is_empty() {
         let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        return Ok((arguments.command.clone(), called(&words)));
+        return Ok((arguments.command.clone(), program_name(&words)));
     }
     let name = arguments.words.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok((own_command(&arguments.words)?, name))
 }
 
 /// A program that was started and is watched.
-struct Run {
-    kept: Kept,
+struct StartedProgram {
+    kept: KeeperClient,
     name: String,
     started: SystemTime,
     on_hangup: OnHangup,
     interrupted: Interrupted,
-    python: Watched,
+    python: PythonWatch,
 }
 
-impl Run {
+impl StartedProgram {
     /// Opens the live view; returns when a person leaves it, or at once if the program has ended already.
     fn show_screen(&self, settings: &Settings) -> anyhow::Result<Outcome> {
         match self.watch()? {
             Some(source) => {
-                screen::on_started(self.kept.warn_in(source), settings, self.kept.log().map(Path::to_owned))
+                screen::show_started(self.kept.warn_in(source), settings, self.kept.log().map(Path::to_owned))
             }
             None => Ok(Outcome::Quit),
         }
@@ -264,11 +265,11 @@ impl Run {
         let (process, dir) = (self.kept.process(), layout::sessions_dir());
         let Some(process) = process else { return Ok(None) };
         if let Err(error) = check_answers(&dir) {
-            output::note(&format!("gnntop: warning: {error}. The program runs, and is not shown"));
+            output::print_note(&format!("gnntop: warning: {error}. The program runs, and is not shown"));
             return Ok(None);
         }
         let source = Launched::watch(process, self.started, &dir);
-        Ok(Some(self.python.explain(Box::new(source.context("cannot read the sensors")?))))
+        Ok(Some(self.python.with_explanation(Box::new(source.context("cannot read the sensors")?))))
     }
 
     /// Does what the user left the view for. Returns our exit code if there is nothing to wait for.
@@ -281,16 +282,16 @@ impl Run {
         let (name, pid) = (&self.name, self.kept.pid());
         match outcome {
             Outcome::Quit if !stays => {
-                output::note(&format!("{name} keeps running as process {pid}.\n{}", self.kept));
+                output::print_note(&format!("{name} keeps running as process {pid}.\n{}", self.kept));
                 return Some(SUCCESS);
             }
             Outcome::Stop => {
-                output::note(&format!("sent SIGINT to {name} (process {pid})"));
-                self.kept.voice().signal(SIGINT);
+                output::print_note(&format!("sent SIGINT to {name} (process {pid})"));
+                self.kept.signal_sender().signal(SIGINT);
             }
             Outcome::Signal(_) => (),
             Outcome::Quit | Outcome::Wait => {
-                output::note(&format!("{name} keeps running as process {pid}; Ctrl-C ends it.\n{}", self.kept));
+                output::print_note(&format!("{name} keeps running as process {pid}; Ctrl-C ends it.\n{}", self.kept));
             }
         }
         None
@@ -302,9 +303,9 @@ impl Run {
             return Some(signals::exit_code(SIGHUP));
         }
         // If we got no signal to pass on, the program gets one anyway.
-        std::thread::sleep(LOOK_INTERVAL * 4);
-        if self.interrupted.by() != Some(SIGHUP) {
-            self.kept.voice().signal(SIGHUP);
+        std::thread::sleep(POLL_INTERVAL * 4);
+        if self.interrupted.signal() != Some(SIGHUP) {
+            self.kept.signal_sender().signal(SIGHUP);
         }
         None
     }
@@ -314,18 +315,18 @@ impl Run {
         let mut view = self.watch()?.map(|source| PlainView::new(source, interval));
         let mut give_up_at = None;
         loop {
-            if self.interrupted.by() == Some(SIGHUP) && self.on_hangup == OnHangup::Keep {
+            if self.interrupted.signal() == Some(SIGHUP) && self.on_hangup == OnHangup::Keep {
                 return Ok(signals::exit_code(SIGHUP));
             }
             // If no one reads the lines any more, the program is still waited for.
             if view.as_mut().is_some_and(|lines| lines.poll().unwrap_or(true)) {
                 view = None;
             }
-            let code = self.kept.ended_within(if view.is_some() { Duration::ZERO } else { LOOK_INTERVAL });
+            let code = self.kept.ended_within(if view.is_some() { Duration::ZERO } else { POLL_INTERVAL });
             if let Some(code) = code {
                 let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
                 if view.is_none() || Instant::now() >= give_up_at {
-                    return Ok(self.interrupted.by().map_or(code, signals::exit_code));
+                    return Ok(self.interrupted.signal().map_or(code, signals::exit_code));
                 }
             }
         }
@@ -343,32 +344,38 @@ mod tests {
         run: RunArguments,
     }
 
-    fn taken(words: &[&str]) -> anyhow::Result<(Option<PathBuf>, bool, Vec<OsString>)> {
+    fn parse_words(words: &[&str]) -> anyhow::Result<(Option<PathBuf>, bool, Vec<OsString>)> {
         let mut run = Parsed::try_parse_from([&["run"][..], words].concat())?.run;
-        run.take_own_from_words()?;
+        run.take_own_options()?;
         Ok((run.record, run.force, run.words))
     }
 
     #[test]
-    fn where_to_record_may_stand_before_the_training_or_behind_it() {
+    fn record_option_is_taken_before_or_after_the_training() {
         for words in [
             &["--record", "a.gnntop", "pna", "--steps", "9"][..],
             &["pna", "--record", "a.gnntop", "--steps", "9"],
             &["pna", "--steps", "9", "--record=a.gnntop"],
         ] {
-            let (record, force, words) = taken(words).unwrap();
+            let (record, force, words) = parse_words(words).unwrap();
             assert_eq!((record, force), (Some(PathBuf::from("a.gnntop")), false));
             assert_eq!(words, ["pna", "--steps", "9"]);
         }
-        assert!(taken(&["pna", "--record", "a.gnntop", "--force"]).unwrap().1);
-        assert!(taken(&["pna", "--record"]).is_err());
-        assert!(taken(&["pna", "--force"]).is_err());
-        assert!(taken(&["--record", "a", "pna", "--record", "b"]).is_err());
-        assert!(taken(&["--keep", "1G", "--record", "a", "pna", "--keep=2G"]).is_err());
-        assert!(taken(&["pna", "--keep", "2G"]).is_err() && taken(&["pna", "--record", "a", "--keep", "2K"]).is_err());
-        assert!(taken(&["pna", "--slow", "9"]).is_err() && taken(&["pna", "--record", "a", "--slow", "0"]).is_err());
-        assert_eq!(taken(&["pna", "--record", "a", "--keep", "2G", "--slow", "9"]).unwrap().2, ["pna"]);
-        let program = taken(&["--", "sh", "--record", "a"]).unwrap();
+        assert!(parse_words(&["pna", "--record", "a.gnntop", "--force"]).unwrap().1);
+        assert!(parse_words(&["pna", "--record"]).is_err());
+        assert!(parse_words(&["pna", "--force"]).is_err());
+        assert!(parse_words(&["--record", "a", "pna", "--record", "b"]).is_err());
+        assert!(parse_words(&["--keep", "1G", "--record", "a", "pna", "--keep=2G"]).is_err());
+        assert!(
+            parse_words(&["pna", "--keep", "2G"]).is_err()
+                && parse_words(&["pna", "--record", "a", "--keep", "2K"]).is_err()
+        );
+        assert!(
+            parse_words(&["pna", "--slow", "9"]).is_err()
+                && parse_words(&["pna", "--record", "a", "--slow", "0"]).is_err()
+        );
+        assert_eq!(parse_words(&["pna", "--record", "a", "--keep", "2G", "--slow", "9"]).unwrap().2, ["pna"]);
+        let program = parse_words(&["--", "sh", "--record", "a"]).unwrap();
         assert_eq!((program.0, program.2.len()), (None, 0), "a program's words are its own");
     }
 }

@@ -8,12 +8,12 @@ use gnntop_wire::Quantity;
 
 use super::super::patience::{PATIENCE, within};
 use super::child::Child;
-use super::python::Prepared;
-use crate::death::{Death, Evidence, Growth, Moment, Said};
+use super::python::PythonSetup;
+use crate::death::{Death, Evidence, LastMoment, MemoryChange, OutputEvidence};
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::{State, afterword, follow};
+use gnntop_analysis::source::{SourceState, exit_record, follow};
 use gnntop_analysis::store::{SessionState, Store};
-use gnntop_sessions::discover::{self, Session};
+use gnntop_sessions::discover::{self, ListedSession};
 use gnntop_sessions::layout;
 
 /// Longest time to read what the program has published.
@@ -22,42 +22,47 @@ const READ_WITHIN: Duration = Duration::from_secs(3);
 const MEMORY_NS: u64 = 60_000_000_000;
 
 /// Says why the program died, if it did, and adds that to what it has published.
-pub(super) fn examine(child: &Child, python: &Prepared, started: SystemTime, passed_on: Option<i32>) -> Option<Death> {
+pub(super) fn examine(
+    child: &Child,
+    python: &PythonSetup,
+    started: SystemTime,
+    passed_on: Option<i32>,
+) -> Option<Death> {
     let ended = child.ended().filter(|_| !child.ended_well())?;
-    let mut said = Said::of(&child.last_lines());
-    let sessions = sessions_of(child.pid(), python, started);
+    let mut said = OutputEvidence::parse(&child.last_lines());
+    let sessions = find_sessions(child.pid(), python, started);
     let rank = said.failed.as_ref().and_then(|failed| failed.rank);
     let rank = rank.or_else(|| said.exception.as_ref().and_then(|exception| exception.rank));
     let of_rank =
         sessions.iter().find(|session| rank.is_some() && session.info.place.as_ref().map(|place| place.rank) == rank);
     // A program that is started by another, such as a shell, has a process of its own.
     let who = of_rank.or_else(|| sessions.first()).map_or(child.pid(), |session| session.info.pid);
-    said.hear_ending(&python.ending(who));
+    said.add_crash_report(&python.crash_report(who));
     let job = std::env::var("SLURM_JOB_ID").ok();
-    let death = Death::of(&Evidence {
+    let death = Death::from_evidence(&Evidence {
         name: child.name(),
         ended,
         passed_on,
         slurm_job: job.as_deref(),
-        said: &said,
+        output: &said,
         memory: child.memory_figures(),
         moment: sessions.first().cloned().and_then(|session| moment_within(session, rank)).unwrap_or_default(),
     })?;
     let (text, cause) = (death.text.clone(), death.cause);
     // If it cannot be added, it is still shown on the screen and in the list of programs.
     let _ = within(PATIENCE, move || {
-        sessions.iter().for_each(|session| drop(afterword::add(&session.dir, &text, cause.id())));
+        sessions.iter().for_each(|session| drop(exit_record::add(&session.dir, &text, cause.id())));
     });
     Some(death)
 }
 
 /// The sessions of the program and of the Pythons that it started, all of which have ended.
-fn sessions_of(pid: u32, python: &Prepared, started: SystemTime) -> Vec<Session> {
+fn find_sessions(pid: u32, python: &PythonSetup, started: SystemTime) -> Vec<ListedSession> {
     // Clocks are read one after the other; a tolerance of a second does no harm.
     let since = started.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
     let mut pids: BTreeSet<u32> = python.pids().collect();
     pids.insert(pid);
-    let is_of_it = |session: &Session| {
+    let is_of_it = |session: &ListedSession| {
         pids.contains(&session.info.pid) && u128::from(session.info.start.wall_ns) >= since.as_nanos()
     };
     let listing = within(PATIENCE, || discover::list(&layout::sessions_dir()));
@@ -66,15 +71,15 @@ fn sessions_of(pid: u32, python: &Prepared, started: SystemTime) -> Vec<Session>
 }
 
 /// What the program was doing at its end, unless its session's file system hangs.
-fn moment_within(session: Session, rank: Option<u32>) -> Option<Moment> {
-    within(READ_WITHIN + PATIENCE, move || moment(&session, rank)).flatten()
+fn moment_within(session: ListedSession, rank: Option<u32>) -> Option<LastMoment> {
+    within(READ_WITHIN + PATIENCE, move || last_moment(&session, rank)).flatten()
 }
 
 /// What the program was doing at its end, on this rank if one is given.
-fn moment(session: &Session, rank: Option<u32>) -> Option<Moment> {
+fn last_moment(session: &ListedSession, rank: Option<u32>) -> Option<LastMoment> {
     let (mut source, mut run) = (follow(session), Run::default());
     let give_up_at = Instant::now() + READ_WITHIN;
-    while !matches!(source.status().state, State::Ended(_)) {
+    while !matches!(source.status().state, SourceState::Ended(_)) {
         source.poll(&mut run, Duration::from_millis(100));
         if Instant::now() >= give_up_at {
             return None;
@@ -82,7 +87,7 @@ fn moment(session: &Session, rank: Option<u32>) -> Option<Moment> {
     }
     let ranks = run.ranks();
     let store = rank.and_then(|rank| ranks.get(rank)).map_or(run.store(), |rank| rank.store);
-    Some(Moment {
+    Some(LastMoment {
         last_step: store.steps().last().map(|row| row.step().0),
         phase: phase(store),
         stack: stack(store),
@@ -104,15 +109,15 @@ fn phase(store: &Store) -> Option<(String, Option<u64>)> {
 fn stack(store: &Store) -> Option<(String, u64)> {
     let since_ns = store.steps().last().map_or(0, |row| row.end_ns());
     let mut newest = store.stacks().iter().rev().take_while(|stack| stack.t_ns > since_ns);
-    let stack = newest.find(|stack| !store.is_of_loader(stack))?;
-    Some((store.place_of_stack(stack)?, store.now_ns().saturating_sub(stack.t_ns)))
+    let stack = newest.find(|stack| !store.is_loader_stack(stack))?;
+    Some((store.stack_place(stack)?, store.now_ns().saturating_sub(stack.t_ns)))
 }
 
 /// Memory of its last minute.
-fn memory(store: &Store) -> Option<Growth> {
+fn memory(store: &Store) -> Option<MemoryChange> {
     let series = &store.signals().find(Quantity::ProcessRss)?.series;
     let mut known = series.points().filter_map(|point| Some((point.t_ns(), point.value()?)));
     let (to_ns, to) = known.next_back()?;
     let (from_ns, from) = known.find(|(t_ns, _)| *t_ns >= to_ns.saturating_sub(MEMORY_NS))?;
-    Some(Growth { from_bytes: from as f64, to_bytes: to as f64, over_ns: to_ns.saturating_sub(from_ns) })
+    Some(MemoryChange { from_bytes: from as f64, to_bytes: to as f64, over_ns: to_ns.saturating_sub(from_ns) })
 }

@@ -13,34 +13,34 @@ use gnntop_analysis::stream::Sink;
 
 use crate::python::answers::Answers;
 use crate::python::reach::Reach;
-use crate::python::{carried, carried::Package, environment, joining};
+use crate::python::{environment, joining, package, package::Package};
 
 /// What was prepared before the program is started.
-pub(super) struct Prepared {
+pub(super) struct PythonSetup {
     answers: Option<Answers>,
     variables: Vec<(&'static str, OsString)>,
     package: Option<Package>,
 }
 
-impl Prepared {
+impl PythonSetup {
     /// Prepares nothing: for our own programs, or if everything is turned off.
-    pub(super) fn nothing() -> Self {
+    pub(super) fn disabled() -> Self {
         Self { answers: None, variables: Vec::new(), package: None }
     }
 
     /// Unpacks the Python package. If that fails, a message says so, and the hardware of Pythons is still seen.
     pub(super) fn new(command: &[OsString], warn: impl Fn(&str)) -> Self {
         if environment::is_off() {
-            return Self::nothing();
+            return Self::disabled();
         }
-        let prepared = carried::package().map_err(anyhow::Error::from).and_then(|package| {
+        let prepared = package::package().map_err(anyhow::Error::from).and_then(|package| {
             let answers = Answers::create()?;
             let variables = environment::variables(package.folder(), &launch_id(command), &answers);
             Ok(Self { answers: Some(answers), variables, package: Some(package) })
         });
         prepared.unwrap_or_else(|error| {
             warn(&format!("Python programs will show only their hardware: {error:#}"));
-            Self::nothing()
+            Self::disabled()
         })
     }
 
@@ -52,7 +52,7 @@ impl Prepared {
     /// Joins those of its Pythons that do not look for us, on a thread that ends with the program `pid`.
     pub(super) fn join_children(&self, pid: u32) {
         let (Some(answers), Some(package)) = (self.answers(), &self.package) else { return };
-        let (answers, package) = (Answers::of(answers.to_owned()), package.folder().to_owned());
+        let (answers, package) = (Answers::open(answers.to_owned()), package.folder().to_owned());
         let join = move || joining::join_children(pid, &package, &answers);
         // Without the thread the view says which Pythons are not reached.
         let _ = thread::Builder::new().name("gnntop joins".to_owned()).spawn(join);
@@ -64,8 +64,8 @@ impl Prepared {
     }
 
     /// Where this process crashed or ended itself; empty where it did neither.
-    pub(super) fn ending(&self, pid: u32) -> Vec<String> {
-        self.answers.as_ref().map(|answers| answers.ending(pid)).unwrap_or_default()
+    pub(super) fn crash_report(&self, pid: u32) -> Vec<String> {
+        self.answers.as_ref().map(|answers| answers.crash_report(pid)).unwrap_or_default()
     }
 
     /// The processes that have answered.
@@ -75,29 +75,29 @@ impl Prepared {
 }
 
 /// The Pythons of a running program.
-pub(super) struct Watched(Option<Arc<Reach>>);
+pub(super) struct PythonWatch(Option<Arc<Reach>>);
 
-impl Watched {
+impl PythonWatch {
     /// Follows the program with this id and what it starts, which answer in this folder.
-    pub(super) fn follow(pid: u32, answers: Option<PathBuf>) -> Self {
-        Self(answers.map(|dir| Arc::new(Reach::follow(pid, Answers::of(dir)))))
+    pub(super) fn new(pid: u32, answers: Option<PathBuf>) -> Self {
+        Self(answers.map(|dir| Arc::new(Reach::new(pid, Answers::open(dir)))))
     }
 
     /// The source, which explains for a program without steps why its Pythons show none.
-    pub(super) fn explain(&self, source: Box<dyn Source>) -> Box<dyn Source> {
+    pub(super) fn with_explanation(&self, source: Box<dyn Source>) -> Box<dyn Source> {
         match &self.0 {
-            Some(reach) => Box::new(Explained { source, reach: Arc::clone(reach) }),
+            Some(reach) => Box::new(ExplainingSource { source, reach: Arc::clone(reach) }),
             None => source,
         }
     }
 }
 
-struct Explained {
+struct ExplainingSource {
     source: Box<dyn Source>,
     reach: Arc<Reach>,
 }
 
-impl Source for Explained {
+impl Source for ExplainingSource {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
         self.source.poll(sink, budget)
     }

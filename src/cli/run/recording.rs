@@ -10,13 +10,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 
-use super::super::bound::{Bound, Limits};
 use super::super::new_file::{self, NewFile};
-use super::super::recorded::Recorded;
+use super::super::retention::{Retention, RetentionLimits};
+use super::super::source_recorder::SourceRecorder;
 use crate::death::Death;
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::process::Process;
-use gnntop_analysis::source::{Hardware, afterword, follow, session_of};
+use gnntop_analysis::source::{Hardware, exit_record, find_session, follow};
 use gnntop_sessions::layout;
 use gnntop_wire::Definition;
 
@@ -26,10 +26,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The file that will be the recording.
-pub(super) struct Recording {
+pub(super) struct RecordingFile {
     file: NewFile,
     name: String,
-    bound: Option<Bound>,
+    bound: Option<Retention>,
     /// Whether there is not a single event in it.
     is_empty: bool,
 }
@@ -43,9 +43,9 @@ pub(super) enum Unpublished {
 }
 
 /// A recording that is being written.
-pub(super) struct Following {
+pub(super) struct ActiveRecording {
     ended: Arc<ProgramEnd>,
-    thread: JoinHandle<Finished>,
+    thread: JoinHandle<RecordingOutcome>,
 }
 
 /// What the program's owner sends to its recorder.
@@ -57,13 +57,13 @@ struct ProgramEnd {
 }
 
 impl ProgramEnd {
-    fn has_come(&self) -> bool {
+    fn is_set(&self) -> bool {
         self.has_come.load(Ordering::Acquire)
     }
 }
 
 /// How a recording ended.
-pub(super) enum Finished {
+pub(super) enum RecordingOutcome {
     /// It is complete; this says what is in it.
     Recorded(String),
     /// The program published nothing, and there is no file.
@@ -72,18 +72,18 @@ pub(super) enum Finished {
     Failed,
 }
 
-/// The message for [`Finished::Nothing`].
+/// The message for [`RecordingOutcome::EmptySource`].
 pub(super) const NOTHING_RECORDED: &str = "the program published nothing, so nothing was recorded";
 
-impl Recording {
+impl RecordingFile {
     /// Makes the file before anything is started, so that a wrong name costs nothing. It stays within `limits`.
-    pub(super) fn create(path: &Path, force: bool, limits: Option<Limits>) -> anyhow::Result<Self> {
+    pub(super) fn create(path: &Path, force: bool, limits: Option<RetentionLimits>) -> anyhow::Result<Self> {
         new_file::remove_abandoned(path.parent().unwrap_or(Path::new("")));
         let (file, name) = (NewFile::create(path, force, &[])?, path.display().to_string());
         if limits.is_some() && file.path().is_none() {
             bail!("--keep and --slow need a regular file: {name} is a device or a pipe");
         }
-        Ok(Self { file, name, bound: limits.map(Bound::new), is_empty: true })
+        Ok(Self { file, name, bound: limits.map(Retention::new), is_empty: true })
     }
 
     /// Leaves everything as it was: the program could not be started.
@@ -99,35 +99,35 @@ impl Recording {
         since: SystemTime,
         unpublished: Unpublished,
         warn: impl Fn(&str) + Send + 'static,
-    ) -> anyhow::Result<Following> {
+    ) -> anyhow::Result<ActiveRecording> {
         let program_ended = Arc::<ProgramEnd>::default();
         let ended = Arc::clone(&program_ended);
         let follow = move || match self.record(pid, since, &ended, unpublished, &warn) {
             // An older recording is worth more than one with nothing in it.
             Ok(Some(_)) if self.is_empty && self.file.replaces() => {
                 self.file.discard();
-                Finished::Nothing
+                RecordingOutcome::Nothing
             }
             Ok(Some(summary)) => match self.file.finish() {
-                Ok(()) => Finished::Recorded(summary),
+                Ok(()) => RecordingOutcome::Recorded(summary),
                 Err(error) => {
                     warn(&format!("{error:#}"));
-                    Finished::Failed
+                    RecordingOutcome::Failed
                 }
             },
             Ok(None) => {
                 self.file.discard();
-                Finished::Nothing
+                RecordingOutcome::Nothing
             }
             Err(error) => {
                 // What was written stays, and so does an older file that it should have replaced.
-                let kept = self.file.keep_apart();
+                let kept = self.file.keep_partial();
                 warn(&format!("{} ends here: {error:#}; the program keeps running", kept.display()));
-                Finished::Failed
+                RecordingOutcome::Failed
             }
         };
         let thread = thread::Builder::new().name("gnntop recorder".to_owned()).spawn(follow);
-        Ok(Following { ended: program_ended, thread: thread.context("cannot start the recorder")? })
+        Ok(ActiveRecording { ended: program_ended, thread: thread.context("cannot start the recorder")? })
     }
 
     /// Records until the session ends, or until the program does if it has no session; `None` if nothing was recorded.
@@ -141,13 +141,13 @@ impl Recording {
     ) -> anyhow::Result<Option<String>> {
         let sessions_dir = layout::sessions_dir();
         let mut outside = match unpublished {
-            Unpublished::Hardware => from_outside(pid, self.file.file())?,
+            Unpublished::Hardware => record_hardware(pid, self.file.file())?,
             Unpublished::Nothing => None,
         };
         let session = loop {
             // Asked before the look, so that a session of a program that has just ended is still found.
-            let last_look = program.has_come();
-            if let Some(session) = session_of(pid, since, &sessions_dir) {
+            let last_look = program.is_set();
+            if let Some(session) = find_session(pid, since, &sessions_dir) {
                 break session;
             }
             if let Some(outside) = &mut outside {
@@ -155,7 +155,7 @@ impl Recording {
             }
             if last_look {
                 let Some(outside) = outside else { return Ok(None) };
-                let (summary, is_empty) = hardware_alone(outside, &self.name, program)?;
+                let (summary, is_empty) = finish_hardware(outside, &self.name, program)?;
                 self.is_empty = is_empty;
                 return Ok(Some(summary));
             }
@@ -168,11 +168,11 @@ impl Recording {
         file.set_len(0).and_then(|()| file.rewind()).with_context(failed)?;
         let options = RecorderOptions::default();
         let options = self.bound.as_ref().map_or(options.clone(), |bound| bound.options(options));
-        let mut recorded = Recorded::new(follow(&session), file, options);
-        self.follow_to_the_end(&mut recorded, program)?;
+        let mut recorded = SourceRecorder::new(follow(&session), file, options);
+        self.record_to_end(&mut recorded, program)?;
         recorded.finish()?;
         if let Some(bound) = &mut self.bound {
-            bound.tend(&mut recorded, &mut self.file)?;
+            bound.enforce(&mut recorded, &mut self.file)?;
         }
         self.is_empty = recorded.is_empty();
         recorded.warnings().iter().for_each(|warning| warn(&format!("{}: {warning}", self.name)));
@@ -181,18 +181,18 @@ impl Recording {
 
     /// Records until the program and its session have ended: why the program died is added to the session, and read
     /// there. If the program ends first, its session is waited for a little.
-    fn follow_to_the_end(&mut self, recorded: &mut Recorded<File>, program: &ProgramEnd) -> anyhow::Result<()> {
+    fn record_to_end(&mut self, recorded: &mut SourceRecorder<File>, program: &ProgramEnd) -> anyhow::Result<()> {
         let mut give_up_at = None;
         loop {
             // Asked before the look, so that what was added before is read.
-            let is_over = program.has_come();
+            let is_over = program.is_set();
             let progress = recorded.poll()?;
             if let Some(bound) = &mut self.bound {
-                bound.tend(recorded, &mut self.file)?;
+                bound.enforce(recorded, &mut self.file)?;
             }
             if is_over && !progress.more {
                 let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
-                if recorded.end().is_some() || Instant::now() >= give_up_at {
+                if recorded.end_reason().is_some() || Instant::now() >= give_up_at {
                     return Ok(());
                 }
             }
@@ -203,29 +203,33 @@ impl Recording {
     }
 }
 
-impl Following {
+impl ActiveRecording {
     /// Ends the recording after the program has ended, with the cause if it died.
-    pub(super) fn finish(self, death: Option<&Death>) -> Finished {
+    pub(super) fn finish(self, death: Option<&Death>) -> RecordingOutcome {
         if let Some(death) = death {
-            let _ = self.ended.facts.set(afterword::facts(&death.text, death.cause.id()).to_vec());
+            let _ = self.ended.facts.set(exit_record::facts(&death.text, death.cause.id()).to_vec());
         }
         self.ended.has_come.store(true, Ordering::Release);
-        self.thread.join().unwrap_or(Finished::Failed)
+        self.thread.join().unwrap_or(RecordingOutcome::Failed)
     }
 }
 
 /// The recording of a program's hardware; `None` if it has ended already.
-fn from_outside(pid: u32, file: &File) -> anyhow::Result<Option<Recorded<File>>> {
+fn record_hardware(pid: u32, file: &File) -> anyhow::Result<Option<SourceRecorder<File>>> {
     let Some(process) = Process::find(pid) else { return Ok(None) };
     let hardware = Hardware::observe(process).context("cannot read the sensors")?;
     let file = file.try_clone().context("cannot write the recording")?;
-    Ok(Some(Recorded::new(Box::new(hardware), file, RecorderOptions::default())))
+    Ok(Some(SourceRecorder::new(Box::new(hardware), file, RecorderOptions::default())))
 }
 
 /// Ends the recording of a program that published nothing. Returns its summary, and whether there is nothing in it.
-fn hardware_alone(mut outside: Recorded<File>, name: &str, program: &ProgramEnd) -> anyhow::Result<(String, bool)> {
+fn finish_hardware(
+    mut outside: SourceRecorder<File>,
+    name: &str,
+    program: &ProgramEnd,
+) -> anyhow::Result<(String, bool)> {
     let give_up_at = Instant::now() + GRACE;
-    while outside.end().is_none() && Instant::now() < give_up_at {
+    while outside.end_reason().is_none() && Instant::now() < give_up_at {
         if !outside.poll()?.more {
             thread::sleep(POLL_INTERVAL);
         }

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::patience::{PATIENCE, within};
 use gnntop_analysis::source::process::descends;
-use gnntop_sessions::discover::Session;
+use gnntop_sessions::discover::ListedSession;
 use gnntop_sessions::{Error, PrivateDir, layout};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ const MAX_LEN: u64 = 64 * 1024;
 
 /// The entry of a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in super::super) struct Entry {
+pub(in super::super) struct ProgramEntry {
     /// Its name.
     pub(in super::super) name: String,
     /// Its process.
@@ -40,13 +40,13 @@ pub(in super::super) struct Entry {
 }
 
 /// The entry of a program that is being kept, locked as long as its keeper lives.
-pub(super) struct Registered {
-    entry: Entry,
+pub(super) struct ProgramRegistration {
+    entry: ProgramEntry,
     /// If the entry cannot be written, or its file system hangs, the program runs without one.
     file: Option<(File, PrivateDir, String)>,
 }
 
-impl Registered {
+impl ProgramRegistration {
     pub(super) fn new(
         name: &str,
         program: u32,
@@ -55,7 +55,7 @@ impl Registered {
         recording: Option<&Path>,
     ) -> Self {
         let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-        let entry = Entry {
+        let entry = ProgramEntry {
             name: name.to_owned(),
             program,
             keeper: std::process::id(),
@@ -73,7 +73,7 @@ impl Registered {
     }
 
     /// The program has ended.
-    pub(super) fn end(&mut self, code: u8) {
+    pub(super) fn set_exit_code(&mut self, code: u8) {
         self.entry.code = Some(code);
         self.write();
     }
@@ -102,7 +102,7 @@ fn create(name: String) -> Result<(File, PrivateDir, String), Error> {
 }
 
 /// The programs of this user that `gnntop run` has started, the newest first, and whether each is still kept.
-pub(in super::super) fn entries() -> Vec<(Entry, bool)> {
+pub(in super::super) fn entries() -> Vec<(ProgramEntry, bool)> {
     let Ok(dir) = PrivateDir::open(&layout::sessions_dir()) else { return Vec::new() };
     let names = dir.names().unwrap_or_default();
     let is_one = |name: &&str| Path::new(name).extension().is_some_and(|extension| extension == EXTENSION);
@@ -113,20 +113,20 @@ pub(in super::super) fn entries() -> Vec<(Entry, bool)> {
 }
 
 /// The newest entry of the program that is, or has started, this process.
-pub(in super::super) fn of_process(pid: u32) -> Option<Entry> {
-    let is_it = |entry: &Entry, is_kept: bool| entry.program == pid || is_kept && descends(pid, entry.program);
+pub(in super::super) fn find_by_process(pid: u32) -> Option<ProgramEntry> {
+    let is_it = |entry: &ProgramEntry, is_kept: bool| entry.program == pid || is_kept && descends(pid, entry.program);
     entries().into_iter().find(|(entry, is_kept)| is_it(entry, *is_kept)).map(|(entry, _)| entry)
 }
 
 /// The programs that are kept and have none of these sessions: those that publish nothing, or nothing yet.
-pub(in super::super) fn unpublished(sessions: &[Session]) -> Vec<Entry> {
+pub(in super::super) fn unpublished(sessions: &[ListedSession]) -> Vec<ProgramEntry> {
     let alive: Vec<u32> = sessions.iter().filter(|session| session.alive).map(|session| session.info.pid).collect();
-    let publishes = |entry: &Entry| alive.iter().any(|pid| descends(*pid, entry.program));
+    let publishes = |entry: &ProgramEntry| alive.iter().any(|pid| descends(*pid, entry.program));
     let kept = entries().into_iter().filter(|(entry, is_kept)| *is_kept && entry.code.is_none());
     kept.map(|(entry, _)| entry).filter(|entry| !publishes(entry)).collect()
 }
 
-fn read(dir: &PrivateDir, name: &str) -> Option<(Entry, bool)> {
+fn read(dir: &PrivateDir, name: &str) -> Option<(ProgramEntry, bool)> {
     let file = dir.read(name).ok()?;
     let mut text = Vec::new();
     (&file).take(MAX_LEN).read_to_end(&mut text).ok()?;
@@ -134,10 +134,10 @@ fn read(dir: &PrivateDir, name: &str) -> Option<(Entry, bool)> {
     Some((serde_json::from_slice(&text).ok()?, is_kept))
 }
 
-impl Entry {
+impl ProgramEntry {
     /// Whether it is kept at this moment.
     pub(in super::super) fn is_kept(&self) -> bool {
-        let is_this = |entry: &Entry| (entry.program, entry.keeper) == (self.program, self.keeper);
+        let is_this = |entry: &ProgramEntry| (entry.program, entry.keeper) == (self.program, self.keeper);
         self.code.is_none()
             && entries().iter().any(|(entry, is_kept)| *is_kept && entry.code.is_none() && is_this(entry))
     }

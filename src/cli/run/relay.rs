@@ -8,8 +8,8 @@ use std::thread;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-use super::super::signals::heeded;
-use super::kept::Voice;
+use super::super::signals::without_ignored;
+use super::keeper_client::SignalSender;
 
 /// What happens to the program when the terminal closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -21,7 +21,7 @@ pub(in super::super) enum OnHangup {
 }
 
 /// Holds caught signals until there is a program to pass them on to.
-pub(super) struct Relay {
+pub(super) struct SignalRelay {
     signals: Signals,
     on_hangup: OnHangup,
 }
@@ -31,18 +31,18 @@ pub(super) struct Relay {
 pub(super) struct Interrupted(Arc<AtomicI32>);
 
 impl Interrupted {
-    pub(super) fn by(&self) -> Option<i32> {
+    pub(super) fn signal(&self) -> Option<i32> {
         Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 }
 
-impl Relay {
+impl SignalRelay {
     /// Starts catching what a terminal and a scheduler send.
     ///
     /// # Errors
     /// When the system refuses a handler.
     pub(super) fn catch(on_hangup: OnHangup) -> io::Result<Self> {
-        let signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
+        let signals = Signals::new(without_ignored([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
         Ok(Self { signals, on_hangup })
     }
 
@@ -50,14 +50,14 @@ impl Relay {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub(super) fn pass_on(self, voice: Voice) -> io::Result<Interrupted> {
+    pub(super) fn forward(self, voice: SignalSender) -> io::Result<Interrupted> {
         let interrupted = Interrupted::default();
         let noted = interrupted.clone();
         thread::Builder::new().name("gnntop signals".to_owned()).spawn(move || self.run(&voice, &noted))?;
         Ok(interrupted)
     }
 
-    fn run(mut self, voice: &Voice, interrupted: &Interrupted) {
+    fn run(mut self, voice: &SignalSender, interrupted: &Interrupted) {
         for signal in self.signals.forever() {
             if signal != SIGHUP || self.on_hangup == OnHangup::Stop {
                 voice.signal(signal);

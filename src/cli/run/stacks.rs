@@ -10,7 +10,7 @@ use crate::cli::usage::UsageError;
 const STACKS: &str = "GNNTOP_STACKS";
 /// How long a phase lasts before its stack is taken, in milliseconds.
 const STALL_MS: &str = "GNNTOP_STALL_MS";
-const MOST_STACKS: i64 = gnntop_wire::Sampling::MOST_A_SECOND as i64;
+const MOST_STACKS: i64 = gnntop_wire::Sampling::MAX_PER_SECOND as i64;
 
 /// Stacks of Python programs.
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ pub(super) struct StackArguments {
     )]
     stacks: u32,
     /// Take the Python stack of a phase that takes twice its p99, but at least TIME [default: 50ms; 0: never]
-    #[arg(long, value_name = "TIME", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", value_parser = quantities::parse_duration)]
     stall: Option<Duration>,
 }
 
@@ -38,7 +38,7 @@ impl StackArguments {
         let variables: Vec<_> = stacks.into_iter().chain(stall).collect();
         if is_built_in && !variables.is_empty() {
             let why = format!("{name} needs a Python program: gnntop run {name} ... -- python train.py");
-            return Err(UsageError::told(why));
+            return Err(UsageError::with_message(why));
         }
         Ok(variables)
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_become_variables_of_a_python_program() {
+    fn stack_options_become_environment_variables() {
         let asked = StackArguments { stacks: 0, stall: Some(Duration::from_secs(1)) };
         assert_eq!(asked.variables(false).unwrap(), [(STALL_MS, "1000".into())]);
         assert!(asked.variables(true).unwrap_err().to_string().starts_with("--stall needs a Python program"));

@@ -11,15 +11,15 @@ use super::super::output;
 use super::super::signals::Interruption;
 use super::child::{Child, WAIT_INTERVAL, own_command};
 use super::post_mortem::examine;
-use super::python::Prepared;
-use super::recording::{Finished, NOTHING_RECORDED, Recording, Unpublished};
+use super::python::PythonSetup;
+use super::recording::{NOTHING_RECORDED, RecordingFile, RecordingOutcome, Unpublished};
 
 /// A program that was asked to end and has not is killed after this long.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Ended {
+pub(in super::super) enum UnattendedEnd {
     /// On its own, with this exit code.
     Code(u8),
     /// It was ended, because its time was over.
@@ -28,7 +28,7 @@ pub(in super::super) enum Ended {
     Interrupted(i32),
 }
 
-impl Ended {
+impl UnattendedEnd {
     /// The signal by which we have ended it.
     fn signal(self) -> Option<i32> {
         match self {
@@ -40,7 +40,7 @@ impl Ended {
 }
 
 /// What to start and how long it may take.
-pub(in super::super) struct Unattended<'a> {
+pub(in super::super) struct UnattendedRun<'a> {
     /// The program and its arguments, or a workload's name and its settings.
     pub words: &'a [String],
     /// Whether these are those of a workload.
@@ -53,7 +53,7 @@ pub(in super::super) struct Unattended<'a> {
     pub time_limit: Option<Duration>,
 }
 
-impl Unattended<'_> {
+impl UnattendedRun<'_> {
     /// Starts it and waits for its end; `waiting` is called all the while.
     ///
     /// # Errors
@@ -62,13 +62,13 @@ impl Unattended<'_> {
         &self,
         interruption: &Interruption,
         mut waiting: impl FnMut(),
-    ) -> anyhow::Result<Ended> {
-        let file = Recording::create(self.recording, true, None)?;
+    ) -> anyhow::Result<UnattendedEnd> {
+        let file = RecordingFile::create(self.recording, true, None)?;
         let words: Vec<OsString> = self.words.iter().map(OsString::from).collect();
         let command = if self.is_workload { own_command(&words)? } else { words };
         let since = SystemTime::now();
-        let warn = |text: &str| output::complain(&format!("warning: {text}"));
-        let python = if self.is_workload { Prepared::nothing() } else { Prepared::new(&[], warn) };
+        let warn = |text: &str| output::print_error(&format!("warning: {text}"));
+        let python = if self.is_workload { PythonSetup::disabled() } else { PythonSetup::new(&[], warn) };
         let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
         let mut child = Child::start(&command, self.name, variables, warn)?;
         let recording = file.follow(child.pid(), since, Unpublished::Nothing, warn)?;
@@ -76,12 +76,12 @@ impl Unattended<'_> {
         let asked = ended.as_ref().ok().and_then(|(_, ended)| ended.signal());
         let death = examine(&child, &python, since, asked);
         match recording.finish(death.as_ref()) {
-            Finished::Recorded(summary) => output::note(&format!("recorded {summary}")),
-            Finished::Nothing => warn(NOTHING_RECORDED),
-            Finished::Failed => anyhow::bail!("cannot write {}", self.recording.display()),
+            RecordingOutcome::Recorded(summary) => output::print_note(&format!("recorded {summary}")),
+            RecordingOutcome::Nothing => warn(NOTHING_RECORDED),
+            RecordingOutcome::Failed => anyhow::bail!("cannot write {}", self.recording.display()),
         }
         let (code, ended) = ended?;
-        child.report_failure(code, death.as_ref()).iter().for_each(|line| output::note(line));
+        child.report_failure(code, death.as_ref()).iter().for_each(|line| output::print_note(line));
         Ok(ended)
     }
 
@@ -91,19 +91,19 @@ impl Unattended<'_> {
         child: &mut Child,
         interruption: &Interruption,
         waiting: &mut impl FnMut(),
-    ) -> anyhow::Result<(u8, Ended)> {
+    ) -> anyhow::Result<(u8, UnattendedEnd)> {
         let began = Instant::now();
-        let mut asked: Option<(Instant, Ended)> = None;
+        let mut asked: Option<(Instant, UnattendedEnd)> = None;
         loop {
             if let Some(code) = child.try_wait()? {
-                return Ok((code, asked.map_or(Ended::Code(code), |(_, why)| why)));
+                return Ok((code, asked.map_or(UnattendedEnd::Code(code), |(_, why)| why)));
             }
             if let Some(signal) = interruption.take() {
                 child.signal(signal);
-                asked = Some((Instant::now(), Ended::Interrupted(signal)));
+                asked = Some((Instant::now(), UnattendedEnd::Interrupted(signal)));
             } else if asked.is_none() && self.time_limit.is_some_and(|limit| began.elapsed() >= limit) {
                 child.signal(SIGTERM);
-                asked = Some((Instant::now(), Ended::TimeOver));
+                asked = Some((Instant::now(), UnattendedEnd::TimeOver));
             }
             if asked.is_some_and(|(at, _)| at.elapsed() >= GRACE) {
                 child.signal(SIGKILL);

@@ -24,7 +24,7 @@ pub(super) fn take_value(words: &mut Vec<OsString>, option: &str, needs: &str) -
         let value = match value {
             Some(value) => value,
             None if at < words.len() => words.remove(at),
-            None => return Err(UsageError::told(format!("{option} needs {needs}"))),
+            None => return Err(UsageError::with_message(format!("{option} needs {needs}"))),
         };
         if found.replace(value).is_some() {
             return Err(given_twice(option));
@@ -35,5 +35,5 @@ pub(super) fn take_value(words: &mut Vec<OsString>, option: &str, needs: &str) -
 
 /// An option that may be given once was given again.
 pub(super) fn given_twice(option: &str) -> anyhow::Error {
-    UsageError::told(format!("{option} is given twice: give it once"))
+    UsageError::with_message(format!("{option} is given twice: give it once"))
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::http::{self, Answer, Head, Request, TEXT};
+use super::http::{self, HttpHead, HttpRequest, HttpResponse, TEXT};
 
 /// A client whose request is not complete by then is dropped.
 const ASKING: Duration = Duration::from_secs(1);
@@ -26,9 +26,9 @@ const CHUNK: usize = 1024;
 /// How a request is answered.
 pub(super) enum Reply {
     /// This is the answer.
-    Now(Answer),
+    Now(HttpResponse),
     /// The answer follows.
-    Later(Receiver<Answer>),
+    Later(Receiver<HttpResponse>),
 }
 
 /// The connected clients, the oldest first.
@@ -42,14 +42,14 @@ pub(super) struct Connections {
 struct Client {
     stream: TcpStream,
     came: Instant,
-    state: State,
+    state: ClientState,
 }
 
-enum State {
+enum ClientState {
     /// The part of its request that has arrived.
     Asking(Vec<u8>),
     Waiting {
-        answer: Receiver<Answer>,
+        answer: Receiver<HttpResponse>,
         head_only: bool,
     },
     /// From `at` on this is still to be written.
@@ -71,22 +71,22 @@ impl Connections {
     ///
     /// # Errors
     /// If no more clients can be accepted.
-    pub(super) fn turn(&mut self, reply: &mut dyn FnMut(&Request) -> Reply) -> io::Result<()> {
+    pub(super) fn poll(&mut self, reply: &mut dyn FnMut(&HttpRequest) -> Reply) -> io::Result<()> {
         self.wait()?;
         self.accept()?;
         let now = Instant::now();
         for client in &mut self.clients {
             // A client that fails is its own affair, and it knows.
             if client.is_late(now, self.asking) || client.advance(reply).is_err() {
-                client.state = State::Done;
+                client.state = ClientState::Done;
             }
         }
-        self.clients.retain(|client| !matches!(client.state, State::Done));
+        self.clients.retain(|client| !matches!(client.state, ClientState::Done));
         Ok(())
     }
 
     fn wait(&self) -> io::Result<()> {
-        let is_working = self.clients.iter().any(|client| matches!(client.state, State::Waiting { .. }));
+        let is_working = self.clients.iter().any(|client| matches!(client.state, ClientState::Waiting { .. }));
         let time = if is_working { SHORT_TURN } else { TURN };
         let time = Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
         let mut interests = vec![PollFd::new(&self.listener, PollFlags::IN)];
@@ -104,7 +104,11 @@ impl Connections {
                 Ok((stream, _)) => {
                     if stream.set_nonblocking(true).is_ok() {
                         self.make_room();
-                        self.clients.push(Client { stream, came: Instant::now(), state: State::Asking(Vec::new()) });
+                        self.clients.push(Client {
+                            stream,
+                            came: Instant::now(),
+                            state: ClientState::Asking(Vec::new()),
+                        });
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -120,7 +124,7 @@ impl Connections {
 
     fn make_room(&mut self) {
         if self.clients.len() >= MAX_CLIENTS {
-            let silent = self.clients.iter().position(|client| matches!(client.state, State::Asking(_)));
+            let silent = self.clients.iter().position(|client| matches!(client.state, ClientState::Asking(_)));
             self.clients.remove(silent.unwrap_or(0));
         }
     }
@@ -134,38 +138,40 @@ fn is_shortage(error: &io::Error) -> bool {
 impl Client {
     fn interest(&self) -> Option<PollFd<'_>> {
         match self.state {
-            State::Asking(_) => Some(PollFd::new(&self.stream, PollFlags::IN)),
-            State::Answered { .. } => Some(PollFd::new(&self.stream, PollFlags::OUT)),
-            State::Waiting { .. } | State::Done => None,
+            ClientState::Asking(_) => Some(PollFd::new(&self.stream, PollFlags::IN)),
+            ClientState::Answered { .. } => Some(PollFd::new(&self.stream, PollFlags::OUT)),
+            ClientState::Waiting { .. } | ClientState::Done => None,
         }
     }
 
     fn is_late(&self, now: Instant, asking: Duration) -> bool {
-        let limit = if matches!(self.state, State::Asking(_)) { asking } else { WHOLE };
+        let limit = if matches!(self.state, ClientState::Asking(_)) { asking } else { WHOLE };
         now.duration_since(self.came) > limit
     }
 
     /// Proceeds as far as possible without waiting.
-    fn advance(&mut self, reply: &mut dyn FnMut(&Request) -> Reply) -> io::Result<()> {
+    fn advance(&mut self, reply: &mut dyn FnMut(&HttpRequest) -> Reply) -> io::Result<()> {
         loop {
             let next = match &mut self.state {
-                State::Asking(head) => match hear(&mut self.stream, head)? {
-                    Head::Incomplete => return Ok(()),
-                    Head::Bad(status) => answered(&Answer { status, content_type: TEXT, body: String::new() }, false),
-                    Head::Whole(request) => {
+                ClientState::Asking(head) => match read_head(&mut self.stream, head)? {
+                    HttpHead::Incomplete => return Ok(()),
+                    HttpHead::Bad(status) => {
+                        answered(&HttpResponse { status, content_type: TEXT, body: String::new() }, false)
+                    }
+                    HttpHead::Whole(request) => {
                         let head_only = request.method == "HEAD";
                         match reply(&request) {
                             Reply::Now(answer) => answered(&answer, head_only),
-                            Reply::Later(answer) => State::Waiting { answer, head_only },
+                            Reply::Later(answer) => ClientState::Waiting { answer, head_only },
                         }
                     }
                 },
-                State::Waiting { answer, head_only } => match answer.try_recv() {
+                ClientState::Waiting { answer, head_only } => match answer.try_recv() {
                     Ok(answer) => answered(&answer, *head_only),
                     Err(TryRecvError::Empty) => return Ok(()),
                     Err(TryRecvError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
                 },
-                State::Answered { bytes, at } => {
+                ClientState::Answered { bytes, at } => {
                     while *at < bytes.len() {
                         match self.stream.write(&bytes[*at..]) {
                             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -175,31 +181,31 @@ impl Client {
                             Err(error) => return Err(error),
                         }
                     }
-                    State::Done
+                    ClientState::Done
                 }
-                State::Done => return Ok(()),
+                ClientState::Done => return Ok(()),
             };
             self.state = next;
         }
     }
 }
 
-fn answered(answer: &Answer, head_only: bool) -> State {
-    State::Answered { bytes: answer.bytes(head_only), at: 0 }
+fn answered(answer: &HttpResponse, head_only: bool) -> ClientState {
+    ClientState::Answered { bytes: answer.to_bytes(head_only), at: 0 }
 }
 
 /// Takes in what has arrived.
-fn hear(stream: &mut TcpStream, head: &mut Vec<u8>) -> io::Result<Head> {
+fn read_head(stream: &mut TcpStream, head: &mut Vec<u8>) -> io::Result<HttpHead> {
     let mut chunk = [0; CHUNK];
     loop {
-        match http::read(head) {
-            Head::Incomplete => (),
+        match http::parse_head(head) {
+            HttpHead::Incomplete => (),
             read => return Ok(read),
         }
         match stream.read(&mut chunk) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(len) => head.extend_from_slice(&chunk[..len]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Head::Incomplete),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(HttpHead::Incomplete),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
             Err(error) => return Err(error),
         }
@@ -210,8 +216,8 @@ fn hear(stream: &mut TcpStream, head: &mut Vec<u8>) -> io::Result<Head> {
 mod tests {
     use super::*;
 
-    fn reply(_: &Request) -> Reply {
-        Reply::Now(Answer { status: "200 OK", content_type: TEXT, body: "here\n".to_owned() })
+    fn reply(_: &HttpRequest) -> Reply {
+        Reply::Now(HttpResponse { status: "200 OK", content_type: TEXT, body: "here\n".to_owned() })
     }
 
     fn listening() -> (Connections, std::net::SocketAddr) {
@@ -225,12 +231,12 @@ mod tests {
     fn answer(
         connections: &mut Connections,
         mut client: &TcpStream,
-        reply: &mut dyn FnMut(&Request) -> Reply,
+        reply: &mut dyn FnMut(&HttpRequest) -> Reply,
     ) -> String {
         client.set_nonblocking(true).unwrap();
         let mut text = Vec::new();
         loop {
-            connections.turn(reply).unwrap();
+            connections.poll(reply).unwrap();
             match client.read_to_end(&mut text) {
                 Ok(_) => return String::from_utf8(text).unwrap(),
                 Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
@@ -239,12 +245,12 @@ mod tests {
     }
 
     #[test]
-    fn more_silent_clients_than_there_is_room_for_keep_nobody_waiting() {
+    fn silent_clients_beyond_the_limit_block_nobody() {
         let (mut connections, address) = listening();
         let mut silent = Vec::new();
         for _ in 0..MAX_CLIENTS + 20 {
             silent.push(TcpStream::connect(address).unwrap());
-            connections.turn(&mut reply).unwrap();
+            connections.poll(&mut reply).unwrap();
         }
         assert_eq!(connections.clients.len(), MAX_CLIENTS);
         let mut client = TcpStream::connect(address).unwrap();
@@ -255,34 +261,34 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_more_than_so_much_time() {
+    fn slow_client_is_closed_at_time_limit() {
         let (mut connections, address) = listening();
         let _silent = TcpStream::connect(address).unwrap();
         while connections.clients.is_empty() {
-            connections.turn(&mut reply).unwrap();
+            connections.poll(&mut reply).unwrap();
         }
         let client = &connections.clients[0];
         assert!(!client.is_late(client.came + ASKING, ASKING) && client.is_late(client.came + ASKING * 2, ASKING));
-        let answered = State::Answered { bytes: Vec::new(), at: 0 };
+        let answered = ClientState::Answered { bytes: Vec::new(), at: 0 };
         let slow = Client { stream: TcpStream::connect(address).unwrap(), came: client.came, state: answered };
         assert!(!slow.is_late(slow.came + ASKING * 2, ASKING) && slow.is_late(slow.came + WHOLE * 2, ASKING));
         connections.asking = Duration::ZERO;
-        connections.turn(&mut reply).unwrap();
+        connections.poll(&mut reply).unwrap();
         assert!(connections.clients.is_empty());
     }
 
     #[test]
-    fn an_answer_may_come_later() {
+    fn reply_can_be_deferred() {
         let (mut connections, address) = listening();
         let mut client = TcpStream::connect(address).unwrap();
         client.write_all(b"HEAD / HTTP/1.0\r\n\r\n").unwrap();
         let (give, answer_of) = std::sync::mpsc::channel();
         let (mut waiting, mut give) = (Some(answer_of), Some(give));
-        let mut later = |_: &Request| Reply::Later(waiting.take().unwrap());
-        while !connections.clients.iter().any(|client| matches!(client.state, State::Waiting { .. })) {
-            connections.turn(&mut later).unwrap();
+        let mut later = |_: &HttpRequest| Reply::Later(waiting.take().unwrap());
+        while !connections.clients.iter().any(|client| matches!(client.state, ClientState::Waiting { .. })) {
+            connections.poll(&mut later).unwrap();
         }
-        let whole = Answer { status: "200 OK", content_type: TEXT, body: "figures".to_owned() };
+        let whole = HttpResponse { status: "200 OK", content_type: TEXT, body: "figures".to_owned() };
         give.take().unwrap().send(whole).unwrap();
         let text = answer(&mut connections, &client, &mut later);
         assert!(text.contains("Content-Length: 7\r\n") && !text.contains("figures"), "{text}");

@@ -19,7 +19,7 @@ pub(super) fn is_known(host: &str, allowed: &[String]) -> bool {
 }
 
 /// Checks the value of `--allow-host`.
-pub(super) fn name(text: &str) -> Result<String, String> {
+pub(super) fn parse_host_name(text: &str) -> Result<String, String> {
     let is_name =
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     if is_name { Ok(text.to_owned()) } else { Err("give only a host name, such as node7.example.org".to_owned()) }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_a_stranger_can_own_are_not_answered() {
+    fn foreign_host_names_are_rejected() {
         let allowed = ["node7.example.org".to_owned()];
         for known in ["127.0.0.1", "127.0.0.1:9464", "[::1]:9464", "[::1]", "10.0.0.7:80", "localhost", "LOCALHOST:1"] {
             assert!(is_known(known, &[]), "{known}");
@@ -54,10 +54,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_no_port_and_no_scheme() {
-        assert!(name("node7").is_ok());
+    fn allowed_host_with_port_or_scheme_is_refused() {
+        assert!(parse_host_name("node7").is_ok());
         for wrong in ["", "http://node7", "node7:80", "a b"] {
-            assert!(name(wrong).is_err(), "{wrong}");
+            assert!(parse_host_name(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -10,7 +10,7 @@ const MAX_HEAD: usize = 8 * 1024;
 
 /// What a client asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     pub method: String,
     /// Without the query.
     pub path: String,
@@ -20,26 +20,26 @@ pub(super) struct Request {
 
 /// The part of a request that has arrived.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum HttpHead {
     /// More is needed.
     Incomplete,
     /// It is whole.
-    Whole(Request),
+    Whole(HttpRequest),
     /// It cannot be answered except with this status.
     Bad(&'static str),
 }
 
 /// An answer with everything but its length.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     pub status: &'static str,
     pub content_type: &'static str,
     pub body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     /// As it is sent; without its body if only the head was asked for.
-    pub(super) fn bytes(&self, head_only: bool) -> Vec<u8> {
+    pub(super) fn to_bytes(&self, head_only: bool) -> Vec<u8> {
         let Self { status, content_type, body } = self;
         let mut out = format!(
             "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nAllow: GET, HEAD\r\n\
@@ -54,15 +54,15 @@ impl Answer {
 }
 
 /// Looks at what a client has sent so far.
-pub(super) fn read(bytes: &[u8]) -> Head {
+pub(super) fn parse_head(bytes: &[u8]) -> HttpHead {
     match bytes.windows(4).position(|end| end == b"\r\n\r\n") {
-        Some(end) if end <= MAX_HEAD => parse(&bytes[..end]).map_or_else(Head::Bad, Head::Whole),
-        None if bytes.len() <= MAX_HEAD => Head::Incomplete,
-        _ => Head::Bad("431 Request Header Fields Too Large"),
+        Some(end) if end <= MAX_HEAD => parse_request(&bytes[..end]).map_or_else(HttpHead::Bad, HttpHead::Whole),
+        None if bytes.len() <= MAX_HEAD => HttpHead::Incomplete,
+        _ => HttpHead::Bad("431 Request Header Fields Too Large"),
     }
 }
 
-fn parse(head: &[u8]) -> Result<Request, &'static str> {
+fn parse_request(head: &[u8]) -> Result<HttpRequest, &'static str> {
     const BAD: &str = "400 Bad Request";
     let mut lines = std::str::from_utf8(head).map_err(|_| BAD)?.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
@@ -82,7 +82,7 @@ fn parse(head: &[u8]) -> Result<Request, &'static str> {
         return Err(BAD);
     }
     let path = target.split('?').next().unwrap_or_default();
-    Ok(Request { method: method.to_owned(), path: path.to_owned(), host })
+    Ok(HttpRequest { method: method.to_owned(), path: path.to_owned(), host })
 }
 
 #[cfg(test)]
@@ -90,21 +90,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_has_three_words_and_one_host() {
-        let whole = read(b"GET /metrics?name[]=a HTTP/1.1\r\nAccept: */*\r\nhost:  a:1 \r\n\r\nrest");
+    fn request_needs_three_words_and_one_host() {
+        let whole = parse_head(b"GET /metrics?name[]=a HTTP/1.1\r\nAccept: */*\r\nhost:  a:1 \r\n\r\nrest");
         let (method, path, host) = ("GET".to_owned(), "/metrics".to_owned(), Some("a:1".to_owned()));
-        assert_eq!(whole, Head::Whole(Request { method, path, host }));
-        assert!(matches!(read(b"GET / HTTP/1.0\r\n\r\n"), Head::Whole(Request { host: None, .. })));
+        assert_eq!(whole, HttpHead::Whole(HttpRequest { method, path, host }));
+        assert!(matches!(parse_head(b"GET / HTTP/1.0\r\n\r\n"), HttpHead::Whole(HttpRequest { host: None, .. })));
         let wrong = ["", "GET", "GET /", "GET / HTTP/2", "GET / HTTP/1.1 more", "\u{16}\u{3}\u{1}", "GET / HTTP/1.1"];
         for wrong in wrong.into_iter().chain(["GET / HTTP/1.1\r\nHost: a\r\nHost: b"]) {
-            assert_eq!(read(format!("{wrong}\r\n\r\n").as_bytes()), Head::Bad("400 Bad Request"), "{wrong}");
+            assert_eq!(parse_head(format!("{wrong}\r\n\r\n").as_bytes()), HttpHead::Bad("400 Bad Request"), "{wrong}");
         }
     }
 
     #[test]
-    fn a_head_is_waited_for_and_bounded() {
-        assert_eq!(read(b""), Head::Incomplete);
-        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\n"), Head::Incomplete);
-        assert!(matches!(read(&[b'a'; MAX_HEAD + 1]), Head::Bad(_)));
+    fn incomplete_head_is_awaited_up_to_a_limit() {
+        assert_eq!(parse_head(b""), HttpHead::Incomplete);
+        assert_eq!(parse_head(b"GET / HTTP/1.1\r\nHost: a\r\n"), HttpHead::Incomplete);
+        assert!(matches!(parse_head(&[b'a'; MAX_HEAD + 1]), HttpHead::Bad(_)));
     }
 }

@@ -8,9 +8,9 @@
 //! ```
 
 mod connections;
-mod following;
 mod hosts;
 mod http;
+mod session_follower;
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -19,10 +19,10 @@ use anyhow::{Context, bail};
 use super::exit::SUCCESS;
 use super::{attach, output, signals};
 use connections::{Connections, Reply};
-use following::Following;
 use gnntop_analysis::source::target;
 use gnntop_sessions::layout;
-use http::{Answer, Request, TEXT};
+use http::{HttpRequest, HttpResponse, TEXT};
+use session_follower::SessionFollower;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +49,7 @@ pub(super) struct ServeArguments {
     allow_remote: bool,
     /// Also answer requests for this host name; can be given several times. Otherwise only requests for an address or
     /// localhost are answered, so that a web page cannot read the figures through its own name
-    #[arg(long = "allow-host", value_name = "NAME", value_parser = hosts::name)]
+    #[arg(long = "allow-host", value_name = "NAME", value_parser = hosts::parse_host_name)]
     allowed_hosts: Vec<String>,
 }
 
@@ -63,18 +63,18 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
     let source = attach::open(target::resolve(arguments.session.as_deref(), &dir)?, &dir)?;
     let interruption = signals::Interruption::catch()?;
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
-    output::say(&format!("http://{}/metrics, until Ctrl-C", listener.local_addr()?))?;
-    let following = Following::start(source).context("cannot follow the session")?;
+    output::print(&format!("http://{}/metrics, until Ctrl-C", listener.local_addr()?))?;
+    let following = SessionFollower::start(source).context("cannot follow the session")?;
     let mut connections = Connections::new(listener)?;
-    let mut reply = |request: &Request| reply(request, &following, &arguments.allowed_hosts);
+    let mut reply = |request: &HttpRequest| reply(request, &following, &arguments.allowed_hosts);
     while interruption.take().is_none() {
-        connections.turn(&mut reply).context("cannot accept more requests")?;
+        connections.poll(&mut reply).context("cannot accept more requests")?;
     }
     Ok(SUCCESS)
 }
 
-fn reply(request: &Request, following: &Following, allowed_hosts: &[String]) -> Reply {
-    let plain = |status, body: &str| Reply::Now(Answer { status, content_type: TEXT, body: body.to_owned() });
+fn reply(request: &HttpRequest, following: &SessionFollower, allowed_hosts: &[String]) -> Reply {
+    let plain = |status, body: &str| Reply::Now(HttpResponse { status, content_type: TEXT, body: body.to_owned() });
     if request.host.as_ref().is_some_and(|host| !hosts::is_known(host, allowed_hosts)) {
         return plain("403 Forbidden", "unknown host name: use an address, or start gnntop serve with --allow-host\n");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::values::{BACKGROUNDS, Behind, DEPTHS, Depth, palettes, views};
+use super::values::{BACKGROUNDS, BackgroundSetting, DEPTHS, DepthSetting, palettes, views};
 use crate::app::{Palette, View};
 use crate::cli::assumptions::EnergyArguments;
 use crate::cli::quantities;
@@ -18,16 +18,16 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 #[command(next_help_heading = "Screen")]
 pub(in crate::cli) struct ScreenArguments {
     /// Palette; the key `t` switches to the next one
-    #[arg(long, value_name = "NAME", value_parser = named(palettes(), Palette::named))]
+    #[arg(long, value_name = "NAME", value_parser = named_value_parser(palettes(), Palette::from_name))]
     pub(super) theme: Option<Palette>,
     /// Number of colours that the terminal supports
-    #[arg(long, value_name = "DEPTH", value_parser = named(DEPTHS.to_vec(), Depth::named))]
-    pub(super) colors: Option<Depth>,
+    #[arg(long, value_name = "DEPTH", value_parser = named_value_parser(DEPTHS.to_vec(), DepthSetting::from_name))]
+    pub(super) colors: Option<DepthSetting>,
     /// Background of the terminal
-    #[arg(long, value_parser = named(BACKGROUNDS.to_vec(), Behind::named))]
-    pub(super) background: Option<Behind>,
+    #[arg(long, value_parser = named_value_parser(BACKGROUNDS.to_vec(), BackgroundSetting::from_name))]
+    pub(super) background: Option<BackgroundSetting>,
     /// First view
-    #[arg(long, value_name = "NAME", value_parser = named(views(), View::named))]
+    #[arg(long, value_name = "NAME", value_parser = named_value_parser(views(), View::from_name))]
     pub(super) view: Option<View>,
     /// Use only ASCII characters
     #[arg(long)]
@@ -39,7 +39,7 @@ pub(in crate::cli) struct ScreenArguments {
     #[arg(long)]
     pub(super) plain: bool,
     /// Time between two lines, such as 500ms or 1m
-    #[arg(long, value_name = "TIME", value_parser = interval)]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub(super) interval: Option<Duration>,
     /// Settings file, instead of the default one
     #[arg(long, value_name = "FILE")]
@@ -51,13 +51,13 @@ pub(in crate::cli) struct ScreenArguments {
 #[cfg(test)]
 impl ScreenArguments {
     /// Nothing but a settings file.
-    pub(in crate::cli) fn of_file(path: &std::path::Path) -> Self {
+    pub(in crate::cli) fn from_file(path: &std::path::Path) -> Self {
         Self { config: Some(path.to_owned()), ..Self::default() }
     }
 }
 
 /// A value out of a list of names, for clap.
-fn named<T: Clone + Send + Sync + 'static>(
+fn named_value_parser<T: Clone + Send + Sync + 'static>(
     names: Vec<&'static str>,
     by_name: fn(&str) -> Option<T>,
 ) -> impl TypedValueParser<Value = T> {
@@ -65,7 +65,7 @@ fn named<T: Clone + Send + Sync + 'static>(
 }
 
 /// Reads the time between two lines.
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = quantities::duration(text)?;
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let interval = quantities::parse_duration(text)?;
     if interval < SHORTEST_INTERVAL { Err("give at least 100ms".to_owned()) } else { Ok(interval) }
 }

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::error::SettingsError;
 use super::layer::Layer;
-use super::values::{BACKGROUNDS, Behind, DEPTHS, Depth, palettes, views};
+use super::values::{BACKGROUNDS, BackgroundSetting, DEPTHS, DepthSetting, palettes, views};
 use crate::app::keys::Key;
 use crate::app::{KeyMap, Override, Palette, View};
 use crate::cli::assumptions::EnergyArguments;
@@ -21,7 +21,7 @@ const LONGEST: u64 = 1 << 20;
 /// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct SettingsToml {
     theme: Option<Spanned<String>>,
     colors: Option<Spanned<String>>,
     background: Option<Spanned<String>>,
@@ -29,14 +29,14 @@ struct Written {
     ascii: Option<bool>,
     mouse: Option<bool>,
     #[serde(default)]
-    keys: BTreeMap<Spanned<String>, Names>,
+    keys: BTreeMap<Spanned<String>, KeyNames>,
     energy: Option<Spanned<EnergyArguments>>,
 }
 
 /// Names of keys.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "give a key or a list of keys")]
-enum Names {
+enum KeyNames {
     One(String),
     Many(Vec<String>),
 }
@@ -58,61 +58,61 @@ pub(super) fn read(path: &Path, must_exist: bool) -> Result<FileSettings, Settin
         Err(source) => return Err(SettingsError::Read { path: path.to_owned(), source }),
         Ok(_) => (),
     }
-    understand_lines(&text, path)
+    parse_text(&text, path)
 }
 
 /// What is wrong with the text of a settings file, as `gnntop` reports it; `None` if nothing is.
 pub fn settings_mistake(text: &str) -> Option<String> {
     let path = Path::new("config.toml");
-    let keys = match understand_lines(text, path) {
-        Ok(file) => KeyMap::with(&file.keys),
+    let keys = match parse_text(text, path) {
+        Ok(file) => KeyMap::with_overrides(&file.keys),
         Err(error) => return Some(error.to_string()),
     };
     keys.err().map(|why| SettingsError::Keys { path: path.to_owned(), why }.to_string())
 }
 
 /// Parses the text of the file at `path`, or says which line is wrong.
-fn understand_lines(text: &str, path: &Path) -> Result<FileSettings, SettingsError> {
-    understand(text).map_err(|Mistake { at, what }| {
+fn parse_text(text: &str, path: &Path) -> Result<FileSettings, SettingsError> {
+    parse(text).map_err(|SettingsMistake { at, what }| {
         let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
         SettingsError::Line { path: path.to_owned(), line, what }
     })
 }
 
 /// A mistake at this byte.
-struct Mistake {
+struct SettingsMistake {
     at: usize,
     what: String,
 }
 
-fn understand(text: &str) -> Result<FileSettings, Mistake> {
-    let written: Written = toml::from_str(text).map_err(|error| Mistake {
+fn parse(text: &str) -> Result<FileSettings, SettingsMistake> {
+    let written: SettingsToml = toml::from_str(text).map_err(|error| SettingsMistake {
         at: error.span().map_or(0, |span| span.start),
         what: error.message().replace('\n', "; "),
     })?;
     let layer = Layer {
-        theme: one_of("theme", written.theme, Palette::named, &palettes())?,
-        colors: one_of("colors", written.colors, Depth::named, &DEPTHS)?,
-        background: one_of("background", written.background, Behind::named, &BACKGROUNDS)?,
-        view: one_of("view", written.view, View::named, &views())?,
+        theme: parse_name("theme", written.theme, Palette::from_name, &palettes())?,
+        colors: parse_name("colors", written.colors, DepthSetting::from_name, &DEPTHS)?,
+        background: parse_name("background", written.background, BackgroundSetting::from_name, &BACKGROUNDS)?,
+        view: parse_name("view", written.view, View::from_name, &views())?,
         ascii: written.ascii,
         mouse: written.mouse,
     };
-    let keys = written.keys.into_iter().map(|(action, names)| keys_of(&action, names));
+    let keys = written.keys.into_iter().map(|(action, names)| parse_keys(&action, names));
     let keys = keys.collect::<Result<_, _>>()?;
     let Some(energy) = written.energy else { return Ok(FileSettings { layer, keys, ..FileSettings::default() }) };
-    energy.get_ref().assumptions().map_err(|what| Mistake { at: energy.span().start, what })?;
+    energy.get_ref().assumptions().map_err(|what| SettingsMistake { at: energy.span().start, what })?;
     Ok(FileSettings { layer, keys, energy: energy.into_inner() })
 }
 
-fn one_of<T>(
+fn parse_name<T>(
     setting: &str,
     value: Option<Spanned<String>>,
     by_name: impl Fn(&str) -> Option<T>,
     names: &[&str],
-) -> Result<Option<T>, Mistake> {
+) -> Result<Option<T>, SettingsMistake> {
     let Some(value) = value else { return Ok(None) };
-    let refused = || Mistake {
+    let refused = || SettingsMistake {
         at: value.span().start,
         what: format!("{setting} is {}: give one of {}", value.get_ref(), names.join(", ")),
     };
@@ -120,18 +120,18 @@ fn one_of<T>(
 }
 
 /// The keys of an action, each checked separately so that a mistake has its line.
-fn keys_of(action: &Spanned<String>, names: Names) -> Result<Override, Mistake> {
-    let mistake = |what| Mistake { at: action.span().start, what };
+fn parse_keys(action: &Spanned<String>, names: KeyNames) -> Result<Override, SettingsMistake> {
+    let mistake = |what| SettingsMistake { at: action.span().start, what };
     let names = match names {
-        Names::One(name) => vec![name],
-        Names::Many(names) => names,
+        KeyNames::One(name) => vec![name],
+        KeyNames::Many(names) => names,
     };
     if names.is_empty() {
         return Err(mistake(format!("{} needs at least one key", action.get_ref())));
     }
-    let key = |name: &String| Key::named(name).ok_or_else(|| mistake(format!("there is no key {name}")));
+    let key = |name: &String| Key::from_name(name).ok_or_else(|| mistake(format!("there is no key {name}")));
     let keys: Vec<Key> = names.iter().map(key).collect::<Result<_, _>>()?;
     let keys = (action.get_ref().clone(), keys);
-    KeyMap::with(std::slice::from_ref(&keys)).map_err(|why| mistake(why.to_string()))?;
+    KeyMap::with_overrides(std::slice::from_ref(&keys)).map_err(|why| mistake(why.to_string()))?;
     Ok(keys)
 }

@@ -2,22 +2,22 @@
 
 use super::arguments::ScreenArguments;
 use super::error::SettingsError;
-use super::values::{BACKGROUNDS, Behind, DEPTHS, Depth, palettes, views};
+use super::values::{BACKGROUNDS, BackgroundSetting, DEPTHS, DepthSetting, palettes, views};
 use crate::app::{Palette, View};
 
 /// The settings from one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layer {
     pub theme: Option<Palette>,
-    pub colors: Option<Depth>,
-    pub background: Option<Behind>,
+    pub colors: Option<DepthSetting>,
+    pub background: Option<BackgroundSetting>,
     pub view: Option<View>,
     pub ascii: Option<bool>,
     pub mouse: Option<bool>,
 }
 
 impl Layer {
-    pub(super) fn of_flags(arguments: &ScreenArguments) -> Self {
+    pub(super) fn from_flags(arguments: &ScreenArguments) -> Self {
         let ScreenArguments { theme, colors, background, view, ascii, no_mouse, .. } = arguments;
         Self {
             theme: *theme,
@@ -29,19 +29,19 @@ impl Layer {
         }
     }
 
-    pub(super) fn of_environment(env: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+    pub(super) fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         Ok(Self {
-            theme: variable(&env, "GNNTOP_THEME", Palette::named, &palettes())?,
-            colors: variable(&env, "GNNTOP_COLORS", Depth::named, &DEPTHS)?,
-            background: variable(&env, "GNNTOP_BACKGROUND", Behind::named, &BACKGROUNDS)?,
-            view: variable(&env, "GNNTOP_VIEW", View::named, &views())?,
-            ascii: variable(&env, "GNNTOP_ASCII", switch, &["0", "1"])?,
-            mouse: variable(&env, "GNNTOP_MOUSE", switch, &["0", "1"])?,
+            theme: parse_variable(&env, "GNNTOP_THEME", Palette::from_name, &palettes())?,
+            colors: parse_variable(&env, "GNNTOP_COLORS", DepthSetting::from_name, &DEPTHS)?,
+            background: parse_variable(&env, "GNNTOP_BACKGROUND", BackgroundSetting::from_name, &BACKGROUNDS)?,
+            view: parse_variable(&env, "GNNTOP_VIEW", View::from_name, &views())?,
+            ascii: parse_variable(&env, "GNNTOP_ASCII", parse_switch, &["0", "1"])?,
+            mouse: parse_variable(&env, "GNNTOP_MOUSE", parse_switch, &["0", "1"])?,
         })
     }
 }
 
-fn variable<T>(
+fn parse_variable<T>(
     env: impl Fn(&str) -> Option<String>,
     name: &'static str,
     by_name: impl Fn(&str) -> Option<T>,
@@ -54,7 +54,7 @@ fn variable<T>(
     }
 }
 
-fn switch(word: &str) -> Option<bool> {
+fn parse_switch(word: &str) -> Option<bool> {
     match word {
         "1" | "true" | "yes" => Some(true),
         "0" | "false" | "no" => Some(false),

@@ -8,7 +8,7 @@ use super::arguments::ScreenArguments;
 use super::error::SettingsError;
 use super::file;
 use super::layer::Layer;
-use super::values::{Behind, Depth};
+use super::values::{BackgroundSetting, DepthSetting};
 use crate::app::{KeyMap, Palette, Preferences, View};
 use crate::cli::assumptions::EnergyArguments;
 use crate::viewer::ScreenOptions;
@@ -40,8 +40,8 @@ pub(in crate::cli) struct Setting<T> {
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Settings {
     pub theme: Setting<Palette>,
-    pub colors: Setting<Depth>,
-    pub background: Setting<Behind>,
+    pub colors: Setting<DepthSetting>,
+    pub background: Setting<BackgroundSetting>,
     pub view: Setting<View>,
     /// `None` to look at the locale.
     pub ascii: Setting<Option<bool>>,
@@ -64,7 +64,7 @@ impl Settings {
     ///
     /// # Errors
     /// If the file or a variable is invalid.
-    pub(in crate::cli) fn of(arguments: &ScreenArguments) -> Result<Self, SettingsError> {
+    pub(in crate::cli) fn load(arguments: &ScreenArguments) -> Result<Self, SettingsError> {
         Self::read(arguments, variable_that_is_set)
     }
 
@@ -74,23 +74,23 @@ impl Settings {
     /// If the file, a variable or an assumption is invalid.
     pub(in crate::cli) fn assumptions(energy: &EnergyArguments) -> Result<Assumptions, SettingsError> {
         let arguments = ScreenArguments { energy: energy.clone(), ..ScreenArguments::default() };
-        Ok(Self::of(&arguments)?.assumptions)
+        Ok(Self::load(&arguments)?.assumptions)
     }
 
     /// Where the settings file is looked for.
-    pub(in crate::cli) fn path_of(arguments: &ScreenArguments) -> Option<PathBuf> {
-        named_path(arguments, variable_that_is_set).or_else(|| usual_path(variable_that_is_set))
+    pub(in crate::cli) fn file_path(arguments: &ScreenArguments) -> Option<PathBuf> {
+        explicit_path(arguments, variable_that_is_set).or_else(|| default_path(variable_that_is_set))
     }
 
     fn read(arguments: &ScreenArguments, env: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        let must_exist = named_path(arguments, &env).is_some();
-        let path = named_path(arguments, &env).or_else(|| usual_path(&env));
+        let must_exist = explicit_path(arguments, &env).is_some();
+        let path = explicit_path(arguments, &env).or_else(|| default_path(&env));
         let file = path.as_ref().map(|path| file::read(path, must_exist)).transpose()?.unwrap_or_default();
-        let keys = KeyMap::with(&file.keys)
+        let keys = KeyMap::with_overrides(&file.keys)
             .map_err(|why| SettingsError::Keys { path: path.clone().unwrap_or_default(), why })?;
-        let variables = Layer::of_environment(&env)?;
-        let flags = Layer::of_flags(arguments);
-        let energy = arguments.energy.over(&file.energy);
+        let variables = Layer::from_environment(&env)?;
+        let flags = Layer::from_flags(arguments);
+        let energy = arguments.energy.merged_over(&file.energy);
         let assumptions = energy.assumptions().map_err(SettingsError::Energy)?;
         Ok(Self {
             theme: first("GNNTOP_THEME", flags.theme, variables.theme, file.layer.theme),
@@ -146,12 +146,12 @@ fn variable_that_is_set(name: &str) -> Option<String> {
 }
 
 /// The file that was asked for.
-fn named_path(arguments: &ScreenArguments, env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+fn explicit_path(arguments: &ScreenArguments, env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     arguments.config.clone().or_else(|| env("GNNTOP_CONFIG").map(PathBuf::from))
 }
 
 /// `$XDG_CONFIG_HOME/gnntop/config.toml`, else below `~/.config`.
-fn usual_path(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+fn default_path(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     // The XDG base directory specification: a relative path must be ignored.
     let own = env("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let dir = own.or_else(|| Some(PathBuf::from(env("HOME")?).join(".config")))?;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     impl Home {
-        fn with(text: &str) -> Self {
+        fn with_file(text: &str) -> Self {
             let dir = tempfile::tempdir().unwrap();
             std::fs::create_dir(dir.path().join("gnntop")).unwrap();
             std::fs::write(dir.path().join("gnntop/config.toml"), text).unwrap();
@@ -207,10 +207,10 @@ mod tests {
     fn flag_before_environment_before_file_before_default() {
         let flags = ScreenArguments { theme: Some(Palette::Monochrome), ..ScreenArguments::default() };
         let none = ScreenArguments::default();
-        let empty = Home::with("");
+        let empty = Home::with_file("");
         let theme = |home: &Home, flags: &ScreenArguments| home.read(flags).unwrap().theme;
         assert_eq!(theme(&empty, &none), Setting { value: Palette::Default, origin: Origin::Default });
-        let home = Home::with("theme = 'terminal'\nmouse = false");
+        let home = Home::with_file("theme = 'terminal'\nmouse = false");
         assert_eq!(theme(&home, &none), Setting { value: Palette::Terminal, origin: Origin::File });
         assert_eq!(home.read(&none).unwrap().mouse, Setting { value: false, origin: Origin::File });
         let home = home.set("GNNTOP_THEME", "color-blind").set("GNNTOP_MOUSE", "1");
@@ -221,8 +221,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_the_file_do_what_it_says() {
-        let home = Home::with("view = \"tracks\"\n[keys]\nhelp = [\"F\", \"Ctrl-H\"]\nzoom-in = \"i\"\n");
+    fn keys_of_file_are_bound() {
+        let home = Home::with_file("view = \"tracks\"\n[keys]\nhelp = [\"F\", \"Ctrl-H\"]\nzoom-in = \"i\"\n");
         let settings = home.read(&ScreenArguments::default()).unwrap();
         let here = App::default().situation();
         assert_eq!(settings.keys.command(Key::Char('F'), &here), Some(Command::ToggleHelp));
@@ -230,15 +230,15 @@ mod tests {
     }
 
     #[test]
-    fn energy_is_told_under_what_flags_and_file_say() {
-        let home = Home::with("[energy]\nregion = 'DEU'\npue = 1.5\nidle = 'share'\n");
+    fn assumptions_come_from_flags_then_file() {
+        let home = Home::with_file("[energy]\nregion = 'DEU'\npue = 1.5\nidle = 'share'\n");
         let of_file = home.read(&ScreenArguments::default()).unwrap().assumptions;
         assert_eq!((of_file.region.as_deref(), of_file.pue, of_file.shares_idle), (Some("DEU"), Some(1.5), true));
         let energy = EnergyArguments { region: Some("CA-QC".to_owned()), ..EnergyArguments::default() };
         let flags = ScreenArguments { energy, ..ScreenArguments::default() };
         let options = home.read(&flags).unwrap().options(None);
         assert_eq!((options.assumptions.region.as_deref(), options.assumptions.pue), (Some("CA-QC"), Some(1.5)));
-        let told = |text: &str| Home::with(text).refusal();
+        let told = |text: &str| Home::with_file(text).refusal();
         assert_eq!(
             told("mouse = true\n[energy]\npue = 0.3"),
             "~/gnntop/config.toml:2: pue: give a number from 1 to 10, such as 1.1 for a large data centre"
@@ -248,8 +248,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
-        let told = |text: &str| Home::with(text).refusal();
+    fn mistake_in_file_is_reported_with_line() {
+        let told = |text: &str| Home::with_file(text).refusal();
         let path = "~/gnntop/config.toml";
         assert_eq!(
             told("\ntheme = \"mauve\""),
@@ -273,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_told_by_name() {
-        let refusal = Home::with("").set("GNNTOP_VIEW", "nowhere").refusal();
+    fn mistake_in_variable_is_reported_with_name() {
+        let refusal = Home::with_file("").set("GNNTOP_VIEW", "nowhere").refusal();
         assert!(refusal.starts_with("GNNTOP_VIEW=nowhere: give one of overview, steps"), "{refusal}");
     }
 
     #[test]
-    fn only_a_file_that_was_asked_for_must_be_there() {
-        let home = Home::with("");
+    fn missing_file_is_an_error_only_if_named() {
+        let home = Home::with_file("");
         std::fs::remove_file(home.dir.path().join("gnntop/config.toml")).unwrap();
         assert_eq!(home.read(&ScreenArguments::default()).unwrap().theme.origin, Origin::Default);
         let flags = ScreenArguments { config: Some(home.dir.path().join("own.toml")), ..ScreenArguments::default() };
@@ -288,9 +288,9 @@ mod tests {
     }
 
     #[test]
-    fn the_file_lies_in_the_directory_for_settings() {
+    fn default_path_is_in_config_directory() {
         let of = |vars: &[(&str, &str)]| {
-            usual_path(|name| vars.iter().find(|var| var.0 == name).map(|var| var.1.to_owned()))
+            default_path(|name| vars.iter().find(|var| var.0 == name).map(|var| var.1.to_owned()))
         };
         assert_eq!(of(&[("XDG_CONFIG_HOME", "/c"), ("HOME", "/h")]), Some(PathBuf::from("/c/gnntop/config.toml")));
         assert_eq!(

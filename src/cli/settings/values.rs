@@ -13,31 +13,35 @@ pub(super) const BACKGROUNDS: [&str; 3] = [AUTO, "dark", "light"];
 
 /// How many colours: `None` to look at the environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Depth(pub Option<ColorDepth>);
+pub(in crate::cli) struct DepthSetting(pub Option<ColorDepth>);
 
 /// What background: `None` to look at the environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Behind(pub Option<Background>);
+pub(in crate::cli) struct BackgroundSetting(pub Option<Background>);
 
-impl Depth {
-    pub(super) fn named(name: &str) -> Option<Self> {
-        if name == AUTO { Some(Self(None)) } else { ColorDepth::named(name).map(|depth| Self(Some(depth))) }
+impl DepthSetting {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        if name == AUTO { Some(Self(None)) } else { ColorDepth::from_name(name).map(|depth| Self(Some(depth))) }
     }
 }
 
-impl Behind {
-    pub(super) fn named(name: &str) -> Option<Self> {
-        if name == AUTO { Some(Self(None)) } else { Background::named(name).map(|background| Self(Some(background))) }
+impl BackgroundSetting {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        if name == AUTO {
+            Some(Self(None))
+        } else {
+            Background::from_name(name).map(|background| Self(Some(background)))
+        }
     }
 }
 
-impl fmt::Display for Depth {
+impl fmt::Display for DepthSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.map_or(AUTO, ColorDepth::name))
     }
 }
 
-impl fmt::Display for Behind {
+impl fmt::Display for BackgroundSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.map_or(AUTO, Background::name))
     }

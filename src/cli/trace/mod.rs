@@ -1,11 +1,11 @@
 //! `gnntop trace`: torch.profiler for a few steps of a running PyTorch program.
 //!
-//! [`watched`] follows the session and knows when to ask. [`asked`] puts the request into the session's directory, where the
+//! [`followed_session`] follows the session and knows when to ask. [`trace_request`] puts the request into the session's directory, where the
 //! program finds it, and waits for the answer. [`table`] prints what the steps spent their time in.
 
-mod asked;
+mod followed_session;
 mod table;
-mod watched;
+mod trace_request;
 
 use std::io;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use anyhow::{Context, anyhow, bail};
 use gnntop_sessions::layout;
 use gnntop_sessions::request;
 
-use self::asked::{Asked, Waited};
-use self::watched::Watched;
+use self::followed_session::FollowedSession;
+use self::trace_request::{TraceRequest, WaitOutcome};
 use super::exit::SUCCESS;
 use super::new_file::NewFile;
 use super::{output, quantities, signals};
@@ -24,7 +24,7 @@ use crate::app::View;
 use crate::import::chrome;
 use gnntop_analysis::figures;
 use gnntop_analysis::source::target::{self, Target};
-use gnntop_sessions::discover::Session;
+use gnntop_sessions::discover::ListedSession;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ const MOST_FILES: u32 = 1000;
 
 /// Which steps to trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum At {
+enum TraceStart {
     /// The next steps
     #[default]
     Now,
@@ -58,11 +58,11 @@ pub(super) struct TraceArguments {
     #[arg(value_name = "PID|NAME|DIR")]
     session: Option<String>,
     /// Number of steps
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=i64::from(request::MOST_STEPS)))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=i64::from(request::MAX_STEPS)))]
     steps: u32,
     /// When to begin
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    at: At,
+    at: TraceStart,
     /// Output file, in Chrome's JSON format [default: NAME-PID-trace.json, then NAME-PID-trace-2.json]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -70,30 +70,30 @@ pub(super) struct TraceArguments {
     #[arg(long)]
     force: bool,
     /// How long to wait for the trace
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = quantities::duration)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = quantities::parse_duration)]
     within: Duration,
 }
 
 /// Does `gnntop trace`.
 pub(super) fn trace(arguments: &TraceArguments) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
-    let session = live(arguments.session.as_deref())?;
-    let mut watched = Watched::follow(&session)?;
+    let session = find_live(arguments.session.as_deref())?;
+    let mut watched = FollowedSession::follow(&session)?;
     let path = arguments.output.clone().unwrap_or_else(|| free_name(&session));
     let file = NewFile::create(&path, arguments.force, &[&session.dir])?;
     let until = Instant::now() + arguments.within;
-    let ended = if arguments.at == At::Slow { watched.wait_for_slow(&interruption, until) } else { Ok(None) };
+    let ended = if arguments.at == TraceStart::Slow { watched.wait_for_slow(&interruption, until) } else { Ok(None) };
     let ended = ended.and_then(|signal| match signal {
-        Some(signal) => Ok(Waited::Interrupted(signal)),
-        None => Asked::of(&session.dir, arguments.steps)?.wait(&watched, &interruption, until),
+        Some(signal) => Ok(WaitOutcome::Interrupted(signal)),
+        None => TraceRequest::send(&session.dir, arguments.steps)?.wait(&watched, &interruption, until),
     });
     match ended {
-        Ok(Waited::Done(trace)) => {
+        Ok(WaitOutcome::Done(trace)) => {
             fetch(&trace, &file)?;
             file.finish()?;
-            tell(&trace, arguments.steps, &path, &session)
+            print_result(&trace, arguments.steps, &path, &session)
         }
-        Ok(Waited::Interrupted(signal)) => {
+        Ok(WaitOutcome::Interrupted(signal)) => {
             file.discard();
             Ok(signals::exit_code(signal))
         }
@@ -105,7 +105,7 @@ pub(super) fn trace(arguments: &TraceArguments) -> anyhow::Result<u8> {
 }
 
 /// The live session that is meant.
-fn live(named: Option<&str>) -> anyhow::Result<Session> {
+fn find_live(named: Option<&str>) -> anyhow::Result<ListedSession> {
     match target::resolve(named, &layout::sessions_dir())? {
         Target::Session(session) if session.alive => Ok(*session),
         Target::Session(session) => {
@@ -121,7 +121,7 @@ fn live(named: Option<&str>) -> anyhow::Result<Session> {
 }
 
 /// A file that does not exist yet: a session may be traced several times.
-fn free_name(session: &Session) -> PathBuf {
+fn free_name(session: &ListedSession) -> PathBuf {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let name: String = session.info.name.chars().map(plain).collect();
     let name = format!("{name}-{}-trace", session.info.pid);
@@ -131,7 +131,7 @@ fn free_name(session: &Session) -> PathBuf {
 }
 
 /// Copies the trace out of the session's directory.
-fn fetch(trace: &asked::Trace, file: &NewFile) -> anyhow::Result<()> {
+fn fetch(trace: &trace_request::WrittenTrace, file: &NewFile) -> anyhow::Result<()> {
     let from = trace.pending.trace();
     let mut from = from.map_err(|error| anyhow!("cannot read the trace: the session's directory {error}"))?;
     io::copy(&mut from, &mut file.file()).context("cannot write the trace")?;
@@ -139,25 +139,32 @@ fn fetch(trace: &asked::Trace, file: &NewFile) -> anyhow::Result<()> {
 }
 
 /// Says what the trace has, and where it is.
-fn tell(trace: &asked::Trace, asked: u32, path: &std::path::Path, session: &Session) -> anyhow::Result<u8> {
+fn print_result(
+    trace: &trace_request::WrittenTrace,
+    asked: u32,
+    path: &std::path::Path,
+    session: &ListedSession,
+) -> anyhow::Result<u8> {
     let size = std::fs::metadata(path).map_or(0, |found| found.len());
-    output::say(&table::text(&chrome::operators(path)?))?;
+    output::print(&table::text(&chrome::operators(path)?))?;
     let steps = if trace.first == trace.last {
         format!("step {}", trace.first)
     } else {
         format!("steps {} to {}", trace.first, trace.last)
     };
-    output::note(&format!(
+    output::print_note(&format!(
         "{}: {steps}, {}; open it in https://ui.perfetto.dev",
         path.display(),
         figures::bytes(size as f64)
     ));
     if trace.last.saturating_sub(trace.first) + 1 < u64::from(asked) {
-        output::note(&format!("these are fewer than {asked} steps: a longer trace would have taken too much memory"));
+        output::print_note(&format!(
+            "these are fewer than {asked} steps: a longer trace would have taken too much memory"
+        ));
     }
     if trace.spans > 0 {
         let key = View::Tracks.key().unwrap_or_default();
-        output::note(&format!("on the screen: `gnntop attach {}`, then {key} (tracks)", session.info.pid));
+        output::print_note(&format!("on the screen: `gnntop attach {}`, then {key} (tracks)", session.info.pid));
     }
     Ok(SUCCESS)
 }

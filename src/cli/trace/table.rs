@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_of_nothing_is_a_short_table() {
+    fn table_of_empty_trace_is_short() {
         assert_eq!(text(&Operators::default()), "0 steps, 0 ns each");
     }
 }

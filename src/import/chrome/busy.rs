@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::read::{Sort, Trace};
-use super::steps::Steps;
+use super::read::{CompleteKind, Trace};
+use super::steps::TraceSteps;
 
 /// GPUs of one trace.
 const MAX_GPUS: usize = 16;
@@ -13,17 +13,17 @@ const MAX_GPUS: usize = 16;
 pub(super) type Busy = BTreeMap<u32, Vec<f64>>;
 
 /// The GPU of a track: torch gives kernels its number as their process.
-pub(super) fn gpu_of(track: &(String, String)) -> Option<u32> {
+pub(super) fn parse_gpu(track: &(String, String)) -> Option<u32> {
     track.0.parse().ok()
 }
 
 /// Adds up kernels, each instant once however many run in it. A step lasts until the next one begins. Events must come
 /// by their start.
-pub(super) fn busy(trace: &Trace, steps: &Steps) -> Busy {
+pub(super) fn gpu_busy(trace: &Trace, steps: &TraceSteps) -> Busy {
     let mut busy = Busy::new();
     let mut until_us: BTreeMap<u32, f64> = BTreeMap::new();
-    for event in trace.events.iter().filter(|event| event.sort == Sort::Kernel) {
-        let Some(gpu) = gpu_of(&trace.tracks[event.track as usize]) else { continue };
+    for event in trace.events.iter().filter(|event| event.sort == CompleteKind::Kernel) {
+        let Some(gpu) = parse_gpu(&trace.tracks[event.track as usize]) else { continue };
         if !busy.contains_key(&gpu) && busy.len() == MAX_GPUS {
             continue;
         }
@@ -51,7 +51,7 @@ pub(super) fn busy(trace: &Trace, steps: &Steps) -> Busy {
 }
 
 /// From a step's start to that of the next; the last one's to its end.
-fn period(steps: &Steps, at: usize) -> (f64, f64) {
+fn period(steps: &TraceSteps, at: usize) -> (f64, f64) {
     let step = &steps.all[at];
     (step.start_us, steps.all.get(at + 1).map_or(step.end_us, |next| next.start_us))
 }

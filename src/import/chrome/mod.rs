@@ -12,5 +12,5 @@ mod steps;
 mod trace;
 
 pub use operators::{Operator, Operators, operators};
-pub use said::Said;
+pub use said::ChromeOptions;
 pub use trace::trace;

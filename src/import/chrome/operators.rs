@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::read::{Complete, Sort, Trace};
-use super::said::Said;
-use super::steps::Steps;
+use super::read::{CompleteEvent, CompleteKind, Trace};
+use super::said::ChromeOptions;
+use super::steps::TraceSteps;
 use crate::import::error::ImportError;
 use crate::import::input::Input;
 
@@ -43,25 +43,26 @@ pub fn operators(path: &Path) -> Result<Operators, ImportError> {
     let input = Input::open(path)?;
     let mut trace = Trace::read(input.text()?).map_err(|error| input.useless(format!("is not a trace: {error}")))?;
     // Outer events first: at the same time they begin before what is inside them.
-    let order = |a: &Complete, b: &Complete| a.start_us.total_cmp(&b.start_us).then(b.end_us.total_cmp(&a.end_us));
+    let order =
+        |a: &CompleteEvent, b: &CompleteEvent| a.start_us.total_cmp(&b.start_us).then(b.end_us.total_cmp(&a.end_us));
     trace.events.sort_unstable_by(order);
-    let steps = Steps::of(&trace, &Said::default());
-    Ok(summed(&trace, &steps))
+    let steps = TraceSteps::new(&trace, &ChromeOptions::default());
+    Ok(sum_operators(&trace, &steps))
 }
 
-fn summed(trace: &Trace, steps: &Steps) -> Operators {
+fn sum_operators(trace: &Trace, steps: &TraceSteps) -> Operators {
     let is_step =
-        |event: &Complete| Some(event.track) == steps.track && steps.find(event.start_us, event.end_us).is_some();
-    let own_us = own_times(trace, &|event| event.sort == Sort::Annotation && is_step(event));
+        |event: &CompleteEvent| Some(event.track) == steps.track && steps.find(event.start_us, event.end_us).is_some();
+    let own_us = own_times(trace, &|event| event.sort == CompleteKind::Annotation && is_step(event));
     let mut sums: HashMap<(u16, bool), (u64, f64)> = HashMap::new();
     let mut found = Operators { steps: steps.all.len() as u64, ..Operators::default() };
     for (event, own_us) in trace.events.iter().zip(own_us) {
-        if event.sort == Sort::Annotation && is_step(event) {
+        if event.sort == CompleteKind::Annotation && is_step(event) {
             found.steps_us += event.end_us - event.start_us;
             found.outside_us += own_us;
             continue;
         }
-        let sum = sums.entry((event.name, event.sort == Sort::Kernel)).or_default();
+        let sum = sums.entry((event.name, event.sort == CompleteKind::Kernel)).or_default();
         *sum = (sum.0 + 1, sum.1 + own_us.max(0.0));
     }
     let named = |((name, is_kernel), (calls, own_us)): ((u16, bool), (u64, f64))| Operator {
@@ -76,7 +77,7 @@ fn summed(trace: &Trace, steps: &Steps) -> Operators {
 }
 
 /// For each event, in the order of their starts: its time without that of the events inside it on its track.
-fn own_times(trace: &Trace, is_step: &dyn Fn(&Complete) -> bool) -> Vec<f64> {
+fn own_times(trace: &Trace, is_step: &dyn Fn(&CompleteEvent) -> bool) -> Vec<f64> {
     let mut own: Vec<f64> = trace.events.iter().map(|event| event.end_us - event.start_us).collect();
     // By track: the events around the next one, outermost first.
     let mut around: Vec<Vec<usize>> = vec![Vec::new(); trace.tracks.len()];
@@ -101,7 +102,7 @@ fn own_times(trace: &Trace, is_step: &dyn Fn(&Complete) -> bool) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn of(events: &[(&str, &str, u64, u64, u64)]) -> Operators {
+    fn operators_in(events: &[(&str, &str, u64, u64, u64)]) -> Operators {
         let event = |(name, cat, tid, ts, dur): &(&str, &str, u64, u64, u64)| {
             format!(r#"{{"ph":"X","cat":"{cat}","name":"{name}","pid":1,"tid":{tid},"ts":{ts},"dur":{dur}}}"#)
         };
@@ -113,8 +114,8 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_is_charged_for_what_it_does_itself() {
-        let found = of(&[
+    fn own_time_excludes_inner_operators() {
+        let found = operators_in(&[
             ("ProfilerStep#7", "user_annotation", 1, 0, 100),
             ("aten::linear", "cpu_op", 1, 10, 40),
             ("aten::addmm", "cpu_op", 1, 15, 30),
@@ -136,9 +137,9 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_counted_twice_where_events_overlap() {
+    fn overlapping_events_are_counted_once() {
         // As torch writes it where a step ends inside an optimizer's hook.
-        let found = of(&[
+        let found = operators_in(&[
             ("ProfilerStep#7", "user_annotation", 1, 0, 100),
             ("Optimizer.step#Adam.step", "user_annotation", 1, 80, 25),
             ("ProfilerStep#8", "user_annotation", 1, 101, 99),
@@ -150,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_without_steps_has_operators_too() {
-        let found = of(&[("aten::mm", "cpu_op", 1, 0, 50)]);
+    fn operators_of_trace_without_steps() {
+        let found = operators_in(&[("aten::mm", "cpu_op", 1, 0, 50)]);
         assert_eq!((found.steps, found.all.len()), (0, 1));
     }
 }

@@ -22,17 +22,17 @@ const LATEST_US: f64 = 9e15;
 
 /// One complete event.
 #[derive(Clone, Copy)]
-pub(super) struct Complete {
+pub(super) struct CompleteEvent {
     pub(super) name: u16,
     pub(super) track: u16,
     pub(super) start_us: f64,
     pub(super) end_us: f64,
-    pub(super) sort: Sort,
+    pub(super) sort: CompleteKind,
 }
 
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum CompleteKind {
     /// What the program itself has named: with `record_function`, or by the profiler's schedule.
     Annotation,
     /// Work of a GPU.
@@ -41,9 +41,9 @@ pub(super) enum Sort {
     Other,
 }
 
-impl Sort {
+impl CompleteKind {
     /// By the category that torch writes; 1.11 and older call annotations operators too, and write with capitals.
-    fn of(category: &str, name: &str) -> Self {
+    fn from_category(category: &str, name: &str) -> Self {
         match category {
             "user_annotation" => Self::Annotation,
             "Operator" if !name.contains("::") => Self::Annotation,
@@ -72,7 +72,7 @@ pub(super) struct Trace {
     track_ids: HashMap<(String, String), u16>,
     /// What metadata call them.
     pub(super) titles: HashMap<(String, String), String>,
-    pub(super) events: Vec<Complete>,
+    pub(super) events: Vec<CompleteEvent>,
     /// Events that found no room.
     pub(super) left_out: u64,
     pub(super) distributed: DistributedInfo,
@@ -82,7 +82,7 @@ pub(super) struct Trace {
 
 /// The fields of an event that matter here.
 #[derive(Deserialize)]
-struct Raw {
+struct RawTraceEvent {
     #[serde(default)]
     ph: String,
     #[serde(default)]
@@ -124,13 +124,13 @@ impl fmt::Display for Id {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Args {
-    name: Option<Known<String>>,
+    name: Option<Lenient<String>>,
 }
 
 /// A value of the expected kind; any other value is skipped.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Known<T> {
+enum Lenient<T> {
     Value(T),
     Other(IgnoredAny),
 }
@@ -139,15 +139,15 @@ enum Known<T> {
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Written {
+    enum NumberOrText {
         Number(f64),
         Text(String),
         Other(IgnoredAny),
     }
-    Ok(match Written::deserialize(deserializer)? {
-        Written::Number(number) => Some(number),
-        Written::Text(text) => text.parse().ok(),
-        Written::Other(_) => None,
+    Ok(match NumberOrText::deserialize(deserializer)? {
+        NumberOrText::Number(number) => Some(number),
+        NumberOrText::Text(text) => text.parse().ok(),
+        NumberOrText::Other(_) => None,
     })
 }
 
@@ -173,13 +173,13 @@ impl<'de> Visitor<'de> for TraceSeed<'_> {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "traceEvents" => map.next_value_seed(TraceSeed(self.0))?,
-                "distributedInfo" => match map.next_value::<Known<DistributedInfo>>()? {
-                    Known::Value(info) => self.0.distributed = info,
-                    Known::Other(_) => (),
+                "distributedInfo" => match map.next_value::<Lenient<DistributedInfo>>()? {
+                    Lenient::Value(info) => self.0.distributed = info,
+                    Lenient::Other(_) => (),
                 },
-                "baseTimeNanoseconds" => match map.next_value::<Known<f64>>()? {
-                    Known::Value(base_ns) => self.0.base_ns = base_ns,
-                    Known::Other(_) => (),
+                "baseTimeNanoseconds" => match map.next_value::<Lenient<f64>>()? {
+                    Lenient::Value(base_ns) => self.0.base_ns = base_ns,
+                    Lenient::Other(_) => (),
                 },
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -188,7 +188,7 @@ impl<'de> Visitor<'de> for TraceSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<(), A::Error> {
-        while let Some(raw) = events.next_element::<Raw>()? {
+        while let Some(raw) = events.next_element::<RawTraceEvent>()? {
             self.0.add(raw);
         }
         Ok(())
@@ -203,10 +203,10 @@ impl Trace {
         Ok(trace)
     }
 
-    fn add(&mut self, raw: Raw) {
+    fn add(&mut self, raw: RawTraceEvent) {
         let key = (raw.pid.to_string(), raw.tid.to_string());
         match (raw.ph.as_str(), raw.args.name) {
-            ("M", Some(Known::Value(title))) if raw.name == "thread_name" && self.titles.len() < MAX_TRACKS => {
+            ("M", Some(Lenient::Value(title))) if raw.name == "thread_name" && self.titles.len() < MAX_TRACKS => {
                 self.titles.insert(key, title.chars().take(NAME_LEN).collect());
             }
             // Every Python call is far too much to look at; the GPU's copies of annotations say nothing new, nor does the one
@@ -216,7 +216,7 @@ impl Trace {
                     .ts
                     .zip(raw.dur)
                     .filter(|(ts, dur)| (0.0..LATEST_US).contains(ts) && (0.0..LATEST_US).contains(dur));
-                let sort = Sort::of(&raw.cat, &raw.name);
+                let sort = CompleteKind::from_category(&raw.cat, &raw.name);
                 let (Some((ts, dur)), true) = (time, self.events.len() < MAX_EVENTS) else {
                     self.left_out += 1;
                     return;
@@ -225,7 +225,7 @@ impl Trace {
                     self.left_out += 1;
                     return;
                 };
-                self.events.push(Complete { name, track, start_us: ts, end_us: ts + dur, sort });
+                self.events.push(CompleteEvent { name, track, start_us: ts, end_us: ts + dur, sort });
             }
             _ => (),
         }

@@ -7,7 +7,7 @@ use super::read::STEP;
 
 /// What is given besides the trace.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Said {
+pub struct ChromeOptions {
     /// Pairs of a phase and the annotation that is it.
     pub phases: Vec<(String, String)>,
     /// The annotation that marks steps; by default the profiler's own.
@@ -27,7 +27,7 @@ pub(super) enum StepName {
     Next,
 }
 
-impl Said {
+impl ChromeOptions {
     /// Whether the annotation of this name is a step: `NAME`, or `NAME` and a number.
     pub(super) fn step(&self, name: &str) -> Option<StepName> {
         let rest = name.strip_prefix(self.step.as_deref().unwrap_or(STEP))?;
@@ -58,11 +58,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_called_as_is_said() {
-        let torch = Said::default();
+    fn step_option_names_the_step_annotation() {
+        let torch = ChromeOptions::default();
         assert_eq!(torch.step("ProfilerStep#12"), Some(StepName::Number(12)));
         assert_eq!((torch.step("ProfilerStep#"), torch.step("train 3")), (None, None));
-        let own = Said { step: Some("train".to_owned()), ..Said::default() };
+        let own = ChromeOptions { step: Some("train".to_owned()), ..ChromeOptions::default() };
         let of = |name| own.step(name);
         assert_eq!(
             (of("train"), of("train 3"), of("train_4")),

@@ -2,8 +2,8 @@
 
 use gnntop_wire::StepId;
 
-use super::read::{Sort, Trace};
-use super::said::{Said, StepName};
+use super::read::{CompleteKind, Trace};
+use super::said::{ChromeOptions, StepName};
 
 /// Steps that are kept: 24 MB of memory.
 const MAX_STEPS: usize = 1_000_000;
@@ -17,7 +17,7 @@ pub(super) struct TracedStep {
 }
 
 /// The steps of a trace, by their start.
-pub(super) struct Steps {
+pub(super) struct TraceSteps {
     /// The thread that has them.
     pub(super) track: Option<u16>,
     pub(super) all: Vec<TracedStep>,
@@ -27,12 +27,12 @@ pub(super) struct Steps {
     pub(super) left_out: u64,
 }
 
-impl Steps {
+impl TraceSteps {
     /// Finds the steps of the thread that has the first one.
-    pub(super) fn of(trace: &Trace, said: &Said) -> Self {
+    pub(super) fn new(trace: &Trace, said: &ChromeOptions) -> Self {
         let mut found = Self { track: None, all: Vec::new(), is_shifted: false, left_out: 0 };
         let mut named = Vec::new();
-        for event in trace.events.iter().filter(|event| event.sort == Sort::Annotation) {
+        for event in trace.events.iter().filter(|event| event.sort == CompleteKind::Annotation) {
             let Some(name) = said.step(&trace.names[event.name as usize]) else { continue };
             if *found.track.get_or_insert(event.track) != event.track {
                 continue;

@@ -9,15 +9,15 @@ use gnntop_wire::{
     Event, NameKind, Origin, Place, Quantity, Sample, SignalId, SignalSource, Span, Step, StepId, TrackId, TrackRole,
 };
 
-use super::busy::{Busy, busy, gpu_of};
-use super::read::{Complete, STEP, Sort, Trace};
-use super::said::Said;
-use super::steps::Steps;
-use crate::import::account::Account;
+use super::busy::{Busy, gpu_busy, parse_gpu};
+use super::read::{CompleteEvent, CompleteKind, STEP, Trace};
+use super::said::ChromeOptions;
+use super::steps::TraceSteps;
+use crate::import::account::ImportSummary;
 use crate::import::error::ImportError;
 use crate::import::input::Input;
 use crate::import::steps::Imported;
-use crate::import::writer::{Head, START_NS, Writer};
+use crate::import::writer::{RecordingHead, START_NS, Writer};
 
 const PUBLISHER: &str = "gnntop import chrome";
 /// Times from 2001 on, in nanoseconds since 1970.
@@ -27,7 +27,7 @@ const WALL_NS: f64 = 1e18;
 ///
 /// # Errors
 /// When the file cannot be read, is not a trace or holds no complete event, or the recording cannot be written.
-pub fn trace(path: &Path, said: &Said, out: impl Write) -> Result<Imported, ImportError> {
+pub fn trace(path: &Path, said: &ChromeOptions, out: impl Write) -> Result<Imported, ImportError> {
     let input = Input::open(path)?;
     let mut trace = Trace::read(input.text()?).map_err(|error| input.useless(format!("is not a trace: {error}")))?;
     // In place: what keeps the order of equals takes half as much memory again.
@@ -35,15 +35,16 @@ pub fn trace(path: &Path, said: &Said, out: impl Write) -> Result<Imported, Impo
     let Some(first_us) = trace.events.first().map(|event| event.start_us) else {
         return Err(input.useless("has no complete event (\"ph\": \"X\")"));
     };
-    let steps = Steps::of(&trace, said);
+    let steps = TraceSteps::new(&trace, said);
     end_phases_with_their_step(&mut trace, &steps, said);
-    let busy = busy(&trace, &steps);
+    let busy = gpu_busy(&trace, &steps);
     // Outer spans end last: at equal times they come after what is inside them.
-    let order = |a: &Complete, b: &Complete| a.end_us.total_cmp(&b.end_us).then(b.start_us.total_cmp(&a.start_us));
+    let order =
+        |a: &CompleteEvent, b: &CompleteEvent| a.end_us.total_cmp(&b.end_us).then(b.start_us.total_cmp(&a.start_us));
     trace.events.sort_unstable_by(|a, b| order(a, b).then((a.track, a.name).cmp(&(b.track, b.name))));
-    let mut account = Account::default();
+    let mut account = ImportSummary::default();
     let wall_ns = trace.base_ns.max(0.0) + first_us * 1e3;
-    let head = Head {
+    let head = RecordingHead {
         name: path.file_stem().map_or_else(|| "trace".to_owned(), |stem| stem.to_string_lossy().into_owned()),
         command: format!("imported from {}", path.display()),
         publisher: PUBLISHER,
@@ -52,16 +53,17 @@ pub fn trace(path: &Path, said: &Said, out: impl Write) -> Result<Imported, Impo
         wall_ns: if (WALL_NS..1e19).contains(&wall_ns) { wall_ns as u64 } else { 0 },
         place: place(&trace, said, &mut account),
     };
-    tell(&trace, &steps, &busy, said, &mut account);
-    let recording = Recording { trace: &trace, steps: &steps, said, first_us };
+    summarize(&trace, &steps, &busy, said, &mut account);
+    let recording = TraceRecording { trace: &trace, steps: &steps, options: said, first_us };
     let events = recording.write(Writer::new(out, head), &busy)?;
     Ok(Imported { steps: steps.all.len() as u64, events, account })
 }
 
 /// Ends phases that outlast the step they began in at its end. So does the optimizer's where a step ends in one of its hooks.
-fn end_phases_with_their_step(trace: &mut Trace, steps: &Steps, said: &Said) {
+fn end_phases_with_their_step(trace: &mut Trace, steps: &TraceSteps, said: &ChromeOptions) {
     let Trace { events, names, .. } = trace;
-    let is_of_training = |event: &&mut Complete| event.sort == Sort::Annotation && Some(event.track) == steps.track;
+    let is_of_training =
+        |event: &&mut CompleteEvent| event.sort == CompleteKind::Annotation && Some(event.track) == steps.track;
     for event in events.iter_mut().filter(is_of_training) {
         let name = &names[usize::from(event.name)];
         let step = steps.at(event.start_us).map(|at| &steps.all[at]);
@@ -72,7 +74,7 @@ fn end_phases_with_their_step(trace: &mut Trace, steps: &Steps, said: &Said) {
 }
 
 /// The rank's place in its run, as given, or else the trace's.
-fn place(trace: &Trace, said: &Said, account: &mut Account) -> Option<Place> {
+fn place(trace: &Trace, said: &ChromeOptions, account: &mut ImportSummary) -> Option<Place> {
     if said.place.is_some() {
         return said.place.clone();
     }
@@ -92,7 +94,7 @@ fn place(trace: &Trace, said: &Said, account: &mut Account) -> Option<Place> {
     }
 }
 
-fn tell(trace: &Trace, steps: &Steps, busy: &Busy, said: &Said, account: &mut Account) {
+fn summarize(trace: &Trace, steps: &TraceSteps, busy: &Busy, said: &ChromeOptions, account: &mut ImportSummary) {
     account.used.extend(said.step.as_ref().map(|name| format!("{name} as step")));
     account.used.extend(busy.keys().map(|gpu| format!("kernels of GPU {gpu}: how much of each step it was busy")));
     account.left_out.push("Python calls, flows and memory events".to_owned());
@@ -130,14 +132,14 @@ fn session_id(path: &Path, trace: &Trace) -> u128 {
 }
 
 /// A trace that is being written.
-struct Recording<'a> {
+struct TraceRecording<'a> {
     trace: &'a Trace,
-    steps: &'a Steps,
-    said: &'a Said,
+    steps: &'a TraceSteps,
+    options: &'a ChromeOptions,
     first_us: f64,
 }
 
-impl Recording<'_> {
+impl TraceRecording<'_> {
     fn t_ns(&self, us: f64) -> u64 {
         START_NS + ((us - self.first_us) * 1e3) as u64
     }
@@ -148,16 +150,16 @@ impl Recording<'_> {
         for event in &self.trace.events {
             let track = tracks[event.track as usize];
             let (start_ns, end_ns) = (self.t_ns(event.start_us), self.t_ns(event.end_us));
-            let is_of_training = event.sort == Sort::Annotation && Some(event.track) == self.steps.track;
+            let is_of_training = event.sort == CompleteKind::Annotation && Some(event.track) == self.steps.track;
             let text = &self.trace.names[event.name as usize];
             let step = self.steps.find(event.start_us, event.end_us);
-            if let Some(step) = step.filter(|_| is_of_training && self.said.step(text).is_some()) {
+            if let Some(step) = step.filter(|_| is_of_training && self.options.step(text).is_some()) {
                 gpus.write(&mut writer, self.steps.at(event.start_us), start_ns)?;
                 let step = Step { step: StepId(step.number), start_ns, end_ns, ..Step::default() };
                 writer.event(track, &Event::Step(step))?;
                 continue;
             }
-            let name = match self.said.phase(text).filter(|_| is_of_training) {
+            let name = match self.options.phase(text).filter(|_| is_of_training) {
                 Some(phase) => writer.name(NameKind::Phase, phase),
                 None => writer.reported(NameKind::Span, text),
             };
@@ -170,11 +172,11 @@ impl Recording<'_> {
     /// A track for each thread, and for each stream of a GPU.
     fn tracks<W: Write>(&self, writer: &mut Writer<W>) -> Vec<TrackId> {
         let mut has_kernels = vec![false; self.trace.tracks.len()];
-        for event in self.trace.events.iter().filter(|event| event.sort == Sort::Kernel) {
+        for event in self.trace.events.iter().filter(|event| event.sort == CompleteKind::Kernel) {
             has_kernels[event.track as usize] = true;
         }
         let track = |(index, key): (u16, &(String, String))| {
-            let gpu = gpu_of(key).filter(|_| has_kernels[index as usize]);
+            let gpu = parse_gpu(key).filter(|_| has_kernels[index as usize]);
             let title = match gpu {
                 Some(gpu) => format!("GPU {gpu} stream {}", key.1.trim_start_matches("stream").trim()),
                 None => {
@@ -206,7 +208,7 @@ impl<'a> Gpus<'a> {
         }
         let track = writer.track(TrackRole::Sensors, "GPUs by their kernels");
         let mut signal = |(gpu, shares): (&u32, &'a Vec<f64>)| {
-            (writer.signal(Quantity::GpuUtil.at(*gpu).into(), SignalSource::Kernels), shares.as_slice())
+            (writer.signal(Quantity::GpuUtil.with_instance(*gpu).into(), SignalSource::Kernels), shares.as_slice())
         };
         Self { track: Some(track), signals: busy.iter().map(&mut signal).collect() }
     }

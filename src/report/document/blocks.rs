@@ -97,7 +97,7 @@ pub struct Document {
 
 impl Document {
     /// An empty document, for other reports.
-    pub fn titled(title: impl Into<String>) -> Self {
+    pub fn with_title(title: impl Into<String>) -> Self {
         Self { title: title.into(), about: Vec::new(), blocks: Vec::new() }
     }
 
@@ -131,21 +131,21 @@ impl Document {
 
 /// A table with a row for each quantity and a column for each of several recordings.
 #[derive(Debug)]
-pub(in crate::report) struct Beside<'r, T> {
-    of: &'r [(&'r str, T)],
+pub(in crate::report) struct ComparisonTable<'r, T> {
+    recordings: &'r [(&'r str, T)],
     rows: Vec<Vec<String>>,
 }
 
-impl<'r, T: Copy> Beside<'r, T> {
+impl<'r, T: Copy> ComparisonTable<'r, T> {
     /// A head with the names of the recordings, behind what the table is about.
-    pub(in crate::report) fn new(about: &str, of: &'r [(&'r str, T)]) -> Self {
-        let head = std::iter::once(about).chain(of.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
-        Self { of, rows: vec![head] }
+    pub(in crate::report) fn new(about: &str, recordings: &'r [(&'r str, T)]) -> Self {
+        let head = std::iter::once(about).chain(recordings.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
+        Self { recordings, rows: vec![head] }
     }
 
     /// Adds a row, with a dash where a recording lacks the quantity; none if all do.
     pub(in crate::report) fn row(&mut self, what: &str, cell: impl Fn(T) -> Option<String>) {
-        let cells: Vec<Option<String>> = self.of.iter().map(|(_, of)| cell(*of)).collect();
+        let cells: Vec<Option<String>> = self.recordings.iter().map(|(_, of)| cell(*of)).collect();
         if cells.iter().any(Option::is_some) {
             let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
             self.rows.push(std::iter::once(what.to_owned()).chain(cells).collect());
@@ -154,7 +154,7 @@ impl<'r, T: Copy> Beside<'r, T> {
 
     /// The table, of one recording as facts; `None` if nothing is known.
     pub(in crate::report) fn table(self) -> Option<Block> {
-        let is_of_one = self.of.len() == 1;
+        let is_of_one = self.recordings.len() == 1;
         (self.rows.len() > 1).then(|| if is_of_one { Block::Facts(self.rows) } else { Block::table(self.rows) })
     }
 }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_lie_behind_each_other() {
+    fn stacked_pieces_follow_one_another() {
         let svg = chart(true).to_svg();
         let starts: Vec<f64> =
             svg.split("<rect x=\"").skip(1).filter_map(|s| s.split('"').next()?.parse().ok()).collect();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn without_numbers_there_is_no_picture() {
+    fn chart_without_numbers_is_empty() {
         assert_eq!(Chart::default().to_svg(), "");
         let mut empty = chart(false);
         empty.groups.iter_mut().for_each(|(_, bars)| bars.fill(None));

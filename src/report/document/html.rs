@@ -3,7 +3,7 @@
 
 use super::blocks::{Block, Card, Document, StepNote};
 use super::markup::escaped;
-use crate::looks::{DARK, Hexes, LIGHT};
+use crate::phase_style::{DARK, Hexes, LIGHT};
 use gnntop_analysis::findings::Severity;
 
 const STYLE: &str = include_str!("page.css");

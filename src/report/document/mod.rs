@@ -8,6 +8,6 @@ pub(in crate::report) mod markup;
 mod text;
 
 pub use blocks::Document;
-pub(in crate::report) use blocks::{Beside, Block, Card, StepNote};
+pub(in crate::report) use blocks::{Block, Card, ComparisonTable, StepNote};
 pub use chart::{Bar, Chart};
 pub use text::aligned;

@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn written(blocks: Vec<Block>) -> String {
-        Document { blocks, ..Document::titled("") }.to_text()
+        Document { blocks, ..Document::with_title("") }.to_text()
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut_and_the_numbers_stay() {
+    fn long_name_is_cut_and_numbers_are_kept() {
         let long = "前".repeat(100);
         let text = table(&rows(&[&[&long, "123456"], &["x", "7"]]), WIDTH);
         let first = text.lines().next().unwrap();

@@ -17,16 +17,16 @@ const NAMED_SHARE: f64 = 0.03;
 
 /// A frame, with the stacks that have it and those that continue below it.
 #[derive(Debug, Default)]
-struct Frame<'r> {
+struct FlameFrame<'r> {
     count: u64,
-    calls: BTreeMap<&'r str, Frame<'r>>,
+    calls: BTreeMap<&'r str, FlameFrame<'r>>,
 }
 
 /// A stack with its phase, frames from the innermost on, and how many are like it.
 type Stack = (String, Vec<String>, u64);
 
 /// The flames of these stacks, phases in the colours that they have among the names; empty for none.
-pub(in crate::report) fn of_stacks<'a>(stacks: &[Stack], phases: impl IntoIterator<Item = &'a str>) -> String {
+pub(in crate::report) fn flame_graph<'a>(stacks: &[Stack], phases: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = phases.into_iter().collect();
     let keys = phase_keys(names.iter().copied());
     let class = |phase: &str| names.iter().position(|name| *name == phase).map_or("gap", |at| keys[at].class.as_str());
@@ -42,8 +42,8 @@ pub(in crate::report) fn of_stacks<'a>(stacks: &[Stack], phases: impl IntoIterat
 }
 
 /// All stacks, merged from the phase inwards.
-fn tree(stacks: &[Stack]) -> Frame<'_> {
-    let mut all = Frame::default();
+fn tree(stacks: &[Stack]) -> FlameFrame<'_> {
+    let mut all = FlameFrame::default();
     for (phase, frames, times) in stacks {
         let mut at = &mut all;
         at.count += times;
@@ -55,7 +55,7 @@ fn tree(stacks: &[Stack]) -> Frame<'_> {
     all
 }
 
-impl<'r> Frame<'r> {
+impl<'r> FlameFrame<'r> {
     fn most_frequent(&self) -> Vec<(&'r str, &Self)> {
         let mut calls: Vec<(&str, &Self)> = self.calls.iter().map(|(name, frame)| (*name, frame)).collect();
         calls.sort_by_key(|(_, frame)| std::cmp::Reverse(frame.count));
@@ -73,7 +73,7 @@ struct Drawing {
 
 impl Drawing {
     /// Draws a frame and below it what it calls; the room beside that is its own time.
-    fn frame(&mut self, name: &str, frame: &Frame<'_>, class: &str, depth: usize) {
+    fn frame(&mut self, name: &str, frame: &FlameFrame<'_>, class: &str, depth: usize) {
         let share = frame.count as f64 / self.all as f64;
         self.frames += 1;
         let text = format!("{name}: {}, {} stacks", percent(share), count(frame.count));
@@ -108,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn widths_are_shares_and_what_is_called_lies_below() {
+    fn widths_are_shares_and_callees_are_below() {
         let found = stacks(&[
             ("forward", &["<lambda> (a.py:2)", "main (a.py:9)"], 30),
             ("forward", &["main (a.py:9)"], 10),
             ("gap", &["main (a.py:9)"], 60),
         ]);
-        let html = of_stacks(&found, ["forward"]);
+        let html = flame_graph(&found, ["forward"]);
         let place = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text} in {html}"));
         assert!(place("title=\"gap: 60 %, 60 stacks\"") < place("title=\"forward: 40 %, 40 stacks\""));
         let lambda = place("flex:30 0 0\"><i class=\"p4\" title=\"&lt;lambda&gt; (a.py:2): 30 %, 30 stacks\"");
@@ -131,8 +131,8 @@ mod tests {
         let mut all: Vec<(&str, &[&str], u64)> = vec![("forward", &deep, 5000)];
         let leaves: Vec<[&str; 1]> = wide.iter().map(|name| [name.as_str()]).collect();
         all.extend(leaves.iter().map(|frames| ("backward", &frames[..], 25)));
-        let html = of_stacks(&stacks(&all), []);
+        let html = flame_graph(&stacks(&all), []);
         assert!(html.matches("<i ").count() <= MOST_FRAMES && html.len() < 120_000, "{}", html.len());
-        assert_eq!(of_stacks(&[], []), "");
+        assert_eq!(flame_graph(&[], []), "");
     }
 }

@@ -6,7 +6,7 @@ use crate::report::document::markup::escaped;
 use gnntop_analysis::comparison::{Change, Compared, Comparison};
 
 /// A line a number: the whole period's, then the mean of each phase. Empty where nothing was compared.
-pub(in crate::report) fn of_comparison(comparison: &Comparison) -> String {
+pub(in crate::report) fn intervals(comparison: &Comparison) -> String {
     let is_shown = |one: &&Compared| one.name == "period" || one.statistic == "mean" && one.name != "step";
     let all = comparison.lines.iter().flat_map(|line| &line.numbers).filter(is_shown);
     let shown: Vec<&Compared> = all.filter(|one| one.verdict != Change::TooFew).collect();
@@ -38,7 +38,7 @@ pub(in crate::report) fn of_comparison(comparison: &Comparison) -> String {
         if let Some((low, high)) = one.interval {
             let _ = write!(out, "<s style=\"left:{:.1}%;width:{:.1}%\"></s>", at(low), at(high) - at(low));
         }
-        let _ = write!(out, "</div><b>{:+.1} %, {}</b>", one.change * 100.0, one.verdict.words());
+        let _ = write!(out, "</div><b>{:+.1} %, {}</b>", one.change * 100.0, one.verdict.as_str());
     }
     out + "</figure>"
 }

@@ -16,7 +16,7 @@ struct Piece<'r> {
 }
 
 /// Shares of the wall time, with a legend. Empty without phases.
-pub(in crate::report) fn of_phases(phases: &[PhaseLine]) -> String {
+pub(in crate::report) fn phase_shares(phases: &[PhaseLine]) -> String {
     let pieces = pieces(phases);
     if pieces.is_empty() {
         return String::new();
@@ -29,7 +29,7 @@ pub(in crate::report) fn of_phases(phases: &[PhaseLine]) -> String {
 }
 
 /// The same without a legend, one phase clear and the others faint. Empty where the phase is not among them.
-pub(in crate::report) fn of_one_phase(phases: &[PhaseLine], phase: &str) -> String {
+pub(in crate::report) fn one_phase_share(phases: &[PhaseLine], phase: &str) -> String {
     let pieces = pieces(phases);
     let Some(piece) = pieces.iter().find(|piece| piece.name == phase) else { return String::new() };
     let text = format!("{phase} {}", percent(piece.share));
@@ -38,7 +38,7 @@ pub(in crate::report) fn of_one_phase(phases: &[PhaseLine], phase: &str) -> Stri
 }
 
 /// Phases of one step, by name and time; `width` (0 to 1) is how much of the line they fill.
-pub(in crate::report) fn of_step(names: &[String], parts_ns: &[u64], width: f64) -> String {
+pub(in crate::report) fn step_shares(names: &[String], parts_ns: &[u64], width: f64) -> String {
     let total = parts_ns.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
     if total == 0 {
         return String::new();
@@ -54,7 +54,7 @@ pub(in crate::report) fn of_step(names: &[String], parts_ns: &[u64], width: f64)
 }
 
 /// The mean step of several runs on one scale, a strip each, with one legend.
-pub(in crate::report) fn of_mean_steps(runs: &[(&str, &[PhaseLine])]) -> String {
+pub(in crate::report) fn mean_step_shares(runs: &[(&str, &[PhaseLine])]) -> String {
     let mean = |phases: &[PhaseLine]| phases.iter().find(|line| line.name == "period")?.durations.mean_ns;
     let most = runs.iter().filter_map(|(_, phases)| mean(phases)).fold(0.0, f64::max);
     let mut out = "<figure class=\"strip\">".to_owned();

@@ -37,7 +37,7 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// The last steps from `skip` on.
-    pub(in crate::report) fn of(store: &Store, skip: u64) -> Self {
+    pub(in crate::report) fn new(store: &Store, skip: u64) -> Self {
         let phases = store.phases();
         let first = skip.max(store.steps().total().saturating_sub(STEPS));
         let rows: Vec<StepRow<'_>> = store.steps().rows(first..u64::MAX).collect();
@@ -70,7 +70,7 @@ fn unit(rows: &[StepRow<'_>]) -> (&'static str, Size) {
 pub(in crate::report) fn picture(breakdown: &Breakdown) -> String {
     let steps = &breakdown.steps;
     let (Some(first), Some(last), true) = (steps.first(), steps.last(), steps.len() > 1) else { return String::new() };
-    let top_ns = top_of(steps);
+    let top_ns = scale_top_ns(steps);
     let keys = phase_keys(breakdown.phases.iter().map(String::as_str));
     let mut drawing = grid(&[0.5, 1.0]);
     for (at, step) in steps.iter().enumerate() {
@@ -103,7 +103,7 @@ fn total(step: &StepParts) -> u64 {
     step.parts_ns.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns))
 }
 
-fn top_of(steps: &[StepParts]) -> f64 {
+fn scale_top_ns(steps: &[StepParts]) -> f64 {
     let mut totals: Vec<u64> = steps.iter().map(total).collect();
     totals.sort_unstable();
     let usual = totals.get(totals.len() / 2).copied().unwrap_or(1) as f64;

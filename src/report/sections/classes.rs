@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::durations::{self, Durations};
-use crate::report::document::{Beside, Block};
+use crate::report::document::{Block, ComparisonTable};
 use gnntop_analysis::figures::duration;
 use gnntop_analysis::findings::{self, Class};
 use gnntop_analysis::store::{BatchTotals, Distribution, StepRow, Store, Total};
@@ -39,7 +39,7 @@ pub(in crate::report) fn class_lines(store: &Store, skip: u64, percentages: &[f6
         let per = |total: &Total| (total.sum > 0).then(|| total.period_ns as f64 / total.sum as f64);
         (durations.count() > 0).then(|| ClassLine {
             name,
-            durations: Durations::of(&durations, percentages),
+            durations: Durations::new(&durations, percentages),
             per_graph_ns: per(&totals.graphs),
             per_node_ns: per(&totals.nodes),
             per_edge_ns: per(&totals.edges),
@@ -57,7 +57,7 @@ pub(in crate::report) fn blocks(classes: &[ClassLine]) -> Vec<Block> {
     let lines = classes.iter().map(|line| (line.name.to_owned(), &line.durations, None));
     let times = durations::table("kind", lines).filter(|_| classes.len() > 1);
     let named: Vec<(&str, &ClassLine)> = classes.iter().map(|line| (line.name, line)).collect();
-    let mut costs = Beside::new("cost", &named);
+    let mut costs = ComparisonTable::new("cost", &named);
     let cost = |ns: Option<f64>| ns.map(|ns| duration(ns.round() as u64));
     costs.row("a graph", |line| cost(line.per_graph_ns));
     costs.row("a node", |line| cost(line.per_node_ns));

@@ -14,7 +14,7 @@ pub struct Counter {
     pub name: String,
     /// Whether it is of a device's memory, which has its own section.
     #[serde(skip)]
-    pub is_of_device: bool,
+    pub is_device: bool,
     /// How often it was set.
     pub count: u64,
     /// Its last value; absent where the last one was no number.
@@ -34,7 +34,7 @@ impl Counter {
             let summary = counter.series.summary();
             Self {
                 name: store.name(counter.name).to_owned(),
-                is_of_device: matches!(store.reported(counter.name), Some(Reported::Memory(_))),
+                is_device: matches!(store.reported(counter.name), Some(Reported::Memory(_))),
                 count: summary.count,
                 last: counter.series.last().and_then(|point| point.value()),
                 mean: summary.mean(),
@@ -48,7 +48,7 @@ impl Counter {
 
 /// The section; nothing without counters. Those of a device's memory have their own.
 pub(in crate::report) fn blocks(counters: &[Counter]) -> Vec<Block> {
-    let counters: Vec<&Counter> = counters.iter().filter(|counter| !counter.is_of_device).collect();
+    let counters: Vec<&Counter> = counters.iter().filter(|counter| !counter.is_device).collect();
     if counters.is_empty() {
         return Vec::new();
     }

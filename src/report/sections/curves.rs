@@ -30,7 +30,8 @@ pub(in crate::report) fn curves(store: &Store, skip: u64) -> Vec<Curve> {
     let (Some(first), Some(last)) = (store.steps().known_row(skip), store.steps().last()) else { return Vec::new() };
     let columns = TimeColumns::equal(first.period_start_ns()..last.end_ns(), COLUMNS);
     let gpus = store.hardware().gpus().into_iter().take(GPUS);
-    let gpus = gpus.map(|index| (Quantity::GpuUtil.at(index), format!("GPU {index} utilisation"), 1e-5, PERCENT));
+    let gpus =
+        gpus.map(|index| (Quantity::GpuUtil.with_instance(index), format!("GPU {index} utilisation"), 1e-5, PERCENT));
     let own: [(Quantity, &str, f64, Text); 3] = [
         (Quantity::ProcessCpuTime, "cores in use by the process", 1e-9, quantity),
         (Quantity::ProcessRss, "resident memory of the process", 1.0, bytes),
@@ -53,7 +54,7 @@ pub(in crate::report) fn picture(curves: &[Curve]) -> String {
 }
 
 /// The first curve whose title begins so, without a frame; empty for none.
-pub(super) fn of_one(curves: &[Curve], title: &str) -> String {
+pub(super) fn single_curve(curves: &[Curve], title: &str) -> String {
     let Some(curve) = curves.iter().find(|curve| curve.title.starts_with(title)) else { return String::new() };
     let below = vec![(None, curve.title.clone()), (None, format!("at most {}", curve.most_text))];
     Plot { below, ..plot(curve, String::new(), false) }.to_html()

@@ -35,7 +35,7 @@ pub struct Device {
 
 impl Device {
     /// `None` if the program has no device timed.
-    pub(in crate::report) fn of(store: &Store, options: &Options) -> Option<Self> {
+    pub(in crate::report) fn new(store: &Store, options: &Options) -> Option<Self> {
         let device = store.device()?;
         let skipped = skipped(store, device, options.skip_steps);
         let statistics = skipped.as_ref().unwrap_or(device.statistics());
@@ -45,7 +45,7 @@ impl Device {
             clock: "device",
             error_ns: device.error_ns(),
             largest_error_ns: device.largest_error_ns(),
-            host_clock: device.host_clock_in_words(),
+            host_clock: device.describe_host_clock(),
             is_synchronised: device.is_synchronised(),
             steps: statistics.steps(),
             untimed: track.map_or(0, |track| track.dropped),
@@ -78,7 +78,7 @@ fn skipped(store: &Store, device: &DeviceTime, skip: u64) -> Option<StepStatisti
     }
     let first = store.steps().rows(skip..u64::MAX).next().map(|row| row.step());
     let rows = first.into_iter().flat_map(|first| device.rows(first, gnntop_wire::StepId(u64::MAX)));
-    Some(StepStatistics::of(rows))
+    Some(StepStatistics::from_rows(rows))
 }
 
 /// The section, for below the host's phases; nothing if the program has no device timed.
@@ -101,15 +101,15 @@ mod tests {
     fn report(run: &DeviceRun, options: &Options) -> Report {
         let mut store = Store::new();
         each_item(&run.bytes(), |item| store.apply(item));
-        Report::of(&store, options)
+        Report::new(&store, options)
     }
 
     fn text(report: &Report) -> String {
-        Document::of(&[("", report)]).to_text()
+        Document::from_reports(&[("", report)]).to_text()
     }
 
     #[test]
-    fn both_clocks_are_told_and_named() {
+    fn both_clocks_are_reported_and_named() {
         let report = report(&DeviceRun { untimed: 9, ..DeviceRun::default() }, &Options::default());
         let text = text(&report);
         for part in [
@@ -142,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_tells_no_times_is_named_and_one_that_is_not_there_is_null() {
+    fn device_without_times_is_named_and_missing_device_is_null() {
         let silent = report(&DeviceRun { is_timed: false, ..DeviceRun::default() }, &Options::default());
         assert!(text(&silent).contains("0 steps by the device clock ± unknown"), "{}", text(&silent));
         let mut store = Store::new();
         each_item(&gnntop_fixtures::TrainingRun::default().bytes(), |item| store.apply(item));
-        let json = Report::of(&store, &Options::default()).to_json().unwrap();
+        let json = Report::new(&store, &Options::default()).to_json().unwrap();
         assert!(json.contains("\"device\": null"), "{json}");
     }
 

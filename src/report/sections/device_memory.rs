@@ -59,7 +59,7 @@ pub struct MemoryKind {
 
 impl DeviceMemory {
     /// `None` if the program does not publish it.
-    pub(in crate::report) fn of(store: &Store) -> Option<Self> {
+    pub(in crate::report) fn new(store: &Store) -> Option<Self> {
         let memory = store.device_memory()?;
         let last = |counter: Option<&CounterSeries>| whole(counter?.last()?);
         let most = |counter: Option<&CounterSeries>| whole(counter?.series.summary().max);

@@ -64,7 +64,7 @@ impl Serialize for Intervals {
 }
 
 impl Durations {
-    pub(in crate::report) fn of(distribution: &Distribution, percentages: &[f64]) -> Self {
+    pub(in crate::report) fn new(distribution: &Distribution, percentages: &[f64]) -> Self {
         let percentile = |p: &f64| (*p, distribution.percentile(p / 100.0));
         let interval = |p: &f64| (*p, distribution.percentile_interval(p / 100.0));
         let sd_ns = distribution.sd_ns();

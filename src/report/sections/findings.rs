@@ -2,16 +2,16 @@
 
 use super::curves::{self, Curve};
 use super::energy::{Component, Energy};
-use super::noted::{NotedStep, anchor};
+use super::finding_steps::{FindingStep, anchor};
 use super::phases::PhaseLine;
 use super::ranks::{RankLine, RunReport};
 use super::trace::{self, TracePoint};
 use crate::report::document::{Block, Card};
-use crate::report::pictures::bars::{Bar, bars};
+use crate::report::pictures::bars::{NamedBar, bars};
 use crate::report::pictures::shares;
-use gnntop_analysis::energy::Scope;
+use gnntop_analysis::energy::EnergyScope;
 use gnntop_analysis::figures::{duration, percent, quantity};
-use gnntop_analysis::findings::{Finding, Findings, Kind, NotEnough};
+use gnntop_analysis::findings::{Finding, FindingKind, Findings, NotEnough};
 use gnntop_analysis::store::GAP;
 use gnntop_wire::phase;
 
@@ -22,13 +22,13 @@ const RANKS: usize = 8;
 
 /// What the pictures are drawn from.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::report) struct Drawn<'r> {
+pub(in crate::report) struct PictureSources<'r> {
     pub phases: &'r [PhaseLine],
     pub trace: &'r [TracePoint],
     pub curves: &'r [Curve],
     pub energy: &'r Energy,
     pub run: Option<&'r RunReport>,
-    pub noted: &'r [NotedStep],
+    pub noted: &'r [FindingStep],
 }
 
 /// A verdict, in parts.
@@ -37,7 +37,7 @@ pub(in crate::report) fn verdict(verdict: &str) -> Block {
 }
 
 /// The findings, and what could not be looked for. `run` distinguishes the anchors of several recordings.
-pub(in crate::report) fn blocks(findings: &Findings, drawn: Drawn<'_>, run: &str) -> Vec<Block> {
+pub(in crate::report) fn blocks(findings: &Findings, drawn: PictureSources<'_>, run: &str) -> Vec<Block> {
     let mut blocks = vec![match findings.found.as_slice() {
         [] => Block::Paragraph("Nothing found.".to_owned()),
         some => Block::Findings(some.iter().map(|one| card(drawn, one, run)).collect()),
@@ -52,16 +52,16 @@ pub(in crate::report) fn blocks(findings: &Findings, drawn: Drawn<'_>, run: &str
     blocks
 }
 
-fn card(drawn: Drawn<'_>, finding: &Finding, run: &str) -> Card {
-    let is_there = |step: &&NotedStep| {
+fn card(drawn: PictureSources<'_>, finding: &Finding, run: &str) -> Card {
+    let is_there = |step: &&FindingStep| {
         step.found.iter().any(|(kind, _)| *kind == finding.kind)
             && finding.places.iter().any(|place| place.ordinals.contains(&step.ordinal))
     };
-    let link = |step: &NotedStep| (anchor(run, step), format!("step {}, {}", step.step, duration(step.period_ns)));
+    let link = |step: &FindingStep| (anchor(run, step), format!("step {}, {}", step.step, duration(step.period_ns)));
     Card {
         severity: finding.severity,
         title: finding.kind.title().to_owned(),
-        confidence: finding.confidence.word(),
+        confidence: finding.confidence.as_str(),
         share: finding.share.filter(|share| *share >= LEAST_SHARE).map_or_else(String::new, percent),
         summary: finding.summary.clone(),
         picture: picture(drawn, finding),
@@ -72,23 +72,26 @@ fn card(drawn: Drawn<'_>, finding: &Finding, run: &str) -> Card {
 }
 
 /// The picture; empty if there is nothing to draw.
-fn picture(drawn: Drawn<'_>, finding: &Finding) -> String {
-    let candidates = [about, |drawn: Drawn<'_>, finding: &Finding| trace::of_finding(drawn.trace, finding), share];
+fn picture(drawn: PictureSources<'_>, finding: &Finding) -> String {
+    let candidates =
+        [about, |drawn: PictureSources<'_>, finding: &Finding| trace::finding_picture(drawn.trace, finding), share];
     candidates.iter().map(|draw| draw(drawn, finding)).find(|html| !html.is_empty()).unwrap_or_default()
 }
 
 /// What the finding is about, if not single steps.
-fn about(drawn: Drawn<'_>, finding: &Finding) -> String {
+fn about(drawn: PictureSources<'_>, finding: &Finding) -> String {
     match finding.kind {
-        Kind::DataBound => shares::of_one_phase(drawn.phases, phase::DATA_WAIT),
-        Kind::Gap => shares::of_one_phase(drawn.phases, GAP),
-        Kind::MemoryGrowth => curves::of_one(drawn.curves, "resident memory"),
-        Kind::Contention if finding.share.is_none() => curves::of_one(drawn.curves, "cores in use"),
-        Kind::GpuIdle | Kind::GpuThrottled => curves::of_one(drawn.curves, "GPU"),
-        Kind::ModelledEnergy | Kind::DoubtfulEnergy => of_components(drawn.energy),
-        Kind::CommunicationBound => of_ranks(drawn.run, |rank| rank.reduce_share, percent),
-        Kind::StarvedRank => of_ranks(drawn.run, data_wait, percent),
-        Kind::Straggler | Kind::Imbalance | Kind::Hang => of_ranks(drawn.run, own_ns, |ns| duration(ns as u64)),
+        FindingKind::DataBound => shares::one_phase_share(drawn.phases, phase::DATA_WAIT),
+        FindingKind::Gap => shares::one_phase_share(drawn.phases, GAP),
+        FindingKind::MemoryGrowth => curves::single_curve(drawn.curves, "resident memory"),
+        FindingKind::Contention if finding.share.is_none() => curves::single_curve(drawn.curves, "cores in use"),
+        FindingKind::GpuIdle | FindingKind::GpuThrottled => curves::single_curve(drawn.curves, "GPU"),
+        FindingKind::ModelledEnergy | FindingKind::DoubtfulEnergy => component_bars(drawn.energy),
+        FindingKind::CommunicationBound => rank_bars(drawn.run, |rank| rank.reduce_share, percent),
+        FindingKind::StarvedRank => rank_bars(drawn.run, data_wait, percent),
+        FindingKind::Straggler | FindingKind::Imbalance | FindingKind::Hang => {
+            rank_bars(drawn.run, own_ns, |ns| duration(ns as u64))
+        }
         _ => String::new(),
     }
 }
@@ -102,34 +105,34 @@ fn data_wait(rank: &RankLine) -> Option<f64> {
 }
 
 /// A bar for each rank, the longest one highlighted.
-fn of_ranks(run: Option<&RunReport>, value: fn(&RankLine) -> Option<f64>, text: fn(f64) -> String) -> String {
+fn rank_bars(run: Option<&RunReport>, value: fn(&RankLine) -> Option<f64>, text: fn(f64) -> String) -> String {
     let Some(run) = run else { return String::new() };
     let most = run.ranks.iter().filter_map(value).fold(0.0, f64::max);
     let bar = |rank: &RankLine| {
         let value = value(rank)?;
         let class = if value >= most { "warning" } else { "series" };
-        Some(Bar { name: format!("rank {}", rank.rank), value, text: text(value), class })
+        Some(NamedBar { name: format!("rank {}", rank.rank), value, text: text(value), class })
     };
-    bars(&run.ranks.iter().filter_map(bar).take(RANKS).collect::<Vec<Bar>>(), None)
+    bars(&run.ranks.iter().filter_map(bar).take(RANKS).collect::<Vec<NamedBar>>(), None)
 }
 
 /// The share of the wall time that it costs.
-fn share(_: Drawn<'_>, finding: &Finding) -> String {
+fn share(_: PictureSources<'_>, finding: &Finding) -> String {
     let Some(share) = finding.share.filter(|share| *share > 0.0) else { return String::new() };
-    let bar = Bar { name: "wall time".to_owned(), value: share, text: percent(share), class: "warning" };
+    let bar = NamedBar { name: "wall time".to_owned(), value: share, text: percent(share), class: "warning" };
     bars(&[bar], Some(1.0))
 }
 
 /// Joules of the components that have any, in the report's scope.
-fn of_components(energy: &Energy) -> String {
+fn component_bars(energy: &Energy) -> String {
     let joules = |component: &Component| match energy.scope {
-        Scope::Job => component.job.as_ref().map(|all| all.joules),
-        Scope::Device => component.device.as_ref().map(|all| all.joules),
+        EnergyScope::Job => component.job.as_ref().map(|all| all.joules),
+        EnergyScope::Device => component.device.as_ref().map(|all| all.joules),
     };
     let bar = |component: &Component| {
         let value = joules(component)?;
         let text = format!("{} J, {}", quantity(value), component.source);
-        Some(Bar { name: component.name.clone(), value, text, class: "series" })
+        Some(NamedBar { name: component.name.clone(), value, text, class: "series" })
     };
-    bars(&energy.components.iter().filter_map(bar).collect::<Vec<Bar>>(), None)
+    bars(&energy.components.iter().filter_map(bar).collect::<Vec<NamedBar>>(), None)
 }

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::curves::{self, Curve};
 use super::memory::Memory;
-use crate::report::document::{Beside, Block};
+use crate::report::document::{Block, ComparisonTable};
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{Absence, Point, Signal, Store, Throughput};
 
@@ -17,7 +17,7 @@ const NAMES_LISTED: usize = 3;
 
 /// A measured quantity over the session, in JSON with its unit in the names, such as `mean_cores`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct HardwareFigure {
     /// The unit of the numbers, such as `bytes` or `cores`.
     pub unit: &'static str,
     /// Mean; of a cumulative counter, what it counted divided by the time.
@@ -28,7 +28,7 @@ pub struct Figure {
     pub reason: Option<String>,
 }
 
-impl Figure {
+impl HardwareFigure {
     /// Mean and most, or why there are none.
     fn in_words(&self) -> String {
         let written = |value: f64| match self.unit {
@@ -46,7 +46,7 @@ impl Figure {
     }
 }
 
-impl Serialize for Figure {
+impl Serialize for HardwareFigure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry(&format!("mean_{}", self.unit), &self.mean)?;
@@ -60,17 +60,17 @@ impl Serialize for Figure {
 #[derive(Clone, Debug, Serialize)]
 pub struct Hardware {
     /// CPU time of the process, in cores.
-    pub process_cpu: Figure,
+    pub process_cpu: HardwareFigure,
     /// Time in which the main thread was ready to run and had no CPU.
-    pub main_thread_cpu_wait: Figure,
+    pub main_thread_cpu_wait: HardwareFigure,
     /// Resident memory of the process.
-    pub process_rss: Figure,
+    pub process_rss: HardwareFigure,
     /// CPU time of the whole machine, in cores.
-    pub machine_cpu: Figure,
+    pub machine_cpu: HardwareFigure,
     /// CPU time taken by the host, in cores.
-    pub machine_steal: Figure,
+    pub machine_steal: HardwareFigure,
     /// Memory in use on the machine.
-    pub machine_memory_used: Figure,
+    pub machine_memory_used: HardwareFigure,
     /// The GPUs.
     pub gpus: Vec<Gpu>,
     /// Why there are none.
@@ -85,17 +85,17 @@ pub struct Gpu {
     /// What the sensor calls it.
     pub device: String,
     /// Share of time in which any kernel ran.
-    pub utilisation: Figure,
+    pub utilisation: HardwareFigure,
     /// Memory in use.
-    pub memory_used: Figure,
+    pub memory_used: HardwareFigure,
     /// Power, as the driver averages it.
-    pub power: Figure,
+    pub power: HardwareFigure,
     /// Temperature of the die.
-    pub temperature: Figure,
+    pub temperature: HardwareFigure,
 }
 
 impl Hardware {
-    pub(in crate::report) fn of(store: &Store) -> Self {
+    pub(in crate::report) fn new(store: &Store) -> Self {
         let cores = |quantity: Quantity| figure(store, quantity.into(), "cores", 1e-9);
         let bytes = |quantity: Quantity| figure(store, quantity.into(), "bytes", 1.0);
         let hardware = store.hardware();
@@ -106,16 +106,16 @@ impl Hardware {
             machine_cpu: cores(Quantity::MachineCpuBusy),
             machine_steal: cores(Quantity::MachineCpuSteal),
             machine_memory_used: bytes(Quantity::MachineMemoryUsed),
-            gpus: hardware.gpus().into_iter().map(|index| Gpu::of(store, index)).collect(),
-            no_gpu_reason: hardware.no_gpu().map(|absence| absence.to_string()),
+            gpus: hardware.gpus().into_iter().map(|index| Gpu::new(store, index)).collect(),
+            no_gpu_reason: hardware.gpu_absence().map(|absence| absence.to_string()),
         }
     }
 }
 
 impl Gpu {
-    fn of(store: &Store, index: u32) -> Self {
-        let signal = |quantity: Quantity| store.signals().find(quantity.at(index));
-        let of = |quantity: Quantity, unit, scale| figure(store, quantity.at(index), unit, scale);
+    fn new(store: &Store, index: u32) -> Self {
+        let signal = |quantity: Quantity| store.signals().find(quantity.with_instance(index));
+        let of = |quantity: Quantity, unit, scale| figure(store, quantity.with_instance(index), unit, scale);
         let named = [Quantity::GpuUtil, Quantity::GpuPower, Quantity::GpuMemoryUsed];
         Self {
             index,
@@ -133,8 +133,8 @@ fn device(signal: &Signal) -> String {
 }
 
 /// A signal over the session, its raw values times `scale`.
-fn figure(store: &Store, metric: Metric, unit: &'static str, scale: f64) -> Figure {
-    let none = |reason: String| Figure { unit, mean: None, max: None, reason: Some(reason) };
+fn figure(store: &Store, metric: Metric, unit: &'static str, scale: f64) -> HardwareFigure {
+    let none = |reason: String| HardwareFigure { unit, mean: None, max: None, reason: Some(reason) };
     let Some(signal) = store.signals().find(metric) else { return none(Absence::NotPublished.to_string()) };
     let summary = signal.series.summary();
     let (mean, max) = match signal.kind() {
@@ -142,7 +142,7 @@ fn figure(store: &Store, metric: Metric, unit: &'static str, scale: f64) -> Figu
         SignalKind::Counter => (summary.rate_per_s(), None),
     };
     match mean {
-        Some(mean) => Figure { unit, mean: Some(mean * scale), max: max.map(|max| max * scale), reason: None },
+        Some(mean) => HardwareFigure { unit, mean: Some(mean * scale), max: max.map(|max| max * scale), reason: None },
         None => none(absence(store, signal).unwrap_or_else(|| "read only once".to_owned())),
     }
 }
@@ -177,7 +177,7 @@ pub(in crate::report) type Machine<'r> = (&'r Throughput, &'r Memory, &'r Hardwa
 
 /// Throughput, memory and hardware: a row for each quantity, a column for each recording.
 pub(in crate::report) fn blocks(runs: &[(&str, Machine<'_>)], curves: &[Curve]) -> Vec<Block> {
-    let mut all = Beside::new("", runs);
+    let mut all = ComparisonTable::new("", runs);
     let rate = |rate: Option<f64>| rate.map(|rate| format!("{}/s", quantity(rate)));
     all.row("steps", |(t, ..)| rate(t.steps_per_s));
     all.row("graphs", |(t, ..)| rate(t.graphs_per_s));
@@ -186,7 +186,8 @@ pub(in crate::report) fn blocks(runs: &[(&str, Machine<'_>)], curves: &[Curve]) 
     all.row("seeds", |(t, ..)| rate(t.seeds_per_s));
     all.row("most memory live", |(_, memory, _)| memory.peak_live_bytes.map(|n| bytes(n as f64)));
     all.row("process CPU", |(.., h)| Some(h.process_cpu.in_words()));
-    let wait = |h: &Hardware| Some(&h.main_thread_cpu_wait).filter(|wait| wait.mean.is_some()).map(Figure::in_words);
+    let wait =
+        |h: &Hardware| Some(&h.main_thread_cpu_wait).filter(|wait| wait.mean.is_some()).map(HardwareFigure::in_words);
     all.row("main thread waits", |(.., h)| wait(h).map(|wait| format!("{wait}, for a CPU")));
     all.row("process memory", |(.., h)| Some(h.process_rss.in_words()));
     all.row("machine CPU", |(.., h)| Some(h.machine_cpu.in_words()));

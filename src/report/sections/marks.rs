@@ -27,13 +27,13 @@ impl MarkLine {
     /// The kept marks in or between steps, those that took longest first.
     pub(in crate::report) fn all(store: &Store) -> Vec<Self> {
         let lines = store.marks_by_text().into_iter().filter(|(_, marks)| marks.inside + marks.between > 0);
-        let line = |(text, marks): (&str, gnntop_analysis::store::MarksOfText)| Self {
+        let line = |(text, marks): (&str, gnntop_analysis::store::MarkTotals)| Self {
             text: text.to_owned(),
             count: marks.count,
             in_steps: marks.inside,
             between_steps: marks.between,
             total_ns: marks.total_ns,
-            share: store.share_of_marks(&marks),
+            share: store.marks_share(&marks),
         };
         lines.map(line).collect()
     }

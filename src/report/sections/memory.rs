@@ -40,7 +40,7 @@ pub struct PhaseMemory {
 }
 
 impl Memory {
-    pub(in crate::report) fn of(store: &Store) -> Self {
+    pub(in crate::report) fn new(store: &Store) -> Self {
         let memory = store.memory();
         let line = |phase: &gnntop_wire::PhaseMemory| PhaseMemory {
             name: phase_name(store, phase.phase),
@@ -57,7 +57,7 @@ impl Memory {
             last_live_bytes: memory.live_bytes().last().and_then(|point| point.value()).map(|bytes| bytes as u64),
             large_allocations: memory.allocation_count(),
             phases,
-            device: DeviceMemory::of(store),
+            device: DeviceMemory::new(store),
         }
     }
 }

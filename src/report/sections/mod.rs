@@ -9,17 +9,17 @@ pub(in crate::report) mod device;
 pub(in crate::report) mod device_memory;
 pub(in crate::report) mod durations;
 pub mod energy;
+pub(in crate::report) mod finding_steps;
 pub(in crate::report) mod findings;
 pub(in crate::report) mod hardware;
 pub(in crate::report) mod losses;
 pub(in crate::report) mod marks;
 pub(in crate::report) mod memory;
-pub(in crate::report) mod noted;
 pub(in crate::report) mod percentile_curve;
 pub(in crate::report) mod phases;
 pub(in crate::report) mod ranks;
 pub(in crate::report) mod restarts;
-pub(in crate::report) mod sampled;
+pub(in crate::report) mod sampled_stacks;
 pub(in crate::report) mod session;
 pub(in crate::report) mod spans;
 pub(in crate::report) mod stacks;
@@ -37,23 +37,23 @@ use counters::Counter;
 use curves::Curve;
 use device::Device;
 use energy::Energy;
-use findings::Drawn;
-use gnntop_analysis::findings::{Findings, Judgement, of_ranks};
+use finding_steps::FindingStep;
+use findings::PictureSources;
+use gnntop_analysis::findings::{Findings, Judgement, rank_findings};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::store::{Losses, Store, Throughput};
 use hardware::{Hardware, Machine};
 use marks::MarkLine;
 use memory::Memory;
-use noted::NotedStep;
 use percentile_curve::PercentileCurve;
 use phases::PhaseLine;
 use ranks::RunReport;
 use restarts::Restarts;
-use sampled::Sampled;
-use session::Session;
+use sampled_stacks::SampledStacks;
+use session::SessionReport;
 use spans::SpanLine;
 use stacks::Stacks;
-use steps::Steps;
+use steps::StepCounts;
 use trace::TracePoint;
 
 /// A report with the name of its recording.
@@ -64,14 +64,14 @@ pub(in crate::report) const SECTIONS: [fn(Named<'_>) -> Vec<Block>; 20] = [
     |(_, r)| r.judged_blocks(),
     |(_, r)| [vec![Block::heading("Findings")], r.findings_blocks("")].concat(),
     |(_, r)| r.step_pictures(None),
-    |(_, r)| noted::blocks(&r.noted, &r.breakdown.phases, &r.phases, ""),
+    |(_, r)| finding_steps::blocks(&r.noted, &r.breakdown.phases, &r.phases, ""),
     |(_, r)| ranks::blocks(r.run.as_ref()),
     |(_, r)| restarts::blocks(r.restarts.as_ref()),
     |(_, r)| phases::blocks(&r.phases),
     |(_, r)| device::blocks(r.device.as_ref()),
     |(_, r)| classes::blocks(&r.classes),
     |(_, r)| spans::blocks(&r.spans),
-    |(_, r)| sampled::blocks(r.sampled_stacks.as_ref(), r.phases.iter().map(|line| line.name.as_str())),
+    |(_, r)| sampled_stacks::blocks(r.sampled_stacks.as_ref(), r.phases.iter().map(|line| line.name.as_str())),
     |(_, r)| stacks::blocks(r.stacks.as_ref()),
     |(_, r)| marks::blocks(&r.marks),
     |(_, r)| counters::blocks(&r.counters),
@@ -85,16 +85,16 @@ pub(in crate::report) const SECTIONS: [fn(Named<'_>) -> Vec<Block>; 20] = [
 
 /// Those that have a column for each recording where there are several.
 pub(in crate::report) const BESIDE: [OfSeveral; 3] = [
-    |all| hardware::blocks(&of_each(all, Report::machine), &[]),
-    |all| energy::blocks(&of_each(all, |r| &r.energy)),
-    |all| session::blocks(&of_each(all, |r| (&r.session, &r.steps))),
+    |all| hardware::blocks(&each_part(all, Report::machine), &[]),
+    |all| energy::blocks(&each_part(all, |r| &r.energy)),
+    |all| session::blocks(&each_part(all, |r| (&r.session, &r.steps))),
 ];
 
 /// A section on several recordings.
 type OfSeveral = fn(&[Named<'_>]) -> Vec<Block>;
 
 /// A part of each report, with the names of the recordings.
-pub(in crate::report) fn of_each<'r, T>(all: &[Named<'r>], part: impl Fn(&'r Report) -> T) -> Vec<(&'r str, T)> {
+pub(in crate::report) fn each_part<'r, T>(all: &[Named<'r>], part: impl Fn(&'r Report) -> T) -> Vec<(&'r str, T)> {
     all.iter().map(|(name, report)| (*name, part(report))).collect()
 }
 
@@ -107,7 +107,7 @@ pub struct Report {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Who published what, when.
-    pub session: Session,
+    pub session: SessionReport,
     /// The run of several ranks that the session is part of; `null` if it is a run by itself.
     pub run: Option<RunReport>,
     /// The starts of the run and what the time between them cost; `null` if it was started once.
@@ -117,7 +117,7 @@ pub struct Report {
     /// Findings for the kept steps that the numbers are about.
     pub findings: Findings,
     /// Which steps the numbers are about.
-    pub steps: Steps,
+    pub steps: StepCounts,
     /// The phases in display order, then `gap`, `period`, to which phases and gap add up, and `step`, from its own start.
     pub phases: Vec<PhaseLine>,
     /// What a device did, by its own clock; `null` if the program has no device timed. `phases` are the host's.
@@ -138,7 +138,7 @@ pub struct Report {
     pub percentile_curve: PercentileCurve,
     /// Steps that the findings point to.
     #[serde(skip)]
-    pub noted: Vec<NotedStep>,
+    pub noted: Vec<FindingStep>,
     /// Spans with the largest totals that are not phases. Over the whole session, whichever steps are left out.
     pub spans: Vec<SpanLine>,
     /// Marks by their text, those that took longest first. Over the whole session, whichever steps are left out.
@@ -146,7 +146,7 @@ pub struct Report {
     /// Where the program was while a phase took too long, over the whole session; `null` if no stack was taken.
     pub stacks: Option<Stacks>,
     /// Where the program's time goes, from sampled stacks; `null` without `--stacks`.
-    pub sampled_stacks: Option<Sampled>,
+    pub sampled_stacks: Option<SampledStacks>,
     /// Work per second of the steps' wall time.
     pub throughput: Throughput,
     /// The program's own counters over the whole session, whichever steps are left out.
@@ -165,51 +165,52 @@ pub struct Report {
 
 impl Report {
     /// The report on what the store holds.
-    pub fn of(store: &Store, options: &Options) -> Self {
-        Self::judged(store, options, Judgement::of(store, options.skip_steps..u64::MAX))
+    pub fn new(store: &Store, options: &Options) -> Self {
+        Self::with_judgement(store, options, Judgement::for_steps(store, options.skip_steps..u64::MAX))
     }
 
-    fn judged(store: &Store, options: &Options, judgement: Judgement) -> Self {
+    fn with_judgement(store: &Store, options: &Options, judgement: Judgement) -> Self {
         let statistics = &store.statistics_from(options.skip_steps);
-        let steps = Steps::of(store, statistics, options.skip_steps);
-        let hardware = Hardware::of(store);
-        let memory = Memory::of(store);
+        let steps = StepCounts::new(store, statistics, options.skip_steps);
+        let hardware = Hardware::new(store);
+        let memory = Memory::new(store);
         Self {
             schema_version: SCHEMA_VERSION,
-            session: Session::of(store),
+            session: SessionReport::new(store),
             run: None,
-            restarts: Restarts::of(store),
+            restarts: Restarts::new(store),
             verdict: judgement.to_string(),
-            noted: noted::noted(store, &judgement.findings),
+            noted: finding_steps::finding_steps(store, &judgement.findings),
             findings: judgement.findings,
-            device: Device::of(store, options),
+            device: Device::new(store, options),
             phases: phases::phase_lines(store, statistics, &options.percentiles),
             classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
             trace: trace::trace(store, options.skip_steps),
-            breakdown: Breakdown::of(store, options.skip_steps),
+            breakdown: Breakdown::new(store, options.skip_steps),
             curves: curves::curves(store, options.skip_steps),
-            percentile_curve: PercentileCurve::of(statistics.period()),
+            percentile_curve: PercentileCurve::new(statistics.period()),
             spans: spans::span_lines(store, options),
             marks: MarkLine::all(store),
-            stacks: Stacks::of(store),
-            sampled_stacks: Sampled::of(store),
+            stacks: Stacks::new(store),
+            sampled_stacks: SampledStacks::new(store),
             throughput: statistics.throughput(),
             counters: Counter::all(store),
             not_measured: losses::unmeasured(store, statistics, &memory),
             steps,
             memory,
             hardware,
-            energy: Energy::of(store, options),
+            energy: Energy::new(store, options),
             losses: store.losses().clone(),
         }
     }
 
     /// The report on a run: the selected rank, with the findings over all ranks and, if there are several, a section on
     /// them.
-    pub fn of_run(run: &Run, options: &Options) -> Self {
-        let judgement = Judgement::of(run.store(), options.skip_steps..u64::MAX);
-        let mut report = Self::judged(run.store(), options, judgement.and(of_ranks(&run.ranks())));
-        report.run = RunReport::of(run, options.one_rank_per_s, options.skip_steps);
+    pub fn for_run(run: &Run, options: &Options) -> Self {
+        let judgement = Judgement::for_steps(run.store(), options.skip_steps..u64::MAX);
+        let mut report =
+            Self::with_judgement(run.store(), options, judgement.with_rank_findings(rank_findings(&run.ranks())));
+        report.run = RunReport::new(run, options.one_rank_per_s, options.skip_steps);
         report
     }
 
@@ -228,13 +229,13 @@ impl Report {
 impl Report {
     /// The verdict and the shares of the phases.
     pub(in crate::report) fn judged_blocks(&self) -> Vec<Block> {
-        vec![findings::verdict(&self.verdict), Block::picture(shares::of_phases(&self.phases))]
+        vec![findings::verdict(&self.verdict), Block::picture(shares::phase_shares(&self.phases))]
     }
 
     /// The findings. `run` distinguishes the anchors of several recordings.
     pub(in crate::report) fn findings_blocks(&self, run: &str) -> Vec<Block> {
         let (phases, trace, curves, energy) = (&self.phases, &self.trace, &self.curves, &self.energy);
-        let drawn = Drawn { phases, trace, curves, energy, run: self.run.as_ref(), noted: &self.noted };
+        let drawn = PictureSources { phases, trace, curves, energy, run: self.run.as_ref(), noted: &self.noted };
         findings::blocks(&self.findings, drawn, run)
     }
 

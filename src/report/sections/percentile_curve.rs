@@ -27,17 +27,17 @@ pub struct PercentileCurve {
 
 impl PercentileCurve {
     /// Of these durations, up to the longest.
-    pub(in crate::report) fn of(durations: &Distribution) -> Self {
-        Self::over(durations, (durations.count().max(FEWEST) as f64).log10())
+    pub(in crate::report) fn new(durations: &Distribution) -> Self {
+        Self::with_decades(durations, (durations.count().max(FEWEST) as f64).log10())
     }
 
     /// Of two runs, as far as the shorter one reaches.
-    pub(in crate::report) fn of_two(both: [&Distribution; 2]) -> [Self; 2] {
+    pub(in crate::report) fn pair(both: [&Distribution; 2]) -> [Self; 2] {
         let least = both[0].count().min(both[1].count()).max(FEWEST);
-        both.map(|durations| Self::over(durations, (least as f64).log10()))
+        both.map(|durations| Self::with_decades(durations, (least as f64).log10()))
     }
 
-    fn over(durations: &Distribution, decades: f64) -> Self {
+    fn with_decades(durations: &Distribution, decades: f64) -> Self {
         if durations.count() < FEWEST {
             return Self::default();
         }
@@ -129,22 +129,22 @@ mod tests {
 
     #[test]
     fn the_curve_rises_from_the_shortest_to_the_longest() {
-        let curve = PercentileCurve::of(&times(1000));
+        let curve = PercentileCurve::new(&times(1000));
         let about = |ns: u64, ms: f64| (ns as f64 / 1e6 - ms).abs() <= ms * 0.01;
         assert!(curve.ns.is_sorted() && curve.ns.len() == POINTS, "{curve:?}");
         assert!(about(curve.ns[0], 1.0) && about(curve.ns[POINTS - 1], 999.0), "{curve:?}");
         assert!((curve.quantile(POINTS - 1) - 0.999).abs() < 1e-9 && (curve.place(0.9) - 1.0 / 3.0).abs() < 1e-9);
-        assert!(PercentileCurve::of(&times(9)).ns.is_empty(), "too few");
+        assert!(PercentileCurve::new(&times(9)).ns.is_empty(), "too few");
     }
 
     #[test]
     fn two_curves_reach_as_far_as_the_shorter_run() {
-        let [first, second] = PercentileCurve::of_two([&times(1000), &times(100)]);
+        let [first, second] = PercentileCurve::pair([&times(1000), &times(100)]);
         assert_eq!((first.decades, second.decades), (2.0, 2.0));
     }
 
     #[test]
-    fn marks_are_where_the_curve_reaches() {
+    fn picture_marks_only_reached_percentiles() {
         let curve = PercentileCurve { ns: (1..=100).collect(), decades: 3.0 };
         let page = picture(&[("", &curve)]);
         assert!(page.contains(">p50<") && page.contains(">p99<") && !page.contains(">p99.99<"), "{page}");

@@ -42,14 +42,14 @@ pub(in crate::report) fn phase_lines(
         return Vec::new();
     }
     let line = |phase: &Phase| {
-        let durations = Durations::of(statistics.phase(phase.slot)?, percentages);
+        let durations = Durations::new(statistics.phase(phase.slot)?, percentages);
         let inferred = store.session().inferred(&phase.text).map(str::to_owned);
         Some(PhaseLine { name: phase.text.clone(), inferred, durations, share: statistics.share(phase.slot) })
     };
     let whole = |name: &str, all: &Distribution| PhaseLine {
         name: name.to_owned(),
         inferred: None,
-        durations: Durations::of(all, percentages),
+        durations: Durations::new(all, percentages),
         share: Some(all.total_ns() as f64 / statistics.tiled_ns().max(1) as f64),
     };
     let both = [whole("period", statistics.period()), whole("step", statistics.step())];
@@ -66,7 +66,7 @@ pub(in crate::report) fn blocks(phases: &[PhaseLine]) -> Vec<Block> {
 }
 
 /// The section on several recordings: a row for each statistic.
-pub(in crate::report) fn beside(of: &[(&str, &[PhaseLine])]) -> Vec<Block> {
+pub(in crate::report) fn comparison_blocks(of: &[(&str, &[PhaseLine])]) -> Vec<Block> {
     let mut names: Vec<&str> = Vec::new();
     for line in of.iter().flat_map(|(_, lines)| *lines) {
         if !names.contains(&line.name.as_str()) {

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::report::document::Block;
 use gnntop_analysis::figures::{count, counted, duration, percent, quantity};
-use gnntop_analysis::ranks::{MOST_COMMON_STEPS, Presence, Rank, RankWork, Ranks, Run, quantile};
+use gnntop_analysis::ranks::{MAX_COMMON_STEPS, Presence, Rank, RankWork, Ranks, Run, quantile};
 use gnntop_analysis::store::Throughput;
-use gnntop_analysis::stream::Evidence;
+use gnntop_analysis::stream::ClockEvidence;
 
 /// A run of several ranks in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -82,13 +82,13 @@ pub struct RankLine {
 impl RunReport {
     /// The section on this run; `None` if it is one session alone. `alone_per_s` is what one rank alone gets through in
     /// a second, where that was measured in another run; else what the program says counts. `skip` steps are left out.
-    pub fn of(run: &Run, alone_per_s: Option<f64>, skip: u64) -> Option<Self> {
+    pub fn new(run: &Run, alone_per_s: Option<f64>, skip: u64) -> Option<Self> {
         if !run.is_parallel() {
             return None;
         }
         let ranks = run.ranks();
-        let going = ranks.going();
-        let work = going.work(skip, MOST_COMMON_STEPS);
+        let going = ranks.running();
+        let work = going.work(skip, MAX_COMMON_STEPS);
         let throughput = going.throughput(|rank| rank.store.statistics_from(skip).throughput());
         let alone = alone_per_s.or_else(|| going.alone_per_s());
         let mut notes = run.notes();
@@ -146,10 +146,10 @@ fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64,
         clock_offset_ns: rank.offset_ns,
         clock_error_ns: rank.error_ns,
         clock_evidence: match rank.evidence {
-            Evidence::SameClock => "same clock",
-            Evidence::Measured => "measured",
-            Evidence::WallClock => "wall clock",
-            Evidence::Imported => "imported",
+            ClockEvidence::SameClock => "same clock",
+            ClockEvidence::Measured => "measured",
+            ClockEvidence::WallClock => "wall clock",
+            ClockEvidence::Imported => "imported",
         },
     }
 }

@@ -40,7 +40,7 @@ pub struct Start {
 
 impl Restarts {
     /// The starts of a run that was restarted.
-    pub(in crate::report) fn of(store: &Store) -> Option<Self> {
+    pub(in crate::report) fn new(store: &Store) -> Option<Self> {
         let restarts = store.restarts()?;
         let attempts = store.attempts().all();
         let ends = attempts.iter().skip(1).map(|next| next.first_ordinal).chain([store.steps().total()]);

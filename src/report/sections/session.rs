@@ -5,14 +5,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::steps::Steps;
-use crate::report::document::{Beside, Block};
+use super::steps::StepCounts;
+use crate::report::document::{Block, ComparisonTable};
 use gnntop_analysis::figures::{count, counted, duration, utc};
 use gnntop_analysis::store::{SessionState, Store};
 
 /// Who published what, when. Texts are empty where nothing is known.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Session {
+pub struct SessionReport {
     /// The session's name.
     pub name: String,
     /// The session's random id, 32 hexadecimal digits.
@@ -42,8 +42,8 @@ pub struct Session {
     pub covered_ns: u64,
 }
 
-impl Session {
-    pub(in crate::report) fn of(store: &Store) -> Self {
+impl SessionReport {
+    pub(in crate::report) fn new(store: &Store) -> Self {
         let session = store.session();
         let info = session.info().cloned().unwrap_or_default();
         let (state, end_reason) = match session.state() {
@@ -61,8 +61,8 @@ impl Session {
             command: info.command,
             publisher: info.publisher,
             facts: session.facts().clone(),
-            died: session.died().map(str::to_owned),
-            died_of: session.died_of().map(str::to_owned),
+            died: session.death_text().map(str::to_owned),
+            died_of: session.death_cause().map(str::to_owned),
             state,
             end_reason,
             begin_unix_ns: store.first_ns().and_then(|first| session.wall_ns(first)),
@@ -71,10 +71,10 @@ impl Session {
     }
 }
 
-impl Session {
+impl SessionReport {
     /// The run's name; the recording's if it has none.
     pub(in crate::report) fn name_or(&self, file: &str) -> String {
-        if self.name.is_empty() { stem(file) } else { self.name.clone() }
+        if self.name.is_empty() { file_stem(file) } else { self.name.clone() }
     }
 
     /// The run, its machine, its date.
@@ -88,7 +88,7 @@ impl Session {
     }
 
     /// Lines below the title: duration and state, platform, command.
-    pub(in crate::report) fn about(&self, steps: &Steps, gpus: &[&str]) -> Vec<String> {
+    pub(in crate::report) fn about(&self, steps: &StepCounts, gpus: &[&str]) -> Vec<String> {
         let mut length = format!("{}; {}", self.length(steps), self.state_in_words());
         if steps.skipped > 0 {
             length += &format!("; without the first {}", counted(steps.skipped, "step", "steps"));
@@ -98,13 +98,20 @@ impl Session {
         let mut on: Vec<&str> = facts.chain(gpus.iter().copied()).collect();
         on.dedup();
         let died = self.died.as_ref().map(|died| format!("why it died: {died}"));
-        let lines = [Some(length), died, steps.summed(), steps.reason.clone(), steps.outside(), Some(on.join(", "))];
+        let lines = [
+            Some(length),
+            died,
+            steps.describe_summaries(),
+            steps.reason.clone(),
+            steps.outside(),
+            Some(on.join(", ")),
+        ];
         let lines = lines.into_iter().chain([Some(self.command.clone())]).flatten();
         lines.filter(|line| !line.is_empty()).collect()
     }
 
     /// Its time, steps and epochs.
-    fn length(&self, steps: &Steps) -> String {
+    fn length(&self, steps: &StepCounts) -> String {
         let (total, epochs) = (counted(steps.total, "step", "steps"), counted(steps.epochs, "epoch", "epochs"));
         format!("{}, {total}, {epochs}", duration(self.covered_ns))
     }
@@ -122,7 +129,7 @@ impl Session {
 }
 
 /// A recording's name without folders and extension.
-pub(in crate::report) fn stem(file: &str) -> String {
+pub(in crate::report) fn file_stem(file: &str) -> String {
     let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     stem.filter(|stem| !stem.is_empty()).unwrap_or_else(|| "run".to_owned())
 }
@@ -134,8 +141,8 @@ fn day(unix_ns: u64) -> String {
 }
 
 /// The section with all facts: a row each, a column for each recording.
-pub(in crate::report) fn blocks(runs: &[(&str, (&Session, &Steps))]) -> Vec<Block> {
-    let mut facts = Beside::new("recording", runs);
+pub(in crate::report) fn blocks(runs: &[(&str, (&SessionReport, &StepCounts))]) -> Vec<Block> {
+    let mut facts = ComparisonTable::new("recording", runs);
     let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(str::to_owned);
     facts.row("session", |(session, _)| known(&session.name));
     facts.row("host", |(session, _)| known(&session.host));

@@ -36,7 +36,7 @@ pub(in crate::report) fn span_lines(store: &Store, options: &Options) -> Vec<Spa
     let covered = store.elapsed_ns();
     let line = |span: &&gnntop_analysis::store::SpanStatistics| SpanLine {
         name: store.name(span.name).to_owned(),
-        durations: Durations::of(&span.durations, &options.percentiles),
+        durations: Durations::new(&span.durations, &options.percentiles),
         share: (covered > 0).then(|| span.durations.total_ns() as f64 / covered as f64),
     };
     spans.iter().take(options.top_spans).map(line).collect()
@@ -160,7 +160,7 @@ mod tests {
     fn span(name: &str, ms: u64) -> SpanLine {
         let mut durations = Distribution::new();
         durations.record(ms * 1_000_000);
-        SpanLine { name: name.to_owned(), durations: Durations::of(&durations, &[50.0]), share: None }
+        SpanLine { name: name.to_owned(), durations: Durations::new(&durations, &[50.0]), share: None }
     }
 
     #[test]

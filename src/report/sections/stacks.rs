@@ -32,13 +32,13 @@ pub struct Stacks {
 
 impl Stacks {
     /// What the store holds; `None` without any.
-    pub(in crate::report) fn of(store: &Store) -> Option<Self> {
+    pub(in crate::report) fn new(store: &Store) -> Option<Self> {
         let all = store.stacks();
         let taken = all.iter().len() as u64;
         if taken == 0 {
             return None;
         }
-        let mut places = store.places_of_stacks(all.iter());
+        let mut places = store.stack_places(all.iter());
         places.truncate(MOST);
         let mut stacks: Vec<(Vec<String>, u64)> = Vec::new();
         for stack in all.iter() {
@@ -50,7 +50,7 @@ impl Stacks {
         }
         stacks.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         stacks.truncate(MOST);
-        let lines = StackTree::of(all.iter()).lines(LEAST_SHARE);
+        let lines = StackTree::from_stacks(all.iter()).lines(LEAST_SHARE);
         let line = |(depth, share, frame): (usize, f64, _)| {
             format!("{:>6}  {}{}", percent(share), "  ".repeat(depth), store.name(frame))
         };

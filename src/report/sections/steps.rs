@@ -7,7 +7,7 @@ use gnntop_analysis::store::{StepStatistics, Store};
 
 /// Which steps the numbers are about.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Steps {
+pub struct StepCounts {
     /// Steps in what was read.
     pub total: u64,
     /// Steps at the start that were to be left out.
@@ -43,8 +43,8 @@ pub struct Steps {
     pub involuntary_switches: Option<u64>,
 }
 
-impl Steps {
-    pub(in crate::report) fn of(store: &Store, statistics: &StepStatistics, skipped: u64) -> Self {
+impl StepCounts {
+    pub(in crate::report) fn new(store: &Store, statistics: &StepStatistics, skipped: u64) -> Self {
         let table = store.steps();
         let first = table.row(0).map(|row| row.period_start_ns());
         let last = table.last().map(|row| row.end_ns());
@@ -70,7 +70,7 @@ impl Steps {
     }
 
     /// The steps that only summaries have, in words.
-    pub(super) fn summed(&self) -> Option<String> {
+    pub(super) fn describe_summaries(&self) -> Option<String> {
         let until = self.summaries_until_unix_ns.map(|ns| format!(", until {},", utc(ns))).unwrap_or_default();
         let steps = count(self.from_summaries);
         let said =

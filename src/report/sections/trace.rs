@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::steps::Steps;
+use super::steps::StepCounts;
 use crate::report::pictures::plot::{HEIGHT, Plot, WIDTH, columns, grid, key};
 use gnntop_analysis::figures::{count, duration};
-use gnntop_analysis::findings::{Finding, Findings, Kind};
+use gnntop_analysis::findings::{Finding, FindingKind, Findings};
 use gnntop_analysis::store::{StepColumn, Store};
 
 /// Columns of a trace; more steps share one.
@@ -42,14 +42,14 @@ pub(in crate::report) fn trace(store: &Store, skip: u64) -> Vec<TracePoint> {
 /// The chart; empty for fewer than two columns. `top_ns` is where its scale ends, by itself where it is `None`.
 pub(in crate::report) fn picture(
     trace: &[TracePoint],
-    steps: &Steps,
+    steps: &StepCounts,
     findings: &Findings,
     top_ns: Option<f64>,
 ) -> String {
     if trace.len() < 2 {
         return String::new();
     }
-    let top_ns = top_ns.unwrap_or_else(|| top_of(trace));
+    let top_ns = top_ns.unwrap_or_else(|| scale_top_ns(trace));
     let height = |ns: u64| ns as f64 / top_ns;
     let mut drawing = grid(&[0.5, 1.0]);
     let worst = columns(trace.iter().map(|point| height(point.worst_ns)));
@@ -64,8 +64,10 @@ pub(in crate::report) fn picture(
     } else {
         key("accent", "", "median") + &key("series faint", "", "slowest")
     };
-    for (kind, class, word) in [(Kind::Spike, "warning", "spike"), (Kind::Stall, "alarm", "stall at a mark")] {
-        let places = columns_of(trace, &findings.found, &|finding| finding.kind == kind);
+    for (kind, class, word) in
+        [(FindingKind::Spike, "warning", "spike"), (FindingKind::Stall, "alarm", "stall at a mark")]
+    {
+        let places = finding_columns(trace, &findings.found, &|finding| finding.kind == kind);
         let dot = |at: &usize| dot(class, *at, trace.len(), height(trace[*at].worst_ns));
         drawing.extend(places.iter().map(dot));
         legend += &if places.is_empty() { String::new() } else { key(class, "", word) };
@@ -89,7 +91,7 @@ pub(in crate::report) fn picture(
 }
 
 /// Where the scale of these columns ends, in nanoseconds.
-pub(in crate::report) fn top_of(trace: &[TracePoint]) -> f64 {
+pub(in crate::report) fn scale_top_ns(trace: &[TracePoint]) -> f64 {
     let mut worst: Vec<u64> = trace.iter().map(|point| point.worst_ns).collect();
     worst.sort_unstable();
     let usual = worst.get(worst.len() * 95 / 100).copied().unwrap_or(1) as f64;
@@ -97,12 +99,12 @@ pub(in crate::report) fn top_of(trace: &[TracePoint]) -> f64 {
 }
 
 /// The same without a frame, the steps of one finding clear; empty if it has no place.
-pub(super) fn of_finding(trace: &[TracePoint], finding: &Finding) -> String {
-    let places = columns_of(trace, std::slice::from_ref(finding), &|_| true);
+pub(super) fn finding_picture(trace: &[TracePoint], finding: &Finding) -> String {
+    let places = finding_columns(trace, std::slice::from_ref(finding), &|_| true);
     if trace.len() < 2 || places.is_empty() {
         return String::new();
     }
-    let top_ns = top_of(trace);
+    let top_ns = scale_top_ns(trace);
     let all = columns(trace.iter().map(|point| point.worst_ns as f64 / top_ns));
     let width = WIDTH / trace.len() as f64;
     let mut found = String::new();
@@ -117,7 +119,7 @@ pub(super) fn of_finding(trace: &[TracePoint], finding: &Finding) -> String {
 }
 
 /// The columns with findings of one sort, each once.
-fn columns_of(trace: &[TracePoint], findings: &[Finding], is_meant: &dyn Fn(&Finding) -> bool) -> Vec<usize> {
+fn finding_columns(trace: &[TracePoint], findings: &[Finding], is_meant: &dyn Fn(&Finding) -> bool) -> Vec<usize> {
     let mut all: Vec<usize> = Vec::new();
     for place in findings.iter().filter(|finding| is_meant(finding)).flat_map(|finding| &finding.places) {
         let first = trace.partition_point(|point| point.first <= place.ordinals.start).saturating_sub(1);
@@ -135,7 +137,7 @@ fn ends(trace: &[TracePoint]) -> Vec<(Option<f64>, String)> {
 }
 
 /// What the readout says of each column.
-fn values(trace: &[TracePoint], steps: &Steps) -> Vec<String> {
+fn values(trace: &[TracePoint], steps: &StepCounts) -> Vec<String> {
     let value = |(at, point): (usize, &TracePoint)| {
         let end = trace.get(at + 1).map_or(steps.total, |next| next.first);
         let (first, median, worst) = (count(point.step), duration(point.median_ns), duration(point.worst_ns));

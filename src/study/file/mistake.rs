@@ -16,12 +16,12 @@ pub struct FileError {
 }
 
 /// Something wrong at this byte.
-pub(super) struct Mistake {
+pub(super) struct FileMistake {
     pub at: usize,
     pub what: String,
 }
 
-impl Mistake {
+impl FileMistake {
     pub fn at<T>(place: &Spanned<T>, what: impl Into<String>) -> Self {
         Self { at: place.span().start, what: what.into() }
     }

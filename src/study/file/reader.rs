@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::mistake::{FileError, Mistake, unknown_setting};
+use super::mistake::{FileError, FileMistake, unknown_setting};
 use super::shown::{self, WrittenClaim, WrittenFigure, WrittenPublished};
-use crate::study::plan::{Program, Setting, Study, as_file_name};
+use crate::study::plan::{Program, Study, StudySetting, as_file_name};
 
 /// More runs are a mistake.
 const MOST_RUNS: usize = 10_000;
@@ -16,7 +16,7 @@ const MOST_RUNS: usize = 10_000;
 /// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
+struct WrittenStudy {
     name: Spanned<String>,
     #[serde(default)]
     about: String,
@@ -95,50 +95,50 @@ pub fn read(
     is_quick: bool,
     check_workload: impl Fn(&str) -> Result<(), String>,
 ) -> Result<Study, FileError> {
-    understand(text, is_quick, check_workload).map_err(|Mistake { at, what }| {
+    parse(text, is_quick, check_workload).map_err(|FileMistake { at, what }| {
         let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
         FileError { line, what }
     })
 }
 
-fn understand(text: &str, is_quick: bool, check: impl Fn(&str) -> Result<(), String>) -> Result<Study, Mistake> {
-    let mut written: Written = toml::from_str(text).map_err(|error| Mistake {
+fn parse(text: &str, is_quick: bool, check: impl Fn(&str) -> Result<(), String>) -> Result<Study, FileMistake> {
+    let mut written: WrittenStudy = toml::from_str(text).map_err(|error| FileMistake {
         at: error.span().map_or(0, |span| span.start),
         what: error.message().replace('\n', "; "),
     })?;
-    let program = program(&written, check)?;
+    let program = parse_program(&written, check)?;
     // Published values are about the full settings, whichever size is requested.
-    let full = settings(&written, &Options::new())?;
+    let full = expand_settings(&written, &Options::new())?;
     let known: BTreeSet<&str> = full.iter().map(|setting| setting.like.as_str()).collect();
     let values = std::mem::take(&mut written.published);
-    let published = values.into_iter().map(|one| shown::published(one, &known)).collect::<Result<_, _>>()?;
+    let published = values.into_iter().map(|one| shown::parse_published(one, &known)).collect::<Result<_, _>>()?;
     let claims = std::mem::take(&mut written.claim);
-    let claims = claims.into_iter().map(|one| shown::claim(one, &known)).collect::<Result<_, _>>()?;
+    let claims = claims.into_iter().map(|one| shown::parse_claim(one, &known)).collect::<Result<_, _>>()?;
     let figures = std::mem::take(&mut written.figure);
-    let figures = figures.into_iter().map(|one| shown::figure(one, &known)).collect::<Result<_, _>>()?;
+    let figures = figures.into_iter().map(|one| shown::parse_figure(one, &known)).collect::<Result<_, _>>()?;
     let last_word = if is_quick { written.make_quick() } else { Options::new() };
-    likes(&written.setting, &known)?;
+    check_likes(&written.setting, &known)?;
     let study = Study {
-        settings: settings(&written, &last_word)?,
-        repeats: repeats(written.repeats.as_ref())?,
-        seeds: seeds(written.seeds)?,
-        time_limit: time_limit(written.time_limit_s.as_ref())?,
-        name: name_of(&written.name)?,
+        settings: expand_settings(&written, &last_word)?,
+        repeats: parse_repeats(written.repeats.as_ref())?,
+        seeds: parse_seeds(written.seeds)?,
+        time_limit: parse_time_limit(written.time_limit_s.as_ref())?,
+        name: parse_name(&written.name)?,
         about: written.about,
         program,
         published,
         claims,
         figures,
-        carbon_g_per_kwh: carbon(written.carbon_g_per_kwh.as_ref())?,
+        carbon_g_per_kwh: parse_carbon(written.carbon_g_per_kwh.as_ref())?,
     };
     let runs = study.settings.len().saturating_mul(study.repeats as usize).saturating_mul(study.seeds.len().max(1));
     if runs > MOST_RUNS {
-        return Err(Mistake::at(&written.name, format!("{runs} runs are more than the limit of {MOST_RUNS}")));
+        return Err(FileMistake::at(&written.name, format!("{runs} runs are more than the limit of {MOST_RUNS}")));
     }
     Ok(study)
 }
 
-impl Written {
+impl WrittenStudy {
     /// Replaces what `[quick]` replaces, and returns the options that override all others.
     fn make_quick(&mut self) -> Options {
         let quick = std::mem::take(&mut self.quick);
@@ -156,81 +156,84 @@ impl Written {
     }
 }
 
-fn name_of(name: &Spanned<String>) -> Result<String, Mistake> {
+fn parse_name(name: &Spanned<String>) -> Result<String, FileMistake> {
     if name.get_ref().trim().is_empty() {
-        return Err(Mistake::at(name, "give the study a name"));
+        return Err(FileMistake::at(name, "give the study a name"));
     }
     Ok(name.get_ref().clone())
 }
 
-fn program(written: &Written, check: impl Fn(&str) -> Result<(), String>) -> Result<Program, Mistake> {
+fn parse_program(written: &WrittenStudy, check: impl Fn(&str) -> Result<(), String>) -> Result<Program, FileMistake> {
     let of_settings = written.setting.iter().chain(written.quick.setting.iter().flatten());
     let of_settings = of_settings.filter_map(|setting| setting.workload.as_ref());
     if let (Some(_), Some(name)) = (&written.command, of_settings.clone().next()) {
-        return Err(Mistake::at(name, "a study with a command has no workload"));
+        return Err(FileMistake::at(name, "a study with a command has no workload"));
     }
     for name in written.workload.iter().chain(of_settings) {
-        check(name.get_ref()).map_err(|what| Mistake::at(name, what))?;
+        check(name.get_ref()).map_err(|what| FileMistake::at(name, what))?;
     }
     match (&written.workload, &written.command) {
         (Some(name), None) => Ok(Program::Workload(name.get_ref().clone())),
-        (None, Some(words)) if words.get_ref().is_empty() => Err(Mistake::at(words, "command is empty")),
+        (None, Some(words)) if words.get_ref().is_empty() => Err(FileMistake::at(words, "command is empty")),
         (None, Some(words)) => Ok(Program::Command(words.get_ref().clone())),
-        _ => Err(Mistake::at(&written.name, "give either workload = \"pna\" or command = [\"python\", \"train.py\"]")),
+        _ => Err(FileMistake::at(
+            &written.name,
+            "give either workload = \"pna\" or command = [\"python\", \"train.py\"]",
+        )),
     }
 }
 
-fn repeats(repeats: Option<&Spanned<u32>>) -> Result<u32, Mistake> {
+fn parse_repeats(repeats: Option<&Spanned<u32>>) -> Result<u32, FileMistake> {
     match repeats {
-        Some(repeats) if *repeats.get_ref() == 0 => Err(Mistake::at(repeats, "repeats is 0: give at least 1")),
+        Some(repeats) if *repeats.get_ref() == 0 => Err(FileMistake::at(repeats, "repeats is 0: give at least 1")),
         repeats => Ok(repeats.map_or(1, |repeats| *repeats.get_ref())),
     }
 }
 
-fn seeds(seeds: Option<Spanned<Vec<u64>>>) -> Result<Vec<u64>, Mistake> {
+fn parse_seeds(seeds: Option<Spanned<Vec<u64>>>) -> Result<Vec<u64>, FileMistake> {
     let Some(seeds) = seeds else { return Ok(Vec::new()) };
     let different: BTreeSet<&u64> = seeds.get_ref().iter().collect();
     match seeds.get_ref().len() {
-        0 => Err(Mistake::at(&seeds, "seeds is empty: give some, or leave it out")),
-        count if different.len() < count => Err(Mistake::at(&seeds, "the same seed is given twice; see repeats")),
+        0 => Err(FileMistake::at(&seeds, "seeds is empty: give some, or leave it out")),
+        count if different.len() < count => Err(FileMistake::at(&seeds, "the same seed is given twice; see repeats")),
         _ => Ok(seeds.into_inner()),
     }
 }
 
-fn time_limit(limit: Option<&Spanned<u64>>) -> Result<Option<Duration>, Mistake> {
+fn parse_time_limit(limit: Option<&Spanned<u64>>) -> Result<Option<Duration>, FileMistake> {
     match limit {
         Some(limit) if *limit.get_ref() == 0 => {
-            Err(Mistake::at(limit, "time-limit-s is 0: give seconds, or leave it out"))
+            Err(FileMistake::at(limit, "time-limit-s is 0: give seconds, or leave it out"))
         }
         limit => Ok(limit.map(|limit| Duration::from_secs(*limit.get_ref()))),
     }
 }
 
-fn carbon(intensity: Option<&Spanned<f64>>) -> Result<Option<f64>, Mistake> {
+fn parse_carbon(intensity: Option<&Spanned<f64>>) -> Result<Option<f64>, FileMistake> {
     match intensity {
         Some(grams) if !grams.get_ref().is_finite() || *grams.get_ref() < 0.0 => {
-            Err(Mistake::at(grams, "give grams of CO2-equivalent a kilowatt-hour, not negative"))
+            Err(FileMistake::at(grams, "give grams of CO2-equivalent a kilowatt-hour, not negative"))
         }
         grams => Ok(grams.map(|grams| *grams.get_ref())),
     }
 }
 
 /// Every setting with every combination of what varies; options of `last_word` replace all others.
-fn settings(written: &Written, last_word: &Options) -> Result<Vec<Setting>, Mistake> {
+fn expand_settings(written: &WrittenStudy, last_word: &Options) -> Result<Vec<StudySetting>, FileMistake> {
     let combinations = combinations(&written.vary)?;
-    let mut all: Vec<Setting> = Vec::new();
+    let mut all: Vec<StudySetting> = Vec::new();
     let named: Vec<Option<&WrittenSetting>> =
         if written.setting.is_empty() { vec![None] } else { written.setting.iter().map(Some).collect() };
     for of in named {
         for combination in &combinations {
-            let setting = setting(written, of, combination, last_word)?;
+            let setting = expand_setting(written, of, combination, last_word)?;
             let place = of.map_or(&written.name, |of| &of.name);
             if all.iter().any(|one| as_file_name(&one.name) == as_file_name(&setting.name)) {
-                return Err(Mistake::at(place, format!("there are two settings called {}", setting.name)));
+                return Err(FileMistake::at(place, format!("there are two settings called {}", setting.name)));
             }
             all.push(setting);
             if all.len() > MOST_RUNS {
-                return Err(Mistake::at(place, format!("there are more than {MOST_RUNS} settings")));
+                return Err(FileMistake::at(place, format!("there are more than {MOST_RUNS} settings")));
             }
         }
     }
@@ -241,17 +244,17 @@ fn settings(written: &Written, last_word: &Options) -> Result<Vec<Setting>, Mist
 type Combination<'a> = Vec<(&'a str, &'a Scalar)>;
 
 /// All of them; the option that is written last changes fastest.
-fn combinations<'a>(vary: &'a Vary) -> Result<Vec<Combination<'a>>, Mistake> {
+fn combinations<'a>(vary: &'a Vary) -> Result<Vec<Combination<'a>>, FileMistake> {
     let mut lists: Vec<_> = vary.iter().collect();
     lists.sort_by_key(|(option, _)| option.span().start);
     let mut all: Vec<Combination<'a>> = vec![Vec::new()];
     for (option, list) in lists {
         check_option(option)?;
         if list.get_ref().is_empty() {
-            return Err(Mistake::at(list, format!("the list of {} is empty", option.get_ref())));
+            return Err(FileMistake::at(list, format!("the list of {} is empty", option.get_ref())));
         }
         if all.len().saturating_mul(list.get_ref().len()) > MOST_RUNS {
-            return Err(Mistake::at(list, format!("there are more than {MOST_RUNS} settings")));
+            return Err(FileMistake::at(list, format!("there are more than {MOST_RUNS} settings")));
         }
         let with = |before: Combination<'a>| {
             let value = move |value: &'a Scalar| [before.clone(), vec![(option.get_ref().as_str(), value)]].concat();
@@ -262,12 +265,12 @@ fn combinations<'a>(vary: &'a Vary) -> Result<Vec<Combination<'a>>, Mistake> {
     Ok(all)
 }
 
-fn setting(
-    written: &Written,
+fn expand_setting(
+    written: &WrittenStudy,
     of: Option<&WrittenSetting>,
     combination: &Combination<'_>,
     last_word: &Options,
-) -> Result<Setting, Mistake> {
+) -> Result<StudySetting, FileMistake> {
     let mut options: BTreeMap<&str, &Scalar> = BTreeMap::new();
     let own = of.map(|of| &of.options);
     for (option, value) in written.options.iter().chain(own.into_iter().flatten()) {
@@ -286,21 +289,21 @@ fn setting(
     let words = options.iter().flat_map(|(option, value)| value.words(option)).collect();
     let warm_up_steps = of.and_then(|of| of.warm_up_steps).unwrap_or(written.warm_up_steps);
     let workload = of.and_then(|of| of.workload.as_ref()).map(|name| name.get_ref().clone());
-    Ok(Setting { name, like, workload, words, warm_up_steps })
+    Ok(StudySetting { name, like, workload, words, warm_up_steps })
 }
 
-fn check_option(option: &Spanned<String>) -> Result<(), Mistake> {
+fn check_option(option: &Spanned<String>) -> Result<(), FileMistake> {
     let name = option.get_ref();
     let is_option =
         !name.is_empty() && !name.starts_with('-') && name.chars().all(|c| c.is_ascii_graphic() && c != '=');
     if !is_option {
-        return Err(Mistake::at(
+        return Err(FileMistake::at(
             option,
             format!("{name:?} is not an option: write it without leading dashes, such as batch-size"),
         ));
     }
     if name == "seed" {
-        return Err(Mistake::at(option, "give seeds as seeds = [1, 2], so that runs can be distinguished"));
+        return Err(FileMistake::at(option, "give seeds as seeds = [1, 2], so that runs can be distinguished"));
     }
     Ok(())
 }
@@ -325,10 +328,10 @@ impl Scalar {
     }
 }
 
-fn likes(settings: &[WrittenSetting], known: &BTreeSet<&str>) -> Result<(), Mistake> {
+fn check_likes(settings: &[WrittenSetting], known: &BTreeSet<&str>) -> Result<(), FileMistake> {
     let unknown =
         settings.iter().filter_map(|one| one.like.as_ref()).find(|like| !known.contains(like.get_ref().as_str()));
-    unknown.map_or(Ok(()), |like| Err(Mistake::at(like, unknown_setting(like.get_ref(), known))))
+    unknown.map_or(Ok(()), |like| Err(FileMistake::at(like, unknown_setting(like.get_ref(), known))))
 }
 
 #[cfg(test)]
@@ -372,7 +375,7 @@ repeats = 1
     }
 
     #[test]
-    fn a_whole_file_is_understood() {
+    fn complete_file_is_parsed() {
         let study = checked(WHOLE, false).unwrap();
         let names: Vec<&str> = study.settings.iter().map(|setting| setting.name.as_str()).collect();
         assert_eq!(names, ["width=8,batch=a", "width=8,batch=b", "width=16,batch=a", "width=16,batch=b"]);
@@ -384,7 +387,7 @@ repeats = 1
     }
 
     #[test]
-    fn quick_replaces_lists_and_has_the_last_word_on_options() {
+    fn quick_replaces_lists_and_overrides_options() {
         let study = checked(WHOLE, true).unwrap();
         assert_eq!(study.settings.len(), 1);
         assert_eq!(study.settings[0].words, ["--fast", "--rate", "0.25", "--width", "1"]);
@@ -392,7 +395,7 @@ repeats = 1
     }
 
     #[test]
-    fn named_settings_stand_for_published_ones() {
+    fn like_refers_to_the_published_setting() {
         let text = r#"
 name = "a"
 workload = "pna"
@@ -432,7 +435,7 @@ warm-up-steps = 2
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn mistake_is_reported_with_line() {
         let cases = [
             ("name = 'a'\nworklod = 'pna'", 2, "unknown field `worklod`"),
             ("name = 'a'\nworkload = 'pnb'", 2, "no workload is called pnb"),
@@ -492,7 +495,7 @@ warm-up-steps = 2
     }
 
     #[test]
-    fn the_shipped_studies_are_understood() {
+    fn shipped_studies_are_parsed() {
         for (text, settings, quick) in [
             (include_str!("../../../workloads/studies/pna.toml"), 10, 10),
             (include_str!("../../../workloads/studies/cora.toml"), 5, 5),

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use gnntop_analysis::catalogue::{FigureError, FigureId};
 
-use super::mistake::{Mistake, unknown_setting};
+use super::mistake::{FileMistake, unknown_setting};
 use crate::study::claims::{Claim, Expected, Subject};
 use crate::study::plan::FigurePlan;
 use crate::study::published::Published;
@@ -54,15 +54,15 @@ pub(super) struct WrittenFigure {
     stacked: bool,
 }
 
-pub(super) fn published(written: WrittenPublished, known: &BTreeSet<&str>) -> Result<Published, Mistake> {
-    let measure = measure(&written.measure, written.measure.get_ref())?;
+pub(super) fn parse_published(written: WrittenPublished, known: &BTreeSet<&str>) -> Result<Published, FileMistake> {
+    let measure = parse_measure(&written.measure, written.measure.get_ref())?;
     if written.values.is_empty() {
-        return Err(Mistake::at(&written.measure, "give values with the names of settings"));
+        return Err(FileMistake::at(&written.measure, "give values with the names of settings"));
     }
     for (setting, value) in &written.values {
         check_setting(setting, setting.get_ref(), known)?;
         if !value.get_ref().is_finite() || *value.get_ref() <= 0.0 {
-            return Err(Mistake::at(value, "a published value must be above 0, since ratios are compared"));
+            return Err(FileMistake::at(value, "a published value must be above 0, since ratios are compared"));
         }
     }
     let values = written.values.into_iter().map(|(setting, value)| (setting.into_inner(), value.into_inner()));
@@ -76,30 +76,30 @@ pub(super) fn published(written: WrittenPublished, known: &BTreeSet<&str>) -> Re
     })
 }
 
-pub(super) fn claim(written: WrittenClaim, known: &BTreeSet<&str>) -> Result<Claim, Mistake> {
-    let (first, second) = (subject(&written.first, known)?, subject(&written.second, known)?);
+pub(super) fn parse_claim(written: WrittenClaim, known: &BTreeSet<&str>) -> Result<Claim, FileMistake> {
+    let (first, second) = (parse_subject(&written.first, known)?, parse_subject(&written.second, known)?);
     if first.measure.unit() != second.measure.unit() {
         let what = format!("{} and {} cannot be compared", first.measure, second.measure);
-        return Err(Mistake::at(&written.second.measure, what));
+        return Err(FileMistake::at(&written.second.measure, what));
     }
     Ok(Claim { says: written.says, note: written.note, first, second, expected: written.expect })
 }
 
-fn subject(written: &WrittenSubject, known: &BTreeSet<&str>) -> Result<Subject, Mistake> {
-    let measure = measure(&written.measure, written.measure.get_ref())?;
+fn parse_subject(written: &WrittenSubject, known: &BTreeSet<&str>) -> Result<Subject, FileMistake> {
+    let measure = parse_measure(&written.measure, written.measure.get_ref())?;
     check_setting(&written.setting, written.setting.get_ref(), known)?;
     Ok(Subject { setting: written.setting.get_ref().clone(), measure })
 }
 
-pub(super) fn figure(written: WrittenFigure, known: &BTreeSet<&str>) -> Result<FigurePlan, Mistake> {
+pub(super) fn parse_figure(written: WrittenFigure, known: &BTreeSet<&str>) -> Result<FigurePlan, FileMistake> {
     let place = &written.measures;
-    let parsed = place.get_ref().iter().map(|text| measure(place, text));
-    let measures = parsed.collect::<Result<Vec<FigureId>, Mistake>>()?;
+    let parsed = place.get_ref().iter().map(|text| parse_measure(place, text));
+    let measures = parsed.collect::<Result<Vec<FigureId>, FileMistake>>()?;
     let Some(unit) = measures.first().map(FigureId::unit) else {
-        return Err(Mistake::at(place, "name at least one measure to draw"));
+        return Err(FileMistake::at(place, "name at least one measure to draw"));
     };
     if let Some(other) = measures.iter().find(|measure| measure.unit() != unit) {
-        return Err(Mistake::at(place, format!("{other} has another unit than the first: make two figures")));
+        return Err(FileMistake::at(place, format!("{other} has another unit than the first: make two figures")));
     }
     if let Some(settings) = &written.settings {
         settings.get_ref().iter().try_for_each(|setting| check_setting(settings, setting, known))?;
@@ -112,10 +112,10 @@ pub(super) fn figure(written: WrittenFigure, known: &BTreeSet<&str>) -> Result<F
     })
 }
 
-fn measure<T>(place: &Spanned<T>, text: &str) -> Result<FigureId, Mistake> {
-    text.parse().map_err(|error: FigureError| Mistake::at(place, error.to_string()))
+fn parse_measure<T>(place: &Spanned<T>, text: &str) -> Result<FigureId, FileMistake> {
+    text.parse().map_err(|error: FigureError| FileMistake::at(place, error.to_string()))
 }
 
-fn check_setting<T>(place: &Spanned<T>, setting: &str, known: &BTreeSet<&str>) -> Result<(), Mistake> {
-    if known.contains(setting) { Ok(()) } else { Err(Mistake::at(place, unknown_setting(setting, known))) }
+fn check_setting<T>(place: &Spanned<T>, setting: &str, known: &BTreeSet<&str>) -> Result<(), FileMistake> {
+    if known.contains(setting) { Ok(()) } else { Err(FileMistake::at(place, unknown_setting(setting, known))) }
 }

@@ -2,7 +2,7 @@
 
 /// What a cell of a bar shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cell {
+pub enum BarCell {
     /// Nothing: the bar ends below.
     Empty,
     /// One phase fills it, or nearly.
@@ -23,16 +23,16 @@ const EIGHTHS: u64 = 8;
 
 /// Cuts stacked parts into the cells of a column, from the bottom up. The buffers live on from column to column.
 #[derive(Debug, Default)]
-pub struct Stack {
+pub struct BarStack {
     /// Upper end of each part in eighths of a row, with the part's index.
     ends: Vec<(usize, u64)>,
-    cells: Vec<Cell>,
+    cells: Vec<BarCell>,
 }
 
-impl Stack {
+impl BarStack {
     /// The cells of a bar of `rows` rows whose top is at `top_ns`; `parts` from the bottom up. What reaches beyond the
     /// top is cut off. A part that is not zero shows at the bottom of an otherwise empty bar.
-    pub fn cut(&mut self, parts: impl Iterator<Item = u64>, top_ns: u64, rows: u16) -> &[Cell] {
+    pub fn cut(&mut self, parts: impl Iterator<Item = u64>, top_ns: u64, rows: u16) -> &[BarCell] {
         let whole = u128::from(rows) * u128::from(EIGHTHS);
         let mut sum = 0u64;
         self.ends.clear();
@@ -53,7 +53,7 @@ impl Stack {
 }
 
 /// The cell that begins `from` eighths above the bottom.
-fn cell(ends: &[(usize, u64)], from: u64) -> Cell {
+fn cell(ends: &[(usize, u64)], from: u64) -> BarCell {
     let to = from + EIGHTHS;
     let first = ends.partition_point(|(_, end)| *end <= from);
     let mut start = from;
@@ -82,18 +82,18 @@ fn larger(a: Option<(usize, u64)>, b: (usize, u64)) -> Option<(usize, u64)> {
 }
 
 /// A cell of at most two parts and `empty` eighths above them. Parts keep their order, which is that of their indices.
-fn join(largest: Option<(usize, u64)>, second: Option<(usize, u64)>, empty: u64) -> Cell {
-    let Some((part, share)) = largest else { return Cell::Empty };
+fn join(largest: Option<(usize, u64)>, second: Option<(usize, u64)>, empty: u64) -> BarCell {
+    let Some((part, share)) = largest else { return BarCell::Empty };
     let eighths = |n: u64| n.clamp(1, EIGHTHS - 1) as u8;
     if empty > 0 {
-        return Cell::Split { lower: part, eighths: eighths(EIGHTHS - empty), upper: None };
+        return BarCell::Split { lower: part, eighths: eighths(EIGHTHS - empty), upper: None };
     }
     match second {
         Some((other, least)) if least > 0 && share < EIGHTHS => {
             let (lower, upper, below) = if part < other { (part, other, share) } else { (other, part, least) };
-            Cell::Split { lower, eighths: eighths(below), upper: Some(upper) }
+            BarCell::Split { lower, eighths: eighths(below), upper: Some(upper) }
         }
-        _ => Cell::Full(part),
+        _ => BarCell::Full(part),
     }
 }
 
@@ -101,40 +101,40 @@ fn join(largest: Option<(usize, u64)>, second: Option<(usize, u64)>, empty: u64)
 mod tests {
     use super::*;
 
-    fn cut(parts: &[u64], top: u64, rows: u16) -> Vec<Cell> {
-        Stack::default().cut(parts.iter().copied(), top, rows).to_vec()
+    fn cut(parts: &[u64], top: u64, rows: u16) -> Vec<BarCell> {
+        BarStack::default().cut(parts.iter().copied(), top, rows).to_vec()
     }
 
     #[test]
-    fn parts_lie_on_each_other() {
+    fn parts_are_stacked() {
         let cells = cut(&[8, 8, 4], 32, 4);
         assert_eq!(
             cells,
-            [Cell::Full(0), Cell::Full(1), Cell::Split { lower: 2, eighths: 4, upper: None }, Cell::Empty]
+            [BarCell::Full(0), BarCell::Full(1), BarCell::Split { lower: 2, eighths: 4, upper: None }, BarCell::Empty]
         );
     }
 
     #[test]
     fn a_border_inside_a_cell_is_shown_to_an_eighth() {
-        assert_eq!(cut(&[3, 13], 16, 2), [Cell::Split { lower: 0, eighths: 3, upper: Some(1) }, Cell::Full(1)]);
+        assert_eq!(cut(&[3, 13], 16, 2), [BarCell::Split { lower: 0, eighths: 3, upper: Some(1) }, BarCell::Full(1)]);
     }
 
     #[test]
     fn of_many_parts_in_a_cell_the_two_largest_are_shown_in_order() {
-        assert_eq!(cut(&[3, 1, 4], 8, 1), [Cell::Split { lower: 0, eighths: 3, upper: Some(2) }]);
-        assert_eq!(cut(&[1, 4, 3], 8, 1), [Cell::Split { lower: 1, eighths: 4, upper: Some(2) }]);
+        assert_eq!(cut(&[3, 1, 4], 8, 1), [BarCell::Split { lower: 0, eighths: 3, upper: Some(2) }]);
+        assert_eq!(cut(&[1, 4, 3], 8, 1), [BarCell::Split { lower: 1, eighths: 4, upper: Some(2) }]);
     }
 
     #[test]
-    fn what_is_too_long_is_cut_off_at_the_top() {
-        assert_eq!(cut(&[u64::MAX, u64::MAX], 10, 2), [Cell::Full(0), Cell::Full(0)]);
+    fn too_long_bar_is_cut_off_at_the_top() {
+        assert_eq!(cut(&[u64::MAX, u64::MAX], 10, 2), [BarCell::Full(0), BarCell::Full(0)]);
     }
 
     #[test]
-    fn what_is_tiny_still_shows_and_nothing_shows_nothing() {
-        assert_eq!(cut(&[1, 0], u64::MAX, 1), [Cell::Split { lower: 0, eighths: 1, upper: None }]);
-        assert_eq!(cut(&[0, 0], 10, 1), [Cell::Empty]);
-        assert_eq!(cut(&[], 10, 1), [Cell::Empty]);
+    fn tiny_part_is_visible_and_zero_is_not() {
+        assert_eq!(cut(&[1, 0], u64::MAX, 1), [BarCell::Split { lower: 0, eighths: 1, upper: None }]);
+        assert_eq!(cut(&[0, 0], 10, 1), [BarCell::Empty]);
+        assert_eq!(cut(&[], 10, 1), [BarCell::Empty]);
         assert!(cut(&[5], 0, 3).len() == 3, "a top of zero is no division by zero");
         assert!(cut(&[5], 10, 0).is_empty());
     }
@@ -145,8 +145,8 @@ mod tests {
             let eighths: u64 = cut(&[ns / 3, ns - ns / 3], 160, 20)
                 .iter()
                 .map(|cell| match cell {
-                    Cell::Empty => 0,
-                    Cell::Split { eighths, upper: None, .. } => u64::from(*eighths),
+                    BarCell::Empty => 0,
+                    BarCell::Split { eighths, upper: None, .. } => u64::from(*eighths),
                     _ => 8,
                 })
                 .sum();

@@ -19,19 +19,19 @@ const ASCII: [char; 8] = ['_', '_', '.', '-', '=', '+', '*', '#'];
 
 /// One row of a chart of several rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct BrailleRow {
     /// Which row, 0 at the bottom.
     pub at: u16,
     /// Rows of the chart.
-    pub of: u16,
+    pub rows: u16,
     /// The value at the top of the chart.
     pub full: f64,
 }
 
-impl Row {
+impl BrailleRow {
     /// Dots of this row below and at a value: 1 to 4, 0 if the value is in a row below.
     fn dots(&self, value: f64) -> u16 {
-        let all = (self.of * DOTS).max(1);
+        let all = (self.rows * DOTS).max(1);
         let share = if self.full > 0.0 { (value / self.full).clamp(0.0, 1.0) } else { 0.0 };
         let level = 1 + (share * f64::from(all - 1)).round() as u16;
         level.saturating_sub(self.at * DOTS)
@@ -44,7 +44,7 @@ pub fn draw(
     sheet: &mut Sheet<'_>,
     x: u16,
     halves: &[Option<Bin>],
-    row: Row,
+    row: BrailleRow,
     mark: Option<(u16, Style)>,
     theme: &Theme,
 ) {
@@ -57,7 +57,7 @@ pub fn draw(
     }
 }
 
-fn braille(pair: &[Option<Bin>], row: Row) -> Option<char> {
+fn braille(pair: &[Option<Bin>], row: BrailleRow) -> Option<char> {
     let mut bits = 0;
     for (column, bin) in BITS.iter().zip(pair) {
         let Some(bin) = bin else { continue };
@@ -71,14 +71,14 @@ fn braille(pair: &[Option<Bin>], row: Row) -> Option<char> {
     (bits > 0).then(|| char::from_u32(BLANK + bits)).flatten()
 }
 
-fn ascii(pair: &[Option<Bin>], row: Row) -> Option<char> {
+fn ascii(pair: &[Option<Bin>], row: BrailleRow) -> Option<char> {
     let mean = pair
         .iter()
         .flatten()
         .map(|bin| bin.mean)
         .fold(None, |most: Option<f64>, mean| Some(most.map_or(mean, |most| most.max(mean))))?;
     let share = if row.full > 0.0 { (mean / row.full).clamp(0.0, 1.0) } else { 0.0 };
-    let level = share * f64::from(row.of) - f64::from(row.at);
+    let level = share * f64::from(row.rows) - f64::from(row.at);
     let at = (level * 7.0).round();
     (at >= 1.0 || row.at == 0).then(|| ASCII[at.clamp(0.0, 7.0) as usize])
 }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn zero_is_a_dot_and_absent_is_none() {
-        let row = Row { at: 0, of: 1, full: 10.0 };
+        let row = BrailleRow { at: 0, rows: 1, full: 10.0 };
         assert_eq!(braille(&[bin(0.0, 0.0), None], row), Some('⡀'));
         assert_eq!(braille(&[None, bin(10.0, 10.0)], row), Some('⢸'));
         assert_eq!(braille(&[None, None], row), None);
@@ -102,9 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_stands_above_the_mean() {
-        let rows: Vec<Option<char>> =
-            (0..2).map(|at| braille(&[bin(2.0, 10.0), bin(10.0, 10.0)], Row { at, of: 2, full: 10.0 })).collect();
+    fn peak_is_drawn_above_the_mean() {
+        let rows: Vec<Option<char>> = (0..2)
+            .map(|at| braille(&[bin(2.0, 10.0), bin(10.0, 10.0)], BrailleRow { at, rows: 2, full: 10.0 }))
+            .collect();
         assert_eq!(rows, [Some('⣼'), Some('⢹')]);
     }
 
@@ -113,7 +114,7 @@ mod tests {
         for value in [-5.0, 0.0, 1.0, 1e300, f64::MAX] {
             for full in [0.0, -1.0, 1e-300, 7.0] {
                 for at in 0..3 {
-                    let row = Row { at, of: 3, full };
+                    let row = BrailleRow { at, rows: 3, full };
                     braille(&[bin(value, value), bin(value, value)], row);
                     ascii(&[bin(value, value)], row);
                     assert!(row.dots(value) <= 12);

@@ -10,9 +10,9 @@
 //! ```
 
 use crate::app::AXIS_WIDTH;
-use crate::ui::chart::bars::{Cell, Stack};
+use crate::ui::chart::bars::{BarCell, BarStack};
 use crate::ui::chart::labels::Labels;
-use crate::ui::chart::scale::Scale;
+use crate::ui::chart::scale::ChartScale;
 use crate::ui::chart::step_chart::{EIGHTHS, draw_axis};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
@@ -53,24 +53,24 @@ fn draw_curve(
     let over = |x: u16| other.and_then(|other| other.percentile(quantile(x, columns, all.count())));
     let mut ends: Vec<u64> = [at(0), at(columns - 1)].into_iter().chain(over(0)).chain(over(columns - 1)).collect();
     let scale = match scene.app.window().is_log() {
-        true => Scale::logarithmic(&ends),
-        false => Scale::linear(&mut ends),
+        true => ChartScale::logarithmic(&ends),
+        false => ChartScale::linear(&mut ends),
     };
     draw_axis(&mut sheet.part(0, 1, axis, rows), &scale, scene.theme);
-    let marked = marked.and_then(|marked| column_of(marked, columns, all.count()));
-    let mut stack = Stack::default();
+    let marked = marked.and_then(|marked| quantile_column(marked, columns, all.count()));
+    let mut stack = BarStack::default();
     let mut bars = sheet.part(axis, 1, columns, rows);
     for x in 0..columns {
         let style = if marked == Some(x) { scene.theme.accent() } else { scene.theme.series() };
         for (row, cell) in (0..).zip(stack.cut([at(x)].into_iter(), scale.linear_top_ns(at(x), rows), rows)) {
             let c = match cell {
-                Cell::Empty => continue,
-                Cell::Split { eighths, .. } if !scene.theme.ascii() => EIGHTHS[usize::from(*eighths) % 8],
+                BarCell::Empty => continue,
+                BarCell::Split { eighths, .. } if !scene.theme.ascii() => EIGHTHS[usize::from(*eighths) % 8],
                 _ => scene.theme.glyph('█', '#'),
             };
             bars.cell(x, rows - 1 - row, c, style);
         }
-        if let Some(row) = over(x).and_then(|ns| scale.rows_of(ns, rows).checked_sub(1)) {
+        if let Some(row) = over(x).and_then(|ns| scale.bar_rows(ns, rows).checked_sub(1)) {
             bars.cell(x, rows - 1 - row, scene.theme.glyph('━', '='), scene.theme.accent());
         }
     }
@@ -78,7 +78,7 @@ fn draw_curve(
 }
 
 /// The first column at or beyond a quantile, if it is on the screen.
-fn column_of(wanted: f64, columns: u16, count: u64) -> Option<u16> {
+fn quantile_column(wanted: f64, columns: u16, count: u64) -> Option<u16> {
     (0..columns).find(|x| quantile(*x, columns, count) >= wanted - 1e-12)
 }
 
@@ -89,7 +89,7 @@ fn draw_labels(sheet: &mut Sheet<'_>, scene: &Scene<'_>, all: &Distribution, mar
     let (mut values, mut names) = (Labels::new(AXIS_WIDTH, width), Labels::new(AXIS_WIDTH, width));
     let mut labels: Vec<(u16, f64, &str)> = LABELLED
         .into_iter()
-        .filter_map(|(wanted, name)| Some((column_of(wanted, columns, all.count())?, wanted, name)))
+        .filter_map(|(wanted, name)| Some((quantile_column(wanted, columns, all.count())?, wanted, name)))
         .collect();
     labels.sort_by_key(|(x, ..)| marked != Some(*x));
     for (x, wanted, name) in labels {
@@ -113,7 +113,7 @@ fn quantile(x: u16, columns: u16, count: u64) -> f64 {
 pub fn spread(all: &Distribution) -> String {
     let longest = all.max_ns().map(|ns| format!("max {}", duration(ns))).unwrap_or_default();
     match (all.percentile(0.5), all.percentile(0.99)) {
-        (Some(p50 @ 1..), Some(p99)) if all.tells(0.99) => {
+        (Some(p50 @ 1..), Some(p99)) if all.resolves(0.99) => {
             format!("p99 {:.1} x p50, {longest}", p99 as f64 / p50 as f64)
         }
         _ => longest,

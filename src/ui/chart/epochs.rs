@@ -7,15 +7,15 @@ const COLUMNS_A_NUMBER: u64 = 12;
 
 /// Epochs that begin in view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Boundaries {
+pub struct EpochBoundaries {
     /// Columns with the epoch that begins there.
     numbered: Vec<(u16, u64)>,
     lines: Vec<u16>,
 }
 
-impl Boundaries {
+impl EpochBoundaries {
     /// The boundaries among columns with their epochs, oldest first, in a chart of this many columns.
-    pub fn of(columns: impl Iterator<Item = (u16, u64)>, width: usize) -> Self {
+    pub fn new(columns: impl Iterator<Item = (u16, u64)>, width: usize) -> Self {
         let mut before = None;
         let mut begun: Vec<(u16, u64, u64)> = Vec::new();
         for (x, epoch) in columns {
@@ -51,29 +51,29 @@ impl Boundaries {
 mod tests {
     use super::*;
 
-    fn of(epochs: impl Iterator<Item = u64>) -> Boundaries {
-        Boundaries::of((8..).zip(epochs), 72)
+    fn boundaries(epochs: impl Iterator<Item = u64>) -> EpochBoundaries {
+        EpochBoundaries::new((8..).zip(epochs), 72)
     }
 
     #[test]
     fn few_epochs_are_all_shown() {
-        let few = of((0..72).map(|step| step / 24));
+        let few = boundaries((0..72).map(|step| step / 24));
         assert_eq!(few.numbered().collect::<Vec<_>>(), [(32, 1), (56, 2)]);
         assert_eq!(few.lines().collect::<Vec<_>>(), [32, 56]);
     }
 
     #[test]
     fn where_each_step_is_an_epoch_some_have_a_number_and_none_a_line() {
-        let many = of(195..267);
+        let many = boundaries(195..267);
         assert_eq!(many.numbered().collect::<Vec<_>>(), [(13, 200), (33, 220), (53, 240), (73, 260)]);
         assert_eq!(many.lines().count(), 0);
     }
 
     #[test]
-    fn odd_epochs_do_no_harm() {
-        assert_eq!(of(std::iter::empty()), Boundaries::default());
-        let wild = of((0..72).map(|step| if step % 2 == 0 { u64::MAX } else { 0 }));
+    fn unordered_epochs_do_not_panic() {
+        assert_eq!(boundaries(std::iter::empty()), EpochBoundaries::default());
+        let wild = boundaries((0..72).map(|step| if step % 2 == 0 { u64::MAX } else { 0 }));
         assert!(wild.numbered().count() <= 9);
-        assert_eq!(of(std::iter::repeat_n(7, 72)).numbered().count(), 0);
+        assert_eq!(boundaries(std::iter::repeat_n(7, 72)).numbered().count(), 0);
     }
 }

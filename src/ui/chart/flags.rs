@@ -7,7 +7,7 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
 use crate::ui::theme::Theme;
 use gnntop_analysis::figures::{count, counted, duration};
-use gnntop_analysis::findings::{Finding, Kind, Severity};
+use gnntop_analysis::findings::{Finding, FindingKind, Severity};
 use gnntop_analysis::store::StepColumn;
 
 /// Longest name of a mark, in columns.
@@ -21,7 +21,7 @@ const WORTH_A_SIGN: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flag<'a> {
     /// A finding begins here.
-    Finding(Kind, Severity),
+    Finding(FindingKind, Severity),
     /// An instant that the program named.
     Mark(&'a str),
     /// The same, where what ended at it took a good part of the column's time.
@@ -46,15 +46,15 @@ impl Flag<'_> {
 }
 
 /// The sign of a finding, and what it means.
-pub fn sign(kind: Kind, theme: &Theme) -> (char, &'static str) {
+pub fn sign(kind: FindingKind, theme: &Theme) -> (char, &'static str) {
     match kind {
-        Kind::Spike => ('!', "spike"),
-        Kind::PartialBatch => (theme.glyph('◔', 'p'), "partial batch"),
-        Kind::Gap => ('g', "long gap"),
-        Kind::Stall => ('s', "stall at a mark"),
-        Kind::PageFaults => ('f', "page faults"),
-        Kind::WarmUp => ('w', "warm-up"),
-        Kind::Drift => ('d', "gets slower"),
+        FindingKind::Spike => ('!', "spike"),
+        FindingKind::PartialBatch => (theme.glyph('◔', 'p'), "partial batch"),
+        FindingKind::Gap => ('g', "long gap"),
+        FindingKind::Stall => ('s', "stall at a mark"),
+        FindingKind::PageFaults => ('f', "page faults"),
+        FindingKind::WarmUp => ('w', "warm-up"),
+        FindingKind::Drift => ('d', "gets slower"),
         other => (theme.glyph('•', 'o'), other.title()),
     }
 }
@@ -71,7 +71,7 @@ pub struct Flags<'a> {
 
 impl<'a> Flags<'a> {
     /// The signs of these columns.
-    pub fn of<'c>(columns: impl Iterator<Item = (u16, &'c StepColumn<'c>)>, scene: &Scene<'a>) -> Self {
+    pub fn new<'c>(columns: impl Iterator<Item = (u16, &'c StepColumn<'c>)>, scene: &Scene<'a>) -> Self {
         let columns: Vec<(u16, &StepColumn<'_>)> = columns.collect();
         let mut all = findings_in(&columns, scene);
         for (x, column) in &columns {
@@ -96,7 +96,7 @@ impl<'a> Flags<'a> {
         }
         times.retain(|(_, times)| *times > most);
         let Some((name, _)) = times.first() else { return };
-        let (count, total_ns) = scene.store.marks_called(name);
+        let (count, total_ns) = scene.store.marks_with_text(name);
         self.left_out = Some((*name, count, total_ns));
         self.all.retain(|(_, flag)| !times.iter().any(|(name, _)| *flag == Flag::Mark(name)));
     }
@@ -148,7 +148,7 @@ fn findings_in<'a>(columns: &[(u16, &StepColumn<'_>)], scene: &Scene<'_>) -> Vec
     let mut all = Vec::new();
     let mut found: Vec<&Finding> = scene.app.findings().found.iter().collect();
     // A checkpoint between steps is a long gap too.
-    found.sort_by_key(|finding| !matches!(finding.kind, Kind::Stall | Kind::PageFaults));
+    found.sort_by_key(|finding| !matches!(finding.kind, FindingKind::Stall | FindingKind::PageFaults));
     for finding in found {
         let flag = Flag::Finding(finding.kind, finding.severity);
         for place in &finding.places {
@@ -156,7 +156,7 @@ fn findings_in<'a>(columns: &[(u16, &StepColumn<'_>)], scene: &Scene<'_>) -> Vec
             let at = columns.partition_point(|(_, column)| column.ordinals().end <= ordinal);
             let Some((x, column)) = columns.get(at).filter(|(_, column)| column.first <= ordinal) else { continue };
             // Among several steps there is always a partial one.
-            let says_nothing = finding.kind == Kind::PartialBatch && column.steps > 1;
+            let says_nothing = finding.kind == FindingKind::PartialBatch && column.steps > 1;
             if !says_nothing && all.last() != Some(&(*x, flag)) {
                 all.push((*x, flag));
             }
@@ -167,7 +167,7 @@ fn findings_in<'a>(columns: &[(u16, &StepColumn<'_>)], scene: &Scene<'_>) -> Vec
 
 /// The marks made while a column's steps ran, each text once.
 fn marks_in<'a>(column: &StepColumn<'_>, scene: &Scene<'a>) -> Vec<Flag<'a>> {
-    let times = scene.store.steps().time_of(column);
+    let times = scene.store.steps().column_time(column);
     let least_ns = WORTH_A_SIGN * times.end.saturating_sub(times.start) as f64;
     let mut texts: Vec<(&str, u64)> = Vec::new();
     for mark in scene.store.marks().within(times) {

@@ -6,7 +6,7 @@
 //! 38 ms      64 ms           312 ms
 //! ```
 
-use crate::ui::chart::bars::{Cell, Stack};
+use crate::ui::chart::bars::{BarCell, BarStack};
 use crate::ui::chart::labels::Labels;
 use crate::ui::chart::step_chart::EIGHTHS;
 use crate::ui::scene::Scene;
@@ -33,14 +33,14 @@ pub fn draw(sheet: &mut Sheet<'_>, all: &Distribution, scene: &Scene<'_>) {
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     sheet.text_ending(0, AXIS - 1, 1, &count(most), theme.dim());
     (1..=rows).for_each(|y| sheet.cell(AXIS - 1, y, theme.glyph('│', '|'), theme.dim()));
-    let mut stack = Stack::default();
+    let mut stack = BarStack::default();
     for (x, n) in (AXIS..).zip(&counts) {
         for (row, cell) in (0..).zip(stack.cut([*n].into_iter(), most, rows)) {
             let c = match cell {
-                Cell::Empty => continue,
-                Cell::Split { eighths, .. } if !theme.ascii() => EIGHTHS[usize::from(*eighths) % 8],
-                Cell::Split { .. } => '_',
-                Cell::Full(_) => theme.glyph('█', '#'),
+                BarCell::Empty => continue,
+                BarCell::Split { eighths, .. } if !theme.ascii() => EIGHTHS[usize::from(*eighths) % 8],
+                BarCell::Split { .. } => '_',
+                BarCell::Full(_) => theme.glyph('█', '#'),
             };
             sheet.cell(x, rows - row, c, theme.series());
         }

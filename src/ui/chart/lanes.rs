@@ -14,7 +14,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
-use crate::ui::theme::PhaseLook;
+use crate::ui::theme::PhaseStyle;
 use gnntop_analysis::store::Lane;
 
 /// Boxes that cover less of a cell than this are drawn thin.
@@ -22,7 +22,7 @@ const THIN: f64 = 0.5;
 
 /// The cells of one track: what takes most of each, by depth.
 pub struct LaneCells {
-    rows: Vec<Vec<Option<Taken>>>,
+    rows: Vec<Vec<Option<LaneCell>>>,
     range: Range<u64>,
     columns: usize,
 }
@@ -36,7 +36,7 @@ const NAMES: usize = 4;
 
 /// What takes a cell.
 #[derive(Clone, Copy)]
-struct Taken {
+struct LaneCell {
     /// The names that take most of it, with their shares; unused places have none.
     names: [(NameId, f64); NAMES],
     /// The share that anything takes.
@@ -47,7 +47,7 @@ struct Taken {
     to: usize,
 }
 
-impl Taken {
+impl LaneCell {
     const NOTHING: Self = Self { names: [(NameId::NONE, 0.0); NAMES], share: 0.0, boxes: 0, from: 0, to: 0 };
 
     fn add(&mut self, name: NameId, share: f64, from: usize, to: usize) {
@@ -81,7 +81,7 @@ impl Taken {
     }
 
     /// Whether both cells are of the same box, or of crowds of the same name.
-    fn is_of(&self, other: &Self) -> bool {
+    fn is_same_box(&self, other: &Self) -> bool {
         let same_box = (self.from, self.to) == (other.from, other.to) || (self.is_crowd() && other.is_crowd());
         self.is_crowd() == other.is_crowd() && same_box && self.name() == other.name()
     }
@@ -116,7 +116,7 @@ impl LaneCells {
         self.rows.first().and_then(|row| row.get(at)).is_none_or(Option::is_none)
     }
 
-    fn row(&mut self, depth: usize) -> &mut Vec<Option<Taken>> {
+    fn row(&mut self, depth: usize) -> &mut Vec<Option<LaneCell>> {
         if depth >= self.rows.len() {
             self.rows.resize(depth + 1, vec![None; self.columns]);
         }
@@ -142,7 +142,7 @@ impl LaneCells {
             let ns = end.min(cell_start + column_ns) - start.max(cell_start);
             let share = busy.unwrap_or((ns / column_ns).clamp(0.0, 1.0));
             // A box without any length is one all the same.
-            cell.get_or_insert(Taken::NOTHING).add(name, share.max(f64::MIN_POSITIVE), from, to);
+            cell.get_or_insert(LaneCell::NOTHING).add(name, share.max(f64::MIN_POSITIVE), from, to);
         }
     }
 
@@ -155,7 +155,7 @@ impl LaneCells {
                 at += 1;
                 continue;
             };
-            let same = |cell: &&Option<Taken>| cell.is_some_and(|other| other.is_of(taken));
+            let same = |cell: &&Option<LaneCell>| cell.is_some_and(|other| other.is_same_box(taken));
             let cells = row[at..].iter().take_while(same).count();
             draw_box(sheet, at as u16, &row[at..at + cells], scene);
             at += cells;
@@ -164,11 +164,11 @@ impl LaneCells {
 }
 
 /// Draws the cells that one box has to itself, or that crowds of the same name have.
-fn draw_box(sheet: &mut Sheet<'_>, x: u16, cells: &[Option<Taken>], scene: &Scene<'_>) {
+fn draw_box(sheet: &mut Sheet<'_>, x: u16, cells: &[Option<LaneCell>], scene: &Scene<'_>) {
     let Some(Some(first)) = cells.first() else { return };
     let name = scene.store.name(first.name());
     let shares: Vec<f64> = cells.iter().flatten().map(|taken| taken.share).collect();
-    match scene.look(name) {
+    match scene.phase_style(name) {
         Some(look) => draw_phase(sheet, x, &shares, (!first.is_crowd()).then_some(name), &look, scene),
         None if first.is_crowd() || cells.len() < 2 => {
             // How full each column is: its spans are too many or too short to be seen.
@@ -182,7 +182,7 @@ fn draw_box(sheet: &mut Sheet<'_>, x: u16, cells: &[Option<Taken>], scene: &Scen
 }
 
 /// A phase: its fill, with letter and name where there is room; a crowd of them has no name.
-fn draw_phase(sheet: &mut Sheet<'_>, x: u16, shares: &[f64], name: Option<&str>, look: &PhaseLook, scene: &Scene<'_>) {
+fn draw_phase(sheet: &mut Sheet<'_>, x: u16, shares: &[f64], name: Option<&str>, look: &PhaseStyle, scene: &Scene<'_>) {
     let room = shares.len() as u16;
     for (x, share) in (x..).zip(shares.iter().copied()) {
         let thin = scene.theme.glyph('▏', '!');
@@ -192,7 +192,7 @@ fn draw_phase(sheet: &mut Sheet<'_>, x: u16, shares: &[f64], name: Option<&str>,
     if room >= 2 {
         let full = name.map(|name| format!("{} {name}", look.letter)).filter(|full| room > width(full));
         let text = full.unwrap_or_else(|| look.letter.to_string());
-        sheet.text_within(x, 0, room, &text, on_look(look, scene));
+        sheet.text_within(x, 0, room, &text, text_on_phase(look, scene));
     }
 }
 
@@ -208,7 +208,7 @@ fn draw_span(sheet: &mut Sheet<'_>, x: u16, room: u16, name: &str, scene: &Scene
 }
 
 /// Text on a phase's colour.
-fn on_look(look: &PhaseLook, scene: &Scene<'_>) -> Style {
+fn text_on_phase(look: &PhaseStyle, scene: &Scene<'_>) -> Style {
     if scene.theme.has_color() {
         Style::new().fg(Color::Black).bg(look.color).add_modifier(Modifier::BOLD)
     } else {

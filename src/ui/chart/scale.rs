@@ -16,14 +16,14 @@ const EIGHTHS: f64 = 8.0;
 
 /// What the rows of a chart represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scale {
+pub struct ChartScale {
     /// Where the axis ends, in nanoseconds. At least 1.
     top_ns: u64,
     /// Where a logarithmic axis begins, below its end; `None` for a linear one, which begins at 0.
     low_ns: Option<u64>,
 }
 
-impl Scale {
+impl ChartScale {
     /// A linear axis for steps of these lengths; reorders them.
     pub fn linear(lengths_ns: &mut [u64]) -> Self {
         Self { top_ns: top_ns(lengths_ns), low_ns: None }
@@ -61,7 +61,7 @@ impl Scale {
     }
 
     /// Rows, of `rows`, that a bar of this length reaches into.
-    pub fn rows_of(&self, ns: u64, rows: u16) -> u16 {
+    pub fn bar_rows(&self, ns: u64, rows: u16) -> u16 {
         let reach = (self.share(ns) * f64::from(rows)).ceil().min(f64::from(rows)) as u16;
         if ns > 0 { reach.max(1).min(rows) } else { 0 }
     }
@@ -82,7 +82,7 @@ impl Scale {
         let inside = wanted.filter(|ns| (low + 1..self.top_ns).contains(ns));
         let mut ticks: Vec<(u16, u64)> = Vec::new();
         for ns in [self.top_ns].into_iter().chain(inside) {
-            let Some(row) = self.rows_of(ns, rows).checked_sub(1) else { continue };
+            let Some(row) = self.bar_rows(ns, rows).checked_sub(1) else { continue };
             if ticks.iter().all(|(taken, _)| taken.abs_diff(row) >= 2) {
                 ticks.push((row, ns));
             }
@@ -160,9 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn ticks_lie_on_the_axis() {
+    fn ticks_are_within_the_axis() {
         for rows in 1..100 {
-            let scale = Scale { top_ns: 60_000_000, low_ns: None };
+            let scale = ChartScale { top_ns: 60_000_000, low_ns: None };
             let all = scale.ticks(rows);
             assert_eq!(all.last(), Some(&(rows - 1, 60_000_000)), "the top has one");
             assert!(all.iter().all(|(row, _)| *row < rows));
@@ -172,10 +172,13 @@ mod tests {
 
     #[test]
     fn a_logarithmic_axis_has_room_for_all() {
-        let scale = Scale::logarithmic(&[40_000_000, 41_000_000, 2_000_000_000]);
+        let scale = ChartScale::logarithmic(&[40_000_000, 41_000_000, 2_000_000_000]);
         assert_eq!((scale.top_ns, scale.low_ns), (2_000_000_000, Some(10_000_000)));
-        assert_eq!((scale.rows_of(2_000_000_000, 20), scale.rows_of(10_000_000, 20), scale.rows_of(0, 20)), (20, 1, 0));
-        assert!(scale.rows_of(40_000_000, 20) < scale.rows_of(80_000_000, 20));
+        assert_eq!(
+            (scale.bar_rows(2_000_000_000, 20), scale.bar_rows(10_000_000, 20), scale.bar_rows(0, 20)),
+            (20, 1, 0)
+        );
+        assert!(scale.bar_rows(40_000_000, 20) < scale.bar_rows(80_000_000, 20));
         let ticks: Vec<u64> = scale.ticks(20).iter().map(|tick| tick.1).collect();
         assert_eq!(
             ticks,
@@ -186,10 +189,10 @@ mod tests {
     #[test]
     fn any_axis_takes_any_length() {
         for lengths in [vec![], vec![0], vec![1], vec![u64::MAX, 1], vec![u64::MAX; 9]] {
-            for scale in [Scale::linear(&mut lengths.clone()), Scale::logarithmic(&lengths)] {
+            for scale in [ChartScale::linear(&mut lengths.clone()), ChartScale::logarithmic(&lengths)] {
                 for rows in [0, 1, 2, 9, 100] {
                     for ns in [0, 1, 1000, u64::MAX] {
-                        assert!(scale.rows_of(ns, rows) <= rows && scale.linear_top_ns(ns, rows) > 0);
+                        assert!(scale.bar_rows(ns, rows) <= rows && scale.linear_top_ns(ns, rows) > 0);
                     }
                     let ticks = scale.ticks(rows);
                     assert!(ticks.iter().all(|(row, _)| *row < rows));

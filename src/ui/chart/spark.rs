@@ -18,7 +18,7 @@ const ASCII_BARS: [char; 8] = ['_', '_', '.', '-', '=', '+', '*', '#'];
 pub type Columns = Vec<Option<f64>>;
 
 /// A signal's mean values: a gauge's raw values, a counter's increase per second.
-pub fn of_signal(signal: &Signal, now_ns: u64, columns: u16) -> Columns {
+pub fn signal_columns(signal: &Signal, now_ns: u64, columns: u16) -> Columns {
     match signal.kind() {
         SignalKind::Counter => means(signal.series.rates_per_s().rev(), now_ns, columns, false),
         SignalKind::Gauge => {
@@ -29,12 +29,12 @@ pub fn of_signal(signal: &Signal, now_ns: u64, columns: u16) -> Columns {
 }
 
 /// A program counter's mean values.
-pub fn of_counter(counter: &CounterSeries, now_ns: u64, columns: u16) -> Columns {
+pub fn counter_columns(counter: &CounterSeries, now_ns: u64, columns: u16) -> Columns {
     means(counter.series.points().rev().map(|point| (point.t_ns(), point.value())), now_ns, columns, true)
 }
 
 /// Mean values of anything that was reported at some times, newest first.
-pub fn of_values(values: impl Iterator<Item = (u64, f64)>, now_ns: u64, columns: u16) -> Columns {
+pub fn value_columns(values: impl Iterator<Item = (u64, f64)>, now_ns: u64, columns: u16) -> Columns {
     means(values.map(|(t_ns, value)| (t_ns, Some(value))), now_ns, columns, true)
 }
 
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_now_and_then_is_held() {
+    fn sparse_gauge_readings_are_held() {
         let values = [(7 * S, Some(2.0)), (2 * S, Some(5.0))];
         let held = means(values.into_iter(), 9 * S, 5, true);
         assert_eq!(held, [Some(5.0), Some(5.0), Some(2.0), Some(2.0), Some(2.0)]);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_input_draws_nothing_odd() {
+    fn invalid_values_are_ignored() {
         assert!(means(std::iter::empty(), 5, 3, true).iter().all(Option::is_none));
         let wild = [(u64::MAX, Some(f64::NAN)), (u64::MAX, Some(1.0)), (0, Some(f64::INFINITY))];
         assert_eq!(means(wild.into_iter(), 0, 2, false), [None, Some(1.0)]);

@@ -15,15 +15,15 @@
 use ratatui::style::{Color, Style};
 
 use crate::app::{AXIS_WIDTH, Target};
-use crate::ui::chart::bars::{Cell, Stack};
+use crate::ui::chart::bars::{BarCell, BarStack};
 use crate::ui::chart::epochs;
 use crate::ui::chart::flags::Flags;
 use crate::ui::chart::labels::Labels;
-use crate::ui::chart::scale::Scale;
+use crate::ui::chart::scale::ChartScale;
 use crate::ui::scene::OpenPhase;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
-use crate::ui::theme::{PhaseLook, Theme};
+use crate::ui::theme::{PhaseStyle, Theme};
 use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::store::{Phase, StepColumn, StepRow};
 
@@ -31,12 +31,12 @@ use gnntop_analysis::store::{Phase, StepColumn, StepRow};
 pub const EIGHTHS: [char; 8] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
 /// Everything that the bars are drawn from.
-pub struct Chart<'a> {
-    columns: Vec<Option<Bar<'a>>>,
+pub struct StepChart<'a> {
+    columns: Vec<Option<StepBar<'a>>>,
     open: Option<OpenPhase<'a>>,
     /// The time of a column, where all are equally long.
     ns_per_column: Option<u64>,
-    scale: Scale,
+    scale: ChartScale,
     /// Columns of the axis; none in a narrow panel.
     axis: u16,
     /// Whether there is a row for what was cut off, and one for step numbers.
@@ -51,7 +51,7 @@ pub struct Chart<'a> {
 }
 
 /// A column with what is drawn of it: by the clock that is shown, a row is looked up once.
-struct Bar<'a> {
+struct StepBar<'a> {
     column: StepColumn<'a>,
     /// What the step that took longest took, as steps are measured now.
     worst_ns: Option<u64>,
@@ -60,19 +60,19 @@ struct Bar<'a> {
     median_ns: Option<u64>,
 }
 
-impl<'a> Bar<'a> {
-    fn of(column: StepColumn<'a>, scene: &Scene<'a>) -> Self {
+impl<'a> StepBar<'a> {
+    fn new(column: StepColumn<'a>, scene: &Scene<'a>) -> Self {
         let (phases, measure) = (scene.app.phases(), scene.app.window().measure());
         let median = phases.by_clock(column.median);
         // A device has no batches: the unit of work is from the host's row.
-        let median_ns = median.and_then(|row| measure.part(&column.median, row.period_ns()));
+        let median_ns = median.and_then(|row| measure.scale(&column.median, row.period_ns()));
         let is_same = column.worst.ordinal() == column.median.ordinal();
         let worst_ns = if is_same { median_ns } else { phases.step_ns(column.worst) };
         Self { column, worst_ns, median, median_ns }
     }
 }
 
-impl<'a> Chart<'a> {
+impl<'a> StepChart<'a> {
     /// The chart of this size; with flags, the steps that deserve one are marked above their bars.
     pub fn plan(width: u16, height: u16, has_flags: bool, scene: &Scene<'a>) -> Self {
         let axis = if width >= 30 { AXIS_WIDTH } else { 0 };
@@ -83,7 +83,7 @@ impl<'a> Chart<'a> {
         let open = if window.newest().is_none() { scene.open_phase() } else { None };
         let room = (width - axis).saturating_sub(if open.is_some() { 2 } else { 0 });
         let columns = window.columns(scene.store.steps(), usize::from(room)).into_iter();
-        let columns: Vec<_> = columns.map(|column| column.map(|column| Bar::of(column, scene))).collect();
+        let columns: Vec<_> = columns.map(|column| column.map(|column| StepBar::new(column, scene))).collect();
         let ns_per_column = window.ns_per_column(scene.store.steps(), u64::from(room));
         let mut lengths: Vec<u64> = columns.iter().flatten().filter_map(|bar| bar.worst_ns).collect();
         if columns.is_empty() {
@@ -91,14 +91,14 @@ impl<'a> Chart<'a> {
         }
         let scale = if window.is_log() {
             lengths.extend(columns.iter().flatten().filter_map(|bar| bar.median_ns));
-            Scale::logarithmic(&lengths)
+            ChartScale::logarithmic(&lengths)
         } else {
-            Scale::linear(&mut lengths)
+            ChartScale::linear(&mut lengths)
         };
         let left = axis + room - (columns.len() as u16).min(room);
         let mut chart =
             Self { columns, open, ns_per_column, scale, axis, has_labels, has_numbers, flags: None, rows, left };
-        chart.flags = has_flags.then(|| Flags::of(chart.shown().map(|(x, bar)| (x, &bar.column)), scene));
+        chart.flags = has_flags.then(|| Flags::new(chart.shown().map(|(x, bar)| (x, &bar.column)), scene));
         chart
     }
 
@@ -128,7 +128,7 @@ impl<'a> Chart<'a> {
     }
 
     /// Columns of the screen with their steps, the oldest first.
-    fn shown(&self) -> impl DoubleEndedIterator<Item = (u16, &Bar<'a>)> {
+    fn shown(&self) -> impl DoubleEndedIterator<Item = (u16, &StepBar<'a>)> {
         let columns = self.columns.iter().enumerate();
         columns.filter_map(|(place, bar)| Some((self.left + place as u16, bar.as_ref()?)))
     }
@@ -139,7 +139,7 @@ impl<'a> Chart<'a> {
         if self.axis > 0 {
             draw_axis(&mut sheet.part(0, first, self.axis, self.rows), &self.scale, scene.theme);
         }
-        let mut stack = Stack::default();
+        let mut stack = BarStack::default();
         let mut bars = sheet.rows(first, u16::from(self.has_numbers));
         self.draw_epochs(&mut bars, scene.theme);
         for (x, bar) in self.shown() {
@@ -162,8 +162,8 @@ impl<'a> Chart<'a> {
     }
 
     /// Columns that begin an epoch, with its number.
-    fn epochs(&self) -> epochs::Boundaries {
-        epochs::Boundaries::of(self.shown().map(|(x, bar)| (x, bar.column.median.epoch())), self.columns.len())
+    fn epochs(&self) -> epochs::EpochBoundaries {
+        epochs::EpochBoundaries::new(self.shown().map(|(x, bar)| (x, bar.column.median.epoch())), self.columns.len())
     }
 
     fn draw_epochs(&self, sheet: &mut Sheet<'_>, theme: &Theme) {
@@ -172,20 +172,20 @@ impl<'a> Chart<'a> {
         }
     }
 
-    fn draw_bar(&self, sheet: &mut Sheet<'_>, x: u16, bar: &Bar<'_>, stack: &mut Stack, scene: &Scene<'_>) {
+    fn draw_bar(&self, sheet: &mut Sheet<'_>, x: u16, bar: &StepBar<'_>, stack: &mut BarStack, scene: &Scene<'_>) {
         let Some(worst_ns) = bar.worst_ns else {
             // Absent is not short.
             return sheet.cell(x, self.rows.saturating_sub(1), scene.theme.glyph('—', '-'), scene.theme.dim());
         };
         let mut height = 0;
         for (row, cell) in self.cut(bar, stack, scene).iter().enumerate() {
-            if *cell != Cell::Empty {
-                let (c, style) = ink(*cell, &scene.looks, scene.theme);
+            if *cell != BarCell::Empty {
+                let (c, style) = ink(*cell, &scene.phase_styles, scene.theme);
                 height = row as u16 + 1;
                 sheet.cell(x, self.rows - height, c, style);
             }
         }
-        let reach = if bar.column.steps > 1 { self.scale.rows_of(worst_ns, self.rows) } else { 0 };
+        let reach = if bar.column.steps > 1 { self.scale.bar_rows(worst_ns, self.rows) } else { 0 };
         for row in height..reach {
             let c = if row + 1 == reach { scene.theme.glyph('╷', '.') } else { scene.theme.glyph('│', '|') };
             sheet.cell(x, self.rows - 1 - row, c, scene.theme.plain());
@@ -197,9 +197,9 @@ impl<'a> Chart<'a> {
     }
 
     /// The cells of a bar.
-    fn cut<'s>(&self, bar: &Bar<'_>, stack: &'s mut Stack, scene: &Scene<'_>) -> &'s [Cell] {
+    fn cut<'s>(&self, bar: &StepBar<'_>, stack: &'s mut BarStack, scene: &Scene<'_>) -> &'s [BarCell] {
         let measure = scene.app.window().measure();
-        let part = |phase: &Phase| measure.part(&bar.column.median, bar.median?.phase_ns(phase.slot));
+        let part = |phase: &Phase| measure.scale(&bar.column.median, bar.median?.phase_ns(phase.slot));
         let parts = scene.store.phases().iter().map(|phase| part(phase).unwrap_or(0));
         let top_ns = self.scale.linear_top_ns(bar.median_ns.unwrap_or(0), self.rows);
         stack.cut(parts, top_ns, self.rows)
@@ -208,12 +208,12 @@ impl<'a> Chart<'a> {
     /// A bar with stripes for what is not over yet.
     fn draw_open(&self, sheet: &mut Sheet<'_>, open: &OpenPhase<'_>, scene: &Scene<'_>) {
         let x = sheet.width().saturating_sub(1);
-        let look = scene.look(open.name);
+        let look = scene.phase_style(open.name);
         let (fill, style) = match look {
             Some(look) => (look.fill, look.style()),
             None => (scene.theme.glyph('░', '#'), scene.theme.warning()),
         };
-        for row in (0..self.scale.rows_of(open.ns, self.rows)).step_by(2) {
+        for row in (0..self.scale.bar_rows(open.ns, self.rows)).step_by(2) {
             sheet.cell(x, self.rows - 1 - row, fill, style);
         }
         if open.ns > self.scale.top_ns() {
@@ -228,7 +228,7 @@ impl<'a> Chart<'a> {
             let text = format!("{} open for {}", open.name, duration(open.ns));
             labels.place_ending(sheet, sheet.width(), &text, scene.theme.warning());
         }
-        let over = |(x, bar): (u16, &Bar<'_>)| Some((bar.worst_ns.filter(|ns| *ns > self.scale.top_ns())?, x));
+        let over = |(x, bar): (u16, &StepBar<'_>)| Some((bar.worst_ns.filter(|ns| *ns > self.scale.top_ns())?, x));
         let mut cut_off: Vec<(u64, u16)> = self.shown().filter_map(over).collect();
         cut_off.sort_unstable_by(|a, b| b.cmp(a));
         for (ns, x) in cut_off {
@@ -243,7 +243,7 @@ impl<'a> Chart<'a> {
     fn draw_numbers(&self, sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
         let theme = scene.theme;
         if let Some(range) = scene.app.window().range() {
-            let is_in = |bar: &Bar<'_>| bar.column.first < range.end && range.start < bar.column.ordinals().end;
+            let is_in = |bar: &StepBar<'_>| bar.column.first < range.end && range.start < bar.column.ordinals().end;
             for (x, _) in self.shown().filter(|(_, bar)| is_in(bar)) {
                 sheet.cell(x, 0, theme.glyph('═', '='), theme.accent());
             }
@@ -288,7 +288,7 @@ impl<'a> Chart<'a> {
 }
 
 /// Draws an axis over the whole sheet.
-pub fn draw_axis(sheet: &mut Sheet<'_>, scale: &Scale, theme: &Theme) {
+pub fn draw_axis(sheet: &mut Sheet<'_>, scale: &ChartScale, theme: &Theme) {
     let (line, rows) = (sheet.width().saturating_sub(1), sheet.height());
     for y in 0..rows {
         sheet.cell(line, y, theme.glyph('│', '|'), theme.dim());
@@ -301,18 +301,18 @@ pub fn draw_axis(sheet: &mut Sheet<'_>, scale: &Scale, theme: &Theme) {
 }
 
 /// Character and style of a cell.
-fn ink(cell: Cell, looks: &[PhaseLook], theme: &Theme) -> (char, Style) {
-    let look = |index: usize| looks.get(index).copied().unwrap_or(PhaseLook::UNKNOWN);
+fn ink(cell: BarCell, looks: &[PhaseStyle], theme: &Theme) -> (char, Style) {
+    let look = |index: usize| looks.get(index).copied().unwrap_or(PhaseStyle::UNKNOWN);
     match cell {
-        Cell::Empty => (' ', Style::new()),
-        Cell::Full(index) => (look(index).fill, look(index).style()),
-        Cell::Split { lower, eighths, upper } if theme.has_color() && !theme.ascii() => {
+        BarCell::Empty => (' ', Style::new()),
+        BarCell::Full(index) => (look(index).fill, look(index).style()),
+        BarCell::Split { lower, eighths, upper } if theme.has_color() && !theme.ascii() => {
             let above = upper.map_or(Color::Reset, |index| look(index).color);
             (EIGHTHS[usize::from(eighths) % 8], Style::new().fg(look(lower).color).bg(above))
         }
-        Cell::Split { lower, eighths, .. } if eighths >= 4 => (look(lower).fill, Style::new()),
-        Cell::Split { upper: Some(upper), .. } => (look(upper).fill, look(upper).style()),
-        Cell::Split { lower, eighths, upper: None } => {
+        BarCell::Split { lower, eighths, .. } if eighths >= 4 => (look(lower).fill, Style::new()),
+        BarCell::Split { upper: Some(upper), .. } => (look(upper).fill, look(upper).style()),
+        BarCell::Split { lower, eighths, upper: None } => {
             let block = if theme.ascii() { '_' } else { EIGHTHS[usize::from(eighths) % 8] };
             (block, Style::new().fg(look(lower).color))
         }

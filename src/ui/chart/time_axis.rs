@@ -38,7 +38,7 @@ impl TimeAxis {
         let Some(end_ns) = edges.last().copied() else { return Self::seconds(room, scene) };
         let since_ns = scene.store.now_ns().saturating_sub(end_ns);
         let parts = (1..=open).map(|at| end_ns.saturating_add(since_ns / u64::from(open) * u64::from(at)));
-        let columns = TimeColumns::between(edges.iter().copied().chain(parts).collect());
+        let columns = TimeColumns::from_edges(edges.iter().copied().chain(parts).collect());
         // The bar of a step is where the step ended.
         let ended_ns = window.cursor().and_then(|cursor| steps.known_row(cursor)).map(|row| row.end_ns());
         let cursor = ended_ns.and_then(|end_ns| columns.column(end_ns.saturating_sub(1)));

@@ -16,7 +16,7 @@ const SHARE: u16 = 3;
 /// The paragraph in lines for a screen of this size; none if the program is not known to have died.
 pub fn lines(scene: &Scene<'_>, width: u16, height: u16) -> Vec<String> {
     let is_about_it = !matches!(scene.app.view(), View::Sessions | View::Help);
-    let Some(died) = scene.store.session().died().filter(|_| is_about_it) else { return Vec::new() };
+    let Some(died) = scene.store.session().death_text().filter(|_| is_about_it) else { return Vec::new() };
     let mut lines = wrapped(died, usize::from(width.saturating_sub(2)));
     let room = usize::from(height / SHARE);
     if lines.len() > room {

@@ -30,7 +30,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
     let cost = cost(scene);
     let end = sheet.width().saturating_sub(width(&cost) + 2);
-    let mut keys = Keys::of(scene);
+    let mut keys = FooterKeys::new(scene);
     let (whole, beside) = (sheet.width().saturating_sub(x), end.saturating_sub(x));
     if keys.needed(1) > whole {
         keys.shorten();
@@ -51,15 +51,15 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 const BETWEEN: u16 = 2;
 
 /// Keys that do something now, in the order in which they are drawn.
-struct Keys(Vec<Shown>);
+struct FooterKeys(Vec<FooterKey>);
 
-struct Shown {
+struct FooterKey {
     name: String,
     word: &'static str,
     place: FooterPlace,
 }
 
-impl Shown {
+impl FooterKey {
     fn width(&self) -> u16 {
         width(&self.name) + 1 + width(self.word)
     }
@@ -69,15 +69,15 @@ impl Shown {
     }
 }
 
-impl Keys {
-    fn of(scene: &Scene<'_>) -> Self {
+impl FooterKeys {
+    fn new(scene: &Scene<'_>) -> Self {
         let situation = scene.app.situation();
         let shown = scene.app.keymap().available(&situation).filter_map(|bound| {
             let (name, word) = bound.footer.as_ref()?;
             let name = if scene.theme.ascii() { keys::ascii(name) } else { name.to_string() };
-            Some(Shown { name, word, place: bound.binding.place })
+            Some(FooterKey { name, word, place: bound.binding.place })
         });
-        let mut shown: Vec<Shown> = shown.collect();
+        let mut shown: Vec<FooterKey> = shown.collect();
         shown.sort_by_key(|key| (key.place != FooterPlace::Always, key.is_elsewhere()));
         Self(shown)
     }
@@ -96,7 +96,7 @@ impl Keys {
     }
 
     fn draw(&self, sheet: &mut Sheet<'_>, scene: &Scene<'_>, between: u16) {
-        let mut by_place: Vec<(usize, &Shown)> = self.0.iter().enumerate().collect();
+        let mut by_place: Vec<(usize, &FooterKey)> = self.0.iter().enumerate().collect();
         by_place.sort_by_key(|(_, key)| key.place);
         let mut room = sheet.width() + between;
         let mut fits = vec![false; self.0.len()];
@@ -122,7 +122,7 @@ fn cost(scene: &Scene<'_>) -> String {
 
 /// What a person must know about missing data; `None` when all is there.
 fn warning(scene: &Scene<'_>) -> Option<String> {
-    let mut warnings = scene.store.losses().in_words();
+    let mut warnings = scene.store.losses().describe();
     warnings.extend(scene.app.status().warnings());
     warnings.extend(scene.app.run.notes());
     (!warnings.is_empty()).then(|| warnings.join("; "))

@@ -31,7 +31,7 @@ const WORTH_A_WORD: f64 = 0.01;
 pub fn rows(scene: &Scene<'_>, width: u16) -> u16 {
     let gpus = scene.store.hardware().gpus().len().max(1);
     let told = run_gauges::live_memory(scene, 0).iter().chain(&run_gauges::loss(scene, 0)).count();
-    let items = 5 + gpus + told + scene.store.own_counters().count().min(COUNTERS_SHOWN);
+    let items = 5 + gpus + told + scene.store.program_counters().count().min(COUNTERS_SHOWN);
     1 + items.div_ceil(usize::from(across(width))).min(12) as u16
 }
 
@@ -82,18 +82,18 @@ fn gauges(scene: &Scene<'_>, columns: u16) -> Vec<Gauge> {
     gauges.push(run_gauges::power(scene, columns));
     gauges.extend(run_gauges::live_memory(scene, columns));
     gauges.extend(run_gauges::loss(scene, columns));
-    let counters = scene.store.own_counters().take(COUNTERS_SHOWN);
+    let counters = scene.store.program_counters().take(COUNTERS_SHOWN);
     gauges.extend(counters.map(|counter| counter_gauge(scene, columns, counter)));
     gauges
 }
 
 /// The series of a signal, empty where there is no such signal.
 fn series(scene: &Scene<'_>, metric: impl Into<Metric>, columns: u16) -> Columns {
-    let of = |signal: &Signal| spark::of_signal(signal, scene.store.now_ns(), columns);
+    let of = |signal: &Signal| spark::signal_columns(signal, scene.store.now_ns(), columns);
     scene.store.signals().find(metric).map(of).unwrap_or_default()
 }
 
-fn said<T>(reading: Result<T, Absence<'_>>, say: impl FnOnce(T) -> String) -> Result<String, String> {
+fn gauge_value<T>(reading: Result<T, Absence<'_>>, say: impl FnOnce(T) -> String) -> Result<String, String> {
     reading.map(say).map_err(|absence| absence.to_string())
 }
 
@@ -103,7 +103,7 @@ fn core_count(scene: &Scene<'_>) -> Option<usize> {
 }
 
 fn process_cpu(scene: &Scene<'_>, columns: u16) -> Gauge {
-    let value = said(scene.store.hardware().process_cores(), |cores| format!("{cores:.2} cores"));
+    let value = gauge_value(scene.store.hardware().process_cores(), |cores| format!("{cores:.2} cores"));
     let full = core_count(scene).map(|cores| cores as f64 * 1e9);
     Gauge { name: "cpu".to_owned(), series: series(scene, Quantity::ProcessCpuTime, columns), full, value }
 }
@@ -125,31 +125,31 @@ fn machine_cpu(scene: &Scene<'_>, columns: u16) -> Gauge {
         text
     };
     let full = cores.map(|cores| cores as f64 * 1e9);
-    let value = said(cpu.busy, say);
+    let value = gauge_value(cpu.busy, say);
     Gauge { name: "machine".to_owned(), series: series(scene, Quantity::MachineCpuBusy, columns), full, value }
 }
 
 fn process_memory(scene: &Scene<'_>, columns: u16) -> Gauge {
-    let value = said(scene.store.hardware().process_rss_bytes(), bytes);
+    let value = gauge_value(scene.store.hardware().process_rss_bytes(), bytes);
     Gauge { name: "rss".to_owned(), series: series(scene, Quantity::ProcessRss, columns), full: None, value }
 }
 
 fn machine_memory(scene: &Scene<'_>, columns: u16) -> Gauge {
     let hardware = scene.store.hardware();
     let total = hardware.machine_memory_total_bytes().ok();
-    let value = said(hardware.machine_memory_used_bytes(), |used| used_of(used, total));
+    let value = gauge_value(hardware.machine_memory_used_bytes(), |used| format_used(used, total));
     Gauge { name: "memory".to_owned(), series: series(scene, Quantity::MachineMemoryUsed, columns), full: total, value }
 }
 
-fn used_of(used: f64, total: Option<f64>) -> String {
+fn format_used(used: f64, total: Option<f64>) -> String {
     total.map_or_else(|| bytes(used), |total| format!("{} of {}", bytes(used), bytes(total)))
 }
 
 fn gpu_gauge(scene: &Scene<'_>, columns: u16, gpu: u32, gpus: usize) -> Gauge {
-    let read = |quantity: Quantity| scene.store.hardware().reading(quantity.at(gpu));
-    let value = said(read(Quantity::GpuUtil), |util| gpu_words(util, read));
+    let read = |quantity: Quantity| scene.store.hardware().reading(quantity.with_instance(gpu));
+    let value = gauge_value(read(Quantity::GpuUtil), |util| gpu_words(util, read));
     let name = if gpus == 1 { "gpu".to_owned() } else { format!("gpu {gpu}") };
-    Gauge { name, series: series(scene, Quantity::GpuUtil.at(gpu), columns), full: Some(100_000.0), value }
+    Gauge { name, series: series(scene, Quantity::GpuUtil.with_instance(gpu), columns), full: Some(100_000.0), value }
 }
 
 /// What of a GPU can be read: utilisation, memory, power and temperature.
@@ -180,6 +180,6 @@ fn counter_gauge(scene: &Scene<'_>, columns: u16, counter: &CounterSeries) -> Ga
         Some(value) => Ok(quantity(value)),
         None => Err("not counted yet".to_owned()),
     };
-    let series = spark::of_counter(counter, scene.store.now_ns(), columns);
+    let series = spark::counter_columns(counter, scene.store.now_ns(), columns);
     Gauge { name: scene.store.name(counter.name).to_owned(), series, full: None, value }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gnntop_wire::SessionInfo;
 use ratatui::style::Style;
 
-use crate::app::{State, Transport};
+use crate::app::{SourceState, Transport};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
 use crate::ui::theme::Theme;
@@ -28,9 +28,9 @@ pub fn verdict(scene: &Scene<'_>) -> String {
     let verdict = scene.app.verdict();
     match &scene.app.status().state {
         _ if scene.is_hardware_only() => scene.app.status().hint.clone().unwrap_or_default(),
-        State::Ended(why) if !why.is_empty() && verdict.is_empty() => why.clone(),
+        SourceState::Ended(why) if !why.is_empty() && verdict.is_empty() => why.clone(),
         // What bounds the run stays also where there is room for one part alone.
-        State::Ended(why) if !why.is_empty() => match verdict.split_once("; ") {
+        SourceState::Ended(why) if !why.is_empty() => match verdict.split_once("; ") {
             Some((bound, rest)) => format!("{bound}; {why}; {rest}"),
             None => format!("{verdict}; {why}"),
         },
@@ -60,9 +60,9 @@ pub fn state(scene: &Scene<'_>) -> (String, Style) {
         return (format!("{} frozen {}", theme.text("❚❚", "||"), ago(time)), theme.warning());
     }
     match &status.state {
-        State::Waiting => ("waiting".to_owned(), theme.warning()),
-        State::Ended(_) => (format!("{} ended", theme.text("■", "#")), theme.warning()),
-        State::Running => match app.silent_for() {
+        SourceState::Waiting => ("waiting".to_owned(), theme.warning()),
+        SourceState::Ended(_) => (format!("{} ended", theme.text("■", "#")), theme.warning()),
+        SourceState::Running => match app.silent_for() {
             Some(time) => (format!("silent for {}", elapsed_time(time)), theme.warning()),
             None => (format!("{} live", theme.text("●", "*")), theme.good()),
         },
@@ -74,7 +74,7 @@ fn ago(time: Duration) -> String {
 }
 
 fn replay(transport: &Transport, theme: &Theme) -> String {
-    let Transport { position_ns, total_ns, speed, paused, looping, part, seeking } = transport;
+    let Transport { position_ns, total_ns, speed, paused, looping, repeated: part, seeking } = transport;
     let sign = match (seeking, paused) {
         (true, _) => "seeking",
         (_, true) => theme.text("❚❚", "||"),

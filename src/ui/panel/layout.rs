@@ -30,7 +30,7 @@ pub struct PanelArea {
 
 impl PanelArea {
     /// This part of the body.
-    pub fn of<'a>(&self, body: &'a mut Sheet<'_>) -> Sheet<'a> {
+    pub fn sheet_in<'a>(&self, body: &'a mut Sheet<'_>) -> Sheet<'a> {
         body.part(self.x, self.y, self.width, self.height)
     }
 }
@@ -68,32 +68,32 @@ impl OverviewLayout {
 }
 
 /// Rows for spans below the phases: only where the bars have plenty.
-fn rows_of_spans(body: u16, scene: &Scene<'_>) -> u16 {
+fn span_rows(body: u16, scene: &Scene<'_>) -> u16 {
     let spans = scene.store.spans().iter().filter(|span| !span.is_phase).count().min(usize::from(SPANS_MOST)) as u16;
     if spans == 0 || body < ROOMY { 0 } else { spans + 1 }
 }
 
-struct Below {
+struct RowsBelow {
     phases: u16,
     hardware: u16,
 }
 
 /// Rows for the panels below the bars, and whether they are side by side.
-fn rows_below(width: u16, body: u16, scene: &Scene<'_>) -> (Below, bool) {
+fn rows_below(width: u16, body: u16, scene: &Scene<'_>) -> (RowsBelow, bool) {
     let spare = body.saturating_sub(STEPS_LEAST);
-    let table = phases::rows(scene) + rows_of_spans(body, scene);
+    let table = phases::rows(scene) + span_rows(body, scene);
     if width >= WIDE {
         let wanted = table.max(hardware::rows(scene, width - PHASES_WIDTH));
         let height = wanted.min(spare.max(body / 2));
-        return (Below { phases: height, hardware: height }, true);
+        return (RowsBelow { phases: height, hardware: height }, true);
     }
     let strip = hardware::rows(scene, width);
     let below = match spare {
-        _ if spare >= table + strip => Below { phases: table, hardware: strip },
+        _ if spare >= table + strip => RowsBelow { phases: table, hardware: strip },
         // Without its title the strip still says the most important.
-        _ if spare > table => Below { phases: table, hardware: spare - table },
-        _ if spare >= PHASES_LEAST => Below { phases: spare, hardware: 0 },
-        _ => Below { phases: 0, hardware: 0 },
+        _ if spare > table => RowsBelow { phases: table, hardware: spare - table },
+        _ if spare >= PHASES_LEAST => RowsBelow { phases: spare, hardware: 0 },
+        _ => RowsBelow { phases: 0, hardware: 0 },
     };
     (below, false)
 }

@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use crate::app::{LatencyLine, Over, QUANTILES, View};
+use crate::app::{LatencyLine, QUANTILES, StepScope, View};
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
 use crate::ui::scroll::selected_and_first;
@@ -34,16 +34,16 @@ pub fn head(column: usize) -> &'static str {
 }
 
 /// Which percentiles fit, and where.
-struct Layout {
+struct PercentileLayout {
     name: u16,
     /// Places among [`QUANTILES`].
     columns: Vec<usize>,
     has_count: bool,
 }
 
-impl Layout {
+impl PercentileLayout {
     /// With too little room, columns around the selected one.
-    fn of(width: u16, selected: usize) -> Self {
+    fn new(width: u16, selected: usize) -> Self {
         let room = width.saturating_sub(SWATCH + NAME_LEAST + 1);
         let fitting = usize::from(room / FIGURE).clamp(1, HEADS.len());
         let first = selected.saturating_sub(fitting.saturating_sub(1)).min(HEADS.len() - fitting);
@@ -62,7 +62,7 @@ impl Layout {
 /// Draws the table.
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
-    let layout = Layout::of(sheet.width(), scene.app.latency().column());
+    let layout = PercentileLayout::new(sheet.width(), scene.app.latency().column());
     rule(sheet, 0, "percentiles", "", scene);
     let heads = layout.has_count.then_some("count").into_iter();
     for (n, name) in (0..).zip(heads.chain(layout.columns.iter().map(|column| head(*column)))) {
@@ -96,13 +96,19 @@ pub fn name<'a>(line: &LatencyLine<'a>, scene: &Scene<'a>) -> Cow<'a, str> {
     }
 }
 
-fn draw_line(sheet: &mut Sheet<'_>, line: &LatencyLine<'_>, is_selected: bool, layout: &Layout, scene: &Scene<'_>) {
+fn draw_line(
+    sheet: &mut Sheet<'_>,
+    line: &LatencyLine<'_>,
+    is_selected: bool,
+    layout: &PercentileLayout,
+    scene: &Scene<'_>,
+) {
     let theme = scene.theme;
     if is_selected {
         sheet.cell(0, 0, theme.glyph('▌', '>'), theme.accent());
     }
     if let LatencyLine::Phase(at, _) = line
-        && let Some(look) = scene.looks.get(*at)
+        && let Some(look) = scene.phase_styles.get(*at)
     {
         (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
         sheet.cell(4, 0, look.letter, theme.strong());
@@ -133,7 +139,9 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &LatencyLine<'_>, is_selected: bool, l
 /// A percentile, if there are enough durations to distinguish it from the longest.
 fn figure(all: &Distribution, column: usize) -> Option<String> {
     match QUANTILES.get(column) {
-        Some(quantile) if *quantile < 1.0 => all.percentile(*quantile).filter(|_| all.tells(*quantile)).map(duration),
+        Some(quantile) if *quantile < 1.0 => {
+            all.percentile(*quantile).filter(|_| all.resolves(*quantile)).map(duration)
+        }
         _ => all.max_ns().map(duration),
     }
 }
@@ -146,8 +154,8 @@ pub fn over(scene: &Scene<'_>) -> String {
         None => format!("{} since the start", counted(steps, "step", "steps")),
         Some(range) => {
             let wanted = range.end - range.start;
-            let what = match scene.app.latency().over() {
-                Over::Newest(_) => "newest",
+            let what = match scene.app.latency().scope() {
+                StepScope::Newest(_) => "newest",
                 _ => "selected",
             };
             let noun = if steps == 1 { "step" } else { "steps" };

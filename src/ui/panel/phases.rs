@@ -40,37 +40,37 @@ pub fn rows(scene: &Scene<'_>) -> u16 {
 }
 
 /// A column of figures.
-struct Column {
+struct FigureColumn {
     name: &'static str,
-    figure: Figure,
+    figure: FigureKind,
     /// The narrower the table, the fewer columns: this one goes at its turn, the highest first.
     goes: u8,
 }
 
 #[derive(Clone, Copy)]
-enum Figure {
+enum FigureKind {
     Last,
     Percentile(f64),
     Max,
 }
 
-const COLUMNS: [Column; 5] = [
-    Column { name: "last", figure: Figure::Last, goes: 1 },
-    Column { name: "p50", figure: Figure::Percentile(0.5), goes: 0 },
-    Column { name: "p90", figure: Figure::Percentile(0.9), goes: 4 },
-    Column { name: "p99", figure: Figure::Percentile(0.99), goes: 2 },
-    Column { name: "max", figure: Figure::Max, goes: 3 },
+const COLUMNS: [FigureColumn; 5] = [
+    FigureColumn { name: "last", figure: FigureKind::Last, goes: 1 },
+    FigureColumn { name: "p50", figure: FigureKind::Percentile(0.5), goes: 0 },
+    FigureColumn { name: "p90", figure: FigureKind::Percentile(0.9), goes: 4 },
+    FigureColumn { name: "p99", figure: FigureKind::Percentile(0.99), goes: 2 },
+    FigureColumn { name: "max", figure: FigureKind::Max, goes: 3 },
 ];
 
 /// Which columns fit, and how wide names and bars are.
-struct Layout {
-    columns: Vec<&'static Column>,
+struct PhaseTableLayout {
+    columns: Vec<&'static FigureColumn>,
     name: u16,
     bar: u16,
 }
 
-impl Layout {
-    fn of(width: u16) -> Self {
+impl PhaseTableLayout {
+    fn new(width: u16) -> Self {
         let room = width.saturating_sub(SWATCH + NAME_LEAST + SHARE);
         let fitting = usize::from(room / FIGURE);
         let columns: Vec<_> = COLUMNS.iter().filter(|column| usize::from(column.goes) < fitting).collect();
@@ -100,7 +100,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 }
 
 fn draw_table(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
-    let layout = Layout::of(sheet.width());
+    let layout = PhaseTableLayout::new(sheet.width());
     draw_heads(sheet, &layout, scene);
     let phases = scene.store.phases().iter().enumerate();
     let phases: Vec<(usize, &Phase)> = phases.filter(|(_, phase)| scene.app.passes(&phase.text)).collect();
@@ -118,7 +118,7 @@ fn draw_table(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-fn draw_heads(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>) {
+fn draw_heads(sheet: &mut Sheet<'_>, layout: &PhaseTableLayout, scene: &Scene<'_>) {
     let note = note(layout, scene);
     Title { panel: Panel::Phases, name: "phases", note: &note, right: "" }
         .draw(&mut sheet.part(0, 0, SWATCH + layout.name + 2, 1), scene);
@@ -128,7 +128,7 @@ fn draw_heads(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>) {
     for column in &layout.columns {
         end += FIGURE;
         let name = match column.figure {
-            Figure::Last if scene.app.window().cursor().is_some() => "selected",
+            FigureKind::Last if scene.app.window().cursor().is_some() => "selected",
             _ => column.name,
         };
         sheet.text_ending(0, end + 1, 0, &format!(" {name} "), theme.plain());
@@ -137,7 +137,7 @@ fn draw_heads(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>) {
 }
 
 /// How many steps there are or, where there are two clocks, which is shown: in full, or in two words.
-fn note(layout: &Layout, scene: &Scene<'_>) -> String {
+fn note(layout: &PhaseTableLayout, scene: &Scene<'_>) -> String {
     let Some(words) = scene.app.phases().clock_in_words() else {
         return counted(scene.store.statistics().steps(), "step", "steps");
     };
@@ -153,13 +153,13 @@ fn note(layout: &Layout, scene: &Scene<'_>) -> String {
 
 fn draw_phase<'a>(
     sheet: &mut Sheet<'_>,
-    layout: &Layout,
+    layout: &PhaseTableLayout,
     scene: &Scene<'a>,
     (index, phase): (usize, &'a Phase),
     row: Option<&StepRow<'_>>,
 ) {
     let theme = scene.theme;
-    let Some(look) = scene.looks.get(index) else { return };
+    let Some(look) = scene.phase_styles.get(index) else { return };
     sheet.offer(0, 0, SWATCH + layout.name, 1, Target::Phase(phase.slot));
     (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
     sheet.cell(4, 0, look.letter, theme.strong());
@@ -175,7 +175,7 @@ fn draw_phase<'a>(
 
 fn draw_figures(
     sheet: &mut Sheet<'_>,
-    layout: &Layout,
+    layout: &PhaseTableLayout,
     scene: &Scene<'_>,
     last_ns: Option<u64>,
     all: Option<&Distribution>,
@@ -185,9 +185,9 @@ fn draw_figures(
     for column in &layout.columns {
         end += FIGURE;
         let ns = match column.figure {
-            Figure::Last => last_ns,
-            Figure::Percentile(quantile) => all.and_then(|all| all.percentile(quantile)),
-            Figure::Max => all.and_then(Distribution::max_ns),
+            FigureKind::Last => last_ns,
+            FigureKind::Percentile(quantile) => all.and_then(|all| all.percentile(quantile)),
+            FigureKind::Max => all.and_then(Distribution::max_ns),
         };
         let (text, style): (String, Style) = match ns {
             Some(ns) => (duration(ns), theme.plain()),
@@ -197,7 +197,13 @@ fn draw_figures(
     }
 }
 
-fn draw_total(sheet: &mut Sheet<'_>, layout: &Layout, scene: &Scene<'_>, row: Option<&StepRow<'_>>, hidden: usize) {
+fn draw_total(
+    sheet: &mut Sheet<'_>,
+    layout: &PhaseTableLayout,
+    scene: &Scene<'_>,
+    row: Option<&StepRow<'_>>,
+    hidden: usize,
+) {
     let theme = scene.theme;
     let error = scene.app.phases().device().and_then(DeviceTime::error_ns);
     let name =

@@ -66,7 +66,7 @@ fn largest<'p>(phases: &'p [Phase], row: &StepRow<'_>, most: usize) -> Vec<(&'p 
 }
 
 fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, phase: &'a Phase, index: usize) {
-    let (theme, Some(look)) = (scene.theme, scene.looks.get(index)) else { return };
+    let (theme, Some(look)) = (scene.theme, scene.phase_styles.get(index)) else { return };
     let ns = row.phase_ns(phase.slot);
     sheet.cell(1, 0, look.fill, look.style());
     sheet.cell(3, 0, look.letter, theme.strong());
@@ -83,15 +83,20 @@ fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, p
 
 /// What else is known of the step, the most telling first.
 fn facts(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
-    let usage = scene.store.steps().usage_around(row.ordinal()).map(|(usage, sharing)| {
+    let usage = scene.store.steps().shared_usage(row.ordinal()).map(|(usage, sharing)| {
         let faults = count(usage.minor_faults.saturating_add(usage.major_faults));
         let switches = count(usage.voluntary_switches.saturating_add(usage.involuntary_switches));
         format!("{faults} page faults, {switches} switches{}", step_detail::sharing_in_words(&sharing))
     });
     let loss = row.loss().map(|loss| format!("loss {loss:.6}"));
-    let found = step_detail::summarised(scene, row).into_iter().chain(step_detail::found(scene, row));
-    let facts =
-        [step_detail::batch(row), step_detail::times_per(row), loss, usage, Some(step_detail::began(scene, row))];
+    let found = step_detail::summarised(scene, row).into_iter().chain(step_detail::finding_lines(scene, row));
+    let facts = [
+        step_detail::batch(row),
+        step_detail::times_per(row),
+        loss,
+        usage,
+        Some(step_detail::period_start(scene, row)),
+    ];
     found.chain(facts.into_iter().flatten()).collect()
 }
 

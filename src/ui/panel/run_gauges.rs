@@ -3,7 +3,7 @@
 use crate::ui::chart::spark;
 use crate::ui::panel::gauge::Gauge;
 use crate::ui::scene::Scene;
-use gnntop_analysis::energy::Scope;
+use gnntop_analysis::energy::EnergyScope;
 use gnntop_analysis::figures::{bytes, quantity};
 
 /// Time of a column, and time over which power is averaged.
@@ -25,7 +25,7 @@ pub fn power(scene: &Scene<'_>, columns: u16) -> Gauge {
     let second = |at: u64| book.total_watts(scope, at * SECOND_NS..(at + 1) * SECOND_NS);
     let ages = (0..u64::from(columns)).rev();
     let series = ages.map(|age| newest.checked_sub(age).and_then(second)).collect();
-    let whose = if scope == Scope::Job { "job" } else { "devices" };
+    let whose = if scope == EnergyScope::Job { "job" } else { "devices" };
     let step = told.figures.step.map(|step| format!(", {} J a step", quantity(step.joules))).unwrap_or_default();
     gauge(series, Ok(format!("{} W {whose} {}{step}", quantity(watts), all.label.as_str())))
 }
@@ -36,7 +36,7 @@ pub fn live_memory(scene: &Scene<'_>, columns: u16) -> Option<Gauge> {
     let live = memory.live_bytes().last()?.value()?;
     let peak = memory.peak_bytes().map(|peak| format!(", peak {}", bytes(peak as f64))).unwrap_or_default();
     let points = memory.live_bytes().points().rev().filter_map(|point| Some((point.t_ns(), point.value()?)));
-    let series = spark::of_values(points, scene.store.now_ns(), columns);
+    let series = spark::value_columns(points, scene.store.now_ns(), columns);
     Some(Gauge { name: "heap".to_owned(), series, full: None, value: Ok(format!("{}{peak}", bytes(live))) })
 }
 
@@ -45,7 +45,7 @@ pub fn loss(scene: &Scene<'_>, columns: u16) -> Option<Gauge> {
     let last = scene.store.statistics().last_loss()?;
     let rows = scene.store.steps().all().rev().take(LOSSES_MOST);
     let values = rows.filter_map(|row| Some((row.end_ns(), row.loss()?)));
-    let series = spark::of_values(values, scene.store.now_ns(), columns);
+    let series = spark::value_columns(values, scene.store.now_ns(), columns);
     let first = scene.store.statistics().first_loss().unwrap_or(last);
     let value = Ok(format!("{last:.4}, first {first:.4}"));
     Some(Gauge { name: "loss".to_owned(), series, full: None, value })

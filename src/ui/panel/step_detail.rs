@@ -16,8 +16,8 @@ use crate::ui::panel::{step_spans, steps};
 use crate::ui::scene::Scene;
 use crate::ui::scroll::first_scrolled;
 use crate::ui::sheet::{Sheet, clip};
-use crate::ui::theme::PhaseLook;
-use gnntop_analysis::energy::Scope;
+use crate::ui::theme::PhaseStyle;
+use gnntop_analysis::energy::EnergyScope;
 use gnntop_analysis::figures::{count, difference, duration, elapsed, quantity};
 use gnntop_analysis::store::{Phase, Stack, StepRow, Total};
 
@@ -69,7 +69,7 @@ fn rows(scene: &Scene<'_>) -> u16 {
 
 /// A line of the detail.
 enum DetailRow<'a> {
-    Phase { phase: &'a Phase, look: PhaseLook },
+    Phase { phase: &'a Phase, look: PhaseStyle },
     Fact { about: &'static str, text: String },
 }
 
@@ -115,7 +115,7 @@ pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
     sheet.text_ending(x, sheet.width().saturating_sub(1), 0, &text, theme.plain());
 }
 
-fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, phase: &'a Phase, look: &PhaseLook) {
+fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, phase: &'a Phase, look: &PhaseStyle) {
     let theme = scene.theme;
     let shown = scene.app.phases().row(row.ordinal());
     let told = |phase: &Phase| shown.as_ref().map(|row| row.phase_ns(phase.slot));
@@ -142,7 +142,7 @@ fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, p
 }
 
 fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
-    let phases = scene.store.phases().iter().zip(&scene.looks);
+    let phases = scene.store.phases().iter().zip(&scene.phase_styles);
     let mut lines: Vec<DetailRow<'a>> = phases.map(|(phase, look)| DetailRow::Phase { phase, look: *look }).collect();
     let mut fact = |about: &'static str, text: Option<String>| {
         let text = text.unwrap_or_else(|| format!("{} not reported by the program", scene.theme.text("—", "-")));
@@ -151,7 +151,7 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     if let Some(text) = summarised(scene, row) {
         fact("summary", Some(text));
     }
-    for text in found(scene, row) {
+    for text in finding_lines(scene, row) {
         fact("found", Some(text));
     }
     for text in stacks(scene, row) {
@@ -171,7 +171,7 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
         let other = scene.app.phases().other_clock(row.ordinal());
         fact(
             "other clock",
-            Some(other.map_or_else(|| "the device has not reported this step".to_owned(), |o| by(scene, &o))),
+            Some(other.map_or_else(|| "the device has not reported this step".to_owned(), |o| clock_phases(scene, &o))),
         );
     }
     fact("batch", batch(row));
@@ -182,7 +182,7 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     let (faults, switches) = usage(scene, row).unzip();
     fact("page faults", faults);
     fact("switches", switches);
-    fact("time", Some(began(scene, row)));
+    fact("time", Some(period_start(scene, row)));
     lines
 }
 
@@ -194,7 +194,7 @@ pub fn summarised(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
 
 /// Page faults and context switches of the step, and of how many where it shares them with others.
 fn usage(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<(String, String)> {
-    let (u, sharing) = scene.store.steps().usage_around(row.ordinal())?;
+    let (u, sharing) = scene.store.steps().shared_usage(row.ordinal())?;
     let of = sharing_in_words(&sharing);
     Some((
         format!("{} minor, {} major{of}", count(u.minor_faults), count(u.major_faults)),
@@ -228,7 +228,7 @@ fn stacks(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
 }
 
 /// A step's phases by a clock, in words.
-fn by(scene: &Scene<'_>, (clock, row): &(String, StepRow<'_>)) -> String {
+fn clock_phases(scene: &Scene<'_>, (clock, row): &(String, StepRow<'_>)) -> String {
     let phases = scene.store.phases().iter().filter(|phase| row.phase_ns(phase.slot) > 0);
     let phases: Vec<String> =
         phases.map(|phase| format!("{} {}", phase.text, duration(row.phase_ns(phase.slot)))).collect();
@@ -236,7 +236,7 @@ fn by(scene: &Scene<'_>, (clock, row): &(String, StepRow<'_>)) -> String {
 }
 
 /// What was found at the step, the weightiest first.
-pub fn found(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
+pub fn finding_lines(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
     let found = scene.app.findings().at_step(row.ordinal()).take(FINDINGS_MOST);
     found.map(|(finding, place)| format!("{}: {}", finding.kind.title(), place.sentence)).collect()
 }
@@ -246,7 +246,7 @@ pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
     let dash = scene.theme.text("—", "-");
     let Some(told) = scene.app.energy() else { return format!("{dash} not known yet") };
     let scope = told.figures.scope;
-    let whose = if scope == Scope::Job { "the job" } else { "the devices" };
+    let whose = if scope == EnergyScope::Job { "the job" } else { "the devices" };
     match told.book.total(scope, row.period_start_ns()..row.end_ns()) {
         Some((figure, _)) => format!("{} of {whose}", in_words(&figure.into())),
         None if told.figures.in_scope().is_none() => format!("{dash} no component is known"),
@@ -255,7 +255,7 @@ pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
 }
 
 /// When the step's period began.
-pub fn began(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
+pub fn period_start(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
     let first = scene.store.first_ns().unwrap_or(0);
     format!("began {} after the start", elapsed(row.period_start_ns().saturating_sub(first)))
 }

@@ -31,7 +31,7 @@ pub fn lines(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
             slow.spans().iter().for_each(|span| add(&mut sums, span.name, span.end_ns.saturating_sub(span.start_ns)));
             sums
         }
-        None => of_tracks(scene, row),
+        None => sum_tracks(scene, row),
     }
     .into_iter()
     .filter(|(name, _)| scene.store.phase(scene.store.name(*name)).is_none())
@@ -44,7 +44,7 @@ pub fn lines(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
 }
 
 /// Sums over the tracks that still have every span of the step.
-fn of_tracks(scene: &Scene<'_>, row: &StepRow<'_>) -> Sums {
+fn sum_tracks(scene: &Scene<'_>, row: &StepRow<'_>) -> Sums {
     let (mut sums, mut seen) = (Sums::new(), 0);
     let lanes = scene.store.tracks().iter().filter_map(|track| track.lane());
     for lane in lanes.filter(|lane| lane.full_from_ns() <= row.period_start_ns()) {

@@ -8,7 +8,7 @@
 
 use crate::app::Panel;
 use crate::ui::chart::curve;
-use crate::ui::chart::step_chart::Chart;
+use crate::ui::chart::step_chart::StepChart;
 use crate::ui::headings::Title;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip};
@@ -58,7 +58,7 @@ fn draw_percentiles(sheet: &mut Sheet<'_>, scene: &Scene<'_>) -> bool {
 /// Draws title and chart; gives the meaning of the signs above the bars, if there are any.
 fn draw_chart(sheet: &mut Sheet<'_>, has_flags: bool, scene: &Scene<'_>) -> Option<String> {
     let titled = sheet.height() >= 3;
-    let chart = Chart::plan(sheet.width(), sheet.height() - u16::from(titled), has_flags, scene);
+    let chart = StepChart::plan(sheet.width(), sheet.height() - u16::from(titled), has_flags, scene);
     if titled {
         draw_title(sheet, &chart, scene);
     }
@@ -76,13 +76,13 @@ fn nothing_yet(scene: &Scene<'_>) -> &'static str {
     if scene.store.session().info().is_none() { "waiting for data" } else { "no steps yet" }
 }
 
-fn draw_title(sheet: &mut Sheet<'_>, chart: &Chart<'_>, scene: &Scene<'_>) {
+fn draw_title(sheet: &mut Sheet<'_>, chart: &StepChart<'_>, scene: &Scene<'_>) {
     let note = note(chart, scene);
     let right = match selected(scene) {
         Some(text) => text,
         None => throughput(note.len() > LONG_NOTE, scene),
     };
-    let name = match scene.app.window().measure().piece() {
+    let name = match scene.app.window().measure().unit_name() {
         Some(piece) => format!("time per {piece}"),
         None => "steps".to_owned(),
     };
@@ -90,7 +90,7 @@ fn draw_title(sheet: &mut Sheet<'_>, chart: &Chart<'_>, scene: &Scene<'_>) {
 }
 
 /// What a column and its height are.
-fn note(chart: &Chart<'_>, scene: &Scene<'_>) -> String {
+fn note(chart: &StepChart<'_>, scene: &Scene<'_>) -> String {
     let window = scene.app.window();
     let most = chart.most_steps();
     let mut note = match (chart.ns_per_column(), most) {

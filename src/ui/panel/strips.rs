@@ -19,7 +19,7 @@ use crate::ui::scene::Scene;
 use crate::ui::scroll::first_scrolled;
 use crate::ui::sheet::{Sheet, clip, width};
 use crate::wrap::wrapped;
-use gnntop_analysis::energy::{ComponentEnergy, EnergyBook, Scope};
+use gnntop_analysis::energy::{ComponentEnergy, EnergyBook, EnergyScope};
 use gnntop_analysis::store::{Bin, CounterSeries, Series, Signal, TimeColumns};
 
 /// Columns of what a fact is about.
@@ -51,7 +51,7 @@ pub enum ChartSource<'a> {
         /// The component.
         component: &'a ComponentEnergy,
         /// The whole of it, or what the job used.
-        scope: Scope,
+        scope: EnergyScope,
     },
 }
 
@@ -76,7 +76,7 @@ impl ChartSource<'_> {
     /// The mean in the column under the cursor, in the source's unit, per second where it counts.
     pub fn at_cursor(&self, axis: &TimeAxis, now_ns: u64) -> Option<f64> {
         let time = axis.cursor_time()?;
-        let column = TimeColumns::between(vec![time.start, time.end]);
+        let column = TimeColumns::from_edges(vec![time.start, time.end]);
         self.bins(&column, now_ns).first().copied().flatten().map(|bin| bin.mean)
     }
 }
@@ -168,7 +168,7 @@ pub fn draw<'a>(
     let mut rest = body.rows(bars, 0);
     let rows = rest.height();
     let first = first_scrolled(&mut rest, first, lines.len(), rows);
-    let mut memory = Memory::default();
+    let mut memory = SeriesCache::default();
     for (y, line) in (0..rest.height()).zip(lines.iter().skip(first)) {
         draw_line(&mut rest.part(0, y, u16::MAX, 1), line, &axis, &mut memory, scene);
     }
@@ -198,12 +198,12 @@ fn in_rows<'a>(line: StripRow<'a>, screen: u16) -> Vec<StripRow<'a>> {
 
 /// The series of the chart drawn last: its rows follow each other.
 #[derive(Default)]
-struct Memory {
-    of: Option<usize>,
+struct SeriesCache {
+    source: Option<usize>,
     halves: Vec<Option<Bin>>,
 }
 
-impl Memory {
+impl SeriesCache {
     fn halves(&mut self, source: &ChartSource<'_>, axis: &TimeAxis, scene: &Scene<'_>) -> &[Option<Bin>] {
         let key = match source {
             ChartSource::Signal(signal) => std::ptr::from_ref(*signal) as usize,
@@ -211,15 +211,15 @@ impl Memory {
             ChartSource::Values(series) | ChartSource::Rate(series) => std::ptr::from_ref(*series) as usize,
             ChartSource::Power { component, .. } => std::ptr::from_ref(*component) as usize,
         };
-        if self.of != Some(key) {
+        if self.source != Some(key) {
             self.halves = source.bins(&axis.columns.halved(), scene.store.now_ns());
-            self.of = Some(key);
+            self.source = Some(key);
         }
         &self.halves
     }
 }
 
-fn draw_line(sheet: &mut Sheet<'_>, line: &StripRow<'_>, axis: &TimeAxis, memory: &mut Memory, scene: &Scene<'_>) {
+fn draw_line(sheet: &mut Sheet<'_>, line: &StripRow<'_>, axis: &TimeAxis, memory: &mut SeriesCache, scene: &Scene<'_>) {
     let theme = scene.theme;
     match line {
         StripRow::Heading { name, note } => {
@@ -244,7 +244,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &StripRow<'_>, axis: &TimeAxis, memory
                 sheet.text_within(1, 0, AXIS_WIDTH - 1, &clip(&label, AXIS_WIDTH - 1, theme), theme.dim());
             }
             let mark = axis.cursor.map(|column| (column, theme.accent()));
-            braille::draw(sheet, axis.left, halves, braille::Row { at: *row, of: *rows, full }, mark, theme);
+            braille::draw(sheet, axis.left, halves, braille::BrailleRow { at: *row, rows: *rows, full }, mark, theme);
         }
         StripRow::More { text, is_known } => {
             let room = sheet.width().saturating_sub(ABOUT + 2);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_whole_where_there_is_room() {
+    fn tab_names_are_whole_where_they_fit() {
         assert!(tabs(90, View::Overview, |view| !view.is_of_ranks()).iter().all(|tab| tab.name == tab.view.name()));
         assert!(tabs(60, View::Overview, |view| !view.is_of_ranks()).iter().all(|tab| !tab.name.is_empty()));
     }

@@ -42,9 +42,9 @@ fn rgb(color: Color) -> Rgb {
 fn themes() -> impl Iterator<Item = Theme> {
     let palettes = Palette::ALL.into_iter().filter(|palette| *palette != Palette::Terminal);
     palettes.flat_map(|palette| {
-        let worn = move |depth| Theme::new(depth, false).wearing(palette);
+        let worn = move |depth| Theme::new(depth, false).with_palette(palette);
         let depths = [ColorDepth::True, ColorDepth::Indexed].into_iter();
-        depths.flat_map(move |depth| [Background::Dark, Background::Light].map(|on| worn(depth).on(on)))
+        depths.flat_map(move |depth| [Background::Dark, Background::Light].map(|on| worn(depth).with_background(on)))
     })
 }
 
@@ -94,7 +94,7 @@ fn fills_can_be_seen_in_every_palette() {
     let mut faint = Vec::new();
     for theme in themes() {
         let least = if theme.palette == Palette::HighContrast { 4.5 } else { 3.0 };
-        for look in theme.phase_looks(all_phases()) {
+        for look in theme.phase_styles(all_phases()) {
             let found = worst(&theme, look.color);
             if found < least {
                 faint.push(format!(
@@ -111,7 +111,7 @@ fn fills_can_be_seen_in_every_palette() {
 fn the_sign_on_a_bar_can_be_read_on_every_bar() {
     for theme in themes() {
         let ink = theme.cut_off().fg.unwrap();
-        for look in theme.phase_looks(all_phases()) {
+        for look in theme.phase_styles(all_phases()) {
             let found = contrast(rgb(ink), rgb(look.color));
             assert!(found >= 3.0, "{theme:?}: {look:?} has {found:.2}");
         }
@@ -121,7 +121,7 @@ fn the_sign_on_a_bar_can_be_read_on_every_bar() {
 #[test]
 fn fills_of_high_contrast_have_ink_that_shows() {
     for theme in themes().filter(|theme| theme.palette == Palette::HighContrast) {
-        for look in theme.phase_looks(all_phases()).iter().filter(|look| look.fill != SOLID) {
+        for look in theme.phase_styles(all_phases()).iter().filter(|look| look.fill != SOLID) {
             let found = contrast(rgb(look.grain.0), rgb(look.grain.1));
             assert!(found >= 4.5, "{theme:?}: {look:?} has {found:.2}");
         }
@@ -158,8 +158,8 @@ fn seen_by(eyes: &[[f64; 3]; 3], color: Color) -> [f64; 3] {
 fn colour_blind_colours_stay_apart_for_everyone() {
     let normal = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     for background in [Background::Dark, Background::Light] {
-        let theme = Theme::new(ColorDepth::True, false).wearing(Palette::ColorBlind).on(background);
-        let looks = theme.phase_looks(phase::STANDARD.into_iter().map(Some).chain([None]));
+        let theme = Theme::new(ColorDepth::True, false).with_palette(Palette::ColorBlind).with_background(background);
+        let looks = theme.phase_styles(phase::STANDARD.into_iter().map(Some).chain([None]));
         for eyes in DICHROMATS.iter().chain([&normal]) {
             for (at, one) in looks.iter().enumerate() {
                 for other in &looks[at + 1..] {

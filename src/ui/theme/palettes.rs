@@ -7,7 +7,7 @@
 use ratatui::style::Color;
 
 use crate::app::{Background, Palette};
-use crate::looks;
+use crate::phase_style;
 
 /// A colour, and the one of the sixteen that comes closest in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,19 +131,19 @@ const fn palette(
 static DEFAULT_DARK: Colors = palette(
     Background::Dark,
     Grain::Shade(75),
-    looks::DARK.phases,
-    looks::DARK.gap,
-    looks::DARK.others,
-    looks::DARK.texts,
+    phase_style::DARK.phases,
+    phase_style::DARK.gap,
+    phase_style::DARK.others,
+    phase_style::DARK.texts,
 );
 
 static DEFAULT_LIGHT: Colors = palette(
     Background::Light,
     Grain::Shade(75),
-    looks::LIGHT.phases,
-    looks::LIGHT.gap,
-    looks::LIGHT.others,
-    looks::LIGHT.texts,
+    phase_style::LIGHT.phases,
+    phase_style::LIGHT.gap,
+    phase_style::LIGHT.others,
+    phase_style::LIGHT.texts,
 );
 
 /// The colours of M. Okabe and K. Ito, "Color Universal Design" (2008, jfly.uni-koeln.de/color), lightened or darkened

@@ -11,7 +11,7 @@
 //! ▌     step     39.0 ms  29.3 ms   -25 %  39.0 ms  30.0 ms   -23 %
 //! ```
 
-use crate::app::{Other, View};
+use crate::app::{ComparedSession, View};
 use crate::ui::chart::curve;
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
@@ -19,7 +19,7 @@ use crate::ui::scroll::selected_and_first;
 use crate::ui::sheet::{Sheet, clip};
 use crate::wrap::wrapped;
 use gnntop_analysis::comparison::{Change, Compared, Comparison, Line};
-use gnntop_analysis::figures::{apart, count, difference, duration, percent};
+use gnntop_analysis::figures::{count, difference, duration, percent, shorten_pair};
 
 /// Columns of swatch and letter.
 const SWATCH: u16 = 6;
@@ -74,7 +74,7 @@ fn draw_alone(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 }
 
 /// Which sessions these are, and how many of their steps are compared.
-fn titles(scene: &Scene<'_>, other: &Other, comparison: &Comparison, columns: u16) -> String {
+fn titles(scene: &Scene<'_>, other: &ComparedSession, comparison: &Comparison, columns: u16) -> String {
     let title = |title: &str, store: &gnntop_analysis::store::Store| match title {
         "" => store.session().info().map(|info| info.name.clone()).unwrap_or_default(),
         title => title.to_owned(),
@@ -84,7 +84,7 @@ fn titles(scene: &Scene<'_>, other: &Other, comparison: &Comparison, columns: u1
     let files = titles.clone().map(|title| title.rsplit('/').next().unwrap_or_default().to_owned());
     let names = if files[0] == files[1] { titles } else { files };
     let room = columns.saturating_sub(TITLE_REST).max(2 * TITLE_LEAST) / 2;
-    let names = apart([&names[0], &names[1]], usize::from(room), scene.theme.glyph('…', '~'));
+    let names = shorten_pair([&names[0], &names[1]], usize::from(room), scene.theme.glyph('…', '~'));
     let [a, b] = [0, 1].map(|side: usize| {
         let of = &comparison.sides[side];
         format!("{}, {} of {} steps", names[side], count(of.compared_steps), count(of.steps))
@@ -122,14 +122,14 @@ fn draw_curves(sheet: &mut Sheet<'_>, line: &Line, scene: &Scene<'_>) {
 }
 
 /// Which columns fit: as many statistics as there is room for, then the shares.
-struct Layout {
+struct CompareLayout {
     name: u16,
     statistics: Vec<&'static str>,
     has_shares: bool,
 }
 
-impl Layout {
-    fn of(width: u16) -> Self {
+impl CompareLayout {
+    fn new(width: u16) -> Self {
         let statistic = 2 * FIGURE + CHANGE;
         let room = width.saturating_sub(SWATCH + NAME_LEAST + 1);
         let count = (room / statistic).clamp(1, STATISTICS.len() as u16);
@@ -160,7 +160,7 @@ impl Layout {
 
 fn draw_table(sheet: &mut Sheet<'_>, lines: &[Line], scene: &Scene<'_>) {
     let theme = scene.theme;
-    let layout = Layout::of(sheet.width());
+    let layout = CompareLayout::new(sheet.width());
     rule(sheet, 0, "times", "", scene);
     let mut end = SWATCH + layout.name;
     for (width, head) in layout.columns() {
@@ -177,13 +177,13 @@ fn draw_table(sheet: &mut Sheet<'_>, lines: &[Line], scene: &Scene<'_>) {
     sheet.text(SWATCH, below, &clip(note, sheet.width().saturating_sub(SWATCH + 1), theme), theme.dim());
 }
 
-fn draw_line(sheet: &mut Sheet<'_>, line: &Line, is_selected: bool, layout: &Layout, scene: &Scene<'_>) {
+fn draw_line(sheet: &mut Sheet<'_>, line: &Line, is_selected: bool, layout: &CompareLayout, scene: &Scene<'_>) {
     let theme = scene.theme;
     if is_selected {
         sheet.cell(0, 0, theme.glyph('▌', '>'), theme.accent());
     }
     let phase = scene.store.phases().iter().position(|phase| phase.text == line.name);
-    if let Some(look) = phase.and_then(|at| scene.looks.get(at)) {
+    if let Some(look) = phase.and_then(|at| scene.phase_styles.get(at)) {
         (1..3).for_each(|x| sheet.cell(x, 0, look.fill, look.style()));
         sheet.cell(4, 0, look.letter, theme.strong());
     }

@@ -16,7 +16,7 @@
 //! ```
 
 use crate::app::View;
-use crate::report::EnergyTold;
+use crate::report::EnergySnapshot;
 use crate::report::energy::{
     Component, Joules, PhaseEnergy, carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words,
 };
@@ -24,7 +24,7 @@ use crate::ui::chart::time_axis::TimeAxis;
 use crate::ui::panel::strips::{self, ChartSource, Label, StripRow};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
-use gnntop_analysis::energy::{ComponentEnergy, Figure, Label as Known, Scope};
+use gnntop_analysis::energy::{ComponentEnergy, EnergyFigure, EnergyScope, Label as Known};
 use gnntop_analysis::figures::{count, duration, quantity};
 use gnntop_analysis::ranks::RunEnergy;
 use gnntop_analysis::store::StepRow;
@@ -43,11 +43,11 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 }
 
 /// Everything that the lines are made from.
-struct Telling<'s, 'a> {
+struct EnergyLines<'s, 'a> {
     scene: &'s Scene<'a>,
     axis: &'s TimeAxis,
-    told: &'a EnergyTold,
-    scope: Scope,
+    energy: &'a EnergySnapshot,
+    scope: EnergyScope,
     /// The selected step.
     step: Option<StepRow<'a>>,
 }
@@ -57,10 +57,10 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>>
         return vec![StripRow::heading("energy", ""), StripRow::fact("the run", Err("not known yet".to_owned()))];
     };
     let step = scene.app.window().cursor().and_then(|cursor| scene.store.steps().row(cursor));
-    let telling = Telling { scene, axis, told, scope: told.figures.scope, step };
+    let telling = EnergyLines { scene, axis, energy: told, scope: told.figures.scope, step };
     let mut lines = vec![StripRow::heading(title(&told.figures), &duration(scene.store.elapsed_ns()))];
     lines.extend(telling.sums());
-    let whose = if telling.scope == Scope::Job { "power of the job" } else { "power of the devices" };
+    let whose = if telling.scope == EnergyScope::Job { "power of the job" } else { "power of the devices" };
     lines.push(StripRow::heading(whose, &axis.note(scene)));
     lines.extend(told.book.components.iter().flat_map(|component| telling.power(component, rows)));
     let parts = told.book.components.iter().zip(&told.figures.components);
@@ -70,49 +70,51 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>>
     lines
 }
 
-impl<'a> Telling<'_, 'a> {
+impl<'a> EnergyLines<'_, 'a> {
     /// The run, an epoch, a step, and carbon, in the selected scope; and the other scope.
     fn sums(&self) -> Vec<StripRow<'a>> {
-        let figures = &self.told.figures;
+        let figures = &self.energy.figures;
         let unknown = || Err("no component is known".to_owned());
         let mut lines =
             vec![StripRow::fact("the run", figures.in_scope().map(total_in_words).map_or_else(unknown, Ok))];
         let total = &figures.total;
-        let missing = if self.scope == Scope::Job { &total.without_job } else { &total.without_device };
+        let missing = if self.scope == EnergyScope::Job { &total.without_job } else { &total.without_device };
         if !missing.is_empty() && figures.in_scope().is_some() {
             lines.push(StripRow::fact("not included", Ok(missing.join(", "))));
         }
         lines.extend(self.epoch());
         let steps = self.scene.store.statistics().steps();
-        lines.extend(figures.step.as_ref().map(|step| told("a step", step, format!("mean of {} steps", count(steps)))));
+        lines.extend(
+            figures.step.as_ref().map(|step| energy_fact("a step", step, format!("mean of {} steps", count(steps)))),
+        );
         lines.extend(self.step.as_ref().map(|row| self.selected_step(row)));
-        if let Some(device) = total.device.as_ref().filter(|_| self.scope == Scope::Job) {
+        if let Some(device) = total.device.as_ref().filter(|_| self.scope == EnergyScope::Job) {
             lines.push(StripRow::fact("whole devices", Ok(total_in_words(device))));
         }
-        lines.extend(self.told.ranks.iter().flat_map(ranks));
+        lines.extend(self.energy.ranks.iter().flat_map(ranks));
         lines.push(StripRow::fact("carbon", carbon_in_words(&figures.carbon)));
         lines
     }
 
     /// The newest whole epoch, else the part of the newest so far.
     fn epoch(&self) -> Option<StripRow<'a>> {
-        let epochs = &self.told.figures.epochs;
+        let epochs = &self.energy.figures.epochs;
         let epoch = epochs.iter().rev().find(|epoch| epoch.is_whole).or(epochs.last())?;
         let part = if epoch.is_whole { "" } else { ", incomplete" };
-        Some(told("an epoch", &epoch.energy, format!("epoch {}{part}", count(epoch.epoch))))
+        Some(energy_fact("an epoch", &epoch.energy, format!("epoch {}{part}", count(epoch.epoch))))
     }
 
     fn selected_step(&self, row: &StepRow<'_>) -> StripRow<'a> {
         let about = format!("step {}", count(row.step().0));
-        match self.told.book.total(self.scope, row.period_start_ns()..row.end_ns()) {
-            Some((figure, _)) => told(&about, &figure.into(), "the selected step".to_owned()),
+        match self.energy.book.total(self.scope, row.period_start_ns()..row.end_ns()) {
+            Some((figure, _)) => energy_fact(&about, &figure.into(), "the selected step".to_owned()),
             None => StripRow::fact(&about, Err("not read yet at that step".to_owned())),
         }
     }
 
     /// Power of a component now, or at the selected step, and over time.
     fn power(&self, component: &'a ComponentEnergy, rows: u16) -> Vec<StripRow<'a>> {
-        let book = &self.told.book;
+        let book = &self.energy.book;
         let Some(end_ns) = book.read_until_ns(component, self.scope) else { return Vec::new() };
         let source = ChartSource::Power { book, component, scope: self.scope };
         let now = end_ns.saturating_sub(SECOND_NS)..end_ns;
@@ -178,7 +180,7 @@ impl<'a> Telling<'_, 'a> {
     fn phases(&self, component: &ComponentEnergy, figures: &Component) -> Vec<StripRow<'a>> {
         let of_step = self.step.map(|row| {
             let phases = self.scene.store.step_energy_by_phase(component, row);
-            phases.into_iter().map(PhaseEnergy::of).collect::<Vec<_>>()
+            phases.into_iter().map(PhaseEnergy::new).collect::<Vec<_>>()
         });
         let phases = of_step.as_ref().unwrap_or(&figures.phases);
         let line = |phase: &PhaseEnergy| StripRow::fact(&format!("  {}", phase.name), Ok(phase_in_words(phase)));
@@ -189,7 +191,7 @@ impl<'a> Telling<'_, 'a> {
 /// All ranks together: each machine once, each process once.
 fn ranks<'a>(ranks: &RunEnergy) -> Vec<StripRow<'a>> {
     let of = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
-    let line = |about: &str, figure: Option<Figure>, right: String| {
+    let line = |about: &str, figure: Option<EnergyFigure>, right: String| {
         let value = figure.map(|figure| total_in_words(&figure.into()));
         StripRow::Fact {
             about: about.to_owned(),
@@ -203,6 +205,6 @@ fn ranks<'a>(ranks: &RunEnergy) -> Vec<StripRow<'a>> {
     ]
 }
 
-fn told<'a>(about: &str, joules: &Joules, right: String) -> StripRow<'a> {
+fn energy_fact<'a>(about: &str, joules: &Joules, right: String) -> StripRow<'a> {
     StripRow::Fact { about: about.to_owned(), value: Ok(in_words(joules)), right }
 }

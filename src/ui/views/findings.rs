@@ -107,7 +107,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, s
     let theme = scene.theme;
     let is_narrow = sheet.width() < NARROW;
     let end = if is_narrow { sheet.width().saturating_sub(SHARE + 1).max(SIGN) } else { name_end(sheet.width()) };
-    let name = |kind: gnntop_analysis::findings::Kind| clip(kind.title(), (end - SIGN).saturating_sub(1), theme);
+    let name = |kind: gnntop_analysis::findings::FindingKind| clip(kind.title(), (end - SIGN).saturating_sub(1), theme);
     match line {
         FindingLine::Found(finding) => {
             let style = weight(finding, scene);
@@ -123,7 +123,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, s
             sheet.text_ending(x, x + SHARE, 0, &share(finding, scene), theme.plain());
             if !is_narrow {
                 x = (x + SHARE + 2).min(sheet.width());
-                sheet.text_within(x, 0, SURE - 1, finding.confidence.word(), theme.dim());
+                sheet.text_within(x, 0, SURE - 1, finding.confidence.as_str(), theme.dim());
                 let room = sheet.width().saturating_sub(x + SURE + 1);
                 sheet.text(x + SURE, 0, &clip(&finding.summary, room, theme), theme.plain());
             }
@@ -204,7 +204,7 @@ fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 /// Confidence and cost of a finding.
 fn in_short(finding: &Finding) -> String {
     let cost = finding.share.map(|share| format!(", {} of the time", percent(share))).unwrap_or_default();
-    format!("{}{cost}", finding.confidence.word())
+    format!("{}{cost}", finding.confidence.as_str())
 }
 
 /// What a finding says, what it rests on and what to try.

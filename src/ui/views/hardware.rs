@@ -9,7 +9,7 @@
 //!   0  87%⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶⣶⣶⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣶⣶⣶⣶⣶⣶⣤⣤⣤⣤⣤⣤⣶⣶⣶⣶
 //! ```
 
-use super::quantities::{Readings, Shown};
+use super::quantities::{Readings, ShownMetric};
 use crate::app::View;
 use crate::ui::chart::time_axis::TimeAxis;
 use crate::ui::panel::hardware;
@@ -107,12 +107,12 @@ fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let of_cores = cores.map(|cores| format!(" of {cores}")).unwrap_or_default();
     let mut lines = Vec::new();
     let metric = Quantity::ProcessCpuTime.into();
-    let process = Shown { about: "this program", metric, full, label: Label::Top(core_count), rows };
+    let process = ShownMetric { about: "this program", metric, full, label: Label::Top(core_count), rows };
     let waits = read.value(Quantity::MainThreadCpuWait).ok().map(|ns| ns / CORE_NS);
     let waits = waits.filter(|share| *share >= WORTH_A_ROW);
     let waits = waits.map(|share| format!(", waits for a CPU {} of the time", percent(share))).unwrap_or_default();
     lines.extend(read.lines(&process, |ns| format!("{:.2}{of_cores} cores{waits}", ns / CORE_NS)));
-    let machine = Shown { about: "machine", metric: Quantity::MachineCpuBusy.into(), ..process.clone() };
+    let machine = ShownMetric { about: "machine", metric: Quantity::MachineCpuBusy.into(), ..process.clone() };
     let share = |quantity: Quantity| {
         let ns = read.value(quantity).ok()?;
         Some(ns / CORE_NS / cores.unwrap_or(1) as f64)
@@ -127,7 +127,7 @@ fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     for (quantity, label) in [(Quantity::MachineCpuSteal, "steal"), (Quantity::MachineCpuIowait, "iowait")] {
         if share(quantity).is_some_and(|share| share >= WORTH_A_ROW) {
             let metric = quantity.into();
-            lines.extend(read.chart(&Shown { about: "", metric, full: None, label: word(label), rows: 1 }));
+            lines.extend(read.chart(&ShownMetric { about: "", metric, full: None, label: word(label), rows: 1 }));
         }
     }
     lines
@@ -146,13 +146,13 @@ fn each_core<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
 /// A core in a row: its number, its share and its chart; one more where the host takes time from it.
 fn one_core<'a>(read: &Readings<'_, 'a>, core: u32) -> Vec<StripRow<'a>> {
     let row = |quantity: Quantity, sign: String, least: f64| {
-        let metric = quantity.at(core);
+        let metric = quantity.with_instance(core);
         let share = read.value(metric).map(|ns| ns / CORE_NS);
         match share {
             Ok(share) if share < least => Vec::new(),
             Ok(share) => {
                 let label = Label::Word(format!("{sign}{:>3.0}%", share * 100.0));
-                read.chart(&Shown { about: "", metric, full: Some(CORE_NS), label, rows: 1 })
+                read.chart(&ShownMetric { about: "", metric, full: Some(CORE_NS), label, rows: 1 })
             }
             Err(reason) if least <= 0.0 => vec![StripRow::fact(&format!("core {core}"), Err(reason))],
             Err(_) => Vec::new(),
@@ -178,14 +178,15 @@ fn gpus<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
 }
 
 fn one_gpu<'a>(read: &Readings<'_, 'a>, gpu: u32, rows: u16) -> Vec<StripRow<'a>> {
-    let device = read.signal(Quantity::GpuUtil.at(gpu)).map(|signal| signal.device.as_str()).unwrap_or_default();
+    let device =
+        read.signal(Quantity::GpuUtil.with_instance(gpu)).map(|signal| signal.device.as_str()).unwrap_or_default();
     let mut lines = vec![StripRow::heading(&format!("gpu {gpu}"), device)];
-    let total = read.value(Quantity::GpuMemoryTotal.at(gpu)).ok();
+    let total = read.value(Quantity::GpuMemoryTotal.with_instance(gpu)).ok();
     let of_total = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
     let milli = |value: f64| value / 1e3;
     type Add<'f> = (&'f str, Quantity, Option<f64>, fn(f64) -> String);
     let mut add = |(about, quantity, full, top): Add<'_>, say: &dyn Fn(f64) -> String| {
-        let shown = Shown { about, metric: quantity.at(gpu), full, label: Label::Top(top), rows };
+        let shown = ShownMetric { about, metric: quantity.with_instance(gpu), full, label: Label::Top(top), rows };
         let is_main = quantity == Quantity::GpuUtil;
         lines.extend(if is_main { read.lines(&shown, say) } else { read.optional(&shown, say) });
     };
@@ -193,9 +194,9 @@ fn one_gpu<'a>(read: &Readings<'_, 'a>, gpu: u32, rows: u16) -> Vec<StripRow<'a>
         format!("{} of the time", percent(share / ALL))
     });
     add(("memory used", Quantity::GpuMemoryUsed, total, bytes), &|used| format!("{}{of_total}", bytes(used)));
-    let limit = read.value(Quantity::GpuPowerLimit.at(gpu)).ok();
+    let limit = read.value(Quantity::GpuPowerLimit.with_instance(gpu)).ok();
     let of_limit = limit.map(|limit| format!(" of {:.0} W", milli(limit))).unwrap_or_default();
-    let is_instant = read.signal(Quantity::GpuPowerNow.at(gpu)).is_some();
+    let is_instant = read.signal(Quantity::GpuPowerNow.with_instance(gpu)).is_some();
     let power = if is_instant { Quantity::GpuPowerNow } else { Quantity::GpuPower };
     add(("power", power, limit, watts), &|milliwatts| format!("{:.1} W{of_limit}", milli(milliwatts)));
     add(("memory access", Quantity::GpuMemoryUtil, Some(ALL), share_of_all), &|share| {
@@ -203,7 +204,7 @@ fn one_gpu<'a>(read: &Readings<'_, 'a>, gpu: u32, rows: u16) -> Vec<StripRow<'a>
     });
     add(("PCIe sent", Quantity::GpuPcieTx, None, bytes), &|rate| format!("{}/s", bytes(rate)));
     add(("PCIe received", Quantity::GpuPcieRx, None, bytes), &|rate| format!("{}/s", bytes(rate)));
-    let value = |quantity: Quantity| read.value(quantity.at(gpu)).ok();
+    let value = |quantity: Quantity| read.value(quantity.with_instance(gpu)).ok();
     let facts = [
         value(Quantity::GpuTemperature).map(|value| format!("{:.0} °C", milli(value))),
         value(Quantity::GpuClockSm).map(|mhz| format!("SM {mhz:.0} MHz")),
@@ -246,11 +247,11 @@ fn memory<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     };
     let total = of(Quantity::MachineMemoryTotal);
     let metric = Quantity::MachineMemoryUsed.into();
-    let used = Shown { about: "used", metric, full: total, label: Label::Top(bytes), rows };
+    let used = ShownMetric { about: "used", metric, full: total, label: Label::Top(bytes), rows };
     let mut lines = read.lines(&used, say(total));
     let total = of(Quantity::MachineSwapTotal);
     let metric = Quantity::MachineSwapUsed.into();
-    let swap = Shown { about: "swap", metric, full: total, label: Label::Top(bytes), rows: 1 };
+    let swap = ShownMetric { about: "swap", metric, full: total, label: Label::Top(bytes), rows: 1 };
     lines.extend(match total {
         Some(0.0) => vec![StripRow::fact("swap", Err("this machine has none".to_owned()))],
         _ => read.lines(&swap, say(total)),
@@ -261,10 +262,10 @@ fn memory<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
 /// One resource: how long some and all tasks waited for it, and a row each.
 fn pressure<'a>(read: &Readings<'_, 'a>, resource: &str, some: Quantity, full: Quantity) -> Vec<StripRow<'a>> {
     let all = read.value(full).map_or_else(|_| String::new(), |ns| format!(", all {}", percent(ns / CORE_NS)));
-    let some = Shown { about: resource, metric: some.into(), full: Some(CORE_NS), label: word("some"), rows: 1 };
+    let some = ShownMetric { about: resource, metric: some.into(), full: Some(CORE_NS), label: word("some"), rows: 1 };
     let mut lines = read.lines(&some, |ns| format!("some {} of the time{all}", percent(ns / CORE_NS)));
     if read.value(full).is_ok_and(|ns| ns > 0.0) {
-        lines.extend(read.chart(&Shown { metric: full.into(), label: word("all"), ..some }));
+        lines.extend(read.chart(&ShownMetric { metric: full.into(), label: word("all"), ..some }));
     }
     lines
 }
@@ -279,7 +280,7 @@ fn input_and_output<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
         ("network out", Quantity::MachineNetworkSentBytes),
     ];
     let way = |(about, quantity): (&str, Quantity)| {
-        let shown = Shown { about, metric: quantity.into(), full: None, label: Label::Top(bytes), rows: 1 };
+        let shown = ShownMetric { about, metric: quantity.into(), full: None, label: Label::Top(bytes), rows: 1 };
         read.lines(&shown, |rate| format!("{}/s", bytes(rate)))
     };
     WAYS.into_iter().flat_map(way).collect()
@@ -288,7 +289,7 @@ fn input_and_output<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
 fn counters<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let store = read.scene.store;
     let mut lines = Vec::new();
-    for counter in store.own_counters() {
+    for counter in store.program_counters() {
         if lines.is_empty() {
             lines.push(StripRow::heading("counters", "the program's own"));
         }

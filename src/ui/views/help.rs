@@ -1,6 +1,6 @@
 //! The keys that do something here, read off the key table, and what the picture means.
 
-use crate::app::{Bound, Panel, Situation, View, keys};
+use crate::app::{BoundAction, Panel, Situation, View, keys};
 use crate::ui::scene::Scene;
 use crate::ui::scroll::first_scrolled;
 use crate::ui::sheet::Sheet;
@@ -107,18 +107,18 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 /// A row of the screen.
 enum HelpRow<'a> {
     /// What a key does; only its first row has the key.
-    Key(Option<&'a Bound>, String),
+    Key(Option<&'a BoundAction>, String),
     Note(String),
 }
 
 /// All rows, at most this many columns wide.
 fn lines<'a>(scene: &Scene<'a>, columns: u16) -> Vec<HelpRow<'a>> {
     let behind = behind(scene);
-    let can_be = |bound: &&Bound| !bound.keys.is_empty() && behind.iter().any(|s| s.allows(bound.binding.when));
+    let can_be = |bound: &&BoundAction| !bound.keys.is_empty() && behind.iter().any(|s| s.allows(bound.binding.when));
     let bound = scene.app.keymap().rows().iter().filter(can_be);
     let owner = if scene.app.situation().started { OWNER } else { READER };
     let notes = notes(scene.app.main_view()).iter().chain([&owner]).chain(&NOTES);
-    let key = |bound: &'a Bound| {
+    let key = |bound: &'a BoundAction| {
         let texts = wrapped(bound.binding.help, usize::from(columns.saturating_sub(NAMES))).into_iter();
         texts.enumerate().map(move |(at, text)| HelpRow::Key((at == 0).then_some(bound), text))
     };

@@ -13,7 +13,7 @@ use crate::ui::scene::Scene;
 use crate::ui::scroll::first_scrolled;
 use crate::ui::sheet::{Sheet, clip};
 use gnntop_analysis::figures::{count, duration, percent};
-use gnntop_analysis::store::MarksOfText;
+use gnntop_analysis::store::MarkTotals;
 
 /// Columns of a figure with the space before it.
 const FIGURE: u16 = 14;
@@ -22,7 +22,7 @@ const TEXT_LEAST: u16 = 16;
 
 /// A figure of a row. If there is no room for all, the last ones are left out.
 #[derive(Clone, Copy)]
-enum Figure {
+enum MarkFigure {
     Count,
     Took,
     Share,
@@ -34,18 +34,19 @@ enum Figure {
 }
 
 /// The figures where marks have durations.
-const TIMED: [Figure; 8] = [
-    Figure::Count,
-    Figure::Took,
-    Figure::Share,
-    Figure::Between,
-    Figure::Every,
-    Figure::Newest,
-    Figure::StepWithIt,
-    Figure::OtherSteps,
+const TIMED: [MarkFigure; 8] = [
+    MarkFigure::Count,
+    MarkFigure::Took,
+    MarkFigure::Share,
+    MarkFigure::Between,
+    MarkFigure::Every,
+    MarkFigure::Newest,
+    MarkFigure::StepWithIt,
+    MarkFigure::OtherSteps,
 ];
 /// The figures where none has.
-const UNTIMED: [Figure; 5] = [Figure::Count, Figure::Every, Figure::Newest, Figure::StepWithIt, Figure::OtherSteps];
+const UNTIMED: [MarkFigure; 5] =
+    [MarkFigure::Count, MarkFigure::Every, MarkFigure::Newest, MarkFigure::StepWithIt, MarkFigure::OtherSteps];
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -62,7 +63,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         return;
     }
     let is_timed = kinds.iter().any(|(_, marks)| marks.total_ns.is_some());
-    let figures: &[Figure] = if is_timed { &TIMED } else { &UNTIMED };
+    let figures: &[MarkFigure] = if is_timed { &TIMED } else { &UNTIMED };
     let room = (body.width().saturating_sub(TEXT_LEAST) / FIGURE).min(figures.len() as u16);
     let figures = &figures[..usize::from(room)];
     let text_room = body.width().saturating_sub(room * FIGURE + 1);
@@ -75,13 +76,13 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         let mut row = body.part(0, y, u16::MAX, 1);
         row.text(1, 0, &clip(text, text_room.saturating_sub(2), scene.theme), scene.theme.plain());
         for (at, figure) in (1u16..).zip(figures) {
-            let told = figure.of(marks, scene).unwrap_or_else(|| scene.theme.glyph('–', '-').to_string());
+            let told = figure.text(marks, scene).unwrap_or_else(|| scene.theme.glyph('–', '-').to_string());
             row.text_ending(text_room, text_room + at * FIGURE, 0, &told, scene.theme.plain());
         }
     }
 }
 
-impl Figure {
+impl MarkFigure {
     fn head(self) -> &'static str {
         match self {
             Self::Count => "count",
@@ -96,11 +97,11 @@ impl Figure {
     }
 
     /// The figure for the marks of one text; `None` if it is unknown.
-    fn of(self, marks: &MarksOfText, scene: &Scene<'_>) -> Option<String> {
+    fn text(self, marks: &MarkTotals, scene: &Scene<'_>) -> Option<String> {
         match self {
             Self::Count => Some(count(marks.count)),
             Self::Took => marks.total_ns.map(duration),
-            Self::Share => Some(percent(scene.store.share_of_marks(marks)?)),
+            Self::Share => Some(percent(scene.store.marks_share(marks)?)),
             Self::Between => Some(count(marks.between)),
             Self::Every => every(marks),
             Self::Newest => Some(format!("{} ago", duration(scene.store.now_ns().saturating_sub(marks.newest_ns)))),
@@ -111,7 +112,7 @@ impl Figure {
 }
 
 /// Usual number of steps from one mark to the next.
-fn every(marks: &MarksOfText) -> Option<String> {
+fn every(marks: &MarkTotals) -> Option<String> {
     let apart = marks.steps.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0));
     Some(match median(apart.collect())? {
         1 => "step".to_owned(),

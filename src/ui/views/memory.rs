@@ -17,14 +17,14 @@ use std::ops::Range;
 
 use gnntop_wire::{NameId, PhaseMemory, Quantity};
 
-use super::quantities::{Readings, Shown};
+use super::quantities::{Readings, ShownMetric};
 use crate::app::View;
 use crate::ui::chart::time_axis::TimeAxis;
 use crate::ui::panel::strips::{self, ChartSource, Label, StripRow};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 use gnntop_analysis::figures::{bytes, count, duration, percent, quantity};
-use gnntop_analysis::store::{Allocated, FEWEST_POINTS, Growth, GrowthOf, Series, Store, Trend};
+use gnntop_analysis::store::{Allocated, FEWEST_POINTS, Growth, GrowthSource, Series, Store, Trend};
 
 /// Allocations of the peak that are listed.
 const PEAK_LINES: usize = 6;
@@ -60,7 +60,7 @@ fn lines<'a>(scene: &Scene<'a>, axis: &TimeAxis, rows: u16) -> Vec<StripRow<'a>>
 
 /// Whether memory grows from step to step, how sure that is, and what it comes from.
 fn leak<'a>(store: &Store) -> Vec<StripRow<'a>> {
-    let Some(Growth { bytes_per_step: trend, of }) = store.memory_growth() else {
+    let Some(Growth { bytes_per_step: trend, source: of }) = store.memory_growth() else {
         let reason =
             format!("not enough evidence: {FEWEST_POINTS} steps with a figure after the first tenth are needed");
         return vec![StripRow::fact("leak", Err(reason))];
@@ -76,9 +76,9 @@ fn leak<'a>(store: &Store) -> Vec<StripRow<'a>> {
     };
     let left = time_left(store, &trend).filter(|_| trend.grows() && is_steady);
     let figures = match of {
-        GrowthOf::StepEnds => "live bytes at the end",
-        GrowthOf::LiveReadings => "readings of live bytes",
-        GrowthOf::ResidentReadings => "readings of resident memory",
+        GrowthSource::StepEnds => "live bytes at the end",
+        GrowthSource::LiveReadings => "readings of live bytes",
+        GrowthSource::ResidentReadings => "readings of resident memory",
     };
     let about = format!("{figures} of {} steps, Theil-Sen, taken as independent", count(points as u64));
     let mut lines = vec![StripRow::fact("leak", Ok(verdict))];
@@ -123,7 +123,7 @@ fn resident<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let swapped = swap.map(|swap| format!("; in swap {}", bytes(swap))).unwrap_or_default();
     let rows = if read.scene.store.memory().peak_bytes().is_some() { 1 } else { rows };
     let metric = Quantity::ProcessRss.into();
-    let rss = Shown { about: "resident", metric, full: peak, label: Label::Top(bytes), rows };
+    let rss = ShownMetric { about: "resident", metric, full: peak, label: Label::Top(bytes), rows };
     read.lines(&rss, |rss| format!("{}{most}{swapped}", bytes(rss)))
 }
 
@@ -158,10 +158,10 @@ fn place(store: &Store, made: &Allocated) -> String {
     let t_ns = made.event.t_ns;
     let track = store.track(made.track);
     let mut words = vec![format!("in {}", phase_name(store, made.event.phase))];
-    let around = track.and_then(|track| track.lane()).map(|lane| lane.around(t_ns)).unwrap_or_default();
+    let around = track.and_then(|track| track.lane()).map(|lane| lane.enclosing_names(t_ns)).unwrap_or_default();
     words.extend(around.iter().filter(|name| **name != made.event.phase).map(|name| store.name(*name).to_owned()));
     let mut place = words.join(" > ");
-    let step = store.steps().at_time(t_ns).filter(|row| row.end_ns() >= t_ns);
+    let step = store.steps().row_at(t_ns).filter(|row| row.end_ns() >= t_ns);
     if let Some(row) = step {
         place.push_str(&format!(", step {}", count(row.step().0)));
     }
@@ -200,7 +200,7 @@ fn phases<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
             bytes(phase.freed_bytes as f64),
             bytes(phase.peak_bytes as f64),
         );
-        let letter = read.scene.look(&name).map(|look| format!("{} ", look.letter)).unwrap_or_default();
+        let letter = read.scene.phase_style(&name).map(|look| format!("{} ", look.letter)).unwrap_or_default();
         lines.push(StripRow::fact(&format!("{letter}{name}"), Ok(text)));
         if at < PHASE_CHARTS {
             lines.extend(StripRow::chart(ChartSource::Rate(series), Label::Top(bytes), None, 1));
@@ -218,7 +218,7 @@ fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
         steps => (usage, "per step around the selected one", steps),
     };
     let of_steps = match selected {
-        Some(cursor) => store.steps().usage_around(cursor).map(of_selected),
+        Some(cursor) => store.steps().shared_usage(cursor).map(of_selected),
         None => store.statistics().usage().map(|usage| (*usage, "a step", store.statistics().steps())),
     };
     let say = |usage: gnntop_wire::ThreadUsage, of: &str, steps: u64| {
@@ -228,7 +228,7 @@ fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let value = of_steps.map(|(usage, of, steps)| say(usage, of, steps));
     lines.push(StripRow::fact("training thread", value.ok_or_else(|| "not reported by the program".to_owned())));
     for (about, faults) in [("minor", Quantity::ProcessFaultsMinor), ("major", Quantity::ProcessFaultsMajor)] {
-        let faults = Shown { about, metric: faults.into(), full: None, label: Label::Top(quantity), rows: 1 };
+        let faults = ShownMetric { about, metric: faults.into(), full: None, label: Label::Top(quantity), rows: 1 };
         lines.extend(read.lines(&faults, |rate| format!("{} a second, all threads", quantity(rate))));
     }
     lines
@@ -238,12 +238,13 @@ fn faults<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
 fn on_gpus<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
     let gpus = read.scene.store.hardware().gpus();
     let of_gpu = |gpu: u32| {
-        let total = read.value(Quantity::GpuMemoryTotal.at(gpu)).ok();
+        let total = read.value(Quantity::GpuMemoryTotal.with_instance(gpu)).ok();
         let of_total = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
         let mut lines = vec![StripRow::heading(&format!("gpu {gpu}"), "")];
         let uses = [("used by all", Quantity::GpuMemoryUsed), ("by this program", Quantity::GpuProcessMemory)];
         for (about, used) in uses {
-            let used = Shown { about, metric: used.at(gpu), full: total, label: Label::Top(bytes), rows: 1 };
+            let used =
+                ShownMetric { about, metric: used.with_instance(gpu), full: total, label: Label::Top(bytes), rows: 1 };
             lines.extend(read.lines(&used, |used| format!("{}{of_total}", bytes(used))));
         }
         lines

@@ -23,7 +23,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         (Panel::Hardware, layout.hardware, hardware::draw),
     ];
     for (panel, area, draw) in panels {
-        let mut sheet = area.of(body);
+        let mut sheet = area.sheet_in(body);
         sheet.offer(0, 0, u16::MAX, u16::MAX, Target::Panel(panel));
         draw(&mut sheet, scene);
     }

@@ -75,7 +75,7 @@ fn step(ranks: &Ranks<'_>, scene: &Scene<'_>) -> Result<PipelineStep, String> {
         Some(row) => row.step(),
         None => ranks.common_steps().next().ok_or("no step of all stages yet")?.step,
     };
-    PipelineStep::of(ranks, copy, step).map_err(|missing| missing.to_string())
+    PipelineStep::from_ranks(ranks, copy, step).map_err(|missing| missing.to_string())
 }
 
 fn draw_title(sheet: &mut Sheet<'_>, step: Option<&PipelineStep>, scene: &Scene<'_>) {
@@ -84,7 +84,7 @@ fn draw_title(sheet: &mut Sheet<'_>, step: Option<&PipelineStep>, scene: &Scene<
     let copies = scene.app.run.member().place().map_or(1, |place| place.copies);
     let copy = if copies > 1 { format!(", copy {}", step.copy) } else { String::new() };
     rule(sheet, 0, "pipeline", &format!("step {}{newest}{copy}", count(step.step.0)), scene);
-    let said = if step.says_schedule { "" } else { " (inferred)" };
+    let said = if step.has_schedule { "" } else { " (inferred)" };
     let shape = format!(
         " {}{said}, {} stages x {} micro-batches ",
         step.schedule.title(),
@@ -143,7 +143,7 @@ fn draw_box(sheet: &mut Sheet<'_>, work: &WorkBox, scene: &Scene<'_>) {
         Direction::Forward => (FORWARD, 'F'),
         Direction::Backward => (BACKWARD, 'B'),
     };
-    let (fill, style, color) = match scene.look(name) {
+    let (fill, style, color) = match scene.phase_style(name) {
         Some(look) => (look.fill, look.style(), Some(look.color)),
         None => (letter, scene.theme.plain(), None),
     };

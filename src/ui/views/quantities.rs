@@ -20,7 +20,7 @@ pub struct Readings<'s, 'a> {
 
 /// A metric and how it is shown.
 #[derive(Clone)]
-pub struct Shown<'q> {
+pub struct ShownMetric<'q> {
     /// What it is called here.
     pub about: &'q str,
     /// What is measured.
@@ -65,12 +65,12 @@ impl<'a> Readings<'_, 'a> {
     }
 
     /// The lines of a metric that not every device has; nothing if it is not published.
-    pub fn optional(&self, shown: &Shown<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
+    pub fn optional(&self, shown: &ShownMetric<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
         if self.signal(shown.metric).is_some() { self.lines(shown, say) } else { Vec::new() }
     }
 
     /// A fact and its chart; only the fact, with the reason, if there is no value.
-    pub fn lines(&self, shown: &Shown<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
+    pub fn lines(&self, shown: &ShownMetric<'_>, say: impl FnOnce(f64) -> String) -> Vec<StripRow<'a>> {
         let value = self.value(shown.metric);
         let mut lines = vec![StripRow::Fact {
             about: shown.about.to_owned(),
@@ -82,7 +82,7 @@ impl<'a> Readings<'_, 'a> {
     }
 
     /// The chart alone; nothing if the signal was never read.
-    pub fn chart(&self, shown: &Shown<'_>) -> Vec<StripRow<'a>> {
+    pub fn chart(&self, shown: &ShownMetric<'_>) -> Vec<StripRow<'a>> {
         let signal = self.signal(shown.metric).filter(|signal| signal.series.summary().count > 0);
         let chart = |signal| {
             StripRow::chart(ChartSource::Signal(signal), shown.label.clone(), shown.full, shown.rows).collect()

@@ -20,9 +20,9 @@ use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
 use crate::ui::scroll::selected_and_first;
 use crate::ui::sheet::{Sheet, clip, width};
-use crate::ui::theme::PhaseLook;
+use crate::ui::theme::PhaseStyle;
 use gnntop_analysis::figures::{count, duration, percent};
-use gnntop_analysis::ranks::{Activity, Presence, Rank, Ranks, StripColumn, Work, quantile, strip};
+use gnntop_analysis::ranks::{Activity, Presence, Rank, Ranks, RunWork, StripColumn, quantile, strip};
 use gnntop_analysis::store::StepRow;
 
 /// Steps that the figures are over, the newest that all ranks have.
@@ -39,34 +39,34 @@ const COLUMNS_A_STEP: u16 = 6;
 const LANES_LEAST: u16 = 3;
 
 /// What the view is drawn from.
-struct Picture<'a> {
+struct RankLanes<'a> {
     ranks: Ranks<'a>,
     /// Those that figures are about.
     going: Ranks<'a>,
-    work: Work,
+    work: RunWork,
     /// The time in view, on the run's clock.
     range: Range<u64>,
     /// First column of the lanes.
     left: u16,
     /// Looks of the phases of all ranks.
-    looks: Vec<(&'a str, PhaseLook)>,
+    phase_styles: Vec<(&'a str, PhaseStyle)>,
 }
 
-impl<'a> Picture<'a> {
+impl<'a> RankLanes<'a> {
     fn new(width: u16, scene: &Scene<'a>) -> Self {
         let app = scene.app;
         let ranks = app.run.ranks();
-        let going = ranks.going();
+        let going = ranks.running();
         let work = going.work(0, STEPS);
         let own = app.time_window().range(scene.store, app.window());
         let selected = app.run.rank().and_then(|rank| ranks.get(rank));
         let range = selected.map_or(own.clone(), |rank| rank.run_ns(own.start)..rank.run_ns(own.end));
-        let looks = looks(&ranks, scene);
-        Self { ranks, going, work, range, left: LEFT[usize::from(width >= ROOMY)].min(width), looks }
+        let phase_styles = phase_styles(&ranks, scene);
+        Self { ranks, going, work, range, left: LEFT[usize::from(width >= ROOMY)].min(width), phase_styles }
     }
 
-    fn look(&self, name: &str) -> Option<&PhaseLook> {
-        self.looks.iter().find(|(known, _)| *known == name).map(|(_, look)| look)
+    fn phase_style(&self, name: &str) -> Option<&PhaseStyle> {
+        self.phase_styles.iter().find(|(known, _)| *known == name).map(|(_, look)| look)
     }
 
     /// The place of a rank among those that figures are about.
@@ -76,7 +76,7 @@ impl<'a> Picture<'a> {
 }
 
 /// A look for each phase of any rank, those of the selected rank as in the other views.
-fn looks<'a>(ranks: &Ranks<'a>, scene: &Scene<'a>) -> Vec<(&'a str, PhaseLook)> {
+fn phase_styles<'a>(ranks: &Ranks<'a>, scene: &Scene<'a>) -> Vec<(&'a str, PhaseStyle)> {
     let mut names: Vec<&str> = Vec::new();
     let stores = std::iter::once(scene.store).chain(ranks.all().iter().map(|rank| rank.store));
     for phase in stores.flat_map(|store| store.phases()).filter(|phase| !phase.is_gap()) {
@@ -84,13 +84,13 @@ fn looks<'a>(ranks: &Ranks<'a>, scene: &Scene<'a>) -> Vec<(&'a str, PhaseLook)> 
             names.push(&phase.text);
         }
     }
-    let looks = scene.theme.phase_looks(names.iter().map(|name| Some(*name)));
+    let looks = scene.theme.phase_styles(names.iter().map(|name| Some(*name)));
     names.into_iter().zip(looks).collect()
 }
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
-    let picture = Picture::new(body.width(), scene);
+    let picture = RankLanes::new(body.width(), scene);
     if picture.ranks.all().is_empty() {
         rule(body, 0, "ranks", "", scene);
         body.text(2, 2, "this run is one session: it has no ranks", scene.theme.dim());
@@ -109,7 +109,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-fn draw_title(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) {
+fn draw_title(sheet: &mut Sheet<'_>, picture: &RankLanes<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
     sheet.text(1, 0, "ranks ", theme.strong());
@@ -125,7 +125,7 @@ fn draw_title(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) {
 }
 
 /// Draws as many lanes as there is room for, including the selected rank's, and returns how many.
-fn draw_lanes(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) -> u16 {
+fn draw_lanes(sheet: &mut Sheet<'_>, picture: &RankLanes<'_>, scene: &Scene<'_>) -> u16 {
     let all = picture.ranks.all();
     let selected = scene.app.run.rank();
     let at = all.iter().position(|rank| Some(rank.place.rank) == selected).unwrap_or(0);
@@ -143,7 +143,7 @@ fn draw_lanes(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) -
 }
 
 /// A rank's number, whether it is the slowest, and its figures; instead of them, a word if it has stopped.
-fn draw_name(sheet: &mut Sheet<'_>, picture: &Picture<'_>, rank: &Rank<'_>, is_selected: bool, scene: &Scene<'_>) {
+fn draw_name(sheet: &mut Sheet<'_>, picture: &RankLanes<'_>, rank: &Rank<'_>, is_selected: bool, scene: &Scene<'_>) {
     let theme = scene.theme;
     if is_selected {
         sheet.cell(0, 0, theme.glyph('▌', '>'), theme.accent());
@@ -177,7 +177,7 @@ fn draw_name(sheet: &mut Sheet<'_>, picture: &Picture<'_>, rank: &Rank<'_>, is_s
 }
 
 /// Draws the columns of a rank: neighbours that are alike share one name.
-fn draw_strip(sheet: &mut Sheet<'_>, strip: &[Option<StripColumn<'_>>], picture: &Picture<'_>, scene: &Scene<'_>) {
+fn draw_strip(sheet: &mut Sheet<'_>, strip: &[Option<StripColumn<'_>>], picture: &RankLanes<'_>, scene: &Scene<'_>) {
     let mut at = 0;
     while at < strip.len() {
         let Some(first) = &strip[at] else {
@@ -191,7 +191,7 @@ fn draw_strip(sheet: &mut Sheet<'_>, strip: &[Option<StripColumn<'_>>], picture:
     }
 }
 
-fn draw_part(sheet: &mut Sheet<'_>, columns: &[Option<StripColumn<'_>>], picture: &Picture<'_>, scene: &Scene<'_>) {
+fn draw_part(sheet: &mut Sheet<'_>, columns: &[Option<StripColumn<'_>>], picture: &RankLanes<'_>, scene: &Scene<'_>) {
     let (theme, room) = (scene.theme, sheet.width());
     let Some(Some(first)) = columns.first() else { return };
     let (name, look) = match first.what {
@@ -207,7 +207,7 @@ fn draw_part(sheet: &mut Sheet<'_>, columns: &[Option<StripColumn<'_>>], picture
             sheet.text(1, 0, &clip(&format!(" {name} is open "), room.saturating_sub(2), theme), theme.warning());
             return;
         }
-        Activity::Phase(name) => (name, picture.look(name).copied().unwrap_or(PhaseLook::UNKNOWN)),
+        Activity::Phase(name) => (name, picture.phase_style(name).copied().unwrap_or(PhaseStyle::UNKNOWN)),
     };
     for (x, column) in (0..).zip(columns) {
         let is_thin = column.is_some_and(|column| column.share < THIN);
@@ -227,7 +227,7 @@ fn draw_part(sheet: &mut Sheet<'_>, columns: &[Option<StripColumn<'_>>], picture
 }
 
 /// The numbers of the steps where they end on the selected rank, and the cursor.
-fn draw_steps(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) {
+fn draw_steps(sheet: &mut Sheet<'_>, picture: &RankLanes<'_>, scene: &Scene<'_>) {
     let (theme, store) = (scene.theme, scene.store);
     let selected = scene.app.run.rank().and_then(|rank| picture.ranks.get(rank));
     let Some(rank) = selected else { return };
@@ -244,7 +244,7 @@ fn draw_steps(sheet: &mut Sheet<'_>, picture: &Picture<'_>, scene: &Scene<'_>) {
         labels.place_around(sheet, x, theme.text("▲", "^"), theme.accent());
     }
     let most = u64::from(columns / COLUMNS_A_STEP);
-    let newest = store.steps().at_time(rank.own_ns(picture.range.end)).map_or(0, |row| row.ordinal() + 1);
+    let newest = store.steps().row_at(rank.own_ns(picture.range.end)).map_or(0, |row| row.ordinal() + 1);
     let rows: Vec<StepRow<'_>> = store.steps().rows(newest.saturating_sub(most)..newest).collect();
     for row in rows.iter().rev() {
         if let Some(x) = x(row.end_ns().saturating_sub(1)) {

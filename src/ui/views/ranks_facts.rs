@@ -4,8 +4,8 @@ use ratatui::style::Style;
 
 use crate::ui::scene::Scene;
 use gnntop_analysis::figures::{count, duration, percent, quantity};
-use gnntop_analysis::ranks::{Rank, Ranks, StepWork, Work, quantile};
-use gnntop_analysis::stream::Evidence;
+use gnntop_analysis::ranks::{Rank, Ranks, RunWork, StepWork, quantile};
+use gnntop_analysis::stream::ClockEvidence;
 use gnntop_wire::{Engine, Reported};
 
 /// Time over which rates are counted.
@@ -14,12 +14,12 @@ const RATE_NS: u64 = 5_000_000_000;
 const CLOCKS: usize = 3;
 
 /// The lines below the lanes.
-pub(super) fn facts(ranks: &Ranks<'_>, going: &Ranks<'_>, work: &Work, scene: &Scene<'_>) -> Vec<(String, Style)> {
+pub(super) fn facts(ranks: &Ranks<'_>, going: &Ranks<'_>, work: &RunWork, scene: &Scene<'_>) -> Vec<(String, Style)> {
     let theme = scene.theme;
     let mut facts: Vec<(String, Style)> =
         scene.app.run.notes().into_iter().map(|note| (note, theme.warning())).collect();
     facts.extend(going.oversubscribed().into_iter().map(|words| (words, theme.warning())));
-    facts.extend(step_in_hand(going, work, scene).map(|words| (words, theme.strong())));
+    facts.extend(current_step(going, work, scene).map(|words| (words, theme.strong())));
     facts.extend(skew(going, work).map(|words| (words, theme.plain())));
     facts.push((pace(ranks, going, scene), theme.plain()));
     facts.extend(clocks(ranks).map(|words| (words, theme.plain())));
@@ -28,7 +28,7 @@ pub(super) fn facts(ranks: &Ranks<'_>, going: &Ranks<'_>, work: &Work, scene: &S
 }
 
 /// The step under the cursor, or the newest that all have.
-fn step_in_hand(going: &Ranks<'_>, work: &Work, scene: &Scene<'_>) -> Option<String> {
+fn current_step(going: &Ranks<'_>, work: &RunWork, scene: &Scene<'_>) -> Option<String> {
     let cursor = scene.app.window().cursor().and_then(|at| scene.store.steps().known_row(at)).map(|row| row.step());
     let found = |step| work.steps.iter().find(|work| work.step == step);
     let step = match cursor {
@@ -38,10 +38,10 @@ fn step_in_hand(going: &Ranks<'_>, work: &Work, scene: &Scene<'_>) -> Option<Str
         },
         None => work.steps.first()?,
     };
-    Some(words_of(step, going))
+    Some(describe_step(step, going))
 }
 
-fn words_of(step: &StepWork, going: &Ranks<'_>) -> String {
+fn describe_step(step: &StepWork, going: &Ranks<'_>) -> String {
     let number = count(step.step.0);
     match step.slowest().and_then(|at| going.all().get(at)) {
         Some(_) if step.skew_ns() == 0 => format!("step {number}: all ranks took the same time"),
@@ -56,7 +56,7 @@ fn words_of(step: &StepWork, going: &Ranks<'_>) -> String {
 }
 
 /// How far apart the ranks usually are.
-fn skew(going: &Ranks<'_>, work: &Work) -> Option<String> {
+fn skew(going: &Ranks<'_>, work: &RunWork) -> Option<String> {
     let median = quantile(&work.skew_ns, 0.5)?;
     let high = quantile(&work.skew_ns, 0.9)?;
     let steps = work.skew_ns.len();
@@ -93,7 +93,7 @@ fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
 
 /// Clocks that are not the run's own, and how well that is known.
 fn clocks(ranks: &Ranks<'_>) -> Option<String> {
-    let other = |rank: &&Rank<'_>| !matches!(rank.evidence, Evidence::SameClock | Evidence::Imported);
+    let other = |rank: &&Rank<'_>| !matches!(rank.evidence, ClockEvidence::SameClock | ClockEvidence::Imported);
     let others: Vec<&Rank<'_>> = ranks.all().iter().filter(other).collect();
     let words = |rank: &&Rank<'_>| {
         let host = rank.store.session().info().map_or("", |info| info.host.as_str());

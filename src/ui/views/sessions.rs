@@ -6,7 +6,7 @@
 //!  recording  old.gnntop                  3h ago    1.20 MiB
 //! ```
 
-use crate::app::{Entry, EntryKind, Target, View};
+use crate::app::{CatalogEntry, EntryKind, Target, View};
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
 use crate::ui::scroll::selected_and_first;
@@ -47,7 +47,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     }
 }
 
-fn draw_entry(sheet: &mut Sheet<'_>, entry: &Entry, is_selected: bool, scene: &Scene<'_>) {
+fn draw_entry(sheet: &mut Sheet<'_>, entry: &CatalogEntry, is_selected: bool, scene: &Scene<'_>) {
     let theme = scene.theme;
     let (kind, style) = match entry.kind {
         EntryKind::Live => ("live", theme.good()),

@@ -93,7 +93,7 @@ fn draw_row(
 ) {
     let theme = scene.theme;
     let name = scene.store.name(span);
-    if let Some(look) = scene.look(name) {
+    if let Some(look) = scene.phase_style(name) {
         sheet.cell(1, 0, look.letter, theme.strong());
     }
     let half = name_room.saturating_sub(4) / 2;

@@ -11,7 +11,7 @@
 //! ```
 
 use gnntop_analysis::figures::{count, percent};
-use gnntop_analysis::store::{Sampled, StackTree};
+use gnntop_analysis::store::{SampledStacks, StackTree};
 use gnntop_wire::NameId;
 use ratatui::style::Style;
 
@@ -35,7 +35,7 @@ struct Flames<'a> {
 
 /// A frame's box: how deep it lies, and its columns.
 #[derive(Clone, Copy)]
-struct Place {
+struct FrameBox {
     depth: usize,
     x: u16,
     end: u16,
@@ -44,20 +44,20 @@ struct Place {
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     let sampled = scene.store.sampled();
-    if sampled.taken() == 0 {
+    if sampled.total() == 0 {
         rule(body, 0, "stacks", "", scene);
         body.text(1, 1, &clip(NONE, body.width().saturating_sub(2), scene.theme), scene.theme.dim());
         return;
     }
     rule(body, 0, "stacks", &note(sampled, scene), scene);
-    let tree = StackTree::of_sampled(sampled);
+    let tree = StackTree::from_sampled(sampled);
     let flame = scene.app.flame();
     let has_reading = body.height() >= READING_FROM;
     let mut rows = body.rows(1, u16::from(has_reading));
     // The selected frame is in view, and what it calls.
     let first = first_shown(flame.selected().len() + 1, depth(&tree), rows.height());
     let flames = Flames { scene, selected: flame.selected(), zoomed: flame.zoomed(), first };
-    let all = Place { depth: 0, x: 0, end: rows.width() };
+    let all = FrameBox { depth: 0, x: 0, end: rows.width() };
     flames.draw(&mut rows, &tree, &mut Vec::new(), all);
     if has_reading {
         let y = body.height() - 1;
@@ -66,14 +66,14 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 }
 
 /// How many, how often, at what cost, and what of it is shown.
-fn note(sampled: &Sampled, scene: &Scene<'_>) -> String {
-    let mut text = format!("{} taken, {} a second", count(sampled.taken()), sampled.a_second());
+fn note(sampled: &SampledStacks, scene: &Scene<'_>) -> String {
+    let mut text = format!("{} taken, {} a second", count(sampled.total()), sampled.per_second());
     let elapsed_ns = scene.store.elapsed_ns();
     if elapsed_ns > 0 {
         text += &format!(", for {} of a core", percent(sampled.cost_ns() as f64 / elapsed_ns as f64));
     }
-    if sampled.known() < sampled.taken() {
-        text += &format!("; shown {}, whose place is known", count(sampled.known()));
+    if sampled.located() < sampled.total() {
+        text += &format!("; shown {}, whose place is known", count(sampled.located()));
     }
     text
 }
@@ -85,7 +85,7 @@ fn depth(tree: &StackTree) -> usize {
 
 impl Flames<'_> {
     /// Draws the frame at this path, and below it what it calls.
-    fn draw(&self, sheet: &mut Sheet<'_>, tree: &StackTree, path: &mut Vec<NameId>, place: Place) {
+    fn draw(&self, sheet: &mut Sheet<'_>, tree: &StackTree, path: &mut Vec<NameId>, place: FrameBox) {
         self.draw_box(sheet, path, place);
         let inner = place.depth + 1;
         if inner >= self.first + usize::from(sheet.height()) {
@@ -96,7 +96,7 @@ impl Flames<'_> {
         {
             if let Some(called) = tree.calls.get(zoomed) {
                 path.push(*zoomed);
-                self.draw(sheet, called, path, Place { depth: inner, ..place });
+                self.draw(sheet, called, path, FrameBox { depth: inner, ..place });
                 path.pop();
             }
             return;
@@ -109,17 +109,17 @@ impl Flames<'_> {
             before += called.count;
             if x < end {
                 path.push(frame);
-                self.draw(sheet, called, path, Place { depth: inner, x, end });
+                self.draw(sheet, called, path, FrameBox { depth: inner, x, end });
                 path.pop();
             }
         }
     }
 
-    fn draw_box(&self, sheet: &mut Sheet<'_>, path: &[NameId], place: Place) {
+    fn draw_box(&self, sheet: &mut Sheet<'_>, path: &[NameId], place: FrameBox) {
         let Some(y) = place.depth.checked_sub(self.first).and_then(|y| u16::try_from(y).ok()) else { return };
         let theme = self.scene.theme;
         let is_selected = path == self.selected;
-        let look = path.first().and_then(|phase| self.scene.look(self.scene.store.name(*phase)));
+        let look = path.first().and_then(|phase| self.scene.phase_style(self.scene.store.name(*phase)));
         let edge = look.map_or(theme.dim(), |look| Style::new().fg(look.color));
         let mut part = sheet.part(place.x, y, place.end - place.x, 1);
         let line = if is_selected { ('━', '=') } else { ('─', '-') };
@@ -136,13 +136,13 @@ impl Flames<'_> {
 
 /// The selected frame in words.
 fn read_out(row: &mut Sheet<'_>, tree: &StackTree, selected: &[NameId], scene: &Scene<'_>) {
-    let Some(node) = tree.at(selected) else { return };
+    let Some(node) = tree.get(selected) else { return };
     let share = |part: u64| percent(part as f64 / tree.count.max(1) as f64);
     let name = selected.last().map_or("all", |frame| scene.store.name(*frame));
     let told = format!(
         ": {} of the time, {} in it alone; {} {}",
         share(node.count),
-        share(node.own()),
+        share(node.own_count()),
         count(node.count),
         if node.count == 1 { "stack" } else { "stacks" }
     );

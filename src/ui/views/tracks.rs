@@ -71,7 +71,7 @@ impl<'a> Area<'a> {
 
 /// The steps that reach into a time, oldest first; none if there are more than `most`.
 fn steps_within<'a>(store: &'a Store, range: &Range<u64>, most: usize) -> Vec<StepRow<'a>> {
-    let newest = store.steps().at_time(range.end).map_or(0, |row| row.ordinal() + 1);
+    let newest = store.steps().row_at(range.end).map_or(0, |row| row.ordinal() + 1);
     let rows = store.steps().rows(newest.saturating_sub(most as u64 + 1)..newest);
     let within: Vec<StepRow<'a>> = rows.filter(|row| row.end_ns() >= range.start).collect();
     if within.len() > most { Vec::new() } else { within }
@@ -91,7 +91,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         body.text(2, 2, text, scene.theme.dim());
         return;
     }
-    let counters = scene.store.own_counters().count().min(COUNTERS) as u16;
+    let counters = scene.store.program_counters().count().min(COUNTERS) as u16;
     let counters = counters.min(body.height().saturating_sub(LANES_LEAST + 2));
     let has_reading = area.cursor_ns.is_some() && body.height() > LANES_LEAST;
     let below = counters + 1 + u16::from(has_reading);
@@ -216,7 +216,7 @@ fn draw_open(sheet: &mut Sheet<'_>, area: &Area<'_>, track: &Track, cells: Optio
         return;
     }
     let name = scene.store.name(open.name);
-    let look = scene.look(name);
+    let look = scene.phase_style(name);
     let (fill, style) =
         look.map_or((scene.theme.glyph('╎', '|'), scene.theme.plain()), |look| (look.fill, look.style()));
     let from = area.columns.column(open.since_ns.max(range.start)).unwrap_or(0);
@@ -235,11 +235,11 @@ fn draw_open(sheet: &mut Sheet<'_>, area: &Area<'_>, track: &Track, cells: Optio
 fn draw_counters(sheet: &mut Sheet<'_>, area: &Area<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     let halves = area.columns.halved();
-    for (y, counter) in (0..sheet.height()).zip(scene.store.own_counters()) {
+    for (y, counter) in (0..sheet.height()).zip(scene.store.program_counters()) {
         let bins = counter.columns(&halves, scene.store.now_ns());
         let full = bins.iter().flatten().map(|bin| bin.max).fold(0.0, f64::max);
         let mut line = sheet.part(0, y, u16::MAX, 1);
-        braille::draw(&mut line, area.left, &bins, braille::Row { at: 0, of: 1, full }, None, theme);
+        braille::draw(&mut line, area.left, &bins, braille::BrailleRow { at: 0, rows: 1, full }, None, theme);
         let at = area.cursor_ns.and_then(|t_ns| area.columns.column(t_ns)).map(|at| at * 2);
         let value = match at {
             Some(at) => bins.get(at).copied().flatten().map(|bin| bin.mean),
@@ -267,7 +267,7 @@ fn draw_steps(sheet: &mut Sheet<'_>, area: &Area<'_>, scene: &Scene<'_>) {
     }
     if area.steps.is_empty() {
         let range = area.columns.range();
-        let number = |t_ns: u64| scene.store.steps().at_time(t_ns).map(|row| format!("step {}", count(row.step().0)));
+        let number = |t_ns: u64| scene.store.steps().row_at(t_ns).map(|row| format!("step {}", count(row.step().0)));
         let (first, last) = (number(range.start), number(range.end));
         labels.place_ending(sheet, sheet.width(), &last.unwrap_or_default(), theme.dim());
         labels.place_from(sheet, area.left, &first.unwrap_or_default(), theme.dim());
@@ -279,12 +279,12 @@ fn draw_reading(sheet: &mut Sheet<'_>, area: &Area<'_>, tracks: &[&Track], scene
     let (theme, store) = (scene.theme, scene.store);
     let Some(t_ns) = area.cursor_ns else { return };
     let mut parts = Vec::new();
-    if let Some(row) = store.steps().at_time(t_ns) {
+    if let Some(row) = store.steps().row_at(t_ns) {
         let into_ns = t_ns.saturating_sub(row.period_start_ns());
         parts.push(format!("step {} after {}", count(row.step().0), duration(into_ns)));
     }
     for track in tracks {
-        let around = track.lane().map(|lane| lane.around(t_ns)).unwrap_or_default();
+        let around = track.lane().map(|lane| lane.enclosing_names(t_ns)).unwrap_or_default();
         let names: Vec<&str> = around.iter().map(|name| store.name(*name)).collect();
         let doing = if names.is_empty() { "idle".to_owned() } else { names.join(" > ") };
         parts.push(format!("{}: {doing}", track.text));

@@ -4,7 +4,7 @@ use std::iter::FusedIterator;
 
 use super::format::{BlockInfo, MAX_BLOCK_LEN};
 use super::packed::{Unpackers, Unpacking};
-use super::rows::{LastValues, Rows};
+use super::rows::{LastValues, RowsReader};
 use super::sink::EventSink;
 use super::work::Allowance;
 use crate::event::Event;
@@ -13,7 +13,7 @@ use crate::ids::TrackId;
 use crate::varint::{Cursor, Malformed};
 
 /// A packed event takes at least two bits: which one it is, and when.
-const MOST_PACKED_A_BYTE: u64 = 4;
+const MAX_PACKED_A_BYTE: u64 = 4;
 
 /// Memory that decoding reuses for every block: at most [`MAX_BLOCK_LEN`], small tables, and what packed blocks go on from.
 #[derive(Debug, Default)]
@@ -28,12 +28,12 @@ pub struct Scratch {
 #[derive(Debug)]
 pub struct Events<'a> {
     left: u64,
-    body: Body<'a>,
+    body: DecoderBody<'a>,
 }
 
 #[derive(Debug)]
-enum Body<'a> {
-    Rows(Rows<'a>),
+enum DecoderBody<'a> {
+    Rows(RowsReader<'a>),
     Packed(Unpacking<'a>),
     /// Malformed from some event on.
     Broken,
@@ -50,13 +50,13 @@ pub(crate) fn open<'a>(
     let body = if frame.flags & FLAG_PACKED != 0 {
         let (base_ns, bits) = scratch.unpackers.open(frame, info.track, cursor)?;
         info.base_ns = base_ns;
-        if bits.body_len() > MAX_BLOCK_LEN || info.count > MOST_PACKED_A_BYTE * bits.body_len() as u64 {
+        if bits.body_len() > MAX_BLOCK_LEN || info.count > MAX_PACKED_A_BYTE * bits.body_len() as u64 {
             return None;
         }
-        Body::Packed(bits)
+        DecoderBody::Packed(bits)
     } else {
         info.base_ns = cursor.u64().ok()?;
-        Body::Rows(rows(frame.flags, cursor, &info, scratch, allowance)?)
+        DecoderBody::Rows(rows(frame.flags, cursor, &info, scratch, allowance)?)
     };
     Some((info, Events { left: info.count, body }))
 }
@@ -79,7 +79,7 @@ fn rows<'a>(
     info: &BlockInfo,
     scratch: &'a mut Scratch,
     allowance: &mut Allowance,
-) -> Option<Rows<'a>> {
+) -> Option<RowsReader<'a>> {
     let raw_len = cursor.u32().ok()? as usize;
     // The shortest event takes two bytes, so a count beyond the length is false.
     if raw_len > MAX_BLOCK_LEN || info.count > raw_len as u64 {
@@ -96,7 +96,7 @@ fn rows<'a>(
         let len = lz4_flex::block::decompress_into(cursor.rest(), room).ok()?;
         &room[..len]
     };
-    (body.len() == raw_len).then(|| Rows::open(body, info.base_ns, &mut scratch.values))
+    (body.len() == raw_len).then(|| RowsReader::open(body, info.base_ns, &mut scratch.values))
 }
 
 impl Iterator for Events<'_> {
@@ -108,12 +108,12 @@ impl Iterator for Events<'_> {
     fn next(&mut self) -> Option<Event> {
         while self.left > 0 {
             let event = match &mut self.body {
-                Body::Rows(rows) => rows.event(),
-                Body::Packed(bits) => bits.event(),
-                Body::Broken => return None,
+                DecoderBody::Rows(rows) => rows.event(),
+                DecoderBody::Packed(bits) => bits.event(),
+                DecoderBody::Broken => return None,
             };
             let Ok(event) = event else {
-                self.body = Body::Broken;
+                self.body = DecoderBody::Broken;
                 return None;
             };
             self.left -= 1;
@@ -130,7 +130,7 @@ impl FusedIterator for Events<'_> {}
 impl Drop for Events<'_> {
     /// Reads what was left: a packed block may go on from this one.
     fn drop(&mut self) {
-        if let Body::Packed(bits) = &mut self.body {
+        if let DecoderBody::Packed(bits) = &mut self.body {
             bits.close(self.left);
         }
     }
@@ -139,14 +139,14 @@ impl Drop for Events<'_> {
 impl Events<'_> {
     /// Passes all events that the iterator would return to a sink, in the same order.
     #[inline]
-    pub fn hand_to(&mut self, sink: &mut impl EventSink) {
+    pub fn decode_into(&mut self, sink: &mut impl EventSink) {
         let handed = match &mut self.body {
-            Body::Rows(rows) => rows.hand_to(&mut self.left, sink),
-            Body::Packed(bits) => bits.hand_to(&mut self.left, sink),
-            Body::Broken => return,
+            DecoderBody::Rows(rows) => rows.decode_into(&mut self.left, sink),
+            DecoderBody::Packed(bits) => bits.decode_into(&mut self.left, sink),
+            DecoderBody::Broken => return,
         };
         if handed.is_err() {
-            self.body = Body::Broken;
+            self.body = DecoderBody::Broken;
         }
     }
 

@@ -4,7 +4,7 @@ use super::format::MAX_BLOCK_LEN;
 use super::packed::Packer;
 use super::rows::{self, Context};
 use crate::event::Event;
-use crate::frame::{self, FLAG_LZ4, Kind};
+use crate::frame::{self, FLAG_LZ4, FrameKind};
 use crate::ids::TrackId;
 use crate::varint::{Writer, put_u64};
 
@@ -21,16 +21,16 @@ pub struct BlockEncoder {
     first_seq: u64,
     count: u64,
     base_ns: u64,
-    body: Body,
+    body: EncoderBody,
 }
 
 /// The events collected so far.
-enum Body {
-    Rows(Box<Rows>),
+enum EncoderBody {
+    Rows(Box<RowsEncoder>),
     Packed(Box<Packer>),
 }
 
-struct Rows {
+struct RowsEncoder {
     context: Context,
     /// The events; bytes beyond `len` are room for the next ones.
     bytes: Vec<u8>,
@@ -43,14 +43,14 @@ impl BlockEncoder {
     /// An empty block of rows for `track`, for a live session. Its memory grows with the longest block, to at most 150 KiB,
     /// and is reused for later blocks.
     pub fn new(track: TrackId) -> Self {
-        let rows = Rows {
+        let rows = RowsEncoder {
             context: Context::default(),
             bytes: vec![0; 4096],
             len: 0,
             compressed: Vec::new(),
             table: lz4_flex::block::CompressTable::small(),
         };
-        Self::with_body(track, Body::Rows(Box::new(rows)))
+        Self::with_body(track, EncoderBody::Rows(Box::new(rows)))
     }
 
     /// An empty packed block for `track`, for a recording. With a second's events or more it takes half the bytes of a
@@ -59,19 +59,19 @@ impl BlockEncoder {
     /// Blocks go on from one another, so all of a stream's blocks must be in it, in order; see
     /// [`BlockEncoder::begin_anew`].
     pub fn packed(track: TrackId) -> Self {
-        Self::with_body(track, Body::Packed(Box::default()))
+        Self::with_body(track, EncoderBody::Packed(Box::default()))
     }
 
     /// Makes the next block readable without those before it: where a chunk begins, another session's blocks came between,
     /// or blocks were not written. Blocks of rows always are.
     pub fn begin_anew(&mut self) {
         debug_assert!(self.is_empty(), "only between blocks");
-        if let Body::Packed(packer) = &mut self.body {
+        if let EncoderBody::Packed(packer) = &mut self.body {
             packer.begin_anew();
         }
     }
 
-    fn with_body(track: TrackId, body: Body) -> Self {
+    fn with_body(track: TrackId, body: EncoderBody) -> Self {
         Self { track, first_seq: 0, count: 0, base_ns: 0, body }
     }
 
@@ -84,8 +84,8 @@ impl BlockEncoder {
     pub fn len(&self) -> usize {
         match &self.body {
             _ if self.is_empty() => 0,
-            Body::Rows(rows) => rows.len,
-            Body::Packed(packer) => packer.len(),
+            EncoderBody::Rows(rows) => rows.len,
+            EncoderBody::Packed(packer) => packer.len(),
         }
     }
 
@@ -101,12 +101,12 @@ impl BlockEncoder {
             self.start(event.t_ns());
         }
         match &mut self.body {
-            Body::Rows(rows) => {
+            EncoderBody::Rows(rows) => {
                 if !rows.push(event) {
                     return false;
                 }
             }
-            Body::Packed(packer) => {
+            EncoderBody::Packed(packer) => {
                 if packer.len() + MAX_EVENT_LEN > MAX_BLOCK_LEN {
                     return false;
                 }
@@ -120,8 +120,8 @@ impl BlockEncoder {
     fn start(&mut self, base_ns: u64) {
         self.base_ns = base_ns;
         match &mut self.body {
-            Body::Rows(rows) => rows.start(base_ns),
-            Body::Packed(packer) => packer.start(base_ns),
+            EncoderBody::Rows(rows) => rows.start(base_ns),
+            EncoderBody::Packed(packer) => packer.start(base_ns),
         }
     }
 
@@ -133,8 +133,8 @@ impl BlockEncoder {
         }
         let header = [u64::from(self.track.0), self.first_seq, self.count, dropped, self.base_ns];
         match &mut self.body {
-            Body::Rows(rows) => rows.finish(header, out),
-            Body::Packed(packer) => packer.finish(header, out),
+            EncoderBody::Rows(rows) => rows.finish(header, out),
+            EncoderBody::Packed(packer) => packer.finish(header, out),
         }
         self.first_seq = self.next_seq();
         self.count = 0;
@@ -153,7 +153,7 @@ impl BlockEncoder {
     }
 }
 
-impl Rows {
+impl RowsEncoder {
     fn start(&mut self, base_ns: u64) {
         self.context.start(base_ns);
         self.len = 0;
@@ -182,7 +182,7 @@ impl Rows {
 
     fn finish(&mut self, header: [u64; 5], out: &mut Vec<u8>) {
         let flags = self.compress();
-        frame::put(out, Kind::BLOCK, flags, |out| {
+        frame::put(out, FrameKind::BLOCK, flags, |out| {
             header.into_iter().for_each(|number| put_u64(out, number));
             put_u64(out, self.len as u64);
             out.extend_from_slice(if flags & FLAG_LZ4 != 0 { &self.compressed } else { &self.bytes[..self.len] });

@@ -50,13 +50,13 @@ impl Durations {
 
     /// Adds a duration.
     pub fn record(&mut self, ns: u64) {
-        self.count_in(ns);
-        self.add_to_bin(self.bin_of(ns), 1);
+        self.record_without_bin(ns);
+        self.add_to_bin(self.bin_index(ns), 1);
     }
 
     /// Adds a duration to count, total and extremes. The caller adds it to its bin.
     #[inline]
-    pub fn count_in(&mut self, ns: u64) {
+    pub fn record_without_bin(&mut self, ns: u64) {
         self.count = self.count.saturating_add(1);
         self.total_ns = self.total_ns.saturating_add(ns);
         self.min_ns = self.min_ns.min(ns);
@@ -66,8 +66,8 @@ impl Durations {
 
     /// The bin of a duration, below `(66 - bits) << (bits - 1)`.
     #[inline]
-    pub fn bin_of(&self, ns: u64) -> u32 {
-        bin_of(ns.min(LONGEST_NS), self.bits)
+    pub fn bin_index(&self, ns: u64) -> u32 {
+        bin_index(ns.min(LONGEST_NS), self.bits)
     }
 
     /// Adds other durations. Finer bins than these lose precision; coarser ones count at their lower edge.
@@ -78,7 +78,7 @@ impl Durations {
         self.max_ns = self.max_ns.max(other.max_ns);
         self.squares += other.squares;
         for (low_ns, count) in other.bins() {
-            self.add_to_bin(bin_of(low_ns, self.bits), count);
+            self.add_to_bin(bin_index(low_ns, self.bits), count);
         }
     }
 
@@ -99,7 +99,7 @@ impl Durations {
         found.map(|(low_ns, _)| low_ns.clamp(self.min_ns, self.max_ns.max(self.min_ns)))
     }
 
-    /// Adds `count` durations to a bin from [`Durations::bin_of`]. Count, total and extremes are unchanged.
+    /// Adds `count` durations to a bin from [`Durations::bin_index`]. Count, total and extremes are unchanged.
     pub fn add_to_bin(&mut self, bin: u32, count: u64) {
         // New bins are rare after the first durations.
         match self.bins.binary_search_by_key(&bin, |(known, _)| *known) {
@@ -109,7 +109,7 @@ impl Durations {
     }
 
     /// Durations from their written parts.
-    pub(super) fn of_parts(bits: u8, figures: [u64; 4], squares: f64, bins: Vec<(u32, u64)>) -> Self {
+    pub(super) fn from_parts(bits: u8, figures: [u64; 4], squares: f64, bins: Vec<(u32, u64)>) -> Self {
         let [count, total_ns, min_ns, max_ns] = figures;
         Self { count, total_ns, min_ns, max_ns, squares, bits, bins }
     }
@@ -120,11 +120,11 @@ impl Durations {
 }
 
 /// Number of bins, at most.
-pub(super) fn bins_at_most(bits: u8) -> u32 {
-    bin_of(LONGEST_NS, bits) + 1
+pub(super) fn max_bins(bits: u8) -> u32 {
+    bin_index(LONGEST_NS, bits) + 1
 }
 
-fn bin_of(ns: u64, bits: u8) -> u32 {
+fn bin_index(ns: u64, bits: u8) -> u32 {
     let bits = u32::from(bits);
     let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(bits);
     // Below 2^bits each value has its own bin; each power of two above has half as many bins.
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    fn of(all: &[u64]) -> Durations {
+    fn durations(all: &[u64]) -> Durations {
         let mut durations = Durations::new(SLICE_BITS);
         all.iter().for_each(|ns| durations.record(*ns));
         durations
@@ -151,26 +151,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bin_is_as_narrow_as_promised(ns in 0..=LONGEST_NS, bits in 2u8..=16) {
-            let low = low_ns(bin_of(ns, bits), bits);
+        fn bin_width_is_within_precision(ns in 0..=LONGEST_NS, bits in 2u8..=16) {
+            let low = low_ns(bin_index(ns, bits), bits);
             prop_assert!(low <= ns && (ns - low) as f64 <= ns as f64 / f64::from(1u32 << (bits - 1)));
-            prop_assert_eq!(bin_of(low, bits), bin_of(ns, bits));
-            prop_assert!(bin_of(ns, bits) < bins_at_most(bits));
+            prop_assert_eq!(bin_index(low, bits), bin_index(ns, bits));
+            prop_assert!(bin_index(ns, bits) < max_bins(bits));
         }
 
         #[test]
-        fn bins_rise_with_durations(a in 0..=LONGEST_NS, b in 0..=LONGEST_NS) {
-            prop_assert!(bin_of(a.min(b), 11) <= bin_of(a.max(b), 11));
+        fn bin_index_rises_with_duration(a in 0..=LONGEST_NS, b in 0..=LONGEST_NS) {
+            prop_assert!(bin_index(a.min(b), 11) <= bin_index(a.max(b), 11));
         }
 
         #[test]
-        fn some_and_others_are_all(
+        fn merge_equals_recording_all(
             some in prop::collection::vec(any::<u64>(), 0..50),
             others in prop::collection::vec(0u64..10_000_000, 0..50),
         ) {
-            let mut merged = of(&some);
-            merged.merge(&of(&others));
-            let all = of(&[some, others].concat());
+            let mut merged = durations(&some);
+            merged.merge(&durations(&others));
+            let all = durations(&[some, others].concat());
             prop_assert_eq!(merged.bins().collect::<Vec<_>>(), all.bins().collect::<Vec<_>>());
             prop_assert_eq!((merged.count, merged.total_ns), (all.count, all.total_ns));
             prop_assert_eq!((merged.min_ns, merged.max_ns), (all.min_ns, all.max_ns));
@@ -178,11 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_within_a_bin() {
-        let all = of(&(1..=1000).map(|n| n * 1000).collect::<Vec<_>>());
+    fn percentile_is_within_one_bin() {
+        let all = durations(&(1..=1000).map(|n| n * 1000).collect::<Vec<_>>());
         let p99 = all.percentile(0.99).unwrap() as f64;
         assert!((960_000.0..=990_000.0).contains(&p99), "{p99}");
-        assert_eq!(of(&[]).percentile(0.5), None);
-        assert_eq!(of(&[7]).percentile(0.5), Some(7));
+        assert_eq!(durations(&[]).percentile(0.5), None);
+        assert_eq!(durations(&[7]).percentile(0.5), Some(7));
     }
 }

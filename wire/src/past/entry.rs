@@ -8,20 +8,20 @@ use crate::ids::{NameId, SignalId, TrackId};
 /// One entry of a frame of kind 6.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Past {
+pub enum PastEntry {
     /// Figures over everything before the segments that follow.
-    Whole(Box<Whole>),
+    Totals(Box<PastTotals>),
     /// Durations of everything before the segments that follow.
-    Durations(Series, Durations),
+    Durations(DurationSeries, Durations),
     /// A slice of time.
     Slice(Box<Slice>),
     /// One of the slowest steps.
     Slow(Box<SlowStep>),
 }
 
-/// What [`Past::Durations`] are durations of.
+/// What [`PastEntry::Durations`] are durations of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Series {
+pub enum DurationSeries {
     /// Steps from their own start.
     Step,
     /// Steps with the gap before them.
@@ -41,7 +41,7 @@ pub enum Series {
 
 /// Figures over everything before the segments that follow.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Whole {
+pub struct PastTotals {
     /// Number of the first segment not included in these figures.
     pub next_segment: u64,
     /// Time of the first event.

@@ -10,7 +10,7 @@ mod read;
 mod readings;
 
 pub use durations::{Durations, FINE_BITS, LONGEST_NS, SLICE_BITS};
-pub use entry::{Past, Series, Slice, SlowStep, StepFigures, Sum, TrackEnd, Unfinished, Whole};
+pub use entry::{DurationSeries, PastEntry, PastTotals, Slice, SlowStep, StepFigures, Sum, TrackEnd, Unfinished};
 pub use put::put_past;
-pub(crate) use read::past;
+pub(crate) use read::parse_past;
 pub use readings::Readings;

@@ -1,10 +1,10 @@
 //! Writes frames of the past.
 
 use super::durations::{Durations, SLICE_BITS};
-use super::entry::{Past, Series, Slice, SlowStep, StepFigures, Sum, Unfinished, Whole};
+use super::entry::{DurationSeries, PastEntry, PastTotals, Slice, SlowStep, StepFigures, Sum, Unfinished};
 use super::readings::Readings;
 use crate::event::{BatchShape, Mark, PhaseMemory, Rival, Step, ThreadUsage};
-use crate::frame::{self, FLAG_LZ4, Kind};
+use crate::frame::{self, FLAG_LZ4, FrameKind};
 use crate::ids::TrackId;
 use crate::varint::{put_i64, put_u64};
 
@@ -13,16 +13,16 @@ const FRAME_LEN: usize = 64 * 1024;
 /// A larger entry is left out, since no reader would accept it.
 pub(super) const MAX_BODY_LEN: usize = 128 * 1024;
 
-pub(super) const WHOLE: u8 = 1;
+pub(super) const TOTALS: u8 = 1;
 pub(super) const DURATIONS: u8 = 2;
 pub(super) const SLICE: u8 = 3;
 pub(super) const SLOW: u8 = 4;
 
-pub(super) const OF_STEP: u8 = 0;
-pub(super) const OF_PERIOD: u8 = 1;
-pub(super) const OF_GAP: u8 = 2;
-pub(super) const OF_PHASE: u8 = 3;
-pub(super) const OF_SPAN: u8 = 4;
+pub(super) const SERIES_STEP: u8 = 0;
+pub(super) const SERIES_PERIOD: u8 = 1;
+pub(super) const SERIES_GAP: u8 = 2;
+pub(super) const SERIES_PHASE: u8 = 3;
+pub(super) const SERIES_SPAN: u8 = 4;
 
 /// All readings are equal.
 pub(super) const CONSTANT: u8 = 0;
@@ -34,7 +34,7 @@ pub(super) const RANGE: u8 = 2;
 pub(super) const EXACT: u8 = 3;
 
 /// Appends entries, in as many frames as they need.
-pub fn put_past<'a>(out: &mut Vec<u8>, entries: impl IntoIterator<Item = &'a Past>) {
+pub fn put_past<'a>(out: &mut Vec<u8>, entries: impl IntoIterator<Item = &'a PastEntry>) {
     let (mut body, mut entry) = (Vec::new(), Vec::new());
     for past in entries {
         entry.clear();
@@ -58,46 +58,46 @@ fn put_frame(out: &mut Vec<u8>, body: &mut Vec<u8>) {
     }
     let compressed = lz4_flex::block::compress(body);
     let (flags, bytes) = if compressed.len() < body.len() { (FLAG_LZ4, &compressed) } else { (0, &*body) };
-    frame::put(out, Kind::PAST, flags, |out| {
+    frame::put(out, FrameKind::PAST, flags, |out| {
         put_u64(out, body.len() as u64);
         out.extend_from_slice(bytes);
     });
     body.clear();
 }
 
-fn put_entry(out: &mut Vec<u8>, past: &Past) -> u8 {
+fn put_entry(out: &mut Vec<u8>, past: &PastEntry) -> u8 {
     match past {
-        Past::Whole(whole) => {
-            put_whole(out, whole);
-            WHOLE
+        PastEntry::Totals(whole) => {
+            put_totals(out, whole);
+            TOTALS
         }
-        Past::Durations(series, durations) => {
+        PastEntry::Durations(series, durations) => {
             put_series(out, *series);
             put_durations(out, durations);
             DURATIONS
         }
-        Past::Slice(slice) => {
+        PastEntry::Slice(slice) => {
             put_slice(out, slice);
             SLICE
         }
-        Past::Slow(slow) => {
+        PastEntry::Slow(slow) => {
             put_slow(out, slow);
             SLOW
         }
     }
 }
 
-fn put_series(out: &mut Vec<u8>, series: Series) {
+fn put_series(out: &mut Vec<u8>, series: DurationSeries) {
     match series {
-        Series::Step => out.push(OF_STEP),
-        Series::Period => out.push(OF_PERIOD),
-        Series::Gap => out.push(OF_GAP),
-        Series::Phase(name) => {
-            out.push(OF_PHASE);
+        DurationSeries::Step => out.push(SERIES_STEP),
+        DurationSeries::Period => out.push(SERIES_PERIOD),
+        DurationSeries::Gap => out.push(SERIES_GAP),
+        DurationSeries::Phase(name) => {
+            out.push(SERIES_PHASE);
             put_u64(out, u64::from(name.0));
         }
-        Series::Span { name, ahead_ns } => {
-            out.push(OF_SPAN);
+        DurationSeries::Span { name, ahead_ns } => {
+            out.push(SERIES_SPAN);
             put_numbers(out, [u64::from(name.0), ahead_ns]);
         }
     }
@@ -197,7 +197,7 @@ fn put_slow(out: &mut Vec<u8>, slow: &SlowStep) {
     });
 }
 
-fn put_whole(out: &mut Vec<u8>, whole: &Whole) {
+fn put_totals(out: &mut Vec<u8>, whole: &PastTotals) {
     put_numbers(out, [whole.next_segment, whole.first_ns, whole.last_ns, whole.steps]);
     put_batch(out, &whole.batch);
     put_option(out, whole.usage, put_usage);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_and_the_next_are_all() {
+    fn merge_equals_adding_all() {
         let of = |all: &[(u64, f64)]| {
             let mut readings = Readings::default();
             all.iter().for_each(|(t_ns, value)| readings.add(*t_ns, *value));

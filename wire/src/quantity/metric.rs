@@ -40,7 +40,7 @@ impl Metric {
 impl From<Quantity> for Metric {
     /// The quantity of the only instance, or of the first.
     fn from(quantity: Quantity) -> Self {
-        quantity.at(0)
+        quantity.with_instance(0)
     }
 }
 
@@ -118,7 +118,7 @@ pub enum AnyMetric {
 
 impl AnyMetric {
     /// The metric, if it is known.
-    pub fn known(&self) -> Option<Metric> {
+    pub fn metric(&self) -> Option<Metric> {
         match self {
             Self::Known(metric) => Some(*metric),
             Self::Other { .. } => None,
@@ -180,12 +180,12 @@ mod tests {
     proptest! {
         #[test]
         fn every_metric_is_parsed_from_its_text(slot in 0..Quantity::ALL.len(), instance: u32) {
-            let metric = Quantity::ALL[slot].at(instance);
+            let metric = Quantity::ALL[slot].with_instance(instance);
             prop_assert_eq!(metric.to_string().parse(), Ok(metric));
         }
 
         #[test]
-        fn a_text_that_parses_is_written_again(slot in 0..Quantity::ALL.len(), instance in "[+-]?[0-9]{0,11}N?") {
+        fn metric_text_round_trip(slot in 0..Quantity::ALL.len(), instance in "[+-]?[0-9]{0,11}N?") {
             let text = Quantity::ALL[slot].text().replace(NUMBER, &instance);
             if let Ok(metric) = text.parse::<Metric>() {
                 prop_assert_eq!(metric.to_string(), text);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_codes_differ_and_come_back() {
+    fn quantity_texts_and_codes_are_unique_and_round_trip() {
         let texts: HashSet<&str> = Quantity::ALL.iter().map(|quantity| quantity.text()).collect();
         assert_eq!(texts.len(), Quantity::ALL.len());
         for quantity in Quantity::ALL {
@@ -207,17 +207,17 @@ mod tests {
     }
 
     #[test]
-    fn near_texts_are_unknown() {
+    fn parse_similar_text_is_unknown() {
         for text in ["", ".", "process", "process.rss.", "gpu.power", "gpu..power", "gpu.N.power", "gpu.01.power"] {
             assert_eq!(text.parse::<Metric>(), Err(UnknownMetric), "{text}");
         }
     }
 
     #[test]
-    fn a_name_in_another_unit_is_another_quantity() {
+    fn from_name_with_other_unit_is_other_metric() {
         let named = |name: &str, unit| AnyMetric::from_name(name.to_owned(), unit, SignalKind::Gauge);
-        assert_eq!(named("gpu.1.power", Unit::Milliwatts), Quantity::GpuPower.at(1).into());
+        assert_eq!(named("gpu.1.power", Unit::Milliwatts), Quantity::GpuPower.with_instance(1).into());
         let watts = named("gpu.1.power", Unit::Count);
-        assert_eq!((watts.known(), watts.unit(), watts.to_string()), (None, Unit::Count, "gpu.1.power".to_owned()));
+        assert_eq!((watts.metric(), watts.unit(), watts.to_string()), (None, Unit::Count, "gpu.1.power".to_owned()));
     }
 }

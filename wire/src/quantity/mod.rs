@@ -37,7 +37,7 @@ impl Scope {
 
 impl Quantity {
     /// This quantity of an instance, such as GPU 0.
-    pub const fn at(self, instance: u32) -> Metric {
+    pub const fn with_instance(self, instance: u32) -> Metric {
         Metric { quantity: self, instance: if self.scope().is_numbered() { instance } else { 0 } }
     }
 }

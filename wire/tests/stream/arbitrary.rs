@@ -84,7 +84,7 @@ impl Written {
                     dropped: *dropped,
                     base_ns: events[0].t_ns(),
                 };
-                let events = events.iter().map(|&event| Exact::from(in_order(event))).collect();
+                let events = events.iter().map(|&event| Exact::from(with_ordered_times(event))).collect();
                 Piece::Block { info, events, exhausted: true }
             }
         }
@@ -92,7 +92,7 @@ impl Written {
 }
 
 /// The event as it is decoded: no end is before its start.
-fn in_order(mut event: Event) -> Event {
+fn with_ordered_times(mut event: Event) -> Event {
     match &mut event {
         Event::Span(span) => span.start_ns = span.start_ns.min(span.end_ns),
         Event::Step(step) => step.start_ns = step.start_ns.min(step.end_ns),
@@ -133,9 +133,9 @@ pub fn decode_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(u64
 
 /// Takes in the events of a block.
 #[derive(Default)]
-struct Taken(Vec<Exact>);
+struct CollectedEvents(Vec<Exact>);
 
-impl EventSink for Taken {
+impl EventSink for CollectedEvents {
     fn span(&mut self, span: &Span) {
         self.0.push(Exact::from(Event::Span(*span)));
     }
@@ -159,9 +159,9 @@ fn piece(item: Item<'_>) -> Piece {
         Item::Anchor(anchor) => Piece::Anchor(anchor),
         Item::Block(info, mut events) => {
             // Both ways of taking them in give the same.
-            let mut list = Taken::default();
+            let mut list = CollectedEvents::default();
             if info.first_seq % 2 == 0 {
-                events.hand_to(&mut list);
+                events.decode_into(&mut list);
             } else {
                 list.0.extend(events.by_ref().map(Exact::from));
             }
@@ -407,9 +407,10 @@ fn source() -> impl Strategy<Value = SignalSource> {
 }
 
 fn metric() -> impl Strategy<Value = AnyMetric> {
-    let known = (prop::sample::select(Quantity::ALL), any::<u32>()).prop_map(|(quantity, n)| quantity.at(n).into());
+    let known =
+        (prop::sample::select(Quantity::ALL), any::<u32>()).prop_map(|(quantity, n)| quantity.with_instance(n).into());
     // The name of a metric means nothing by itself.
-    let name = prop_oneof![text(), prop::sample::select(Quantity::ALL).prop_map(|q| q.at(0).to_string())];
+    let name = prop_oneof![text(), prop::sample::select(Quantity::ALL).prop_map(|q| q.with_instance(0).to_string())];
     let other = (name, 0u8..11, 0u8..2).prop_map(|(name, unit, kind)| AnyMetric::Other {
         name,
         unit: Unit::from_code(unit),
@@ -464,7 +465,7 @@ pub fn mutation() -> impl Strategy<Value = Mutation> {
 
 impl Mutation {
     /// Strikes; gives the range of the old bytes that are not there any more as they were.
-    pub fn strike(&self, stream: &mut Vec<u8>) -> std::ops::Range<usize> {
+    pub fn apply_to(&self, stream: &mut Vec<u8>) -> std::ops::Range<usize> {
         let len = stream.len();
         let place = |share: f64| ((share * len as f64) as usize).min(len - 1);
         let (range, new) = match self {

@@ -38,7 +38,7 @@ fn segment_payload(major: u64) -> Vec<u8> {
 }
 
 #[test]
-fn the_documented_layout_is_what_is_written() {
+fn rows_layout_matches_documentation() {
     let mut written = Vec::new();
     let mut encoder = BlockEncoder::new(TrackId(300));
     let span = |name, start_ns, end_ns| Event::Span(Span { name: NameId(name), start_ns, end_ns, step: StepId(2) });
@@ -62,7 +62,7 @@ fn the_documented_layout_is_what_is_written() {
 }
 
 #[test]
-fn unknown_frames_and_flags_are_stepped_over() {
+fn unknown_frames_and_flags_are_skipped() {
     let stream =
         [frame(0x77, 0xff, b"from the future"), frame(BLOCK, 0xfc, &block_payload(1, &mark_bytes(4, 5)))].concat();
     let read = decode(&stream);
@@ -71,14 +71,14 @@ fn unknown_frames_and_flags_are_stepped_over() {
 }
 
 #[test]
-fn unknown_events_are_stepped_over_and_counted() {
+fn unknown_events_are_skipped_and_counted() {
     let bytes = [mark_bytes(1, 5), body(0xCB, &[0xff; 40]), body(0xff, &[]), mark_bytes(2, 5), body(0xd0, b"last")];
     let stream = frame(BLOCK, 0, &block_payload(5, &bytes.concat()));
     assert_eq!(events(&stream), (vec![mark(1, 5), mark(2, 10)], true));
 }
 
 #[test]
-fn a_device_span_lies_as_described_and_moves_nothing_for_those_who_step_over_it() {
+fn device_span_layout_matches_documentation_and_can_be_skipped() {
     // 7 after the time before it, of which it took 3; handed over 2 before it began, for 1; off by 9; in the step after.
     let device = |tag| body(tag, &[varint(4), vec![14], vec![3], vec![3], vec![1], vec![9], vec![2]].concat());
     let stream = |tag| frame(BLOCK, 0, &block_payload(3, &[mark_bytes(1, 5), device(tag), mark_bytes(2, 5)].concat()));
@@ -113,7 +113,7 @@ fn fields_added_at_the_end_are_ignored() {
 }
 
 #[test]
-fn codes_added_later_have_a_plain_meaning() {
+fn unknown_codes_have_a_default_meaning() {
     let signal = [varint(1), vec![200, 200], text("a"), text("b"), text(""), vec![0, 0, 100]].concat();
     let stream = frame(DEFINITIONS, 0, &[vec![3], varint(signal.len() as u64), signal].concat());
     let Piece::Definitions(all) = &decode(&stream)[0].1 else { panic!("definitions") };
@@ -127,7 +127,7 @@ fn codes_added_later_have_a_plain_meaning() {
 }
 
 #[test]
-fn a_signal_is_what_its_number_says_not_its_name() {
+fn signal_quantity_comes_from_code_not_name() {
     let metric = |quantity: u64| {
         let texts = [text("process.rss"), text("a"), text("")].concat();
         let signal = [varint(1), vec![2, 0], texts, varint(quantity), varint(3), varint(0), b"more".to_vec()].concat();
@@ -136,7 +136,7 @@ fn a_signal_is_what_its_number_says_not_its_name() {
         let [Definition::Signal { metric, .. }] = &all[..] else { panic!("a signal") };
         metric.clone()
     };
-    assert_eq!(metric(Quantity::GpuPower.code()), Quantity::GpuPower.at(3).into());
+    assert_eq!(metric(Quantity::GpuPower.code()), Quantity::GpuPower.with_instance(3).into());
     let other = AnyMetric::Other { name: "process.rss".to_owned(), unit: Unit::Bytes, kind: SignalKind::Gauge };
     assert_eq!([metric(0), metric(9999)], [other.clone(), other]);
 }
@@ -170,7 +170,7 @@ fn malformed_segments_are_damage() {
 }
 
 #[test]
-fn blocks_that_lie_about_their_size_are_damage() {
+fn block_with_wrong_size_is_damage() {
     let header = |count: u64, raw_len: u64| {
         [varint(1), varint(0), varint(count), varint(0), varint(0), varint(raw_len)].concat()
     };
@@ -199,7 +199,7 @@ fn blocks_that_lie_about_their_size_are_damage() {
 }
 
 #[test]
-fn malformed_events_end_a_block_but_keep_what_came_before() {
+fn malformed_event_ends_block_and_keeps_earlier_events() {
     for (what, bad) in [
         ("a reserved tag", vec![0x82, 1, 1]),
         ("the last reserved tag", vec![0xBF, 0]),
@@ -225,14 +225,14 @@ fn malformed_events_end_a_block_but_keep_what_came_before() {
 }
 
 #[test]
-fn a_block_that_announces_fewer_or_more_events_is_read_as_far_as_both_agree() {
+fn block_with_wrong_event_count_is_read_up_to_the_smaller() {
     let two = [mark_bytes(1, 5), mark_bytes(2, 5)].concat();
     assert_eq!(events(&frame(BLOCK, 0, &block_payload(1, &two))), (vec![mark(1, 5)], true));
     assert_eq!(events(&frame(BLOCK, 0, &block_payload(3, &two))), (vec![mark(1, 5), mark(2, 10)], false));
 }
 
 #[test]
-fn no_span_ends_before_it_starts() {
+fn span_end_is_never_before_start() {
     let wild = [varint(u64::MAX), varint(u64::MAX)].concat();
     let spans = [vec![2 << 1], wild.clone(), vec![2 << 1 | 1], wild].concat();
     let (events, whole) = events(&frame(BLOCK, 0, &block_payload(2, &spans)));
@@ -244,7 +244,7 @@ fn no_span_ends_before_it_starts() {
 }
 
 #[test]
-fn a_million_false_headers_do_not_hide_what_follows_nor_take_for_ever() {
+fn million_false_headers_are_skipped_in_bounded_work() {
     // Each claims the longest payload there may be. Checking them all would read a terabyte.
     let header = &frame(BLOCK, 0, &vec![0; MAX_PAYLOAD_LEN])[..12];
     let mut stream = header.repeat(1_000_000);
@@ -272,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn any_body_is_read_as_far_as_it_makes_sense(
+    fn any_block_body_is_read_until_malformed(
         count in 0u64..200,
         // Mostly bytes that mean something: tags, short numbers.
         bytes in vec(prop_oneof![any::<u8>(), 0u8..20, select((0xC0..=0xCB).collect::<Vec<u8>>()), 0x80u8..0x82], 0..300),

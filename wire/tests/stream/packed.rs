@@ -58,7 +58,7 @@ fn span(name: u32, start_ns: u64, end_ns: u64, step: u64) -> Event {
 }
 
 #[test]
-fn the_documented_layout_is_what_is_written() {
+fn packed_layout_matches_documentation() {
     let times = [(900, 1_000), (1_100, 1_300), (1_404, 1_600), (1_700, 1_908), (2_009, 2_212)];
     let written = times.map(|(start_ns, end_ns)| span(5, start_ns, end_ns, 1));
     let bits = Bits::default()
@@ -99,7 +99,7 @@ fn the_documented_layout_is_what_is_written() {
 }
 
 #[test]
-fn kinds_added_later_are_stepped_over_and_counted() {
+fn unknown_kinds_are_skipped_and_counted() {
     let mark = |name, t_ns| Event::Mark(Mark { name: NameId(name), t_ns, ..Mark::default() });
     let bits = Bits::default()
         .introduce(4, 0)
@@ -118,7 +118,7 @@ fn kinds_added_later_are_stepped_over_and_counted() {
 }
 
 #[test]
-fn malformed_bits_end_a_block_but_keep_what_came_before() {
+fn malformed_bits_end_block_and_keep_earlier_events() {
     let mark = Event::Mark(Mark { name: NameId(7), t_ns: 1_005, ..Mark::default() });
     let first = || Bits::default().introduce(4, 0).any(14).any(10);
     for (what, bits) in [
@@ -135,7 +135,7 @@ fn malformed_bits_end_a_block_but_keep_what_came_before() {
 }
 
 #[test]
-fn blocks_that_lie_about_their_size_are_damage() {
+fn packed_block_with_wrong_size_is_damage() {
     let is_damage = |bytes: &[u8]| matches!(decode(bytes)[..], [(_, Piece::Damage { offset: 0, .. })]);
     assert!(!is_damage(&block(400, &[0; 100])));
     assert!(is_damage(&block(401, &[0; 100])));
@@ -144,7 +144,7 @@ fn blocks_that_lie_about_their_size_are_damage() {
 }
 
 #[test]
-fn any_number_of_symbols_comes_back() {
+fn packed_symbols_round_trip() {
     let many: Vec<Event> =
         (0..3_000).chain(0..3_000).map(|n| span(n, 1_000 + u64::from(n), 2_000 + u64::from(n), 0)).collect();
     assert_eq!(events(&encoded(&many)), (many, true));
@@ -172,7 +172,7 @@ fn a_full_block_refuses_the_event_and_loses_nothing() {
 }
 
 #[test]
-fn what_repeats_itself_takes_little_and_is_read_whole() {
+fn repeated_events_are_small_and_round_trip() {
     // Four million of the smallest events, which no compression bound may refuse.
     let (mut out, mut encoder) = (Vec::new(), BlockEncoder::packed(TrackId(1)));
     for n in 0..4_000_000 {
@@ -287,7 +287,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn any_bits_are_read_as_far_as_they_make_sense(count in 0u64..400, body in vec(any::<u8>(), 100..300)) {
+    fn any_bits_are_read_until_malformed(count in 0u64..400, body in vec(any::<u8>(), 100..300)) {
         let read = decode(&block(count, &body));
         let [(_, Piece::Block { events, .. })] = &read[..] else { panic!("{read:?}") };
         prop_assert!(events.len() as u64 <= count);

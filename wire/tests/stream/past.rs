@@ -1,8 +1,8 @@
 //! What is left of the past, written and read.
 
 use gnntop_wire::past::{
-    Durations, FINE_BITS, Past, Readings, Series, Slice, SlowStep, StepFigures, Sum, TrackEnd, Unfinished, Whole,
-    put_past,
+    DurationSeries, Durations, FINE_BITS, PastEntry, PastTotals, Readings, Slice, SlowStep, StepFigures, Sum, TrackEnd,
+    Unfinished, put_past,
 };
 use gnntop_wire::*;
 use proptest::collection::vec;
@@ -113,11 +113,11 @@ fn slice() -> impl Strategy<Value = Slice> {
     })
 }
 
-fn whole() -> impl Strategy<Value = Whole> {
+fn totals() -> impl Strategy<Value = PastTotals> {
     let numbers = [any_size(), any_size(), any_size(), any_size(), any_size()];
     let lists = (vec(any_size(), 0..5), vec((any::<u32>(), exact()), 0..4), option::of(slow()));
     (numbers, option::of((number(), number())), lists).prop_map(|([a, b, c, d, e], losses, (some, readings, slow))| {
-        Whole {
+        PastTotals {
             next_segment: a,
             first_ns: b,
             last_ns: c,
@@ -147,24 +147,24 @@ fn whole() -> impl Strategy<Value = Whole> {
     })
 }
 
-fn any_past() -> impl Strategy<Value = Past> {
+fn any_past() -> impl Strategy<Value = PastEntry> {
     let name = any::<u32>().prop_map(NameId);
     let series = prop_oneof![
-        Just(Series::Step),
-        Just(Series::Period),
-        Just(Series::Gap),
-        name.clone().prop_map(Series::Phase),
-        (name, any_size()).prop_map(|(name, ahead_ns)| Series::Span { name, ahead_ns }),
+        Just(DurationSeries::Step),
+        Just(DurationSeries::Period),
+        Just(DurationSeries::Gap),
+        name.clone().prop_map(DurationSeries::Phase),
+        (name, any_size()).prop_map(|(name, ahead_ns)| DurationSeries::Span { name, ahead_ns }),
     ];
     prop_oneof![
-        whole().prop_map(|whole| Past::Whole(Box::new(whole))),
-        (series, durations(FINE_BITS)).prop_map(|(series, durations)| Past::Durations(series, durations)),
-        slice().prop_map(|slice| Past::Slice(Box::new(slice))),
-        slow().prop_map(|slow| Past::Slow(Box::new(slow))),
+        totals().prop_map(|whole| PastEntry::Totals(Box::new(whole))),
+        (series, durations(FINE_BITS)).prop_map(|(series, durations)| PastEntry::Durations(series, durations)),
+        slice().prop_map(|slice| PastEntry::Slice(Box::new(slice))),
+        slow().prop_map(|slow| PastEntry::Slow(Box::new(slow))),
     ]
 }
 
-fn read(bytes: &[u8]) -> Vec<Past> {
+fn read(bytes: &[u8]) -> Vec<PastEntry> {
     let (mut reader, mut all) = (StreamReader::new(), Vec::new());
     reader.fill(bytes);
     reader.finish();
@@ -179,7 +179,7 @@ fn read(bytes: &[u8]) -> Vec<Past> {
 
 proptest! {
     #[test]
-    fn what_is_written_comes_back(all in vec(any_past(), 0..40)) {
+    fn past_entries_round_trip(all in vec(any_past(), 0..40)) {
         let mut bytes = Vec::new();
         put_past(&mut bytes, &all);
         prop_assert_eq!(read(&bytes), all);
@@ -187,7 +187,7 @@ proptest! {
 }
 
 #[test]
-fn readings_in_short_keep_what_a_chart_needs() {
+fn short_readings_keep_chart_values() {
     let gauge = |values: &[f64]| {
         let mut readings = Readings::default();
         (0u64..).zip(values).for_each(|(t_ns, value)| readings.add(t_ns, *value));
@@ -199,8 +199,8 @@ fn readings_in_short_keep_what_a_chart_needs() {
     let signals = (0..).map(SignalId).zip(all).collect();
     let slice = Slice { to_ns: 10, signals, ..Slice::default() };
     let mut bytes = Vec::new();
-    put_past(&mut bytes, [&Past::Slice(Box::new(slice))]);
-    let [Past::Slice(back)] = &read(&bytes)[..] else { panic!("one slice") };
+    put_past(&mut bytes, [&PastEntry::Slice(Box::new(slice))]);
+    let [PastEntry::Slice(back)] = &read(&bytes)[..] else { panic!("one slice") };
     for ((_, back), was) in back.signals.iter().zip(all) {
         let exact = |r: &Readings| (r.count, r.min, r.max, r.last_ns, r.increase, r.increase_ns);
         assert_eq!(exact(back), exact(&was));
@@ -212,7 +212,7 @@ fn readings_in_short_keep_what_a_chart_needs() {
 }
 
 #[test]
-fn entries_of_a_newer_version_are_stepped_over() {
+fn newer_past_entries_are_skipped() {
     use super::by_hand::{PAST, frame, varint};
     let body = [9, 3, 1, 2, 3, 2, 2, 99, 0];
     let bytes = frame(PAST, 0, &[varint(body.len() as u64), body.to_vec()].concat());

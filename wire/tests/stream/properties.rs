@@ -32,7 +32,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_is_written_comes_back(stream in stream()) {
+    fn stream_round_trip(stream in stream()) {
         let (bytes, written) = encode(&stream);
         let read = decode(&bytes);
         prop_assert_eq!(pieces(&read), pieces(&written));
@@ -41,22 +41,22 @@ proptest! {
     }
 
     #[test]
-    fn chunks_make_no_difference(
+    fn reading_in_chunks_gives_same_items(
         stream in stream(),
         blows in vec(mutation(), 0..4),
         lengths in vec(1usize..700, 1..5),
     ) {
         let (mut bytes, _) = encode(&stream);
-        blows.iter().for_each(|blow| if !bytes.is_empty() { blow.strike(&mut bytes); });
+        blows.iter().for_each(|blow| if !bytes.is_empty() { blow.apply_to(&mut bytes); });
         let (in_chunks, at_once) = (decode_chunks(chunks(&bytes, &lengths)), decode(&bytes));
         prop_assert_eq!(pieces(&in_chunks), pieces(&at_once));
     }
 
     #[test]
-    fn damage_costs_only_what_it_hits(stream in stream(), blow in mutation()) {
+    fn damage_loses_only_the_damaged_frames(stream in stream(), blow in mutation()) {
         let (mut bytes, written) = encode(&stream);
         let whole_len = bytes.len() as u64;
-        let hit = blow.strike(&mut bytes);
+        let hit = blow.apply_to(&mut bytes);
         let read = decode(&bytes);
         // A piece is untouched when it ends before the blow or begins after it.
         let ends = written.iter().skip(1).map(|(begin, _)| *begin).chain([whole_len]);
@@ -73,9 +73,9 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_is_reported_where_its_frame_stands(stream in stream(), at in 0.0..1.0f64, bit in 0u8..8) {
+    fn flipped_bit_is_reported_at_frame_offset(stream in stream(), at in 0.0..1.0f64, bit in 0u8..8) {
         let (mut bytes, written) = encode(&stream);
-        let hit = Mutation::Flip { at, bit }.strike(&mut bytes).start as u64;
+        let hit = Mutation::Flip { at, bit }.apply_to(&mut bytes).start as u64;
         let struck = written.iter().rposition(|(begin, _)| *begin <= hit).unwrap();
         let begin = written[struck].0;
         let end = written.get(struck + 1).map_or(bytes.len() as u64, |(begin, _)| *begin);
@@ -85,9 +85,9 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_is_reported_at_the_last_whole_frame(stream in stream(), at in 0.0..1.0f64) {
+    fn truncation_is_reported_at_last_whole_frame(stream in stream(), at in 0.0..1.0f64) {
         let (mut bytes, written) = encode(&stream);
-        Mutation::Truncate { at }.strike(&mut bytes);
+        Mutation::Truncate { at }.apply_to(&mut bytes);
         let cut = bytes.len() as u64;
         let begin = written.iter().map(|(begin, _)| *begin).rfind(|&begin| begin <= cut).unwrap();
         let expected = if begin == cut { vec![] } else { vec![(begin, cut - begin)] };
@@ -95,17 +95,17 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_at_all_are_accounted_for(bytes in vec(prop_oneof![any::<u8>(), Just(0xA7), Just(b'g')], 0..2000)) {
+    fn any_bytes_are_items_or_damage(bytes in vec(prop_oneof![any::<u8>(), Just(0xA7), Just(b'g')], 0..2000)) {
         let read = decode(&bytes);
         let hole = if bytes.is_empty() { vec![] } else { vec![(0, bytes.len() as u64)] };
         prop_assert_eq!(damages(&read), hole);
     }
 
     #[test]
-    fn reading_may_begin_anywhere(stream in stream(), at in 0.0..1.0f64) {
+    fn reading_may_start_at_any_byte(stream in stream(), at in 0.0..1.0f64) {
         let (bytes, written) = encode(&stream);
         let start = (at * bytes.len() as f64) as usize;
-        let mut reader = StreamReader::starting_at(start as u64);
+        let mut reader = StreamReader::with_offset(start as u64);
         reader.fill(&bytes[start..]);
         reader.finish();
         let mut first_whole = None;
@@ -152,7 +152,7 @@ fn an_empty_block_writes_nothing() {
 }
 
 #[test]
-fn a_sequence_number_at_its_end_stays_there() {
+fn sequence_number_saturates() {
     let mut encoder = BlockEncoder::new(TrackId(1));
     encoder.continue_from(u64::MAX);
     assert!(encoder.push(&Event::Mark(Mark { name: NameId(1), t_ns: 1, ..Mark::default() })));
@@ -178,7 +178,7 @@ fn a_million_names_take_many_frames_of_bounded_length() {
 }
 
 #[test]
-fn long_and_harmful_texts_are_cut_and_disarmed() {
+fn long_and_harmful_texts_are_cut_and_cleaned() {
     let long = "é\u{1b}[2J".repeat(1_000_000);
     let info = SessionInfo { name: long.clone(), host: "\u{202e}evil".into(), ..SessionInfo::default() };
     let name = Definition::Name { id: NameId(1), kind: NameKind::Phase, text: long };

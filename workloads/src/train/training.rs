@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use candle_core::Device;
 use gnntop_nn::learn::Adam;
-use gnntop_probe::device::{Holdings, holds};
+use gnntop_probe::device::{Holdings, report_holdings};
 use gnntop_probe::{BatchShape, Name, mark, step};
 
 use super::explain::explain;
@@ -103,7 +103,7 @@ pub(crate) fn train(
 ) -> Result<Summary, TrainError> {
     let mut summary = Summary::default();
     if let Some(holdings) = training.holdings() {
-        holds(holdings);
+        report_holdings(holdings);
     }
     let batches = training.batches_per_epoch();
     let end = epochs.end;
@@ -172,8 +172,8 @@ mod tests {
             let _phase = span(name);
             let bytes = mib * MIB;
             let failed = |error| candle_core::Error::Msg(error).context(asked_for(bytes as usize));
-            self.pool.take(bytes).map_err(failed)?;
-            self.pool.give(bytes);
+            self.pool.allocate(bytes).map_err(failed)?;
+            self.pool.free(bytes);
             Ok(())
         }
     }
@@ -206,7 +206,7 @@ mod tests {
         let session = Session::builder("hungry").record_to(&file).sensors(None).start();
         let track = session.track("train", TrackRole::Training);
         let pool = SimulatedPool::new(512 * MIB);
-        pool.take(48 * MIB).unwrap();
+        pool.allocate(48 * MIB).unwrap();
         assert!(Attach::new("simulated").pool(Box::new(pool.clone())).start());
         let error = train(&mut Hungry { pool, steps: 0 }, &mut (), 0..1, u64::MAX, &mut Silent).unwrap_err();
         drop((track, session));

@@ -1,10 +1,10 @@
 //! Steps by class: warm-up, full batches, partial batches; their periods, and the time for each item of a batch.
 
 use crate::catalogue::context::Context;
-use crate::catalogue::measured::{Found, Outcome, STEPS};
+use crate::catalogue::measured::{FigureResult, FoundValue, STEPS};
 use crate::catalogue::row::{Names, Row, durations};
 use crate::catalogue::statistic::Statistic;
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 use crate::findings::Class;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
@@ -12,39 +12,39 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         subject: "full_batch",
         about: "periods of steps with a full batch, or of all where batches are not distinguished",
         names: Names::None,
-        statistics: |_| of_a_class(),
+        statistics: |_| class_statistics(),
         get: |context, _, statistic| class(context, Class::Full, statistic),
     },
     Row {
         subject: "partial_batch",
         about: "periods of steps with a smaller batch, such as an epoch's last",
         names: Names::None,
-        statistics: |_| of_a_class(),
+        statistics: |_| class_statistics(),
         get: |context, _, statistic| class(context, Class::Partial, statistic),
     },
     Row {
         subject: "warm_up",
         about: "periods of the first steps, where these are slower",
         names: Names::None,
-        statistics: |_| of_a_class(),
+        statistics: |_| class_statistics(),
         get: |context, _, statistic| class(context, Class::WarmUp, statistic),
     },
 ];
 
-fn of_a_class() -> Vec<(Statistic, Unit)> {
+fn class_statistics() -> Vec<(Statistic, FigureUnit)> {
     let items = [Statistic::PerGraph, Statistic::PerNode, Statistic::PerEdge, Statistic::PerSeed];
-    durations().into_iter().chain(items.map(|statistic| (statistic, Unit::Time))).collect()
+    durations().into_iter().chain(items.map(|statistic| (statistic, FigureUnit::Time))).collect()
 }
 
-fn class(context: &Context<'_>, class: Class, statistic: Statistic) -> Outcome {
+fn class(context: &Context<'_>, class: Class, statistic: Statistic) -> FigureResult {
     let (periods, totals) = context.class(class);
     let total = match statistic {
         Statistic::PerGraph => totals.graphs,
         Statistic::PerNode => totals.nodes,
         Statistic::PerEdge => totals.edges,
         Statistic::PerSeed => totals.seeds,
-        _ => return Found::of_durations(periods, statistic, STEPS),
+        _ => return FoundValue::from_durations(periods, statistic, STEPS),
     };
     let each = (total.sum > 0).then(|| total.period_ns as f64 / total.sum as f64);
-    Found::of(each, periods.count(), STEPS, "the program does not report them")
+    FoundValue::from_count(each, periods.count(), STEPS, "the program does not report them")
 }

@@ -1,10 +1,10 @@
 //! What a device did, by its own clock.
 
 use crate::catalogue::context::Context;
-use crate::catalogue::measured::{Absent, Found, Outcome, STEPS};
-use crate::catalogue::row::{Names, Row, is_called, shared_durations};
+use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue, STEPS};
+use crate::catalogue::row::{Names, Row, matches_name, shared_durations};
 use crate::catalogue::statistic::Statistic;
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 use crate::store::{Distribution, StepStatistics};
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
@@ -12,22 +12,22 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         subject: "device.steps",
         about: "steps that the device was timed in",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Count, Unit::Count)],
-        get: |context, _, _| Found::in_all(Some(steps(context)?.steps() as f64), UNTIMED),
+        statistics: |_| vec![(Statistic::Count, FigureUnit::Count)],
+        get: |context, _, _| FoundValue::from_everything(Some(steps(context)?.steps() as f64), UNTIMED),
     },
     Row {
         subject: "device.step",
         about: "a step by the device's clock",
         names: Names::None,
         statistics: |_| shared_durations(),
-        get: |context, _, statistic| whole(steps(context)?, statistic, StepStatistics::step),
+        get: |context, _, statistic| steps_figure(steps(context)?, statistic, StepStatistics::step),
     },
     Row {
         subject: "device.period",
         about: "the same with the gap before it",
         names: Names::None,
         statistics: |_| shared_durations(),
-        get: |context, _, statistic| whole(steps(context)?, statistic, StepStatistics::period),
+        get: |context, _, statistic| steps_figure(steps(context)?, statistic, StepStatistics::period),
     },
     Row {
         subject: "device.PHASE",
@@ -39,13 +39,13 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         statistics: |_| shared_durations(),
         get: |context, name, statistic| {
             let steps = steps(context)?;
-            let phase = context.store.phases().iter().rev().find(|phase| is_called(&phase.text, name));
+            let phase = context.store.phases().iter().rev().find(|phase| matches_name(&phase.text, name));
             let Some((phase, all)) = phase.and_then(|phase| Some((phase, steps.phase(phase.slot)?))) else {
-                return Absent::because("the device has no such phase");
+                return AbsentFigure::because("the device has no such phase");
             };
             match statistic {
-                Statistic::Share => Found::of(steps.share(phase.slot), steps.steps(), STEPS, UNTIMED),
-                _ => Found::of_durations(all, statistic, STEPS),
+                Statistic::Share => FoundValue::from_count(steps.share(phase.slot), steps.steps(), STEPS, UNTIMED),
+                _ => FoundValue::from_durations(all, statistic, STEPS),
             }
         },
     },
@@ -53,41 +53,45 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         subject: "device.untimed",
         about: "spans and steps of the device that went untimed",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Count, Unit::Count)],
+        statistics: |_| vec![(Statistic::Count, FigureUnit::Count)],
         get: |context, _, _| {
             let track = context.store.device().and_then(|device| context.store.track(device.track()));
-            Found::in_all(track.map(|track| track.dropped as f64), UNTIMED)
+            FoundValue::from_everything(track.map(|track| track.dropped as f64), UNTIMED)
         },
     },
     Row {
         subject: "device.clock_error",
         about: "how far the device's clock may be off on the host's, either way",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Last, Unit::Time), (Statistic::Max, Unit::Time)],
+        statistics: |_| vec![(Statistic::Last, FigureUnit::Time), (Statistic::Max, FigureUnit::Time)],
         get: |context, _, statistic| {
             let device = context.store.device();
             let ns = match statistic {
                 Statistic::Max => device.map(|device| device.largest_error_ns()),
                 _ => device.and_then(|device| device.error_ns()),
             };
-            Found::in_all(ns.map(|ns| ns as f64), UNTIMED)
+            FoundValue::from_everything(ns.map(|ns| ns as f64), UNTIMED)
         },
     },
 ];
 
 const UNTIMED: &str = "no device was timed";
 
-fn steps<'c>(context: &'c Context<'_>) -> Result<&'c StepStatistics, Absent> {
+fn steps<'c>(context: &'c Context<'_>) -> Result<&'c StepStatistics, AbsentFigure> {
     match context.device() {
         Some(steps) => Ok(steps),
-        None => Absent::because(UNTIMED),
+        None => AbsentFigure::because(UNTIMED),
     }
 }
 
-fn whole(steps: &StepStatistics, statistic: Statistic, of: fn(&StepStatistics) -> &Distribution) -> Outcome {
+fn steps_figure(
+    steps: &StepStatistics,
+    statistic: Statistic,
+    of: fn(&StepStatistics) -> &Distribution,
+) -> FigureResult {
     if statistic == Statistic::Share {
         let share = of(steps).total_ns() as f64 / steps.tiled_ns() as f64;
-        return Found::of(Some(share), steps.steps(), STEPS, UNTIMED);
+        return FoundValue::from_count(Some(share), steps.steps(), STEPS, UNTIMED);
     }
-    Found::of_durations(of(steps), statistic, STEPS)
+    FoundValue::from_durations(of(steps), statistic, STEPS)
 }

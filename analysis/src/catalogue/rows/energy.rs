@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::catalogue::context::Context;
-use crate::catalogue::measured::{Absent, Found, Outcome};
-use crate::catalogue::row::{Names, Row, is_called};
+use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue};
+use crate::catalogue::row::{Names, Row, matches_name};
 use crate::catalogue::statistic::Statistic;
-use crate::energy::{Figure, Scope};
-use crate::figures::Unit;
+use crate::energy::{EnergyFigure, EnergyScope};
+use crate::figures::FigureUnit;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
@@ -16,12 +16,12 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
                 bounds. The epoch is the median whole one without the first",
         names: Names::None,
         statistics: |_| {
-            [Statistic::Total, Statistic::PerStep, Statistic::PerEpoch].map(|of| (of, Unit::Energy)).to_vec()
+            [Statistic::Total, Statistic::PerStep, Statistic::PerEpoch].map(|of| (of, FigureUnit::Energy)).to_vec()
         },
         get: |context, _, statistic| match statistic {
-            Statistic::PerStep => of_figure(step(context), NO_STEP),
-            Statistic::PerEpoch => of_figure(epoch(context), NO_EPOCH),
-            _ => of_figure(context.energy_in(context.session_ns()), UNKNOWN),
+            Statistic::PerStep => energy_figure(step(context), NO_STEP),
+            Statistic::PerEpoch => energy_figure(epoch(context), NO_EPOCH),
+            _ => energy_figure(context.energy_in(context.session_ns()), UNKNOWN),
         },
     },
     Row {
@@ -29,51 +29,54 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "energy of one of the newest epochs, of which the first and the last may not be whole",
         names: Names::Own("0", |context| context.epochs_energy().iter().map(|(epoch, ..)| epoch.to_string()).collect()),
         statistics: |name| match name.parse::<u64>() {
-            Ok(_) => vec![(Statistic::Total, Unit::Energy)],
+            Ok(_) => vec![(Statistic::Total, FigureUnit::Energy)],
             Err(_) => Vec::new(),
         },
         get: |context, name, _| {
             let mut epochs = context.epochs_energy().iter();
             let found = epochs.find(|(epoch, ..)| name.parse() == Ok(*epoch)).map(|(.., figure)| *figure);
-            of_figure(found, "no energy is known of this epoch")
+            energy_figure(found, "no energy is known of this epoch")
         },
     },
     Row {
         subject: "energy.measured",
         about: "the part of the energy that a counter or sensor measured",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Share, Unit::Share)],
+        statistics: |_| vec![(Statistic::Share, FigureUnit::Share)],
         get: |context, _, _| {
-            Found::in_all(context.energy_in(context.session_ns()).map(|figure| figure.coverage()), UNKNOWN)
+            FoundValue::from_everything(
+                context.energy_in(context.session_ns()).map(|figure| figure.coverage()),
+                UNKNOWN,
+            )
         },
     },
     Row {
         subject: "energy.device.COMPONENT",
         about: "energy of a whole component, such as `gpu_0`",
         names: Names::Own("gpu_0", components),
-        statistics: |_| vec![(Statistic::Total, Unit::Energy)],
-        get: |context, name, _| of_figure(component(context, name, Scope::Device), UNKNOWN_PART),
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Energy)],
+        get: |context, name, _| energy_figure(component(context, name, EnergyScope::Device), UNKNOWN_PART),
     },
     Row {
         subject: "energy.job.COMPONENT",
         about: "what the job used of it",
         names: Names::Own("gpu_0", components),
-        statistics: |_| vec![(Statistic::Total, Unit::Energy)],
-        get: |context, name, _| of_figure(component(context, name, Scope::Job), UNKNOWN_PART),
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Energy)],
+        get: |context, name, _| energy_figure(component(context, name, EnergyScope::Job), UNKNOWN_PART),
     },
     Row {
         subject: "energy.HARDWARE",
         about: "the part of the known energy that goes to cpu, gpu or memory",
         names: Names::Own("gpu", |_| HARDWARE.map(str::to_owned).to_vec()),
         statistics: |name| match HARDWARE.contains(&name) {
-            true => vec![(Statistic::Total, Unit::Energy), (Statistic::Share, Unit::Share)],
+            true => vec![(Statistic::Total, FigureUnit::Energy), (Statistic::Share, FigureUnit::Share)],
             false => Vec::new(),
         },
         get: |context, name, statistic| {
             let all: f64 = HARDWARE.iter().filter_map(|of| hardware(context, of)).sum();
             let joules = hardware(context, name).filter(|_| all > 0.0);
             let of = if statistic == Statistic::Share { all } else { 1.0 };
-            Found::in_all(joules.map(|joules| joules / of), UNKNOWN_PART)
+            FoundValue::from_everything(joules.map(|joules| joules / of), UNKNOWN_PART)
         },
     },
     Row {
@@ -81,7 +84,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "CO2-equivalent of the energy, under the assumptions on carbon and PUE",
         names: Names::None,
         statistics: |_| {
-            [Statistic::Total, Statistic::PerStep, Statistic::PerEpoch].map(|of| (of, Unit::Carbon)).to_vec()
+            [Statistic::Total, Statistic::PerStep, Statistic::PerEpoch].map(|of| (of, FigureUnit::Carbon)).to_vec()
         },
         get: carbon,
     },
@@ -94,17 +97,17 @@ const NO_EPOCH: &str = "no energy of a whole epoch is known";
 /// Components by the word that their names begin with.
 const HARDWARE: [&str; 3] = ["cpu", "gpu", "memory"];
 
-fn of_figure(figure: Option<Figure>, missing: &str) -> Outcome {
+fn energy_figure(figure: Option<EnergyFigure>, missing: &str) -> FigureResult {
     let interval = figure.map(|figure| (figure.lo, figure.hi));
-    Ok(Found { interval, ..Found::in_all(figure.map(|figure| figure.joules), missing)? })
+    Ok(FoundValue { interval, ..FoundValue::from_everything(figure.map(|figure| figure.joules), missing)? })
 }
 
 fn components(context: &Context<'_>) -> Vec<String> {
     context.energy().components.iter().map(|component| component.name.clone()).collect()
 }
 
-fn component(context: &Context<'_>, name: &str, scope: Scope) -> Option<Figure> {
-    let component = context.energy().components.iter().find(|component| is_called(&component.name, name))?;
+fn component(context: &Context<'_>, name: &str, scope: EnergyScope) -> Option<EnergyFigure> {
+    let component = context.energy().components.iter().find(|component| matches_name(&component.name, name))?;
     context.energy().figure(component, scope, context.session_ns())
 }
 
@@ -116,21 +119,22 @@ fn hardware(context: &Context<'_>, word: &str) -> Option<f64> {
 }
 
 /// The mean step.
-fn step(context: &Context<'_>) -> Option<Figure> {
+fn step(context: &Context<'_>) -> Option<EnergyFigure> {
     context.store.mean_step_energy(context.energy(), context.scope(), context.skip)
 }
 
 /// The median whole epoch without the first one, or the only one.
-fn epoch(context: &Context<'_>) -> Option<Figure> {
+fn epoch(context: &Context<'_>) -> Option<EnergyFigure> {
     let epochs: Vec<_> = context.epochs_energy().iter().filter(|(_, is_whole, _)| *is_whole).collect();
     let first = context.store.steps().row(0).map(|row| row.epoch());
     let has_first = epochs.len() > 1 && epochs.first().map(|(epoch, ..)| *epoch) == first;
-    let mut later: Vec<Figure> = epochs.into_iter().skip(usize::from(has_first)).map(|(.., figure)| *figure).collect();
+    let mut later: Vec<EnergyFigure> =
+        epochs.into_iter().skip(usize::from(has_first)).map(|(.., figure)| *figure).collect();
     later.sort_by(|a, b| a.joules.total_cmp(&b.joules));
     later.get(later.len().saturating_sub(1) / 2).copied()
 }
 
-fn carbon(context: &Context<'_>, _: &str, statistic: Statistic) -> Outcome {
+fn carbon(context: &Context<'_>, _: &str, statistic: Statistic) -> FigureResult {
     let range: Range<u64> = context.session_ns();
     let (figure, missing) = match statistic {
         Statistic::PerStep => (step(context), NO_STEP),
@@ -138,9 +142,9 @@ fn carbon(context: &Context<'_>, _: &str, statistic: Statistic) -> Outcome {
         _ => (context.energy_in(range.clone()), UNKNOWN),
     };
     let intensity = context.store.carbon_intensity(context.energy(), &context.assumptions, context.scope(), range);
-    let intensity = intensity.map_err(|why| Absent(why.to_string()))?;
+    let intensity = intensity.map_err(|why| AbsentFigure(why.to_string()))?;
     let grams = |joules: f64| intensity.kilograms(joules, context.assumptions.pue_or_one()) * 1e3;
-    let found = of_figure(figure, missing)?;
+    let found = energy_figure(figure, missing)?;
     let interval = found.interval.map(|(low, high)| (grams(low), grams(high)));
-    Ok(Found { value: grams(found.value), interval, ..found })
+    Ok(FoundValue { value: grams(found.value), interval, ..found })
 }

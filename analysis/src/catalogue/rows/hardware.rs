@@ -3,69 +3,69 @@
 use gnntop_wire::{Metric, Quantity, SignalKind, Unit as RawUnit};
 
 use crate::catalogue::context::Context;
-use crate::catalogue::measured::{Absent, Found, Outcome};
+use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue};
 use crate::catalogue::row::{Names, Row};
 use crate::catalogue::statistic::Statistic;
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
         subject: "gpu.busiest.util",
         about: "the use of the GPU that is used most",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Mean, Unit::Share)],
+        statistics: |_| vec![(Statistic::Mean, FigureUnit::Share)],
         get: |context, _, statistic| {
             let gpus = context.store.hardware().gpus().into_iter();
-            let used = gpus.map(|gpu| measured(context, Quantity::GpuUtil.at(gpu), statistic));
+            let used = gpus.map(|gpu| measured(context, Quantity::GpuUtil.with_instance(gpu), statistic));
             let most = used.filter_map(Result::ok).max_by(|a, b| a.value.total_cmp(&b.value));
-            most.ok_or_else(|| Absent("no GPU was measured".to_owned()))
+            most.ok_or_else(|| AbsentFigure("no GPU was measured".to_owned()))
         },
     },
     Row {
         subject: "QUANTITY",
         about: "a measured quantity, such as `process.rss` or `gpu.0.util`; of counters, the total and the rate per second",
         names: Names::Own(Quantity::ProcessRss.text(), |context| {
-            let metrics = context.store.signals().all().iter().filter_map(|signal| signal.metric.known());
+            let metrics = context.store.signals().all().iter().filter_map(|signal| signal.metric.metric());
             metrics.map(|metric| metric.to_string()).collect()
         }),
         statistics: |name| name.parse().map(|metric: Metric| statistics(metric.quantity())).unwrap_or_default(),
         get: |context, name, statistic| match name.parse() {
             Ok(metric) => measured(context, metric, statistic),
-            Err(_) => Absent::because("nothing measured has this name"),
+            Err(_) => AbsentFigure::because("nothing measured has this name"),
         },
     },
 ];
 
 /// The statistics of a gauge or of a counter, in the unit that people use.
-pub(in crate::catalogue) fn statistics(quantity: Quantity) -> Vec<(Statistic, Unit)> {
+pub(in crate::catalogue) fn statistics(quantity: Quantity) -> Vec<(Statistic, FigureUnit)> {
     if quantity.kind() == SignalKind::Counter {
         let (total, each_second) = match quantity.unit() {
-            RawUnit::Nanoseconds if is_of_cores(quantity) => (Unit::Time, Unit::Cores),
-            RawUnit::Nanoseconds => (Unit::Time, Unit::Share),
-            RawUnit::Bytes => (Unit::Bytes, Unit::BytesPerSecond),
-            RawUnit::Millijoules | RawUnit::Microjoules => (Unit::Energy, Unit::Power),
-            _ => (Unit::Count, Unit::Rate),
+            RawUnit::Nanoseconds if is_core_time(quantity) => (FigureUnit::Time, FigureUnit::Cores),
+            RawUnit::Nanoseconds => (FigureUnit::Time, FigureUnit::Share),
+            RawUnit::Bytes => (FigureUnit::Bytes, FigureUnit::BytesPerSecond),
+            RawUnit::Millijoules | RawUnit::Microjoules => (FigureUnit::Energy, FigureUnit::Power),
+            _ => (FigureUnit::Count, FigureUnit::Rate),
         };
         return vec![(Statistic::PerS, each_second), (Statistic::Total, total)];
     }
     let (unit, most) = match quantity.unit() {
         // A mean of flags is nothing.
         RawUnit::Bits => return Vec::new(),
-        RawUnit::Nanoseconds => (Unit::Time, Statistic::Max),
-        RawUnit::Bytes => (Unit::Bytes, Statistic::Peak),
-        RawUnit::BytesPerSecond => (Unit::BytesPerSecond, Statistic::Max),
-        RawUnit::MilliPercent => (Unit::Share, Statistic::Max),
-        RawUnit::Milliwatts => (Unit::Power, Statistic::Max),
-        RawUnit::Millijoules | RawUnit::Microjoules => (Unit::Energy, Statistic::Max),
-        RawUnit::Megahertz => (Unit::Frequency, Statistic::Max),
-        RawUnit::MilliCelsius => (Unit::Temperature, Statistic::Max),
-        _ => (Unit::Count, Statistic::Max),
+        RawUnit::Nanoseconds => (FigureUnit::Time, Statistic::Max),
+        RawUnit::Bytes => (FigureUnit::Bytes, Statistic::Peak),
+        RawUnit::BytesPerSecond => (FigureUnit::BytesPerSecond, Statistic::Max),
+        RawUnit::MilliPercent => (FigureUnit::Share, Statistic::Max),
+        RawUnit::Milliwatts => (FigureUnit::Power, Statistic::Max),
+        RawUnit::Millijoules | RawUnit::Microjoules => (FigureUnit::Energy, Statistic::Max),
+        RawUnit::Megahertz => (FigureUnit::Frequency, Statistic::Max),
+        RawUnit::MilliCelsius => (FigureUnit::Temperature, Statistic::Max),
+        _ => (FigureUnit::Count, Statistic::Max),
     };
     [Statistic::Mean, most, Statistic::Min, Statistic::Last].map(|statistic| (statistic, unit)).to_vec()
 }
 
 /// Whether a time is worked by cores, of which there may be several, and not waited.
-fn is_of_cores(quantity: Quantity) -> bool {
+fn is_core_time(quantity: Quantity) -> bool {
     use Quantity as Q;
     let of_process = [Q::ProcessCpuTime, Q::ProcessCpuTimeUser, Q::ProcessCpuTimeSystem, Q::SensorsCpuTime];
     let of_machine = [Q::MachineCpuBusy, Q::MachineCpuIowait, Q::MachineCpuSteal];
@@ -85,14 +85,14 @@ fn scale(unit: RawUnit, statistic: Statistic) -> f64 {
     }
 }
 
-fn measured(context: &Context<'_>, metric: Metric, statistic: Statistic) -> Outcome {
+fn measured(context: &Context<'_>, metric: Metric, statistic: Statistic) -> FigureResult {
     let Some(signal) = context.store.signals().find(metric) else {
-        return Absent::because("not published");
+        return AbsentFigure::because("not published");
     };
-    let found = Found::of_readings(&signal.series, statistic, scale(metric.quantity().unit(), statistic));
+    let found = FoundValue::from_readings(&signal.series, statistic, scale(metric.quantity().unit(), statistic));
     // The sensor knows better than we why there is nothing.
-    found.or_else(|absent| match context.store.hardware().of(signal) {
-        Err(reason) => Absent::because(reason.to_string()),
+    found.or_else(|absent| match context.store.hardware().value(signal) {
+        Err(reason) => AbsentFigure::because(reason.to_string()),
         Ok(_) => Err(absent),
     })
 }

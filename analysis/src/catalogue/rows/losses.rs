@@ -1,9 +1,9 @@
 //! What was lost on the way from the program to the figures.
 
-use crate::catalogue::measured::Found;
+use crate::catalogue::measured::FoundValue;
 use crate::catalogue::row::{Names, Row};
 use crate::catalogue::statistic::Statistic;
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 use crate::store::Losses;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[Row {
@@ -17,19 +17,19 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[Row {
     },
     get: |context, name, _| {
         let losses = LOSSES.iter().find(|(of, ..)| *of == name).map(|(.., get)| get(context.store.losses()) as f64);
-        Found::in_all(losses, "it is not counted")
+        FoundValue::from_everything(losses, "it is not counted")
     },
 }];
 
 type Loss = fn(&Losses) -> u64;
 
-const LOSSES: [(&str, Unit, Loss); 8] = [
-    ("dropped_events", Unit::Count, |losses| losses.dropped_events),
-    ("missed_events", Unit::Count, |losses| losses.missed_events),
-    ("lost_segments", Unit::Count, |losses| losses.lost_segments),
-    ("missing_steps", Unit::Count, |losses| losses.missing_steps),
-    ("damage", Unit::Count, |losses| losses.damage_count),
-    ("damage_bytes", Unit::Bytes, |losses| losses.damage_bytes),
-    ("broken_blocks", Unit::Count, |losses| losses.broken_blocks),
-    ("events_not_kept", Unit::Count, |losses| losses.events_not_kept),
+const LOSSES: [(&str, FigureUnit, Loss); 8] = [
+    ("dropped_events", FigureUnit::Count, |losses| losses.dropped_events),
+    ("missed_events", FigureUnit::Count, |losses| losses.missed_events),
+    ("lost_segments", FigureUnit::Count, |losses| losses.lost_segments),
+    ("missing_steps", FigureUnit::Count, |losses| losses.missing_steps),
+    ("damage", FigureUnit::Count, |losses| losses.damage_count),
+    ("damage_bytes", FigureUnit::Bytes, |losses| losses.damage_bytes),
+    ("broken_blocks", FigureUnit::Count, |losses| losses.broken_blocks),
+    ("events_not_kept", FigureUnit::Count, |losses| losses.events_not_kept),
 ];

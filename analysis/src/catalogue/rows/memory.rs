@@ -1,10 +1,10 @@
 //! Memory that the program allocates, and its device's.
 
 use crate::catalogue::context::Context;
-use crate::catalogue::measured::{Absent, Found, Outcome};
-use crate::catalogue::row::{Names, Row, is_called};
+use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue};
+use crate::catalogue::row::{Names, Row, matches_name};
 use crate::catalogue::statistic::Statistic;
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 use crate::store::{CounterSeries, DeviceMemory};
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
@@ -12,61 +12,66 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         subject: "heap",
         about: "memory that the program has allocated and not freed, as its allocator counts it",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Peak, Unit::Bytes), (Statistic::Last, Unit::Bytes)],
+        statistics: |_| vec![(Statistic::Peak, FigureUnit::Bytes), (Statistic::Last, FigureUnit::Bytes)],
         get: |context, _, statistic| {
             let memory = context.store.memory();
             let last = || memory.live_bytes().last().and_then(|point| point.value());
             let peak = || memory.peak_bytes().map(|bytes| bytes as f64);
-            Found::in_all(if statistic == Statistic::Peak { peak() } else { last() }, NOT_COUNTED)
+            FoundValue::from_everything(if statistic == Statistic::Peak { peak() } else { last() }, NOT_COUNTED)
         },
     },
     Row {
         subject: "heap.large",
         about: "single allocations and releases at or above the program's threshold",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Count, Unit::Count)],
+        statistics: |_| vec![(Statistic::Count, FigureUnit::Count)],
         get: |context, _, _| {
             let count = context.store.memory().allocation_count();
-            Found::in_all((!context.store.memory().phases().is_empty()).then_some(count as f64), NOT_COUNTED)
+            FoundValue::from_everything(
+                (!context.store.memory().phases().is_empty()).then_some(count as f64),
+                NOT_COUNTED,
+            )
         },
     },
     Row {
         subject: "heap.PHASE",
         about: "the heap of the process while any thread was in this phase; `heap.outside_phases`",
         names: Names::Program(heap_phases),
-        statistics: |_| vec![(Statistic::Peak, Unit::Bytes)],
-        get: |context, name, _| Found::in_all(Some(in_phase(context, name)?.peak_bytes as f64), NOT_COUNTED),
+        statistics: |_| vec![(Statistic::Peak, FigureUnit::Bytes)],
+        get: |context, name, _| {
+            FoundValue::from_everything(Some(phase_memory(context, name)?.peak_bytes as f64), NOT_COUNTED)
+        },
     },
     Row {
         subject: "allocated.PHASE",
         about: "bytes that were allocated in this phase, and how often, over all threads",
         names: Names::Program(heap_phases),
-        statistics: |_| vec![(Statistic::Total, Unit::Bytes), (Statistic::Count, Unit::Count)],
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Bytes), (Statistic::Count, FigureUnit::Count)],
         get: |context, name, statistic| {
-            let phase = in_phase(context, name)?;
+            let phase = phase_memory(context, name)?;
             let value = if statistic == Statistic::Total { phase.allocated_bytes } else { phase.allocated_count };
-            Found::in_all(Some(value as f64), NOT_COUNTED)
+            FoundValue::from_everything(Some(value as f64), NOT_COUNTED)
         },
     },
     Row {
         subject: "freed.PHASE",
         about: "bytes that were freed in this phase, and how often, over all threads",
         names: Names::Program(heap_phases),
-        statistics: |_| vec![(Statistic::Total, Unit::Bytes), (Statistic::Count, Unit::Count)],
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Bytes), (Statistic::Count, FigureUnit::Count)],
         get: |context, name, statistic| {
-            let phase = in_phase(context, name)?;
+            let phase = phase_memory(context, name)?;
             let value = if statistic == Statistic::Total { phase.freed_bytes } else { phase.freed_count };
-            Found::in_all(Some(value as f64), NOT_COUNTED)
+            FoundValue::from_everything(Some(value as f64), NOT_COUNTED)
         },
     },
     Row {
         subject: "device.memory",
         about: "a device's memory in tensors: the most, and when the last measured step ended",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Peak, Unit::Bytes), (Statistic::Last, Unit::Bytes)],
+        statistics: |_| vec![(Statistic::Peak, FigureUnit::Bytes), (Statistic::Last, FigureUnit::Bytes)],
         get: |context, _, statistic| {
-            let memory = on_device(context)?;
-            of_counter(if statistic == Statistic::Peak { memory.peak } else { memory.used }, statistic)
+            let memory = device_memory(context)?;
+            counter_figure(if statistic == Statistic::Peak { memory.peak } else { memory.used }, statistic)
         },
     },
     Row {
@@ -74,14 +79,18 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "what the program has taken from the device, in tensors or not; the share is not in tensors",
         names: Names::None,
         statistics: |_| {
-            vec![(Statistic::Peak, Unit::Bytes), (Statistic::Last, Unit::Bytes), (Statistic::Share, Unit::Share)]
+            vec![
+                (Statistic::Peak, FigureUnit::Bytes),
+                (Statistic::Last, FigureUnit::Bytes),
+                (Statistic::Share, FigureUnit::Share),
+            ]
         },
         get: |context, _, statistic| {
-            let memory = on_device(context)?;
+            let memory = device_memory(context)?;
             match statistic {
-                Statistic::Share => Found::in_all(memory.fragmentation(), NOT_PUBLISHED),
-                Statistic::Peak => of_counter(memory.reserved_peak, statistic),
-                _ => of_counter(memory.reserved, statistic),
+                Statistic::Share => FoundValue::from_everything(memory.fragmentation(), NOT_PUBLISHED),
+                Statistic::Peak => counter_figure(memory.reserved_peak, statistic),
+                _ => counter_figure(memory.reserved, statistic),
             }
         },
     },
@@ -89,41 +98,47 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         subject: "device.free",
         about: "what no program has taken from the device, at the ends of measured steps",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Min, Unit::Bytes)],
-        get: |context, _, statistic| of_counter(on_device(context)?.free, statistic),
+        statistics: |_| vec![(Statistic::Min, FigureUnit::Bytes)],
+        get: |context, _, statistic| counter_figure(device_memory(context)?.free, statistic),
     },
     Row {
         subject: "device.capacity",
         about: "the device's memory in all",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Last, Unit::Bytes)],
-        get: |context, _, statistic| of_counter(on_device(context)?.total, statistic),
+        statistics: |_| vec![(Statistic::Last, FigureUnit::Bytes)],
+        get: |context, _, statistic| counter_figure(device_memory(context)?.total, statistic),
     },
     Row {
         subject: "device.allocations",
         about: "allocations of a measured step on the device",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Mean, Unit::Count)],
-        get: |context, _, statistic| of_counter(on_device(context)?.allocations, statistic),
+        statistics: |_| vec![(Statistic::Mean, FigureUnit::Count)],
+        get: |context, _, statistic| counter_figure(device_memory(context)?.allocations, statistic),
     },
     Row {
         subject: "device.memory.PHASE",
         about: "a device's memory in tensors while a phase ran",
         names: Names::Program(device_phases),
-        statistics: |_| vec![(Statistic::Mean, Unit::Bytes), (Statistic::Peak, Unit::Bytes)],
+        statistics: |_| vec![(Statistic::Mean, FigureUnit::Bytes), (Statistic::Peak, FigureUnit::Bytes)],
         get: |context, name, statistic| {
-            let memory = on_device(context)?;
-            of_counter(memory.phases.iter().find(|(of, ..)| is_called(of, name)).map(|(_, peak, _)| *peak), statistic)
+            let memory = device_memory(context)?;
+            counter_figure(
+                memory.phases.iter().find(|(of, ..)| matches_name(of, name)).map(|(_, peak, _)| *peak),
+                statistic,
+            )
         },
     },
     Row {
         subject: "device.reserved.PHASE",
         about: "what was taken from the device while a phase ran",
         names: Names::Program(device_phases),
-        statistics: |_| vec![(Statistic::Peak, Unit::Bytes)],
+        statistics: |_| vec![(Statistic::Peak, FigureUnit::Bytes)],
         get: |context, name, statistic| {
-            let memory = on_device(context)?;
-            of_counter(memory.phases.iter().find(|(of, ..)| is_called(of, name)).and_then(|(.., of)| *of), statistic)
+            let memory = device_memory(context)?;
+            counter_figure(
+                memory.phases.iter().find(|(of, ..)| matches_name(of, name)).and_then(|(.., of)| *of),
+                statistic,
+            )
         },
     },
     Row {
@@ -133,10 +148,10 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
             let kinds = context.store.device_memory().map(|memory| memory.kinds).unwrap_or_default();
             kinds.into_iter().map(|(kind, ..)| kind.to_owned()).collect()
         }),
-        statistics: |_| vec![(Statistic::Last, Unit::Bytes), (Statistic::Peak, Unit::Bytes)],
+        statistics: |_| vec![(Statistic::Last, FigureUnit::Bytes), (Statistic::Peak, FigureUnit::Bytes)],
         get: |context, name, statistic| {
-            let memory = on_device(context)?;
-            of_counter(memory.kinds.iter().find(|(of, ..)| is_called(of, name)).map(|(.., of)| *of), statistic)
+            let memory = device_memory(context)?;
+            counter_figure(memory.kinds.iter().find(|(of, ..)| matches_name(of, name)).map(|(.., of)| *of), statistic)
         },
     },
 ];
@@ -153,14 +168,14 @@ fn heap_phases(context: &Context<'_>) -> Vec<String> {
     context.store.memory().phases().iter().map(|phase| phase_name(context, phase.phase).to_owned()).collect()
 }
 
-fn in_phase<'a>(context: &Context<'a>, name: &str) -> Result<&'a gnntop_wire::PhaseMemory, Absent> {
+fn phase_memory<'a>(context: &Context<'a>, name: &str) -> Result<&'a gnntop_wire::PhaseMemory, AbsentFigure> {
     let mut phases = context.store.memory().phases().iter();
-    let phase = phases.find(|phase| is_called(phase_name(context, phase.phase), name));
-    phase.ok_or_else(|| Absent("no memory was counted in such a phase".to_owned()))
+    let phase = phases.find(|phase| matches_name(phase_name(context, phase.phase), name));
+    phase.ok_or_else(|| AbsentFigure("no memory was counted in such a phase".to_owned()))
 }
 
-fn on_device<'a>(context: &Context<'a>) -> Result<DeviceMemory<'a>, Absent> {
-    context.store.device_memory().ok_or_else(|| Absent(NOT_PUBLISHED.to_owned()))
+fn device_memory<'a>(context: &Context<'a>) -> Result<DeviceMemory<'a>, AbsentFigure> {
+    context.store.device_memory().ok_or_else(|| AbsentFigure(NOT_PUBLISHED.to_owned()))
 }
 
 fn device_phases(context: &Context<'_>) -> Vec<String> {
@@ -168,9 +183,9 @@ fn device_phases(context: &Context<'_>) -> Vec<String> {
     phases.into_iter().map(|(name, ..)| name.to_owned()).collect()
 }
 
-fn of_counter(counter: Option<&CounterSeries>, statistic: Statistic) -> Outcome {
+fn counter_figure(counter: Option<&CounterSeries>, statistic: Statistic) -> FigureResult {
     match counter {
-        Some(counter) => Found::of_readings(&counter.series, statistic, 1.0),
-        None => Absent::because(NOT_PUBLISHED),
+        Some(counter) => FoundValue::from_readings(&counter.series, statistic, 1.0),
+        None => AbsentFigure::because(NOT_PUBLISHED),
     }
 }

@@ -1,10 +1,10 @@
 //! A run of several ranks: all together, how far apart they are, and each of them.
 
 use crate::catalogue::context::Context;
-use crate::catalogue::measured::{Absent, Found, Outcome, STEPS};
-use crate::catalogue::row::{Names, Row, is_called};
+use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue, STEPS};
+use crate::catalogue::row::{Names, Row, matches_name};
 use crate::catalogue::statistic::Statistic;
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 use crate::ranks::{Rank, RankWork};
 use crate::store::{StepStatistics, Store, Throughput};
 
@@ -14,10 +14,10 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "what all ranks get through together: steps (of the slowest), graphs, nodes, edges, seeds; of a session \
                 alone, what it does",
         names: Names::Own("graphs", |_| RATES.map(|(name, _)| name.to_owned()).to_vec()),
-        statistics: |name| rate(name).map(|_| (Statistic::PerS, Unit::Rate)).into_iter().collect(),
+        statistics: |name| rate(name).map(|_| (Statistic::PerS, FigureUnit::Rate)).into_iter().collect(),
         get: |context, name, _| {
             let value = rate(name).and_then(|rate| rate(&throughput(context)));
-            Found::of(value, context.statistics().steps(), STEPS, "the program does not report them")
+            FoundValue::from_count(value, context.statistics().steps(), STEPS, "the program does not report them")
         },
     },
     Row {
@@ -26,76 +26,76 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         names: Names::None,
         statistics: |_| {
             let all = [Statistic::percentile(50.0), Statistic::percentile(90.0), Statistic::Mean, Statistic::Max];
-            all.map(|statistic| (statistic, Unit::Time)).to_vec()
+            all.map(|statistic| (statistic, FigureUnit::Time)).to_vec()
         },
         get: |context, _, statistic| match context.ranks() {
-            Some(work) => Found::of_sorted(&work.skew_ns, statistic, STEPS),
-            None => Absent::because(ALONE),
+            Some(work) => FoundValue::from_sorted(&work.skew_ns, statistic, STEPS),
+            None => AbsentFigure::because(ALONE),
         },
     },
     Row {
         subject: "run.efficiency",
         about: "the run's graphs or seeds a second, divided by those of one rank alone times the number of ranks",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Share, Unit::Share)],
+        statistics: |_| vec![(Statistic::Share, FigureUnit::Share)],
         get: |context, _, _| {
-            let Some(run) = context.run.filter(|run| run.is_parallel()) else { return Absent::because(ALONE) };
-            let going = run.ranks().going();
+            let Some(run) = context.run.filter(|run| run.is_parallel()) else { return AbsentFigure::because(ALONE) };
+            let going = run.ranks().running();
             let alone = context.one_rank_per_s.or_else(|| going.alone_per_s());
             let share = alone.and_then(|alone| going.efficiency(&throughput(context), alone));
-            Found::in_all(share, "it is not known what one rank alone gets through")
+            FoundValue::from_everything(share, "it is not known what one rank alone gets through")
         },
     },
     Row {
         subject: "rank.RANK.steps",
         about: "steps of a rank",
         names: Names::Own("0", ranks),
-        statistics: |name| is_rank(name, &[(Statistic::Count, Unit::Count)]),
-        get: |context, name, _| of_session(context, name, |_, all| Some(all.steps() as f64)),
+        statistics: |name| is_rank(name, &[(Statistic::Count, FigureUnit::Count)]),
+        get: |context, name, _| session_figure(context, name, |_, all| Some(all.steps() as f64)),
     },
     Row {
         subject: "rank.RANK.period",
         about: "the median period of a rank",
         names: Names::Own("0", ranks),
-        statistics: |name| is_rank(name, &[(Statistic::percentile(50.0), Unit::Time)]),
+        statistics: |name| is_rank(name, &[(Statistic::percentile(50.0), FigureUnit::Time)]),
         get: |context, name, statistic| {
             let quantile = statistic.quantile().unwrap_or(0.5);
-            of_session(context, name, |_, all| all.period().percentile(quantile).map(|ns| ns as f64))
+            session_figure(context, name, |_, all| all.period().percentile(quantile).map(|ns| ns as f64))
         },
     },
     Row {
         subject: "rank.RANK.own",
         about: "the time of a step that a rank does not wait for others in the all-reduce",
         names: Names::Own("0", ranks),
-        statistics: |name| is_rank(name, &[(Statistic::percentile(50.0), Unit::Time)]),
+        statistics: |name| is_rank(name, &[(Statistic::percentile(50.0), FigureUnit::Time)]),
         get: |context, name, statistic| {
             let quantile = statistic.quantile().unwrap_or(0.5);
-            of_rank(context, name, |work, _| crate::ranks::quantile(&work.own_ns, quantile).map(|ns| ns as f64))
+            rank_figure(context, name, |work, _| crate::ranks::quantile(&work.own_ns, quantile).map(|ns| ns as f64))
         },
     },
     Row {
         subject: "rank.RANK.wait",
         about: "the part of a rank's time in which it waits for others in the all-reduce",
         names: Names::Own("0", ranks),
-        statistics: |name| is_rank(name, &[(Statistic::Share, Unit::Share)]),
-        get: |context, name, _| of_rank(context, name, |work, _| share(work, work.wait_ns)),
+        statistics: |name| is_rank(name, &[(Statistic::Share, FigureUnit::Share)]),
+        get: |context, name, _| rank_figure(context, name, |work, _| share(work, work.wait_ns)),
     },
     Row {
         subject: "rank.RANK.reduce",
         about: "the part of a rank's time in the all-reduce itself",
         names: Names::Own("0", ranks),
-        statistics: |name| is_rank(name, &[(Statistic::Share, Unit::Share)]),
-        get: |context, name, _| of_rank(context, name, |work, _| share(work, work.reduce_ns)),
+        statistics: |name| is_rank(name, &[(Statistic::Share, FigureUnit::Share)]),
+        get: |context, name, _| rank_figure(context, name, |work, _| share(work, work.reduce_ns)),
     },
     Row {
         subject: "rank.RANK.PHASE",
         about: "the part of a rank's time in a phase, or in the gap",
         names: Names::Program(phases_of_ranks),
-        statistics: |_| vec![(Statistic::Share, Unit::Share)],
+        statistics: |_| vec![(Statistic::Share, FigureUnit::Share)],
         get: |context, name, _| {
             let (rank, phase) = name.split_once('.').unwrap_or((name, ""));
-            of_session(context, rank, |store, all| {
-                let slot = store.phases().iter().rev().find(|known| is_called(&known.text, phase))?.slot;
+            session_figure(context, rank, |store, all| {
+                let slot = store.phases().iter().rev().find(|known| matches_name(&known.text, phase))?.slot;
                 all.share(slot)
             })
         },
@@ -104,8 +104,8 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         subject: "rank.RANK.slowest",
         about: "the part of the common steps in which a rank is the slowest",
         names: Names::Own("0", ranks),
-        statistics: |name| is_rank(name, &[(Statistic::Share, Unit::Share)]),
-        get: |context, name, _| of_rank(context, name, |work, steps| Some(work.slowest_in as f64 / steps as f64)),
+        statistics: |name| is_rank(name, &[(Statistic::Share, FigureUnit::Share)]),
+        get: |context, name, _| rank_figure(context, name, |work, steps| Some(work.slowest_in as f64 / steps as f64)),
     },
 ];
 
@@ -140,7 +140,7 @@ fn rate(name: &str) -> Option<Rate> {
 
 fn throughput(context: &Context<'_>) -> Throughput {
     match context.run.filter(|run| run.is_parallel()) {
-        Some(run) => run.ranks().going().throughput(|rank| rank.store.statistics_from(context.skip).throughput()),
+        Some(run) => run.ranks().running().throughput(|rank| rank.store.statistics_from(context.skip).throughput()),
         None => StepStatistics::throughput(context.statistics()),
     }
 }
@@ -150,30 +150,34 @@ fn ranks(context: &Context<'_>) -> Vec<String> {
     run.ranks().all().iter().map(|rank| rank.place.rank.to_string()).collect()
 }
 
-fn is_rank(name: &str, statistics: &[(Statistic, Unit)]) -> Vec<(Statistic, Unit)> {
+fn is_rank(name: &str, statistics: &[(Statistic, FigureUnit)]) -> Vec<(Statistic, FigureUnit)> {
     if name.parse::<u32>().is_ok() { statistics.to_vec() } else { Vec::new() }
 }
 
 /// A number of one rank's session.
-fn of_session(context: &Context<'_>, name: &str, of: impl Fn(&Store, &StepStatistics) -> Option<f64>) -> Outcome {
-    let Some(run) = context.run.filter(|run| run.is_parallel()) else { return Absent::because(ALONE) };
+fn session_figure(
+    context: &Context<'_>,
+    name: &str,
+    of: impl Fn(&Store, &StepStatistics) -> Option<f64>,
+) -> FigureResult {
+    let Some(run) = context.run.filter(|run| run.is_parallel()) else { return AbsentFigure::because(ALONE) };
     let Some(rank) = name.parse().ok().and_then(|number| run.ranks().get(number).copied()) else {
-        return Absent::because(NO_RANK);
+        return AbsentFigure::because(NO_RANK);
     };
     let all = rank.store.statistics_from(context.skip);
-    Found::of(of(rank.store, &all), all.steps(), STEPS, UNKNOWN)
+    FoundValue::from_count(of(rank.store, &all), all.steps(), STEPS, UNKNOWN)
 }
 
 /// A number of a rank's part of the common steps, and of how many these are.
-fn of_rank(context: &Context<'_>, name: &str, of: impl Fn(&RankWork, u64) -> Option<f64>) -> Outcome {
-    let Some((run, work)) = context.run.zip(context.ranks()) else { return Absent::because(ALONE) };
+fn rank_figure(context: &Context<'_>, name: &str, of: impl Fn(&RankWork, u64) -> Option<f64>) -> FigureResult {
+    let Some((run, work)) = context.run.zip(context.ranks()) else { return AbsentFigure::because(ALONE) };
     let number = name.parse().ok();
     if number.is_none_or(|number: u32| run.ranks().get(number).is_none()) {
-        return Absent::because(NO_RANK);
+        return AbsentFigure::because(NO_RANK);
     }
-    let place = run.ranks().going().all().iter().position(|rank| Some(rank.place.rank) == number);
+    let place = run.ranks().running().all().iter().position(|rank| Some(rank.place.rank) == number);
     let steps = work.skew_ns.len() as u64;
-    Found::of(place.and_then(|at| of(work.ranks.get(at)?, steps)), steps, STEPS, UNKNOWN)
+    FoundValue::from_count(place.and_then(|at| of(work.ranks.get(at)?, steps)), steps, STEPS, UNKNOWN)
 }
 
 fn share(work: &RankWork, ns: Option<u64>) -> Option<f64> {

@@ -3,10 +3,10 @@
 use gnntop_wire::ThreadUsage;
 
 use crate::catalogue::context::Context;
-use crate::catalogue::measured::{Found, Outcome, STEPS};
+use crate::catalogue::measured::{FigureResult, FoundValue, STEPS};
 use crate::catalogue::row::{Names, Row, durations, shared_durations};
 use crate::catalogue::statistic::Statistic;
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 use crate::store::{BatchTotals, Distribution, StepStatistics, Total};
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
@@ -15,41 +15,41 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "a step from its own start to its end; its share is of the wall time",
         names: Names::None,
         statistics: |_| shared_durations(),
-        get: |context, _, statistic| of_steps(context, statistic, StepStatistics::step),
+        get: |context, _, statistic| steps_figure(context, statistic, StepStatistics::step),
     },
     Row {
         subject: "period",
         about: "a step with the gap before it, from the end of the previous step",
         names: Names::None,
         statistics: |_| shared_durations(),
-        get: |context, _, statistic| of_steps(context, statistic, StepStatistics::period),
+        get: |context, _, statistic| steps_figure(context, statistic, StepStatistics::period),
     },
     Row {
         subject: "work",
         about: "the period without the gap and without getting the batch, as a timer around a step measures it",
         names: Names::None,
         statistics: |_| durations(),
-        get: |context, _, statistic| Found::of_durations(&context.work().work, statistic, STEPS),
+        get: |context, _, statistic| FoundValue::from_durations(&context.work().work, statistic, STEPS),
     },
     Row {
         subject: "between",
         about: "the rest of the period",
         names: Names::None,
         statistics: |_| durations(),
-        get: |context, _, statistic| Found::of_durations(&context.work().between, statistic, STEPS),
+        get: |context, _, statistic| FoundValue::from_durations(&context.work().between, statistic, STEPS),
     },
     Row {
         subject: "outliers",
         about: "steps whose work takes more than 1.5 times the median",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Count, Unit::Count)],
+        statistics: |_| vec![(Statistic::Count, FigureUnit::Count)],
         get: |context, _, _| over_steps(context, Some(context.work().outliers as f64), NO_STEPS),
     },
     Row {
         subject: "steps",
         about: "number of steps, and steps per second of wall time",
         names: Names::None,
-        statistics: |_| vec![(Statistic::Count, Unit::Count), (Statistic::PerS, Unit::Rate)],
+        statistics: |_| vec![(Statistic::Count, FigureUnit::Count), (Statistic::PerS, FigureUnit::Rate)],
         get: |context, _, statistic| {
             let steps = context.statistics();
             let value = if statistic == Statistic::Count { Some(steps.steps() as f64) } else { steps.steps_per_s() };
@@ -61,7 +61,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "what is in the batches: `graphs`, `nodes`, `edges` (directed) or `seeds` (seed nodes)",
         names: Names::Own("graphs", |_| ITEMS.map(|(name, _)| name.to_owned()).to_vec()),
         statistics: |name| match items(name) {
-            Some(_) => vec![(Statistic::PerS, Unit::Rate), (Statistic::Total, Unit::Count)],
+            Some(_) => vec![(Statistic::PerS, FigureUnit::Rate), (Statistic::Total, FigureUnit::Count)],
             None => Vec::new(),
         },
         get: |context, name, statistic| {
@@ -75,7 +75,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         subject: "loss",
         about: "the loss that the program read",
         names: Names::None,
-        statistics: |_| vec![(Statistic::First, Unit::Number), (Statistic::Last, Unit::Number)],
+        statistics: |_| vec![(Statistic::First, FigureUnit::Number), (Statistic::Last, FigureUnit::Number)],
         get: |context, _, statistic| {
             let steps = context.statistics();
             let loss = if statistic == Statistic::First { steps.first_loss() } else { steps.last_loss() };
@@ -88,7 +88,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
                 `involuntary_switches` (it was made to wait)",
         names: Names::Own("minor_faults", |_| USAGE.map(|(name, _)| name.to_owned()).to_vec()),
         statistics: |name| match usage(name) {
-            Some(_) => vec![(Statistic::Total, Unit::Count), (Statistic::PerStep, Unit::Count)],
+            Some(_) => vec![(Statistic::Total, FigureUnit::Count), (Statistic::PerStep, FigureUnit::Count)],
             None => Vec::new(),
         },
         get: |context, name, statistic| {
@@ -120,17 +120,17 @@ const USAGE: [(&str, Usage); 4] = [
 const NO_STEPS: &str = "there are no steps";
 
 /// A number over all steps.
-fn over_steps(context: &Context<'_>, value: Option<f64>, missing: &str) -> Outcome {
-    Found::of(value, context.statistics().steps(), STEPS, missing)
+fn over_steps(context: &Context<'_>, value: Option<f64>, missing: &str) -> FigureResult {
+    FoundValue::from_count(value, context.statistics().steps(), STEPS, missing)
 }
 
-fn of_steps(context: &Context<'_>, statistic: Statistic, of: fn(&StepStatistics) -> &Distribution) -> Outcome {
+fn steps_figure(context: &Context<'_>, statistic: Statistic, of: fn(&StepStatistics) -> &Distribution) -> FigureResult {
     let steps = context.statistics();
     if statistic == Statistic::Share {
         let share = of(steps).total_ns() as f64 / steps.tiled_ns() as f64;
         return over_steps(context, Some(share), NO_STEPS);
     }
-    Found::of_durations(of(steps), statistic, STEPS)
+    FoundValue::from_durations(of(steps), statistic, STEPS)
 }
 
 fn items(name: &str) -> Option<Items> {

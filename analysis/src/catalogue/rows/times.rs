@@ -1,10 +1,10 @@
 //! Phases of a step, and spans by name. A name is a phase's where the training thread has one in its steps, else a span's.
 
 use crate::catalogue::context::Context;
-use crate::catalogue::measured::{Absent, Found, Outcome, SPANS, STEPS};
-use crate::catalogue::row::{Names, Row, is_called, shared_durations};
+use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue, SPANS, STEPS};
+use crate::catalogue::row::{Names, Row, matches_name, shared_durations};
 use crate::catalogue::statistic::Statistic;
-use crate::figures::Unit;
+use crate::figures::FigureUnit;
 use crate::store::Phase;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
@@ -15,10 +15,10 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
             let phases = context.store.phases().iter().filter(|phase| context.work().share(phase.slot).is_some());
             phases.map(|phase| phase.text.clone()).collect()
         }),
-        statistics: |_| vec![(Statistic::Share, Unit::Share)],
+        statistics: |_| vec![(Statistic::Share, FigureUnit::Share)],
         get: |context, name, _| {
             let share = phase(context, name).and_then(|phase| context.work().share(phase.slot));
-            Found::of(share, context.statistics().steps(), STEPS, "it is no phase of the work")
+            FoundValue::from_count(share, context.statistics().steps(), STEPS, "it is no phase of the work")
         },
     },
     Row {
@@ -26,9 +26,13 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "marks by their text, and how long what ended at them took",
         names: Names::Program(|context| context.marks().iter().map(|(text, _)| (*text).to_owned()).collect()),
         statistics: |_| {
-            vec![(Statistic::Count, Unit::Count), (Statistic::Total, Unit::Time), (Statistic::Share, Unit::Share)]
+            vec![
+                (Statistic::Count, FigureUnit::Count),
+                (Statistic::Total, FigureUnit::Time),
+                (Statistic::Share, FigureUnit::Share),
+            ]
         },
-        get: mark,
+        get: mark_figure,
     },
     NAMED,
 ];
@@ -44,40 +48,42 @@ pub(in crate::catalogue) const NAMED: Row = Row {
         phases.chain(spans.map(|span| context.store.name(span.name).to_owned())).collect()
     }),
     statistics: |_| shared_durations(),
-    get: named,
+    get: phase_figure,
 };
 
 fn phase<'a>(context: &Context<'a>, name: &str) -> Option<&'a Phase> {
     // Where the program names no phases, all time is in none: that is no gap.
     let phases = context.store.phases();
-    phases.iter().rev().filter(|_| phases.len() > 1).find(|phase| is_called(&phase.text, name))
+    phases.iter().rev().filter(|_| phases.len() > 1).find(|phase| matches_name(&phase.text, name))
 }
 
-fn named(context: &Context<'_>, name: &str, statistic: Statistic) -> Outcome {
+fn phase_figure(context: &Context<'_>, name: &str, statistic: Statistic) -> FigureResult {
     let steps = context.statistics();
     if let Some((phase, all)) = phase(context, name).and_then(|phase| Some((phase, steps.phase(phase.slot)?))) {
         return match statistic {
-            Statistic::Share => Found::of(steps.share(phase.slot), steps.steps(), STEPS, "there are no steps"),
-            _ => Found::of_durations(all, statistic, STEPS),
+            Statistic::Share => {
+                FoundValue::from_count(steps.share(phase.slot), steps.steps(), STEPS, "there are no steps")
+            }
+            _ => FoundValue::from_durations(all, statistic, STEPS),
         };
     }
-    let called = context.store.spans().iter().find(|span| is_called(context.store.name(span.name), name));
-    let Some(span) = called else { return Absent::because("the recording has no such phase or span") };
+    let called = context.store.spans().iter().find(|span| matches_name(context.store.name(span.name), name));
+    let Some(span) = called else { return AbsentFigure::because("the recording has no such phase or span") };
     if statistic == Statistic::Share {
         let share = span.durations.total_ns() as f64 / context.store.elapsed_ns() as f64;
-        return Found::of(Some(share), span.durations.count(), SPANS, "no time was recorded");
+        return FoundValue::from_count(Some(share), span.durations.count(), SPANS, "no time was recorded");
     }
-    Found::of_durations(&span.durations, statistic, SPANS)
+    FoundValue::from_durations(&span.durations, statistic, SPANS)
 }
 
-fn mark(context: &Context<'_>, name: &str, statistic: Statistic) -> Outcome {
-    let Some((_, marks)) = context.marks().iter().find(|(text, _)| is_called(text, name)) else {
-        return Absent::because("the recording has no such mark");
+fn mark_figure(context: &Context<'_>, name: &str, statistic: Statistic) -> FigureResult {
+    let Some((_, marks)) = context.marks().iter().find(|(text, _)| matches_name(text, name)) else {
+        return AbsentFigure::because("the recording has no such mark");
     };
     let value = match statistic {
         Statistic::Total => marks.total_ns.map(|ns| ns as f64),
-        Statistic::Share => context.store.share_of_marks(marks),
+        Statistic::Share => context.store.marks_share(marks),
         _ => Some(marks.count as f64),
     };
-    Found::of(value, marks.count, ["mark", "marks"], "these marks say no duration")
+    FoundValue::from_count(value, marks.count, ["mark", "marks"], "these marks say no duration")
 }

@@ -7,9 +7,9 @@ use std::f64::consts::TAU;
 
 use gnntop_wire::SignalKind;
 
-use super::check::{Check, too_few_steps};
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use super::check::{StepCheck, too_few_steps};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::store::{Point, Signal};
 
@@ -23,30 +23,32 @@ const MANY_PER_STEP: f64 = 2.0;
 /// The check.
 pub(super) struct Aliasing;
 
-impl Check for Aliasing {
-    fn kind(&self) -> Kind {
-        Kind::Aliasing
+impl StepCheck for Aliasing {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Aliasing
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         let is_gauge = |signal: &&Signal| signal.kind() == SignalKind::Gauge && !signal.series.is_empty();
         let mut gauges = evidence.store.signals().all().iter().filter(is_gauge).peekable();
         if gauges.peek().is_none() {
-            return Outcome::NotEnough("no gauge is sampled, and counters lose nothing between readings".to_owned());
+            return CheckOutcome::NotEnough(
+                "no gauge is sampled, and counters lose nothing between readings".to_owned(),
+            );
         }
         if !gauges.any(|gauge| gauge.source.is_sampled()) {
             let reason = "readings were imported, one per step: they are means or last values, not samples";
-            return Outcome::NotEnough(reason.to_owned());
+            return CheckOutcome::NotEnough(reason.to_owned());
         }
         let times = reading_times(evidence);
         if times.len() < ENOUGH {
-            return Outcome::NotEnough(format!("sensors were read only {} times during these steps", times.len()));
+            return CheckOutcome::NotEnough(format!("sensors were read only {} times during these steps", times.len()));
         }
         if times.len() as f64 > MANY_PER_STEP * evidence.rows.len() as f64 {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         let angle = |t_ns: &u64| {
             let row = &evidence.rows[evidence.row_at(*t_ns)?];
@@ -58,28 +60,28 @@ impl Check for Aliasing {
         let (x, y) = (mean(f64::cos), mean(f64::sin));
         let favours = x.hypot(y);
         if favours < FAVOURS {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         let at = y.atan2(x).rem_euclid(TAU) / TAU;
         let apart = times[times.len() - 1].saturating_sub(times[0]) / (times.len() as u64 - 1).max(1);
-        let finding = Finding::of_run(Kind::Aliasing, Confidence::High, None, |facts| {
+        let finding = Finding::for_run(FindingKind::Aliasing, Confidence::High, None, |facts| {
             let part = facts.share(Number::AtPart, at);
             let is_inside = (0.05..=0.95).contains(&at);
             let place = if is_inside { format!("{part} into a step") } else { "between two steps".to_owned() };
             format!("sensors are read mostly {place}, so their means describe only that part of a step")
         })
-        .because_of(|facts| {
+        .with_evidence_from(|facts| {
             let apart = facts.time(Number::ReadingsApart, apart as f64);
             let (readings, length) =
                 (facts.count(Number::Readings, times.len() as u64), facts.number(Number::Favours, favours));
             format!("{readings} readings, {apart} apart; their mean vector has length {length:.2}")
         });
-        finding.advise("sample at an interval that is not a multiple of the step time").into()
+        finding.with_advice("sample at an interval that is not a multiple of the step time").into()
     }
 }
 
 /// When sensors were read during the rows, each time counted once.
-fn reading_times(evidence: &Evidence<'_>) -> Vec<u64> {
+fn reading_times(evidence: &StepEvidence<'_>) -> Vec<u64> {
     let Some(span) = evidence.span_ns() else { return Vec::new() };
     // Signals of one pass are read a moment apart: the one with the most readings represents all.
     let within = |signal: &Signal| {

@@ -2,9 +2,9 @@
 
 use gnntop_wire::phase::VALIDATION;
 
-use super::check::{Check, fewer_than};
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use super::check::{StepCheck, fewer_than};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 
 /// Share of the wall time that may remain unaccounted for.
@@ -13,24 +13,24 @@ const TOLERANCE: f64 = 0.01;
 /// The check.
 pub(super) struct Bookkeeping;
 
-impl Check for Bookkeeping {
-    fn kind(&self) -> Kind {
-        Kind::Bookkeeping
+impl StepCheck for Bookkeeping {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Bookkeeping
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         let Some(span) = evidence.span_ns() else { return fewer_than(evidence, 1) };
         let found = [
             untiled(evidence, (span.end - span.start) as f64 - outages_ns(evidence) - evidence.traced_ns),
             overlapping(evidence),
-            lost(evidence),
+            lost_events(evidence),
         ];
         found.into_iter().flatten().collect::<Vec<Finding>>().into()
     }
 }
 
 /// Time between steps in which the run had ended and not started again yet.
-fn outages_ns(evidence: &Evidence<'_>) -> f64 {
+fn outages_ns(evidence: &StepEvidence<'_>) -> f64 {
     let Some(restarts) = evidence.store.restarts() else { return 0.0 };
     let first = evidence.rows.first().map_or(u64::MAX, |row| row.ordinal());
     let between = restarts.outages.iter().filter(|outage| outage.is_over && outage.ordinal > first);
@@ -38,28 +38,28 @@ fn outages_ns(evidence: &Evidence<'_>) -> f64 {
 }
 
 /// Compares the steps' periods with the wall clock.
-fn untiled(evidence: &Evidence<'_>, wall_ns: f64) -> Option<Finding> {
+fn untiled(evidence: &StepEvidence<'_>, wall_ns: f64) -> Option<Finding> {
     let missing = (wall_ns - evidence.wall_ns).abs() / wall_ns.max(1.0);
     if missing <= TOLERANCE {
         return None;
     }
-    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, Some(missing), |facts| {
+    let finding = Finding::for_run(FindingKind::Bookkeeping, Confidence::High, Some(missing), |facts| {
         let (timed, wall) = (facts.time(Number::Timed, evidence.wall_ns), facts.time(Number::Wall, wall_ns));
         format!("phases and gap add up to {timed}, but {wall} passed")
     });
     let lost = evidence.store.losses().missing_steps;
     let advice =
         if lost > 0 { "use a larger ring, so that no steps are lost" } else { "treat shares and rates with caution" };
-    let finding = finding.because_of(|facts| {
+    let finding = finding.with_evidence_from(|facts| {
         let missing = facts.count(Number::Missing, lost);
         format!("missing: {missing} step{}", if lost == 1 { "" } else { "s" })
     });
-    Some(finding.advise(advice))
+    Some(finding.with_advice(advice))
 }
 
 /// Phases that overlap or run on other threads count once in a step; their spans show how often. What loaders prepare
 /// on their own threads is not part of a step.
-fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
+fn overlapping(evidence: &StepEvidence<'_>) -> Option<Finding> {
     let store = evidence.store;
     // Only over all steps is it known which spans belong to them.
     if store.steps().discarded() > 0 || evidence.rows.len() + evidence.warm_up.len() < store.steps().len() {
@@ -78,16 +78,16 @@ fn overlapping(evidence: &Evidence<'_>) -> Option<Finding> {
     if more <= TOLERANCE {
         return None;
     }
-    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, |facts| {
+    let finding = Finding::for_run(FindingKind::Bookkeeping, Confidence::High, None, |facts| {
         let share = facts.share(Number::OfTime, more);
         format!("{share} of the time is in two phases at once: they overlap, or run on several threads")
     });
-    let finding = finding.because("only the outermost phase of the training thread counts in a step");
-    Some(finding.advise("make inner phases plain spans"))
+    let finding = finding.with_evidence("only the outermost phase of the training thread counts in a step");
+    Some(finding.with_advice("make inner phases plain spans"))
 }
 
 /// Events that never arrived.
-fn lost(evidence: &Evidence<'_>) -> Option<Finding> {
+fn lost_events(evidence: &StepEvidence<'_>) -> Option<Finding> {
     let losses = evidence.store.losses();
     let lost = losses.dropped_events.saturating_add(losses.missed_events);
     let events: u64 = evidence.store.tracks().iter().map(|track| track.events).fold(lost, u64::saturating_add);
@@ -95,9 +95,9 @@ fn lost(evidence: &Evidence<'_>) -> Option<Finding> {
     if share <= TOLERANCE {
         return None;
     }
-    let finding = Finding::of_run(Kind::Bookkeeping, Confidence::High, None, |facts| {
+    let finding = Finding::for_run(FindingKind::Bookkeeping, Confidence::High, None, |facts| {
         let (missing, share) = (facts.count(Number::Missing, lost), facts.share(Number::MissingShare, share));
         format!("{missing} events are missing ({share} of all): phases may be longer than shown")
     });
-    Some(finding.advise("publish fewer spans"))
+    Some(finding.with_advice("publish fewer spans"))
 }

@@ -9,12 +9,12 @@ use std::ops::Range;
 
 use gnntop_wire::Quantity;
 
-use super::check::{Check, too_few_steps};
-use crate::figures::Unit;
+use super::check::{StepCheck, too_few_steps};
+use crate::figures::FigureUnit;
 use crate::findings::claim::Claim;
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::{Fact, Facts};
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::findings::signals;
@@ -24,15 +24,15 @@ const STEAL: f64 = 0.05;
 /// Pressure is reported if some process waits for a CPU this share of the time.
 const PRESSURE: f64 = 0.25;
 /// Preemptions of the training thread are reported from this many a second.
-const TAKEN_PER_S: f64 = 10.0;
+const PREEMPTIONS_PER_S: f64 = 10.0;
 /// The same without pressure information, when only preemptions count.
-const TAKEN_PER_S_ALONE: f64 = 200.0;
+const PREEMPTIONS_PER_S_ALONE: f64 = 200.0;
 /// Waits are reported if the thread waits for a CPU this share of the time...
 const WAITS: f64 = 0.05;
 /// ...and below which it hardly waits.
 const HARDLY_WAITS: f64 = 0.02;
 /// A process with this share of the used CPU time is alone.
-const OWN: f64 = 0.8;
+const OWN_SHARE: f64 = 0.8;
 /// Number of steps that others are compared with.
 const ENOUGH: usize = 10;
 /// An undisturbed step is preempted this many times less often than most.
@@ -43,12 +43,12 @@ const RIVALS_NAMED: usize = 3;
 /// The check.
 pub(super) struct Contention;
 
-impl Check for Contention {
-    fn kind(&self) -> Kind {
-        Kind::Contention
+impl StepCheck for Contention {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Contention
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
@@ -58,11 +58,11 @@ impl Check for Contention {
         let signs = Signs {
             waits: waiting_share(evidence, &span),
             pressure: rate(Quantity::PressureCpuSome).map(|ns| ns / 1e9),
-            taken_per_s: taken_per_s(evidence),
+            preemptions_per_s: preemptions_per_s(evidence),
         };
         if steal.is_none() && signs == Signs::default() {
             let reason = "CPU waits, context switches, steal and CPU pressure are not recorded";
-            return Outcome::NotEnough(reason.to_owned());
+            return CheckOutcome::NotEnough(reason.to_owned());
         }
         let found = [stolen(evidence, steal), contended(evidence, &span, &signs)];
         found.into_iter().flatten().collect::<Vec<Finding>>().into()
@@ -77,64 +77,65 @@ struct Signs {
     /// Share of the time in which something on the machine waited for a CPU.
     pressure: Option<f64>,
     /// How often a second the CPU was taken from the training thread.
-    taken_per_s: Option<f64>,
+    preemptions_per_s: Option<f64>,
 }
 
 /// Share of the time in which the main thread was ready to run and had no CPU, if that is measured and large
 /// enough; else 0. Everything that the thread did took that much longer.
-pub(super) fn waits(evidence: &Evidence<'_>) -> f64 {
+pub(super) fn waits(evidence: &StepEvidence<'_>) -> f64 {
     let share = evidence.span_ns().and_then(|span| waiting_share(evidence, &span));
     share.filter(|share| *share >= WAITS).unwrap_or(0.0).min(1.0)
 }
 
-fn waiting_share(evidence: &Evidence<'_>, span: &Range<u64>) -> Option<f64> {
+fn waiting_share(evidence: &StepEvidence<'_>, span: &Range<u64>) -> Option<f64> {
     signals::rate_per_s(evidence.store, Quantity::MainThreadCpuWait, span).map(|ns| ns / 1e9)
 }
 
 /// How often the CPU was taken from the training thread.
-fn taken_per_s(evidence: &Evidence<'_>) -> Option<f64> {
+fn preemptions_per_s(evidence: &StepEvidence<'_>) -> Option<f64> {
     let taken = evidence.rows.iter().filter_map(|row| Some((row.usage()?.involuntary_switches, row.period_ns())));
     let (times, ns) = taken.fold((0u64, 0u64), |sum, row| (sum.0.saturating_add(row.0), sum.1.saturating_add(row.1)));
     (ns > 0).then(|| times as f64 * 1e9 / ns as f64)
 }
 
-fn stolen(evidence: &Evidence<'_>, steal_ns_per_s: Option<f64>) -> Option<Finding> {
+fn stolen(evidence: &StepEvidence<'_>, steal_ns_per_s: Option<f64>) -> Option<Finding> {
     let cores = evidence.store.hardware().cores().len().max(1) as f64;
     let share = steal_ns_per_s? / 1e9 / cores;
     if share < STEAL {
         return None;
     }
-    let finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::Contention, Confidence::High, Some(share), |facts| {
         format!("the hypervisor gave {} of CPU time to other guests (steal)", facts.share(Number::OfTime, share))
     });
     Some(
         finding
-            .claiming(Claim::Everywhere(share))
-            .because("steal in /proc/stat")
-            .advise("run on a machine whose cores are not shared"),
+            .with_claim(Claim::Everywhere(share))
+            .with_evidence("steal in /proc/stat")
+            .with_advice("run on a machine whose cores are not shared"),
     )
 }
 
-fn contended(evidence: &Evidence<'_>, span: &Range<u64>, signs: &Signs) -> Option<Finding> {
-    let quiet = Quiet::of(evidence);
+fn contended(evidence: &StepEvidence<'_>, span: &Range<u64>, signs: &Signs) -> Option<Finding> {
+    let quiet = QuietSteps::find(evidence);
     let finding = match signs.waits.filter(|share| *share >= WAITS) {
         Some(share) => waiting(evidence, share, signs),
-        None => taken_away(evidence, signs, quiet.as_ref())?,
+        None => find_preemptions(evidence, signs, quiet.as_ref())?,
     };
-    let finding = who_has_it(evidence, span, finding);
-    let finding = finding.because_all_of(|facts| quiet.as_ref().map(|quiet| quiet.in_words(facts)));
+    let finding = add_rivals(evidence, span, finding);
+    let finding = finding.because_all_of(|facts| quiet.as_ref().map(|quiet| quiet.describe(facts)));
     let claim = finding.share.map(Claim::Everywhere);
     Some(Finding { claim, ..finding })
 }
 
 /// The wait itself is measured.
-fn waiting(evidence: &Evidence<'_>, share: f64, signs: &Signs) -> Finding {
+fn waiting(evidence: &StepEvidence<'_>, share: f64, signs: &Signs) -> Finding {
     let thread = if is_main_thread(evidence) { "the training thread" } else { "the program's main thread" };
-    let mut finding = Finding::of_run(Kind::Contention, Confidence::High, Some(share), |facts| {
+    let mut finding = Finding::for_run(FindingKind::Contention, Confidence::High, Some(share), |facts| {
         format!("{thread} is ready to run but waits for a CPU {} of the time", facts.share(Number::OfTime, share))
     });
-    if let Some(taken) = signs.taken_per_s {
-        finding = finding.because_of(|facts| format!("it is preempted {} times a second", preempted(facts, taken)));
+    if let Some(taken) = signs.preemptions_per_s {
+        finding =
+            finding.with_evidence_from(|facts| format!("it is preempted {} times a second", preempted(facts, taken)));
     }
     finding.because_all_of(|facts| {
         let share = signs.pressure.map(|share| facts.share(Number::Pressure, share));
@@ -143,20 +144,20 @@ fn waiting(evidence: &Evidence<'_>, share: f64, signs: &Signs) -> Finding {
 }
 
 fn preempted(facts: &mut Facts, per_s: f64) -> Fact {
-    facts.note(Number::PreemptionsPerS, per_s.round(), Unit::Count)
+    facts.note(Number::PreemptionsPerS, per_s.round(), FigureUnit::Count)
 }
 
 /// Whether the training thread is the one whose waits are counted, or that is unknown.
-fn is_main_thread(evidence: &Evidence<'_>) -> bool {
+fn is_main_thread(evidence: &StepEvidence<'_>) -> bool {
     let thread = evidence.store.training_track().map_or(0, |track| track.thread_id);
     let process = evidence.store.session().info().map_or(0, |info| u64::from(info.pid));
     thread == 0 || process == 0 || thread == process
 }
 
 /// The CPU is taken away often, and something waits for one.
-fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> Option<Finding> {
-    let taken = signs.taken_per_s?;
-    let least = if signs.pressure.is_some() { TAKEN_PER_S } else { TAKEN_PER_S_ALONE };
+fn find_preemptions(evidence: &StepEvidence<'_>, signs: &Signs, quiet: Option<&QuietSteps>) -> Option<Finding> {
+    let taken = signs.preemptions_per_s?;
+    let least = if signs.pressure.is_some() { PREEMPTIONS_PER_S } else { PREEMPTIONS_PER_S_ALONE };
     let share = quiet.map(|quiet| evidence.share(quiet.cost_ns(evidence)));
     // A thread that hardly waits gets its CPU back at once.
     let is_harmless = signs.waits.is_some_and(|waits| waits < HARDLY_WAITS) && share.is_none_or(|share| share < WAITS);
@@ -164,7 +165,7 @@ fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> 
         return None;
     }
     let confidence = if signs.pressure.is_some() { Confidence::High } else { Confidence::Medium };
-    let finding = Finding::of_run(Kind::Contention, confidence, share, |facts| {
+    let finding = Finding::for_run(FindingKind::Contention, confidence, share, |facts| {
         format!("the training thread is preempted {} times a second", preempted(facts, taken))
     });
     Some(finding.because_all_of(|facts| {
@@ -174,41 +175,41 @@ fn taken_away(evidence: &Evidence<'_>, signs: &Signs, quiet: Option<&Quiet>) -> 
 }
 
 /// Adds which processes have the CPU meanwhile, if that is recorded.
-fn who_has_it(evidence: &Evidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
+fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
     let cores = |quantity: Quantity| signals::rate_per_s(evidence.store, quantity, span).map(|ns| ns / 1e9);
     let Some((own, all)) = cores(Quantity::ProcessCpuTime).zip(cores(Quantity::MachineCpuBusy)) else {
-        return finding.advise("see what else runs on the machine (top)");
+        return finding.with_advice("see what else runs on the machine (top)");
     };
     let others = (all - own).max(0.0);
-    let finding = finding.because_of(|facts| {
+    let finding = finding.with_evidence_from(|facts| {
         let (own, all) = (facts.number(Number::Cores, own), facts.number(Number::BusyCores, all));
         let others = facts.number(Number::OtherCores, others);
         format!("this process uses {own:.2} of {all:.2} busy cores, other programs {others:.2}")
     });
-    if own > OWN * all {
-        return finding.advise("use fewer threads: they compete for cores");
+    if own > OWN_SHARE * all {
+        return finding.with_advice("use fewer threads: they compete for cores");
     }
     let rivals = rivals(evidence, span);
     if rivals.is_empty() {
-        return finding.advise("see what else runs on the machine (top)");
+        return finding.with_advice("see what else runs on the machine (top)");
     }
-    let finding = finding.because_of(|facts| {
+    let finding = finding.with_evidence_from(|facts| {
         let named = rivals.iter().map(|(text, cores)| {
             let cores = facts.about(text, |facts| facts.number(Number::Cores, *cores));
             format!("{text}, {cores:.2} cores")
         });
         named.collect::<Vec<String>>().join("; ")
     });
-    finding.advise("end or move the other process")
+    finding.with_advice("end or move the other process")
 }
 
 /// The other processes that took most of the CPU, such as `other process: make (pid 7)`, with the cores that each uses.
 /// Looked up only from time to time, while others take a lot.
-fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Vec<(String, f64)> {
+fn rivals(evidence: &StepEvidence<'_>, span: &Range<u64>) -> Vec<(String, f64)> {
     let mut by_text: BTreeMap<String, (f64, u32)> = BTreeMap::new();
     for seen in evidence.store.rivals().within(span.clone()) {
         if seen.cores > 0.0 && seen.cores.is_finite() {
-            let (sum, times) = by_text.entry(seen.in_words(evidence.store.name(seen.name))).or_default();
+            let (sum, times) = by_text.entry(seen.describe(evidence.store.name(seen.name))).or_default();
             (*sum, *times) = (*sum + seen.cores, *times + 1);
         }
     }
@@ -219,17 +220,17 @@ fn rivals(evidence: &Evidence<'_>, span: &Range<u64>) -> Vec<(String, f64)> {
 }
 
 /// The undisturbed steps, to which all are compared.
-struct Quiet {
+struct QuietSteps {
     /// Their median time inside.
     inside_ns: f64,
     /// Most times that the CPU was taken from one of them.
-    taken: u64,
+    preemptions: u64,
 }
 
-impl Quiet {
+impl QuietSteps {
     /// The steps that keep their CPU or, if these are few, those from which it is taken far less often than from most;
     /// `None` if these are few, too.
-    fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    fn find(evidence: &StepEvidence<'_>) -> Option<Self> {
         let taken = |row: usize| Some(evidence.rows[row].usage()?.involuntary_switches);
         let full = || (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row]);
         let mut all: Vec<f64> = full().filter_map(|row| Some(taken(row)? as f64)).collect();
@@ -238,20 +239,20 @@ impl Quiet {
             let quiet = full().filter(|row| taken(*row).is_some_and(|times| times <= most));
             let mut times: Vec<f64> = quiet.map(|row| evidence.inside_ns[row]).collect();
             let inside_ns = if times.len() >= ENOUGH { median(&mut times) } else { None };
-            inside_ns.map(|inside_ns| Self { inside_ns, taken: most })
+            inside_ns.map(|inside_ns| Self { inside_ns, preemptions: most })
         })
     }
 
     /// How much longer all steps take.
-    fn cost_ns(&self, evidence: &Evidence<'_>) -> f64 {
+    fn cost_ns(&self, evidence: &StepEvidence<'_>) -> f64 {
         let full = (0..evidence.rows.len()).filter(|row| !evidence.shape.is_partial[*row]);
         full.map(|row| (evidence.inside_ns[row] - self.inside_ns).max(0.0)).sum()
     }
 
-    fn in_words(&self, facts: &mut Facts) -> String {
+    fn describe(&self, facts: &mut Facts) -> String {
         let (time, taken) =
-            (facts.time(Number::Otherwise, self.inside_ns), facts.count(Number::Preemptions, self.taken));
-        match self.taken {
+            (facts.time(Number::Otherwise, self.inside_ns), facts.count(Number::Preemptions, self.preemptions));
+        match self.preemptions {
             0 => format!("steps that are not preempted take {time}"),
             1 => format!("steps that are preempted at most 1 time take {time}"),
             _ => format!("steps that are preempted at most {taken} times take {time}"),

@@ -5,11 +5,11 @@
 
 use gnntop_wire::Reported;
 
-use super::check::{Check, too_few_steps};
+use super::check::{StepCheck, too_few_steps};
 use crate::figures::quantity;
 use crate::findings::claim::Claim;
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::{correlation, median};
 
@@ -21,17 +21,17 @@ const RELATED: f64 = 0.5;
 /// The check.
 pub(super) struct Denormals;
 
-impl Check for Denormals {
-    fn kind(&self) -> Kind {
-        Kind::Denormals
+impl StepCheck for Denormals {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Denormals
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         let Some(counter) = evidence.store.counter_of(Reported::Denormals) else {
-            return Outcome::NotEnough(format!(
+            return CheckOutcome::NotEnough(format!(
                 "times alone do not show them: report \"{}\"",
                 Reported::Denormals.text()
             ));
@@ -46,10 +46,10 @@ impl Check for Denormals {
     }
 }
 
-fn related(evidence: &Evidence<'_>, name: &str, counts: &[Option<f64>]) -> Outcome {
+fn related(evidence: &StepEvidence<'_>, name: &str, counts: &[Option<f64>]) -> CheckOutcome {
     let known: Vec<(usize, f64)> = counts.iter().enumerate().filter_map(|(row, n)| Some((row, (*n)?))).collect();
     if known.len() < ENOUGH {
-        return Outcome::NotEnough(format!("\"{name}\" is set in only {} steps", known.len()));
+        return CheckOutcome::NotEnough(format!("\"{name}\" is set in only {} steps", known.len()));
     }
     let shape_ns = |row: usize| {
         let explained = evidence.shape.explained_ns(&evidence.rows[row]);
@@ -59,31 +59,31 @@ fn related(evidence: &Evidence<'_>, name: &str, counts: &[Option<f64>]) -> Outco
         let of = |(row, n): &(usize, f64)| ((*n > 0.0) == some).then(|| shape_ns(*row));
         median(&mut known.iter().filter_map(of).collect::<Vec<f64>>())
     };
-    let Some(with_ns) = time(true) else { return Outcome::Nothing };
+    let Some(with_ns) = time(true) else { return CheckOutcome::Nothing };
     let pairs: Vec<(f64, f64)> = known.iter().map(|(row, n)| (*n, shape_ns(*row))).collect();
     let r = correlation(&pairs).unwrap_or(0.0);
     let mean = known.iter().map(|(_, n)| n).sum::<f64>() / known.len() as f64;
     let Some(without_ns) = time(false).filter(|ns| with_ns > *ns && r >= RELATED) else {
-        let finding = Finding::of_run(Kind::Denormals, Confidence::Low, None, |facts| {
+        let finding = Finding::for_run(FindingKind::Denormals, Confidence::Low, None, |facts| {
             let each = quantity(facts.number(Number::DenormalsPerStep, mean));
             format!("denormal numbers occur, {each} a step; their cost cannot be measured")
         });
-        return advised(finding).into();
+        return with_advice(finding).into();
     };
     let more = with_ns - without_ns;
     let with = known.iter().filter(|(_, n)| *n > 0.0).count() as f64;
     let share = evidence.share(more * with / known.len() as f64 * evidence.rows.len() as f64);
-    let finding = Finding::of_run(Kind::Denormals, Confidence::High, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::Denormals, Confidence::High, Some(share), |facts| {
         format!("steps with denormal numbers take {} more than those without", facts.time(Number::More, more))
     })
-    .claiming(Claim::Everywhere(share))
-    .because_of(|facts| {
+    .with_claim(Claim::Everywhere(share))
+    .with_evidence_from(|facts| {
         let r = facts.number(Number::Correlation, r);
         format!("step time grows with \"{name}\" (r = {r:.2})")
     });
-    advised(finding).into()
+    with_advice(finding).into()
 }
 
-fn advised(finding: Finding) -> Finding {
-    finding.advise("flush them to zero (torch.set_flush_denormal(True), or FTZ and DAZ in MXCSR)")
+fn with_advice(finding: Finding) -> Finding {
+    finding.with_advice("flush them to zero (torch.set_flush_denormal(True), or FTZ and DAZ in MXCSR)")
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use gnntop_wire::{SignalKind, Unit};
 
-use super::check::Check;
+use super::check::StepCheck;
 use crate::figures::duration;
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::quantile;
 use crate::store::{Point, Signal};
@@ -24,30 +24,30 @@ const SAME_RATIO: f64 = 0.001;
 /// The check.
 pub(super) struct DoubtfulEnergy;
 
-impl Check for DoubtfulEnergy {
-    fn kind(&self) -> Kind {
-        Kind::DoubtfulEnergy
+impl StepCheck for DoubtfulEnergy {
+    fn kind(&self) -> FindingKind {
+        FindingKind::DoubtfulEnergy
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         let is_energy = |signal: &&Signal| {
             signal.kind() == SignalKind::Counter && matches!(signal.unit(), Unit::Millijoules | Unit::Microjoules)
         };
-        let counters: Vec<Counter<'_>> =
-            evidence.store.signals().all().iter().filter(is_energy).map(Counter::of).collect();
+        let counters: Vec<EnergyCounter<'_>> =
+            evidence.store.signals().all().iter().filter(is_energy).map(EnergyCounter::new).collect();
         if counters.iter().all(|counter| counter.increases.len() < ENOUGH) {
-            return Outcome::NotEnough("no energy counter was read often enough".to_owned());
+            return CheckOutcome::NotEnough("no energy counter was read often enough".to_owned());
         }
-        let mut found: Vec<Finding> = counters.iter().filter_map(Counter::standing_still).collect();
+        let mut found: Vec<Finding> = counters.iter().filter_map(EnergyCounter::find_standstill).collect();
         for (at, counter) in counters.iter().enumerate() {
-            found.extend(counters[at + 1..].iter().filter_map(|other| counter.in_proportion_to(other)));
+            found.extend(counters[at + 1..].iter().filter_map(|other| counter.find_proportion(other)));
         }
         found.into()
     }
 }
 
 /// A counter with what it counted between readings.
-struct Counter<'a> {
+struct EnergyCounter<'a> {
     signal: &'a Signal,
     /// For each interval: the time of the later reading, the interval's length, and the increase.
     increases: Vec<Increase>,
@@ -60,8 +60,8 @@ struct Increase {
     energy: f64,
 }
 
-impl<'a> Counter<'a> {
-    fn of(signal: &'a Signal) -> Self {
+impl<'a> EnergyCounter<'a> {
+    fn new(signal: &'a Signal) -> Self {
         let pairs = signal.series.points().zip(signal.series.points().skip(1));
         let increase = |(before, after): (&Point<i64>, &Point<i64>)| {
             let energy = after.value()?.checked_sub(before.value()?).filter(|energy| *energy >= 0)? as f64;
@@ -70,7 +70,7 @@ impl<'a> Counter<'a> {
         Self { signal, increases: pairs.filter_map(increase).collect() }
     }
 
-    fn standing_still(&self) -> Option<Finding> {
+    fn find_standstill(&self) -> Option<Finding> {
         let readings = self.increases.len();
         let still = self.increases.iter().filter(|increase| increase.energy == 0.0).count();
         let share = still as f64 / readings.max(1) as f64;
@@ -82,22 +82,22 @@ impl<'a> Counter<'a> {
             now_ns = if increase.energy == 0.0 { now_ns.saturating_add(increase.after_ns) } else { 0 };
             longest_ns = longest_ns.max(now_ns);
         }
-        let finding = Finding::of_run(Kind::DoubtfulEnergy, Confidence::Medium, None, |facts| {
+        let finding = Finding::for_run(FindingKind::DoubtfulEnergy, Confidence::Medium, None, |facts| {
             let (metric, still) = (&self.signal.metric, facts.share(Number::Still, share));
             format!(
                 "{metric} does not change in {still} of its readings and then jumps: \
                     it cannot give the energy of single steps"
             )
         })
-        .because_of(|facts| {
+        .with_evidence_from(|facts| {
             let longest = facts.time(Number::Longest, longest_ns as f64);
             format!("{} readings; constant for up to {longest}", facts.count(Number::Readings, readings as u64))
         });
         let advice = format!("compare energy over much longer than {}", duration(longest_ns.max(MOMENT)));
-        Some(finding.advise(advice))
+        Some(finding.with_advice(advice))
     }
 
-    fn in_proportion_to(&self, other: &Self) -> Option<Finding> {
+    fn find_proportion(&self, other: &Self) -> Option<Finding> {
         let of_other: HashMap<u64, f64> = other.increases.iter().map(|one| (one.t_ns, one.energy)).collect();
         let ratio =
             |one: &Increase| of_other.get(&one.t_ns).filter(|_| one.energy > 0.0).map(|other| other / one.energy);
@@ -111,15 +111,15 @@ impl<'a> Counter<'a> {
             return None;
         }
         let (name, other) = (&self.signal.metric, &other.signal.metric);
-        let finding = Finding::of_run(Kind::DoubtfulEnergy, Confidence::Medium, None, |facts| {
+        let finding = Finding::for_run(FindingKind::DoubtfulEnergy, Confidence::Medium, None, |facts| {
             let usual = facts.number(Number::Ratio, usual);
             format!("{other} is always {usual:.4} x {name}: one of the two is computed, not measured")
         })
-        .because_of(|facts| {
+        .with_evidence_from(|facts| {
             let readings = facts.count(Number::Readings, ratios.len() as u64);
             format!("in {readings} readings the ratio varies by less than 0.1 %")
         });
-        Some(finding.advise("find out which of them is measured, and use only that one"))
+        Some(finding.with_advice("find out which of them is measured, and use only that one"))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Drift: steps with the same work that take longer and longer.
 
-use super::check::{Check, fewer_than};
+use super::check::{StepCheck, fewer_than};
 use crate::figures::duration;
 use crate::findings::claim::Claim;
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::level_change::LevelChange;
 use crate::findings::number::Number;
 use crate::findings::robust::{correlation, median, sigma};
@@ -30,12 +30,12 @@ const LEAST_NS: f64 = 3e9;
 /// The check.
 pub(super) struct Drift;
 
-impl Check for Drift {
-    fn kind(&self) -> Kind {
-        Kind::Drift
+impl StepCheck for Drift {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Drift
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if evidence.rows.len() < ENOUGH {
             return fewer_than(evidence, ENOUGH);
         }
@@ -44,7 +44,7 @@ impl Check for Drift {
                 "only {} of steps: too short, as other programs come and go in that time",
                 duration(evidence.wall_ns as u64)
             );
-            return Outcome::NotEnough(reason);
+            return CheckOutcome::NotEnough(reason);
         }
         let ratio = |row: usize| {
             let is_known = evidence.shape.fit.is_some() || !evidence.shape.is_partial[row];
@@ -61,7 +61,7 @@ impl Check for Drift {
         let errors = error(&thirds[0], first).hypot(error(&thirds[2], last));
         let slower = last / first - 1.0;
         if slower < SLOWER || last - first < ERRORS * errors || middle < first * (1.0 - 0.25 * slower) {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         let mut levels = Vec::with_capacity(STRETCHES);
         for k in 0..STRETCHES {
@@ -69,12 +69,12 @@ impl Check for Drift {
             levels.extend(median(&mut stretch).map(|level| (k as f64, level)));
         }
         if correlation(&levels).is_none_or(|r| r < ON_AND_ON) {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         // A single jump is not a drift.
         let is_at_once = |change: &LevelChange<'_>| change.begin.ordinal >= evidence.rows[0].ordinal();
-        if is_taken_away(evidence) || evidence.level_change().is_some_and(is_at_once) {
-            return Outcome::Nothing;
+        if is_preempted_more(evidence) || evidence.level_change().is_some_and(is_at_once) {
+            return CheckOutcome::Nothing;
         }
         finding(evidence, slower, middle / first - 1.0).into()
     }
@@ -82,7 +82,7 @@ impl Check for Drift {
 
 /// Whether the training thread is preempted more and more often: then other programs slow it down. A longer step is
 /// preempted more often, so the rate counts, too.
-fn is_taken_away(evidence: &Evidence<'_>) -> bool {
+fn is_preempted_more(evidence: &StepEvidence<'_>) -> bool {
     let n = evidence.rows.len();
     let usual = |rows: std::ops::Range<usize>, per: &dyn Fn(usize) -> f64| {
         let times = |row: usize| Some(evidence.rows[row].usage()?.involuntary_switches as f64 / per(row));
@@ -93,28 +93,29 @@ fn is_taken_away(evidence: &Evidence<'_>) -> bool {
     a_step.1 - a_step.0 >= SWITCHES && a_time.1 > TIMES * a_time.0
 }
 
-fn finding(evidence: &Evidence<'_>, slower: f64, half_way: f64) -> Finding {
+fn finding(evidence: &StepEvidence<'_>, slower: f64, half_way: f64) -> Finding {
     let n = evidence.rows.len();
     let phase_ns = |phase: &Phase, rows: std::ops::Range<usize>| {
         median(&mut rows.map(|row| evidence.rows[row].phase_ns(phase.slot) as f64).collect::<Vec<f64>>()).unwrap_or(0.0)
     };
     let growth = |phase: &'_ Phase| phase_ns(phase, 2 * n / 3..n) - phase_ns(phase, 0..n / 3);
     let share = slower / 2.0 / (1.0 + slower / 2.0);
-    let finding = Finding::of_run(Kind::Drift, Confidence::High, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::Drift, Confidence::High, Some(share), |facts| {
         let slower = facts.share(Number::Slower, slower);
         format!("steps with the same work get {slower} slower from the first third to the last")
     });
     let place = evidence.places(2 * n / 3..n, finding.summary.clone());
-    let mut finding = finding.claiming(Claim::Everywhere(share)).at(vec![place], 1).because_of(|facts| {
-        let slower = facts.share(Number::MiddleSlower, half_way.max(0.0));
-        format!("the middle third is {slower} slower than the first")
-    });
+    let mut finding =
+        finding.with_claim(Claim::Everywhere(share)).with_places(vec![place], 1).with_evidence_from(|facts| {
+            let slower = facts.share(Number::MiddleSlower, half_way.max(0.0));
+            format!("the middle third is {slower} slower than the first")
+        });
     let grown = evidence.store.phases().iter().filter(|p| !p.is_gap()).map(|phase| (growth(phase), &phase.text));
     if let Some((ns, phase)) = grown.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(ns, _)| *ns > 0.0) {
-        finding = finding.because_of(|facts| {
+        finding = finding.with_evidence_from(|facts| {
             let more = facts.about(phase, |facts| facts.time(Number::More, ns));
             format!("most of it in {phase}: {more} more a step")
         });
     }
-    finding.advise("look for what grows from step to step, such as lists and caches")
+    finding.with_advice("look for what grows from step to step, such as lists and caches")
 }

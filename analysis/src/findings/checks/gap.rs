@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::check::{Check, too_few_steps};
+use super::check::{StepCheck, too_few_steps};
 use super::contention;
-use super::gap_filling::{self, Filling};
+use super::gap_filling::{self, GapFilling};
 use crate::figures::duration;
 use crate::findings::claim::{Claim, StepCost};
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
 use crate::findings::number::Number;
-use crate::findings::pauses::Pauses;
+use crate::findings::pauses::RegularPauses;
 use crate::store::{PhaseSlot, StepRow};
 
 /// A smaller share of the wall time is not a finding, unless single gaps are long.
-const WORTH_SAYING: f64 = 0.05;
+const WORTH_REPORTING: f64 = 0.05;
 /// A single gap is long if it exceeds the usual gap by this share of a step...
 const LONG: f64 = 0.5;
 /// ...and by this many of its standard deviations.
@@ -24,7 +24,7 @@ const SIGMAS: f64 = 6.0;
 const FAR_MORE: usize = 3;
 /// Spans that fill less than this share of the gap are not named; of the others, at most this many.
 const WORTH_NAMING: f64 = 0.1;
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 /// What fills this much of the gap explains it.
 const MOSTLY: f64 = 0.5;
 
@@ -32,19 +32,19 @@ const MOSTLY: f64 = 0.5;
 pub(super) struct Gap;
 
 /// Whether the time between a row and the previous step is far longer than usual. Starts of epochs do not count.
-pub(super) fn is_long(evidence: &Evidence<'_>, row: usize) -> bool {
+pub(super) fn is_long(evidence: &StepEvidence<'_>, row: usize) -> bool {
     let excess = evidence.between_ns[row] - evidence.usual_between_ns;
     let by_step = LONG * (evidence.expected_ns[row] + evidence.usual_between_ns);
-    let least = by_step.max(SIGMAS * evidence.between_noise_ns).max(evidence.taken_away_ns(row));
+    let least = by_step.max(SIGMAS * evidence.between_noise_ns).max(evidence.preempted_ns(row));
     !evidence.begins_epoch(row) && excess > least
 }
 
-impl Check for Gap {
-    fn kind(&self) -> Kind {
-        Kind::Gap
+impl StepCheck for Gap {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Gap
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
@@ -52,19 +52,19 @@ impl Check for Gap {
         if device.is_some_and(|device| !device.is_synchronised()) {
             let reason =
                 "the host queues work on a device and may wait for it outside every phase; see the device's gap";
-            return Outcome::NotEnough(reason.to_owned());
+            return CheckOutcome::NotEnough(reason.to_owned());
         }
         let between: f64 = evidence.between_ns.iter().sum();
         let has_phases = evidence.store.phases().len() > 1;
         let gap = if has_phases { evidence.phase_total_ns(PhaseSlot::GAP) } else { between };
         let share = evidence.share(gap);
         let long: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_long(evidence, *row)).collect();
-        let long = if are_the_machines(evidence, &long) { Vec::new() } else { long };
-        let of_its_own = evidence.share(gap - taken_away_ns(evidence)).min(share * (1.0 - contention::waits(evidence)));
-        if of_its_own < WORTH_SAYING && long.is_empty() {
-            return Outcome::Nothing;
+        let long = if is_caused_by_machine(evidence, &long) { Vec::new() } else { long };
+        let of_its_own = evidence.share(gap - preempted_ns(evidence)).min(share * (1.0 - contention::waits(evidence)));
+        if of_its_own < WORTH_REPORTING && long.is_empty() {
+            return CheckOutcome::Nothing;
         }
-        let pauses = Pauses::of(evidence);
+        let pauses = RegularPauses::find(evidence);
         let in_rhythm = pauses.as_ref().map_or(&[][..], |pauses| &pauses.rows);
         let alone = long.iter().filter(|row| !in_rhythm.contains(row)).count();
         let long: BTreeSet<usize> = long.iter().chain(in_rhythm).copied().collect();
@@ -75,8 +75,8 @@ impl Check for Gap {
         };
         let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let where_ = if has_phases { "outside every phase" } else { "between steps" };
-        let filled = filled(evidence);
-        let finding = Finding::of_run(Kind::Gap, Confidence::High, Some(share), |facts| {
+        let filled = gap_fillings(evidence);
+        let finding = Finding::for_run(FindingKind::Gap, Confidence::High, Some(share), |facts| {
             let share = facts.share(Number::OfTime, share);
             let filled = filled.iter().map(|filling| {
                 let share = facts.about(&filling.name, |facts| facts.share(Number::OfGap, filling.share));
@@ -92,33 +92,33 @@ impl Check for Gap {
             summary
         });
         let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
-        let finding = explain(evidence, finding.claiming(claim).at(places, 1 + long.len() as u64));
-        let lines = |facts: &mut Facts| filled.iter().map(|filling| in_words(facts, filling)).collect::<Vec<String>>();
-        advised(finding.because_all_of(lines), &filled, between > 0.5 * gap).into()
+        let finding = explain(evidence, finding.with_claim(claim).with_places(places, 1 + long.len() as u64));
+        let lines = |facts: &mut Facts| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
+        with_advice(finding.because_all_of(lines), &filled, between > 0.5 * gap).into()
     }
 }
 
 /// How long the time between two steps is where it is far longer at equal intervals.
-fn paused(facts: &mut Facts, evidence: &Evidence<'_>, pauses: &Pauses) -> String {
+fn paused(facts: &mut Facts, evidence: &StepEvidence<'_>, pauses: &RegularPauses) -> String {
     let each = facts.time(Number::Each, pauses.mean_ns(evidence));
     let usual = facts.time(Number::Usual, evidence.usual_between_ns);
     format!("; {}: {each} between two steps, usually {usual}", pauses.when(facts))
 }
 
 /// The time between steps, if it is unknown what happened in it.
-fn claim_between(evidence: &Evidence<'_>) -> Claim {
+fn claim_between(evidence: &StepEvidence<'_>) -> Claim {
     let cost = |(row, ns): (usize, &f64)| StepCost { row, is_inside: false, ns: *ns, is_excess: false };
     Claim::Steps(evidence.between_ns.iter().enumerate().map(cost).collect())
 }
 
 /// The spans that fill a large part of the gap.
-fn filled(evidence: &Evidence<'_>) -> Vec<Filling> {
-    let filling = gap_filling::of(evidence).into_iter().filter(|filling| filling.share >= WORTH_NAMING);
-    filling.take(MOST_NAMED).collect()
+fn gap_fillings(evidence: &StepEvidence<'_>) -> Vec<GapFilling> {
+    let filling = gap_filling::gap_fillings(evidence).into_iter().filter(|filling| filling.share >= WORTH_NAMING);
+    filling.take(MAX_NAMED).collect()
 }
 
-fn in_words(facts: &mut Facts, filling: &Filling) -> String {
-    let Filling { name, count, total_ns, share } = filling;
+fn describe(facts: &mut Facts, filling: &GapFilling) -> String {
+    let GapFilling { name, count, total_ns, share } = filling;
     facts.about(name, |facts| {
         let (share, times) = (facts.share(Number::OfGap, *share), facts.count(Number::Times, *count));
         let each = facts.time(Number::Each, total_ns / *count as f64);
@@ -127,9 +127,9 @@ fn in_words(facts: &mut Facts, filling: &Filling) -> String {
 }
 
 /// Adds advice: about the spans that fill the gap if they fill most of it.
-fn advised(finding: Finding, filled: &[Filling], is_between: bool) -> Finding {
+fn with_advice(finding: Finding, filled: &[GapFilling], is_between: bool) -> Finding {
     if filled.iter().map(|filling| filling.share).sum::<f64>() < MOSTLY {
-        return finding.advise(if is_between {
+        return finding.with_advice(if is_between {
             "measure what the loop does between steps: fetching data, logging, reading results back from the device"
         } else {
             "add phases for the rest of the step: part of it is outside every phase"
@@ -137,7 +137,7 @@ fn advised(finding: Finding, filled: &[Filling], is_between: bool) -> Finding {
     }
     let name = &filled[0].name;
     let is_evaluation = ["eval", "valid", "test"].iter().any(|word| name.to_lowercase().contains(word));
-    finding.advise(if is_evaluation {
+    finding.with_advice(if is_evaluation {
         format!("make \"{name}\" a phase `validation`, so that it does not count as gap")
     } else {
         format!("see what \"{name}\" does, and whether it can run less often")
@@ -145,15 +145,15 @@ fn advised(finding: Finding, filled: &[Filling], is_between: bool) -> Finding {
 }
 
 /// How much longer gaps are because the CPU was taken away meanwhile.
-fn taken_away_ns(evidence: &Evidence<'_>) -> f64 {
+fn preempted_ns(evidence: &StepEvidence<'_>) -> f64 {
     let more =
-        |row: usize| (evidence.between_ns[row] - evidence.usual_between_ns).clamp(0.0, evidence.taken_away_ns(row));
+        |row: usize| (evidence.between_ns[row] - evidence.usual_between_ns).clamp(0.0, evidence.preempted_ns(row));
     (0..evidence.rows.len()).map(more).sum()
 }
 
 /// Whether steps are held up as long as this, and far more often, while they run: then the machine holds up whatever
 /// runs, and it was chance that it happened between two steps.
-fn are_the_machines(evidence: &Evidence<'_>, long: &[usize]) -> bool {
+fn is_caused_by_machine(evidence: &StepEvidence<'_>, long: &[usize]) -> bool {
     let excess = |row: &usize| evidence.between_ns[*row] - evidence.usual_between_ns;
     let as_long = long.iter().map(excess).fold(f64::INFINITY, f64::min) / 2.0;
     let held_up = (0..evidence.rows.len()).filter(|row| evidence.excess_ns(*row) > as_long).count();
@@ -161,18 +161,19 @@ fn are_the_machines(evidence: &Evidence<'_>, long: &[usize]) -> bool {
 }
 
 /// Adds where the gap is, and what timers around steps make of an epoch.
-fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
+fn explain(evidence: &StepEvidence<'_>, mut finding: Finding) -> Finding {
     let epochs: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row)).collect();
-    finding = finding
-        .because_of(|facts| format!("between steps: usually {}", facts.time(Number::Usual, evidence.usual_between_ns)));
+    finding = finding.with_evidence_from(|facts| {
+        format!("between steps: usually {}", facts.time(Number::Usual, evidence.usual_between_ns))
+    });
     if !epochs.is_empty() {
         let at_start = epochs.iter().map(|row| evidence.between_ns[*row]).sum::<f64>() / epochs.len() as f64;
-        finding = finding.because_of(|facts| {
+        finding = finding.with_evidence_from(|facts| {
             format!("before an epoch's first step: {} on average", facts.time(Number::EpochStart, at_start))
         });
     }
-    let (what, wall, inside) = whole_epochs(evidence);
-    finding.because_of(|facts| {
+    let (what, wall, inside) = epoch_times(evidence);
+    finding.with_evidence_from(|facts| {
         let (inside, wall) = (facts.time(Number::Timed, inside), facts.time(Number::Wall, wall));
         format!("timers around steps add up to {inside} {what}, the wall clock shows {wall}")
     })
@@ -180,7 +181,7 @@ fn explain(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
 
 /// Wall time and time inside steps of an epoch, over epochs with all their steps, warm-up included; over all steps if
 /// there is only one epoch.
-fn whole_epochs(evidence: &Evidence<'_>) -> (&'static str, f64, f64) {
+fn epoch_times(evidence: &StepEvidence<'_>) -> (&'static str, f64, f64) {
     let rows: Vec<StepRow<'_>> = evidence.warm_up.iter().chain(&evidence.rows).copied().collect();
     let epochs: Vec<&[StepRow<'_>]> = rows.chunk_by(|a, b| a.epoch() == b.epoch()).collect();
     let most = epochs.iter().map(|epoch| epoch.len()).max().unwrap_or(0);
@@ -188,5 +189,5 @@ fn whole_epochs(evidence: &Evidence<'_>) -> (&'static str, f64, f64) {
     let sum = |of: &dyn Fn(&StepRow<'_>) -> f64| whole.iter().flat_map(|epoch| epoch.iter()).map(of).sum::<f64>();
     let n = whole.len().max(1) as f64;
     let what = if epochs.len() > 1 { "an epoch" } else { "in all" };
-    (what, sum(&|row| row.period_ns() as f64) / n, sum(&|row| evidence.inside_of(row)) / n)
+    (what, sum(&|row| row.period_ns() as f64) / n, sum(&|row| evidence.row_inside_ns(row)) / n)
 }

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use gnntop_wire::NameId;
 
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::store::{LaneBox, Store};
 
 /// Spans of one name in the gap.
-pub(super) struct Filling {
+pub(super) struct GapFilling {
     /// Their name.
     pub name: String,
     /// Number of spans.
@@ -22,7 +22,7 @@ pub(super) struct Filling {
 
 /// What fills the gap of the steps looked at, the largest part first. Of nested spans the outermost one counts that
 /// contains no step: one around a whole epoch does not explain the gap.
-pub(super) fn of(evidence: &Evidence<'_>) -> Vec<Filling> {
+pub(super) fn gap_fillings(evidence: &StepEvidence<'_>) -> Vec<GapFilling> {
     let store = evidence.store;
     let Some(lane) = store.training_track().and_then(|track| track.lane()) else { return Vec::new() };
     let Some(span) = evidence.span_ns() else { return Vec::new() };
@@ -31,30 +31,30 @@ pub(super) fn of(evidence: &Evidence<'_>) -> Vec<Filling> {
     let rows = evidence.rows.iter().filter(|row| row.period_start_ns() >= from_ns);
     let gap_ns: f64 = rows.map(|row| row.gap_ns() as f64).sum();
     let mut walk =
-        Walk { store, range: from_ns..span.end, is_phase: HashMap::new(), around: None, by_name: BTreeMap::new() };
-    lane.each_box(walk.range.clone(), |inner, depth| walk.take(inner, depth));
+        LaneWalk { store, range: from_ns..span.end, is_phase: HashMap::new(), around: None, by_name: BTreeMap::new() };
+    lane.each_box(walk.range.clone(), |inner, depth| walk.push(inner, depth));
     walk.close();
     let filling = |(name, (count, total_ns)): (NameId, (u64, f64))| {
         let name = store.name(name).to_owned();
-        Filling { name, count, total_ns, share: if gap_ns > 0.0 { (total_ns / gap_ns).min(1.0) } else { 0.0 } }
+        GapFilling { name, count, total_ns, share: if gap_ns > 0.0 { (total_ns / gap_ns).min(1.0) } else { 0.0 } }
     };
-    let mut all: Vec<Filling> = walk.by_name.into_iter().map(filling).collect();
+    let mut all: Vec<GapFilling> = walk.by_name.into_iter().map(filling).collect();
     all.sort_by(|a, b| b.total_ns.total_cmp(&a.total_ns));
     all
 }
 
 /// A walk through a lane's boxes, the newest first and each before those inside it.
-struct Walk<'a> {
+struct LaneWalk<'a> {
     store: &'a Store,
     range: Range<u64>,
     is_phase: HashMap<NameId, bool>,
     /// The outermost box that may contain the next ones.
-    around: Option<Around>,
+    around: Option<EnclosingSpan>,
     by_name: BTreeMap<NameId, (u64, f64)>,
 }
 
 /// A box that contains others.
-struct Around {
+struct EnclosingSpan {
     depth: usize,
     /// Its name and how much of it is outside every phase; `None` for a phase.
     fills: Option<(NameId, f64)>,
@@ -62,8 +62,8 @@ struct Around {
     phase_depth: Option<usize>,
 }
 
-impl Walk<'_> {
-    fn take(&mut self, inner: &LaneBox, depth: usize) {
+impl LaneWalk<'_> {
+    fn push(&mut self, inner: &LaneBox, depth: usize) {
         let is_phase = self.is_phase(inner.name);
         if let Some(around) = self.around.as_mut().filter(|around| depth > around.depth) {
             around.phase_depth = around.phase_depth.filter(|phase| depth > *phase);
@@ -74,9 +74,9 @@ impl Walk<'_> {
             return;
         }
         self.close();
-        if is_phase || !self.is_around_a_step(inner) {
+        if is_phase || !self.contains_step(inner) {
             let fills = (!is_phase).then(|| (inner.name, length(inner, &self.range)));
-            self.around = Some(Around { depth, fills, phase_depth: None });
+            self.around = Some(EnclosingSpan { depth, fills, phase_depth: None });
         }
     }
 
@@ -93,9 +93,9 @@ impl Walk<'_> {
         *self.is_phase.entry(name).or_insert_with(|| self.store.phase(self.store.name(name)).is_some())
     }
 
-    fn is_around_a_step(&self, outer: &LaneBox) -> bool {
+    fn contains_step(&self, outer: &LaneBox) -> bool {
         let steps = self.store.steps();
-        let first = steps.at_time(outer.start_ns).map_or(steps.kept().start, |row| row.ordinal());
+        let first = steps.row_at(outer.start_ns).map_or(steps.kept_ordinals().start, |row| row.ordinal());
         let mut rows = steps.rows(first..first.saturating_add(2));
         rows.any(|row| row.start_ns() >= outer.start_ns && row.end_ns() <= outer.end_ns)
     }

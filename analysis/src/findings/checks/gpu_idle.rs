@@ -4,18 +4,18 @@
 use gnntop_wire::phase::DATA_WAIT;
 use gnntop_wire::{Quantity, SignalSource};
 
-use super::check::{Check, too_few_steps};
+use super::check::{StepCheck, too_few_steps};
 use super::gap_filling;
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::kernels;
 use crate::findings::number::Number;
 use crate::findings::signals;
 use crate::store::Signal;
 
 /// Reported from this share of idle time.
-const WORTH_SAYING: f64 = 0.3;
+const WORTH_REPORTING: f64 = 0.3;
 /// A GPU that was never busier than this, in percent, is not used by the run.
 const TAKES_PART: f64 = 5.0;
 /// With fewer readings a mean means little.
@@ -24,47 +24,49 @@ const ENOUGH_READINGS: usize = 5;
 /// The check.
 pub(super) struct GpuIdle;
 
-impl Check for GpuIdle {
-    fn kind(&self) -> Kind {
-        Kind::GpuIdle
+impl StepCheck for GpuIdle {
+    fn kind(&self) -> FindingKind {
+        FindingKind::GpuIdle
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         let gpus = evidence.store.hardware().gpus();
         if let Some(idle) = evidence.span_ns().and_then(|span| kernels::idle_share(evidence.store, span)) {
-            return by_kernels(evidence, idle).into_iter().collect::<Vec<Finding>>().into();
+            return check_kernels(evidence, idle).into_iter().collect::<Vec<Finding>>().into();
         }
         if gpus.is_empty() {
-            return Outcome::NotEnough("no GPU is measured".to_owned());
+            return CheckOutcome::NotEnough("no GPU is measured".to_owned());
         }
-        gpus.into_iter().filter_map(|gpu| of_gpu(evidence, gpu)).collect::<Vec<Finding>>().into()
+        gpus.into_iter().filter_map(|gpu| check_gpu(evidence, gpu)).collect::<Vec<Finding>>().into()
     }
 }
 
 /// Every kernel was traced.
-fn by_kernels(evidence: &Evidence<'_>, idle: kernels::Idle) -> Option<Finding> {
-    if idle.share < WORTH_SAYING {
+fn check_kernels(evidence: &StepEvidence<'_>, idle: kernels::Idle) -> Option<Finding> {
+    if idle.share < WORTH_REPORTING {
         return None;
     }
-    let finding = Finding::of_run(Kind::GpuIdle, Confidence::High, Some(idle.share), |facts| {
+    let finding = Finding::for_run(FindingKind::GpuIdle, Confidence::High, Some(idle.share), |facts| {
         format!("no kernel runs on the GPU {} of the time", facts.share(Number::OfTime, idle.share))
     })
-    .because_of(|facts| format!("{} kernels and copies were traced", facts.count(Number::Kernels, idle.kernels)));
-    Some(explained(evidence, finding))
+    .with_evidence_from(|facts| {
+        format!("{} kernels and copies were traced", facts.count(Number::Kernels, idle.kernels))
+    });
+    Some(with_explanation(evidence, finding))
 }
 
-fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
-    let signal = evidence.store.signals().find(Quantity::GpuUtil.at(gpu))?;
+fn check_gpu(evidence: &StepEvidence<'_>, gpu: u32) -> Option<Finding> {
+    let signal = evidence.store.signals().find(Quantity::GpuUtil.with_instance(gpu))?;
     let span = evidence.span_ns()?;
-    let values: Vec<(f64, u64)> = signals::held(signal, &span).collect();
+    let values: Vec<(f64, u64)> = signals::held_values(signal, &span).collect();
     let most = values.iter().map(|(value, _)| value / 1e3).fold(0.0, f64::max);
     let mean = signals::held_mean(signal, &span)? / 1e3;
     let read = 1.0 - (mean / 100.0).clamp(0.0, 1.0);
     let bound = outside_of_steps(evidence, signal).unwrap_or(0.0);
-    if most < TAKES_PART || read.max(bound) < WORTH_SAYING || values.len() < ENOUGH_READINGS {
+    if most < TAKES_PART || read.max(bound) < WORTH_REPORTING || values.len() < ENOUGH_READINGS {
         return None;
     }
     let readings = |facts: &mut Facts| {
@@ -72,43 +74,43 @@ fn of_gpu(evidence: &Evidence<'_>, gpu: u32) -> Option<Finding> {
         format!("{}: {} readings", signal.source, facts.count(Number::Readings, values.len() as u64))
     };
     let finding = if bound > read {
-        Finding::of_run(Kind::GpuIdle, Confidence::Medium, Some(bound), |facts| {
+        Finding::for_run(FindingKind::GpuIdle, Confidence::Medium, Some(bound), |facts| {
             let share = facts.share(Number::OfTime, bound);
             format!("GPU {gpu} is idle at least {share} of the time, despite its readings")
         })
-        .because("the table has no GPU work between two steps, if steps were timed to their end")
-        .because_of(|facts| {
+        .with_evidence("the table has no GPU work between two steps, if steps were timed to their end")
+        .with_evidence_from(|facts| {
             let (readings, idle) = (readings(facts), facts.share(Number::ReadIdle, read));
             format!("{readings}, which show {idle} idle but cover only steps")
         })
     } else {
-        Finding::of_run(Kind::GpuIdle, Confidence::High, Some(read), |facts| {
+        Finding::for_run(FindingKind::GpuIdle, Confidence::High, Some(read), |facts| {
             format!("GPU {gpu} has no kernel running {} of the time", facts.share(Number::OfTime, read))
         })
-        .because_of(readings)
+        .with_evidence_from(readings)
     };
-    let finding = finding.because("this counts time without any kernel: a busy GPU may still be underused");
-    Some(explained(evidence, finding))
+    let finding = finding.with_evidence("this counts time without any kernel: a busy GPU may still be underused");
+    Some(with_explanation(evidence, finding))
 }
 
 /// Share of the time between an imported table's steps that no span covers. If the program runs the device, it is
 /// unknown whether the device is done when a step ends.
-fn outside_of_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
+fn outside_of_steps(evidence: &StepEvidence<'_>, signal: &Signal) -> Option<f64> {
     let is_table = matches!(signal.source, SignalSource::Column(_));
     let outside = evidence.rows.iter().map(|row| {
         let own_ns = row.end_ns().saturating_sub(row.start_ns());
         row.period_ns().saturating_sub(own_ns) as f64
     });
-    let busy_ns: f64 = gap_filling::of(evidence).iter().map(|filling| filling.total_ns).sum();
+    let busy_ns: f64 = gap_filling::gap_fillings(evidence).iter().map(|filling| filling.total_ns).sum();
     is_table.then(|| evidence.share((outside.sum::<f64>() - busy_ns).max(0.0)))
 }
 
 /// Adds what the run does meanwhile, and what to try.
-fn explained(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
+fn with_explanation(evidence: &StepEvidence<'_>, mut finding: Finding) -> Finding {
     let phases = evidence.store.phases().iter().map(|phase| (evidence.phase_total_ns(phase.slot), &phase.text));
     let largest = phases.max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((ns, phase)) = largest {
-        finding = finding.because_of(|facts| {
+        finding = finding.with_evidence_from(|facts| {
             let share = facts.about(phase, |facts| facts.share(Number::OfTime, evidence.share(ns)));
             format!("{share} of the time is {phase}")
         });
@@ -117,5 +119,5 @@ fn explained(evidence: &Evidence<'_>, mut finding: Finding) -> Finding {
         Some((_, phase)) if phase == DATA_WAIT => "load data sooner",
         _ => "give the GPU more work at once, such as larger batches",
     };
-    finding.because("this is GPU time: other findings show what the run does meanwhile").advise(advice)
+    finding.with_evidence("this is GPU time: other findings show what the run does meanwhile").with_advice(advice)
 }

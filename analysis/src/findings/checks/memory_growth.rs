@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use gnntop_wire::{Metric, Quantity};
 
-use super::check::Check;
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
+use super::check::StepCheck;
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;
 use crate::store::{Bin, Series, Store, TimeColumns, Value};
 
@@ -36,24 +36,24 @@ const READINGS: usize = 3;
 /// The check.
 pub(super) struct MemoryGrowth;
 
-impl Check for MemoryGrowth {
-    fn kind(&self) -> Kind {
-        Kind::MemoryGrowth
+impl StepCheck for MemoryGrowth {
+    fn kind(&self) -> FindingKind {
+        FindingKind::MemoryGrowth
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         let Some(steps_ns) = evidence.span_ns() else {
-            return Outcome::NotEnough("there are no steps to look at".to_owned());
+            return CheckOutcome::NotEnough("there are no steps to look at".to_owned());
         };
-        let times = [Some(Time::Steps(steps_ns.clone())), whole_run(evidence, &steps_ns)];
-        let times: Vec<Time> = times.into_iter().flatten().collect();
-        let hosts = [MemoryOf::Live, MemoryOf::Process].into_iter();
-        let gpus = evidence.store.hardware().gpus().into_iter().map(MemoryOf::Gpu);
+        let times = [Some(GrowthTime::Steps(steps_ns.clone())), whole_run(evidence, &steps_ns)];
+        let times: Vec<GrowthTime> = times.into_iter().flatten().collect();
+        let hosts = [MemoryKind::Live, MemoryKind::Process].into_iter();
+        let gpus = evidence.store.hardware().gpus().into_iter().map(MemoryKind::Gpu);
         let (mut found, mut is_known) = (Vec::<Finding>::new(), false);
         for of in hosts.chain(gpus) {
-            let growths: Vec<(&Time, [f64; STRETCHES])> =
+            let growths: Vec<(&GrowthTime, [f64; STRETCHES])> =
                 times.iter().filter_map(|time| Some((time, of.growth(evidence.store, time)?))).collect();
-            let before = of.most_before(evidence.store, steps_ns.start);
+            let before = of.max_before(evidence.store, steps_ns.start);
             is_known |= !growths.is_empty();
             // Live and resident memory show the same growth: one is enough.
             if !of.is_gpu() && !found.is_empty() {
@@ -61,26 +61,27 @@ impl Check for MemoryGrowth {
             }
             // What was given back before may be given back again.
             let is_new = |lowest: &[f64; STRETCHES]| lowest[STRETCHES - 1] > before.unwrap_or(0.0);
-            let mut news = growths.into_iter().filter(|(time, lowest)| matches!(time, Time::Run(_)) || is_new(lowest));
+            let mut news =
+                growths.into_iter().filter(|(time, lowest)| matches!(time, GrowthTime::Run(_)) || is_new(lowest));
             found.extend(news.find_map(|(time, lowest)| finding(evidence, time, of, lowest)));
         }
         match is_known {
             true => found.into(),
-            false => Outcome::NotEnough("too few readings of memory".to_owned()),
+            false => CheckOutcome::NotEnough("too few readings of memory".to_owned()),
         }
     }
 }
 
 /// Where growth is looked for.
 #[derive(Debug)]
-enum Time {
+enum GrowthTime {
     /// In the steps that are looked at.
     Steps(Range<u64>),
     /// In the whole run: the newest steps may show nothing of a slow leak.
     Run(Range<u64>),
 }
 
-impl Time {
+impl GrowthTime {
     fn span(&self) -> &Range<u64> {
         match self {
             Self::Steps(span) | Self::Run(span) => span,
@@ -112,16 +113,16 @@ impl Time {
 }
 
 /// The time of the whole run up to these steps, without its beginning, if it is much longer than theirs.
-fn whole_run(evidence: &Evidence<'_>, steps_ns: &Range<u64>) -> Option<Time> {
+fn whole_run(evidence: &StepEvidence<'_>, steps_ns: &Range<u64>) -> Option<GrowthTime> {
     let first_ns = evidence.store.first_ns()?;
     let ns = steps_ns.end.saturating_sub(first_ns);
     let is_long = ns >= LONG_RUN_NS && ns / LONGER >= steps_ns.end - steps_ns.start;
-    is_long.then(|| Time::Run(first_ns + ns / BEGINNING..steps_ns.end))
+    is_long.then(|| GrowthTime::Run(first_ns + ns / BEGINNING..steps_ns.end))
 }
 
 /// The memory that grows.
 #[derive(Clone, Copy, Debug)]
-enum MemoryOf {
+enum MemoryKind {
     /// What the program's allocator has handed out.
     Live,
     /// What the process holds of the machine's.
@@ -130,7 +131,7 @@ enum MemoryOf {
     Gpu(u32),
 }
 
-impl MemoryOf {
+impl MemoryKind {
     fn is_gpu(self) -> bool {
         matches!(self, Self::Gpu(_))
     }
@@ -143,7 +144,7 @@ impl MemoryOf {
                 Some(("the machine's free memory".to_owned(), free))
             }
             Self::Gpu(gpu) => {
-                let reading = |quantity: Quantity| store.hardware().reading(quantity.at(gpu)).ok();
+                let reading = |quantity: Quantity| store.hardware().reading(quantity.with_instance(gpu)).ok();
                 let free = reading(Quantity::GpuMemoryTotal)? - reading(Quantity::GpuMemoryUsed)?;
                 Some((format!("GPU {gpu}'s free memory"), free))
             }
@@ -151,29 +152,29 @@ impl MemoryOf {
     }
 
     /// The maximum before a time.
-    fn most_before(self, store: &Store, t_ns: u64) -> Option<f64> {
-        let time = TimeColumns::between(vec![store.first_ns()?, t_ns]);
+    fn max_before(self, store: &Store, t_ns: u64) -> Option<f64> {
+        let time = TimeColumns::from_edges(vec![store.first_ns()?, t_ns]);
         let most = |bins: Vec<Option<Bin>>| bins.first().copied().flatten().map(|bin| bin.max);
         let signal = |metric: Metric| most(store.signals().find(metric)?.series.value_columns(&time, t_ns, Some(0)));
         match self {
             Self::Live => most(store.memory().live_bytes().value_columns(&time, t_ns, Some(0))),
             Self::Process => signal(Quantity::ProcessRss.into()),
-            Self::Gpu(gpu) => signal(Quantity::GpuMemoryUsed.at(gpu)),
+            Self::Gpu(gpu) => signal(Quantity::GpuMemoryUsed.with_instance(gpu)),
         }
     }
 
     /// Lowest readings of the stretches of a time; `None` where there are too few readings.
-    fn growth(self, store: &Store, time: &Time) -> Option<[f64; STRETCHES]> {
+    fn growth(self, store: &Store, time: &GrowthTime) -> Option<[f64; STRETCHES]> {
         let signal = |metric: Metric| time.lowest(&store.signals().find(metric)?.series);
         match self {
             Self::Live => time.lowest(store.memory().live_bytes()),
             Self::Process => signal(Quantity::ProcessRss.into()),
-            Self::Gpu(gpu) => signal(Quantity::GpuMemoryUsed.at(gpu)),
+            Self::Gpu(gpu) => signal(Quantity::GpuMemoryUsed.with_instance(gpu)),
         }
     }
 }
 
-impl fmt::Display for MemoryOf {
+impl fmt::Display for MemoryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Live => f.write_str("the program's live memory"),
@@ -183,7 +184,12 @@ impl fmt::Display for MemoryOf {
     }
 }
 
-fn finding(evidence: &Evidence<'_>, time: &Time, of: MemoryOf, lowest: [f64; STRETCHES]) -> Option<Finding> {
+fn finding(
+    evidence: &StepEvidence<'_>,
+    time: &GrowthTime,
+    of: MemoryKind,
+    lowest: [f64; STRETCHES],
+) -> Option<Finding> {
     let (first, middle, last) = (lowest[0], lowest[STRETCHES / 2 - 1], lowest[STRETCHES - 1]);
     let grown = last - first;
     let rises = lowest.windows(2).filter(|pair| pair[1] > pair[0]).count();
@@ -194,28 +200,28 @@ fn finding(evidence: &Evidence<'_>, time: &Time, of: MemoryOf, lowest: [f64; STR
     // From the first stretch to the last: one less than there are.
     let part = (STRETCHES - 1) as f64 / STRETCHES as f64;
     let ns = (time.span().end - time.span().start) as f64 * part;
-    let mut finding = Finding::of_run(Kind::MemoryGrowth, Confidence::Medium, None, |facts| {
-        if let MemoryOf::Gpu(gpu) = of {
+    let mut finding = Finding::for_run(FindingKind::MemoryGrowth, Confidence::Medium, None, |facts| {
+        if let MemoryKind::Gpu(gpu) = of {
             facts.count(Number::Gpu, gpu.into());
         }
         let (first, last) = (facts.bytes(Number::From, first), facts.bytes(Number::To, last));
         let rate = match time {
-            Time::Steps(_) => {
+            GrowthTime::Steps(_) => {
                 let steps = (evidence.rows.len() as f64 * part).max(1.0);
                 format!("{} a step", facts.bytes(Number::BytesPerStep, grown / steps))
             }
-            Time::Run(_) => {
+            GrowthTime::Run(_) => {
                 let rate = facts.bytes(Number::BytesPerHour, grown / ns * HOUR_NS);
                 format!("{rate} an hour for {}", facts.time(Number::Lasting, ns))
             }
         };
         format!("{of} grows from {first} to {last}, {rate}")
     })
-    .because_of(|facts| {
+    .with_evidence_from(|facts| {
         let rises = facts.count(Number::Rises, rises as u64);
         format!("it rises in {rises} of {} stretches and is not levelling off", STRETCHES - 1)
     })
-    .advise("look for objects kept from step to step: losses with their graph, lists of results, caches");
+    .with_advice("look for objects kept from step to step: losses with their graph, lists of results, caches");
     finding.severity = Severity::Major;
     Some(finding.because_all_of(|facts| {
         let (what, free) = of.free(evidence.store)?;

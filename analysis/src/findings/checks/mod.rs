@@ -27,14 +27,14 @@ mod step_kinds;
 mod tiny_batch;
 mod warm_up;
 
-use check::Check;
+use check::StepCheck;
 
 use super::attribution::attribute;
-use super::evidence::Evidence;
-use super::finding::{Findings, NotEnough, Outcome};
+use super::evidence::StepEvidence;
+use super::finding::{CheckOutcome, Findings, NotEnough};
 
 /// All checks over one session.
-static ALL: [&dyn Check; 24] = [
+static ALL: [&dyn StepCheck; 24] = [
     &spike::Spikes,
     &partial_batch::PartialBatches,
     &step_kinds::StepKinds,
@@ -62,13 +62,13 @@ static ALL: [&dyn Check; 24] = [
 ];
 
 /// What all checks find, the weightiest first.
-pub(super) fn findings(evidence: &Evidence<'_>) -> Findings {
+pub(super) fn findings(evidence: &StepEvidence<'_>) -> Findings {
     let mut findings = Findings::default();
     for check in ALL {
-        match check.look(evidence) {
-            Outcome::Found(found) => findings.found.extend(found),
-            Outcome::Nothing => (),
-            Outcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
+        match check.check(evidence) {
+            CheckOutcome::Found(found) => findings.found.extend(found),
+            CheckOutcome::Nothing => (),
+            CheckOutcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
         }
     }
     attribute(&mut findings.found, evidence);

@@ -5,10 +5,10 @@
 
 use gnntop_wire::{Quantity, SignalKind, SignalSource, Unit};
 
-use super::check::Check;
-use crate::figures::Unit as FigureUnit;
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use super::check::StepCheck;
+use crate::figures::FigureUnit;
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::findings::signals;
@@ -22,30 +22,30 @@ const SAME: f64 = 0.002;
 /// The check.
 pub(super) struct ModelledEnergy;
 
-impl Check for ModelledEnergy {
-    fn kind(&self) -> Kind {
-        Kind::ModelledEnergy
+impl StepCheck for ModelledEnergy {
+    fn kind(&self) -> FindingKind {
+        FindingKind::ModelledEnergy
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         let is_energy = |unit: Unit| matches!(unit, Unit::Millijoules | Unit::Microjoules | Unit::Milliwatts);
         let has_readings = |signal: &&Signal| is_energy(signal.unit()) && signal.series.summary().count > 0;
         // A power limit is a setting, not a power.
         let signals = evidence.store.signals().all().iter().filter(has_readings).filter(|signal| !is_limit(signal));
         let signals: Vec<&Signal> = signals.collect();
         if signals.is_empty() {
-            return Outcome::NotEnough(nothing_measured(evidence).to_owned());
+            return CheckOutcome::NotEnough(nothing_measured(evidence).to_owned());
         }
         signals.into_iter().filter_map(|signal| finding(evidence, signal)).collect::<Vec<Finding>>().into()
     }
 }
 
 fn is_limit(signal: &Signal) -> bool {
-    signal.metric.known().is_some_and(|metric| metric.quantity() == Quantity::GpuPowerLimit)
+    signal.metric.metric().is_some_and(|metric| metric.quantity() == Quantity::GpuPowerLimit)
 }
 
 /// What is known of energy if no signal reports it.
-fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
+fn nothing_measured(evidence: &StepEvidence<'_>) -> &'static str {
     let loads = [Quantity::MachineCpuBusy, Quantity::ProcessCpuTime];
     if loads.into_iter().any(|load| evidence.store.signals().find(load).is_some()) {
         "no energy counter is recorded; energy is modelled from the load and labelled as modelled"
@@ -54,27 +54,27 @@ fn nothing_measured(evidence: &Evidence<'_>) -> &'static str {
     }
 }
 
-fn finding(evidence: &Evidence<'_>, signal: &Signal) -> Option<Finding> {
+fn finding(evidence: &StepEvidence<'_>, signal: &Signal) -> Option<Finding> {
     let source = signal.source.to_string().to_lowercase();
     let advice = "do not compare it with measured energy";
     if ["model", "tdp", "estimate"].iter().any(|word| source.contains(word)) {
         let summary = format!("{} is modelled, not measured", signal.metric);
-        let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::High, None, |_| summary);
-        return Some(finding.because(format!("its source: {}", signal.source)).advise(advice));
+        let finding = Finding::for_run(FindingKind::ModelledEnergy, Confidence::High, None, |_| summary);
+        return Some(finding.with_evidence(format!("its source: {}", signal.source)).with_advice(advice));
     }
     let (watts, by) = match constant_watts(evidence, signal) {
         Some(watts) => (watts, ""),
         None => (constant_in_steps(evidence, signal)?, " times each step's own time"),
     };
-    let finding = Finding::of_run(Kind::ModelledEnergy, Confidence::Medium, None, |facts| {
+    let finding = Finding::for_run(FindingKind::ModelledEnergy, Confidence::Medium, None, |facts| {
         let power = facts.note(Number::Power, watts, FigureUnit::Power);
         format!("{} is a constant {power}{by}, so it is probably modelled, not measured", signal.metric)
     });
-    Some(finding.because(format!("its source: {}", signal.source)).advise(advice))
+    Some(finding.with_evidence(format!("its source: {}", signal.source)).with_advice(advice))
 }
 
 /// The power of nearly all readings; `None` if it varies, is close to 0, or is read too rarely.
-fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
+fn constant_watts(evidence: &StepEvidence<'_>, signal: &Signal) -> Option<f64> {
     let scale = if signal.unit() == Unit::Microjoules { 1e-6 } else { 1e-3 };
     let mut watts: Vec<f64> = match signal.kind() {
         SignalKind::Counter => {
@@ -82,7 +82,7 @@ fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
         }
         SignalKind::Gauge => {
             let span = evidence.span_ns()?;
-            signals::held(signal, &span).map(|(value, _)| value * scale).collect()
+            signals::held_values(signal, &span).map(|(value, _)| value * scale).collect()
         }
     };
     // A gauge repeats its value when nothing changes; a counter's increase does not.
@@ -91,7 +91,7 @@ fn constant_watts(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
 
 /// The power that an imported table's rows have as energy over a step's own time; `None` if it varies, and for a
 /// sensor, which knows nothing of steps.
-fn constant_in_steps(evidence: &Evidence<'_>, signal: &Signal) -> Option<f64> {
+fn constant_in_steps(evidence: &StepEvidence<'_>, signal: &Signal) -> Option<f64> {
     if signal.kind() != SignalKind::Counter || !matches!(signal.source, SignalSource::Column(_)) {
         return None;
     }

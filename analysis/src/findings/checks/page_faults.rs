@@ -2,11 +2,11 @@
 
 use gnntop_wire::Quantity;
 
-use super::check::{Check, too_few_steps};
+use super::check::{StepCheck, too_few_steps};
 use crate::findings::claim::{Claim, StepCost};
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
 use crate::findings::number::Number;
 use crate::findings::signals;
 
@@ -25,33 +25,33 @@ const RECLAIM: f64 = 0.02;
 /// The check.
 pub(super) struct PageFaults;
 
-impl Check for PageFaults {
-    fn kind(&self) -> Kind {
-        Kind::PageFaults
+impl StepCheck for PageFaults {
+    fn kind(&self) -> FindingKind {
+        FindingKind::PageFaults
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         let reclaim = evidence.span_ns().and_then(|span| reclaim(evidence, &span));
         if evidence.rows.iter().all(|row| row.usage().is_none()) && reclaim.is_none() {
-            return Outcome::NotEnough("neither page faults of steps nor memory pressure are recorded".to_owned());
+            return CheckOutcome::NotEnough("neither page faults of steps nor memory pressure are recorded".to_owned());
         }
         let found = [storms(evidence), reclaim.flatten()];
         found.into_iter().flatten().collect::<Vec<Finding>>().into()
     }
 }
 
-fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
-    let usual = evidence.median_of(|row| row.usage().map(|usage| usage.minor_faults as f64))?;
+fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
+    let usual = evidence.median(|row| row.usage().map(|usage| usage.minor_faults as f64))?;
     let has_many = |row: &usize| {
         let usage = evidence.rows[*row].usage();
         usage.is_some_and(|u| u.minor_faults as f64 > STORM.max(TIMES_USUAL * usual) || u.major_faults > 0)
     };
     let is_storm = |row: &usize| {
         let least =
-            (COST * evidence.expected_ns[*row]).max(SIGMAS * evidence.noise_ns).max(evidence.taken_away_ns(*row));
+            (COST * evidence.expected_ns[*row]).max(SIGMAS * evidence.noise_ns).max(evidence.preempted_ns(*row));
         has_many(row) && evidence.excess_ns(*row) > least
     };
     let storms: Vec<usize> = (0..evidence.rows.len()).filter(is_storm).collect();
@@ -74,7 +74,7 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
     let all: u64 = storms.iter().map(|row| faults(*row).0 + faults(*row).1).fold(0, u64::saturating_add);
     let place = |row: &usize| evidence.place(*row, sentence(&mut Facts::default(), row));
     let places = storms.iter().take(PLACES_LISTED).map(place).collect();
-    let finding = Finding::of_run(Kind::PageFaults, Confidence::High, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::PageFaults, Confidence::High, Some(share), |facts| {
         let (steps, cost) = (facts.count(Number::Steps, storms.len() as u64), facts.share(Number::OfTime, share));
         match storms.as_slice() {
             [one] => sentence(facts, one),
@@ -84,29 +84,31 @@ fn storms(evidence: &Evidence<'_>) -> Option<Finding> {
             }
         }
     })
-    .at(places, storms.len() as u64)
-    .claiming(Claim::Steps(storms.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
-    .because_of(|facts| format!("{} page faults in a usual step", facts.count(Number::UsualFaults, usual as u64)))
-    .because_of(|facts| format!("about {} per fault", facts.time(Number::Each, cost / all.max(1) as f64)))
-    .advise("reuse large buffers instead of allocating them again (a pool)");
+    .with_places(places, storms.len() as u64)
+    .with_claim(Claim::Steps(storms.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
+    .with_evidence_from(|facts| {
+        format!("{} page faults in a usual step", facts.count(Number::UsualFaults, usual as u64))
+    })
+    .with_evidence_from(|facts| format!("about {} per fault", facts.time(Number::Each, cost / all.max(1) as f64)))
+    .with_advice("reuse large buffers instead of allocating them again (a pool)");
     Some(finding)
 }
 
 /// Whether memory was reclaimed while something waited; `None` if that is not recorded.
-fn reclaim(evidence: &Evidence<'_>, span: &std::ops::Range<u64>) -> Option<Option<Finding>> {
+fn reclaim(evidence: &StepEvidence<'_>, span: &std::ops::Range<u64>) -> Option<Option<Finding>> {
     let share = signals::rate_per_s(evidence.store, Quantity::PressureMemorySome, span)? / 1e9;
     if share < RECLAIM {
         return Some(None);
     }
-    let mut finding = Finding::of_run(Kind::PageFaults, Confidence::Medium, Some(share), |facts| {
+    let mut finding = Finding::for_run(FindingKind::PageFaults, Confidence::Medium, Some(share), |facts| {
         let share = facts.share(Number::OfTime, share);
         format!("some process waits {share} of the time for the system to reclaim memory")
     })
-    .claiming(Claim::Everywhere(share))
-    .because("/proc/pressure/memory, for the whole machine")
-    .advise("use less memory: smaller batches, fewer workers, smaller caches");
+    .with_claim(Claim::Everywhere(share))
+    .with_evidence("/proc/pressure/memory, for the whole machine")
+    .with_advice("use less memory: smaller batches, fewer workers, smaller caches");
     if let Some(faults) = signals::rate_per_s(evidence.store, Quantity::ProcessFaultsMajor, span) {
-        finding = finding.because_of(|facts| {
+        finding = finding.with_evidence_from(|facts| {
             let faults = facts.number(Number::FromDiskPerS, faults);
             format!("{faults:.1} major page faults a second in this process")
         });

@@ -1,9 +1,9 @@
 //! Phase shift: as batches grow, time moves from one phase to another, so that something else bounds the run.
 
-use super::check::{Check, too_few_steps};
-use crate::findings::evidence::Evidence;
+use super::check::{StepCheck, too_few_steps};
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::{median, quantile};
 use crate::store::Phase;
@@ -18,31 +18,31 @@ const ENOUGH: usize = 10;
 /// The check.
 pub(super) struct PhaseShift;
 
-impl Check for PhaseShift {
-    fn kind(&self) -> Kind {
-        Kind::PhaseShift
+impl StepCheck for PhaseShift {
+    fn kind(&self) -> FindingKind {
+        FindingKind::PhaseShift
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         let Some((measure, _)) = evidence.shape.fit else {
-            return Outcome::NotEnough("batch size does not vary, or does not explain the time".to_owned());
+            return CheckOutcome::NotEnough("batch size does not vary, or does not explain the time".to_owned());
         };
-        let sizes: Vec<f64> = evidence.rows.iter().map(|row| measure.of(row).unwrap_or(0) as f64).collect();
+        let sizes: Vec<f64> = evidence.rows.iter().map(|row| measure.value(row).unwrap_or(0) as f64).collect();
         let mut sorted = sizes.clone();
         let (Some(small), Some(large)) = (quantile(&mut sorted, 0.05), quantile(&mut sorted, 0.95)) else {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         };
         if large < RANGE * small {
-            return Outcome::NotEnough(format!("batches differ by less than a factor of {RANGE}"));
+            return CheckOutcome::NotEnough(format!("batches differ by less than a factor of {RANGE}"));
         }
         let (low, high) = (small + 0.25 * (large - small), large - 0.25 * (large - small));
         let side = |is: &dyn Fn(f64) -> bool| (0..sizes.len()).filter(|row| is(sizes[*row])).collect::<Vec<usize>>();
         let (small_rows, large_rows) = (side(&|size| size <= low), side(&|size| size >= high));
         if small_rows.len() < ENOUGH || large_rows.len() < ENOUGH {
-            return Outcome::NotEnough("too few small or too few large batches".to_owned());
+            return CheckOutcome::NotEnough("too few small or too few large batches".to_owned());
         }
         // Medians, so that a spike among the large batches is not a shift.
         let share = |phase: &Phase, rows: &[usize]| {
@@ -53,16 +53,18 @@ impl Check for PhaseShift {
         let changes: Vec<(&Phase, f64, f64)> =
             phases.map(|phase| (phase, share(phase, &small_rows), share(phase, &large_rows))).collect();
         let grown = changes.iter().max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)));
-        let Some((phase, from, to)) = grown.filter(|(_, from, to)| to - from >= SHIFT) else { return Outcome::Nothing };
-        let mut finding = Finding::of_run(Kind::PhaseShift, Confidence::High, None, |facts| {
+        let Some((phase, from, to)) = grown.filter(|(_, from, to)| to - from >= SHIFT) else {
+            return CheckOutcome::Nothing;
+        };
+        let mut finding = Finding::for_run(FindingKind::PhaseShift, Confidence::High, None, |facts| {
             let (small, large) = (facts.count(Number::From, small as u64), facts.count(Number::To, large as u64));
             let grows = changed(facts, &phase.text, "grows", (*from, *to));
-            format!("as batches grow from {small} to {large} {}, {grows} of a step", measure.word())
+            format!("as batches grow from {small} to {large} {}, {grows} of a step", measure.as_str())
         });
         for (phase, from, to) in changes.iter().filter(|(_, from, to)| from - to >= 0.05) {
-            finding = finding.because_of(|facts| changed(facts, &phase.text, "falls", (*from, *to)));
+            finding = finding.with_evidence_from(|facts| changed(facts, &phase.text, "falls", (*from, *to)));
         }
-        finding.advise("measure at the batch size that you will use").into()
+        finding.with_advice("measure at the batch size that you will use").into()
     }
 }
 

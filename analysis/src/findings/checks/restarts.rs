@@ -1,46 +1,46 @@
 //! A run that ended and was started again, and what that cost.
 
-use super::check::Check;
+use super::check::StepCheck;
 use crate::figures::{count, duration, utc};
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome, Severity};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence, Severity};
 use crate::findings::number::Number;
 use crate::store::{Outage, Restarts, Store};
 
 /// The check.
 pub(super) struct RunRestarts;
 
-impl Check for RunRestarts {
-    fn kind(&self) -> Kind {
-        Kind::Restarts
+impl StepCheck for RunRestarts {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Restarts
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         let store = evidence.store;
-        store.restarts().map_or(Outcome::Nothing, |restarts| finding(store, &restarts).into())
+        store.restarts().map_or(CheckOutcome::Nothing, |restarts| finding(store, &restarts).into())
     }
 }
 
 fn finding(store: &Store, restarts: &Restarts) -> Finding {
     let places = restarts.outages.iter().map(|outage| place(store, outage)).collect();
-    let finding = Finding::of_run(Kind::Restarts, Confidence::High, None, |facts| summary(facts, store, restarts));
-    let mut finding = finding.at(places, restarts.count);
+    let finding =
+        Finding::for_run(FindingKind::Restarts, Confidence::High, None, |facts| summary(facts, store, restarts));
+    let mut finding = finding.with_places(places, restarts.count);
     let of_all = restarts.lost_ns as f64 / store.elapsed_ns().max(1) as f64;
-    finding.severity = Severity::of_share(of_all);
+    finding.severity = Severity::from_share(of_all);
     let repeated_ns: u64 = restarts.outages.iter().map(|outage| outage.repeated_ns).sum();
     if repeated_ns > 0 {
-        finding = finding.because_of(|facts| {
+        finding = finding.with_evidence_from(|facts| {
             let repeated = facts.time(Number::RepeatedTime, repeated_ns as f64);
             format!("{repeated} of the lost time went into steps done twice")
         });
     }
     match restarts.repeated_steps {
-        None => {
-            finding.advise("call gnntop.resumed(steps) where the program resumes, so that steps done twice are counted")
-        }
+        None => finding
+            .with_advice("call gnntop.resumed(steps) where the program resumes, so that steps done twice are counted"),
         Some(0) => finding,
-        Some(_) => finding.advise("write checkpoints more often"),
+        Some(_) => finding.with_advice("write checkpoints more often"),
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use gnntop_wire::{Definition, RESUMED, put_definitions};
 
     use super::*;
-    use crate::findings::all;
+    use crate::findings::all_findings;
     use crate::ranks::Run;
 
     fn run_of(streams: &[&Vec<u8>]) -> Run {
@@ -102,21 +102,21 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_is_a_finding() {
+    fn restart_cost_is_a_finding() {
         let [first, mut again] =
             [ParallelRun::restarted(0, 0), ParallelRun::restarted(1, 60)].map(|start| start.session(0));
         put_definitions(&mut again, [&Definition::Fact { key: RESUMED.to_owned(), text: "50".to_owned() }]);
-        let found = all(run_of(&[&first, &again]).store());
-        let restarts = found.found.iter().find(|finding| finding.kind == Kind::Restarts).unwrap();
+        let found = all_findings(run_of(&[&first, &again]).store());
+        let restarts = found.found.iter().find(|finding| finding.kind == FindingKind::Restarts).unwrap();
         assert!(
             restarts.summary.starts_with("restarted once, 58.2 s lost, 10 steps done twice, from 20"),
             "{restarts:?}"
         );
         assert_eq!((restarts.fact(Number::RepeatedSteps), restarts.fact(Number::Times)), (Some(10.0), Some(1.0)));
         assert_eq!(restarts.places.len(), 1);
-        let symptoms = [Kind::Gap, Kind::Spike, Kind::Bookkeeping];
+        let symptoms = [FindingKind::Gap, FindingKind::Spike, FindingKind::Bookkeeping];
         assert!(found.found.iter().all(|finding| !symptoms.contains(&finding.kind)), "{found:?}");
-        let once = all(run_of(&[&first]).store());
-        assert!(once.found.iter().all(|finding| finding.kind != Kind::Restarts));
+        let once = all_findings(run_of(&[&first]).store());
+        assert!(once.found.iter().all(|finding| finding.kind != FindingKind::Restarts));
     }
 }

@@ -1,15 +1,15 @@
 //! Slow at regular times: something on the machine or in the program comes back every few minutes or hours.
 
-use super::check::Check;
+use super::check::StepCheck;
 use crate::figures::{duration, utc};
 use crate::findings::claim::Claim;
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence};
 use crate::findings::number::Number;
 use crate::findings::rhythm::{Episode, Rhythm};
 use crate::findings::robust::median;
-use crate::findings::stretches::Known;
+use crate::findings::run_stretches::RunStep;
 use crate::store::Store;
 
 /// A shorter run has no rhythm of minutes.
@@ -18,21 +18,21 @@ const SHORTEST_RUN_NS: u64 = 240_000_000_000;
 /// The check.
 pub(super) struct SlowRhythm;
 
-impl Check for SlowRhythm {
-    fn kind(&self) -> Kind {
-        Kind::SlowRhythm
+impl StepCheck for SlowRhythm {
+    fn kind(&self) -> FindingKind {
+        FindingKind::SlowRhythm
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if evidence.store.elapsed_ns() < SHORTEST_RUN_NS {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
-        let known = evidence.known_of_run();
-        Rhythm::find(&known).map_or(Outcome::Nothing, |rhythm| finding(evidence, &known, &rhythm).into())
+        let known = evidence.run_steps();
+        Rhythm::find(&known).map_or(CheckOutcome::Nothing, |rhythm| finding(evidence, &known, &rhythm).into())
     }
 }
 
-fn finding(evidence: &Evidence<'_>, known: &[Known<'_>], rhythm: &Rhythm) -> Finding {
+fn finding(evidence: &StepEvidence<'_>, known: &[RunStep<'_>], rhythm: &Rhythm) -> Finding {
     let store = evidence.store;
     let is_within = |ordinal: u64| rhythm.episodes.iter().any(|episode| episode.ordinals.contains(&ordinal));
     let slow = evidence.rows.iter().filter(|row| is_within(row.ordinal()));
@@ -45,19 +45,19 @@ fn finding(evidence: &Evidence<'_>, known: &[Known<'_>], rhythm: &Rhythm) -> Fin
     };
     let places: Vec<Occurrence> = rhythm.episodes.iter().map(place).collect();
     let times = rhythm.episodes.len() as u64;
-    let finding = Finding::of_run(Kind::SlowRhythm, Confidence::Medium, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::SlowRhythm, Confidence::Medium, Some(share), |facts| {
         let (period, slower) =
             (facts.time(Number::EveryTime, rhythm.period_ns as f64), facts.share(Number::Slower, rhythm.slower));
         let (lasting, times) =
             (facts.time(Number::Lasting, rhythm.lasting_ns as f64), facts.count(Number::Times, times));
         format!("every {period}, steps take up to {slower} longer for {lasting} ({times} times so far)")
     })
-    .claiming(Claim::Everywhere(share))
-    .at(places, times)
-    .because(when(store, rhythm))
-    .because_of(|facts| in_all(facts, store, rhythm))
+    .with_claim(Claim::Everywhere(share))
+    .with_places(places, times)
+    .with_evidence(when(store, rhythm))
+    .with_evidence_from(|facts| total_cost(facts, store, rhythm))
     .because_all_of(|facts| grown(facts, store, known, &is_within));
-    finding.advise("see what runs then: timers (systemctl list-timers), cron jobs, backups, another user's job")
+    finding.with_advice("see what runs then: timers (systemctl list-timers), cron jobs, backups, another user's job")
 }
 
 fn ns(episode: &Episode) -> u64 {
@@ -78,7 +78,7 @@ fn when(store: &Store, rhythm: &Rhythm) -> String {
 }
 
 /// What all of them cost together.
-fn in_all(facts: &mut Facts, store: &Store, rhythm: &Rhythm) -> String {
+fn total_cost(facts: &mut Facts, store: &Store, rhythm: &Rhythm) -> String {
     let all_ns: f64 = rhythm.episodes.iter().map(|episode| ns(episode) as f64).sum();
     let lost = all_ns * rhythm.slower / (1.0 + rhythm.slower);
     let steps = rhythm.episodes.iter().map(|episode| episode.ordinals.end.saturating_sub(episode.ordinals.start));
@@ -88,7 +88,7 @@ fn in_all(facts: &mut Facts, store: &Store, rhythm: &Rhythm) -> String {
 }
 
 /// The phase, or the gap, that grows most in these steps.
-fn grown(facts: &mut Facts, store: &Store, known: &[Known<'_>], is_slow: &dyn Fn(u64) -> bool) -> Option<String> {
+fn grown(facts: &mut Facts, store: &Store, known: &[RunStep<'_>], is_slow: &dyn Fn(u64) -> bool) -> Option<String> {
     let usual = |slot, slow: bool| {
         let rows = known.iter().filter(|known| is_slow(known.row.ordinal()) == slow);
         median(&mut rows.map(|known| known.row.phase_ns(slot) as f64).collect::<Vec<f64>>())

@@ -2,16 +2,16 @@
 
 use gnntop_wire::Quantity;
 
-use super::check::Check;
+use super::check::StepCheck;
 use crate::figures::{duration, utc};
 use crate::findings::claim::Claim;
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence};
 use crate::findings::level_change::LevelChange;
 use crate::findings::number::Number;
 use crate::findings::signals::held_mean;
-use crate::store::{Instant, Signal, Store};
+use crate::store::{Signal, Store, StoredMark};
 
 /// A time that is known less exactly than this is given as "about".
 const ABOUT_NS: u64 = 2_000_000_000;
@@ -26,7 +26,7 @@ const SWITCHES: f64 = 2.0;
 /// ...and this many times as often for their length.
 const TIMES: f64 = 2.0;
 /// What may explain it.
-const TELLING: [Quantity; 4] = [Quantity::GpuClockSm, Quantity::GpuPower, Quantity::ProcessRss, Quantity::ProcessSwap];
+const REPORTED: [Quantity; 4] = [Quantity::GpuClockSm, Quantity::GpuPower, Quantity::ProcessRss, Quantity::ProcessSwap];
 /// Time before and after the change over which they are compared.
 const COMPARED_NS: u64 = 60_000_000_000;
 /// A signal that changes by less is not listed.
@@ -35,17 +35,17 @@ const CHANGED: f64 = 0.1;
 /// The check.
 pub(super) struct SlowerSince;
 
-impl Check for SlowerSince {
-    fn kind(&self) -> Kind {
-        Kind::SlowerSince
+impl StepCheck for SlowerSince {
+    fn kind(&self) -> FindingKind {
+        FindingKind::SlowerSince
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
-        evidence.level_change().map_or(Outcome::Nothing, |change| finding(evidence, change).into())
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
+        evidence.level_change().map_or(CheckOutcome::Nothing, |change| finding(evidence, change).into())
     }
 }
 
-fn finding(evidence: &Evidence<'_>, change: &LevelChange<'_>) -> Finding {
+fn finding(evidence: &StepEvidence<'_>, change: &LevelChange<'_>) -> Finding {
     let store = evidence.store;
     let work = if change.is_by_work { "steps with the same work" } else { "steps" };
     let mark = mark_before(store, change);
@@ -55,7 +55,7 @@ fn finding(evidence: &Evidence<'_>, change: &LevelChange<'_>) -> Finding {
     let share = since_of_all * change.slower / (1.0 + change.slower);
     let end =
         evidence.rows.last().map_or((change.begin.ordinal, change.begin.t_ns), |row| (row.ordinal(), row.end_ns()));
-    let finding = Finding::of_run(Kind::SlowerSince, Confidence::High, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::SlowerSince, Confidence::High, Some(share), |facts| {
         let (slower, when) = (facts.share(Number::Slower, change.slower), when(facts, store, change));
         format!("{work} take {slower} longer since {when}{after}{}", times(facts, change))
     });
@@ -65,12 +65,13 @@ fn finding(evidence: &Evidence<'_>, change: &LevelChange<'_>) -> Finding {
         end_ns: end.1,
         sentence: finding.summary.clone(),
     };
-    let finding = finding.claiming(Claim::Everywhere(share)).at(vec![place], 1).because_all_of(|facts| {
+    let finding = finding.with_claim(Claim::Everywhere(share)).with_places(vec![place], 1).because_all_of(|facts| {
         let mark = mark.map(|mark| mark_line(facts, mark));
-        let lines = [grown(facts, store, change), mark, taken_away(facts, change)];
+        let lines = [grown(facts, store, change), mark, preemption_line(facts, change)];
         lines.into_iter().flatten().chain(changed_signals(facts, store, change)).collect::<Vec<String>>()
     });
-    finding.advise("look for what changed then: a restart, other data, another program, clocks, temperatures, memory")
+    finding
+        .with_advice("look for what changed then: a restart, other data, another program, clocks, temperatures, memory")
 }
 
 /// What a step took before and takes since; nothing if batches changed as well.
@@ -111,9 +112,9 @@ fn mark_before<'s>(store: &'s Store, change: &LevelChange<'_>) -> Option<(&'s st
     let between_ns = &change.begin.between_ns;
     let times = between_ns.start.saturating_sub(change.near_ns)..between_ns.end;
     let reach_ns = times.end - times.start;
-    let near: Vec<&Instant> = store.marks().within(times).collect();
-    let is_telling = |mark: &&&Instant| {
-        let all = store.marks_called(store.mark_text(mark)).0;
+    let near: Vec<&StoredMark> = store.marks().within(times).collect();
+    let is_telling = |mark: &&&StoredMark| {
+        let all = store.marks_with_text(store.mark_text(mark)).0;
         all as f64 * reach_ns as f64 / store.elapsed_ns().max(1) as f64 <= BY_CHANCE
     };
     let mark = near.iter().rev().take(MARKS).find(is_telling)?;
@@ -127,7 +128,7 @@ fn mark_line(facts: &mut Facts, (text, ns): (&str, u64)) -> String {
 }
 
 /// Whether the CPU is taken from the steps more often than before, relative to their time.
-fn taken_away(facts: &mut Facts, change: &LevelChange<'_>) -> Option<String> {
+fn preemption_line(facts: &mut Facts, change: &LevelChange<'_>) -> Option<String> {
     let (before, since) = change.medians(|known| Some(known.row.usage()?.involuntary_switches as f64))?;
     let longer = TIMES * (1.0 + change.slower);
     let is_taken = since - before >= SWITCHES && since > longer * before;
@@ -153,7 +154,7 @@ fn changed_signals(facts: &mut Facts, store: &Store, change: &LevelChange<'_>) -
             format!("{metric} is {change} {word} in the minute after than in the minute before")
         })
     };
-    let is_telling = |signal: &&Signal| signal.metric.known().is_some_and(|of| TELLING.contains(&of.quantity()));
+    let is_telling = |signal: &&Signal| signal.metric.metric().is_some_and(|of| REPORTED.contains(&of.quantity()));
     let telling = store.signals().all().iter().filter(is_telling);
     telling.filter_map(line).collect()
 }

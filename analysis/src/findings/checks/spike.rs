@@ -5,11 +5,11 @@
 //! logarithms are tested as well. A step that only waited for a CPU is not a spike: [`super::contention`] reports it.
 //! Nor is the time between steps looked at here, but by [`super::gap`].
 
-use super::check::{Check, too_few_steps};
+use super::check::{StepCheck, too_few_steps};
 use crate::findings::claim::{Claim, StepCost};
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome, PLACES_LISTED, Severity};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED, Severity};
 use crate::findings::number::Number;
 use crate::findings::robust::sigma;
 use crate::store::{Phase, StepRow};
@@ -25,38 +25,38 @@ const LOG_SIGMAS: f64 = 4.5;
 pub(super) struct Spikes;
 
 /// The rows that are spikes.
-fn spikes(evidence: &Evidence<'_>) -> Vec<usize> {
+fn spikes(evidence: &StepEvidence<'_>) -> Vec<usize> {
     let rows = 0..evidence.rows.len();
     let log_sigma = sigma(rows.clone().map(|row| ratio(evidence, row).max(f64::MIN_POSITIVE).ln()), 0.0);
     let least_ratio = RATIO.max((LOG_SIGMAS * log_sigma).exp());
     let is_spike = |row: &usize| {
-        let least_excess = (SIGMAS * evidence.noise_ns).max(evidence.taken_away_ns(*row));
+        let least_excess = (SIGMAS * evidence.noise_ns).max(evidence.preempted_ns(*row));
         ratio(evidence, *row) > least_ratio && evidence.excess_ns(*row) > least_excess
     };
     rows.filter(is_spike).collect()
 }
 
-impl Check for Spikes {
-    fn kind(&self) -> Kind {
-        Kind::Spike
+impl StepCheck for Spikes {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Spike
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         let spikes = spikes(evidence);
         let Some(worst) = spikes.iter().copied().max_by(|a, b| ratio(evidence, *a).total_cmp(&ratio(evidence, *b)))
         else {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         };
-        let usual = Usual::of(evidence);
+        let usual = UsualStep::new(evidence);
         let cost: f64 = spikes.iter().map(|row| evidence.excess_ns(*row)).sum();
         let sentence = |row: &usize| usual.sentence(&mut Facts::default(), evidence, *row);
         let places = spikes.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let share = evidence.share(cost);
         let least = spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min);
-        let mut finding = Finding::of_run(Kind::Spike, Confidence::High, Some(share), |facts| {
+        let mut finding = Finding::for_run(FindingKind::Spike, Confidence::High, Some(share), |facts| {
             let (n, cost) = (facts.count(Number::Steps, spikes.len() as u64), facts.share(Number::OfTime, share));
             let (least, most) = (facts.number(Number::LeastRatio, least), ratio(evidence, worst));
             let worst = usual.sentence(facts, evidence, worst);
@@ -67,26 +67,26 @@ impl Check for Spikes {
                 ),
             }
         })
-        .at(places, spikes.len() as u64)
-        .claiming(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
-        .because_of(|facts| format!("other steps vary by ± {}", facts.time(Number::Noise, evidence.noise_ns)));
-        finding.severity = Severity::of_share(share);
+        .with_places(places, spikes.len() as u64)
+        .with_claim(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
+        .with_evidence_from(|facts| format!("other steps vary by ± {}", facts.time(Number::Noise, evidence.noise_ns)));
+        finding.severity = Severity::from_share(share);
         let finding = match rhythm(evidence, &spikes) {
             Some(every) => finding
-                .because_of(|facts| format!("they come every {} steps", facts.count(Number::EverySteps, every)))
-                .advise("look for work that the program does at that interval"),
-            None => finding.advise("open one of these steps: its phases, marks, page faults and context switches"),
+                .with_evidence_from(|facts| format!("they come every {} steps", facts.count(Number::EverySteps, every)))
+                .with_advice("look for work that the program does at that interval"),
+            None => finding.with_advice("open one of these steps: its phases, marks, page faults and context switches"),
         };
         finding.into()
     }
 }
 
-fn ratio(evidence: &Evidence<'_>, row: usize) -> f64 {
+fn ratio(evidence: &StepEvidence<'_>, row: usize) -> f64 {
     evidence.inside_ns[row] / evidence.expected_ns[row]
 }
 
 /// The steps from one spike to the next, if they come at equal intervals.
-fn rhythm(evidence: &Evidence<'_>, spikes: &[usize]) -> Option<u64> {
+fn rhythm(evidence: &StepEvidence<'_>, spikes: &[usize]) -> Option<u64> {
     if spikes.len() < 4 {
         return None;
     }
@@ -99,21 +99,21 @@ fn rhythm(evidence: &Evidence<'_>, spikes: &[usize]) -> Option<u64> {
 }
 
 /// Usual values of the numbers that may explain a spike.
-struct Usual<'a> {
+struct UsualStep<'a> {
     inside_ns: f64,
     phases: Vec<(&'a Phase, f64)>,
     minor_faults: Option<f64>,
     involuntary: Option<f64>,
 }
 
-impl<'a> Usual<'a> {
-    fn of(evidence: &Evidence<'a>) -> Self {
+impl<'a> UsualStep<'a> {
+    fn new(evidence: &StepEvidence<'a>) -> Self {
         let median = |phase: &'a Phase| {
-            let ns = evidence.median_of(|row| Some(row.phase_ns(phase.slot) as f64));
+            let ns = evidence.median(|row| Some(row.phase_ns(phase.slot) as f64));
             (phase, ns.unwrap_or(0.0))
         };
         let usage = |number: fn(&gnntop_wire::ThreadUsage) -> u64| {
-            evidence.median_of(|row| row.usage().map(|usage| number(&usage) as f64))
+            evidence.median(|row| row.usage().map(|usage| number(&usage) as f64))
         };
         Self {
             inside_ns: evidence.usual_inside_ns().max(1.0),
@@ -123,7 +123,7 @@ impl<'a> Usual<'a> {
         }
     }
 
-    fn sentence(&self, facts: &mut Facts, evidence: &Evidence<'_>, index: usize) -> String {
+    fn sentence(&self, facts: &mut Facts, evidence: &StepEvidence<'_>, index: usize) -> String {
         let row = &evidence.rows[index];
         let of_kind = if evidence.kinds.all.is_empty() { "" } else { " of its kind" };
         let mut text = format!(

@@ -1,44 +1,44 @@
 //! Kinds of steps: durations that recur and that no batch size explains. Means over all steps hide them, and a step is
 //! slow only compared with its own kind.
 
-use super::check::{Check, too_few_steps};
-use crate::findings::evidence::Evidence;
+use super::check::{StepCheck, too_few_steps};
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::kinds::StepKind;
 use crate::findings::number::Number;
 
 /// The check.
 pub(super) struct StepKinds;
 
-impl Check for StepKinds {
-    fn kind(&self) -> Kind {
-        Kind::StepKinds
+impl StepCheck for StepKinds {
+    fn kind(&self) -> FindingKind {
+        FindingKind::StepKinds
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         if evidence.kinds.all.is_empty() {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         let kinds = &evidence.kinds.all;
         let usual = |facts: &mut Facts, kind: &StepKind| {
             facts.about(&kind.which, |facts| facts.time(Number::Usual, kind.usual_ns).to_string())
         };
-        let mut finding = Finding::of_run(Kind::StepKinds, Confidence::High, None, |facts| {
+        let mut finding = Finding::for_run(FindingKind::StepKinds, Confidence::High, None, |facts| {
             let kinds = kinds.iter().map(|kind| format!("{} {}", kind.which, usual(facts, kind)));
             kinds.collect::<Vec<String>>().join(", ")
         })
-        .because_of(|facts| {
+        .with_evidence_from(|facts| {
             let steps = kinds.iter().map(|kind| {
                 let steps = facts.about(&kind.which, |facts| facts.count(Number::Steps, kind.steps as u64));
                 format!("{steps} steps, median {}", usual(facts, kind))
             });
             steps.collect::<Vec<String>>().join("; ")
         })
-        .advise("compare only steps of one kind");
+        .with_advice("compare only steps of one kind");
         finding.severity = Severity::Note;
         finding.count = kinds.len() as u64;
         finding.into()

@@ -7,13 +7,13 @@
 use gnntop_wire::Reported;
 use gnntop_wire::phase::{BACKWARD, FORWARD, OPTIMIZER};
 
-use super::check::{Check, too_few_steps};
+use super::check::{StepCheck, too_few_steps};
+use crate::findings::batch_fit::batch_size;
 use crate::findings::claim::Claim;
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
-use crate::findings::shape::batch_size;
 
 /// A batch of more samples, graphs or seeds is not tiny...
 const TINY: u64 = 8;
@@ -25,38 +25,38 @@ const FIXED: f64 = 0.15;
 /// The check.
 pub(super) struct TinyBatches;
 
-impl Check for TinyBatches {
-    fn kind(&self) -> Kind {
-        Kind::TinyBatch
+impl StepCheck for TinyBatches {
+    fn kind(&self) -> FindingKind {
+        FindingKind::TinyBatch
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         let Some((size, of)) = usual_size(evidence) else {
-            return Outcome::NotEnough("the program does not report batch sizes".to_owned());
+            return CheckOutcome::NotEnough("the program does not report batch sizes".to_owned());
         };
-        let edges = evidence.median_of(|row| row.batch().edges.map(|edges| edges as f64)).unwrap_or(0.0);
+        let edges = evidence.median(|row| row.batch().edges.map(|edges| edges as f64)).unwrap_or(0.0);
         if size > TINY || edges > FEW_EDGES as f64 {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         let phase = |name| evidence.store.phase(name).map_or(0.0, |phase| evidence.phase_total_ns(phase.slot));
         let (work, fixed) = (phase(FORWARD) + phase(BACKWARD), phase(OPTIMIZER));
         if work == 0.0 || fixed == 0.0 {
-            return Outcome::NotEnough("the program does not separate forward, backward and optimizer".to_owned());
+            return CheckOutcome::NotEnough("the program does not separate forward, backward and optimizer".to_owned());
         }
         let of_computing = fixed / (work + fixed);
         if of_computing < FIXED {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         finding(evidence, size, of, of_computing, evidence.share(fixed)).into()
     }
 }
 
 /// The usual size of a batch, and its unit.
-fn usual_size(evidence: &Evidence<'_>) -> Option<(u64, &'static str)> {
-    if let Some(size) = evidence.median_of(|row| batch_size(row).map(|size| size as f64)) {
+fn usual_size(evidence: &StepEvidence<'_>) -> Option<(u64, &'static str)> {
+    if let Some(size) = evidence.median(|row| batch_size(row).map(|size| size as f64)) {
         let is_graphs = evidence.rows.iter().any(|row| row.batch().graphs.is_some());
         return Some((size as u64, if is_graphs { "graphs" } else { "seeds" }));
     }
@@ -67,11 +67,11 @@ fn usual_size(evidence: &Evidence<'_>) -> Option<(u64, &'static str)> {
     Some((size as u64, Reported::Samples.text()))
 }
 
-fn finding(evidence: &Evidence<'_>, size: u64, of: &str, of_computing: f64, share: f64) -> Finding {
-    let step_ns = evidence.median_of(|row| Some(row.period_ns() as f64)).unwrap_or(0.0);
+fn finding(evidence: &StepEvidence<'_>, size: u64, of: &str, of_computing: f64, share: f64) -> Finding {
+    let step_ns = evidence.median(|row| Some(row.period_ns() as f64)).unwrap_or(0.0);
     let one = of.trim_end_matches('s');
     let of = if size == 1 { one } else { of };
-    let finding = Finding::of_run(Kind::TinyBatch, Confidence::Medium, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::TinyBatch, Confidence::Medium, Some(share), |facts| {
         let (size, optimizer) = (facts.count(Number::BatchSize, size), facts.share(Number::OfCompute, of_computing));
         format!(
             "batches of {size} {of} are so small that the optimizer, a fixed cost, takes {optimizer} of the compute time"
@@ -79,11 +79,11 @@ fn finding(evidence: &Evidence<'_>, size: u64, of: &str, of_computing: f64, shar
     });
     let claim = evidence.store.phase(OPTIMIZER).map(|phase| Claim::Phase(phase.slot));
     Finding { claim, ..finding }
-        .because_of(|facts| {
+        .with_evidence_from(|facts| {
             let each = facts.time(Number::PerItem, step_ns / size.max(1) as f64);
             let step = facts.time(Number::Step, step_ns);
             format!("a step takes {step}, {each} per {one}")
         })
-        .because("library calls and kernel launches also cost the same whatever the batch size")
-        .advise("use larger batches, as far as memory and convergence allow")
+        .with_evidence("library calls and kernel launches also cost the same whatever the batch size")
+        .with_advice("use larger batches, as far as memory and convergence allow")
 }

@@ -1,8 +1,8 @@
 //! Warm-up: first steps that are slower than the rest and do not belong in a mean.
 
-use super::check::{Check, too_few_steps};
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, Occurrence, Outcome};
+use super::check::{StepCheck, too_few_steps};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 
@@ -12,28 +12,28 @@ const SLOW: f64 = 1.5;
 /// The check.
 pub(super) struct WarmUp;
 
-impl Check for WarmUp {
-    fn kind(&self) -> Kind {
-        Kind::WarmUp
+impl StepCheck for WarmUp {
+    fn kind(&self) -> FindingKind {
+        FindingKind::WarmUp
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         let full = |row: &usize| !evidence.shape.is_partial[*row];
         let mut times: Vec<f64> = (0..evidence.rows.len()).filter(full).map(|row| evidence.inside_ns[row]).collect();
         let usual_ns = median(&mut times).unwrap_or(0.0).max(1.0);
-        let slowest = evidence.warm_up.iter().map(|row| evidence.inside_of(row)).fold(0.0, f64::max);
+        let slowest = evidence.warm_up.iter().map(|row| evidence.row_inside_ns(row)).fold(0.0, f64::max);
         let (Some(first), Some(last)) = (evidence.warm_up.first(), evidence.warm_up.last()) else {
-            return Outcome::Nothing; // the session's first steps are not looked at
+            return CheckOutcome::Nothing; // the session's first steps are not looked at
         };
         if evidence.warm_up_ratio < SLOW || slowest - usual_ns < 6.0 * evidence.noise_ns {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         let n = evidence.warm_up.len() as f64;
-        let cost = evidence.warm_up.iter().map(|row| evidence.inside_of(row)).sum::<f64>() - n * usual_ns;
-        let finding = Finding::of_run(Kind::WarmUp, Confidence::High, None, |facts| {
+        let cost = evidence.warm_up.iter().map(|row| evidence.row_inside_ns(row)).sum::<f64>() - n * usual_ns;
+        let finding = Finding::for_run(FindingKind::WarmUp, Confidence::High, None, |facts| {
             let noun = if evidence.warm_up.len() == 1 { "step warms up" } else { "steps warm up" };
             format!(
                 "the first {} {noun}: up to {} each instead of {}, {} more in all",
@@ -50,9 +50,9 @@ impl Check for WarmUp {
             sentence: finding.summary.clone(),
         };
         finding
-            .at(vec![place], 1)
-            .because("they come before the first three steps in a row that take at most 1.2 x the usual time")
-            .advise(format!("exclude them from means and percentiles (--skip-steps {})", evidence.warm_up.len()))
+            .with_places(vec![place], 1)
+            .with_evidence("they come before the first three steps in a row that take at most 1.2 x the usual time")
+            .with_advice(format!("exclude them from means and percentiles (--skip-steps {})", evidence.warm_up.len()))
             .into()
     }
 }
@@ -66,7 +66,7 @@ mod tests {
     use gnntop_wire::Item;
 
     #[test]
-    fn nothing_warms_up_in_the_middle_of_a_session() {
+    fn warm_up_only_at_session_start() {
         let spikes = (1..=6).map(|step| (step, "forward", 200 * MS)).collect();
         let run = TrainingRun { spikes, ..TrainingRun::default() };
         let warms_up = |segment| {
@@ -75,7 +75,7 @@ mod tests {
                 Item::Segment(info) => store.apply(Item::Segment(gnntop_wire::SessionInfo { segment, ..info })),
                 item => store.apply(item),
             });
-            findings::all(&store).found.iter().any(|finding| finding.kind == Kind::WarmUp)
+            findings::all_findings(&store).found.iter().any(|finding| finding.kind == FindingKind::WarmUp)
         };
         assert!(warms_up(0) && !warms_up(3));
     }

@@ -1,6 +1,6 @@
 //! Causes outside a step's work that make it longer: such steps are not a separate kind.
 
-use super::sides::Sides;
+use super::sides::KindSides;
 use crate::findings::robust::median;
 use crate::store::{StepRow, Store};
 use gnntop_wire::ThreadUsage;
@@ -15,7 +15,7 @@ const SWITCHES: f64 = 3.0;
 const MARKED: f64 = 0.5;
 
 /// Whether the longer side is explained by page faults, preemption, or marks.
-pub(super) fn explain(store: &Store, rows: &[StepRow<'_>], all: &[usize], sides: &Sides) -> bool {
+pub(super) fn explain(store: &Store, rows: &[StepRow<'_>], all: &[usize], sides: &KindSides) -> bool {
     let side = |longer: bool| {
         let is_on_it = move |(_, is_odd): &(&usize, &bool)| (**is_odd == sides.is_longer()) == longer;
         all.iter().zip(&sides.is_odd).filter(is_on_it).map(|(row, _)| &rows[*row])

@@ -9,7 +9,7 @@ use crate::store::{StepRow, Store};
 /// With fewer steps, kinds are chance.
 const ENOUGH: usize = 20;
 /// Most kinds reported.
-const MOST: usize = 4;
+const MAX_ITEMS: usize = 4;
 /// If nearly all steps differ by less than this, there are no kinds.
 const EVEN: f64 = 1.15;
 
@@ -26,20 +26,20 @@ pub(in crate::findings) struct StepKind {
 
 /// The kinds of some steps: at least two, or none.
 #[derive(Clone, Debug, Default)]
-pub(in crate::findings) struct Kinds {
+pub(in crate::findings) struct FoundKinds {
     /// The kinds, the most common one last.
     pub all: Vec<StepKind>,
     /// For each step its place in `all`; empty without kinds.
     pub of_row: Vec<usize>,
 }
 
-impl Kinds {
+impl FoundKinds {
     /// The kinds of rows with these times.
-    pub(in crate::findings) fn of(store: &Store, rows: &[StepRow<'_>], inside_ns: &[f64]) -> Self {
+    pub(in crate::findings) fn find(store: &Store, rows: &[StepRow<'_>], inside_ns: &[f64]) -> Self {
         let mut left: Vec<usize> = (0..rows.len()).collect();
         let mut of_row = vec![usize::MAX; rows.len()];
         let mut which = Vec::new();
-        while which.len() + 1 < MOST
+        while which.len() + 1 < MAX_ITEMS
             && let Some((odd, name)) = next(store, rows, &left, inside_ns)
         {
             odd.iter().for_each(|row| of_row[*row] = which.len());
@@ -84,9 +84,9 @@ fn next(store: &Store, rows: &[StepRow<'_>], left: &[usize], inside_ns: &[f64]) 
     if left.len() < ENOUGH || is_even(&times) {
         return None;
     }
-    let (sides, name) = repeats::in_epochs(rows, left, &times)
-        .or_else(|| repeats::in_a_rhythm(rows, left, &times))
-        .or_else(|| mixture::in_no_order(&times))?;
+    let (sides, name) = repeats::find_in_epochs(rows, left, &times)
+        .or_else(|| repeats::find_in_rhythm(rows, left, &times))
+        .or_else(|| mixture::find_mixture(&times))?;
     if causes::explain(store, rows, left, &sides) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Kinds in no order: times with two clear modes.
 
-use super::sides::Sides;
+use super::sides::KindSides;
 use crate::figures::percent;
 use crate::findings::robust::{median, sigma, spread_indices};
 
@@ -17,7 +17,7 @@ const CHANGES: f64 = 0.5;
 const SAMPLED: usize = 2048;
 
 /// A kind whose steps come in no regular order.
-pub(super) fn in_no_order(times: &[f64]) -> Option<(Sides, String)> {
+pub(super) fn find_mixture(times: &[f64]) -> Option<(KindSides, String)> {
     let mut logs: Vec<f64> = spread_indices(times.len(), SAMPLED).into_iter().map(|i| times[i].max(1.0).ln()).collect();
     logs.sort_unstable_by(f64::total_cmp);
     let middle = valley(&logs)?;
@@ -29,7 +29,7 @@ pub(super) fn in_no_order(times: &[f64]) -> Option<(Sides, String)> {
     let is_rarer_long = 2 * long <= is_long.len();
     let is_odd: Vec<bool> = is_long.into_iter().map(|is| is == is_rarer_long).collect();
     let share = is_odd.iter().filter(|is| **is).count() as f64 / is_odd.len() as f64;
-    Some((Sides::of(times, is_odd)?, format!("{} of the steps, in no regular order, take", percent(share))))
+    Some((KindSides::from_times(times, is_odd)?, format!("{} of the steps, in no regular order, take", percent(share))))
 }
 
 /// The place at which sorted values separate into two modes with almost nothing between; `None` if they do not.

@@ -15,4 +15,4 @@ mod mixture;
 mod repeats;
 mod sides;
 
-pub(super) use found::{Kinds, StepKind};
+pub(super) use found::{FoundKinds, StepKind};

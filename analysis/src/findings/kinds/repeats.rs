@@ -1,6 +1,6 @@
 //! Kinds that recur at the same place: every N steps, or at one position in every epoch.
 
-use super::sides::Sides;
+use super::sides::KindSides;
 use crate::findings::robust::median;
 use crate::store::StepRow;
 
@@ -14,11 +14,11 @@ const GUESSED_FROM: usize = 2048;
 const PLACES: usize = 64;
 
 /// A place at which a kind recurs.
-pub(super) type Repeat = (Sides, String);
+pub(super) type Repeat = (KindSides, String);
 
 /// The kind at one position in every epoch.
-pub(super) fn in_epochs(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> Option<Repeat> {
-    let places = Places::of(rows)?;
+pub(super) fn find_in_epochs(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> Option<Repeat> {
+    let places = EpochPositions::new(rows)?;
     let from_end = split(all, times, |row| places.before_end(row), PLACES);
     let from_start = || split(all, times, |row| places.after_start(row), PLACES);
     let (sides, name) = match from_end {
@@ -29,7 +29,7 @@ pub(super) fn in_epochs(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> O
 }
 
 /// The kind that recurs every N steps.
-pub(super) fn in_a_rhythm(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> Option<Repeat> {
+pub(super) fn find_in_rhythm(rows: &[StepRow<'_>], all: &[usize], times: &[f64]) -> Option<Repeat> {
     let first = all.len().saturating_sub(GUESSED_FROM) / 2;
     let some = first..all.len().min(first + GUESSED_FROM);
     let most = LONGEST.min((all.len() / TIMES) as u64);
@@ -65,7 +65,7 @@ fn split(
     times: &[f64],
     place: impl Fn(usize) -> Option<usize>,
     places: usize,
-) -> Option<(Sides, Vec<usize>)> {
+) -> Option<(KindSides, Vec<usize>)> {
     let mut by_place = vec![Vec::new(); places];
     for (row, time) in all.iter().zip(times) {
         if let Some(times) = place(*row).and_then(|place| by_place.get_mut(place)) {
@@ -82,20 +82,20 @@ fn split(
     let mut odd: Vec<usize> = odd.iter().map(|(_, place)| *place).collect();
     odd.sort_unstable();
     let is_odd = all.iter().map(|row| place(*row).is_some_and(|place| odd.contains(&place))).collect();
-    Some((Sides::of(times, is_odd)?, odd))
+    Some((KindSides::from_times(times, is_odd)?, odd))
 }
 
 /// The positions of steps in their epochs.
-struct Places {
+struct EpochPositions {
     /// For each row: how many rows of its epoch come before it and after it.
     around: Vec<(usize, usize)>,
     /// Steps of every whole epoch, if these are equally long.
     length: Option<usize>,
 }
 
-impl Places {
+impl EpochPositions {
     /// `None` if there are too few epochs, or epochs of one step.
-    fn of(rows: &[StepRow<'_>]) -> Option<Self> {
+    fn new(rows: &[StepRow<'_>]) -> Option<Self> {
         let epochs: Vec<usize> = rows.chunk_by(|a, b| a.epoch() == b.epoch()).map(<[_]>::len).collect();
         // The first and the last epoch may be incomplete.
         let whole = epochs.get(1..epochs.len().checked_sub(1)?)?;

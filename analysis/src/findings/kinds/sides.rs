@@ -13,7 +13,7 @@ const LONGER_SHARE: f64 = 0.05;
 
 /// Steps, each either of a kind or one of the others.
 #[derive(Clone, Debug)]
-pub(super) struct Sides {
+pub(super) struct KindSides {
     /// For each step, whether it is of the kind.
     pub is_odd: Vec<bool>,
     /// Median of these.
@@ -22,9 +22,9 @@ pub(super) struct Sides {
     pub rest: f64,
 }
 
-impl Sides {
+impl KindSides {
     /// The sides of steps with these times; `None` if they do not differ clearly.
-    pub(super) fn of(times: &[f64], is_odd: Vec<bool>) -> Option<Self> {
+    pub(super) fn from_times(times: &[f64], is_odd: Vec<bool>) -> Option<Self> {
         let side = |odd: bool| times.iter().zip(&is_odd).filter(move |(_, is)| **is == odd).map(|(time, _)| *time);
         let (mut odd, mut rest): (Vec<f64>, Vec<f64>) = (side(true).collect(), side(false).collect());
         if odd.len().min(rest.len()) < ENOUGH {

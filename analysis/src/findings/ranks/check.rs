@@ -1,13 +1,13 @@
 //! The trait of every check over ranks.
 
-use super::evidence::SideBySide;
-use crate::findings::finding::{Kind, Outcome};
+use super::evidence::RankEvidence;
+use crate::findings::finding::{CheckOutcome, FindingKind};
 
 /// Looks for one kind of finding over ranks.
-pub(super) trait Check: Sync {
+pub(super) trait RankCheck: Sync {
     /// What it looks for.
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> FindingKind;
 
     /// What it found.
-    fn look(&self, evidence: &SideBySide<'_>) -> Outcome;
+    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome;
 }

@@ -6,29 +6,29 @@
 use gnntop_wire::Engine;
 use gnntop_wire::phase::ALL_REDUCE;
 
-use super::check::Check;
-use super::evidence::SideBySide;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use super::check::RankCheck;
+use super::evidence::RankEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::ranks::pipeline::PipelineStep;
 
 /// Reported from this share of the time.
-const WORTH_SAYING: f64 = 0.2;
+const WORTH_REPORTING: f64 = 0.2;
 /// Newest steps of a pipeline that are looked at closely.
-const LOOKED_AT: usize = 16;
+const MAX_STEPS: usize = 16;
 
 /// The check.
 pub(super) struct CommunicationBound;
 
-impl Check for CommunicationBound {
-    fn kind(&self) -> Kind {
-        Kind::CommunicationBound
+impl RankCheck for CommunicationBound {
+    fn kind(&self) -> FindingKind {
+        FindingKind::CommunicationBound
     }
 
-    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
         if evidence.ranks.all().len() < 2 {
-            return Outcome::NotEnough("only one rank publishes".to_owned());
+            return CheckOutcome::NotEnough("only one rank publishes".to_owned());
         }
         if !evidence.has_steps() {
             return evidence.too_few_steps();
@@ -38,7 +38,7 @@ impl Check for CommunicationBound {
     }
 }
 
-fn all_reduce(evidence: &SideBySide<'_>) -> Option<Finding> {
+fn all_reduce(evidence: &RankEvidence<'_>) -> Option<Finding> {
     let peers = evidence.peers().into_iter().next()?;
     let shortest_ns = |common: &crate::ranks::CommonStep<'_>| {
         let of = |at: &usize| Some(evidence.phase_ns(*at, common.rows[*at].as_ref()?, ALL_REDUCE));
@@ -46,50 +46,50 @@ fn all_reduce(evidence: &SideBySide<'_>) -> Option<Finding> {
     };
     let mut times: Vec<f64> = evidence.steps.iter().map(shortest_ns).collect();
     let share = evidence.share(times.iter().sum());
-    if share < WORTH_SAYING {
+    if share < WORTH_REPORTING {
         return None;
     }
     let usual_ns = median(&mut times)?;
     let ranks = &evidence.ranks.all()[peers[0]].place;
-    let finding = Finding::of_run(Kind::CommunicationBound, Confidence::High, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::CommunicationBound, Confidence::High, Some(share), |facts| {
         let (share, usual) = (facts.share(Number::OfTime, share), facts.time(Number::Usual, usual_ns));
         format!("the all-reduce itself takes {share} of the time, {usual} a step, after the slowest rank has arrived")
     })
-    .because_of(|facts| {
+    .with_evidence_from(|facts| {
         let copies = facts.count(Number::Copies, ranks.copies.into());
-        format!("{copies} copies exchange gradients over {}", in_words(&ranks.engine))
+        format!("{copies} copies exchange gradients over {}", describe_engine(&ranks.engine))
     });
-    Some(finding.advise("do more work between all-reduces, such as by gradient accumulation"))
+    Some(finding.with_advice("do more work between all-reduces, such as by gradient accumulation"))
 }
 
-fn hand_over(evidence: &SideBySide<'_>) -> Option<Finding> {
+fn hand_over(evidence: &RankEvidence<'_>) -> Option<Finding> {
     let place = evidence.ranks.all().first()?.place;
-    let steps = evidence.steps.iter().take(LOOKED_AT);
+    let steps = evidence.steps.iter().take(MAX_STEPS);
     let steps: Vec<PipelineStep> =
-        steps.filter_map(|common| PipelineStep::of(evidence.ranks, place.copy, common.step).ok()).collect();
+        steps.filter_map(|common| PipelineStep::from_ranks(evidence.ranks, place.copy, common.step).ok()).collect();
     let median_of = |number: fn(&PipelineStep) -> f64| median(&mut steps.iter().map(number).collect::<Vec<f64>>());
     let took_ns = median_of(|step| step.makespan_ns() as f64)?;
     let planned_ns = median_of(|step| step.plan.makespan_ns)?;
     let share = 1.0 - planned_ns / took_ns.max(1.0);
-    if share < WORTH_SAYING {
+    if share < WORTH_REPORTING {
         return None;
     }
     let late = median_of(|step| step.share(|stage| stage.late_ns))?;
-    let finding = Finding::of_run(Kind::CommunicationBound, Confidence::Medium, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::CommunicationBound, Confidence::Medium, Some(share), |facts| {
         let (took, needed) = (facts.time(Number::Step, took_ns), facts.time(Number::Needed, planned_ns));
         format!("a step takes {took}, but its stages need only {needed}: transfers between stages take the rest")
     })
-    .because_of(|facts| {
+    .with_evidence_from(|facts| {
         let late = facts.share(Number::Late, late);
         format!("stages have their input but do not run yet for {late} of the time")
     })
-    .because_of(|facts| {
+    .with_evidence_from(|facts| {
         let stages = facts.count(Number::Stages, place.stages.into());
-        format!("{stages} stages exchange data through {}", in_words(&place.engine))
+        format!("{stages} stages exchange data through {}", describe_engine(&place.engine))
     });
-    Some(finding.advise("use fewer, larger micro-batches"))
+    Some(finding.with_advice("use fewer, larger micro-batches"))
 }
 
-fn in_words(engine: &Engine) -> String {
+fn describe_engine(engine: &Engine) -> String {
     if *engine == Engine::Unknown { "an unnamed engine".to_owned() } else { engine.to_string() }
 }

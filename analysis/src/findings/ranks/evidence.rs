@@ -3,7 +3,7 @@
 use gnntop_wire::phase::{ALL_REDUCE, RECEIVE, SEND};
 
 use crate::findings::evidence::{ENOUGH_STEPS, WARM_UP_STEPS};
-use crate::findings::finding::Outcome;
+use crate::findings::finding::CheckOutcome;
 use crate::findings::robust::median;
 use crate::ranks::{CommonStep, Rank, Ranks};
 use crate::store::{PhaseSlot, StepRow};
@@ -11,23 +11,23 @@ use crate::store::{PhaseSlot, StepRow};
 /// Steps that are looked at.
 const NEWEST: usize = 1024;
 /// Phases in which a rank waits for others or sends to them.
-const NOT_OWN: [&str; 3] = [ALL_REDUCE, RECEIVE, SEND];
+const WAITING_PHASES: [&str; 3] = [ALL_REDUCE, RECEIVE, SEND];
 
 /// Steps of a run, over its ranks.
-pub(super) struct SideBySide<'a> {
+pub(super) struct RankEvidence<'a> {
     pub ranks: &'a Ranks<'a>,
     /// The steps, the newest first; every rank that has steps has each of them.
     pub steps: Vec<CommonStep<'a>>,
     /// For each rank, the slots of the phases that are not its own work.
-    not_own: Vec<Vec<PhaseSlot>>,
+    waiting_phases: Vec<Vec<PhaseSlot>>,
 }
 
-impl<'a> SideBySide<'a> {
-    pub(super) fn of(ranks: &'a Ranks<'a>) -> Self {
+impl<'a> RankEvidence<'a> {
+    pub(super) fn new(ranks: &'a Ranks<'a>) -> Self {
         let is_warm = |common: &CommonStep<'_>| common.rows.iter().flatten().all(|row| row.ordinal() >= WARM_UP_STEPS);
         let steps = ranks.common_steps().take(NEWEST).take_while(is_warm).collect();
-        let slots = |rank: &Rank<'_>| NOT_OWN.iter().filter_map(|name| slot(rank, name)).collect();
-        Self { ranks, steps, not_own: ranks.all().iter().map(slots).collect() }
+        let slots = |rank: &Rank<'_>| WAITING_PHASES.iter().filter_map(|name| slot(rank, name)).collect();
+        Self { ranks, steps, waiting_phases: ranks.all().iter().map(slots).collect() }
     }
 
     /// Whether there are enough steps to say anything about them.
@@ -36,8 +36,8 @@ impl<'a> SideBySide<'a> {
     }
 
     /// The reason if there are too few.
-    pub(super) fn too_few_steps(&self) -> Outcome {
-        Outcome::NotEnough(format!("only {} steps that all ranks have after the warm-up", self.steps.len()))
+    pub(super) fn too_few_steps(&self) -> CheckOutcome {
+        CheckOutcome::NotEnough(format!("only {} steps that all ranks have after the warm-up", self.steps.len()))
     }
 
     /// For each stage computed by several ranks, the indices of these ranks.
@@ -58,7 +58,7 @@ impl<'a> SideBySide<'a> {
 
     /// A rank's own work in a step: its period without the phases in which it waits for others.
     pub(super) fn own_ns(&self, at: usize, row: &StepRow<'_>) -> f64 {
-        let others: u64 = self.not_own[at].iter().map(|slot| row.phase_ns(*slot)).sum();
+        let others: u64 = self.waiting_phases[at].iter().map(|slot| row.phase_ns(*slot)).sum();
         row.period_ns().saturating_sub(others) as f64
     }
 
@@ -80,7 +80,7 @@ impl<'a> SideBySide<'a> {
     }
 
     /// Median of a rank's number over the steps.
-    pub(super) fn median_of(&self, at: usize, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
+    pub(super) fn median(&self, at: usize, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
         median(&mut self.rows(at).filter_map(number).collect::<Vec<f64>>())
     }
 }

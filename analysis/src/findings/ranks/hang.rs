@@ -1,40 +1,40 @@
 //! Hang: no progress, and who holds the run up.
 
-use super::check::Check;
-use super::evidence::SideBySide;
+use super::check::RankCheck;
+use super::evidence::RankEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome, Severity};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;
-use crate::ranks::hang::{Doing, Stuck};
+use crate::ranks::hang::{RankActivity, StuckRank};
 use crate::ranks::watchdog;
 
 /// The check.
 pub(super) struct Hangs;
 
-impl Check for Hangs {
-    fn kind(&self) -> Kind {
-        Kind::Hang
+impl RankCheck for Hangs {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Hang
     }
 
-    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
-        let Some(hang) = watchdog::look(evidence.ranks) else { return Outcome::Nothing };
-        let finding = Finding::of_run(Kind::Hang, Confidence::High, None, |facts| {
+    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
+        let Some(hang) = watchdog::find_hang(evidence.ranks) else { return CheckOutcome::Nothing };
+        let finding = Finding::for_run(FindingKind::Hang, Confidence::High, None, |facts| {
             facts.time(Number::Lasting, hang.for_ns as f64);
             if let Some(ns) = hang.usual_step_ns {
                 facts.time(Number::Step, ns as f64);
             }
-            hang.holding.iter().for_each(|stuck| note(facts, stuck));
+            hang.blocking.iter().for_each(|stuck| note(facts, stuck));
             hang.sentence()
         })
         .because_all_of(|facts| {
             hang.waiting.iter().for_each(|stuck| note(facts, stuck));
-            hang.waiting.iter().map(Stuck::sentence)
+            hang.waiting.iter().map(StuckRank::sentence)
         });
         let finding = Finding { severity: Severity::Major, ..finding };
-        let first = hang.holding.first();
-        let advice = match first.map(|stuck| &stuck.doing) {
-            Some(Doing::Data(_)) => "see what that rank's loader is doing: a lock, a full disk, a dead worker",
-            Some(Doing::Together(_) | Doing::Neighbour(_)) => {
+        let first = hang.blocking.first();
+        let advice = match first.map(|stuck| &stuck.activity) {
+            Some(RankActivity::Data(_)) => "see what that rank's loader is doing: a lock, a full disk, a dead worker",
+            Some(RankActivity::Together(_) | RankActivity::Neighbour(_)) => {
                 "every rank must call the same collectives in the same order: look for a branch that only some ranks take"
             }
             Some(doing) if doing.is_absent() => {
@@ -43,12 +43,12 @@ impl Check for Hangs {
             _ if first.is_some_and(|stuck| stuck.place.is_some()) => "see what that line waits for",
             _ => "look at that rank's stack, such as with gdb -p or py-spy dump",
         };
-        finding.advise(advice).into()
+        finding.with_advice(advice).into()
     }
 }
 
 /// How long a rank has been doing what it does.
-fn note(facts: &mut Facts, stuck: &Stuck) {
+fn note(facts: &mut Facts, stuck: &StuckRank) {
     facts.about(&format!("rank {}", stuck.rank), |facts| {
         stuck.for_ns.map(|ns| facts.time(Number::Lasting, ns as f64));
     });

@@ -6,40 +6,40 @@
 
 use gnntop_wire::TrackRole;
 
-use super::check::Check;
-use super::evidence::SideBySide;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use super::check::RankCheck;
+use super::evidence::RankEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::ranks::Rank;
 use crate::store::Track;
 
 /// What two ranks do alone shows nothing about the others.
-const OF_TWO: [&str; 3] = ["send", "receive", "send and receive"];
+const POINT_TO_POINT: [&str; 3] = ["send", "receive", "send and receive"];
 /// Collectives needed, and the newest that are looked at.
 const ENOUGH: usize = 20;
 const NEWEST: usize = 1024;
 /// A rank is usually late if it is last at this share of them.
 const AGAIN: f64 = 0.6;
 /// A cost below this share of the time is not a finding.
-const WORTH_SAYING: f64 = 0.03;
+const WORTH_REPORTING: f64 = 0.03;
 
 /// Looks for a rank that reaches the collectives last.
 pub(super) struct LateRank;
 
-impl Check for LateRank {
-    fn kind(&self) -> Kind {
-        Kind::Straggler
+impl RankCheck for LateRank {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Straggler
     }
 
-    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
         let found = communicators(evidence).into_iter().filter_map(|name| late(evidence, name));
         found.collect::<Vec<Finding>>().into()
     }
 }
 
 /// The communicators' names, each once.
-fn communicators<'a>(evidence: &SideBySide<'a>) -> Vec<&'a str> {
+fn communicators<'a>(evidence: &RankEvidence<'a>) -> Vec<&'a str> {
     let tracks = evidence.ranks.all().iter().flat_map(|rank| rank.store.tracks());
     let mut names: Vec<&str> = tracks.filter(|track| is_communicator(track)).map(|track| track.text.as_str()).collect();
     names.sort_unstable();
@@ -53,29 +53,30 @@ fn is_communicator(track: &Track) -> bool {
 
 /// A collective on one rank, on the run's clock.
 #[derive(Clone, Copy, Debug)]
-struct Part<'a> {
+struct Collective<'a> {
     name: &'a str,
     begin: u64,
     end: u64,
 }
 
 /// A rank's collectives of one communicator, the newest first.
-fn parts<'a>(rank: &Rank<'a>, communicator: &str) -> Vec<Part<'a>> {
+fn collectives<'a>(rank: &Rank<'a>, communicator: &str) -> Vec<Collective<'a>> {
     let mut all = Vec::new();
     let is_it = |track: &&Track| is_communicator(track) && track.text == communicator;
     let Some(lane) = rank.store.tracks().iter().find(is_it).and_then(Track::lane) else { return all };
     lane.each_box(0..u64::MAX, |one, _| {
         let name = rank.store.name(one.name);
-        if all.len() < NEWEST && !OF_TWO.contains(&name) {
-            all.push(Part { name, begin: rank.run_ns(one.start_ns), end: rank.run_ns(one.end_ns) });
+        if all.len() < NEWEST && !POINT_TO_POINT.contains(&name) {
+            all.push(Collective { name, begin: rank.run_ns(one.start_ns), end: rank.run_ns(one.end_ns) });
         }
     });
     all
 }
 
 /// Another rank's part in the same collective: of the same name and at the same time, the one with the nearest end.
-fn same<'a>(part: &Part<'_>, others: &[Part<'a>]) -> Option<Part<'a>> {
-    let overlaps = |other: &&Part<'_>| other.name == part.name && other.begin < part.end && part.begin < other.end;
+fn find_same<'a>(part: &Collective<'_>, others: &[Collective<'a>]) -> Option<Collective<'a>> {
+    let overlaps =
+        |other: &&Collective<'_>| other.name == part.name && other.begin < part.end && part.begin < other.end;
     // Newest first, one after the other: those that begin after this one ends are too new, those that end before it too
     // old.
     let from = others.partition_point(|other| other.begin >= part.end);
@@ -84,16 +85,16 @@ fn same<'a>(part: &Part<'_>, others: &[Part<'a>]) -> Option<Part<'a>> {
 }
 
 /// Which rank reached a collective last, and how long the others waited for it alone.
-fn last(parts: &[Part<'_>]) -> Option<(usize, u64)> {
+fn find_last(parts: &[Collective<'_>]) -> Option<(usize, u64)> {
     let (at, latest) = parts.iter().enumerate().max_by_key(|(_, part)| part.begin)?;
     let second = parts.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, part)| part.begin).max()?;
     Some((at, latest.begin.saturating_sub(second)))
 }
 
 /// The rank that is usually late to this communicator's collectives, if there is one.
-fn late(evidence: &SideBySide<'_>, communicator: &str) -> Option<Finding> {
-    let ranks: Vec<(&Rank<'_>, Vec<Part<'_>>)> =
-        evidence.ranks.all().iter().map(|rank| (rank, parts(rank, communicator))).collect();
+fn late(evidence: &RankEvidence<'_>, communicator: &str) -> Option<Finding> {
+    let ranks: Vec<(&Rank<'_>, Vec<Collective<'_>>)> =
+        evidence.ranks.all().iter().map(|rank| (rank, collectives(rank, communicator))).collect();
     let ranks: Vec<_> = ranks.into_iter().filter(|(_, parts)| !parts.is_empty()).collect();
     // Clocks that were never compared cannot show who is late.
     let clocks_ns = ranks.iter().map(|(rank, _)| rank.error_ns).sum::<Option<u64>>()?;
@@ -101,17 +102,17 @@ fn late(evidence: &SideBySide<'_>, communicator: &str) -> Option<Finding> {
     let mut waits: Vec<Vec<f64>> = vec![Vec::new(); ranks.len()];
     let mut collectives = 0_u32;
     for part in &first.1 {
-        let theirs = others.iter().map(|(_, parts)| same(part, parts)).collect::<Option<Vec<Part<'_>>>>();
+        let theirs = others.iter().map(|(_, parts)| find_same(part, parts)).collect::<Option<Vec<Collective<'_>>>>();
         let Some(theirs) = theirs else { continue };
         collectives += 1;
         let all = [&[*part], &theirs[..]].concat();
-        if let Some((at, wait)) = last(&all).filter(|(_, wait)| *wait > clocks_ns) {
+        if let Some((at, wait)) = find_last(&all).filter(|(_, wait)| *wait > clocks_ns) {
             waits[at].push(wait as f64);
         }
     }
     let (at, waits) = waits.into_iter().enumerate().max_by_key(|(_, waits)| waits.len())?;
     let (share, cost) = (waits.len() as f64 / f64::from(collectives.max(1)), waits.iter().sum::<f64>());
-    let is_one = collectives as usize >= ENOUGH && share >= AGAIN && evidence.share(cost) >= WORTH_SAYING;
+    let is_one = collectives as usize >= ENOUGH && share >= AGAIN && evidence.share(cost) >= WORTH_REPORTING;
     is_one.then(|| finding(evidence, &Late { rank: ranks[at].0, communicator, collectives, share, cost, waits }))?
 }
 
@@ -127,11 +128,11 @@ struct Late<'a, 'r> {
     waits: Vec<f64>,
 }
 
-fn finding(evidence: &SideBySide<'_>, late: &Late<'_, '_>) -> Option<Finding> {
+fn finding(evidence: &RankEvidence<'_>, late: &Late<'_, '_>) -> Option<Finding> {
     let Late { rank, communicator, collectives, share, cost, .. } = late;
     let number = rank.place.rank;
     let usual_ns = median(&mut late.waits.clone())?;
-    let finding = Finding::of_run(Kind::Straggler, Confidence::High, Some(evidence.share(*cost)), |facts| {
+    let finding = Finding::for_run(FindingKind::Straggler, Confidence::High, Some(evidence.share(*cost)), |facts| {
         facts.count(Number::Rank, number.into());
         let (often, wait) = (facts.share(Number::OftenLast, *share), facts.time(Number::OthersWait, usual_ns));
         format!(
@@ -139,12 +140,12 @@ fn finding(evidence: &SideBySide<'_>, late: &Late<'_, '_>) -> Option<Finding> {
                 and the other GPUs wait {wait} for it"
         )
     })
-    .because_of(|facts| {
+    .with_evidence_from(|facts| {
         let collectives = facts.count(Number::Collectives, (*collectives).into());
         let all = facts.time(Number::InAll, *cost);
         format!("{collectives} collectives of {communicator:?}: the other GPUs wait {all} for rank {number} in all")
     });
-    Some(finding.advise(format!("see why rank {number}'s GPU is late: its batches, its clocks, its host")))
+    Some(finding.with_advice(format!("see why rank {number}'s GPU is late: its batches, its clocks, its host")))
 }
 
 #[cfg(test)]
@@ -154,7 +155,7 @@ mod tests {
     use gnntop_wire::TrackRole;
 
     use super::*;
-    use crate::findings::ranks::of_ranks;
+    use crate::findings::ranks::rank_findings;
     use crate::ranks::fixture::run;
 
     /// When a rank's GPU reaches a step's all-reduce, after the first could.
@@ -163,7 +164,7 @@ mod tests {
     /// Three ranks whose hosts all do the same, and whose GPUs meet in an all-reduce of 4 ms in each of 60 steps of 30 ms.
     fn found(arrival: Arrival) -> Vec<Finding> {
         let session = |rank: u32| {
-            let mut stream = StreamBuilder::of(&rank_info("ddp", place(rank, 3)));
+            let mut stream = StreamBuilder::from_info(&rank_info("ddp", place(rank, 3)));
             let main = stream.track(TrackRole::Training, "train");
             let nccl = stream.track(TrackRole::Communicator, "nccl default_pg");
             for step in 1..=60 {
@@ -179,14 +180,14 @@ mod tests {
             stream.bytes()
         };
         let sessions = [0, 1, 2].map(session);
-        of_ranks(&run(&sessions).ranks()).found
+        rank_findings(&run(&sessions).ranks()).found
     }
 
     #[test]
-    fn a_rank_that_the_gpus_wait_for_is_named() {
+    fn late_rank_is_named() {
         let found = found(|rank, step| if rank == 1 { 6 * MS } else { step % 3 * 100_000 });
         let [finding] = &found[..] else { panic!("{found:#?}") };
-        assert_eq!(finding.kind, Kind::Straggler);
+        assert_eq!(finding.kind, FindingKind::Straggler);
         assert!(finding.summary.starts_with("rank 1 is a straggler: it is last at 100"), "{finding:#?}");
         let fact = |number| finding.fact(number).unwrap();
         assert_eq!((fact(Number::Rank), fact(Number::OftenLast), fact(Number::Collectives)), (1.0, 1.0, 60.0));
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_come_together_or_late_in_turns_are_none() {
+    fn ranks_late_in_turns_give_no_finding() {
         assert_eq!(found(|rank, _| u64::from(rank) * 50_000), []);
         assert_eq!(found(|rank, step| if u64::from(rank) == step % 3 { 6 * MS } else { 0 }), []);
     }

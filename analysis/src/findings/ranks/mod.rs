@@ -14,13 +14,13 @@ mod slow_rank;
 mod stages;
 mod work;
 
-use super::finding::{Findings, NotEnough, Outcome};
+use super::finding::{CheckOutcome, Findings, NotEnough};
 use crate::ranks::Ranks;
-use check::Check;
-use evidence::SideBySide;
+use check::RankCheck;
+use evidence::RankEvidence;
 
 /// All checks over the ranks of a run.
-static ALL: [&dyn Check; 8] = [
+static ALL: [&dyn RankCheck; 8] = [
     &hang::Hangs,
     &slow_rank::Straggler,
     &late_rank::LateRank,
@@ -32,17 +32,17 @@ static ALL: [&dyn Check; 8] = [
 ];
 
 /// All findings over the ranks of a run, the most severe first; none if there are no ranks.
-pub fn of_ranks(ranks: &Ranks<'_>) -> Findings {
+pub fn rank_findings(ranks: &Ranks<'_>) -> Findings {
     let mut findings = Findings::default();
     if ranks.all().is_empty() {
         return findings;
     }
-    let evidence = SideBySide::of(ranks);
+    let evidence = RankEvidence::new(ranks);
     for check in ALL {
-        match check.look(&evidence) {
-            Outcome::Found(found) => findings.found.extend(found),
-            Outcome::Nothing => (),
-            Outcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
+        match check.check(&evidence) {
+            CheckOutcome::Found(found) => findings.found.extend(found),
+            CheckOutcome::Nothing => (),
+            CheckOutcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
         }
     }
     findings.sort();

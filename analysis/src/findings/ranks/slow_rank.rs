@@ -5,10 +5,10 @@
 use gnntop_wire::TrackRole;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT};
 
-use super::check::Check;
-use super::evidence::{SideBySide, batch_work};
+use super::check::RankCheck;
+use super::evidence::{RankEvidence, batch_work};
 use crate::findings::facts::Facts;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::store::GAP;
@@ -18,7 +18,7 @@ const SLOW: f64 = 1.1;
 /// ...and usually slow if it is in this share of the steps.
 const AGAIN: f64 = 0.6;
 /// A cost below this share of the time is not a finding.
-const WORTH_SAYING: f64 = 0.03;
+const WORTH_REPORTING: f64 = 0.03;
 /// Batches that differ by more than this are not equal work.
 const EQUAL_WORK: f64 = 0.05;
 
@@ -28,44 +28,44 @@ pub(super) struct Straggler;
 /// Looks for a rank that waits for data longer than its peers.
 pub(super) struct StarvedRank;
 
-impl Check for Straggler {
-    fn kind(&self) -> Kind {
-        Kind::Straggler
+impl RankCheck for Straggler {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Straggler
     }
 
-    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
         outcome(evidence, |slow| !slow.is_starved(), straggler)
     }
 }
 
-impl Check for StarvedRank {
-    fn kind(&self) -> Kind {
-        Kind::StarvedRank
+impl RankCheck for StarvedRank {
+    fn kind(&self) -> FindingKind {
+        FindingKind::StarvedRank
     }
 
-    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
-        outcome(evidence, Slow::is_starved, starved)
+    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
+        outcome(evidence, SlowRank::is_starved, starved)
     }
 }
 
 fn outcome(
-    evidence: &SideBySide<'_>,
-    is_mine: fn(&Slow) -> bool,
-    finding: fn(&SideBySide<'_>, &Slow) -> Finding,
-) -> Outcome {
+    evidence: &RankEvidence<'_>,
+    is_mine: fn(&SlowRank) -> bool,
+    finding: fn(&RankEvidence<'_>, &SlowRank) -> Finding,
+) -> CheckOutcome {
     let peers = evidence.peers();
     if peers.is_empty() {
-        return Outcome::NotEnough("no two ranks do the same work".to_owned());
+        return CheckOutcome::NotEnough("no two ranks do the same work".to_owned());
     }
     if !evidence.has_steps() {
         return evidence.too_few_steps();
     }
-    let slow = peers.iter().filter_map(|peers| Slow::of(evidence, peers)).filter(is_mine);
+    let slow = peers.iter().filter_map(|peers| SlowRank::find(evidence, peers)).filter(is_mine);
     slow.map(|slow| finding(evidence, &slow)).collect::<Vec<Finding>>().into()
 }
 
 /// A rank that is usually slow.
-struct Slow {
+struct SlowRank {
     /// Its index among all ranks.
     at: usize,
     peers: Vec<usize>,
@@ -81,15 +81,15 @@ struct Slow {
     phase: (String, f64),
 }
 
-impl Slow {
+impl SlowRank {
     /// The slowest of these ranks, if it usually is.
-    fn of(evidence: &SideBySide<'_>, peers: &[usize]) -> Option<Self> {
-        let all = peers.iter().filter_map(|at| Self::one(evidence, *at, peers));
+    fn find(evidence: &RankEvidence<'_>, peers: &[usize]) -> Option<Self> {
+        let all = peers.iter().filter_map(|at| Self::check_rank(evidence, *at, peers));
         let slowest = all.max_by(|a, b| a.excess_ns.total_cmp(&b.excess_ns))?;
-        (evidence.share(slowest.excess_ns) >= WORTH_SAYING).then_some(slowest)
+        (evidence.share(slowest.excess_ns) >= WORTH_REPORTING).then_some(slowest)
     }
 
-    fn one(evidence: &SideBySide<'_>, at: usize, peers: &[usize]) -> Option<Self> {
+    fn check_rank(evidence: &RankEvidence<'_>, at: usize, peers: &[usize]) -> Option<Self> {
         let others: Vec<usize> = peers.iter().copied().filter(|peer| *peer != at).collect();
         let (mut own, mut theirs, mut slow, mut excess_ns) = (Vec::new(), Vec::new(), 0usize, 0.0f64);
         for common in &evidence.steps {
@@ -117,7 +117,7 @@ impl Slow {
 }
 
 /// The phase, or the gap, in which a rank's excess is largest, and the excess over all steps.
-fn slow_phase(evidence: &SideBySide<'_>, at: usize, others: &[usize]) -> (String, f64) {
+fn slow_phase(evidence: &RankEvidence<'_>, at: usize, others: &[usize]) -> (String, f64) {
     let rank = &evidence.ranks.all()[at];
     let names = rank.store.phases().iter().map(|phase| phase.text.as_str());
     let own = names.filter(|name| ![ALL_REDUCE, "receive", "send"].contains(name));
@@ -134,15 +134,20 @@ fn slow_phase(evidence: &SideBySide<'_>, at: usize, others: &[usize]) -> (String
 }
 
 /// The first evidence of both kinds.
-fn slow(evidence: &SideBySide<'_>, slow: &Slow, kind: Kind, summary: impl FnOnce(&mut Facts) -> String) -> Finding {
+fn slow_finding(
+    evidence: &RankEvidence<'_>,
+    slow: &SlowRank,
+    kind: FindingKind,
+    summary: impl FnOnce(&mut Facts) -> String,
+) -> Finding {
     let rank = evidence.ranks.all()[slow.at].place.rank;
     let share = evidence.share(slow.excess_ns);
-    let finding = Finding::of_run(kind, Confidence::High, Some(share), |facts| {
+    let finding = Finding::for_run(kind, Confidence::High, Some(share), |facts| {
         facts.count(Number::Rank, rank.into());
         summary(facts)
     });
     finding
-        .because_of(|facts| {
+        .with_evidence_from(|facts| {
             let often = facts.share(Number::OftenSlow, slow.steps);
             let steps = facts.count(Number::OfSteps, evidence.steps.len() as u64);
             let (own, others) = (facts.time(Number::Usual, slow.own_ns), facts.time(Number::Otherwise, slow.peers_ns));
@@ -155,24 +160,24 @@ fn slow(evidence: &SideBySide<'_>, slow: &Slow, kind: Kind, summary: impl FnOnce
 }
 
 /// How much longer the peers are in the all-reduce, median over the steps; `None` if they are not.
-fn others_wait_ns(evidence: &SideBySide<'_>, slow: &Slow) -> Option<f64> {
-    let in_all_reduce = |at: usize| evidence.median_of(at, |row| Some(evidence.phase_ns(at, row, ALL_REDUCE)));
+fn others_wait_ns(evidence: &RankEvidence<'_>, slow: &SlowRank) -> Option<f64> {
+    let in_all_reduce = |at: usize| evidence.median(at, |row| Some(evidence.phase_ns(at, row, ALL_REDUCE)));
     let theirs = median(&mut slow.peers.iter().filter_map(|at| in_all_reduce(*at)).collect::<Vec<f64>>())?;
     Some(theirs - in_all_reduce(slow.at)?).filter(|ns| *ns >= 1.0)
 }
 
-fn straggler(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
+fn straggler(evidence: &RankEvidence<'_>, found: &SlowRank) -> Finding {
     let rank = &evidence.ranks.all()[found.at];
     let number = rank.place.rank;
     let (phase, in_phase) = (&found.phase.0, evidence.steps.len().max(1) as f64);
-    let finding = slow(evidence, found, Kind::Straggler, |facts| {
+    let finding = slow_finding(evidence, found, FindingKind::Straggler, |facts| {
         let ratio = facts.number(Number::Ratio, found.own_ns / found.peers_ns.max(1.0));
         let more = facts.about(phase, |facts| facts.time(Number::More, found.phase.1 / in_phase));
         format!(
             "rank {number} is a straggler: its steps take {ratio:.2} x as long as its peers', {more} longer in {phase}"
         )
     });
-    let work = |at: usize| evidence.median_of(at, |row| Some(batch_work(row)? as f64));
+    let work = |at: usize| evidence.median(at, |row| Some(batch_work(row)? as f64));
     let theirs = median(&mut found.peers.iter().filter_map(|at| work(*at)).collect::<Vec<f64>>());
     let host = rank.store.session().info().map(|info| info.host.as_str()).unwrap_or_default();
     let place = match rank.place.device.as_str() {
@@ -181,24 +186,24 @@ fn straggler(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     };
     match work(found.at).zip(theirs.filter(|work| *work > 0.0)).map(|(own, theirs)| own / theirs) {
         Some(ratio) if ratio > 1.0 + EQUAL_WORK => finding
-            .because_of(|facts| {
+            .with_evidence_from(|facts| {
                 let ratio = facts.number(Number::BatchRatio, ratio);
                 format!("its batches are {ratio:.2} x as large as on other ranks")
             })
-            .advise("give every rank batches of equal work: shard by edges, not by nodes or files"),
+            .with_advice("give every rank batches of equal work: shard by edges, not by nodes or files"),
         Some(_) => finding
-            .because("its batches are as large as on other ranks")
-            .advise(format!("see what else runs on {place}")),
-        None => finding.advise(format!("see what else runs on {place}")),
+            .with_evidence("its batches are as large as on other ranks")
+            .with_advice(format!("see what else runs on {place}")),
+        None => finding.with_advice(format!("see what else runs on {place}")),
     }
 }
 
-fn starved(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
+fn starved(evidence: &RankEvidence<'_>, found: &SlowRank) -> Finding {
     let all = evidence.ranks.all();
     let number = all[found.at].place.rank;
-    let waits = |at: usize| evidence.median_of(at, |row| Some(evidence.phase_ns(at, row, DATA_WAIT))).unwrap_or(0.0);
+    let waits = |at: usize| evidence.median(at, |row| Some(evidence.phase_ns(at, row, DATA_WAIT))).unwrap_or(0.0);
     let theirs = median(&mut found.peers.iter().map(|at| waits(*at)).collect::<Vec<f64>>()).unwrap_or(0.0);
-    let finding = slow(evidence, found, Kind::StarvedRank, |facts| {
+    let finding = slow_finding(evidence, found, FindingKind::StarvedRank, |facts| {
         facts.about(DATA_WAIT, |facts| {
             let (own, others) = (facts.time(Number::Usual, waits(found.at)), facts.time(Number::Otherwise, theirs));
             format!(
@@ -212,11 +217,11 @@ fn starved(evidence: &SideBySide<'_>, found: &Slow) -> Finding {
     let own = loaders(found.at);
     if own < usual {
         return finding
-            .because_of(|facts| {
+            .with_evidence_from(|facts| {
                 let own = facts.count(Number::Loaders, own as u64);
                 format!("it has {own} loader threads, other ranks up to {usual}")
             })
-            .advise("give its loader as many threads as on other ranks");
+            .with_advice("give its loader as many threads as on other ranks");
     }
-    finding.advise("see where that rank reads from: its share of the data, its disk, its loader's cores")
+    finding.with_advice("see where that rank reads from: its share of the data, its disk, its loader's cores")
 }

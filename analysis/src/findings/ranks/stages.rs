@@ -3,32 +3,32 @@
 use gnntop_wire::phase::{BACKWARD, FORWARD};
 use thiserror::Error;
 
-use super::check::Check;
-use super::evidence::SideBySide;
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use super::check::RankCheck;
+use super::evidence::RankEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::ranks::pipeline::{PipelineError, PipelineStep};
 
 /// Newest steps that are looked at closely.
-const LOOKED_AT: usize = 16;
+const MAX_STEPS: usize = 16;
 /// A stage that takes less than this many times the median of the others is as fast as they are.
 const UNEQUAL: f64 = 1.25;
 /// A better split must make steps this much faster to be worth reporting.
-const WORTH_SAYING: f64 = 1.03;
+const WORTH_REPORTING: f64 = 1.03;
 
 /// The check.
 pub(super) struct UnequalStages;
 
-impl Check for UnequalStages {
-    fn kind(&self) -> Kind {
-        Kind::Imbalance
+impl RankCheck for UnequalStages {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Imbalance
     }
 
-    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
         let all = evidence.ranks.all();
         if all.iter().all(|rank| rank.place.stages < 2) {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         if !evidence.has_steps() {
             return evidence.too_few_steps();
@@ -36,10 +36,11 @@ impl Check for UnequalStages {
         let mut copies: Vec<u32> = all.iter().map(|rank| rank.place.copy).collect();
         copies.sort_unstable();
         copies.dedup();
-        let found: Vec<Result<Option<Finding>, NoSteps>> = copies.iter().map(|copy| of_copy(evidence, *copy)).collect();
+        let found: Vec<Result<Option<Finding>, NoSteps>> =
+            copies.iter().map(|copy| check_copy(evidence, *copy)).collect();
         let errors = || found.iter().filter_map(|found| found.as_ref().err());
         match errors().next() {
-            Some(reason) if errors().count() == found.len() => Outcome::NotEnough(reason.to_string()),
+            Some(reason) if errors().count() == found.len() => CheckOutcome::NotEnough(reason.to_string()),
             // Copies are split alike, so one represents all.
             _ => found.into_iter().flatten().flatten().take(1).collect::<Vec<Finding>>().into(),
         }
@@ -55,22 +56,22 @@ enum NoSteps {
     Unknown(PipelineError),
 }
 
-fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, NoSteps> {
-    let steps = evidence.steps.iter().take(LOOKED_AT);
+fn check_copy(evidence: &RankEvidence<'_>, copy: u32) -> Result<Option<Finding>, NoSteps> {
+    let steps = evidence.steps.iter().take(MAX_STEPS);
     let steps: Vec<PipelineStep> =
-        match steps.map(|common| PipelineStep::of(evidence.ranks, copy, common.step)).collect() {
+        match steps.map(|common| PipelineStep::from_ranks(evidence.ranks, copy, common.step)).collect() {
             Ok(steps) => steps,
-            Err(reason) => return by_phases(evidence, copy).ok_or(NoSteps::Unknown(reason)),
+            Err(reason) => return check_phases(evidence, copy).ok_or(NoSteps::Unknown(reason)),
         };
     let Some(step) = typical(&steps) else { return Err(NoSteps::None) };
     let Some((slowest, ratio)) = step.slowest() else { return Ok(None) };
-    if ratio < UNEQUAL || step.balanced_gain() < WORTH_SAYING {
+    if ratio < UNEQUAL || step.balanced_gain() < WORTH_REPORTING {
         return Ok(None);
     }
     let (now_ns, better_ns) = (step.plan.makespan_ns, step.balanced_plan.makespan_ns);
     let share = 1.0 - better_ns / now_ns.max(1.0);
     let confidence = if step.balanced.blocks.is_some() { Confidence::High } else { Confidence::Medium };
-    let finding = Finding::of_run(Kind::Imbalance, confidence, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::Imbalance, confidence, Some(share), |facts| {
         facts.count(Number::Stage, slowest as u64);
         let (ratio, now) = (facts.number(Number::Ratio, ratio), facts.time(Number::Step, now_ns));
         let better = facts.time(Number::Balanced, better_ns);
@@ -79,14 +80,14 @@ fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, NoSt
                 a step of {now} would take {better} with a balanced split"
         )
     })
-    .because_of(|facts| {
+    .with_evidence_from(|facts| {
         let costs = step.stages.iter().enumerate().map(|(stage, of)| {
             let cost_ns = of.cost.both_ns();
             facts.about(&format!("stage {stage}"), |facts| facts.time(Number::MicroBatch, cost_ns)).to_string()
         });
         format!("time of a micro-batch by stage: {}", costs.collect::<Vec<String>>().join(", "))
     })
-    .because_of(|facts| {
+    .with_evidence_from(|facts| {
         let (idle, even) = (facts.share(Number::Idle, step.bubble()), facts.share(Number::IdleEven, step.formula()));
         let these = facts.share(Number::IdlePredicted, step.plan.bubble());
         format!(
@@ -96,14 +97,18 @@ fn of_copy(evidence: &SideBySide<'_>, copy: u32) -> Result<Option<Finding>, NoSt
     });
     Ok(Some(match (&step.balanced.blocks, step.stages.iter().map(|stage| stage.blocks).collect::<Option<Vec<_>>>()) {
         (Some(better), Some(now)) => finding
-            .because_of(|facts| {
+            .with_evidence_from(|facts| {
                 let all = facts.count(Number::OfBlocks, now.iter().sum::<usize>() as u64);
                 format!("{all} blocks are split {}", slashed(&now))
             })
-            .advise(format!("split them {}: {:.2} x as fast by the recurrence", slashed(better), step.balanced_gain())),
+            .with_advice(format!(
+                "split them {}: {:.2} x as fast by the recurrence",
+                slashed(better),
+                step.balanced_gain()
+            )),
         _ => finding
-            .because("stages do not report how many blocks they have")
-            .advise("move layers from that stage to the others"),
+            .with_evidence("stages do not report how many blocks they have")
+            .with_advice("move layers from that stage to the others"),
     }))
 }
 
@@ -120,13 +125,13 @@ fn slashed(blocks: &[usize]) -> String {
 }
 
 /// From the phases, if there are no micro-batches: `None` without either.
-fn by_phases(evidence: &SideBySide<'_>, copy: u32) -> Option<Option<Finding>> {
+fn check_phases(evidence: &RankEvidence<'_>, copy: u32) -> Option<Option<Finding>> {
     let all = evidence.ranks.all();
     let mut stages: Vec<usize> = (0..all.len()).filter(|at| all[*at].place.copy == copy).collect();
     stages.sort_by_key(|at| all[*at].place.stage);
     let work_ns = |at: &usize| {
         let of = |row: &_| Some(evidence.phase_ns(*at, row, FORWARD) + evidence.phase_ns(*at, row, BACKWARD));
-        evidence.median_of(*at, of).filter(|ns| *ns > 0.0)
+        evidence.median(*at, of).filter(|ns| *ns > 0.0)
     };
     let costs: Vec<f64> = stages.iter().map(work_ns).collect::<Option<_>>()?;
     let slowest = (0..costs.len()).max_by(|a, b| costs[*a].total_cmp(&costs[*b]))?;
@@ -139,7 +144,7 @@ fn by_phases(evidence: &SideBySide<'_>, copy: u32) -> Option<Option<Finding>> {
     let stage = all[stages[slowest]].place.stage;
     // A step cannot take less than its slowest stage; the rest of it may be anything.
     let share = evidence.share((costs[slowest] - even_ns) * evidence.steps.len() as f64);
-    let finding = Finding::of_run(Kind::Imbalance, Confidence::Medium, Some(share.min(1.0)), |facts| {
+    let finding = Finding::for_run(FindingKind::Imbalance, Confidence::Medium, Some(share.min(1.0)), |facts| {
         facts.count(Number::Stage, stage.into());
         let ratio = facts.number(Number::Ratio, costs[slowest] / usual);
         let (own, even) = (facts.time(Number::Longest, costs[slowest]), facts.time(Number::Balanced, even_ns));
@@ -148,5 +153,5 @@ fn by_phases(evidence: &SideBySide<'_>, copy: u32) -> Option<Option<Finding>> {
                     {own} a step in forward and backward; even stages would take {even}"
         )
     });
-    Some(Some(finding.advise("move layers from that stage to the others")))
+    Some(Some(finding.with_advice("move layers from that stage to the others")))
 }

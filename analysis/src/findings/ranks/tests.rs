@@ -3,18 +3,18 @@
 use gnntop_wire::Place;
 
 use super::*;
-use crate::findings::{Finding, Kind, Number};
+use crate::findings::{Finding, FindingKind, Number};
 use crate::ranks::Run;
 use crate::ranks::fixture::run;
 use gnntop_fixtures::MS;
 use gnntop_fixtures::pipeline::PipelineRun;
-use gnntop_fixtures::uneven::{OwnStep, UnevenRun};
+use gnntop_fixtures::uneven::{RankStepPlan, UnevenRun};
 
 fn findings(run: &Run) -> Findings {
-    of_ranks(&run.ranks())
+    rank_findings(&run.ranks())
 }
 
-fn of(planned: &UnevenRun) -> Findings {
+fn rank_findings_of(planned: &UnevenRun) -> Findings {
     findings(&run(&planned.sessions()))
 }
 
@@ -25,18 +25,18 @@ fn only(findings: Findings) -> Finding {
 }
 
 #[test]
-fn an_even_run_and_an_even_pipeline_have_nothing_to_say() {
-    assert_eq!(of(&UnevenRun::default()).found, []);
+fn even_run_and_pipeline_have_no_findings() {
+    assert_eq!(rank_findings_of(&UnevenRun::default()).found, []);
     assert_eq!(findings(&run(&PipelineRun::default().sessions())).found, []);
     assert_eq!(findings(&Run::default()), Findings::default());
 }
 
 #[test]
-fn a_slow_rank_is_named_with_its_phase_and_what_it_costs() {
-    let slow: fn(u32, u64) -> OwnStep =
-        |rank, _| if rank == 2 { OwnStep::but("backward", 30 * MS) } else { OwnStep::usual() };
-    let finding = only(of(&UnevenRun { own: slow, ..UnevenRun::default() }));
-    assert_eq!((finding.kind, finding.confidence.word()), (Kind::Straggler, "certain"));
+fn straggler_names_phase_and_cost() {
+    let slow: fn(u32, u64) -> RankStepPlan =
+        |rank, _| if rank == 2 { RankStepPlan::with_phase("backward", 30 * MS) } else { RankStepPlan::usual() };
+    let finding = only(rank_findings_of(&UnevenRun { work: slow, ..UnevenRun::default() }));
+    assert_eq!((finding.kind, finding.confidence.as_str()), (FindingKind::Straggler, "certain"));
     assert!(finding.summary.starts_with("rank 2 is a straggler: its steps take 1.3"), "{}", finding.summary);
     assert_eq!((finding.fact(Number::Rank), finding.fact(Number::OftenSlow)), (Some(2.0), Some(1.0)));
     assert!(finding.fact_of("backward", Number::More) > Some(9e6) && finding.share.unwrap() > 0.2, "{finding:#?}");
@@ -45,53 +45,54 @@ fn a_slow_rank_is_named_with_its_phase_and_what_it_costs() {
 }
 
 #[test]
-fn a_rank_with_more_work_is_told_from_one_that_is_slow() {
-    let own: fn(u32, u64) -> OwnStep = |rank, _| OwnStep {
+fn rank_with_more_work_is_not_slow() {
+    let own: fn(u32, u64) -> RankStepPlan = |rank, _| RankStepPlan {
         seeds: if rank == 0 { 700 } else { 449 },
-        ..OwnStep::but("backward", if rank == 0 { 28 * MS } else { 18 * MS })
+        ..RankStepPlan::with_phase("backward", if rank == 0 { 28 * MS } else { 18 * MS })
     };
-    let finding = only(of(&UnevenRun { own, ..UnevenRun::default() }));
-    assert_eq!(finding.kind, Kind::Straggler);
+    let finding = only(rank_findings_of(&UnevenRun { work: own, ..UnevenRun::default() }));
+    assert_eq!(finding.kind, FindingKind::Straggler);
     assert_eq!(finding.fact(Number::BatchRatio), Some(700.0 / 449.0));
 }
 
 #[test]
 fn ranks_that_are_slow_in_turns_are_no_stragglers() {
-    let turns: fn(u32, u64) -> OwnStep =
-        |rank, step| if u64::from(rank) == step % 4 { OwnStep::but("backward", 30 * MS) } else { OwnStep::usual() };
-    assert_eq!(of(&UnevenRun { own: turns, ..UnevenRun::default() }).found, []);
+    let turns: fn(u32, u64) -> RankStepPlan = |rank, step| {
+        if u64::from(rank) == step % 4 { RankStepPlan::with_phase("backward", 30 * MS) } else { RankStepPlan::usual() }
+    };
+    assert_eq!(rank_findings_of(&UnevenRun { work: turns, ..UnevenRun::default() }).found, []);
 }
 
 #[test]
 fn a_rank_that_its_loader_starves_is_not_called_a_straggler() {
-    let starved: fn(u32, u64) -> OwnStep =
-        |rank, _| if rank == 1 { OwnStep::but("data wait", 12 * MS) } else { OwnStep::usual() };
-    let finding = only(of(&UnevenRun { own: starved, ..UnevenRun::default() }));
-    assert_eq!(finding.kind, Kind::StarvedRank);
+    let starved: fn(u32, u64) -> RankStepPlan =
+        |rank, _| if rank == 1 { RankStepPlan::with_phase("data wait", 12 * MS) } else { RankStepPlan::usual() };
+    let finding = only(rank_findings_of(&UnevenRun { work: starved, ..UnevenRun::default() }));
+    assert_eq!(finding.kind, FindingKind::StarvedRank);
     assert!(finding.summary.starts_with("the loader starves rank 1: it waits 1"), "{}", finding.summary);
 }
 
 #[test]
-fn ranks_that_all_walk_the_whole_set_are_found_by_counting() {
-    let finding = only(of(&UnevenRun { training_set: Some(512 * 20), ..UnevenRun::default() }));
-    assert_eq!((finding.kind, finding.share), (Kind::WorkNotConserved, Some(0.75)));
+fn duplicated_data_is_found_by_counting() {
+    let finding = only(rank_findings_of(&UnevenRun { training_set: Some(512 * 20), ..UnevenRun::default() }));
+    assert_eq!((finding.kind, finding.share), (FindingKind::WorkNotConserved, Some(0.75)));
     assert!(finding.summary.starts_with("each of 4 copies goes through the whole training set"), "{}", finding.summary);
-    let twice = only(of(&UnevenRun { training_set: Some(2 * 512 * 20), ..UnevenRun::default() }));
+    let twice = only(rank_findings_of(&UnevenRun { training_set: Some(2 * 512 * 20), ..UnevenRun::default() }));
     assert!(twice.summary.contains("an epoch covers 2.00 x the training set"), "{}", twice.summary);
-    let half = only(of(&UnevenRun { training_set: Some(8 * 512 * 20), ..UnevenRun::default() }));
+    let half = only(rank_findings_of(&UnevenRun { training_set: Some(8 * 512 * 20), ..UnevenRun::default() }));
     assert!(half.summary.contains("0.50 x the training set: the rest is never used"), "{}", half.summary);
     assert_eq!(half.share, None);
     let cut_short = UnevenRun { steps: 10, ..UnevenRun::default() };
-    assert_eq!(of(&cut_short).found, [], "a run that ends in its first epoch has left nothing out");
+    assert_eq!(rank_findings_of(&cut_short).found, [], "a run that ends in its first epoch has left nothing out");
     let padded = UnevenRun { training_set: Some(4 * 512 * 20 - 1500), ..UnevenRun::default() };
-    assert_eq!(of(&padded).found, [], "a batch of padding on each rank is no more work");
+    assert_eq!(rank_findings_of(&padded).found, [], "a batch of padding on each rank is no more work");
 }
 
 #[test]
-fn what_cannot_be_counted_is_said_so() {
+fn uncountable_work_is_not_enough() {
     let reason = |planned: &UnevenRun| {
-        let found = of(planned);
-        found.not_enough.into_iter().find(|not| not.kind == Kind::WorkNotConserved).map(|not| not.reason)
+        let found = rank_findings_of(planned);
+        found.not_enough.into_iter().find(|not| not.kind == FindingKind::WorkNotConserved).map(|not| not.reason)
     };
     let unsaid = UnevenRun { training_set: None, ..UnevenRun::default() };
     assert_eq!(reason(&unsaid).as_deref(), Some("no rank reports the size of the training set"));
@@ -100,9 +101,9 @@ fn what_cannot_be_counted_is_said_so() {
 }
 
 #[test]
-fn communication_is_what_the_last_rank_to_come_still_waits() {
-    let finding = only(of(&UnevenRun { reduce_ns: 20 * MS, ..UnevenRun::default() }));
-    assert_eq!(finding.kind, Kind::CommunicationBound);
+fn communication_is_wait_of_last_rank() {
+    let finding = only(rank_findings_of(&UnevenRun { reduce_ns: 20 * MS, ..UnevenRun::default() }));
+    assert_eq!(finding.kind, FindingKind::CommunicationBound);
     assert_eq!(finding.fact(Number::Usual), Some(20e6));
     let slow_hands = PipelineRun { hand_over_ns: 20 * MS, ..PipelineRun::default() };
     let finding = only(findings(&run(&slow_hands.sessions())));
@@ -113,27 +114,27 @@ fn communication_is_what_the_last_rank_to_come_still_waits() {
 #[test]
 fn more_threads_than_cores_are_oversubscribed() {
     let place: fn(&mut Place) = |place| (place.threads, place.host_cores) = (2, 2);
-    let finding = only(of(&UnevenRun { place, ..UnevenRun::default() }));
-    assert_eq!((finding.kind, finding.share), (Kind::Oversubscribed, None));
+    let finding = only(rank_findings_of(&UnevenRun { place, ..UnevenRun::default() }));
+    assert_eq!((finding.kind, finding.share), (FindingKind::Oversubscribed, None));
     assert_eq!(finding.summary, "4 ranks of 2 threads on bench share 2 cores: oversubscribed");
 }
 
 #[test]
-fn six_two_two_two_is_found_with_a_better_split() {
+fn unequal_stages_6222_suggest_better_split() {
     let unequal = PipelineRun { blocks: vec![6, 2, 2, 2], steps: 20, ..PipelineRun::default() };
     let finding = only(findings(&run(&unequal.sessions())));
-    assert_eq!((finding.kind, finding.confidence.word()), (Kind::Imbalance, "certain"));
+    assert_eq!((finding.kind, finding.confidence.as_str()), (FindingKind::Imbalance, "certain"));
     assert!(finding.summary.starts_with("stage 0 takes 3.0 x as long as the other stages"), "{}", finding.summary);
     assert_eq!((finding.fact(Number::Step), finding.fact(Number::Balanced)), (Some(108e6), Some(72e6)));
     assert_eq!(finding.fact_of("stage 0", Number::MicroBatch), Some(18e6));
     assert!(finding.evidence.iter().any(|line| line == "12 blocks are split 6/2/2/2"), "{finding:#?}");
     assert!(finding.advice[0].starts_with("split them 3/3/3/3: 1.50 x as fast"), "{finding:#?}");
-    let untold = PipelineRun { tells_blocks: false, ..unequal };
-    assert_eq!(only(findings(&run(&untold.sessions()))).confidence.word(), "likely");
+    let untold = PipelineRun { reports_blocks: false, ..unequal };
+    assert_eq!(only(findings(&run(&untold.sessions()))).confidence.as_str(), "likely");
 }
 
 #[test]
-fn a_rank_that_does_not_come_is_the_first_finding() {
+fn hang_is_the_first_finding() {
     let planned = UnevenRun::default();
     let streams = planned.builders().into_iter().zip(0..).map(|((mut stream, track, t_ns), rank)| {
         stream.open_span(track, 61, if rank == 3 { "forward" } else { "wait" }, t_ns, t_ns + 5000 * MS);
@@ -141,7 +142,7 @@ fn a_rank_that_does_not_come_is_the_first_finding() {
         stream.bytes()
     });
     let found = findings(&run(&streams.collect::<Vec<_>>())).found;
-    assert_eq!(found[0].kind, Kind::Hang);
+    assert_eq!(found[0].kind, FindingKind::Hang);
     assert!(found[0].summary.contains("rank 3 has been in forward for 5.00 s"), "{}", found[0].summary);
     assert_eq!(found[0].fact_of("rank 3", Number::Lasting), Some(5e9));
     assert_eq!(found[0].evidence.len(), 3);

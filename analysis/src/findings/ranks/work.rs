@@ -4,9 +4,9 @@
 use gnntop_wire::Reported;
 use thiserror::Error;
 
-use super::check::Check;
-use super::evidence::{SideBySide, batch_work};
-use crate::findings::finding::{Confidence, Finding, Kind, Outcome};
+use super::check::RankCheck;
+use super::evidence::{RankEvidence, batch_work};
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::ranks::{Rank, facts};
 use crate::store::{SessionState, StepRow};
@@ -19,26 +19,29 @@ const NEWEST: usize = 16_384;
 /// The check.
 pub(super) struct WorkNotConserved;
 
-impl Check for WorkNotConserved {
-    fn kind(&self) -> Kind {
-        Kind::WorkNotConserved
+impl RankCheck for WorkNotConserved {
+    fn kind(&self) -> FindingKind {
+        FindingKind::WorkNotConserved
     }
 
-    fn look(&self, evidence: &SideBySide<'_>) -> Outcome {
+    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
         let all = evidence.ranks.all();
         let copies = all.iter().map(|rank| rank.place.copies).max().unwrap_or(1);
         if copies < 2 {
-            return Outcome::Nothing;
+            return CheckOutcome::Nothing;
         }
         let Some(set) = all.iter().find_map(|rank| facts::count(rank.store, Reported::TrainingSet)) else {
-            return Outcome::NotEnough(format!("no rank reports the size of the {}", Reported::TrainingSet.text()));
+            return CheckOutcome::NotEnough(format!(
+                "no rank reports the size of the {}",
+                Reported::TrainingSet.text()
+            ));
         };
         // The stages of a copy have the same batches: one of them counts.
         let counted: Vec<&Rank<'_>> = (0..copies.min(all.len() as u32 + 1))
             .filter_map(|copy| all.iter().filter(|rank| rank.place.copy == copy).min_by_key(|rank| rank.place.stage))
             .collect();
         if counted.len() < copies as usize {
-            return Outcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
+            return CheckOutcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
         }
         let set = set as f64;
         // The last epoch of a run may have been cut short: missing work proves nothing.
@@ -47,14 +50,14 @@ impl Check for WorkNotConserved {
             _ => epoch(&counted, false),
         };
         match judged {
-            Ok(epoch) => judge(set, &epoch),
-            Err(reason) => Outcome::NotEnough(reason.to_string()),
+            Ok(epoch) => check_epoch(set, &epoch),
+            Err(reason) => CheckOutcome::NotEnough(reason.to_string()),
         }
     }
 }
 
 /// What the counted ranks did in one epoch.
-struct Epoch {
+struct EpochWork {
     number: u64,
     /// Seeds or graphs of each rank.
     work: Vec<u64>,
@@ -62,7 +65,7 @@ struct Epoch {
     batch: u64,
 }
 
-impl Epoch {
+impl EpochWork {
     /// How many times a set of this size was done.
     fn times(&self, set: f64) -> f64 {
         self.work.iter().map(|work| *work as f64).sum::<f64>() / set
@@ -81,11 +84,11 @@ enum Uncounted {
 }
 
 /// The newest epoch that is complete on all these ranks; `with_last` counts the last one of an ended run as complete.
-fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<Epoch, Uncounted> {
+fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<EpochWork, Uncounted> {
     let newest = |rank: &&Rank<'_>| newest_whole_epoch(rank, with_last);
     let epochs: Option<Vec<u64>> = ranks.iter().map(newest).collect();
     let number = epochs.and_then(|epochs| epochs.into_iter().min()).ok_or(Uncounted::NoEpoch)?;
-    let mut found = Epoch { number, work: Vec::new(), batch: 0 };
+    let mut found = EpochWork { number, work: Vec::new(), batch: 0 };
     for rank in ranks {
         let rows = rows(rank).filter(|row| row.epoch() == number);
         let batches: Option<Vec<u64>> = rows.map(|row| batch_work(&row)).collect();
@@ -114,13 +117,13 @@ fn newest_whole_epoch(rank: &Rank<'_>, with_last: bool) -> Option<u64> {
     is_whole.then_some(over)
 }
 
-fn judge(set: f64, epoch: &Epoch) -> Outcome {
+fn check_epoch(set: f64, epoch: &EpochWork) -> CheckOutcome {
     let ranks = epoch.work.len();
     // Equal work for all may need a batch of padding on each, or leave as much out.
     let slack = SLACK.max(ranks as f64 * epoch.batch as f64 / set);
     let times = epoch.times(set);
     if (times - 1.0).abs() <= slack {
-        return Outcome::Nothing;
+        return CheckOutcome::Nothing;
     }
     let walks_all = |work: &u64| (*work as f64 / set - 1.0).abs() <= SLACK;
     let share = (times > 1.0).then(|| 1.0 - 1.0 / times);
@@ -129,7 +132,7 @@ fn judge(set: f64, epoch: &Epoch) -> Outcome {
         true => "give every rank its share (a distributed sampler; use_ddp=True for DGL's loader)",
         false => "look at how the training set is split over the ranks",
     };
-    let finding = Finding::of_run(Kind::WorkNotConserved, Confidence::High, share, |facts| {
+    let finding = Finding::for_run(FindingKind::WorkNotConserved, Confidence::High, share, |facts| {
         let (ranks, times) = (facts.count(Number::Copies, ranks as u64), facts.number(Number::Ratio, times));
         match times > 1.0 {
             _ if all_walk_all => {
@@ -142,7 +145,7 @@ fn judge(set: f64, epoch: &Epoch) -> Outcome {
         }
     });
     finding
-        .because_of(|facts| {
+        .with_evidence_from(|facts| {
             facts.count(Number::Epoch, epoch.number);
             let works = epoch.work.iter().enumerate().take(8).map(|(copy, work)| {
                 facts.about(&format!("copy {copy}"), |facts| facts.count(Number::Work, *work)).to_string()
@@ -151,7 +154,7 @@ fn judge(set: f64, epoch: &Epoch) -> Outcome {
             let set = facts.count(Number::TrainingSet, set as u64);
             format!("in epoch {number} the copies did {works}; the training set has {set}")
         })
-        .because("seconds an epoch are not comparable; seeds or graphs a second over all ranks are")
-        .advise(advice)
+        .with_evidence("seconds an epoch are not comparable; seeds or graphs a second over all ranks are")
+        .with_advice(advice)
         .into()
 }

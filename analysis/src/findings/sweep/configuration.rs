@@ -11,7 +11,7 @@ use crate::store::{StepRow, Store};
 /// Newest steps that are looked at.
 const NEWEST: usize = 4096;
 /// Most stages whose blocks are looked up.
-const MOST_STAGES: usize = 1024;
+const MAX_STAGES: usize = 1024;
 /// Batches that differ by less than this are of the same size.
 const SAME_BATCH: f64 = 0.05;
 
@@ -38,7 +38,7 @@ pub struct Configuration {
 
 impl Configuration {
     /// For a run; `None` without steps.
-    pub fn of(name: &str, run: &Run) -> Option<Self> {
+    pub fn from_run(name: &str, run: &Run) -> Option<Self> {
         let store = run.store();
         let rows: Vec<StepRow<'_>> = store.steps().all().rev().take(NEWEST).collect();
         let step_ns = median(&mut rows.iter().map(|row| row.period_ns() as f64).collect::<Vec<f64>>())?;
@@ -61,12 +61,12 @@ impl Configuration {
             work: batch.map(|batch| batch * copies as f64),
             factors: BTreeMap::new(),
         };
-        found.tell(store, ranks.all().first(), batch);
+        found.add_settings(store, ranks.all().first(), batch);
         Some(found)
     }
 
     /// Adds the other settings.
-    fn tell(&mut self, store: &Store, first: Option<&Rank<'_>>, batch: Option<f64>) {
+    fn add_settings(&mut self, store: &Store, first: Option<&Rank<'_>>, batch: Option<f64>) {
         let shape = match (self.stages, self.copies) {
             (1, 1) => "1 rank".to_owned(),
             (1, copies) => format!("{copies} ranks"),
@@ -101,11 +101,11 @@ impl Configuration {
 
     /// Largest possible speed-up over one rank; one stage with micro-batches is no slower than one without.
     pub(super) fn ideal(&self) -> f64 {
-        self.copies as f64 * self.ideal_of_stages()
+        self.copies as f64 * self.ideal_stage_speed_up()
     }
 
     /// Largest possible speed-up of even stages over one rank, without the copies.
-    pub(super) fn ideal_of_stages(&self) -> f64 {
+    pub(super) fn ideal_stage_speed_up(&self) -> f64 {
         match self.micro_batches {
             Some(count) => schedule::ideal_speed_up(self.stages, count),
             None => self.stages as f64,
@@ -144,5 +144,5 @@ fn split(store: &Store, ranks: &[Rank<'_>], stages: usize) -> Option<Vec<usize>>
         let alone = || (stages == 1).then(|| facts::count(store, Reported::Blocks)).flatten();
         facts::count(store, Reported::BlocksOfStage(stage as u32)).or_else(|| own(stage)).or_else(alone)
     };
-    (0..stages.min(MOST_STAGES)).map(of).collect()
+    (0..stages.min(MAX_STAGES)).map(of).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::configuration::Configuration;
 use crate::figures::joined;
-use crate::findings::finding::{Confidence, Finding, Kind, Severity};
+use crate::findings::finding::{Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;
 
 /// Factors that were changed together in a set of runs, so that their effects cannot be separated.
@@ -26,7 +26,7 @@ pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
     if factors.is_empty() {
         return None;
     }
-    let finding = Finding::of_run(Kind::Confounded, Confidence::High, None, |facts| {
+    let finding = Finding::for_run(FindingKind::Confounded, Confidence::High, None, |facts| {
         facts.count(Number::Factors, factors.len() as u64);
         format!("{} were changed at once, so their effects cannot be separated", joined(&factors))
     });
@@ -34,7 +34,7 @@ pub fn confounded(runs: &[Configuration]) -> Option<Finding> {
     for run in runs.iter().take(8) {
         let values: Vec<String> =
             factors.iter().filter_map(|name| Some(format!("{name} {}", run.factors.get(name)?))).collect();
-        finding = finding.because(format!("{}: {}", run.name, values.join(", ")));
+        finding = finding.with_evidence(format!("{}: {}", run.name, values.join(", ")));
     }
-    Some(finding.advise("add a run that differs in only one of them"))
+    Some(finding.with_advice("add a run that differs in only one of them"))
 }

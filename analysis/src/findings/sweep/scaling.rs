@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::configuration::Configuration;
 use super::confounded::confounded;
 use crate::findings::facts::{Fact, Facts};
-use crate::findings::finding::{Confidence, Finding, Kind};
+use crate::findings::finding::{Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 
 /// A speed-up is more than the ideal from the first ratio, and clearly less below the second.
@@ -38,7 +38,7 @@ pub fn scaling(first: &Configuration, second: &Configuration) -> Option<Scaling>
     let ideal = second.ideal() / first.ideal().max(f64::MIN_POSITIVE);
     let mut findings = Vec::new();
     if let Some(speed_up) = speed_up {
-        findings.extend(above(second, first, speed_up, ideal));
+        findings.extend(above_ideal(second, first, speed_up, ideal));
         findings.extend(match first.stages > second.stages {
             true => slow_stage(first, second, 1.0 / speed_up, 1.0 / ideal),
             false => slow_stage(second, first, speed_up, ideal),
@@ -97,12 +97,12 @@ fn notes(first: &Configuration, second: &Configuration, speed_up: Option<f64>) -
     notes
 }
 
-fn above(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64) -> Option<Finding> {
+fn above_ideal(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64) -> Option<Finding> {
     let fewer_in_the_same = now.stages > 1 && now.stages == before.stages && now.copies == before.copies;
     if speed_up <= ABOVE * ideal.max(1.0) || ideal <= 1.0 && !fewer_in_the_same {
         return None;
     }
-    let finding = Finding::of_run(Kind::AboveIdeal, Confidence::High, None, |facts| {
+    let finding = Finding::for_run(FindingKind::AboveIdeal, Confidence::High, None, |facts| {
         let (speed_up, ideal) = (facts.number(Number::SpeedUp, speed_up), facts.number(Number::Ideal, ideal));
         let shape = now.shape();
         format!(
@@ -110,17 +110,17 @@ fn above(now: &Configuration, before: &Configuration, speed_up: f64, ideal: f64)
                 something else changed as well"
         )
     })
-    .because_of(|facts| {
+    .with_evidence_from(|facts| {
         let (was, is) = (step(facts, before), step(facts, now));
         format!("a step takes {was} in {} and {is} in {}", before.name, now.name)
     });
     let has_control = before.micro_batches.is_some() && before.micro_batches == now.micro_batches;
     Some(if now.stages > 1 && !has_control {
         finding
-            .because("smaller batches may each run faster, whatever the number of stages")
-            .advise("the control is missing: measure one rank with the same micro-batches")
+            .with_evidence("smaller batches may each run faster, whatever the number of stages")
+            .with_advice("the control is missing: measure one rank with the same micro-batches")
     } else {
-        finding.advise("look for what else differs: batch size, threads, caches that now hold the data")
+        finding.with_advice("look for what else differs: batch size, threads, caches that now hold the data")
     })
 }
 
@@ -146,7 +146,7 @@ fn by_split(now: &Configuration) -> Option<Finding> {
     let evenly = Configuration { split: Some(vec![even; split.len()]), ..now.clone() };
     let times = evenly.blocks_in_turn().zip(now.blocks_in_turn()).map(|(even, as_split)| even / as_split);
     let slashed = split.iter().map(usize::to_string).collect::<Vec<String>>().join("/");
-    let finding = Finding::of_run(Kind::Imbalance, Confidence::High, times.map(|times| 1.0 - times), |facts| {
+    let finding = Finding::for_run(FindingKind::Imbalance, Confidence::High, times.map(|times| 1.0 - times), |facts| {
         facts.count(Number::Stage, stage as u64);
         let (largest, all) = (facts.count(Number::Blocks, *largest as u64), facts.count(Number::OfBlocks, all as u64));
         format!("stage {stage} has {largest} of {all} blocks, the others wait for it: {slashed} in {}", now.name)
@@ -155,7 +155,7 @@ fn by_split(now: &Configuration) -> Option<Finding> {
         let times = facts.number(Number::Ratio, times?);
         Some(format!("by the recurrence, a step takes {times:.2} of the time with an even split of equal blocks"))
     });
-    Some(finding.advise(format!("give each stage {even} blocks")))
+    Some(finding.with_advice(format!("give each stage {even} blocks")))
 }
 
 /// What timing alone says about the slowest stage: for a pipeline of one slow stage and otherwise even ones,
@@ -171,7 +171,7 @@ fn by_timing(now: &Configuration, before: &Configuration, speed_up: f64, ideal: 
     }
     let even_ns = work_ns * (micro_batches + now.stages as f64 - 1.0) / (micro_batches * now.stages as f64);
     let share = (1.0 - even_ns / now.step_ns.max(1.0)).clamp(0.0, 1.0);
-    let finding = Finding::of_run(Kind::Imbalance, Confidence::Low, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::Imbalance, Confidence::Low, Some(share), |facts| {
         let (times, speed_up) = (facts.number(Number::Ratio, times), facts.number(Number::SpeedUp, speed_up));
         let (ideal, shape, before) = (facts.number(Number::Ideal, ideal), now.shape(), before.shape());
         format!(
@@ -179,17 +179,17 @@ fn by_timing(now: &Configuration, before: &Configuration, speed_up: f64, ideal: 
                 {shape} are {speed_up:.2} x as fast as {before} where {ideal:.2} x is possible"
         )
     })
-    .because_of(|facts| {
+    .with_evidence_from(|facts| {
         let (step, even) = (facts.time(Number::Step, now.step_ns), facts.time(Number::Balanced, even_ns));
         format!("a step takes {step}; even stages would take {even} by the recurrence")
     });
     let finding = match before.stages {
         1 => finding,
-        _ => finding.because(format!("if the stages of {} are even", before.name)),
+        _ => finding.with_evidence(format!("if the stages of {} are even", before.name)),
     };
     Some(
         finding
-            .because("inferred from step times alone: a fixed cost per micro-batch would look the same")
-            .advise("record how many blocks each stage has (import csv: --fact blocks=6/2/2/2)"),
+            .with_evidence("inferred from step times alone: a fixed cost per micro-batch would look the same")
+            .with_advice("record how many blocks each stage has (import csv: --fact blocks=6/2/2/2)"),
     )
 }

@@ -6,49 +6,54 @@ use super::*;
 
 /// The shares of the findings that are of the run's time together.
 fn shares(findings: &Findings) -> f64 {
-    findings.found.iter().filter(|finding| finding.kind != Kind::GpuIdle).filter_map(|finding| finding.share).sum()
+    findings
+        .found
+        .iter()
+        .filter(|finding| finding.kind != FindingKind::GpuIdle)
+        .filter_map(|finding| finding.share)
+        .sum()
 }
 
 #[track_caller]
-fn found(findings: &Findings, kind: Kind) -> &Finding {
+fn found(findings: &Findings, kind: FindingKind) -> &Finding {
     findings.found.iter().find(|finding| finding.kind == kind).unwrap_or_else(|| panic!("no {kind:?}: {findings:#?}"))
 }
 
 #[test]
-fn what_contention_lengthens_is_not_told_twice_and_it_stands_first() {
+fn contention_claims_time_first_and_once() {
     let plan = |_| MadeUpStep { gap_ns: 10 * MS, ..with_phase("data wait", 60 * MS) };
     let wait = [counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8)];
-    let findings = all(&run(200, plan, &wait));
-    assert_eq!(findings.found[0].kind, Kind::Contention, "{findings:#?}");
-    assert_states(&findings.found[0], Kind::Contention, &[(Number::OfTime, 0.4)]);
-    let data = found(&findings, Kind::DataBound);
-    assert_states(data, Kind::DataBound, &[(Number::OfTime, 0.587)]);
+    let findings = all_findings(&run(200, plan, &wait));
+    assert_eq!(findings.found[0].kind, FindingKind::Contention, "{findings:#?}");
+    assert_facts(&findings.found[0], FindingKind::Contention, &[(Number::OfTime, 0.4)]);
+    let data = found(&findings, FindingKind::DataBound);
+    assert_facts(data, FindingKind::DataBound, &[(Number::OfTime, 0.587)]);
     assert!((data.share.unwrap() - 0.587 * 0.6).abs() < 0.01, "{data:#?}");
     assert!(data.evidence.iter().any(|line| line.contains("already counted under CPU contention")), "{data:#?}");
     assert!(shares(&findings) < 1.0, "{findings:#?}");
 }
 
 #[test]
-fn a_gap_that_waits_for_a_cpu_make_is_none_of_its_own() {
-    let kinds = |gap_ns: u64, waits: &[MadeUpSignal]| -> Vec<Kind> {
+fn gap_from_cpu_waits_is_not_a_gap_finding() {
+    let kinds = |gap_ns: u64, waits: &[MadeUpSignal]| -> Vec<FindingKind> {
         let plan = move |_| MadeUpStep { gap_ns, ..MadeUpStep::default() };
-        all(&run(200, plan, waits)).found.iter().map(|finding| finding.kind).collect()
+        all_findings(&run(200, plan, waits)).found.iter().map(|finding| finding.kind).collect()
     };
     let waits = [counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8)];
-    assert_eq!(kinds(5 * MS / 2, &[]), [Kind::Gap], "7 %");
-    assert_eq!(kinds(5 * MS / 2, &waits), [Kind::Contention], "4 % without the waits");
-    assert_eq!(kinds(8 * MS, &waits), [Kind::Contention, Kind::Gap], "11 % without them");
+    assert_eq!(kinds(5 * MS / 2, &[]), [FindingKind::Gap], "7 %");
+    assert_eq!(kinds(5 * MS / 2, &waits), [FindingKind::Contention], "4 % without the waits");
+    assert_eq!(kinds(8 * MS, &waits), [FindingKind::Contention, FindingKind::Gap], "11 % without them");
 }
 
 #[test]
-fn a_wait_for_a_cpu_needs_no_other_sign() {
+fn cpu_wait_alone_is_contention() {
     let waits = |share: f64| {
         let wait = [counted(
             "process.main_thread.cpu_wait",
             Unit::Nanoseconds,
             if share > 0.05 { |t| t * 8e7 } else { |t| t * 2e7 },
         )];
-        all(&run(200, |_| MadeUpStep::default(), &wait)).found
+        all_findings(&run(200, |_| MadeUpStep::default(), &wait)).found
     };
     assert_eq!(waits(0.02), []);
     let found = waits(0.08);
@@ -62,22 +67,26 @@ fn a_spike_at_a_mark_is_the_marks() {
         0 => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
         _ => MadeUpStep::default(),
     };
-    let findings = all(&run(300, plan, &[]));
-    let (stall, spike) = (found(&findings, Kind::Stall), found(&findings, Kind::Spike));
+    let findings = all_findings(&run(300, plan, &[]));
+    let (stall, spike) = (found(&findings, FindingKind::Stall), found(&findings, FindingKind::Spike));
     assert!(stall.share.unwrap() > 0.1 && spike.share.unwrap() < 0.01, "{findings:#?}");
     assert_eq!((stall.severity, spike.severity), (Severity::Major, Severity::Note));
     assert!(spike.evidence.iter().any(|line| line.contains("already counted under stalls at marks")), "{spike:#?}");
 }
 
 #[test]
-fn of_few_long_waits_the_mean_is_called_one() {
+fn few_long_waits_are_described_as_mean() {
     let plan = |step: u64| match step % 10 {
         0 => with_phase("data wait", 200 * MS),
         _ => MadeUpStep::default(),
     };
-    let findings = all(&run(300, plan, &[]));
-    let data = found(&findings, Kind::DataBound);
-    assert_states(data, Kind::DataBound, &[(Number::Each, 21.2e6), (Number::Usual, 1e6), (Number::SlowestTenth, 0.96)]);
+    let findings = all_findings(&run(300, plan, &[]));
+    let data = found(&findings, FindingKind::DataBound);
+    assert_facts(
+        data,
+        FindingKind::DataBound,
+        &[(Number::Each, 21.2e6), (Number::Usual, 1e6), (Number::SlowestTenth, 0.96)],
+    );
 }
 
 #[test]
@@ -90,19 +99,19 @@ fn advice_follows_the_queue() {
         only(&run(200, plan, &[]))
     };
     let half = with_queue(5);
-    assert_states(&half, Kind::DataBound, &[(Number::QueueEmpty, 0.49)]);
+    assert_facts(&half, FindingKind::DataBound, &[(Number::QueueEmpty, 0.49)]);
     assert!(!half.advice.iter().any(|line| line.contains("batches are ready")), "{half:#?}");
     let never = with_queue(0);
-    assert_says(&never, Kind::DataBound, &["batches are ready while the loop waits"]);
+    assert_contains(&never, FindingKind::DataBound, &["batches are ready while the loop waits"]);
     assert!(!never.advice.iter().any(|line| line.contains("workers")), "{never:#?}");
 }
 
 #[test]
-fn modelled_energy_is_not_said_to_be_missing() {
+fn modelled_energy_is_not_reported_missing() {
     let load = [counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 8e8)];
     let reason = |readings: &[MadeUpSignal]| {
-        let not_enough = all(&run(100, |_| MadeUpStep::default(), readings)).not_enough;
-        not_enough.into_iter().find(|n| n.kind == Kind::ModelledEnergy).unwrap().reason
+        let not_enough = all_findings(&run(100, |_| MadeUpStep::default(), readings)).not_enough;
+        not_enough.into_iter().find(|n| n.kind == FindingKind::ModelledEnergy).unwrap().reason
     };
     assert!(reason(&load).contains("modelled from the load"));
     assert_eq!(reason(&[]), "no energy or power is recorded");
@@ -123,7 +132,7 @@ fn steps_with(mut stream: StreamBuilder, between: impl Fn(&mut StreamBuilder, u6
 }
 
 #[test]
-fn frequent_marks_between_steps_cost_what_they_say() {
+fn frequent_timed_marks_cost_their_durations() {
     let main = gnntop_wire::TrackId(1);
     let pause = |stream: &mut StreamBuilder, step: u64, t_ns: u64| {
         if step.is_multiple_of(2) {
@@ -131,16 +140,20 @@ fn frequent_marks_between_steps_cost_what_they_say() {
         }
         2 * MS + MS / 10
     };
-    let findings = all(&steps_with(StreamBuilder::new("marks"), pause));
-    let stall = found(&findings, Kind::Stall);
-    assert_says(stall, Kind::Stall, &["\"gc\": 100 times, 200 ms, 4.5 % of the wall time, all between steps"]);
-    assert_states(stall, Kind::Stall, &[(Number::Each, 2e6), (Number::Outside, 100.0), (Number::Inside, 0.0)]);
-    let gap = found(&findings, Kind::Gap);
+    let findings = all_findings(&steps_with(StreamBuilder::new("marks"), pause));
+    let stall = found(&findings, FindingKind::Stall);
+    assert_contains(
+        stall,
+        FindingKind::Stall,
+        &["\"gc\": 100 times, 200 ms, 4.5 % of the wall time, all between steps"],
+    );
+    assert_facts(stall, FindingKind::Stall, &[(Number::Each, 2e6), (Number::Outside, 100.0), (Number::Inside, 0.0)]);
+    let gap = found(&findings, FindingKind::Gap);
     assert!((gap.share.unwrap() - 0.05).abs() < 0.01, "half of the gap is the marks': {gap:#?}");
 }
 
 #[test]
-fn frequent_marks_without_durations_are_compared_with_the_steps_without() {
+fn frequent_untimed_marks_compare_with_other_steps() {
     let main = gnntop_wire::TrackId(1);
     let pause = |marked_ns: u64| {
         move |stream: &mut StreamBuilder, step: u64, t_ns: u64| {
@@ -151,12 +164,12 @@ fn frequent_marks_without_durations_are_compared_with_the_steps_without() {
             noisy(MS, step) + if is_marked { marked_ns } else { 0 }
         }
     };
-    let costly = all(&steps_with(StreamBuilder::new("marks"), pause(MS)));
-    let stall = found(&costly, Kind::Stall);
-    assert_states(stall, Kind::Stall, &[(Number::Times, 100.0), (Number::Each, 1e6)]);
+    let costly = all_findings(&steps_with(StreamBuilder::new("marks"), pause(MS)));
+    let stall = found(&costly, FindingKind::Stall);
+    assert_facts(stall, FindingKind::Stall, &[(Number::Times, 100.0), (Number::Each, 1e6)]);
     assert_states_of(stall, "between steps", &[(Number::More, 1e6), (Number::OfSteps, 97.0)]);
-    let free = all(&steps_with(StreamBuilder::new("marks"), pause(0)));
-    assert!(!free.found.iter().any(|finding| finding.kind == Kind::Stall), "{free:#?}");
+    let free = all_findings(&steps_with(StreamBuilder::new("marks"), pause(0)));
+    assert!(!free.found.iter().any(|finding| finding.kind == FindingKind::Stall), "{free:#?}");
 }
 
 #[test]
@@ -169,9 +182,12 @@ fn validation_is_neither_a_spike_nor_a_gap() {
         stream.phase(main, step, "validation", t_ns, t_ns + 200 * MS);
         200 * MS + MS / 10
     };
-    let findings = all(&steps_with(StreamBuilder::new("validation"), validate));
+    let findings = all_findings(&steps_with(StreamBuilder::new("validation"), validate));
     let blamed = |kind| findings.found.iter().any(|finding| finding.kind == kind);
-    assert!(!blamed(Kind::Spike) && !blamed(Kind::Gap) && !blamed(Kind::StepKinds), "{findings:#?}");
+    assert!(
+        !blamed(FindingKind::Spike) && !blamed(FindingKind::Gap) && !blamed(FindingKind::StepKinds),
+        "{findings:#?}"
+    );
 }
 
 #[test]
@@ -190,7 +206,7 @@ fn validation_within_a_steps_own_timer_is_neither_a_spike_nor_a_stall() {
         stream.step(main, step, start_ns, end_ns);
         start_ns = end_ns;
     }
-    assert_eq!(all(&store_of(stream)).found, []);
+    assert_eq!(all_findings(&store_of(stream)).found, []);
 }
 
 #[test]
@@ -204,27 +220,28 @@ fn spans_that_fill_the_gap_are_named() {
         stream.span(main, step, "evaluate", t_ns, t_ns + 200 * MS);
         201 * MS
     };
-    let findings = all(&steps_with(StreamBuilder::new("spans"), evaluate));
-    let gap = found(&findings, Kind::Gap);
-    assert_says(gap, Kind::Gap, &["phase `validation`"]);
+    let findings = all_findings(&steps_with(StreamBuilder::new("spans"), evaluate));
+    let gap = found(&findings, FindingKind::Gap);
+    assert_contains(gap, FindingKind::Gap, &["phase `validation`"]);
     assert_states_of(gap, "evaluate", &[(Number::OfGap, 0.99), (Number::Times, 10.0), (Number::Each, 200e6)]);
     assert_eq!(gap.fact_of("batch", Number::OfGap), None, "it is inside the other: {}", gap.summary);
     assert!(!gap.advice.iter().any(|line| line.contains("measure what the loop does")), "{gap:#?}");
 }
 
 #[test]
-fn a_table_that_leaves_time_between_its_steps_bounds_the_gpus_work() {
+fn table_gaps_limit_gpu_idle_share() {
     let mut stream = StreamBuilder::new("table");
-    let (id, metric, source) = (SignalId(7), Quantity::GpuUtil.at(0).into(), SignalSource::Column("util".to_owned()));
+    let (id, metric, source) =
+        (SignalId(7), Quantity::GpuUtil.with_instance(0).into(), SignalSource::Column("util".to_owned()));
     stream.define(Definition::Signal { id, metric, source, device: String::new() });
     let main = gnntop_wire::TrackId(1);
     let reading = |stream: &mut StreamBuilder, _: u64, t_ns: u64| {
         stream.sample(main, id, t_ns, 97_000);
         20 * MS
     };
-    let findings = all(&steps_with(stream, reading));
-    let idle = found(&findings, Kind::GpuIdle);
-    assert_says(idle, Kind::GpuIdle, &["GPU 0 is idle at least 50 % of the time, despite its readings"]);
-    assert_states(idle, Kind::GpuIdle, &[(Number::OfTime, 0.5), (Number::ReadIdle, 0.03)]);
+    let findings = all_findings(&steps_with(stream, reading));
+    let idle = found(&findings, FindingKind::GpuIdle);
+    assert_contains(idle, FindingKind::GpuIdle, &["GPU 0 is idle at least 50 % of the time, despite its readings"]);
+    assert_facts(idle, FindingKind::GpuIdle, &[(Number::OfTime, 0.5), (Number::ReadIdle, 0.03)]);
     assert_eq!(idle.confidence, Confidence::Medium);
 }

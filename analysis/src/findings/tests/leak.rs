@@ -1,6 +1,6 @@
 //! Memory that grows so slowly that only the whole run shows it.
 
-use super::slower::{kept, with_past};
+use super::slower::{store_of_stream, with_past};
 use super::*;
 use gnntop_fixtures::SECOND;
 
@@ -35,32 +35,32 @@ fn stream(host: impl Fn(f64) -> f64, gpu: impl Fn(f64) -> f64) -> Vec<u8> {
 
 fn leaks(bytes: &[u8]) -> Vec<Vec<Finding>> {
     let of = |store: Store| {
-        let found = newest(&store).findings.found.into_iter();
-        found.filter(|finding| finding.kind == Kind::MemoryGrowth).collect()
+        let found = judge_newest(&store).findings.found.into_iter();
+        found.filter(|finding| finding.kind == FindingKind::MemoryGrowth).collect()
     };
-    [kept(bytes), with_past(bytes, 0.5), with_past(bytes, 0.95)].map(of).into()
+    [store_of_stream(bytes), with_past(bytes, 0.5), with_past(bytes, 0.95)].map(of).into()
 }
 
 #[test]
-fn a_slow_leak_is_told_with_its_rate() {
+fn slow_leak_reports_rate() {
     for found in leaks(&stream(|hours| 500.0 + 8.0 * hours, |_| 2000.0)) {
         let [leak] = found.as_slice() else { panic!("{found:#?}") };
-        assert_says(leak, Kind::MemoryGrowth, &["resident memory grows from"]);
-        assert_states(leak, Kind::MemoryGrowth, &[(Number::BytesPerHour, 8e6), (Number::Lasting, 8.3 * 3600e9)]);
+        assert_contains(leak, FindingKind::MemoryGrowth, &["resident memory grows from"]);
+        assert_facts(leak, FindingKind::MemoryGrowth, &[(Number::BytesPerHour, 8e6), (Number::Lasting, 8.3 * 3600e9)]);
     }
 }
 
 #[test]
-fn a_leak_on_the_gpu_does_not_hide_behind_one_of_the_host() {
+fn gpu_leak_is_found_beside_host_leak() {
     for found in leaks(&stream(|hours| 500.0 + 8.0 * hours, |hours| 2000.0 + 100.0 * hours)) {
         let [host, gpu] = found.as_slice() else { panic!("{found:#?}") };
         assert_eq!([host.fact(Number::Gpu), gpu.fact(Number::Gpu)], [None, Some(0.0)]);
-        assert_states(gpu, Kind::MemoryGrowth, &[(Number::Left, 770.0 * 3600e9)]);
+        assert_facts(gpu, FindingKind::MemoryGrowth, &[(Number::Left, 770.0 * 3600e9)]);
     }
 }
 
 #[test]
-fn memory_that_levels_off_or_is_given_back_is_no_leak() {
+fn levelling_memory_is_no_leak() {
     let level = |hours: f64| 500.0 + 300.0 * (1.0 - (-hours).exp());
     let saw = |hours: f64| 500.0 + 200.0 * hours.fract();
     let at_once = |hours: f64| if hours > 6.0 { 900.0 } else { 500.0 };

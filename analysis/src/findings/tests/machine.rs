@@ -14,28 +14,28 @@ fn a_page_fault_storm_is_found_with_its_cost() {
     };
     let storm = only(&run(300, plan, &[]));
     let numbers = [(Number::Steps, 6.0), (Number::PageFaults, 240_000.0), (Number::UsualFaults, 20.0)];
-    assert_states(&storm, Kind::PageFaults, &numbers);
-    assert_states(&storm, Kind::PageFaults, &[(Number::Each, 300.0)]);
+    assert_facts(&storm, FindingKind::PageFaults, &numbers);
+    assert_facts(&storm, FindingKind::PageFaults, &[(Number::Each, 300.0)]);
     let readings = [counted("machine.pressure.memory.some", Unit::Nanoseconds, |t| t * 2e8)];
     let reclaim = only(&run(300, |_| MadeUpStep::default(), &readings));
-    assert_states(&reclaim, Kind::PageFaults, &[(Number::OfTime, 0.2)]);
+    assert_facts(&reclaim, FindingKind::PageFaults, &[(Number::OfTime, 0.2)]);
 }
 
 #[test]
 fn denormals_are_claimed_only_where_they_are_counted() {
     let slow = |step: u64| if step.is_multiple_of(3) { with_phase("forward", 4 * MS) } else { MadeUpStep::default() };
-    let not_counted = all(&run(300, slow, &[]));
-    assert!(not_counted.found.is_empty() && not_counted.not_enough.iter().any(|n| n.kind == Kind::Denormals));
+    let not_counted = all_findings(&run(300, slow, &[]));
+    assert!(not_counted.found.is_empty() && not_counted.not_enough.iter().any(|n| n.kind == FindingKind::Denormals));
     let counted = |step: u64| MadeUpStep {
         counter: Some(("denormals", if step.is_multiple_of(3) { 5e4 } else { 0.0 })),
         ..slow(step)
     };
     let found = only(&run(300, counted, &[]));
-    assert_states(&found, Kind::Denormals, &[(Number::More, 3.9e6), (Number::Correlation, 0.97)]);
+    assert_facts(&found, FindingKind::Denormals, &[(Number::More, 3.9e6), (Number::Correlation, 0.97)]);
 }
 
 #[test]
-fn contention_needs_pressure_and_a_cpu_that_was_taken() {
+fn contention_needs_pressure_and_preemptions() {
     let taken = |step: u64| {
         let mut plan = if step.is_multiple_of(2) { with_phase("backward", 10 * MS) } else { MadeUpStep::default() };
         plan.usage.involuntary_switches = if step.is_multiple_of(2) { 12 } else { 0 };
@@ -44,16 +44,16 @@ fn contention_needs_pressure_and_a_cpu_that_was_taken() {
     let pressed = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 6e8)];
     let found = only(&run(300, taken, &pressed));
     let numbers = [(Number::PreemptionsPerS, 152.0), (Number::Pressure, 0.6), (Number::Otherwise, 34e6)];
-    assert_states(&found, Kind::Contention, &numbers);
+    assert_facts(&found, FindingKind::Contention, &numbers);
     let calm = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 1e7)];
-    assert_eq!(all(&run(300, taken, &calm)).found, []);
+    assert_eq!(all_findings(&run(300, taken, &calm)).found, []);
     let steal = [counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 2e8)];
     let stolen = only(&run(300, |_| MadeUpStep::default(), &steal));
-    assert_states(&stolen, Kind::Contention, &[(Number::OfTime, 0.2)]);
+    assert_facts(&stolen, FindingKind::Contention, &[(Number::OfTime, 0.2)]);
 }
 
 #[test]
-fn who_has_the_processor_is_named() {
+fn contention_names_rivals() {
     let readings = [
         counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 6e8),
         counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 2e8),
@@ -61,8 +61,8 @@ fn who_has_the_processor_is_named() {
         counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 3e9),
     ];
     let unnamed = run(300, |_| MadeUpStep::default(), &readings);
-    assert_says(&only(&unnamed), Kind::Contention, &["see what else runs on the machine (top)"]);
-    assert_states(&only(&unnamed), Kind::Contention, &[(Number::OtherCores, 2.0), (Number::Cores, 1.0)]);
+    assert_contains(&only(&unnamed), FindingKind::Contention, &["see what else runs on the machine (top)"]);
+    assert_facts(&only(&unnamed), FindingKind::Contention, &[(Number::OtherCores, 2.0), (Number::Cores, 1.0)]);
     let mut store = unnamed.clone();
     let mut stream = StreamBuilder::new("x");
     let sensors = TrackId(77);
@@ -80,35 +80,35 @@ fn who_has_the_processor_is_named() {
             store.apply(item)
         }
     });
-    assert_says(&only(&store), Kind::Contention, &["end or move the other process"]);
+    assert_contains(&only(&store), FindingKind::Contention, &["end or move the other process"]);
     assert_states_of(&only(&store), "other processes: cc1plus", &[(Number::Cores, 1.5)]);
     assert_states_of(&only(&store), "other process: backup (pid 5)", &[(Number::Cores, 0.3)]);
     assert_eq!((store.marks().iter().len(), store.rivals().iter().len()), (0, 3), "they are no marks of the program");
 }
 
 #[test]
-fn gpus_are_idle_or_throttled_only_if_they_take_part() {
+fn gpu_findings_need_used_gpu() {
     let idle = [gauge("gpu.0.util", Unit::MilliPercent, |t| if (t * 3.0).sin() > 0.0 { 80e3 } else { 10e3 })];
     let found = only(&run(300, |_| MadeUpStep::default(), &idle));
-    assert_states(&found, Kind::GpuIdle, &[(Number::Gpu, 0.0), (Number::OfTime, 0.55)]);
+    assert_facts(&found, FindingKind::GpuIdle, &[(Number::Gpu, 0.0), (Number::OfTime, 0.55)]);
     assert_states_of(&found, "backward", &[(Number::OfTime, 0.58)]);
     let unused = [gauge("gpu.0.util", Unit::MilliPercent, |_| 0.0)];
-    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &unused)).found, []);
+    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &unused)).found, []);
     let hot = [
         gauge("gpu.0.util", Unit::MilliPercent, |_| 99e3),
         gauge("gpu.0.throttle", Unit::Bits, |t| if t > 5.0 { 64.0 } else { 0.0 }),
         gauge("gpu.0.clock.sm", Unit::Megahertz, |t| if t > 5.0 { 1200.0 } else { 1980.0 }),
     ];
     let found = only(&run(300, |_| MadeUpStep::default(), &hot));
-    assert_says(&found, Kind::GpuThrottled, &["mostly by heat (hardware slowdown)"]);
+    assert_contains(&found, FindingKind::GpuThrottled, &["mostly by heat (hardware slowdown)"]);
     let clocks = [(Number::LowClock, 1.2e9), (Number::HighClock, 1.98e9)];
-    assert_states(&found, Kind::GpuThrottled, &clocks);
+    assert_facts(&found, FindingKind::GpuThrottled, &clocks);
     let [util, _, clock] = hot;
-    assert_states(&only(&run(300, |_| MadeUpStep::default(), &[util, clock])), Kind::GpuThrottled, &clocks);
+    assert_facts(&only(&run(300, |_| MadeUpStep::default(), &[util, clock])), FindingKind::GpuThrottled, &clocks);
 }
 
 #[test]
-fn a_run_that_never_keeps_its_cpu_is_compared_with_its_least_disturbed_steps() {
+fn contention_compares_with_least_disturbed_steps() {
     let pressed = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 9e8)];
     let taken = |spared: u64| {
         move |step: u64| {
@@ -119,20 +119,20 @@ fn a_run_that_never_keeps_its_cpu_is_compared_with_its_least_disturbed_steps() {
         }
     };
     let found = only(&run(300, taken(30), &pressed));
-    assert_states(&found, Kind::Contention, &[(Number::Preemptions, 10.0), (Number::Otherwise, 34e6)]);
+    assert_facts(&found, FindingKind::Contention, &[(Number::Preemptions, 10.0), (Number::Otherwise, 34e6)]);
     assert!(found.share.is_some_and(|share| (0.15..0.35).contains(&share)), "{found:?}");
     let found = only(&run(300, taken(5), &pressed));
     assert_eq!(found.share, None, "without steps to compare with, the cost is unknown");
 }
 
 #[test]
-fn memory_that_grows_is_told_from_memory_that_levels_off() {
+fn memory_growth_ignores_levelling_memory() {
     let leak = [gauge("process.rss", Unit::Bytes, |t| 5e8 + t * 2e7)];
     let found = only(&run(300, |_| MadeUpStep::default(), &leak));
-    assert_says(&found, Kind::MemoryGrowth, &["resident memory grows from"]);
-    assert_states(&found, Kind::MemoryGrowth, &[(Number::BytesPerStep, 690e3)]);
+    assert_contains(&found, FindingKind::MemoryGrowth, &["resident memory grows from"]);
+    assert_facts(&found, FindingKind::MemoryGrowth, &[(Number::BytesPerStep, 690e3)]);
     let level = [gauge("process.rss", Unit::Bytes, |t| 5e8 + 2e8 * (1.0 - (-t).exp()))];
-    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &level)).found, []);
+    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &level)).found, []);
 }
 
 #[test]
@@ -149,24 +149,24 @@ fn allocation_churn_needs_faults_and_time_in_the_kernel() {
         ]
     };
     let found = only(&run(300, plan, &readings(|t| t * 3e8)));
-    assert_states(&found, Kind::AllocationChurn, &[(Number::UsualFaults, 5000.0), (Number::InKernel, 0.3)]);
-    assert_eq!(all(&run(300, plan, &readings(|t| t * 3e7))).found, []);
+    assert_facts(&found, FindingKind::AllocationChurn, &[(Number::UsualFaults, 5000.0), (Number::InKernel, 0.3)]);
+    assert_eq!(all_findings(&run(300, plan, &readings(|t| t * 3e7))).found, []);
 }
 
 #[test]
-fn an_energy_counter_that_stands_still_and_jumps_is_doubted() {
+fn stuck_energy_counter_is_doubtful() {
     // Microjoules of about 100 W, which the counter shows only every half second.
     let jumps =
         [counted("gpu.0.energy", Unit::Microjoules, |t| (t * 2.0).floor() * 50e6 + (t * 2.0).floor().sin() * 3e6)];
     let found = only(&run(300, |_| MadeUpStep::default(), &jumps));
-    assert_says(&found, Kind::DoubtfulEnergy, &["gpu.0.energy does not change"]);
-    assert_states(&found, Kind::DoubtfulEnergy, &[(Number::Still, 0.81), (Number::Longest, 465e6)]);
+    assert_contains(&found, FindingKind::DoubtfulEnergy, &["gpu.0.energy does not change"]);
+    assert_facts(&found, FindingKind::DoubtfulEnergy, &[(Number::Still, 0.81), (Number::Longest, 465e6)]);
     let moves = [counted("gpu.0.energy", Unit::Microjoules, |t| t * 100e6 + (t * 3.0).sin() * 20e6)];
-    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &moves)).found, []);
+    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &moves)).found, []);
 }
 
 #[test]
-fn of_two_energy_counters_in_proportion_one_is_computed() {
+fn proportional_energy_counters_are_doubtful() {
     fn package(t: f64) -> f64 {
         t * 100e6 + (t * 3.0).sin() * 20e6
     }
@@ -175,26 +175,26 @@ fn of_two_energy_counters_in_proportion_one_is_computed() {
         counted("dram.0.energy", Unit::Microjoules, |t| package(t) * 0.25),
     ];
     let found = only(&run(300, |_| MadeUpStep::default(), &copied));
-    assert_says(&found, Kind::DoubtfulEnergy, &["dram.0.energy is always 0.2500 x cpu.0.energy"]);
-    assert_states(&found, Kind::DoubtfulEnergy, &[(Number::Ratio, 0.25)]);
+    assert_contains(&found, FindingKind::DoubtfulEnergy, &["dram.0.energy is always 0.2500 x cpu.0.energy"]);
+    assert_facts(&found, FindingKind::DoubtfulEnergy, &[(Number::Ratio, 0.25)]);
     let apart = [
         counted("cpu.0.energy", Unit::Microjoules, package),
         counted("dram.0.energy", Unit::Microjoules, |t| package(t) * 0.25 + (t * 5.0).cos() * 2e6),
     ];
-    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &apart)).found, []);
+    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &apart)).found, []);
 }
 
 #[test]
 fn energy_at_constant_power_is_taken_for_modelled() {
     let model = [counted("cpu.energy", Unit::Microjoules, |t| t * 360e6)];
     let found = only(&run(300, |_| MadeUpStep::default(), &model));
-    assert_states(&found, Kind::ModelledEnergy, &[(Number::Power, 360.0)]);
+    assert_facts(&found, FindingKind::ModelledEnergy, &[(Number::Power, 360.0)]);
     let measured = [counted("cpu.energy", Unit::Microjoules, |t| t * 100e6 + 4e6 * (t * 2.0).sin())];
-    assert_eq!(all(&run(300, |_| MadeUpStep::default(), &measured)).found, []);
+    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &measured)).found, []);
 }
 
 #[test]
-fn readings_in_step_with_the_steps_are_found() {
+fn aliasing_of_readings_is_found() {
     let mut stream = StreamBuilder::new("in step");
     let (main, sensors) = (stream.track(TrackRole::Training, "main"), stream.track(TrackRole::Sensors, "sensors"));
     let util = stream.signal("gpu.0.util", Unit::MilliPercent, SignalKind::Gauge);
@@ -205,11 +205,11 @@ fn readings_in_step_with_the_steps_are_found() {
         stream.sample(sensors, util, start_ns + 30 * MS, 90_000 + (step % 5) as i64 * 1000);
     }
     let numbers = [(Number::AtPart, 0.31), (Number::ReadingsApart, 100e6)];
-    assert_states(&only(&store_of(stream)), Kind::Aliasing, &numbers);
+    assert_facts(&only(&store_of(stream)), FindingKind::Aliasing, &numbers);
 }
 
 #[test]
-fn phases_within_an_evaluation_do_not_overlap_it() {
+fn phases_inside_evaluation_do_not_overlap() {
     let mut stream = StreamBuilder::new("evaluates");
     let main = stream.track(TrackRole::Training, "main");
     for step in 1..=100 {
@@ -219,8 +219,8 @@ fn phases_within_an_evaluation_do_not_overlap_it() {
         stream.phase(main, step, "validation", start_ns + 30 * MS, start_ns + 49 * MS);
         stream.step(main, step, start_ns, start_ns + 49 * MS);
     }
-    let found = all(&store_of(stream)).found;
-    assert!(found.iter().all(|finding| finding.kind != Kind::Bookkeeping), "{found:?}");
+    let found = all_findings(&store_of(stream)).found;
+    assert!(found.iter().all(|finding| finding.kind != FindingKind::Bookkeeping), "{found:?}");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn phases_that_overlap_and_events_that_are_lost_are_found() {
         stream.phase(other, step, "backward", start_ns + 20 * MS, start_ns + 40 * MS);
         stream.step(main, step, start_ns, start_ns + 49 * MS);
     }
-    assert_states(&only(&store_of(stream)), Kind::Bookkeeping, &[(Number::OfTime, 0.39)]);
+    assert_facts(&only(&store_of(stream)), FindingKind::Bookkeeping, &[(Number::OfTime, 0.39)]);
     let mut stream = StreamBuilder::new("lost");
     let main = stream.track(TrackRole::Training, "main");
     for step in 1..=100 {
@@ -243,11 +243,11 @@ fn phases_that_overlap_and_events_that_are_lost_are_found() {
     }
     stream.dropped(main, 40);
     let numbers = [(Number::Missing, 40.0), (Number::MissingShare, 0.166)];
-    assert_states(&only(&store_of(stream)), Kind::Bookkeeping, &numbers);
+    assert_facts(&only(&store_of(stream)), FindingKind::Bookkeeping, &numbers);
 }
 
 #[test]
-fn live_memory_of_the_allocator_counts_too() {
+fn memory_growth_uses_allocator_memory() {
     let mut stream = StreamBuilder::new("leak");
     let main = stream.track(TrackRole::Training, "main");
     for step in 1..=200 {
@@ -258,6 +258,6 @@ fn live_memory_of_the_allocator_counts_too() {
         stream.event(main, Event::PhaseMemory(PhaseMemory { t_ns: start_ns, live_bytes, ..PhaseMemory::default() }));
     }
     let found = only(&store_of(stream));
-    assert_says(&found, Kind::MemoryGrowth, &["live memory grows from"]);
-    assert_states(&found, Kind::MemoryGrowth, &[(Number::BytesPerStep, 1e6)]);
+    assert_contains(&found, FindingKind::MemoryGrowth, &["live memory grows from"]);
+    assert_facts(&found, FindingKind::MemoryGrowth, &[(Number::BytesPerStep, 1e6)]);
 }

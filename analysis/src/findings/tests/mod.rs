@@ -120,13 +120,13 @@ fn store_of(mut stream: StreamBuilder) -> Store {
 /// The only finding there is.
 #[track_caller]
 fn only(store: &Store) -> Finding {
-    let mut findings = all(store);
+    let mut findings = all_findings(store);
     assert_eq!(findings.found.len(), 1, "{:#?}", findings.found);
     findings.found.remove(0)
 }
 
 #[track_caller]
-fn assert_says(finding: &Finding, kind: Kind, words: &[&str]) {
+fn assert_contains(finding: &Finding, kind: FindingKind, words: &[&str]) {
     assert_eq!(finding.kind, kind, "{finding:#?}");
     let text = format!("{}\n{}\n{}", finding.summary, finding.evidence.join("\n"), finding.advice.join("\n"));
     for word in words {
@@ -136,7 +136,7 @@ fn assert_says(finding: &Finding, kind: Kind, words: &[&str]) {
 
 /// The numbers of a finding, each within 3 % of what is expected: times of made-up steps are as noisy.
 #[track_caller]
-fn assert_states(finding: &Finding, kind: Kind, facts: &[(Number, f64)]) {
+fn assert_facts(finding: &Finding, kind: FindingKind, facts: &[(Number, f64)]) {
     assert_eq!(finding.kind, kind, "{finding:#?}");
     for (name, expected) in facts {
         let value = finding.fact(*name).unwrap_or_else(|| panic!("no {name:?} in {:#?}", finding.facts));
@@ -148,7 +148,7 @@ fn assert_states(finding: &Finding, kind: Kind, facts: &[(Number, f64)]) {
 #[track_caller]
 fn assert_states_of(finding: &Finding, of: &str, facts: &[(Number, f64)]) {
     let facts_of = finding.facts.iter().filter(|fact| fact.of.as_deref() == Some(of)).cloned().collect();
-    assert_states(&Finding { facts: facts_of, ..finding.clone() }, finding.kind, facts);
+    assert_facts(&Finding { facts: facts_of, ..finding.clone() }, finding.kind, facts);
 }
 
 fn with_phase(text: &'static str, more_ns: u64) -> MadeUpStep {

@@ -1,6 +1,6 @@
 //! Steps that are slow every hour, in the steps that are kept, and in those that only have a past.
 
-use super::slower::{kept, with_past};
+use super::slower::{store_of_stream, with_past};
 use super::*;
 use gnntop_fixtures::SECOND;
 
@@ -32,13 +32,13 @@ fn stream(backward_ns: impl Fn(u64) -> u64, validation_ns: impl Fn(u64) -> u64) 
 }
 
 fn rhythm_of(store: &Store) -> Option<Finding> {
-    all(store).found.into_iter().find(|finding| finding.kind == Kind::SlowRhythm)
+    all_findings(store).found.into_iter().find(|finding| finding.kind == FindingKind::SlowRhythm)
 }
 
 #[track_caller]
-fn is_silent(backward_ns: impl Fn(u64) -> u64, validation_ns: impl Fn(u64) -> u64) {
+fn assert_no_finding(backward_ns: impl Fn(u64) -> u64, validation_ns: impl Fn(u64) -> u64) {
     let bytes = stream(backward_ns, validation_ns);
-    for store in [kept(&bytes), with_past(&bytes, 0.9)] {
+    for store in [store_of_stream(&bytes), with_past(&bytes, 0.9)] {
         assert_eq!(rhythm_of(&store), None);
     }
 }
@@ -49,15 +49,15 @@ fn chance(of: u64) -> u64 {
 }
 
 #[test]
-fn what_comes_back_every_hour_is_told_with_its_period() {
+fn hourly_slow_steps_report_period() {
     let is_on = |seconds: u64| seconds % HOUR < 150 && (HOUR..6 * HOUR - 60).contains(&seconds);
     let backup = |seconds: u64| if is_on(seconds) { 500 * MS } else { 0 };
     let bytes = stream(backup, |_| 0);
-    for store in [kept(&bytes), with_past(&bytes, 0.5), with_past(&bytes, 0.95)] {
+    for store in [store_of_stream(&bytes), with_past(&bytes, 0.5), with_past(&bytes, 0.95)] {
         let found = rhythm_of(&store).unwrap();
         let times = ["first at 2026-01-02 04:04:0", "last at 2026-01-02 08:04:0", "about 2026-01-02 09:04:0"];
-        assert_says(&found, Kind::SlowRhythm, &times);
-        assert_states(&found, Kind::SlowRhythm, &[(Number::EveryTime, 3600e9), (Number::Times, 5.0)]);
+        assert_contains(&found, FindingKind::SlowRhythm, &times);
+        assert_facts(&found, FindingKind::SlowRhythm, &[(Number::EveryTime, 3600e9), (Number::Times, 5.0)]);
         assert_states_of(&found, "backward", &[(Number::Usual, 1.1e9), (Number::Otherwise, 0.6e9)]);
         assert_eq!(found.places.len(), 5);
         let apart_ns = found.places[4].start_ns - found.places[0].start_ns;
@@ -66,26 +66,26 @@ fn what_comes_back_every_hour_is_told_with_its_period() {
 }
 
 #[test]
-fn a_rhythm_may_be_late_and_miss_a_beat() {
+fn rhythm_tolerates_late_and_missed_periods() {
     let late = |seconds: u64| chance(seconds / 1200) % 20;
     let is_on = |seconds: u64| seconds % 1200 >= late(seconds) && seconds % 1200 < 60 + late(seconds);
     let upload = |seconds: u64| if is_on(seconds) && seconds / 1200 != 7 { 400 * MS } else { 0 };
     let found = rhythm_of(&with_past(&stream(upload, |_| 0), 0.6)).unwrap();
-    assert_states(&found, Kind::SlowRhythm, &[(Number::EveryTime, 1200e9), (Number::Times, 18.0)]);
+    assert_facts(&found, FindingKind::SlowRhythm, &[(Number::EveryTime, 1200e9), (Number::Times, 18.0)]);
 }
 
 #[test]
-fn what_does_not_come_back_regularly_is_no_rhythm() {
-    is_silent(|_| 0, |_| 0);
-    is_silent(|seconds| chance(seconds) % 300 * MS, |_| 0);
-    is_silent(|seconds| if (2 * HOUR..3 * HOUR).contains(&seconds) { 500 * MS } else { 0 }, |_| 0);
-    is_silent(|seconds| if chance(seconds / 60).is_multiple_of(12) { 500 * MS } else { 0 }, |_| 0);
-    is_silent(|seconds| if seconds > 3 * HOUR { 500 * MS } else { 0 }, |_| 0);
-    is_silent(|seconds| if seconds < 600 { 900 * MS } else { 0 }, |_| 0);
+fn irregular_slow_steps_are_no_rhythm() {
+    assert_no_finding(|_| 0, |_| 0);
+    assert_no_finding(|seconds| chance(seconds) % 300 * MS, |_| 0);
+    assert_no_finding(|seconds| if (2 * HOUR..3 * HOUR).contains(&seconds) { 500 * MS } else { 0 }, |_| 0);
+    assert_no_finding(|seconds| if chance(seconds / 60).is_multiple_of(12) { 500 * MS } else { 0 }, |_| 0);
+    assert_no_finding(|seconds| if seconds > 3 * HOUR { 500 * MS } else { 0 }, |_| 0);
+    assert_no_finding(|seconds| if seconds < 600 { 900 * MS } else { 0 }, |_| 0);
 }
 
 #[test]
-fn validation_and_single_slow_steps_are_not_slow_steps_at_regular_times() {
-    is_silent(|_| 0, |seconds| if seconds % 1200 < 60 { 500 * MS } else { 0 });
-    is_silent(|seconds| if seconds.is_multiple_of(600) { 8000 * MS } else { 0 }, |_| 0);
+fn validation_and_single_slow_steps_are_no_rhythm() {
+    assert_no_finding(|_| 0, |seconds| if seconds % 1200 < 60 { 500 * MS } else { 0 });
+    assert_no_finding(|seconds| if seconds.is_multiple_of(600) { 8000 * MS } else { 0 }, |_| 0);
 }

@@ -2,7 +2,7 @@
 
 use gnntop_history::{Digest, SECOND_NS};
 use gnntop_wire::Item;
-use gnntop_wire::past::Past;
+use gnntop_wire::past::PastEntry;
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn stream(plan: impl Fn(u64) -> MadeUpStep) -> Vec<u8> {
     stream.bytes()
 }
 
-pub(super) fn kept(bytes: &[u8]) -> Store {
+pub(super) fn store_of_stream(bytes: &[u8]) -> Store {
     let mut store = Store::new();
     each_item(bytes, |item| store.apply(item));
     store
@@ -55,21 +55,22 @@ pub(super) fn with_past(bytes: &[u8], dropped: f64) -> Store {
             return digest.apply(item);
         }
         if at == cut {
-            hand_over(&mut digest, &mut store);
+            apply_past(&mut digest, &mut store);
         }
         store.apply(item);
     });
-    assert!(store.steps().discarded() > 0 && store.steps().total() == kept(bytes).steps().total());
+    assert!(store.steps().discarded() > 0 && store.steps().total() == store_of_stream(bytes).steps().total());
     store
 }
 
-fn hand_over(digest: &mut Digest, store: &mut Store) {
+fn apply_past(digest: &mut Digest, store: &mut Store) {
     store.apply(Item::Segment(digest.info().unwrap().clone()));
     store.apply(Item::Definitions(digest.definitions().cloned().collect()));
-    let is_slice = |past: &Past| matches!(past, Past::Slice(_));
+    let is_slice = |past: &PastEntry| matches!(past, PastEntry::Slice(_));
     let seconds = digest.take_closed().seconds;
-    let (mut open, whole): (Vec<Past>, Vec<Past>) = digest.whole(Vec::new()).into_iter().partition(is_slice);
-    open.retain(|past| matches!(past, Past::Slice(slice) if slice.to_ns - slice.from_ns <= SECOND_NS));
+    let (mut open, whole): (Vec<PastEntry>, Vec<PastEntry>) =
+        digest.past_entries(Vec::new()).into_iter().partition(is_slice);
+    open.retain(|past| matches!(past, PastEntry::Slice(slice) if slice.to_ns - slice.from_ns <= SECOND_NS));
     [whole, seconds, open].into_iter().for_each(|entries| store.apply(Item::Past(entries)));
 }
 
@@ -79,25 +80,29 @@ fn slower_since(step: u64) -> MadeUpStep {
     MadeUpStep { mark_before: (step == SINCE).then_some("warm restart"), ..plan }
 }
 
-fn of_kind(store: &Store, kind: Kind) -> Option<Finding> {
-    all(store).found.into_iter().find(|finding| finding.kind == kind)
+fn find_kind(store: &Store, kind: FindingKind) -> Option<Finding> {
+    all_findings(store).found.into_iter().find(|finding| finding.kind == kind)
 }
 
 #[track_caller]
-fn is_silent(plan: impl Fn(u64) -> MadeUpStep) {
+fn assert_no_finding(plan: impl Fn(u64) -> MadeUpStep) {
     let bytes = stream(plan);
-    for store in [kept(&bytes), with_past(&bytes, 0.8), with_past(&bytes, 0.3)] {
-        assert_eq!(of_kind(&store, Kind::SlowerSince), None);
+    for store in [store_of_stream(&bytes), with_past(&bytes, 0.8), with_past(&bytes, 0.3)] {
+        assert_eq!(find_kind(&store, FindingKind::SlowerSince), None);
     }
 }
 
 #[test]
-fn a_change_among_the_steps_that_are_kept_is_told_once() {
-    let store = kept(&stream(slower_since));
+fn slower_since_among_kept_steps_is_reported_once() {
+    let store = store_of_stream(&stream(slower_since));
     let slower = only(&store);
-    assert_says(&slower, Kind::SlowerSince, &["longer since 2026-01-02 03:05:", "just after mark \"warm restart\""]);
+    assert_contains(
+        &slower,
+        FindingKind::SlowerSince,
+        &["longer since 2026-01-02 03:05:", "just after mark \"warm restart\""],
+    );
     let numbers = [(Number::Slower, 0.232), (Number::SinceStep, 1800.0), (Number::From, 34.5e6), (Number::To, 42.5e6)];
-    assert_states(&slower, Kind::SlowerSince, &numbers);
+    assert_facts(&slower, FindingKind::SlowerSince, &numbers);
     assert_states_of(&slower, "backward", &[(Number::From, 20e6), (Number::To, 28e6)]);
     assert_eq!(slower.places[0].ordinals, SINCE - 1..STEPS);
     let share = slower.share.unwrap();
@@ -105,13 +110,13 @@ fn a_change_among_the_steps_that_are_kept_is_told_once() {
 }
 
 #[test]
-fn a_change_among_the_steps_that_were_dropped_is_told_to_the_second() {
+fn slower_since_in_past_is_exact_to_a_second() {
     let bytes = stream(slower_since);
     for dropped in [0.7, 0.9] {
         let store = with_past(&bytes, dropped);
         assert!(store.steps().discarded() > SINCE);
         let slower = only(&store);
-        assert_says(&slower, Kind::SlowerSince, &["just after mark \"warm restart\""]);
+        assert_contains(&slower, FindingKind::SlowerSince, &["just after mark \"warm restart\""]);
         assert_states_of(&slower, "backward", &[(Number::From, 20e6), (Number::To, 28e6)]);
         let first = slower.places[0].ordinals.start;
         assert!(first.abs_diff(SINCE) <= 30, "{first}");
@@ -121,7 +126,7 @@ fn a_change_among_the_steps_that_were_dropped_is_told_to_the_second() {
 }
 
 #[test]
-fn larger_batches_are_not_slower_unless_their_pieces_are() {
+fn slower_since_accounts_for_batch_size() {
     let plan = |times: f64| {
         move |step: u64| {
             if step < SINCE {
@@ -133,34 +138,34 @@ fn larger_batches_are_not_slower_unless_their_pieces_are() {
             plan
         }
     };
-    is_silent(plan(2.0));
-    is_silent(plan(1.5));
-    let slower = of_kind(&kept(&stream(plan(2.6))), Kind::SlowerSince).unwrap();
-    assert_says(&slower, Kind::SlowerSince, &["steps with the same work take"]);
-    assert_states(&slower, Kind::SlowerSince, &[(Number::Slower, 0.29), (Number::SinceStep, 1800.0)]);
+    assert_no_finding(plan(2.0));
+    assert_no_finding(plan(1.5));
+    let slower = find_kind(&store_of_stream(&stream(plan(2.6))), FindingKind::SlowerSince).unwrap();
+    assert_contains(&slower, FindingKind::SlowerSince, &["steps with the same work take"]);
+    assert_facts(&slower, FindingKind::SlowerSince, &[(Number::Slower, 0.29), (Number::SinceStep, 1800.0)]);
 }
 
 #[test]
-fn what_does_not_last_is_no_change() {
-    is_silent(|_| MadeUpStep::default());
-    is_silent(
-        |step| if (1200..SINCE).contains(&step) { with_phase("backward", 8 * MS) } else { MadeUpStep::default() },
-    );
-    is_silent(|step| with_phase("forward", if step > SINCE && step.is_multiple_of(20) { 90 * MS } else { 0 }));
-    is_silent(|step| with_phase("forward", if step < SINCE { 9 * MS } else { 0 }));
+fn temporary_slowness_is_no_level_change() {
+    assert_no_finding(|_| MadeUpStep::default());
+    assert_no_finding(|step| {
+        if (1200..SINCE).contains(&step) { with_phase("backward", 8 * MS) } else { MadeUpStep::default() }
+    });
+    assert_no_finding(|step| with_phase("forward", if step > SINCE && step.is_multiple_of(20) { 90 * MS } else { 0 }));
+    assert_no_finding(|step| with_phase("forward", if step < SINCE { 9 * MS } else { 0 }));
 }
 
 #[test]
-fn more_steps_of_a_long_kind_are_no_change_of_all() {
+fn more_long_steps_are_no_level_change() {
     let chance = |step: u64| step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
     let is_long = |step: u64| chance(step) < if step < SINCE { 96 } else { 160 };
-    is_silent(|step| with_phase("backward", if is_long(step) { 15 * MS } else { 0 }));
+    assert_no_finding(|step| with_phase("backward", if is_long(step) { 15 * MS } else { 0 }));
 }
 
 #[test]
-fn getting_slower_and_slower_is_no_change_at_once() {
+fn gradual_slowing_is_no_level_change() {
     let bytes = stream(|step| with_phase("backward", step * 15 * MS / STEPS));
-    let store = kept(&bytes);
-    assert!(of_kind(&store, Kind::Drift).is_some());
-    assert_eq!(of_kind(&store, Kind::SlowerSince), None);
+    let store = store_of_stream(&bytes);
+    assert!(find_kind(&store, FindingKind::Drift).is_some());
+    assert_eq!(find_kind(&store, FindingKind::SlowerSince), None);
 }

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn clean_runs_have_no_findings() {
-    assert_eq!(all(&run(500, |_| MadeUpStep::default(), &[])).found, []);
+    assert_eq!(all_findings(&run(500, |_| MadeUpStep::default(), &[])).found, []);
     let sized = |step: u64| {
         let edges = 6000 + step * 7919 % 3000;
         let forward = 10 * MS * edges / 7500;
@@ -21,16 +21,16 @@ fn clean_runs_have_no_findings() {
         counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 3e7),
         counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 1e7),
     ];
-    assert_eq!(all(&run(500, sized, &readings)).found, []);
+    assert_eq!(all_findings(&run(500, sized, &readings)).found, []);
 }
 
 #[test]
 fn too_few_steps_are_not_enough_for_anything() {
-    let findings = all(&run(8, |_| MadeUpStep::default(), &[]));
+    let findings = all_findings(&run(8, |_| MadeUpStep::default(), &[]));
     assert_eq!(findings.found, []);
-    let about_spikes = findings.not_enough.iter().find(|n| n.kind == Kind::Spike).unwrap();
+    let about_spikes = findings.not_enough.iter().find(|n| n.kind == FindingKind::Spike).unwrap();
     assert_eq!(about_spikes.reason, "only 8 steps: 13 are needed, as the first 3 may warm up");
-    assert_eq!(all(&Store::new()).found, []);
+    assert_eq!(all_findings(&Store::new()).found, []);
 }
 
 #[test]
@@ -39,26 +39,26 @@ fn spikes_are_found_with_their_phase_also_on_a_slope() {
         let slope = step * MS / 150; // a third slower at the end
         if step == 77 { with_phase("forward", 80 * MS) } else { with_phase("backward", slope) }
     };
-    let findings = all(&run(300, plan, &[]));
-    let spike = findings.found.iter().find(|f| f.kind == Kind::Spike).unwrap();
+    let findings = all_findings(&run(300, plan, &[]));
+    let spike = findings.found.iter().find(|f| f.kind == FindingKind::Spike).unwrap();
     assert_eq!(steps_of(spike), [77]);
-    assert_says(spike, Kind::Spike, &["step 77 took "]);
-    assert_states(spike, Kind::Spike, &[(Number::Steps, 1.0), (Number::Longest, 114e6)]);
+    assert_contains(spike, FindingKind::Spike, &["step 77 took "]);
+    assert_facts(spike, FindingKind::Spike, &[(Number::Steps, 1.0), (Number::Longest, 114e6)]);
     assert_states_of(spike, "forward", &[(Number::More, 80e6)]);
 }
 
 #[test]
-fn spikes_that_come_regularly_are_said_to() {
+fn regular_spikes_report_rhythm() {
     let plan =
         |step: u64| if step.is_multiple_of(40) { with_phase("backward", 130 * MS) } else { MadeUpStep::default() };
     let spike = only(&run(400, plan, &[]));
     assert_eq!(steps_of(&spike), (1..=10).map(|n| n * 40).collect::<Vec<u64>>());
-    assert_states(&spike, Kind::Spike, &[(Number::Steps, 10.0), (Number::EverySteps, 40.0)]);
+    assert_facts(&spike, FindingKind::Spike, &[(Number::Steps, 10.0), (Number::EverySteps, 40.0)]);
     assert_eq!(spike.severity, Severity::Major);
 }
 
 #[test]
-fn a_batch_is_tiny_where_a_step_costs_much_whatever_its_size() {
+fn tiny_batch_needs_cost_independent_of_size() {
     let plan = |samples: f64, optimizer: u64| MadeUpStep {
         phases: vec![("forward", MS), ("backward", 2 * MS), ("optimizer", optimizer)],
         gap_ns: MS / 20,
@@ -67,19 +67,19 @@ fn a_batch_is_tiny_where_a_step_costs_much_whatever_its_size() {
         ..MadeUpStep::default()
     };
     let found = only(&run(200, |_| plan(2.0, MS), &[]));
-    assert_states(&found, Kind::TinyBatch, &[(Number::BatchSize, 2.0), (Number::OfCompute, 0.25)]);
-    assert_eq!(all(&run(200, |_| plan(64.0, MS), &[])).found, [], "a usual batch");
-    assert_eq!(all(&run(200, |_| plan(2.0, MS / 5), &[])).found, [], "small, but of much work");
+    assert_facts(&found, FindingKind::TinyBatch, &[(Number::BatchSize, 2.0), (Number::OfCompute, 0.25)]);
+    assert_eq!(all_findings(&run(200, |_| plan(64.0, MS), &[])).found, [], "a usual batch");
+    assert_eq!(all_findings(&run(200, |_| plan(2.0, MS / 5), &[])).found, [], "small, but of much work");
     let of_graphs = |edges| MadeUpStep {
         batch: BatchShape { graphs: Some(1), nodes: None, edges: Some(edges), seeds: None },
         ..plan(0.0, MS)
     };
-    assert_states(&only(&run(200, |_| of_graphs(40), &[])), Kind::TinyBatch, &[(Number::BatchSize, 1.0)]);
-    assert_eq!(all(&run(200, |_| of_graphs(90_000), &[])).found, [], "one graph, but a large one");
+    assert_facts(&only(&run(200, |_| of_graphs(40), &[])), FindingKind::TinyBatch, &[(Number::BatchSize, 1.0)]);
+    assert_eq!(all_findings(&run(200, |_| of_graphs(90_000), &[])).found, [], "one graph, but a large one");
 }
 
 #[test]
-fn a_partial_batch_is_no_spike_and_its_time_is_explained() {
+fn partial_batch_is_no_spike() {
     let plan = |step: u64| {
         let mut plan = MadeUpStep { epoch: step / 3, ..MadeUpStep::default() };
         if step % 3 == 2 {
@@ -90,23 +90,23 @@ fn a_partial_batch_is_no_spike_and_its_time_is_explained() {
     };
     let partial = only(&run(90, plan, &[]));
     let steps = [(Number::Steps, 29.0), (Number::OfSteps, 87.0), (Number::Correlation, 0.99)];
-    assert_states(&partial, Kind::PartialBatch, &steps);
+    assert_facts(&partial, FindingKind::PartialBatch, &steps);
     let times = [(Number::PartialBatch, 18e6), (Number::FullBatch, 34e6)];
-    assert_states(&partial, Kind::PartialBatch, &times);
+    assert_facts(&partial, FindingKind::PartialBatch, &times);
     assert_eq!(partial.severity, Severity::Note);
     assert!(steps_of(&partial).iter().all(|step| step % 3 == 2));
 }
 
 #[test]
-fn waiting_for_data_is_found_and_an_empty_queue_makes_it_certain() {
+fn data_bound_is_certain_with_empty_queue() {
     let plan = |step: u64| MadeUpStep {
         counter: Some(("queue depth", (step % 8 / 7) as f64)),
         ..with_phase("data wait", 15 * MS)
     };
     let found = only(&run(200, plan, &[]));
-    assert_states(
+    assert_facts(
         &found,
-        Kind::DataBound,
+        FindingKind::DataBound,
         &[(Number::OfTime, 0.32), (Number::Each, 16e6), (Number::QueueEmpty, 0.875)],
     );
     assert_eq!((found.confidence, found.severity), (Confidence::High, Severity::Major));
@@ -115,69 +115,69 @@ fn waiting_for_data_is_found_and_an_empty_queue_makes_it_certain() {
 }
 
 #[test]
-fn a_gap_is_found_with_what_step_timers_make_of_it() {
+fn gap_reports_timed_share_and_long_gaps() {
     let plan = |step: u64| {
         let epoch = step / 20;
         let gap_ns = if step.is_multiple_of(20) { 300 * MS } else { 6 * MS };
         MadeUpStep { gap_ns, epoch, ..MadeUpStep::default() }
     };
     let gap = only(&run(200, plan, &[]));
-    assert_says(&gap, Kind::Gap, &["outside every phase"]);
-    assert_states(&gap, Kind::Gap, &[(Number::EpochStart, 299e6), (Number::Timed, 676e6)]);
+    assert_contains(&gap, FindingKind::Gap, &["outside every phase"]);
+    assert_facts(&gap, FindingKind::Gap, &[(Number::EpochStart, 299e6), (Number::Timed, 676e6)]);
     let plan = |step: u64| MadeUpStep { gap_ns: if step == 120 { 400 * MS } else { MS }, ..MadeUpStep::default() };
     let once = only(&run(200, plan, &[]));
-    assert_states(&once, Kind::Gap, &[(Number::LongGaps, 1.0)]);
+    assert_facts(&once, FindingKind::Gap, &[(Number::LongGaps, 1.0)]);
     assert_eq!(steps_of(&once), [120]);
 }
 
 #[test]
-fn steps_that_a_deep_trace_slows_down_are_nothing_to_find() {
+fn traced_steps_give_no_findings() {
     let found = |is_traced| {
         let plan = move |step: u64| match step {
             100..=105 => MadeUpStep { mark_before: Some("deep trace"), is_traced, ..with_phase("forward", 130 * MS) },
             _ => MadeUpStep::default(),
         };
-        all(&run(300, plan, &[])).found.into_iter().map(|finding| finding.kind).collect::<Vec<_>>()
+        all_findings(&run(300, plan, &[])).found.into_iter().map(|finding| finding.kind).collect::<Vec<_>>()
     };
     assert!(!found(false).is_empty());
     assert_eq!(found(true), []);
 }
 
 #[test]
-fn marks_are_joined_with_the_time_lost_in_and_between_steps() {
+fn stalls_at_marks_inside_and_between_steps() {
     let plan = |step: u64| match step {
         50 | 150 => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
         100 | 200 | 250 => MadeUpStep { mark_before: Some("gc"), gap_ns: 130 * MS, ..MadeUpStep::default() },
         _ => MadeUpStep { mark_before: (step % 25 == 3).then_some("epoch"), ..MadeUpStep::default() },
     };
-    let findings = all(&run(300, plan, &[]));
-    let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).unwrap();
-    assert_says(stall, Kind::Stall, &["\"gc\" costs 1", "garbage"]);
+    let findings = all_findings(&run(300, plan, &[]));
+    let stall = findings.found.iter().find(|f| f.kind == FindingKind::Stall).unwrap();
+    assert_contains(stall, FindingKind::Stall, &["\"gc\" costs 1", "garbage"]);
     let marks = [(Number::Inside, 2.0), (Number::Outside, 3.0), (Number::Costly, 5.0), (Number::Times, 5.0)];
-    assert_states(stall, Kind::Stall, &marks);
+    assert_facts(stall, FindingKind::Stall, &marks);
     assert_eq!(steps_of(stall), [50, 100, 150, 200, 250]);
-    assert_eq!(findings.found.iter().filter(|f| f.kind == Kind::Stall).count(), 1, "the epochs cost nothing");
+    assert_eq!(findings.found.iter().filter(|f| f.kind == FindingKind::Stall).count(), 1, "the epochs cost nothing");
 }
 
 #[test]
-fn on_a_busy_machine_where_many_steps_are_late_a_stall_is_still_one() {
+fn stall_is_found_on_busy_machine() {
     let plan = |step: u64| match step {
         _ if step.is_multiple_of(25) => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
         _ if step.is_multiple_of(4) => with_phase("forward", 40 * MS),
         _ => MadeUpStep::default(),
     };
-    let findings = all(&run(300, plan, &[]));
-    let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).expect("the stall is named");
+    let findings = all_findings(&run(300, plan, &[]));
+    let stall = findings.found.iter().find(|f| f.kind == FindingKind::Stall).expect("the stall is named");
     let numbers = [(Number::Costly, 12.0), (Number::Times, 12.0), (Number::AsLongElsewhere, 0.0)];
-    assert_states(stall, Kind::Stall, &numbers);
+    assert_facts(stall, FindingKind::Stall, &numbers);
 }
 
 #[test]
-fn a_warm_up_is_left_out_of_everything_else() {
+fn warm_up_is_excluded_from_other_checks() {
     let plan =
         |step: u64| if step <= 6 { with_phase("forward", (200 - 20 * step) * MS) } else { MadeUpStep::default() };
     let found = only(&run(300, plan, &[]));
-    assert_states(&found, Kind::WarmUp, &[(Number::Steps, 6.0), (Number::Longest, 214e6), (Number::Usual, 34e6)]);
+    assert_facts(&found, FindingKind::WarmUp, &[(Number::Steps, 6.0), (Number::Longest, 214e6), (Number::Usual, 34e6)]);
     assert_eq!(found.places[0].ordinals, 0..6);
 }
 
@@ -185,7 +185,7 @@ fn a_warm_up_is_left_out_of_everything_else() {
 fn steps_that_get_slower_are_found_with_their_phase() {
     let plan = |step: u64| with_phase("backward", step * MS / 30);
     let found = only(&run(300, plan, &[]));
-    assert_states(&found, Kind::Drift, &[(Number::Slower, 0.18)]);
+    assert_facts(&found, FindingKind::Drift, &[(Number::Slower, 0.18)]);
     assert_states_of(&found, "backward", &[(Number::More, 6.6e6)]);
 }
 
@@ -200,24 +200,24 @@ fn a_shift_from_phase_to_phase_is_found() {
         }
     };
     let found = only(&run(300, plan, &[]));
-    assert_states(&found, Kind::PhaseShift, &[(Number::From, 2000.0), (Number::To, 8000.0)]);
+    assert_facts(&found, FindingKind::PhaseShift, &[(Number::From, 2000.0), (Number::To, 8000.0)]);
     assert_states_of(&found, "backward", &[(Number::From, 0.333), (Number::To, 0.667)]);
     assert_states_of(&found, "forward", &[(Number::From, 0.667), (Number::To, 0.333)]);
 }
 
 #[test]
-fn a_watch_looks_again_only_when_it_is_time() {
+fn watch_update_waits_for_interval() {
     let spiky = TrainingRun { spikes: vec![(50, "forward", 100 * MS)], ..TrainingRun::default() };
     let mut run = Run::default();
     each_item(&spiky.bytes(), |item| run.apply(item));
     let mut watch = Watch::new();
     let found = watch.update(&run).unwrap().findings.found;
-    assert!(found.iter().any(|finding| finding.kind == Kind::Spike));
+    assert!(found.iter().any(|finding| finding.kind == FindingKind::Spike));
     assert!(watch.update(&run).is_none());
 }
 
 #[test]
-fn a_mark_at_the_very_end_of_a_step_belongs_to_it() {
+fn mark_at_step_end_belongs_to_step() {
     let mut stream = StreamBuilder::new("marks");
     let main = stream.track(gnntop_wire::TrackRole::Training, "main");
     let mut t_ns = START_NS;
@@ -230,8 +230,8 @@ fn a_mark_at_the_very_end_of_a_step_belongs_to_it() {
         }
         stream.step(main, step, start_ns, t_ns);
     }
-    let findings = all(&store_of(stream));
-    let stall = findings.found.iter().find(|f| f.kind == Kind::Stall).unwrap();
+    let findings = all_findings(&store_of(stream));
+    let stall = findings.found.iter().find(|f| f.kind == FindingKind::Stall).unwrap();
     assert_eq!(steps_of(stall), [20, 40, 60, 80, 100]);
-    assert_says(stall, Kind::Stall, &["\"checkpoint\" costs", "all in steps", "another thread"]);
+    assert_contains(stall, FindingKind::Stall, &["\"checkpoint\" costs", "all in steps", "another thread"]);
 }

@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use super::polling::{Control, Progress, Source};
 use super::recording::RecordingError;
-use super::status::{State, Status, Transport};
+use super::status::{SourceState, Status, Transport};
 use crate::stream::Sink;
 
 mod outlines;
 mod pacer;
+mod played_part;
 mod step_search;
-mod strand;
 
 use outlines::Outlines;
+use played_part::{FeedResult, PipeInput, PlayedPart};
 use step_search::StepSearch;
-use strand::{Fed, Piped, Strand};
 
 /// How far one frame step moves, in nanoseconds.
 pub const FRAME_NS: u64 = 100_000_000;
@@ -57,9 +57,9 @@ pub struct Playback {
     /// One recording, or those of the ranks of a run.
     paths: Vec<PathBuf>,
     /// What is kept of a recording that comes through a pipe.
-    piped: Option<Piped>,
+    pipe_input: Option<PipeInput>,
     /// Parts that are read in parallel: several if recordings were concatenated.
-    strands: Vec<Strand>,
+    parts: Vec<PlayedPart>,
     clock: Clock,
     /// The clock at the last poll.
     last_tick: Duration,
@@ -70,7 +70,7 @@ pub struct Playback {
     paused: bool,
     looping: bool,
     /// Ends of the part that is repeated.
-    part: (Option<u64>, Option<u64>),
+    repeated: (Option<u64>, Option<u64>),
     /// A search for a step.
     search: Option<StepSearch>,
     /// Whether the recording must be read again from its beginning before the next poll passes anything on.
@@ -97,7 +97,7 @@ impl Playback {
     /// If one of them cannot be opened, or is of another run than the first.
     pub fn open_run(paths: Vec<PathBuf>, options: PlaybackOptions) -> Result<Self, RecordingError> {
         let start = Instant::now();
-        Self::of_all(paths, options, Box::new(move || start.elapsed()))
+        Self::open_all(paths, options, Box::new(move || start.elapsed()))
     }
 
     /// Like [`Playback::open`], on another clock.
@@ -105,26 +105,26 @@ impl Playback {
     /// # Errors
     /// As for [`super::Recording::open`].
     pub fn with_clock(path: PathBuf, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
-        Self::of_all(vec![path], options, clock)
+        Self::open_all(vec![path], options, clock)
     }
 
-    fn of_all(paths: Vec<PathBuf>, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
+    fn open_all(paths: Vec<PathBuf>, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
         let from_ns = u64::try_from(options.from.as_nanos()).unwrap_or(u64::MAX);
-        let piped = if let [path] = paths.as_slice() { Strand::open_pipe(path)? } else { None };
+        let piped = if let [path] = paths.as_slice() { PlayedPart::open_pipe(path)? } else { None };
         let (strands, piped, total_ns) = match piped {
             Some((strand, piped)) => (vec![strand], Some(piped), None),
             None => {
-                let outlines = Outlines::of(&paths);
+                let outlines = Outlines::scan(&paths);
                 let total_ns = outlines.total_ns(&paths);
-                let strands = Strand::open_all(&paths, None, &outlines, from_ns.min(total_ns.unwrap_or(u64::MAX)))?;
+                let strands = PlayedPart::open_all(&paths, None, &outlines, from_ns.min(total_ns.unwrap_or(u64::MAX)))?;
                 outlines.refuse_other_runs(&paths)?;
                 (strands, None, total_ns)
             }
         };
         let mut playback = Self {
             paths,
-            piped,
-            strands,
+            pipe_input: piped,
+            parts: strands,
             last_tick: clock(),
             clock,
             position_ns: from_ns.min(total_ns.unwrap_or(u64::MAX)),
@@ -132,23 +132,23 @@ impl Playback {
             speed: options.speed.clamp(SPEEDS[0], SPEEDS[SPEEDS.len() - 1]),
             paused: false,
             looping: options.looping,
-            part: (None, None),
+            repeated: (None, None),
             search: None,
             rewound: false,
             arrived: false,
             finished: false,
             failed: None,
         };
-        playback.take_over();
+        playback.switch_to_file();
         Ok(playback)
     }
 
     /// Plays input from a pipe as a file from now on, if it is complete.
-    fn take_over(&mut self) {
-        let file = self.piped.as_ref().filter(|_| self.total_ns.is_none()).and_then(Piped::file);
+    fn switch_to_file(&mut self) {
+        let file = self.pipe_input.as_ref().filter(|_| self.total_ns.is_none()).and_then(PipeInput::file);
         let Some(file) = file.filter(|file| !self.paths.contains(file)) else { return };
         self.paths = vec![file];
-        let outlines = Outlines::of(&self.paths);
+        let outlines = Outlines::scan(&self.paths);
         self.total_ns = outlines.total_ns(&self.paths);
         self.position_ns = self.clamped(self.position_ns);
         // Ranks that came one after another are read in parallel, from the beginning.
@@ -169,7 +169,7 @@ impl Playback {
         let moved_ns = (passed.as_nanos() as f64 * self.speed) as u64;
         let before_ns = self.position_ns;
         self.position_ns = self.clamped(before_ns.saturating_add(moved_ns));
-        if let (Some(from_ns), Some(to_ns)) = self.part
+        if let (Some(from_ns), Some(to_ns)) = self.repeated
             && before_ns < to_ns
             && to_ns <= self.position_ns
         {
@@ -200,30 +200,30 @@ impl Playback {
         if self.total_ns.is_none() {
             return false;
         }
-        let outlines = Outlines::of(&self.paths);
-        let lies_ahead = |(at, strand): (usize, &Strand)| {
-            let chunk = outlines.chunk_before(at, position_ns);
-            chunk.is_some_and(|(chunks, chunk)| chunks.goes_on_at(chunk) > strand.offset())
+        let outlines = Outlines::scan(&self.paths);
+        let lies_ahead = |(at, strand): (usize, &PlayedPart)| {
+            let chunk = outlines.chunk_before_position(at, position_ns);
+            chunk.is_some_and(|(chunks, chunk)| chunks.next_offset(chunk) > strand.offset())
         };
-        self.strands.len() == self.paths.len() && self.strands.iter().enumerate().any(lies_ahead)
+        self.parts.len() == self.paths.len() && self.parts.iter().enumerate().any(lies_ahead)
     }
 
     /// Marks one end of the part to be repeated, then the other, then clears both. Input from a pipe cannot be played again.
     fn mark(&mut self) {
         let here_ns = self.position_ns;
-        self.part = match self.part {
+        self.repeated = match self.repeated {
             _ if self.total_ns.is_none() => (None, None),
             (None, _) => (Some(here_ns), None),
             (Some(from_ns), None) if from_ns != here_ns => (Some(from_ns.min(here_ns)), Some(from_ns.max(here_ns))),
             (Some(_), _) => (None, None),
         };
-        if let (Some(from_ns), Some(_)) = self.part {
+        if let (Some(from_ns), Some(_)) = self.repeated {
             self.seek(from_ns);
         }
     }
 
     /// Continues the search for a step, within the budget, and goes there. Returns whether the search is still running.
-    fn look_for_step(&mut self, budget: Duration) -> bool {
+    fn continue_search(&mut self, budget: Duration) -> bool {
         let Some(search) = &mut self.search else { return false };
         let Some(found) = search.advance(budget) else { return true };
         self.search = None;
@@ -237,10 +237,10 @@ impl Playback {
     /// Starts over at the beginning of the recording.
     fn reopen(&mut self, sink: &mut dyn Sink) {
         self.rewound = false;
-        let title = self.piped.as_ref().map(Piped::title);
-        match Strand::open_all(&self.paths, title, &Outlines::of(&self.paths), self.position_ns) {
+        let title = self.pipe_input.as_ref().map(PipeInput::title);
+        match PlayedPart::open_all(&self.paths, title, &Outlines::scan(&self.paths), self.position_ns) {
             Ok(strands) => {
-                self.strands = strands;
+                self.parts = strands;
                 sink.reset();
             }
             Err(error) => self.failed = Some(error.to_string()),
@@ -248,16 +248,16 @@ impl Playback {
     }
 
     /// Reads all parts ahead of the position, within the budget. Reports whether all have reached the position.
-    fn feed(&mut self, sink: &mut dyn Sink, budget: Duration) -> Fed {
+    fn feed(&mut self, sink: &mut dyn Sink, budget: Duration) -> FeedResult {
         let began = Instant::now();
-        let mut fed = Fed::End;
-        for strand in &mut self.strands {
+        let mut fed = FeedResult::End;
+        for strand in &mut self.parts {
             let next = strand.feed(self.position_ns, sink, began, budget);
             fed = match (fed, next) {
-                (Fed::Behind, _) | (_, Fed::Behind) => return Fed::Behind,
-                (Fed::Waiting, _) | (_, Fed::Waiting) => Fed::Waiting,
-                (Fed::End, Fed::End) => Fed::End,
-                _ => Fed::Ahead,
+                (FeedResult::Behind, _) | (_, FeedResult::Behind) => return FeedResult::Behind,
+                (FeedResult::Waiting, _) | (_, FeedResult::Waiting) => FeedResult::Waiting,
+                (FeedResult::End, FeedResult::End) => FeedResult::End,
+                _ => FeedResult::Ahead,
             };
         }
         fed
@@ -266,7 +266,7 @@ impl Playback {
     /// Passes on what has become due by a position; `false` if there was nothing.
     fn release(&mut self, position_ns: u64, sink: &mut dyn Sink) -> bool {
         // All of them: `any` would stop at the first that has something.
-        let released = self.strands.iter_mut().map(|strand| strand.release(position_ns, sink));
+        let released = self.parts.iter_mut().map(|strand| strand.release(position_ns, sink));
         released.filter(|any| *any).count() > 0
     }
 
@@ -282,9 +282,9 @@ impl Playback {
 
 impl Source for Playback {
     fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
-        self.take_over();
+        self.switch_to_file();
         self.tick();
-        if self.look_for_step(budget) {
+        if self.continue_search(budget) {
             return Progress { changed: true, more: true };
         }
         if self.rewound {
@@ -297,18 +297,18 @@ impl Source for Playback {
         let mut released = self.release(self.position_ns, sink);
         let fed = self.feed(sink, budget);
         released |= self.release(self.position_ns, sink);
-        self.arrived = matches!(fed, Fed::Ahead | Fed::End);
-        let is_empty = self.strands.iter().all(Strand::is_empty);
-        if fed == Fed::End && (is_empty || Some(self.position_ns) == self.total_ns) {
+        self.arrived = matches!(fed, FeedResult::Ahead | FeedResult::End);
+        let is_empty = self.parts.iter().all(PlayedPart::is_empty);
+        if fed == FeedResult::End && (is_empty || Some(self.position_ns) == self.total_ns) {
             self.release(u64::MAX, sink);
             self.finish();
         }
-        let changed = released || fed == Fed::Behind || !self.paused;
-        Progress { changed, more: fed == Fed::Behind }
+        let changed = released || fed == FeedResult::Behind || !self.paused;
+        Progress { changed, more: fed == FeedResult::Behind }
     }
 
     fn status(&self) -> Status {
-        let mut all = self.strands.iter().map(Strand::status);
+        let mut all = self.parts.iter().map(PlayedPart::status);
         let mut status = all.next().unwrap_or_default();
         for other in all {
             status.damage.add(&other.damage);
@@ -316,20 +316,20 @@ impl Source for Playback {
             status.newer_format = status.newer_format.max(other.newer_format);
         }
         status.state = match (&self.failed, self.finished) {
-            (Some(why), _) => State::Ended(why.clone()),
+            (Some(why), _) => SourceState::Ended(why.clone()),
             (None, true) => status.state,
-            (None, false) if matches!(status.state, State::Ended(_)) => State::Running,
+            (None, false) if matches!(status.state, SourceState::Ended(_)) => SourceState::Running,
             (None, false) => status.state,
         };
-        status.ranks_in_turn = self.strands.iter().any(Strand::is_in_turn);
-        status.hint = self.piped.as_ref().filter(|_| self.total_ns.is_none()).map(Piped::hint);
+        status.ranks_in_turn = self.parts.iter().any(PlayedPart::is_in_turn);
+        status.hint = self.pipe_input.as_ref().filter(|_| self.total_ns.is_none()).map(PipeInput::hint);
         status.transport = Some(Transport {
             position_ns: self.position_ns,
             total_ns: self.total_ns,
             speed: self.speed,
             paused: self.paused,
             looping: self.looping,
-            part: self.part,
+            repeated: self.repeated,
             seeking: !self.arrived || self.search.is_some(),
         });
         status
@@ -359,7 +359,7 @@ impl Source for Playback {
             }
             Control::SeekStep(step) if self.total_ns.is_some() => {
                 // The ranks of a run take the same steps: the first one shows where that is.
-                let outlines = Outlines::of(&self.paths);
+                let outlines = Outlines::scan(&self.paths);
                 self.search = self.paths.first().and_then(|path| StepSearch::begin(path, &outlines, step).ok());
             }
             Control::SeekStep(_) => (),
@@ -373,7 +373,7 @@ impl Source for Playback {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use super::super::fixture::{self, Heard, STEP_NS};
+    use super::super::fixture::{self, CollectedItems, STEP_NS};
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
@@ -383,29 +383,29 @@ mod tests {
     struct Player {
         _dir: tempfile::TempDir,
         playback: Playback,
-        heard: Heard,
+        collected: CollectedItems,
         now: Arc<Mutex<Duration>>,
     }
 
     impl Player {
         fn start(options: PlaybackOptions) -> Self {
-            Self::of(&fixture::recording(STEPS, 100), options)
+            Self::new(&fixture::recording(STEPS, 100), options)
         }
 
-        fn of(bytes: &[u8], options: PlaybackOptions) -> Self {
+        fn new(bytes: &[u8], options: PlaybackOptions) -> Self {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("a.gnntop");
             std::fs::write(&path, bytes).unwrap();
             let now = Arc::new(Mutex::new(Duration::ZERO));
             let shared = Arc::clone(&now);
             let playback = Playback::with_clock(path, options, Box::new(move || *shared.lock().unwrap())).unwrap();
-            let mut player = Self { _dir: dir, playback, heard: Heard::default(), now };
+            let mut player = Self { _dir: dir, playback, collected: CollectedItems::default(), now };
             player.poll();
             player
         }
 
         fn poll(&mut self) -> Progress {
-            self.playback.poll(&mut self.heard, LONG)
+            self.playback.poll(&mut self.collected, LONG)
         }
 
         /// Lets time pass in ticks short enough to count in full.
@@ -422,9 +422,9 @@ mod tests {
         }
 
         fn steps(&self) -> u64 {
-            let steps = self.heard.steps();
+            let steps = self.collected.steps();
             assert_eq!(steps, (1..=steps.len() as u64).collect::<Vec<_>>(), "each step once, in order");
-            assert_eq!(self.heard.gaps, 0);
+            assert_eq!(self.collected.gaps, 0);
             steps.len() as u64
         }
 
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_come_when_they_are_due() {
+    fn playback_passes_steps_when_due() {
         let mut player = Player::start(PlaybackOptions::default());
         assert_eq!(player.steps(), 0);
         player.wait(100);
@@ -444,13 +444,13 @@ mod tests {
         assert_eq!(player.transport().position_ns, 160 * STEP_NS);
         assert_eq!(player.transport().total_ns, Some(STEPS * STEP_NS));
         player.wait(10_000);
-        assert_eq!((player.steps(), player.heard.ends.len()), (STEPS, 1));
-        assert_eq!(player.playback.status().state, State::Ended("end of the recording".to_owned()));
+        assert_eq!((player.steps(), player.collected.ends.len()), (STEPS, 1));
+        assert_eq!(player.playback.status().state, SourceState::Ended("end of the recording".to_owned()));
         assert_eq!(player.poll(), Progress::default());
     }
 
     #[test]
-    fn speed_multiplies_time() {
+    fn playback_speed_scales_time() {
         let mut player = Player::start(PlaybackOptions { speed: 4.0, ..PlaybackOptions::default() });
         player.wait(500);
         assert_eq!(player.steps(), 200);
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_holds_and_frames_step() {
+    fn pause_stops_and_frame_step_moves() {
         let mut player = Player::start(PlaybackOptions::default());
         player.wait(200);
         player.control(Control::TogglePause);
@@ -475,50 +475,50 @@ mod tests {
         player.control(Control::StepFrames(1));
         assert_eq!(player.steps(), 30);
         player.control(Control::StepFrames(-2));
-        assert_eq!((player.steps(), player.heard.resets), (10, 1));
+        assert_eq!((player.steps(), player.collected.resets), (10, 1));
         player.control(Control::TogglePause);
         player.wait(100);
         assert_eq!(player.steps(), 20);
     }
 
     #[test]
-    fn seeking_goes_both_ways() {
+    fn seek_forward_and_back() {
         let mut player = Player::start(PlaybackOptions::default());
         player.control(Control::Seek(7_005_000_000));
-        assert_eq!((player.steps(), player.heard.resets), (700, 0));
+        assert_eq!((player.steps(), player.collected.resets), (700, 0));
         player.control(Control::SeekShare(0.25));
-        assert_eq!((player.steps(), player.heard.resets), (250, 1));
+        assert_eq!((player.steps(), player.collected.resets), (250, 1));
         player.control(Control::Seek(u64::MAX));
         assert_eq!(player.steps(), STEPS);
         player.control(Control::SeekShare(0.0));
-        assert_eq!((player.steps(), player.playback.status().state), (0, State::Running));
+        assert_eq!((player.steps(), player.playback.status().state), (0, SourceState::Running));
     }
 
     #[test]
-    fn it_can_start_in_the_middle_and_start_over() {
+    fn playback_starts_at_position_and_loops() {
         let options = PlaybackOptions { from: Duration::from_secs(9), looping: true, speed: 1.0 };
         let mut player = Player::start(options);
         assert_eq!(player.steps(), 900);
         player.wait(1000);
         player.wait(500);
-        assert_eq!(player.heard.resets, 1);
+        assert_eq!(player.collected.resets, 1);
         assert!((30..60).contains(&player.steps()), "{}", player.steps());
         player.control(Control::ToggleLoop);
         player.wait(11_000);
-        assert_eq!((player.steps(), player.heard.resets), (STEPS, 1));
+        assert_eq!((player.steps(), player.collected.resets), (STEPS, 1));
         player.control(Control::TogglePause);
-        assert_eq!((player.steps(), player.heard.resets), (0, 2), "the pause key plays an ended recording again");
+        assert_eq!((player.steps(), player.collected.resets), (0, 2), "the pause key plays an ended recording again");
     }
 
     #[test]
-    fn a_step_is_found_wherever_it_is() {
+    fn seek_step_finds_any_step() {
         let mut player = Player::start(PlaybackOptions::default());
         player.control(Control::SeekStep(700));
         player.poll();
         assert_eq!((player.steps(), player.transport().position_ns), (700, 700 * STEP_NS));
         player.control(Control::SeekStep(300));
         player.poll();
-        assert_eq!((player.steps(), player.heard.resets), (300, 1));
+        assert_eq!((player.steps(), player.collected.resets), (300, 1));
         player.control(Control::SeekStep(1_000_000));
         player.poll();
         assert_eq!(player.steps(), STEPS, "none is that high: the end");
@@ -526,18 +526,18 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_played_over_and_over() {
+    fn marked_range_repeats() {
         let mut player = Player::start(PlaybackOptions::default());
         player.control(Control::Seek(2_000_000_000));
         player.control(Control::MarkRange);
-        assert_eq!(player.transport().part, (Some(2_000_000_000), None));
+        assert_eq!(player.transport().repeated, (Some(2_000_000_000), None));
         player.control(Control::MarkRange);
-        assert_eq!(player.transport().part, (None, None), "a part without length does not count");
+        assert_eq!(player.transport().repeated, (None, None), "a part without length does not count");
         player.control(Control::Seek(3_000_000_000));
         player.control(Control::MarkRange);
         player.control(Control::Seek(2_000_000_000));
         player.control(Control::MarkRange);
-        assert_eq!(player.transport().part, (Some(2_000_000_000), Some(3_000_000_000)), "in either order");
+        assert_eq!(player.transport().repeated, (Some(2_000_000_000), Some(3_000_000_000)), "in either order");
         for _ in 0..5 {
             player.wait(900);
             let position_ns = player.transport().position_ns;
@@ -549,11 +549,11 @@ mod tests {
     }
 
     #[test]
-    fn a_small_budget_makes_the_clock_wait() {
+    fn small_budget_delays_clock() {
         let mut player = Player::start(PlaybackOptions::default());
         player.playback.control(Control::Seek(9_000_000_000));
         let mut polls = 0;
-        while player.playback.poll(&mut player.heard, Duration::ZERO).more {
+        while player.playback.poll(&mut player.collected, Duration::ZERO).more {
             *player.now.lock().unwrap() += Duration::from_millis(100);
             polls += 1;
         }
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_viewer_does_not_jump() {
+    fn long_poll_pause_does_not_jump() {
         let mut player = Player::start(PlaybackOptions::default());
         *player.now.lock().unwrap() += Duration::from_secs(3600);
         player.poll();
@@ -570,14 +570,14 @@ mod tests {
     }
 
     #[test]
-    fn damage_in_the_middle_is_played_over() {
+    fn damage_is_skipped_in_playback() {
         let mut bytes = fixture::recording(STEPS, 100);
         let middle = bytes.len() / 2;
         bytes[middle] ^= 0xFF;
-        let mut player = Player::of(&bytes, PlaybackOptions { speed: 10.0, ..PlaybackOptions::default() });
+        let mut player = Player::new(&bytes, PlaybackOptions { speed: 10.0, ..PlaybackOptions::default() });
         player.wait(1200);
-        assert_eq!((player.heard.steps().len() as u64, player.heard.damages), (STEPS - 100, 1));
-        assert!(matches!(player.playback.status().state, State::Ended(_)));
+        assert_eq!((player.collected.steps().len() as u64, player.collected.damages), (STEPS - 100, 1));
+        assert!(matches!(player.playback.status().state, SourceState::Ended(_)));
     }
 
     /// A pipe into which `first` has been written, and its writing end.
@@ -593,12 +593,12 @@ mod tests {
             let clock = Box::new(move || *shared.lock().unwrap());
             Playback::with_clock(path, PlaybackOptions::default(), clock).unwrap()
         });
-        let player = Player { _dir: tempfile::tempdir().unwrap(), playback, heard: Heard::default(), now };
+        let player = Player { _dir: tempfile::tempdir().unwrap(), playback, collected: CollectedItems::default(), now };
         (player, writing)
     }
 
     #[test]
-    fn what_comes_through_a_pipe_is_a_file_once_all_of_it_has_come() {
+    fn complete_pipe_becomes_file() {
         use std::io::Write;
         let bytes = fixture::recording(STEPS, 100);
         let (first, rest) = bytes.split_at(bytes.len() / 2);
@@ -609,22 +609,26 @@ mod tests {
         assert!(player.playback.status().hint.unwrap().contains("once all of it has arrived"));
         player.control(Control::Seek(0));
         player.control(Control::MarkRange);
-        assert_eq!((player.steps(), player.heard.resets, player.transport().part), (100, 0, (None, None)), "not yet");
+        assert_eq!(
+            (player.steps(), player.collected.resets, player.transport().repeated),
+            (100, 0, (None, None)),
+            "not yet"
+        );
         writing.write_all(rest).unwrap();
         drop(writing);
         while player.transport().total_ns.is_none() {
             player.poll();
         }
         assert_eq!((player.transport().total_ns, player.playback.status().hint), (Some(STEPS * STEP_NS), None));
-        assert_eq!((player.steps(), player.heard.resets), (100, 0), "it continues where it was");
+        assert_eq!((player.steps(), player.collected.resets), (100, 0), "it continues where it was");
         player.control(Control::Seek(500_000_000));
-        assert_eq!((player.steps(), player.heard.resets), (50, 1), "backwards");
+        assert_eq!((player.steps(), player.collected.resets), (50, 1), "backwards");
         player.control(Control::SeekStep(700));
         player.poll();
         assert_eq!(player.steps(), 700);
         assert!(player.playback.status().title.contains("/dev/fd/"), "{}", player.playback.status().title);
         player.wait(4000);
-        assert_eq!((player.steps(), player.heard.ends.len()), (STEPS, 1));
+        assert_eq!((player.steps(), player.collected.ends.len()), (STEPS, 1));
     }
 
     #[test]

@@ -18,14 +18,14 @@ pub(super) struct Outlines(Vec<Option<Outline>>);
 
 impl Outlines {
     /// Scans the files at `paths`.
-    pub(super) fn of(paths: &[PathBuf]) -> Self {
+    pub(super) fn scan(paths: &[PathBuf]) -> Self {
         let outline = |path: &PathBuf| if path == Path::new("-") { None } else { Recording::outline(path) };
         Self(paths.iter().map(outline).collect())
     }
 
     /// The best chunk after which to begin reading recording `at` for a position, in nanoseconds from the first instant of
     /// all; `None` for its beginning.
-    pub(super) fn chunk_before(&self, at: usize, position_ns: u64) -> Option<(&Chunks, usize)> {
+    pub(super) fn chunk_before_position(&self, at: usize, position_ns: u64) -> Option<(&Chunks, usize)> {
         let outline = self.0.get(at)?.as_ref().filter(|outline| outline.parts.len() == 1)?;
         let offset_ns = offset_ns(outline, self.0.iter().flatten().next()?.reference.as_ref());
         let t_ns = self.span()?.first_ns.saturating_add(position_ns).saturating_add_signed(offset_ns.saturating_neg());
@@ -64,13 +64,13 @@ impl Outlines {
     }
 
     /// The first instant of all, on the clock of the first session, and that session.
-    pub(super) fn beginning(&self) -> Option<(u64, Option<SessionInfo>)> {
+    pub(super) fn start(&self) -> Option<(u64, Option<SessionInfo>)> {
         let reference = self.0.iter().flatten().next()?.reference.clone();
         Some((self.span()?.first_ns, reference))
     }
 
     /// When the first recording begins, from the first instant of all.
-    pub(super) fn first_begins_ns(&self) -> u64 {
+    pub(super) fn first_start_ns(&self) -> u64 {
         let first = self.0.first().and_then(Option::as_ref).map(|outline| outline.span.first_ns);
         first.zip(self.span()).map_or(0, |(first_ns, span)| first_ns.saturating_sub(span.first_ns))
     }

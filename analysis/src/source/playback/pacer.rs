@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use gnntop_wire::{Anchor, BlockEncoder, BlockInfo, End, Event, Item, SessionInfo, StreamReader, put_anchor, put_end};
 
 use super::super::clocks::Clocks;
-use crate::stream::{MOST_SESSIONS, Sink};
+use crate::stream::{MAX_SESSIONS, Sink};
 
 /// How far to read ahead of the position: a recorder puts up to a second of one track into a block before it writes the
 /// next track's, so due events may come after ones that are not.
@@ -16,7 +16,7 @@ const WHOLE_BLOCK_NS: u64 = 2_000_000_000;
 /// the same time.
 const IN_TURN_NS: u64 = 3_000_000_000;
 /// Most events held back; beyond this, reading ahead stops.
-const MAX_HELD_EVENTS: usize = 1 << 20;
+const MAX_PENDING_EVENTS: usize = 1 << 20;
 
 /// Items between the recording and the sink.
 #[derive(Default)]
@@ -30,12 +30,12 @@ pub(super) struct Pacer {
     clocks: Clocks,
     /// The session of the items being read, and the one last announced to the sink.
     reading: Option<u128>,
-    told: Option<u128>,
+    announced: Option<u128>,
     /// Sessions whose first event was read; the next field is whether one of them came after others that ran at the same time.
-    heard: Vec<u128>,
+    started: Vec<u128>,
     is_in_turn: bool,
-    held: VecDeque<PendingFrame>,
-    held_events: usize,
+    pending: VecDeque<PendingFrame>,
+    pending_events: usize,
     position_ns: u64,
     /// Passes partial blocks through the one format that sinks know.
     reader: StreamReader,
@@ -60,19 +60,19 @@ impl Pacer {
     /// A pacer for a recording that begins at this instant on this session's clock, if known.
     pub(super) fn new(origin: Option<(u64, Option<SessionInfo>)>) -> Self {
         let Some((first_ns, reference)) = origin else { return Self::default() };
-        Self { origin_ns: Some(first_ns), clocks: Clocks::of(reference), ..Self::default() }
+        Self { origin_ns: Some(first_ns), clocks: Clocks::with_reference(reference), ..Self::default() }
     }
 
     /// Announces the session of the next items: the sink may have received others in between.
     pub(super) fn resume(&mut self, sink: &mut dyn Sink) {
-        self.told = None;
-        self.tell(self.reading, sink);
+        self.announced = None;
+        self.announce(self.reading, sink);
     }
 
-    fn tell(&mut self, session: Option<u128>, sink: &mut dyn Sink) {
-        if let Some(session_id) = session.filter(|_| session != self.told) {
-            sink.turn_to(session_id);
-            self.told = session;
+    fn announce(&mut self, session: Option<u128>, sink: &mut dyn Sink) {
+        if let Some(session_id) = session.filter(|_| session != self.announced) {
+            sink.select_session(session_id);
+            self.announced = session;
         }
     }
 
@@ -85,7 +85,7 @@ impl Pacer {
     /// Whether enough was read to pass on everything that is due.
     pub(super) fn is_ahead(&self) -> bool {
         let enough_ns = self.due_ns.saturating_add(READ_AHEAD_NS);
-        self.origin_ns.is_some() && self.ahead_ns >= enough_ns || self.held_events >= MAX_HELD_EVENTS
+        self.origin_ns.is_some() && self.ahead_ns >= enough_ns || self.pending_events >= MAX_PENDING_EVENTS
     }
 
     /// Whether sessions that ran at the same time come one after another.
@@ -94,23 +94,23 @@ impl Pacer {
     }
 
     /// Notes the time of the current session's first event.
-    fn hear(&mut self, t_ns: u64) {
-        let Some(session_id) = self.reading.filter(|id| !self.heard.contains(id)) else { return };
+    fn note_start(&mut self, t_ns: u64) {
+        let Some(session_id) = self.reading.filter(|id| !self.started.contains(id)) else { return };
         let read_ns = self.due_ns.min(self.ahead_ns);
-        self.is_in_turn |= !self.heard.is_empty() && t_ns.saturating_add(IN_TURN_NS) < read_ns;
-        if self.heard.len() < MOST_SESSIONS {
-            self.heard.push(session_id);
+        self.is_in_turn |= !self.started.is_empty() && t_ns.saturating_add(IN_TURN_NS) < read_ns;
+        if self.started.len() < MAX_SESSIONS {
+            self.started.push(session_id);
         }
     }
 
     /// Whether nothing is held back.
     pub(super) fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.pending.is_empty()
     }
 
     /// The side into which the recording puts items.
-    pub(super) fn gate<'a>(&'a mut self, sink: &'a mut dyn Sink) -> Gate<'a> {
-        Gate { pacer: self, sink }
+    pub(super) fn paced_sink<'a>(&'a mut self, sink: &'a mut dyn Sink) -> PacedSink<'a> {
+        PacedSink { pacer: self, sink }
     }
 
     /// Notes an instant that was read.
@@ -124,17 +124,17 @@ impl Pacer {
 
     /// Passes on what has become due; `false` if there was nothing. Afterwards the sink is back at its session.
     pub(super) fn release(&mut self, sink: &mut dyn Sink) -> bool {
-        let mut held = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.pending);
         let mut any = false;
-        self.held_events = 0;
-        self.told = None;
+        self.pending_events = 0;
+        self.announced = None;
         for held in &mut held {
             self.bytes.clear();
             let due_ns = self.due_ns.saturating_add_signed(held.offset_ns.saturating_neg());
             match &mut held.what {
                 FrameBody::Block { info, events, next_seq } => {
                     put_due(&mut self.bytes, info, events, next_seq, due_ns);
-                    self.held_events += events.len();
+                    self.pending_events += events.len();
                 }
                 FrameBody::Anchor(anchor) if anchor.monotonic_ns <= due_ns => put_anchor(&mut self.bytes, anchor),
                 FrameBody::End(end) if end.t_ns <= due_ns => put_end(&mut self.bytes, end),
@@ -142,7 +142,7 @@ impl Pacer {
             }
             if !self.bytes.is_empty() {
                 any = true;
-                self.tell(held.session, sink);
+                self.announce(held.session, sink);
                 self.reader.fill(&self.bytes);
                 while let Some(item) = self.reader.next() {
                     sink.apply(item);
@@ -158,15 +158,15 @@ impl Pacer {
                 FrameBody::End(end) => end.t_ns > due_ns,
             }
         });
-        self.held = held;
+        self.pending = held;
         if any {
-            self.tell(self.reading, sink);
+            self.announce(self.reading, sink);
         }
         any
     }
 
-    fn hold(&mut self, what: FrameBody) {
-        self.held.push_back(PendingFrame { what, session: self.reading, offset_ns: self.clocks.offset_ns() });
+    fn push_pending(&mut self, what: FrameBody) {
+        self.pending.push_back(PendingFrame { what, session: self.reading, offset_ns: self.clocks.offset_ns() });
     }
 }
 
@@ -189,45 +189,45 @@ fn put_due(out: &mut Vec<u8>, info: &BlockInfo, events: &mut VecDeque<Event>, ne
 }
 
 /// Passes what is due and keeps the rest.
-pub(super) struct Gate<'a> {
+pub(super) struct PacedSink<'a> {
     pacer: &'a mut Pacer,
     sink: &'a mut dyn Sink,
 }
 
-impl Sink for Gate<'_> {
+impl Sink for PacedSink<'_> {
     fn apply(&mut self, item: Item<'_>) {
         let pacer = &mut *self.pacer;
         match item {
             Item::Segment(info) => {
                 pacer.clocks.begin(&info);
                 pacer.reading = Some(info.session_id);
-                pacer.told = pacer.reading;
+                pacer.announced = pacer.reading;
                 self.sink.apply(Item::Segment(info));
             }
             Item::Block(info, events) => {
                 let base_ns = pacer.clocks.common_ns(info.base_ns);
                 pacer.reach(base_ns);
-                pacer.hear(base_ns);
+                pacer.note_start(base_ns);
                 if base_ns.saturating_add(WHOLE_BLOCK_NS) <= pacer.due_ns {
                     return self.sink.apply(Item::Block(info, events));
                 }
                 let events: VecDeque<Event> = events.collect();
-                pacer.held_events += events.len();
+                pacer.pending_events += events.len();
                 // More than any track reaches; limited so that no sum overflows.
                 let next_seq = info.first_seq.min(1 << 62);
-                pacer.hold(FrameBody::Block { info, events, next_seq });
+                pacer.push_pending(FrameBody::Block { info, events, next_seq });
             }
             Item::Anchor(anchor) => {
                 let t_ns = pacer.clocks.common_ns(anchor.monotonic_ns);
                 pacer.reach(t_ns);
-                if t_ns <= pacer.due_ns && pacer.held.is_empty() {
+                if t_ns <= pacer.due_ns && pacer.pending.is_empty() {
                     return self.sink.apply(Item::Anchor(anchor));
                 }
-                pacer.hold(FrameBody::Anchor(anchor));
+                pacer.push_pending(FrameBody::Anchor(anchor));
             }
             Item::End(end) => {
                 pacer.reach(pacer.clocks.common_ns(end.t_ns));
-                pacer.hold(FrameBody::End(end));
+                pacer.push_pending(FrameBody::End(end));
             }
             other => self.sink.apply(other),
         }
@@ -237,8 +237,8 @@ impl Sink for Gate<'_> {
         self.sink.reset();
     }
 
-    fn turn_to(&mut self, session_id: u128) {
-        (self.pacer.reading, self.pacer.told) = (Some(session_id), Some(session_id));
-        self.sink.turn_to(session_id);
+    fn select_session(&mut self, session_id: u128) {
+        (self.pacer.reading, self.pacer.announced) = (Some(session_id), Some(session_id));
+        self.sink.select_session(session_id);
     }
 }

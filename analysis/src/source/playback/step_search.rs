@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use gnntop_wire::{Event, Item};
 
 use super::super::clocks::Clocks;
-use super::super::recording::{Advance, Recording, RecordingError};
+use super::super::recording::{Recording, RecordingAdvance, RecordingError};
 use super::outlines::Outlines;
 use crate::stream::Sink;
 
@@ -20,12 +20,12 @@ pub(super) struct StepSearch {
 impl StepSearch {
     /// Begins to search the first of the recordings for the first step with this number or a higher one.
     pub(super) fn begin(path: &Path, outlines: &Outlines, step: u64) -> Result<Self, RecordingError> {
-        let (begins_ns, clocks) = (outlines.first_begins_ns(), Clocks::default());
+        let (begins_ns, clocks) = (outlines.first_start_ns(), Clocks::default());
         let mut found = Finder { step, first_ns: None, end_ns: None, clocks };
         let near = outlines.chunk_before_step(step).and_then(|(outline, chunks, chunk)| {
             let recording = Recording::open_after(path, chunks, chunk)?;
             found.first_ns = Some(outline.span.first_ns);
-            found.clocks = Clocks::of(outline.reference.clone());
+            found.clocks = Clocks::with_reference(outline.reference.clone());
             Some(recording)
         });
         let recording = near.map_or_else(|| Recording::open(path), Ok)?;
@@ -43,8 +43,8 @@ impl StepSearch {
                 return Some(Some(from_start((end_ns, first_ns))));
             }
             match self.recording.advance(&mut self.found) {
-                Advance::Read => (),
-                Advance::Idle | Advance::End => {
+                RecordingAdvance::Read => (),
+                RecordingAdvance::Idle | RecordingAdvance::End => {
                     let Finder { end_ns, first_ns, .. } = self.found;
                     return Some(end_ns.zip(first_ns).map(from_start));
                 }

@@ -84,7 +84,7 @@ impl Store {
     }
 
     /// The program's counters, except for those of its device's memory.
-    pub fn own_counters(&self) -> impl Iterator<Item = &CounterSeries> {
+    pub fn program_counters(&self) -> impl Iterator<Item = &CounterSeries> {
         self.counters().iter().filter(|counter| !matches!(self.reported(counter.name), Some(Reported::Memory(_))))
     }
 }

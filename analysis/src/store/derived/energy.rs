@@ -5,14 +5,14 @@ use std::ops::Range;
 use gnntop_wire::{Metric, Quantity, RankKind, SignalSource};
 
 use crate::energy::{
-    Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, Figure, GpuInputs, Inputs, Intensity,
-    IntensityError, MemoryInputs, NoEnergy, PhaseFigure, PhasedTime, Processor, ProcessorInputs, Scope,
+    Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, EnergyFigure, EnergyInputs, EnergyScope,
+    GpuInputs, Intensity, IntensityError, MemoryInputs, NoEnergy, PhaseFigure, PhasedTime, Processor, ProcessorInputs,
 };
 use crate::store::contents::Store;
 use crate::store::ids::phases::PhaseSlot;
 use crate::store::session::SessionState;
 use crate::store::signals::signal::Signal;
-use crate::store::steps::row::StepRow;
+use crate::store::steps::step_row::StepRow;
 
 use super::hardware::Absence;
 
@@ -24,7 +24,7 @@ const STEPS_COMPARED: usize = 2000;
 impl Store {
     /// Energy by component under assumptions. Takes milliseconds: it copies lines and fits power by phase.
     pub fn energy(&self, assumptions: &Assumptions) -> EnergyBook {
-        EnergyBook::of(&self.energy_inputs(), assumptions)
+        EnergyBook::new(&self.energy_inputs(), assumptions)
     }
 
     /// Carbon intensity at a time under the assumptions.
@@ -35,7 +35,7 @@ impl Store {
         &self,
         book: &EnergyBook,
         assumptions: &Assumptions,
-        scope: Scope,
+        scope: EnergyScope,
         range: Range<u64>,
     ) -> Result<Intensity, IntensityError> {
         let wall_ns = |t_ns| self.session().wall_ns(t_ns);
@@ -61,18 +61,18 @@ impl Store {
     }
 
     /// Energy of the mean step after the first `skip`.
-    pub fn mean_step_energy(&self, book: &EnergyBook, scope: Scope, skip: u64) -> Option<Figure> {
+    pub fn mean_step_energy(&self, book: &EnergyBook, scope: EnergyScope, skip: u64) -> Option<EnergyFigure> {
         let first = self.steps().known_row(skip)?;
         let range = first.period_start_ns()..self.steps().last()?.end_ns();
         let steps = self.steps().total().checked_sub(skip).filter(|steps| *steps > 0)?;
         let all = book.total(scope, range)?.0;
         let label = all.label;
-        Some(Figure { label, ..all.share(1.0 / steps as f64) })
+        Some(EnergyFigure { label, ..all.share(1.0 / steps as f64) })
     }
 
     /// Energy of the newest epochs whose steps are kept, oldest first: each with its number, and whether all of its steps
     /// are in it, since it begins in what is kept, not with the first `skip` steps, and is over.
-    pub fn epochs_energy(&self, book: &EnergyBook, scope: Scope, skip: u64) -> Vec<(u64, bool, Figure)> {
+    pub fn epochs_energy(&self, book: &EnergyBook, scope: EnergyScope, skip: u64) -> Vec<(u64, bool, EnergyFigure)> {
         let mut times: Vec<(u64, Range<u64>, u64)> = Vec::new();
         for row in self.steps().all().rev() {
             let is_full = times.len() == EPOCHS_LISTED;
@@ -84,8 +84,8 @@ impl Store {
                 _ => times.push((row.epoch(), row.period_start_ns()..row.end_ns(), row.ordinal())),
             }
         }
-        let oldest = self.steps().kept().start;
-        let going_on = self.epoch_going_on();
+        let oldest = self.steps().kept_ordinals().start;
+        let going_on = self.unfinished_epoch();
         let energy = |(epoch, time, first)| {
             let is_whole = (first > oldest || first == 0) && first >= skip && Some(epoch) != going_on;
             Some((epoch, is_whole, book.total(scope, time)?.0))
@@ -111,25 +111,25 @@ impl Store {
         shown.iter().filter_map(|phase| Some((phase.text.as_str(), figure(phase.slot)?))).collect()
     }
 
-    fn energy_inputs(&self) -> Inputs<'_> {
+    fn energy_inputs(&self) -> EnergyInputs<'_> {
         let phases = self.phases().len() - 1;
         let newest = self.steps().all().rev().take(STEPS_COMPARED);
-        Inputs {
+        EnergyInputs {
             gpus: self.gpu_inputs(),
             processors: ProcessorInputs {
                 counters: self.counter_inputs(Quantity::CpuEnergy),
-                no_counter: self.no_value(Quantity::CpuEnergy.at(0)),
+                no_counter: self.absence_reason(Quantity::CpuEnergy.with_instance(0)),
                 processor: self.processor(),
                 machine_busy: self.meters.line(Quantity::MachineCpuBusy),
                 process_busy: self.meters.line(Quantity::ProcessCpuTime),
             },
             memory: self.memory_inputs(),
-            processes: self.processes_of_the_run(),
+            processes: self.run_process_count(),
             profile: self.meters.profile(phases),
             phases,
             steps_ns: newest.map(|row| row.period_ns()).collect(),
             times_ns: (self.first_ns().unwrap_or(0), self.now_ns()),
-            goes_on: matches!(self.session().state(), SessionState::Running),
+            is_running: matches!(self.session().state(), SessionState::Running),
         }
     }
 
@@ -137,19 +137,22 @@ impl Store {
         let hardware = self.hardware();
         let gpus = hardware.gpus();
         if gpus.is_empty() {
-            return Err(NoEnergy(hardware.no_gpu().unwrap_or(Absence::NotPublished).to_string()));
+            return Err(NoEnergy(hardware.gpu_absence().unwrap_or(Absence::NotPublished).to_string()));
         }
-        let line = |gpu: u32, quantity: Quantity| self.meters.line(quantity.at(gpu));
+        let line = |gpu: u32, quantity: Quantity| self.meters.line(quantity.with_instance(gpu));
         let inputs = |gpu| GpuInputs {
             gpu,
             counted: line(gpu, Quantity::GpuEnergy),
             origin: self.gpu_origin(gpu),
             instant_power: line(gpu, Quantity::GpuPowerNow),
             mean_power: line(gpu, Quantity::GpuPower),
-            no_counter: self.no_value(Quantity::GpuEnergy.at(gpu)),
-            limit_watts: hardware.reading(Quantity::GpuPowerLimit.at(gpu)).ok().map(|milliwatts| milliwatts / 1e3),
-            processes: hardware.reading(Quantity::GpuProcesses.at(gpu)).ok(),
-            has_own_process: hardware.reading(Quantity::GpuProcessMemory.at(gpu)).is_ok(),
+            no_counter: self.absence_reason(Quantity::GpuEnergy.with_instance(gpu)),
+            limit_watts: hardware
+                .reading(Quantity::GpuPowerLimit.with_instance(gpu))
+                .ok()
+                .map(|milliwatts| milliwatts / 1e3),
+            processes: hardware.reading(Quantity::GpuProcesses.with_instance(gpu)).ok(),
+            has_own_process: hardware.reading(Quantity::GpuProcessMemory.with_instance(gpu)).is_ok(),
         };
         Ok(gpus.into_iter().map(inputs).collect())
     }
@@ -157,7 +160,7 @@ impl Store {
     /// The origin of a GPU's energy: a table if any of it comes from one.
     fn gpu_origin(&self, gpu: u32) -> CounterOrigin {
         let quantities = [Quantity::GpuEnergy, Quantity::GpuPowerNow, Quantity::GpuPower];
-        let signals = quantities.into_iter().filter_map(|quantity| self.signals().find(quantity.at(gpu)));
+        let signals = quantities.into_iter().filter_map(|quantity| self.signals().find(quantity.with_instance(gpu)));
         let is_table = |signal: &Signal| counter_origin(signal) == CounterOrigin::Table;
         if { signals }.any(is_table) { CounterOrigin::Table } else { CounterOrigin::Sensor }
     }
@@ -166,7 +169,7 @@ impl Store {
         let hardware = self.hardware();
         MemoryInputs {
             counters: self.counter_inputs(Quantity::DramEnergy),
-            no_counter: self.no_value(Quantity::DramEnergy.at(0)),
+            no_counter: self.absence_reason(Quantity::DramEnergy.with_instance(0)),
             bytes: hardware.machine_memory_total_bytes().unwrap_or(0.0),
             modules: hardware.reading(Quantity::MachineMemoryModules).ok().map(|count| count as u64),
             allotted_bytes: hardware.reading(Quantity::AllottedMemory).unwrap_or(f64::MAX),
@@ -191,7 +194,7 @@ impl Store {
     }
 
     /// Why a signal has no value, as text.
-    fn no_value(&self, metric: Metric) -> String {
+    fn absence_reason(&self, metric: Metric) -> String {
         match self.hardware().reading(metric) {
             Err(absence) => absence.to_string(),
             Ok(_) => "it was read only once".to_owned(),
@@ -199,7 +202,7 @@ impl Store {
     }
 
     /// Number of the run's processes on this session's machine.
-    fn processes_of_the_run(&self) -> u32 {
+    fn run_process_count(&self) -> u32 {
         let place = self.session().info().and_then(|info| info.place.as_deref());
         place.map_or(1, |place| match place.kind {
             RankKind::Thread => 1,

@@ -13,17 +13,17 @@ use crate::store::signals::series::{Series, Value};
 /// The share of steps left out at the start: one in this many.
 const WARM_UP: u64 = 10;
 /// Most readings in a trend.
-const MOST_READINGS: u64 = 256;
+const MAX_READINGS: u64 = 256;
 /// A reading is repeated when it changes, or after five seconds, so an older one is no longer valid.
-const HOLDS_NS: u64 = 6_000_000_000;
+const VALID_NS: u64 = 6_000_000_000;
 /// Interval between sensor reads; a second reading within this time is no further evidence.
 const SENSED_EVERY_NS: u64 = 100_000_000;
 /// Interval between reads of the allocator's totals.
-const TOLD_EVERY_NS: u64 = 1_000_000_000;
+const REPORTED_EVERY_NS: u64 = 1_000_000_000;
 
 /// The readings that show a growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrowthOf {
+pub enum GrowthSource {
     /// Bytes live after the last large allocation or release of a step.
     StepEnds,
     /// Bytes live when they were read, once a second.
@@ -38,7 +38,7 @@ pub struct Growth {
     /// Bytes per step.
     pub bytes_per_step: Trend,
     /// The readings that show it.
-    pub of: GrowthOf,
+    pub source: GrowthSource,
 }
 
 impl Store {
@@ -48,21 +48,22 @@ impl Store {
         let ends = self.memory().step_ends();
         let ends = &ends[ends.len() / WARM_UP as usize..];
         let points: Vec<(f64, f64)> = ends.iter().map(|end| (end.ordinal as f64, end.live_bytes as f64)).collect();
-        let growth = |of| move |bytes_per_step| Growth { bytes_per_step, of };
-        let of_ends = Trend::of(&points).map(growth(GrowthOf::StepEnds));
-        let live = || self.growth_in(self.memory().readings(), TOLD_EVERY_NS).map(growth(GrowthOf::LiveReadings));
+        let growth = |of| move |bytes_per_step| Growth { bytes_per_step, source: of };
+        let of_ends = Trend::fit(&points).map(growth(GrowthSource::StepEnds));
+        let live =
+            || self.growth_in(self.memory().readings(), REPORTED_EVERY_NS).map(growth(GrowthSource::LiveReadings));
         let resident = || {
             let signal = self.signals().find(Quantity::ProcessRss)?;
-            self.growth_in(&signal.series, SENSED_EVERY_NS).map(growth(GrowthOf::ResidentReadings))
+            self.growth_in(&signal.series, SENSED_EVERY_NS).map(growth(GrowthSource::ResidentReadings))
         };
         of_ends.or_else(live).or_else(resident)
     }
 
     /// The growth per step in readings that come `every_ns`.
     fn growth_in<T: Value>(&self, series: &Series<T>, every_ns: u64) -> Option<Trend> {
-        let kept = self.steps().kept();
+        let kept = self.steps().kept_ordinals();
         let first = kept.start + (kept.end - kept.start) / WARM_UP;
-        let stride = (kept.end - first).div_ceil(MOST_READINGS).max(1);
+        let stride = (kept.end - first).div_ceil(MAX_READINGS).max(1);
         if kept.end - first < FEWEST_POINTS as u64 {
             return None;
         }
@@ -71,13 +72,13 @@ impl Store {
         for row in (first..kept.end).step_by(stride as usize).filter_map(|ordinal| self.steps().row(ordinal)) {
             let end_ns = row.end_ns();
             let is_news = last_ns.is_none_or(|last_ns| end_ns >= last_ns.saturating_add(every_ns));
-            let reading = series.last_before(end_ns).filter(|(t_ns, _)| is_news && end_ns - t_ns <= HOLDS_NS);
+            let reading = series.last_before(end_ns).filter(|(t_ns, _)| is_news && end_ns - t_ns <= VALID_NS);
             if let Some((_, value)) = reading {
                 last_ns = Some(end_ns);
                 points.push((row.ordinal() as f64, value.as_f64()));
             }
         }
-        Trend::of(&points)
+        Trend::fit(&points)
     }
 }
 
@@ -110,19 +111,19 @@ mod tests {
     const PHASE: gnntop_wire::NameId = gnntop_wire::NameId(1);
 
     #[test]
-    fn ends_of_steps_are_the_best_evidence() {
+    fn growth_uses_step_ends() {
         let growth = store(|stream, step, t_ns| {
             let event = Allocation { phase: PHASE, t_ns, bytes: 5 << 20, live_bytes: 1000 + step * 7 };
             stream.event(MAIN, Event::Allocation(event));
             stream.sample(SENSORS, gnntop_wire::SignalId(0), t_ns, 5000);
         });
         let growth = growth.memory_growth().unwrap();
-        assert_eq!(growth.of, GrowthOf::StepEnds);
+        assert_eq!(growth.source, GrowthSource::StepEnds);
         assert!((growth.bytes_per_step.slope - 7.0).abs() < 1e-9 && growth.bytes_per_step.grows());
     }
 
     #[test]
-    fn readings_tell_where_steps_do_not() {
+    fn growth_falls_back_to_readings() {
         let growth = store(|stream, step, t_ns| {
             let memory = PhaseMemory { phase: PHASE, t_ns, live_bytes: 1000 + step * 3, ..Default::default() };
             stream.event(MAIN, Event::PhaseMemory(memory));
@@ -136,12 +137,12 @@ mod tests {
             }
         });
         let growth = growth.memory_growth().unwrap();
-        assert_eq!(growth.of, GrowthOf::ResidentReadings);
+        assert_eq!(growth.source, GrowthSource::ResidentReadings);
         assert!(growth.bytes_per_step.slope.abs() < 0.02, "{growth:?}");
     }
 
     #[test]
-    fn memory_that_stands_still_is_no_leak() {
+    fn constant_memory_is_no_growth() {
         let flat = store(|stream, step, t_ns| {
             let event = Allocation { phase: PHASE, t_ns, bytes: 5 << 20, live_bytes: 1000 + (step * 37) % 11 };
             stream.event(MAIN, Event::Allocation(event));

@@ -48,26 +48,26 @@ pub struct CpuUse<'a> {
 
 /// Readings of the hardware, for screens and reports.
 #[derive(Clone, Copy, Debug)]
-pub struct Hardware<'a> {
+pub struct HardwareReadings<'a> {
     store: &'a Store,
 }
 
 impl Store {
     /// Hardware readings for people.
-    pub fn hardware(&self) -> Hardware<'_> {
-        Hardware { store: self }
+    pub fn hardware(&self) -> HardwareReadings<'_> {
+        HardwareReadings { store: self }
     }
 }
 
-impl<'a> Hardware<'a> {
+impl<'a> HardwareReadings<'a> {
     /// The newest value of a signal: a gauge's raw value, a counter's increase per second, in the signal's unit.
     pub fn reading(&self, metric: impl Into<Metric>) -> HardwareValue<'a> {
         let signal = self.store.signals().find(metric).ok_or(Absence::NotPublished)?;
-        self.of(signal)
+        self.value(signal)
     }
 
     /// The newest value of `signal`: a gauge's raw value, a counter's increase per second, in the signal's unit.
-    pub fn of(&self, signal: &'a Signal) -> HardwareValue<'a> {
+    pub fn value(&self, signal: &'a Signal) -> HardwareValue<'a> {
         match signal.series.last() {
             None => Err(Absence::NotReadYet),
             Some(Point::Break { reason, .. }) => Err(Absence::Reason(self.store.name(*reason))),
@@ -99,14 +99,14 @@ impl<'a> Hardware<'a> {
     }
 
     fn cpu(&self, quantities: [Quantity; 3], instance: u32) -> CpuUse<'a> {
-        let share = |quantity: Quantity| self.reading(quantity.at(instance)).map(|ns_per_s| ns_per_s / 1e9);
+        let share = |quantity: Quantity| self.reading(quantity.with_instance(instance)).map(|ns_per_s| ns_per_s / 1e9);
         let [busy, iowait, steal] = quantities.map(share);
         CpuUse { busy, iowait, steal }
     }
 
     /// The instances of which one of these quantities is published, in order.
     fn instances(&self, is_one: impl Fn(Quantity) -> bool) -> Vec<u32> {
-        let metrics = self.store.signals().all().iter().filter_map(|signal| signal.metric.known());
+        let metrics = self.store.signals().all().iter().filter_map(|signal| signal.metric.metric());
         let mut numbers: Vec<u32> =
             metrics.filter(|metric| is_one(metric.quantity())).map(|metric| metric.instance()).collect();
         numbers.sort_unstable();
@@ -130,7 +130,7 @@ impl<'a> Hardware<'a> {
     }
 
     /// Why there are no GPU readings at all; `None` if there is a GPU.
-    pub fn no_gpu(&self) -> Option<Absence<'a>> {
+    pub fn gpu_absence(&self) -> Option<Absence<'a>> {
         match self.reading(Quantity::GpuCount) {
             _ if !self.gpus().is_empty() => None,
             Ok(_) => Some(Absence::Reason("no GPU in this machine")),

@@ -55,13 +55,14 @@ impl Store {
         let mut end_ns = first.last_step_ns.unwrap_or(first.start_ns);
         // Steps of the run done so far; unknown if its beginning is.
         let is_whole = self.attempts().left_out() == 0;
-        let mut done = is_whole.then(|| first.resumed.unwrap_or(0)).map(|before| before + self.steps_of(&attempts, 0));
+        let mut done =
+            is_whole.then(|| first.resumed.unwrap_or(0)).map(|before| before + self.attempt_steps(&attempts, 0));
         let mut outages = Vec::new();
         for (at, attempt) in attempts.iter().enumerate().skip(1) {
             let Some(start_ns) = attempt.first_step_ns else { continue };
             let repeated_steps = done.zip(attempt.resumed).map(|(done, resumed)| done.saturating_sub(resumed));
-            let (steps, ordinal) = (self.steps_of(&attempts, at), attempt.first_ordinal);
-            let repeated_ns = self.time_of_first(attempt, repeated_steps.unwrap_or(0).min(steps));
+            let (steps, ordinal) = (self.attempt_steps(&attempts, at), attempt.first_ordinal);
+            let repeated_ns = self.first_steps_ns(attempt, repeated_steps.unwrap_or(0).min(steps));
             outages.push(Outage {
                 from_ns: end_ns,
                 to_ns: start_ns,
@@ -85,13 +86,13 @@ impl Store {
     }
 
     /// Steps of one start.
-    fn steps_of(&self, attempts: &[Attempt], at: usize) -> u64 {
+    fn attempt_steps(&self, attempts: &[Attempt], at: usize) -> u64 {
         let end = attempts.get(at + 1).map_or(self.steps().total(), |next| next.first_ordinal);
         end.saturating_sub(attempts[at].first_ordinal)
     }
 
     /// Time of the first steps of a start.
-    fn time_of_first(&self, attempt: &Attempt, steps: u64) -> u64 {
+    fn first_steps_ns(&self, attempt: &Attempt, steps: u64) -> u64 {
         let last = steps.checked_sub(1).and_then(|back| self.steps().known_row(attempt.first_ordinal + back));
         last.zip(attempt.first_step_ns).map_or(0, |(row, start_ns)| row.end_ns().saturating_sub(start_ns))
     }

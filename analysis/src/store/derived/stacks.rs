@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gnntop_wire::{NameId, StackThread};
 
 use crate::store::contents::Store;
-use crate::store::sampled::Sampled;
+use crate::store::sampled_stacks::SampledStacks;
 use crate::store::stacks::Stack;
 
 /// Stacks that share their outer frames.
@@ -19,14 +19,14 @@ pub struct StackTree {
 
 impl StackTree {
     /// Merges these stacks from the outermost frame.
-    pub fn of<'s>(stacks: impl IntoIterator<Item = &'s Stack>) -> Self {
+    pub fn from_stacks<'s>(stacks: impl IntoIterator<Item = &'s Stack>) -> Self {
         let mut tree = Self::default();
         stacks.into_iter().for_each(|stack| tree.add(&stack.frames, 1));
         tree
     }
 
     /// All sampled stacks: the phases, and below each what ran in it.
-    pub fn of_sampled(sampled: &Sampled) -> Self {
+    pub fn from_sampled(sampled: &SampledStacks) -> Self {
         let mut tree = Self::default();
         sampled.stacks().for_each(|(frames, count)| tree.add(&frames, count));
         tree
@@ -43,7 +43,7 @@ impl StackTree {
     }
 
     /// Stacks that end here.
-    pub fn own(&self) -> u64 {
+    pub fn own_count(&self) -> u64 {
         self.count.saturating_sub(self.calls.values().map(|calls| calls.count).sum())
     }
 
@@ -70,7 +70,7 @@ impl StackTree {
     }
 
     /// The stacks that begin with these frames, outermost first; `None` if there are none.
-    pub fn at(&self, frames: &[NameId]) -> Option<&Self> {
+    pub fn get(&self, frames: &[NameId]) -> Option<&Self> {
         frames.iter().try_fold(self, |tree, frame| tree.calls.get(frame))
     }
 
@@ -97,12 +97,12 @@ impl StackTree {
 impl Store {
     /// Where in the program a stack is: the innermost frame outside libraries, and the frame below which it was called. The
     /// files of libraries have folders in their names.
-    pub fn place_of_stack(&self, stack: &Stack) -> Option<String> {
-        self.place_of_frames(&stack.frames)
+    pub fn stack_place(&self, stack: &Stack) -> Option<String> {
+        self.frames_place(&stack.frames)
     }
 
     /// The same for frames, innermost first.
-    pub fn place_of_frames(&self, frames: &[NameId]) -> Option<String> {
+    pub fn frames_place(&self, frames: &[NameId]) -> Option<String> {
         let is_own = |frame: &&str| {
             let file = frame.rsplit_once(" (").map_or("", |(_, file)| file);
             !file.is_empty() && !file.contains('/') && !file.starts_with('<')
@@ -116,14 +116,14 @@ impl Store {
     }
 
     /// Whether this is a loader worker's stack, and not the training thread's.
-    pub fn is_of_loader(&self, stack: &Stack) -> bool {
+    pub fn is_loader_stack(&self, stack: &Stack) -> bool {
         stack.thread == StackThread::LoaderWorker
     }
 
     /// The places of these stacks and the number of stacks at each, most frequent first.
-    pub fn places_of_stacks<'s>(&self, stacks: impl IntoIterator<Item = &'s Stack>) -> Vec<(String, u64)> {
+    pub fn stack_places<'s>(&self, stacks: impl IntoIterator<Item = &'s Stack>) -> Vec<(String, u64)> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for place in stacks.into_iter().filter_map(|stack| self.place_of_stack(stack)) {
+        for place in stacks.into_iter().filter_map(|stack| self.stack_place(stack)) {
             *counts.entry(place).or_default() += 1;
         }
         let mut places: Vec<(String, u64)> = counts.into_iter().collect();
@@ -144,10 +144,10 @@ mod tests {
     fn stacks_are_merged_from_the_outermost_frame_on() {
         // Innermost first: 1 under 2 under 9, and 3 under 2 under 9.
         let stacks = [stack(&[1, 2, 9]), stack(&[1, 2, 9]), stack(&[3, 2, 9]), stack(&[1, 2, 9])];
-        let tree = StackTree::of(&stacks);
+        let tree = StackTree::from_stacks(&stacks);
         let lines: Vec<_> = tree.lines(0.0).into_iter().map(|(depth, share, name)| (depth, share, name.0)).collect();
         assert_eq!(lines, [(0, 1.0, 9), (0, 1.0, 2), (1, 0.75, 1), (1, 0.25, 3)]);
         assert_eq!(tree.lines(0.5).len(), 3);
-        assert!(StackTree::of(&[]).lines(0.0).is_empty());
+        assert!(StackTree::from_stacks(&[]).lines(0.0).is_empty());
     }
 }

@@ -24,14 +24,14 @@ impl Route {
 
 /// The names of a session by id.
 #[derive(Clone, Debug, Default)]
-pub(in crate::store) struct Names {
+pub(in crate::store) struct NameTable {
     texts: Vec<Option<(NameKind, Box<str>)>>,
     routes: Vec<Route>,
     text_bytes: usize,
     capacity: usize,
 }
 
-impl Names {
+impl NameTable {
     pub(in crate::store) fn new(capacity: usize) -> Self {
         Self { capacity, ..Self::default() }
     }
@@ -74,7 +74,7 @@ impl Names {
     }
 
     /// Takes the places of names' statistics from names that another store has for the same stream.
-    pub(in crate::store) fn take_statistics_of(&mut self, other: &Self) {
+    pub(in crate::store) fn take_statistics_from(&mut self, other: &Self) {
         for (own, route) in self.routes.iter_mut().zip(&other.routes) {
             own.statistics = route.statistics;
         }
@@ -103,7 +103,7 @@ impl Names {
 
 /// Assigns a name its phase.
 #[cold]
-pub(in crate::store) fn assign_slot(names: &mut Names, phases: &mut Phases, name: NameId) -> PhaseSlot {
+pub(in crate::store) fn assign_slot(names: &mut NameTable, phases: &mut Phases, name: NameId) -> PhaseSlot {
     let slot = phases.slot(names.text(name).unwrap_or_default());
     if let Some(route) = names.route_mut(name) {
         route.slot = Some(slot);

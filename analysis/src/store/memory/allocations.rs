@@ -14,7 +14,7 @@ const PHASE_POINTS: usize = 200_000;
 /// Most large allocations tracked as live; beyond this, the oldest is forgotten.
 const MAX_LIVE: usize = 512;
 /// Events searched backwards for the last one of a step's own thread.
-const LOOK_BACK: usize = 96;
+const LOOKBACK: usize = 96;
 /// Most ends of steps with their live bytes; beyond this, every second one is dropped.
 const MAX_STEP_ENDS: usize = 256;
 
@@ -65,7 +65,7 @@ pub struct Memory {
     /// Every `step_stride`th end of a step.
     step_ends: Vec<StepEnd>,
     step_stride: u64,
-    allocations_kept: usize,
+    max_allocations: usize,
     points: usize,
 }
 
@@ -82,7 +82,7 @@ impl Memory {
             peak: None,
             step_ends: Vec::new(),
             step_stride: 1,
-            allocations_kept: allocations_kept.max(1),
+            max_allocations: allocations_kept.max(1),
             points,
         }
     }
@@ -145,7 +145,7 @@ impl Memory {
 
     pub(in crate::store) fn add_allocation(&mut self, track: TrackId, event: Allocation) {
         self.allocation_count += 1;
-        if self.allocations.len() >= self.allocations_kept {
+        if self.allocations.len() >= self.max_allocations {
             self.allocations.pop_front();
         }
         self.allocations.push_back(Allocated { track, event });
@@ -180,7 +180,7 @@ impl Memory {
         }
         // Other threads write in between. A step makes few large allocations, so searching the last events is enough.
         let of_step = |made: &&Allocated| made.track == track && made.event.t_ns <= end_ns;
-        let last = self.allocations.iter().rev().take(LOOK_BACK).find(of_step);
+        let last = self.allocations.iter().rev().take(LOOKBACK).find(of_step);
         let Some(last) = last.filter(|made| made.event.t_ns >= start_ns) else { return };
         self.step_ends.push(StepEnd { ordinal, live_bytes: last.event.live_bytes });
         if self.step_ends.len() > MAX_STEP_ENDS {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_remembers_what_was_live() {
+    fn peak_lists_live_allocations() {
         let mut memory = memory();
         allocate(&mut memory, 1, 700, 700);
         for n in 0..100u64 {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_released_finds_bounded_room() {
+    fn unreleased_allocations_are_bounded() {
         let mut memory = memory();
         for n in 0..5000u64 {
             allocate(&mut memory, n, 1 + (n % 7) as i64, n);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_without_a_large_allocation_tells_nothing() {
+    fn step_without_allocation_has_no_end() {
         let mut memory = memory();
         allocate(&mut memory, 50, 5, 5);
         memory.end_step(TRACK, 0, 100, 200);

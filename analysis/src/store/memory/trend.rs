@@ -27,19 +27,19 @@ pub struct Trend {
 impl Trend {
     /// The trend of points `(x, y)` in the order of x; `None` with fewer than [`FEWEST_POINTS`] different x. The time is
     /// quadratic in the number of points: 256 points are 32,640 pairs.
-    pub fn of(points: &[(f64, f64)]) -> Option<Self> {
+    pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < FEWEST_POINTS {
             return None;
         }
-        let all = Self::of_any(points)?;
+        let all = Self::fit_any(points)?;
         let (early, late) = points.split_at(points.len() / 2);
         let same = |half: &[(f64, f64)]| {
-            Self::of_any(half).is_some_and(|half| (all.grows() && half.grows()) || (all.shrinks() && half.shrinks()))
+            Self::fit_any(half).is_some_and(|half| (all.grows() && half.grows()) || (all.shrinks() && half.shrinks()))
         };
         Some(Self { is_steady: same(early) && same(late), ..all })
     }
 
-    fn of_any(points: &[(f64, f64)]) -> Option<Self> {
+    fn fit_any(points: &[(f64, f64)]) -> Option<Self> {
         let pairs = points.iter().enumerate().flat_map(|(at, a)| points[at + 1..].iter().map(move |b| (a, b)));
         let slope = |(a, b): (&(f64, f64), &(f64, f64))| (b.1 - a.1) / (b.0 - a.0);
         let mut slopes: Vec<f64> = pairs.map(slope).filter(|slope| slope.is_finite()).collect();
@@ -86,24 +86,24 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_line_has_one_slope() {
+    fn trend_of_line_is_its_slope() {
         let points: Vec<(f64, f64)> = (0..30).map(|x| (f64::from(x), 2.0 * f64::from(x))).collect();
-        assert_eq!(Trend::of(&points), Some(Trend { slope: 2.0, low: 2.0, high: 2.0, points: 30, is_steady: true }));
+        assert_eq!(Trend::fit(&points), Some(Trend { slope: 2.0, low: 2.0, high: 2.0, points: 30, is_steady: true }));
     }
 
     #[test]
-    fn a_leak_is_found_among_noise_and_outliers() {
+    fn trend_finds_leak_in_noise() {
         let mut points = line(200, 1, 3.0, 100.0);
         points[50].1 += 1e9;
         points[150].1 = 0.0;
-        let trend = Trend::of(&points).unwrap();
+        let trend = Trend::fit(&points).unwrap();
         assert!(trend.grows() && trend.is_steady && trend.low < 3.0 && trend.high > 3.0, "{trend:?}");
         assert!((trend.slope - 3.0).abs() < 0.2, "{trend:?}");
     }
 
     #[test]
-    fn the_interval_holds_the_truth_about_as_often_as_it_says() {
-        let holds = |seed| Trend::of(&line(60, seed, 0.0, 50.0)).is_some_and(|t| !t.grows() && !t.shrinks());
+    fn trend_interval_covers_truth() {
+        let holds = |seed| Trend::fit(&line(60, seed, 0.0, 50.0)).is_some_and(|t| !t.grows() && !t.shrinks());
         let held = (0..200).filter(|seed| holds(*seed)).count();
         assert!((180..=198).contains(&held), "{held} of 200 at 95 %");
     }
@@ -113,17 +113,17 @@ mod tests {
         for at in [10, 30, 50] {
             let mut points = line(60, at, 0.0, 5.0);
             points[at as usize..].iter_mut().for_each(|point| point.1 += 1000.0);
-            let trend = Trend::of(&points).unwrap();
+            let trend = Trend::fit(&points).unwrap();
             assert!(!trend.is_steady, "{at}: {trend:?}");
         }
     }
 
     #[test]
-    fn little_or_odd_evidence_is_none() {
-        assert_eq!(Trend::of(&line(29, 0, 1.0, 0.0)), None);
-        assert_eq!(Trend::of(&[(5.0, 1.0); 100]), None, "all at one x");
-        assert_eq!(Trend::of(&[(0.0, f64::NAN); 100]), None);
-        let flat = Trend::of(&line(100, 0, 0.0, 0.0)).unwrap();
+    fn trend_of_few_or_odd_points_is_none() {
+        assert_eq!(Trend::fit(&line(29, 0, 1.0, 0.0)), None);
+        assert_eq!(Trend::fit(&[(5.0, 1.0); 100]), None, "all at one x");
+        assert_eq!(Trend::fit(&[(0.0, f64::NAN); 100]), None);
+        let flat = Trend::fit(&line(100, 0, 0.0, 0.0)).unwrap();
         assert!(!flat.grows() && !flat.shrinks());
     }
 }

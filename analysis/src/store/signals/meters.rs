@@ -8,36 +8,36 @@ use std::collections::VecDeque;
 use gnntop_wire::{Metric, Quantity, SignalId};
 
 use super::signal::Signal;
-use crate::energy::{Counter, CounterRules, EnergyLine, GapReason, PhaseSpan, Profile};
+use crate::energy::{CounterReader, CounterRules, EnergyLine, GapReason, PhaseSpan, Profile};
 
 /// Most lines kept.
-const MOST_METERS: usize = 48;
+const MAX_METERS: usize = 48;
 /// Most spans of phases kept, the newest.
-const MOST_SPANS: usize = 1 << 15;
+const MAX_SPANS: usize = 1 << 15;
 /// The highest plausible power of a GPU, of a processor package and of its memory, in watts.
-const MOST_GPU_WATTS: f64 = 3000.0;
-const MOST_CPU_WATTS: f64 = 1000.0;
-const MOST_DRAM_WATTS: f64 = 300.0;
+const MAX_GPU_WATTS: f64 = 3000.0;
+const MAX_CPU_WATTS: f64 = 1000.0;
+const MAX_DRAM_WATTS: f64 = 300.0;
 /// A nanosecond of CPU time counts as a microjoule: a thread is 1,000 W, and no machine has a million threads.
-const MOST_CPU_TIME_WATTS: f64 = 1e9;
+const MAX_CPU_TIME_WATTS: f64 = 1e9;
 /// RAPL counters change about every millisecond.
 const RAPL_OLDEST_NS: u64 = 1_000_000;
 /// After this long without a reading, power is unknown in between.
-const POWER_STANDS_NS: u64 = 10_000_000_000;
+const POWER_VALID_NS: u64 = 10_000_000_000;
 
 /// A line and its input.
 #[derive(Clone, Debug)]
 struct Meter {
     signal: SignalId,
     metric: Metric,
-    reads: Reads,
+    reads: ReadingKind,
     line: EnergyLine,
 }
 
 #[derive(Clone, Debug)]
-enum Reads {
+enum ReadingKind {
     /// A counter of energy, or of CPU time in nanoseconds, which count as microjoules.
-    Counter(Counter),
+    Counter(CounterReader),
     /// A gauge in milliwatts, with its last value.
     Power(Option<(u64, i64)>),
 }
@@ -53,27 +53,27 @@ pub(in crate::store) struct Meters {
 impl Meters {
     /// Notes a signal, which may be one that measures energy.
     pub(in crate::store) fn define(&mut self, signal: &Signal) {
-        if self.all.len() >= MOST_METERS || self.all.iter().any(|meter| meter.signal == signal.id) {
+        if self.all.len() >= MAX_METERS || self.all.iter().any(|meter| meter.signal == signal.id) {
             return;
         }
-        let Some(metric) = signal.metric.known() else { return };
-        let Some(reads) = reads(metric.quantity()) else { return };
+        let Some(metric) = signal.metric.metric() else { return };
+        let Some(reads) = reading_kind(metric.quantity()) else { return };
         self.has_energy |= is_energy(metric.quantity());
         self.all.push(Meter { signal: signal.id, metric, reads, line: EnergyLine::new() });
     }
 
     /// Takes a reading.
     pub(in crate::store) fn sample(&mut self, signal: &Signal, t_ns: u64, value: i64) {
-        if let Some(counter) = signal.metric.known().and_then(counter_of_range) {
+        if let Some(counter) = signal.metric.metric().and_then(range_counter) {
             return self.set_range(counter, value);
         }
         let Some(meter) = self.all.iter_mut().find(|meter| meter.signal == signal.id) else { return };
         match &mut meter.reads {
-            Reads::Counter(counter) => match u64::try_from(value) {
+            ReadingKind::Counter(counter) => match u64::try_from(value) {
                 Ok(value) => meter.line.read(counter, t_ns, value),
                 Err(_) => counter.note_break(GapReason::Absent),
             },
-            Reads::Power(last) => {
+            ReadingKind::Power(last) => {
                 add_power(&mut meter.line, *last, t_ns, value);
                 *last = Some((t_ns, value));
             }
@@ -83,8 +83,8 @@ impl Meters {
     /// Notes that a signal could not be read.
     pub(in crate::store) fn absent(&mut self, signal: SignalId) {
         match self.all.iter_mut().find(|meter| meter.signal == signal).map(|meter| &mut meter.reads) {
-            Some(Reads::Counter(counter)) => counter.note_break(GapReason::Absent),
-            Some(Reads::Power(last)) => *last = None,
+            Some(ReadingKind::Counter(counter)) => counter.note_break(GapReason::Absent),
+            Some(ReadingKind::Power(last)) => *last = None,
             None => {}
         }
     }
@@ -93,8 +93,8 @@ impl Meters {
     pub(in crate::store) fn interrupt(&mut self) {
         for meter in &mut self.all {
             match &mut meter.reads {
-                Reads::Counter(counter) => counter.note_break(GapReason::Absent),
-                Reads::Power(last) => *last = None,
+                ReadingKind::Counter(counter) => counter.note_break(GapReason::Absent),
+                ReadingKind::Power(last) => *last = None,
             }
         }
     }
@@ -102,7 +102,7 @@ impl Meters {
     /// Notes that the machine was suspended.
     pub(in crate::store) fn suspended(&mut self) {
         for meter in &mut self.all {
-            if let Reads::Counter(counter) = &mut meter.reads {
+            if let ReadingKind::Counter(counter) = &mut meter.reads {
                 counter.note_break(GapReason::Suspended);
             }
         }
@@ -114,7 +114,7 @@ impl Meters {
         if !self.has_energy {
             return;
         }
-        if self.spans.len() >= MOST_SPANS {
+        if self.spans.len() >= MAX_SPANS {
             self.spans.pop_front();
         }
         self.spans.push_back(PhaseSpan { phase, start_ns, end_ns });
@@ -123,7 +123,7 @@ impl Meters {
     /// Sets a counter's largest value.
     fn set_range(&mut self, metric: Metric, max_value: i64) {
         let meter = self.all.iter_mut().find(|meter| meter.metric == metric);
-        if let Some(Meter { reads: Reads::Counter(counter), .. }) = meter {
+        if let Some(Meter { reads: ReadingKind::Counter(counter), .. }) = meter {
             let max_value = u64::try_from(max_value).ok().filter(|max| *max > 0);
             counter.set_rules(CounterRules { max_value, ..*counter.rules() });
         }
@@ -155,33 +155,33 @@ fn is_energy(quantity: Quantity) -> bool {
 }
 
 /// The counter whose range this is.
-fn counter_of_range(metric: Metric) -> Option<Metric> {
+fn range_counter(metric: Metric) -> Option<Metric> {
     let counter = match metric.quantity() {
         Quantity::CpuEnergyRange => Quantity::CpuEnergy,
         Quantity::DramEnergyRange => Quantity::DramEnergy,
         _ => return None,
     };
-    Some(counter.at(metric.instance()))
+    Some(counter.with_instance(metric.instance()))
 }
 
 /// How a quantity is read for energy; `None` if it is irrelevant.
-fn reads(quantity: Quantity) -> Option<Reads> {
+fn reading_kind(quantity: Quantity) -> Option<ReadingKind> {
     let counter = |unit_uj, most_watts, oldest_ns| {
-        Reads::Counter(Counter::new(CounterRules { unit_uj, max_value: None, most_watts, oldest_ns }))
+        ReadingKind::Counter(CounterReader::new(CounterRules { unit_uj, max_value: None, most_watts, oldest_ns }))
     };
     Some(match quantity {
-        Quantity::GpuEnergy => counter(1000, MOST_GPU_WATTS, None),
-        Quantity::CpuEnergy => counter(1, MOST_CPU_WATTS, Some(RAPL_OLDEST_NS)),
-        Quantity::DramEnergy => counter(1, MOST_DRAM_WATTS, Some(RAPL_OLDEST_NS)),
-        Quantity::MachineCpuBusy | Quantity::ProcessCpuTime => counter(1, MOST_CPU_TIME_WATTS, Some(0)),
-        Quantity::GpuPower | Quantity::GpuPowerNow => Reads::Power(None),
+        Quantity::GpuEnergy => counter(1000, MAX_GPU_WATTS, None),
+        Quantity::CpuEnergy => counter(1, MAX_CPU_WATTS, Some(RAPL_OLDEST_NS)),
+        Quantity::DramEnergy => counter(1, MAX_DRAM_WATTS, Some(RAPL_OLDEST_NS)),
+        Quantity::MachineCpuBusy | Quantity::ProcessCpuTime => counter(1, MAX_CPU_TIME_WATTS, Some(0)),
+        Quantity::GpuPower | Quantity::GpuPowerNow => ReadingKind::Power(None),
         _ => return None,
     })
 }
 
 /// Adds a gauge's power since its last value, as the mean of the two.
 fn add_power(line: &mut EnergyLine, last: Option<(u64, i64)>, t_ns: u64, milliwatts: i64) {
-    match last.filter(|(last_ns, _)| *last_ns < t_ns && t_ns - last_ns <= POWER_STANDS_NS) {
+    match last.filter(|(last_ns, _)| *last_ns < t_ns && t_ns - last_ns <= POWER_VALID_NS) {
         Some((last_ns, before)) => {
             let mean = (before.max(0) as f64 + milliwatts.max(0) as f64) / 2.0;
             // Milliwatts times nanoseconds are 1e-6 microjoules.

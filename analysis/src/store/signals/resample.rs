@@ -12,7 +12,7 @@ use super::series::{Point, Series, Value, rate};
 use super::signal::{CounterSeries, Signal};
 
 /// A value not repeated for this long is no longer valid: the publisher's five seconds and one more.
-const HOLDS_NS: u64 = 6_000_000_000;
+const VALID_NS: u64 = 6_000_000_000;
 /// Columns further ahead than this are searched for; nearer ones are reached step by step.
 const NEAR: usize = 8;
 /// A counter without a reading for this long has not changed.
@@ -27,7 +27,7 @@ pub struct TimeColumns {
 
 impl TimeColumns {
     /// Columns between these times. A time before the previous one counts as equal to it.
-    pub fn between(mut edges: Vec<u64>) -> Self {
+    pub fn from_edges(mut edges: Vec<u64>) -> Self {
         let mut latest = 0;
         for edge in &mut edges {
             latest = latest.max(*edge);
@@ -43,7 +43,7 @@ impl TimeColumns {
     pub fn equal(range: Range<u64>, count: usize) -> Self {
         let span = u128::from(range.end.saturating_sub(range.start));
         let passed = |at: usize| span * at as u128 / count.max(1) as u128;
-        Self::between((0..=count).map(|at| range.start.saturating_add(passed(at) as u64)).collect())
+        Self::from_edges((0..=count).map(|at| range.start.saturating_add(passed(at) as u64)).collect())
     }
 
     /// Each column divided into two equal ones.
@@ -74,19 +74,19 @@ impl TimeColumns {
     }
 
     /// Looks columns up for times that come in order.
-    fn walk(&self) -> Walk<'_> {
-        Walk { columns: self, range: self.range(), at: 0 }
+    fn walk(&self) -> ColumnCursor<'_> {
+        ColumnCursor { columns: self, range: self.range(), at: 0 }
     }
 }
 
 /// Looks up columns for times that are mostly in order: the next one is near the previous one.
-struct Walk<'c> {
+struct ColumnCursor<'c> {
     columns: &'c TimeColumns,
     range: Range<u64>,
     at: usize,
 }
 
-impl Walk<'_> {
+impl ColumnCursor<'_> {
     /// The column of a time; `None` if it is outside.
     fn column(&mut self, t_ns: u64) -> Option<usize> {
         if !self.range.contains(&t_ns) {
@@ -129,14 +129,14 @@ pub struct Bin {
 
 /// A column being filled.
 #[derive(Clone, Copy, Default)]
-struct Filling {
+struct BinFill {
     sum: f64,
     weight: f64,
     min: f64,
     max: f64,
 }
 
-impl Filling {
+impl BinFill {
     fn add(&mut self, sum: f64, weight: f64, min: f64, max: f64) {
         if !(sum.is_finite() && min.is_finite() && max.is_finite()) || weight <= 0.0 {
             return;
@@ -162,7 +162,7 @@ impl Signal {
     /// The signal by column: a gauge's raw values, a counter's increase per second. `now_ns` is the newest known time.
     pub fn columns(&self, columns: &TimeColumns, now_ns: u64) -> Vec<Option<Bin>> {
         match self.kind() {
-            SignalKind::Gauge => self.series.value_columns(columns, now_ns, Some(HOLDS_NS)),
+            SignalKind::Gauge => self.series.value_columns(columns, now_ns, Some(VALID_NS)),
             SignalKind::Counter => self.series.rate_columns(columns, now_ns),
         }
     }
@@ -178,7 +178,7 @@ impl CounterSeries {
 impl<T: Value> Series<T> {
     /// Values by column. A column without a reading has the previous value, if that is at most `holds_ns` old.
     pub fn value_columns(&self, columns: &TimeColumns, now_ns: u64, holds_ns: Option<u64>) -> Vec<Option<Bin>> {
-        let mut filling = vec![Filling::default(); columns.count()];
+        let mut filling = vec![BinFill::default(); columns.count()];
         let (range, mut walk) = (columns.range(), columns.walk());
         if let Some(older) = self.older() {
             let kept_from_ns = self.points_from(0).next().map_or(u64::MAX, Point::t_ns);
@@ -206,12 +206,12 @@ impl<T: Value> Series<T> {
                 }
             }
         }
-        filling.iter().map(Filling::bin).collect()
+        filling.iter().map(BinFill::bin).collect()
     }
 
     /// Increase per second of a cumulative counter by column.
     pub fn rate_columns(&self, columns: &TimeColumns, now_ns: u64) -> Vec<Option<Bin>> {
-        let mut filling = vec![Filling::default(); columns.count()];
+        let mut filling = vec![BinFill::default(); columns.count()];
         let (range, mut walk) = (columns.range(), columns.walk());
         let mut give = |from_ns: u64, to_ns: u64, per_s: f64| {
             for at in walk.touched(from_ns, to_ns) {
@@ -237,9 +237,9 @@ impl<T: Value> Series<T> {
         if let Some(Point::Value { t_ns, .. }) = self.last()
             && now_ns.saturating_sub(*t_ns) > RESTS_AFTER_NS
         {
-            give(*t_ns, now_ns.min(t_ns.saturating_add(HOLDS_NS)), 0.0);
+            give(*t_ns, now_ns.min(t_ns.saturating_add(VALID_NS)), 0.0);
         }
-        filling.iter().map(Filling::bin).collect()
+        filling.iter().map(BinFill::bin).collect()
     }
 }
 
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_holds_its_own_start() {
+    fn column_contains_its_start() {
         for (from, to, count) in [(3, 10, 7), (0, 100, 33), (5, 6, 90), (7, 7 + 3, 1)] {
             let columns = TimeColumns::equal(from..to, count);
             assert_eq!((columns.count(), columns.range()), (count, from..to));
@@ -271,19 +271,19 @@ mod tests {
         }
         let all = TimeColumns::equal(0..u64::MAX, 9);
         assert_eq!((all.column(u64::MAX - 1), all.column(0)), (Some(8), Some(0)));
-        assert_eq!(TimeColumns::between(vec![]).column(0), None);
-        let odd = TimeColumns::between(vec![5, 2, 9]).halved();
+        assert_eq!(TimeColumns::from_edges(vec![]).column(0), None);
+        let odd = TimeColumns::from_edges(vec![5, 2, 9]).halved();
         assert_eq!((odd.count(), odd.start_ns(2), odd.start_ns(3), odd.column(5)), (4, 5, 7, Some(2)));
     }
 
     #[test]
-    fn a_gauge_holds_until_it_breaks_or_grows_old() {
+    fn gauge_value_lasts_until_break_or_age() {
         let mut series: Series<i64> = Series::new();
         series.push(S, 4, 100);
         series.push(S + S / 2, 8, 100);
         series.push_break(4 * S, NameId(1), 100);
         series.push(6 * S, 2, 100);
-        let bins = series.value_columns(&columns(0, 20, 20), 19 * S, Some(HOLDS_NS));
+        let bins = series.value_columns(&columns(0, 20, 20), 19 * S, Some(VALID_NS));
         assert_eq!(bins[1], Some(Bin { min: 4.0, mean: 6.0, max: 8.0 }));
         let known: Vec<usize> = (0..20).filter(|at| bins[*at].is_some()).collect();
         assert_eq!(known, [1, 2, 3, 6, 7, 8, 9, 10, 11], "absent from 4 to 6, and too old from 12 on");
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_kept_still_shows_with_its_extremes() {
+    fn reduced_readings_keep_extremes() {
         let (mut gauge, mut counter): (Series<i64>, Series<i64>) = (Series::new(), Series::new());
         for n in 0..10_000i64 {
             let t_ns = n as u64 * S / 10;
@@ -314,7 +314,7 @@ mod tests {
             counter.push(t_ns, n * 3, 600);
         }
         assert!(gauge.len() <= 600 && gauge.reduced_to_ns().is_some());
-        let bins = gauge.value_columns(&columns(0, 1000, 50), 1000 * S, Some(HOLDS_NS));
+        let bins = gauge.value_columns(&columns(0, 1000, 50), 1000 * S, Some(VALID_NS));
         assert!(bins.iter().all(Option::is_some));
         assert_eq!(bins.iter().flatten().map(|bin| bin.max).fold(0.0, f64::max), 5000.0, "no spike hides");
         let rates = counter.rate_columns(&columns(0, 1000, 50), 1000 * S);
@@ -322,12 +322,12 @@ mod tests {
     }
 
     #[test]
-    fn odd_series_make_no_odd_columns() {
+    fn odd_series_give_valid_columns() {
         let mut series: Series<f64> = Series::new();
         for (t_ns, value) in [(u64::MAX, f64::NAN), (5, f64::INFINITY), (0, -1e308), (1, 1e308), (1, 2.0)] {
             series.push(t_ns, value, 4);
         }
-        let backwards = TimeColumns::between(vec![u64::MAX, 5, 1]);
+        let backwards = TimeColumns::from_edges(vec![u64::MAX, 5, 1]);
         for columns in [TimeColumns::equal(0..u64::MAX, 7), backwards, columns(0, 1, 0)] {
             for bins in [series.value_columns(&columns, 9, None), series.rate_columns(&columns, u64::MAX)] {
                 assert!(bins.iter().flatten().all(|bin| bin.mean.is_finite()));

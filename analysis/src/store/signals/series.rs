@@ -55,12 +55,12 @@ pub struct Series<T> {
     points: VecDeque<Point<T>>,
     discarded: u64,
     summary: Summary,
-    older: Option<Box<History<Older>>>,
+    older: Option<Box<History<OlderReadings>>>,
 }
 
 /// What is left of discarded values, for one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(in crate::store) struct Older {
+pub(in crate::store) struct OlderReadings {
     pub count: u32,
     pub min: f64,
     pub max: f64,
@@ -70,7 +70,7 @@ pub(in crate::store) struct Older {
     pub increase_ns: u64,
 }
 
-impl Older {
+impl OlderReadings {
     fn add(&mut self, value: f64) {
         (self.min, self.max) =
             if self.count == 0 { (value, value) } else { (self.min.min(value), self.max.max(value)) };
@@ -79,7 +79,7 @@ impl Older {
     }
 }
 
-impl Merge for Older {
+impl Merge for OlderReadings {
     fn merge(&mut self, next: &Self) {
         if next.count > 0 {
             let (min, max) = if self.count == 0 { (next.min, next.max) } else { (self.min, self.max) };
@@ -183,7 +183,7 @@ impl<T: Value> Series<T> {
     }
 
     /// Reduces all points like old ones: what comes next is also in the past.
-    pub(in crate::store) fn leave_behind(&mut self, capacity: usize) {
+    pub(in crate::store) fn reduce_all(&mut self, capacity: usize) {
         while !self.points.is_empty() {
             self.discard_oldest(capacity);
         }
@@ -199,7 +199,7 @@ impl<T: Value> Series<T> {
         older.spread(time.start, time.end, |bucket, part_ns| {
             let share = part_ns as f64 / ns as f64;
             let count = (past.count as f64 * share).ceil() as u32;
-            bucket.merge(&Older {
+            bucket.merge(&OlderReadings {
                 count,
                 min: past.min,
                 max: past.max,
@@ -224,9 +224,9 @@ impl<T: Value> Series<T> {
         let Some(value) = point.value().map(Value::as_f64).filter(|value| value.is_finite()) else { return };
         let buckets = (capacity / POINTS_PER_BUCKET).max(FEWEST_BUCKETS);
         let older = self.older.get_or_insert_with(|| Box::new(History::new(point.t_ns(), buckets)));
-        let Some(bucket) = older.at(point.t_ns()) else { return };
+        let Some(bucket) = older.bucket_mut(point.t_ns()) else { return };
         bucket.add(value);
-        if let Some((next, ns)) = self.points.front().and_then(|next| Some((next, between(&point, next)?))) {
+        if let Some((next, ns)) = self.points.front().and_then(|next| Some((next, interval_ns(&point, next)?))) {
             bucket.increase += next.value().zip(point.value()).map_or(0.0, |(next, value)| next.minus(value));
             bucket.increase_ns = bucket.increase_ns.saturating_add(ns);
         }
@@ -271,7 +271,7 @@ impl<T: Value> Series<T> {
     }
 
     /// What is left of the points before the kept ones.
-    pub(in crate::store) fn older(&self) -> Option<&History<Older>> {
+    pub(in crate::store) fn older(&self) -> Option<&History<OlderReadings>> {
         self.older.as_deref()
     }
 
@@ -335,12 +335,12 @@ impl<T: Value> Default for Series<T> {
 
 /// Increase per second from `a` to `b`; `None` across a break, or if value or time did not increase.
 pub(in crate::store) fn rate<T: Value>(a: &Point<T>, b: &Point<T>) -> Option<f64> {
-    let ns = between(a, b)?;
+    let ns = interval_ns(a, b)?;
     Some(b.value()?.minus(a.value()?) * 1e9 / ns as f64)
 }
 
 /// Time from `a` to `b`; `None` across a break, or if value or time did not increase.
-fn between<T: Value>(a: &Point<T>, b: &Point<T>) -> Option<u64> {
+fn interval_ns<T: Value>(a: &Point<T>, b: &Point<T>) -> Option<u64> {
     let (from, to) = (a.value()?, b.value()?);
     b.t_ns().checked_sub(a.t_ns()).filter(|ns| *ns > 0 && to >= from)
 }

@@ -96,7 +96,7 @@ impl Signals {
         let index = match self.by_id[at].checked_sub(1) {
             Some(index) => {
                 let known = &mut self.all[index as usize];
-                if let Some(before) = known.metric.known()
+                if let Some(before) = known.metric.metric()
                     && known.metric != signal.metric
                     && self.by_metric.get(&before) == Some(&(index as usize))
                 {
@@ -107,7 +107,7 @@ impl Signals {
             }
             None => self.all.len(),
         };
-        if let Some(metric) = signal.metric.known() {
+        if let Some(metric) = signal.metric.metric() {
             self.by_metric.insert(metric, index);
         }
         if index == self.all.len() {
@@ -136,9 +136,9 @@ impl Signals {
     }
 
     /// Reduces all readings so far like old ones.
-    pub(in crate::store) fn leave_behind(&mut self) {
+    pub(in crate::store) fn reduce_all(&mut self) {
         let capacity = series_capacity(self.all.len(), self.points);
-        self.all.iter_mut().for_each(|signal| signal.series.leave_behind(capacity));
+        self.all.iter_mut().for_each(|signal| signal.series.reduce_all(capacity));
     }
 
     /// Adds figures over all readings of a signal before those that follow.
@@ -202,10 +202,10 @@ impl Counters {
         self.all.iter_mut().for_each(|counter| counter.series.push_break(t_ns, reason, capacity));
     }
 
-    /// See [`Signals::leave_behind`].
-    pub(in crate::store) fn leave_behind(&mut self) {
+    /// See [`Signals::reduce_all`].
+    pub(in crate::store) fn reduce_all(&mut self) {
         let capacity = series_capacity(self.all.len(), self.points);
-        self.all.iter_mut().for_each(|counter| counter.series.leave_behind(capacity));
+        self.all.iter_mut().for_each(|counter| counter.series.reduce_all(capacity));
     }
 
     /// Adds figures over all values of a counter before those that follow.

@@ -4,7 +4,7 @@ use gnntop_wire::NameId;
 use gnntop_wire::past::Durations;
 
 use super::distribution::Distribution;
-use crate::store::ids::names::Names;
+use crate::store::ids::names::NameTable;
 
 /// Durations of all spans with one name.
 #[derive(Clone, Debug)]
@@ -45,16 +45,16 @@ impl Spans {
     }
 
     /// Adds durations that are no longer kept individually.
-    pub(in crate::store) fn absorb(&mut self, index: u32, past: &Durations, ahead_ns: u64) {
+    pub(in crate::store) fn add_past(&mut self, index: u32, past: &Durations, ahead_ns: u64) {
         if let Some(statistics) = self.all.get_mut(index as usize) {
-            statistics.durations.absorb(past);
+            statistics.durations.add_past(past);
             statistics.ahead_ns = statistics.ahead_ns.saturating_add(ahead_ns);
         }
     }
 
     /// Index of a name's statistics, assigned now. Names with the same text share them.
     #[cold]
-    pub(in crate::store) fn assign(&mut self, name: NameId, names: &Names) -> u32 {
+    pub(in crate::store) fn assign(&mut self, name: NameId, names: &NameTable) -> u32 {
         let text = names.text(name);
         let same = |s: &SpanStatistics| s.name == name || (text.is_some() && names.text(s.name) == text);
         // Only names with percentiles are compared: with more, hostile input could make this slow.

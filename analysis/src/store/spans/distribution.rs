@@ -69,7 +69,7 @@ impl Distribution {
     }
 
     /// Adds durations that are no longer kept individually. Bins as narrow as the histogram's lose nothing.
-    pub(in crate::store) fn absorb(&mut self, past: &Durations) {
+    pub(in crate::store) fn add_past(&mut self, past: &Durations) {
         if past.is_empty() {
             return;
         }
@@ -177,7 +177,7 @@ impl Distribution {
     }
 
     /// Whether there are enough durations to distinguish this percentile from the longest one.
-    pub fn tells(&self, quantile: f64) -> bool {
+    pub fn resolves(&self, quantile: f64) -> bool {
         self.count as f64 * (1.0 - quantile) >= 0.999
     }
 
@@ -202,37 +202,38 @@ impl Default for Distribution {
 mod tests {
     use super::*;
 
-    fn of(values: impl IntoIterator<Item = u64>) -> Distribution {
+    fn distribution(values: impl IntoIterator<Item = u64>) -> Distribution {
         let mut all = Distribution::new();
         values.into_iter().for_each(|ns| all.record(ns));
         all
     }
 
     #[test]
-    fn a_difference_beyond_chance_needs_enough_durations() {
-        let spread = |from: u64, n: u64| of((0..n).map(move |i| from + i * 618_033 % 1_000_000));
+    fn differs_needs_enough_durations() {
+        let spread = |from: u64, n: u64| distribution((0..n).map(move |i| from + i * 618_033 % 1_000_000));
         assert!(spread(1_000_000, 1000).differs(&spread(1_200_000, 1000), 0.5));
         assert!(!spread(1_000_000, 8).differs(&spread(1_200_000, 8), 0.5), "too few");
         assert!(!spread(1_000_000, 1000).differs(&spread(1_000_100, 1000), 0.5));
-        assert!(!of(std::iter::empty()).differs(&spread(1, 10), 0.5));
+        assert!(!distribution(std::iter::empty()).differs(&spread(1, 10), 0.5));
     }
 
     #[test]
     fn the_precision_of_the_histogram_is_no_difference() {
-        let (one, other) = (of((0..100).map(|_| 4_000_000)), of((0..99).map(|_| 4_000_000).chain([270_000_000])));
+        let (one, other) =
+            (distribution((0..100).map(|_| 4_000_000)), distribution((0..99).map(|_| 4_000_000).chain([270_000_000])));
         assert!(!one.differs(&other, 0.5) && !other.differs(&one, 0.5));
     }
 
     #[test]
-    fn a_percentile_is_told_where_some_are_longer() {
-        let hundred = of(1..=100);
-        assert!(hundred.tells(0.5) && hundred.tells(0.99) && !hundred.tells(0.999));
-        assert!(!of(1..=99).tells(0.99));
+    fn percentile_needs_longer_durations() {
+        let hundred = distribution(1..=100);
+        assert!(hundred.resolves(0.5) && hundred.resolves(0.99) && !hundred.resolves(0.999));
+        assert!(!distribution(1..=99).resolves(0.99));
     }
 
     #[test]
     fn counts_between_edges_add_up() {
-        let all = of(0..1000);
+        let all = distribution(0..1000);
         assert_eq!(all.counts(&[100, 600]), [100, 500, 400]);
         assert_eq!(all.counts(&[]), [1000]);
         assert_eq!(Distribution::without_percentiles().counts(&[5]), [0, 0]);
@@ -240,20 +241,20 @@ mod tests {
 
     #[test]
     fn the_standard_deviation_is_that_of_a_sample() {
-        assert_eq!(of([2, 4, 4, 4, 5, 5, 7, 9]).sd_ns().map(|sd| (sd * 1000.0).round()), Some(2138.0));
-        assert_eq!(of([5]).sd_ns(), None);
-        let far = of((0..1000).map(|n| 1_000_000_000 + n % 2));
+        assert_eq!(distribution([2, 4, 4, 4, 5, 5, 7, 9]).sd_ns().map(|sd| (sd * 1000.0).round()), Some(2138.0));
+        assert_eq!(distribution([5]).sd_ns(), None);
+        let far = distribution((0..1000).map(|n| 1_000_000_000 + n % 2));
         assert!((far.sd_ns().unwrap() - 0.5).abs() < 0.001, "{:?}", far.sd_ns());
     }
 
     #[test]
-    fn intervals_hold_the_percentile_and_need_enough_durations() {
-        let durations = of(1..=1000);
+    fn percentile_interval_contains_percentile() {
+        let durations = distribution(1..=1000);
         assert_eq!(durations.percentile_interval(0.5), Some((469, 532)));
         let (low, high) = durations.percentile_interval(0.99).unwrap();
         assert!(low < 990 && high > 990, "{low} {high}");
-        assert_eq!(of(1..=100).percentile_interval(0.99), None);
-        assert_eq!(of(1..=5).percentile_interval(0.5), None);
-        assert_eq!(of([]).percentile_interval(0.5), None);
+        assert_eq!(distribution(1..=100).percentile_interval(0.99), None);
+        assert_eq!(distribution(1..=5).percentile_interval(0.5), None);
+        assert_eq!(distribution([]).percentile_interval(0.5), None);
     }
 }

@@ -12,7 +12,7 @@ use gnntop_wire::{NameId, Span};
 use crate::store::history::{History, Merge};
 
 /// Most boxes in a lane.
-const MOST_BOXES: usize = 1 << 16;
+const MAX_BOXES: usize = 1 << 16;
 /// Most tracks with a lane.
 pub(in crate::store) const MAX_LANES: usize = 128;
 /// Stretches of time to which a lane's older boxes are reduced.
@@ -85,8 +85,8 @@ impl Busy {
 
 /// Boxes that each of `lanes` lanes may keep if all together may keep `boxes`.
 pub(in crate::store) fn lane_capacity(lanes: usize, boxes: usize) -> usize {
-    let least = (boxes / MAX_LANES).clamp(1, MOST_BOXES);
-    (boxes / lanes.max(1)).clamp(least, MOST_BOXES)
+    let least = (boxes / MAX_LANES).clamp(1, MAX_BOXES);
+    (boxes / lanes.max(1)).clamp(least, MAX_BOXES)
 }
 
 impl Lane {
@@ -172,7 +172,7 @@ impl Lane {
     }
 
     /// The names of the spans around an instant, outermost first; empty if none is kept.
-    pub fn around(&self, t_ns: u64) -> Vec<NameId> {
+    pub fn enclosing_names(&self, t_ns: u64) -> Vec<NameId> {
         let mut path = Vec::new();
         self.each_box(t_ns..t_ns.saturating_add(1), |inner, depth| {
             path.truncate(depth);
@@ -209,14 +209,14 @@ impl Lane {
                 if depth == 0 {
                     outermost.push(*inner);
                 }
-                if let Some(bucket) = older.at(inner.end_ns) {
+                if let Some(bucket) = older.bucket_mut(inner.end_ns) {
                     bucket.boxes = bucket.boxes.saturating_add(1);
                 }
             }
         }
         for outer in outermost.into_iter().rev() {
             older.spread(outer.start_ns, outer.end_ns, |bucket, ns| bucket.busy_ns = bucket.busy_ns.saturating_add(ns));
-            if let Some(bucket) = older.at(outer.end_ns) {
+            if let Some(bucket) = older.bucket_mut(outer.end_ns) {
                 bucket.note(outer.name, outer.end_ns - outer.start_ns);
             }
         }
@@ -259,16 +259,16 @@ mod tests {
     }
 
     #[test]
-    fn nesting_follows_from_the_order() {
+    fn lane_depth_follows_order() {
         let nested = lane(&[(3, 10, 20), (4, 20, 30), (2, 8, 32), (5, 35, 36), (1, 0, 40), (6, 50, 60)]);
         assert_eq!(boxes(&nested, 0..100), [(6, 0), (1, 0), (5, 1), (2, 1), (4, 2), (3, 2)]);
         assert_eq!(boxes(&nested, 34..38), [(1, 0), (5, 1)]);
-        assert_eq!(nested.around(25), [NameId(1), NameId(2), NameId(4)]);
-        assert_eq!(nested.around(45), []);
+        assert_eq!(nested.enclosing_names(25), [NameId(1), NameId(2), NameId(4)]);
+        assert_eq!(nested.enclosing_names(45), []);
     }
 
     #[test]
-    fn idle_is_what_no_box_covers() {
+    fn idle_share_is_uncovered_time() {
         let nested = lane(&[(2, 10, 20), (1, 0, 40), (3, 50, 60)]);
         assert_eq!(nested.busy(0..100), Busy { busy_ns: 50, known_ns: 100 });
         assert_eq!(nested.busy(30..55), Busy { busy_ns: 15, known_ns: 25 });
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_lane_keeps_what_counts_of_its_older_half() {
+    fn full_lane_reduces_older_half() {
         const MS: u64 = 1_000_000;
         let mut lane = Lane::default();
         let mut all_boxes = 0;
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_spans_do_no_harm() {
+    fn absurd_spans_are_harmless() {
         let mut lane = Lane::default();
         for n in 0..200u64 {
             push(&mut lane, (1, n, u64::MAX - n), 16);
@@ -314,7 +314,7 @@ mod tests {
         }
         lane.busy(0..u64::MAX);
         lane.busy(Range { start: u64::MAX, end: 0 });
-        lane.around(u64::MAX);
+        lane.enclosing_names(u64::MAX);
         assert!(boxes(&lane, 0..u64::MAX).len() <= 16);
         assert!(lane.older(0..u64::MAX).count() <= BUCKETS);
     }

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::measure::Measure;
-use super::reduced::StepGroup;
-use super::row::StepRow;
+use super::measure::StepMeasure;
+use super::reduced_steps::StepGroup;
+use super::step_row::StepRow;
 use super::table::StepTable;
 
 /// The steps behind one column.
@@ -32,7 +32,7 @@ impl StepColumn<'_> {
 
 /// A step that represents one or more steps.
 #[derive(Clone, Copy)]
-struct Entry {
+struct ColumnStep {
     ordinal: u64,
     value: u64,
     /// Number of steps that it represents.
@@ -49,21 +49,21 @@ impl StepTable {
             return Vec::new();
         }
         let bucket = bucket_len(start, end, width as u64).max(self.coarseness(start));
-        self.buckets(start..end, bucket, Measure::Period)
+        self.buckets(start..end, bucket, StepMeasure::Period)
     }
 
     /// The newest steps up to and including ordinal `newest` (the last one if `None`), at least `per_column` in each
     /// column, in at most `width` columns. Steps no longer kept individually share a column with others: see
     /// [`StepTable::fitting`].
     pub fn newest_columns(&self, newest: Option<u64>, per_column: u64, width: usize) -> Vec<StepColumn<'_>> {
-        self.newest_columns_by(Measure::Period, newest, per_column, width)
+        self.newest_columns_by(StepMeasure::Period, newest, per_column, width)
     }
 
     /// Like [`StepTable::newest_columns`], but with worst and median by another measure. Steps without that measure count
     /// as the smallest.
     pub fn newest_columns_by(
         &self,
-        measure: Measure,
+        measure: StepMeasure,
         newest: Option<u64>,
         per_column: u64,
         width: usize,
@@ -91,7 +91,7 @@ impl StepTable {
     /// their steps as it moves on.
     pub fn time_columns(
         &self,
-        measure: Measure,
+        measure: StepMeasure,
         end_ns: u64,
         ns_per_column: u64,
         width: usize,
@@ -112,13 +112,13 @@ impl StepTable {
     }
 
     /// A single column of these ordinals; `None` if none of their steps is known.
-    pub fn column_of(&self, ordinals: Range<u64>, measure: Measure) -> Option<StepColumn<'_>> {
+    pub fn single_column(&self, ordinals: Range<u64>, measure: StepMeasure) -> Option<StepColumn<'_>> {
         self.column(ordinals, measure, &mut Vec::new())
     }
 
     /// The time of a column's steps, from the start of the first one's period to the end of the last one, as exactly as it
     /// is known. Empty if the clock went backwards.
-    pub fn time_of(&self, column: &StepColumn<'_>) -> Range<u64> {
+    pub fn column_time(&self, column: &StepColumn<'_>) -> Range<u64> {
         let start = self.known_row(column.first).map_or(0, |row| row.period_start_ns());
         let end = self.known_row(column.ordinals().end.saturating_sub(1)).map_or(start, |row| row.end_ns());
         start..end.max(start)
@@ -136,7 +136,7 @@ impl StepTable {
         low
     }
 
-    fn buckets(&self, ordinals: Range<u64>, bucket: u64, measure: Measure) -> Vec<StepColumn<'_>> {
+    fn buckets(&self, ordinals: Range<u64>, bucket: u64, measure: StepMeasure) -> Vec<StepColumn<'_>> {
         let Range { start, end } = ordinals;
         let mut entries = Vec::new();
         (start / bucket..end.div_ceil(bucket))
@@ -147,10 +147,15 @@ impl StepTable {
             .collect()
     }
 
-    fn column(&self, ordinals: Range<u64>, measure: Measure, entries: &mut Vec<Entry>) -> Option<StepColumn<'_>> {
+    fn column(
+        &self,
+        ordinals: Range<u64>,
+        measure: StepMeasure,
+        entries: &mut Vec<ColumnStep>,
+    ) -> Option<StepColumn<'_>> {
         entries.clear();
-        let value = |row: &StepRow<'_>| measure.of(row).unwrap_or(0);
-        let entry = |row: StepRow<'_>, weight| Entry { ordinal: row.ordinal(), value: value(&row), weight };
+        let value = |row: &StepRow<'_>| measure.value(row).unwrap_or(0);
+        let entry = |row: StepRow<'_>, weight| ColumnStep { ordinal: row.ordinal(), value: value(&row), weight };
         // A group belongs to the column in which it begins.
         let groups = self.reduced().within(ordinals.start..ordinals.end.min(self.discarded()));
         let steps_of = |group: &StepGroup| group.ordinals().end - group.ordinals().start;
@@ -168,8 +173,8 @@ impl StepTable {
 }
 
 /// The ordinal of the median entry by value, weighted by steps; reorders the entries.
-fn middle(entries: &mut [Entry]) -> Option<u64> {
-    let key = |entry: &Entry| (entry.value, entry.ordinal);
+fn middle(entries: &mut [ColumnStep]) -> Option<u64> {
+    let key = |entry: &ColumnStep| (entry.value, entry.ordinal);
     if entries.iter().all(|entry| entry.weight == 1) {
         let at = entries.len().checked_sub(1)? / 2;
         return Some(entries.select_nth_unstable_by_key(at, key).1.ordinal);
@@ -177,7 +182,7 @@ fn middle(entries: &mut [Entry]) -> Option<u64> {
     entries.sort_unstable_by_key(key);
     let all: u64 = entries.iter().map(|entry| entry.weight).sum();
     let mut below = 0;
-    let reaches_middle = |entry: &&Entry| {
+    let reaches_middle = |entry: &&ColumnStep| {
         below += entry.weight;
         below * 2 >= all
     };
@@ -228,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reduced_keeps_its_worst_and_its_median() {
+    fn reduced_columns_keep_worst_and_median() {
         let spike = |step: u64| if step == 1234 { 900 * MS } else { MS + step % 10 * MS / 10 };
         let store = store(50_000, spike);
         let table = store.steps();
@@ -247,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_no_finer_than_what_is_known() {
+    fn columns_are_no_finer_than_groups() {
         let store = store(30_000, |_| MS);
         let table = store.steps();
         let fitting = table.fitting(2000, 1, 20);
@@ -258,17 +263,17 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_time_hold_what_ended_in_them_or_went_on() {
+    fn time_columns_contain_ended_or_running_steps() {
         let store = store(100, |step| if step == 50 { 35 * MS } else { 10 * MS });
         let table = store.steps();
         let end_ns = table.last().unwrap().end_ns();
-        let columns = table.time_columns(Measure::Period, end_ns, 10 * MS, 200);
+        let columns = table.time_columns(StepMeasure::Period, end_ns, 10 * MS, 200);
         let shown: Vec<Option<u64>> = columns.iter().map(|column| column.map(|column| column.worst.step().0)).collect();
         assert_eq!(shown.iter().flatten().filter(|step| **step == 50).count(), 4, "as wide as it was long");
         assert!(shown.iter().flatten().is_sorted());
         assert_eq!(shown.last(), Some(&Some(99)));
         assert!(shown[0].is_none(), "before the first step");
-        let wide = table.time_columns(Measure::Period, end_ns, 100 * MS, 12);
+        let wide = table.time_columns(StepMeasure::Period, end_ns, 100 * MS, 12);
         assert_eq!(wide.iter().flatten().map(|column| column.steps).sum::<u64>(), 100);
     }
 

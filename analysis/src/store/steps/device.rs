@@ -9,8 +9,8 @@ use gnntop_wire::{DeviceSpan, NameId, Step, StepId, TrackId};
 
 use crate::figures::duration;
 
-use super::row::{Period, StepRow};
 use super::statistics::StepStatistics;
+use super::step_row::{Period, StepRow};
 use super::table::StepTable;
 use crate::store::ids::phases::PhaseSlot;
 
@@ -19,7 +19,7 @@ use crate::store::ids::phases::PhaseSlot;
 pub struct DeviceTime {
     track: TrackId,
     /// Whether it belongs to an earlier start of the run: the current start has not named its device yet.
-    is_earlier: bool,
+    is_previous_attempt: bool,
     is_synchronised: bool,
     steps: StepTable,
     statistics: StepStatistics,
@@ -34,7 +34,7 @@ impl DeviceTime {
     pub(in crate::store) fn new(track: TrackId, is_synchronised: bool, step_rows: usize) -> Self {
         Self {
             track,
-            is_earlier: false,
+            is_previous_attempt: false,
             is_synchronised,
             steps: StepTable::new(step_rows, 0),
             statistics: StepStatistics::default(),
@@ -87,19 +87,19 @@ impl DeviceTime {
     }
 
     /// Describes its clock and the error of it.
-    pub fn clock_in_words(&self) -> String {
+    pub fn describe_clock(&self) -> String {
         format!("device clock ± {}", duration(self.error_ns().unwrap_or(0)))
     }
 
     /// Describes the host's times of phases whose work it does.
-    pub fn host_clock_in_words(&self) -> &'static str {
+    pub fn describe_host_clock(&self) -> &'static str {
         if self.is_synchronised { "host, waiting for the device" } else { "host: when work was handed over" }
     }
 
     /// The first kept row at or after `step`. Step numbers increase: if none is missing, the row is as far from the first
     /// row as its number is.
     fn first_from(&self, step: StepId) -> u64 {
-        let (mut low, mut high) = (self.steps.kept().start, self.steps.kept().end);
+        let (mut low, mut high) = (self.steps.kept_ordinals().start, self.steps.kept_ordinals().end);
         let first = self.steps.row(low).map_or(step, |row| row.step());
         let likely = low.saturating_add(step.0.saturating_sub(first.0));
         if self.steps.row(likely).is_some_and(|row| row.step() == step) {
@@ -114,12 +114,12 @@ impl DeviceTime {
 
     /// Begins another start of the run.
     pub(in crate::store) fn begin_attempt(&mut self) {
-        (self.tiling, self.is_earlier) = (Tiling::new(), true);
+        (self.tiling, self.is_previous_attempt) = (Tiling::new(), true);
     }
 
     /// Follows this track as the current start's device, if it is its first.
     pub(in crate::store) fn follow(&mut self, track: TrackId) {
-        if std::mem::take(&mut self.is_earlier) {
+        if std::mem::take(&mut self.is_previous_attempt) {
             self.track = track;
         }
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn host_and_device_are_told_apart() {
+    fn host_and_device_times_are_separate() {
         let store = store(&DeviceRun::default());
         let (device, forward) = (store.device().unwrap(), store.phase("forward").unwrap().slot);
         assert_eq!((device.steps().total(), store.steps().total()), (40, 40));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_went_untimed_is_in_no_other() {
+    fn untimed_device_step_is_not_in_next_step() {
         let store = store(&DeviceRun { untimed: 9, ..DeviceRun::default() });
         let device = store.device().unwrap();
         assert!(device.row(StepId(9)).is_none());
@@ -196,10 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_has_its_place_apart_from_the_programs_counters() {
+    fn device_memory_is_not_a_program_counter() {
         let store = store(&DeviceRun::default());
         let memory = store.device_memory().unwrap();
-        assert_eq!(store.own_counters().count(), 0);
+        assert_eq!(store.program_counters().count(), 0);
         assert_eq!(memory.fragmentation(), Some(0.85));
         assert_eq!(memory.phases.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), ["forward", "backward"]);
         assert!(memory.phases.iter().all(|(.., reserved)| reserved.is_some()));

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::row::StepRow;
 use super::statistics::BatchTotals;
+use super::step_row::StepRow;
 
 /// A measure of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Measure {
+pub enum StepMeasure {
     /// Its period.
     #[default]
     Period,
@@ -22,17 +22,17 @@ pub enum Measure {
     ThousandEdges,
 }
 
-impl Measure {
+impl StepMeasure {
     /// All measures.
     pub const ALL: [Self; 5] = [Self::Period, Self::Graph, Self::Seed, Self::ThousandNodes, Self::ThousandEdges];
 
     /// The measure in nanoseconds; `None` if the step does not report the divisor, or it is 0.
-    pub fn of(self, row: &StepRow<'_>) -> Option<u64> {
-        self.part(row, row.period_ns())
+    pub fn value(self, row: &StepRow<'_>) -> Option<u64> {
+        self.scale(row, row.period_ns())
     }
 
     /// `ns` of the step's time in this measure, in nanoseconds.
-    pub fn part(self, row: &StepRow<'_>, ns: u64) -> Option<u64> {
+    pub fn scale(self, row: &StepRow<'_>, ns: u64) -> Option<u64> {
         let batch = row.batch();
         let (pieces, of) = match self {
             Self::Period => return Some(ns),
@@ -58,7 +58,7 @@ impl Measure {
     }
 
     /// Name of the unit of work; `None` for the whole step.
-    pub fn piece(self) -> Option<&'static str> {
+    pub fn unit_name(self) -> Option<&'static str> {
         match self {
             Self::Period => None,
             Self::Graph => Some("graph"),

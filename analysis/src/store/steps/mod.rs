@@ -3,9 +3,9 @@
 pub mod columns;
 pub mod device;
 pub mod measure;
-pub mod reduced;
-pub mod row;
+pub mod reduced_steps;
 pub mod slow;
 pub mod statistics;
+pub mod step_row;
 pub mod stretches;
 pub mod table;

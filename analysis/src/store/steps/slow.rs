@@ -2,21 +2,21 @@
 
 use gnntop_wire::Span;
 
-use super::reduced::Known;
-use super::row::StepRow;
+use super::reduced_steps::StoredStep;
+use super::step_row::StepRow;
 
 /// Most slow steps kept: 100 an hour for three weeks.
-const MOST: usize = 1 << 16;
+const MAX_SLOW_STEPS: usize = 1 << 16;
 
 /// One slow step.
 #[derive(Clone, Debug)]
-pub struct SlowPast {
-    step: Known,
+pub struct PastSlowStep {
+    step: StoredStep,
     spans: Box<[Span]>,
 }
 
-impl SlowPast {
-    pub(in crate::store) fn new(step: Known, spans: &[Span]) -> Self {
+impl PastSlowStep {
+    pub(in crate::store) fn new(step: StoredStep, spans: &[Span]) -> Self {
         Self { step, spans: spans.into() }
     }
 
@@ -39,29 +39,29 @@ impl SlowPast {
 /// All slow steps, by ordinal.
 #[derive(Clone, Debug, Default)]
 pub struct SlowSteps {
-    all: Vec<SlowPast>,
+    all: Vec<PastSlowStep>,
 }
 
 impl SlowSteps {
     /// All slow steps, oldest first.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &SlowPast> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &PastSlowStep> {
         self.all.iter()
     }
 
     /// The slow step with this ordinal.
-    pub fn get(&self, ordinal: u64) -> Option<&SlowPast> {
-        let at = self.all.binary_search_by_key(&ordinal, SlowPast::ordinal).ok()?;
+    pub fn get(&self, ordinal: u64) -> Option<&PastSlowStep> {
+        let at = self.all.binary_search_by_key(&ordinal, PastSlowStep::ordinal).ok()?;
         self.all.get(at)
     }
 
     pub(in crate::store) fn row(&self, ordinal: u64) -> Option<StepRow<'_>> {
-        self.get(ordinal).map(SlowPast::row)
+        self.get(ordinal).map(PastSlowStep::row)
     }
 
     /// Adds a slow step, unless it already exists.
-    pub(in crate::store) fn push(&mut self, slow: SlowPast) {
-        if let Err(at) = self.all.binary_search_by_key(&slow.ordinal(), SlowPast::ordinal)
-            && self.all.len() < MOST
+    pub(in crate::store) fn push(&mut self, slow: PastSlowStep) {
+        if let Err(at) = self.all.binary_search_by_key(&slow.ordinal(), PastSlowStep::ordinal)
+            && self.all.len() < MAX_SLOW_STEPS
         {
             self.all.insert(at, slow);
         }

@@ -2,10 +2,10 @@
 //!
 //! The store adds every step to one of these; a report without the first steps fills another one from the rows of the table.
 
-use gnntop_wire::past::{Series, Whole};
+use gnntop_wire::past::{DurationSeries, PastTotals};
 use gnntop_wire::{BatchShape, ThreadUsage};
 
-use super::row::StepRow;
+use super::step_row::StepRow;
 use super::stretches::Stretch;
 use crate::store::ids::phases::PhaseSlot;
 use crate::store::spans::distribution::Distribution;
@@ -20,7 +20,7 @@ pub struct StepStatistics {
     phases: Vec<Distribution>,
     batch: BatchTotals,
     usage: Option<ThreadUsage>,
-    epochs: Epochs,
+    epochs: EpochCount,
     first_loss: Option<f64>,
     last_loss: Option<f64>,
 }
@@ -62,7 +62,7 @@ impl Total {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Epochs {
+struct EpochCount {
     first: u64,
     last: u64,
     changes: u64,
@@ -70,7 +70,7 @@ struct Epochs {
 
 impl StepStatistics {
     /// Figures over the given rows.
-    pub fn of<'a>(rows: impl IntoIterator<Item = StepRow<'a>>) -> Self {
+    pub fn from_rows<'a>(rows: impl IntoIterator<Item = StepRow<'a>>) -> Self {
         let mut all = Self::default();
         rows.into_iter().for_each(|row| all.add(&row));
         all
@@ -102,18 +102,18 @@ impl StepStatistics {
     }
 
     /// Adds the durations of steps that are no longer kept individually.
-    pub(in crate::store) fn absorb(&mut self, stretch: &Stretch) {
-        self.step.absorb(&stretch.step);
-        self.period.absorb(&stretch.period);
-        self.gap.absorb(&stretch.gap);
+    pub(in crate::store) fn add_stretch(&mut self, stretch: &Stretch) {
+        self.step.add_past(&stretch.step);
+        self.period.add_past(&stretch.period);
+        self.gap.add_past(&stretch.gap);
         if self.phases.len() < stretch.phases.len() {
             self.phases.resize_with(stretch.phases.len(), Distribution::default);
         }
-        self.phases.iter_mut().zip(&stretch.phases).for_each(|(phase, past)| phase.absorb(past));
+        self.phases.iter_mut().zip(&stretch.phases).for_each(|(phase, past)| phase.add_past(past));
     }
 
     /// Continues figures over steps that are no longer kept.
-    pub(in crate::store) fn resume(&mut self, whole: &Whole) {
+    pub(in crate::store) fn resume(&mut self, whole: &PastTotals) {
         let totals = [&mut self.batch.graphs, &mut self.batch.nodes, &mut self.batch.edges, &mut self.batch.seeds];
         for (total, past) in totals.into_iter().zip(&whole.batch) {
             total.sum = total.sum.saturating_add(past.sum);
@@ -126,8 +126,8 @@ impl StepStatistics {
         let changes = changes.min(whole.steps.min(u64::MAX >> 8));
         let e = &mut self.epochs;
         *e = match self.period.count() {
-            0 => Epochs { first, last, changes },
-            _ => Epochs { last, changes: e.changes.saturating_add(changes + u64::from(e.last != first)), ..*e },
+            0 => EpochCount { first, last, changes },
+            _ => EpochCount { last, changes: e.changes.saturating_add(changes + u64::from(e.last != first)), ..*e },
         };
         if let Some((first, last)) = whole.losses {
             self.first_loss.get_or_insert(first);
@@ -136,19 +136,23 @@ impl StepStatistics {
     }
 
     /// The durations of steps, their gaps or a phase, for adding those of the past; `None` for those of spans.
-    pub(in crate::store) fn durations_mut(&mut self, of: Series, slot: Option<PhaseSlot>) -> Option<&mut Distribution> {
+    pub(in crate::store) fn durations_mut(
+        &mut self,
+        of: DurationSeries,
+        slot: Option<PhaseSlot>,
+    ) -> Option<&mut Distribution> {
         match of {
-            Series::Step => Some(&mut self.step),
-            Series::Period => Some(&mut self.period),
-            Series::Gap => Some(&mut self.gap),
-            Series::Phase(_) => {
+            DurationSeries::Step => Some(&mut self.step),
+            DurationSeries::Period => Some(&mut self.period),
+            DurationSeries::Gap => Some(&mut self.gap),
+            DurationSeries::Phase(_) => {
                 let at = slot?.index();
                 if self.phases.len() <= at {
                     self.phases.resize_with(at + 1, Distribution::default);
                 }
                 self.phases.get_mut(at)
             }
-            Series::Span { .. } => None,
+            DurationSeries::Span { .. } => None,
         }
     }
 

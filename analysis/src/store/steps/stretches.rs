@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use gnntop_wire::past::{Durations, LONGEST_NS};
 
-use super::row::StepRow;
+use super::step_row::StepRow;
 
 /// Most stretches.
-const MOST: usize = 2048;
+const MAX_STRETCHES: usize = 2048;
 
 /// Durations over consecutive steps.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ pub(in crate::store) struct Stretch {
 
 impl Stretch {
     /// The durations of these rows, without steps that a deep trace has slowed down.
-    fn of(rows: &[StepRow<'_>]) -> Self {
+    fn from_rows(rows: &[StepRow<'_>]) -> Self {
         let ordinals = rows.first().map_or(0, StepRow::ordinal)..rows.last().map_or(0, |row| row.ordinal() + 1);
         let rows = || rows.iter().filter(|row| !row.is_traced());
         let slots = rows().map(|row| row.phases().len()).max().unwrap_or(0);
@@ -62,14 +62,14 @@ struct Bins(Vec<u32>);
 
 impl Bins {
     fn new() -> Self {
-        Self(vec![0; Durations::default().bin_of(LONGEST_NS) as usize + 1])
+        Self(vec![0; Durations::default().bin_index(LONGEST_NS) as usize + 1])
     }
 
     fn count(&mut self, all: impl Iterator<Item = u64>) -> Durations {
         let mut durations = Durations::default();
         for ns in all {
-            durations.count_in(ns);
-            self.0[durations.bin_of(ns) as usize] += 1;
+            durations.record_without_bin(ns);
+            self.0[durations.bin_index(ns) as usize] += 1;
         }
         for (bin, count) in (0..).zip(&mut self.0).filter(|(_, count)| **count > 0) {
             durations.add_to_bin(bin, std::mem::take(count).into());
@@ -85,7 +85,7 @@ pub(in crate::store) struct Stretches(Vec<Stretch>);
 impl Stretches {
     /// Adds the rows of a chunk that leaves the table.
     pub(in crate::store) fn push_rows(&mut self, rows: &[StepRow<'_>]) {
-        self.push(Stretch::of(rows));
+        self.push(Stretch::from_rows(rows));
     }
 
     /// Adds a stretch; one that overlaps others is ignored.
@@ -96,7 +96,7 @@ impl Stretches {
             return;
         }
         self.0.insert(at, stretch);
-        if self.0.len() > MOST {
+        if self.0.len() > MAX_STRETCHES {
             self.halve();
         }
     }
@@ -132,7 +132,7 @@ mod tests {
             all.push(stretch(at * 10..at * 10 + 10));
         }
         all.push(stretch(5..8));
-        assert!(all.0.len() <= MOST, "{}", all.0.len());
+        assert!(all.0.len() <= MAX_STRETCHES, "{}", all.0.len());
         let count = |range| all.within(range).map(|stretch| stretch.period.count).sum::<u64>();
         assert_eq!(count(0..u64::MAX), 50_000);
         assert!((9_900..=10_100).contains(&count(20_000..30_000)), "{}", count(20_000..30_000));

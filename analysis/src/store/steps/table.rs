@@ -9,21 +9,21 @@ use std::ops::Range;
 
 use gnntop_wire::{Step, StepId, ThreadUsage};
 
-use super::reduced::{ReducedSteps, StepGroup};
-use super::row::{Head, Period, StepRow};
-use super::slow::{SlowPast, SlowSteps};
+use super::reduced_steps::{ReducedSteps, StepGroup};
+use super::slow::{PastSlowStep, SlowSteps};
 use super::statistics::StepStatistics;
+use super::step_row::{Period, StepHead, StepRow};
 use super::stretches::{Stretch, Stretches};
 
 /// Rows in a chunk.
 const CHUNK_ROWS: usize = 4096;
 /// Most steps that can share page faults: a program queries them every 250 µs.
-const MOST_SHARING: u64 = 4096;
+const MAX_SHARING: u64 = 4096;
 
 /// A chunk of rows.
 #[derive(Clone, Debug)]
 struct Chunk {
-    heads: Vec<Head>,
+    heads: Vec<StepHead>,
     /// `stride` numbers for each row head.
     phases: Vec<u64>,
     stride: usize,
@@ -78,7 +78,7 @@ impl StepTable {
     }
 
     /// The ordinals of the rows kept.
-    pub fn kept(&self) -> Range<u64> {
+    pub fn kept_ordinals(&self) -> Range<u64> {
         self.discarded..self.total()
     }
 
@@ -93,7 +93,7 @@ impl StepTable {
     /// The row with this ordinal or, if steps are reduced, the worst of its group.
     pub fn known_row(&self, ordinal: u64) -> Option<StepRow<'_>> {
         let exact = self.row(ordinal).or_else(|| self.reduced.row(ordinal)).or_else(|| self.slow.row(ordinal));
-        exact.or_else(|| Some(self.reduced.group_of(ordinal)?.worst()))
+        exact.or_else(|| Some(self.reduced.group(ordinal)?.worst()))
     }
 
     /// The median step of each group of reduced steps, oldest first.
@@ -103,14 +103,14 @@ impl StepTable {
 
     /// Number of steps from `ordinal` on that are known together: 1 if they are kept individually.
     pub fn coarseness(&self, ordinal: u64) -> u64 {
-        self.reduced.group_of(ordinal).map_or(1, |group| group.ordinals().end - group.ordinals().start)
+        self.reduced.group(ordinal).map_or(1, |group| group.ordinals().end - group.ordinals().start)
     }
 
     /// The smallest number of steps per column at `ordinal`, at least `wanted`, such that it holds whole groups: a multiple
     /// of their length or, if groups end with a second or a minute, at least their length.
     pub fn whole_groups(&self, ordinal: u64, wanted: u64) -> u64 {
         let coarseness = self.coarseness(ordinal);
-        if self.reduced.group_of(ordinal).is_some_and(StepGroup::is_past) {
+        if self.reduced.group(ordinal).is_some_and(StepGroup::is_past) {
             wanted.max(coarseness)
         } else {
             wanted.next_multiple_of(coarseness)
@@ -136,7 +136,7 @@ impl StepTable {
 
     /// All rows kept, oldest first.
     pub fn all(&self) -> impl DoubleEndedIterator<Item = StepRow<'_>> {
-        self.rows(self.kept())
+        self.rows(self.kept_ordinals())
     }
 
     /// The rows of a range of ordinals; for reduced steps, the worst and the median of each group.
@@ -153,8 +153,8 @@ impl StepTable {
 
     /// The newest row whose period began at or before `t_ns`: the step running at that time. Uses binary search; if the
     /// clock went backwards, it may return any such row.
-    pub fn at_time(&self, t_ns: u64) -> Option<StepRow<'_>> {
-        let Range { start: mut low, end: mut high } = self.kept();
+    pub fn row_at(&self, t_ns: u64) -> Option<StepRow<'_>> {
+        let Range { start: mut low, end: mut high } = self.kept_ordinals();
         while low < high {
             let middle = low + (high - low) / 2;
             if self.row(middle)?.period_start_ns() <= t_ns { low = middle + 1 } else { high = middle }
@@ -163,7 +163,7 @@ impl StepTable {
     }
 
     /// The newest row of the step that the program counts as `step`. Searches all rows.
-    pub fn find(&self, step: StepId) -> Option<StepRow<'_>> {
+    pub fn find_step(&self, step: StepId) -> Option<StepRow<'_>> {
         self.all().rev().find(|row| row.step() == step)
     }
 
@@ -175,7 +175,7 @@ impl StepTable {
     }
 
     /// Reduces all rows like old ones: what comes next is also in the past.
-    pub(in crate::store) fn leave_behind(&mut self) {
+    pub(in crate::store) fn reduce_all(&mut self) {
         while let Some(rows) = self.chunks.front().map(|chunk| chunk.heads.len()) {
             self.reduce_oldest();
             self.chunks.pop_front();
@@ -203,14 +203,14 @@ impl StepTable {
     pub fn statistics(&self, ordinals: Range<u64>) -> StepStatistics {
         let mut all = StepStatistics::default();
         for stretch in self.stretches.within(ordinals.start..ordinals.end.min(self.discarded)) {
-            all.absorb(stretch);
+            all.add_stretch(stretch);
         }
         self.rows(ordinals).for_each(|row| all.add(&row));
         all
     }
 
     /// Adds a slow step from before the kept ones.
-    pub(in crate::store) fn push_slow(&mut self, slow: SlowPast) {
+    pub(in crate::store) fn push_slow(&mut self, slow: PastSlowStep) {
         if slow.ordinal() < self.discarded {
             self.slow.push(slow);
         }
@@ -223,12 +223,12 @@ impl StepTable {
 
     /// The page faults and context switches that include a step, and the steps that share them: short steps report theirs
     /// together, with the last of them. `None` if the program reported none, or not yet.
-    pub fn usage_around(&self, ordinal: u64) -> Option<(ThreadUsage, Range<u64>)> {
+    pub fn shared_usage(&self, ordinal: u64) -> Option<(ThreadUsage, Range<u64>)> {
         if ordinal < self.discarded {
             // Each reduced step stands for itself.
             return Some((self.known_row(ordinal)?.usage()?, ordinal..ordinal + 1));
         }
-        let around = ordinal.saturating_sub(MOST_SHARING)..ordinal.saturating_add(MOST_SHARING);
+        let around = ordinal.saturating_sub(MAX_SHARING)..ordinal.saturating_add(MAX_SHARING);
         let last = self.rows(ordinal..around.end).find(|row| row.usage().is_some())?;
         let before = self.rows(around.start..ordinal).rev().find(|row| row.usage().is_some());
         let first = before.map_or(around.start.max(self.discarded), |row| row.ordinal() + 1);
@@ -246,7 +246,7 @@ impl StepTable {
             self.chunks.push_back(Chunk::new(period.phase_ns.len()));
         }
         if let Some(chunk) = self.chunks.back_mut() {
-            chunk.push(Head::of(step, period), period.phase_ns);
+            chunk.push(StepHead::new(step, period), period.phase_ns);
             self.len += 1;
         }
     }
@@ -257,7 +257,7 @@ impl StepTable {
         let rows = (self.discarded..).zip(0..chunk.heads.len()).filter_map(|(ordinal, at)| chunk.row(ordinal, at));
         let mut rows: Vec<StepRow<'_>> = rows.collect();
         self.stretches.push_rows(&rows);
-        self.reduced.take(&mut rows);
+        self.reduced.push_rows(&mut rows);
     }
 }
 
@@ -272,7 +272,7 @@ impl Chunk {
         Some(StepRow::new(ordinal, head, phase_ns))
     }
 
-    fn push(&mut self, head: Head, phase_ns: &[u64]) {
+    fn push(&mut self, head: StepHead, phase_ns: &[u64]) {
         if phase_ns.len() > self.stride {
             self.widen(phase_ns.len());
         }
@@ -298,14 +298,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_steps_share_what_the_last_of_them_tells() {
+    fn usage_is_shared_by_short_steps() {
         let mut table = StepTable::new(100, 0);
         let usage = |minor_faults| Some(ThreadUsage { minor_faults, ..ThreadUsage::default() });
         for (number, usage) in (1..).zip([usage(3), None, None, usage(7), usage(1), None]) {
             let step = Step { step: StepId(number), usage, ..Step::default() };
             table.push(&step, &Period { start_ns: 0, period_ns: 1, gap_ns: 1, phase_ns: &[] });
         }
-        let around = |ordinal| table.usage_around(ordinal).map(|(usage, steps)| (usage.minor_faults, steps));
+        let around = |ordinal| table.shared_usage(ordinal).map(|(usage, steps)| (usage.minor_faults, steps));
         assert_eq!(around(0), Some((3, 0..1)));
         assert!((1..4).all(|shared| around(shared) == Some((7, 1..4))));
         assert_eq!((around(4), around(5)), (Some((1, 4..5)), None), "the last has not told yet");

@@ -2,7 +2,7 @@
 
 use gnntop_wire::{Definition, Quantity, SignalId, SignalKind, SignalSource, TrackId, TrackRole, Unit};
 
-use crate::energy::{Assumptions, ComponentKind, Label, Scope};
+use crate::energy::{Assumptions, ComponentKind, EnergyScope, Label};
 use crate::store::Store;
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 
@@ -47,32 +47,33 @@ fn steps(stream: &mut StreamBuilder) {
 }
 
 #[test]
-fn without_a_counter_every_number_is_modelled_and_has_its_band() {
+fn energy_without_counter_is_modelled_with_band() {
     let mut stream = StreamBuilder::new("pna");
     machine(&mut stream);
     let store = store(stream);
     let book = store.energy(&Assumptions::default());
     let names: Vec<&str> = book.components.iter().map(|component| component.name.as_str()).collect();
     assert_eq!(names, ["gpu", "cpu", "memory"]);
-    let cpu = book.figure(&book.components[1], Scope::Device, RUN).unwrap();
+    let cpu = book.figure(&book.components[1], EnergyScope::Device, RUN).unwrap();
     // 8 W, a tenth of it at rest and 0.65 by a load of three quarters.
     assert!((cpu.joules - 20.0 * 8.0 * (0.1 + 0.65 * 0.75)).abs() < 1e-3, "{cpu:?}");
     assert!((cpu.lo - cpu.joules / 3.0).abs() < 1e-3 && (cpu.hi - cpu.joules * 3.0).abs() < 1e-3, "{cpu:?}");
     assert_eq!((cpu.label, cpu.coverage()), (Label::Modelled, 0.0));
-    let job = book.figure(&book.components[1], Scope::Job, RUN).unwrap();
+    let job = book.figure(&book.components[1], EnergyScope::Job, RUN).unwrap();
     assert!((job.joules - 20.0 * 8.0 * (0.1 + 0.65 * 0.5)).abs() < 1e-3, "{job:?}");
-    let (total, missing) = book.total(Scope::Job, RUN).unwrap();
+    let (total, missing) = book.total(EnergyScope::Job, RUN).unwrap();
     assert_eq!(missing, ["gpu"], "what is not known is not zero");
     assert!((total.joules - job.joules - 20.0 * 1.5).abs() < 1e-3 && total.label == Label::Modelled);
     assert!(book.components[1].reason.is_some() && store.energy_by_phase(&book.components[1]).is_empty());
 }
 
 #[test]
-fn assumptions_change_a_model_afterwards() {
+fn assumptions_change_modelled_energy() {
     let mut stream = StreamBuilder::new("pna");
     machine(&mut stream);
     let store = store(stream);
-    let joules = |assumptions: Assumptions| store.energy(&assumptions).total(Scope::Device, RUN).unwrap().0.joules;
+    let joules =
+        |assumptions: Assumptions| store.energy(&assumptions).total(EnergyScope::Device, RUN).unwrap().0.joules;
     let given = Assumptions { cpu_watts: Some(50.0), ram_watts: Some(2.0), ..Assumptions::default() };
     assert!((joules(given) - 20.0 * 52.0).abs() < 1e-3);
     let tdp = Assumptions { tdp_watts: Some(80.0), ram_watts: Some(0.0), ..Assumptions::default() };
@@ -80,7 +81,7 @@ fn assumptions_change_a_model_afterwards() {
 }
 
 #[test]
-fn a_measured_processor_is_shared_by_cpu_time_and_its_idle_part_stands_apart() {
+fn measured_processor_is_shared_by_cpu_time_without_idle() {
     let mut stream = StreamBuilder::new("pna");
     let sensors = machine(&mut stream);
     counter(&mut stream, sensors, "cpu.0.energy", Unit::Microjoules, 4_000_000);
@@ -88,14 +89,14 @@ fn a_measured_processor_is_shared_by_cpu_time_and_its_idle_part_stands_apart() {
     let store = store(stream);
     let book = store.energy(&Assumptions::default());
     let cpu = book.components.iter().find(|component| component.kind == ComponentKind::Cpu).unwrap();
-    let device = book.figure(cpu, Scope::Device, RUN).unwrap();
+    let device = book.figure(cpu, EnergyScope::Device, RUN).unwrap();
     assert!((device.joules - 800.0).abs() < 1e-3 && device.label == Label::Measured, "{device:?}");
     assert!(device.coverage() == 1.0 && device.pm95 < 0.06 * device.joules, "{device:?}");
-    let (job, idle) = (book.figure(cpu, Scope::Job, RUN).unwrap(), book.idle(cpu, RUN).unwrap());
+    let (job, idle) = (book.figure(cpu, EnergyScope::Job, RUN).unwrap(), book.idle(cpu, RUN).unwrap());
     assert!((job.joules - 400.0).abs() < 1.0 && (idle.joules - 200.0).abs() < 1.0, "{job:?} {idle:?}");
     let shared = Assumptions { shares_idle: true, ..Assumptions::default() };
     let book = store.energy(&shared);
-    assert!((book.figure(&book.components[1], Scope::Job, RUN).unwrap().joules - 600.0).abs() < 1.0);
+    assert!((book.figure(&book.components[1], EnergyScope::Job, RUN).unwrap().joules - 600.0).abs() < 1.0);
     let memory = &book.components[2];
     assert_eq!((memory.name.as_str(), memory.source.as_deref()), ("dram 0", Some("fixture")), "the model is off");
 }
@@ -123,7 +124,7 @@ fn steps_phases_and_the_rest_add_up_to_the_run_to_a_microjoule() {
 }
 
 #[test]
-fn a_counter_s_range_makes_a_wrap_of_what_went_back() {
+fn counter_range_turns_decrease_into_wrap() {
     let mut stream = StreamBuilder::new("pna");
     let sensors = stream.track(TrackRole::Sensors, "sensors");
     let range = stream.signal("cpu.0.energy.range", Unit::Microjoules, SignalKind::Gauge);
@@ -139,22 +140,22 @@ fn a_counter_s_range_makes_a_wrap_of_what_went_back() {
 }
 
 #[test]
-fn a_gpu_without_a_counter_is_told_by_its_power() {
+fn gpu_energy_without_counter_uses_power() {
     let mut stream = StreamBuilder::new("pna");
     let sensors = machine(&mut stream);
     let power = stream.signal("gpu.0.power.instant", Unit::Milliwatts, SignalKind::Gauge);
     (0..=200).for_each(|n| stream.sample(sensors, power, START_NS + n * 100 * MS, 250_000));
     let store = store(stream);
     let book = store.energy(&Assumptions::default());
-    let gpu = book.figure(&book.components[0], Scope::Device, RUN).unwrap();
+    let gpu = book.figure(&book.components[0], EnergyScope::Device, RUN).unwrap();
     assert!((gpu.joules - 5000.0).abs() < 1e-3 && gpu.label == Label::Interpolated, "{gpu:?}");
     assert!(book.components[0].source.as_ref().unwrap().starts_with("NVML field 186"));
-    assert_eq!(book.figure(&book.components[0], Scope::Job, RUN), None, "it is unknown who else is on it");
-    assert!(book.no_job(&book.components[0]).unwrap().contains("whether other processes use the GPU"));
+    assert_eq!(book.figure(&book.components[0], EnergyScope::Job, RUN), None, "it is unknown who else is on it");
+    assert!(book.job_absence(&book.components[0]).unwrap().contains("whether other processes use the GPU"));
 }
 
 #[test]
-fn the_processor_s_name_comes_with_its_threads() {
+fn processor_has_name_and_threads() {
     let mut stream = StreamBuilder::new("pna");
     let sensors = machine(&mut stream);
     let id = SignalId(90);
@@ -176,7 +177,7 @@ fn the_processor_s_name_comes_with_its_threads() {
 }
 
 #[test]
-fn a_counter_that_its_power_contradicts_is_doubted_and_not_averaged() {
+fn counter_contradicted_by_power_is_doubtful() {
     let mut stream = StreamBuilder::new("pna");
     let sensors = machine(&mut stream);
     counter(&mut stream, sensors, "gpu.0.energy", Unit::Millijoules, 18_700);
@@ -184,7 +185,7 @@ fn a_counter_that_its_power_contradicts_is_doubted_and_not_averaged() {
     (0..=200).for_each(|n| stream.sample(sensors, power, START_NS + n * 100 * MS, 327_000));
     let store = store(stream);
     let book = store.energy(&Assumptions::default());
-    let gpu = book.figure(&book.components[0], Scope::Device, RUN).unwrap();
+    let gpu = book.figure(&book.components[0], EnergyScope::Device, RUN).unwrap();
     assert!((gpu.joules - 187.0 * 20.0).abs() < 40.0, "the counter counts: {gpu:?}");
     let check = book.components[0].check;
     assert_eq!((check.windows, check.apart), (1, 1));
@@ -193,7 +194,7 @@ fn a_counter_that_its_power_contradicts_is_doubted_and_not_averaged() {
 }
 
 #[test]
-fn time_in_which_the_machine_was_suspended_has_neither_energy_nor_share() {
+fn suspended_time_has_no_energy() {
     let mut stream = StreamBuilder::new("pna");
     let sensors = stream.track(TrackRole::Sensors, "sensors");
     let energy = stream.signal("gpu.0.energy", Unit::Millijoules, SignalKind::Counter);
@@ -214,13 +215,13 @@ fn time_in_which_the_machine_was_suspended_has_neither_energy_nor_share() {
     let book = store.energy(&Assumptions::default());
     let account = book.components[0].device.as_ref().unwrap();
     assert_eq!(account.line().gaps(), [(crate::energy::GapReason::Suspended, 1)]);
-    let figure = book.figure(&book.components[0], Scope::Device, RUN).unwrap();
+    let figure = book.figure(&book.components[0], EnergyScope::Device, RUN).unwrap();
     // Eighteen seconds at 100 W: the first change begins the line, and the second around the sleep is left out.
     assert!((1700.0..=1900.0).contains(&figure.joules) && figure.coverage() == 1.0, "{figure:?}");
 }
 
 #[test]
-fn one_failing_gpu_of_eight_is_named_and_the_others_are_added_up() {
+fn failing_gpu_is_named_and_others_summed() {
     let mut stream = StreamBuilder::new("pna");
     let sensors = machine(&mut stream);
     let signals: Vec<SignalId> =
@@ -235,7 +236,7 @@ fn one_failing_gpu_of_eight_is_named_and_the_others_are_added_up() {
     let store = store(stream);
     let assumptions = Assumptions { cpu_watts: Some(0.0), ram_watts: Some(0.0), ..Assumptions::default() };
     let book = store.energy(&assumptions);
-    let (total, missing) = book.total(Scope::Device, RUN).unwrap();
+    let (total, missing) = book.total(EnergyScope::Device, RUN).unwrap();
     assert_eq!(missing, ["gpu 5"]);
     assert!((total.joules - 7.0 * 100.0 * 20.0).abs() < 7.0 * 20.0, "{total:?}");
     assert_eq!(book.components[5].device.as_ref().unwrap_err().to_string(), "the GPU is lost");

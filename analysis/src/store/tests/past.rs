@@ -4,12 +4,13 @@ use gnntop_fixtures::any::any_stream;
 use gnntop_fixtures::{StreamBuilder, TrainingRun, each_item};
 use gnntop_history::Digest;
 use gnntop_wire::past::{
-    Durations, FINE_BITS, Past, Readings, Series, Slice, SlowStep, StepFigures, TrackEnd, Unfinished, Whole,
+    DurationSeries, Durations, FINE_BITS, PastEntry, PastTotals, Readings, Slice, SlowStep, StepFigures, TrackEnd,
+    Unfinished,
 };
 use gnntop_wire::{Item, NameId, SignalId, Span, Step, StepId, TrackId};
 use proptest::prelude::*;
 
-use super::properties::ask_over_time;
+use super::properties::query_over_time;
 use crate::store::*;
 
 /// Small numbers that ids, times and counts may be, and those at the end of the range.
@@ -49,11 +50,11 @@ fn durations() -> impl Strategy<Value = Durations> {
     })
 }
 
-fn entry() -> impl Strategy<Value = Past> {
+fn entry() -> impl Strategy<Value = PastEntry> {
     let whole = ([number(), number(), number(), number()], readings()).prop_map(|([a, b, c, d], readings)| {
         let end = TrackEnd { track: TrackId(1), next_seq: a, dropped: b, events: c, spans: d, steps: a, last_ns: b };
         let phases = vec![(NameId(2), a, a.saturating_add(b))];
-        Past::Whole(Box::new(Whole {
+        PastEntry::Totals(Box::new(PastTotals {
             first_ns: a,
             last_ns: b,
             steps: c,
@@ -61,12 +62,12 @@ fn entry() -> impl Strategy<Value = Past> {
             tracks: vec![end],
             unfinished: Some(Unfinished { track: TrackId(1), last_end_ns: d, last_step: c, phases }),
             signals: vec![(SignalId(a as u32 % 8), readings)],
-            ..Whole::default()
+            ..PastTotals::default()
         }))
     });
     let slice = ([number(), number(), number()], durations(), figures(), readings()).prop_map(
         |([from_ns, ns, first_ordinal], period, figures, readings)| {
-            Past::Slice(Box::new(Slice {
+            PastEntry::Slice(Box::new(Slice {
                 from_ns,
                 to_ns: from_ns.saturating_add(ns),
                 first_ordinal,
@@ -81,19 +82,19 @@ fn entry() -> impl Strategy<Value = Past> {
     );
     let slow = figures().prop_map(|figures| {
         let span = Span { name: NameId(4), start_ns: 9, end_ns: 10, step: StepId(1) };
-        Past::Slow(Box::new(SlowStep { figures, spans: vec![span] }))
+        PastEntry::Slow(Box::new(SlowStep { figures, spans: vec![span] }))
     });
     let of = prop_oneof![
-        Just(Series::Step),
-        Just(Series::Period),
-        (0u32..12).prop_map(|name| Series::Phase(NameId(name))),
-        (0u32..12, number()).prop_map(|(name, ahead_ns)| Series::Span { name: NameId(name), ahead_ns }),
+        Just(DurationSeries::Step),
+        Just(DurationSeries::Period),
+        (0u32..12).prop_map(|name| DurationSeries::Phase(NameId(name))),
+        (0u32..12, number()).prop_map(|(name, ahead_ns)| DurationSeries::Span { name: NameId(name), ahead_ns }),
     ];
-    prop_oneof![whole, slice, slow, (of, durations()).prop_map(|(of, durations)| Past::Durations(of, durations))]
+    prop_oneof![whole, slice, slow, (of, durations()).prop_map(|(of, durations)| PastEntry::Durations(of, durations))]
 }
 
 /// Everything that a screen asks of steps.
-fn ask_of_steps(store: &Store) {
+fn query_steps(store: &Store) {
     let steps = store.steps();
     for ordinals in [0..u64::MAX, 0..steps.total(), steps.total().saturating_sub(50)..steps.total()] {
         assert!(steps.columns(ordinals.clone(), 20).len() <= 20);
@@ -103,7 +104,7 @@ fn ask_of_steps(store: &Store) {
         }
     }
     steps.newest_columns(None, 1, 20);
-    steps.time_columns(Measure::Period, store.now_ns(), 1000, 20);
+    steps.time_columns(StepMeasure::Period, store.now_ns(), 1000, 20);
     steps.ended_by(store.now_ns());
     store.statistics().period().percentile(0.99);
     store.statistics().epochs();
@@ -112,7 +113,7 @@ fn ask_of_steps(store: &Store) {
 
 proptest! {
     #[test]
-    fn nothing_that_is_said_of_the_past_does_harm(
+    fn any_past_is_harmless(
         past in proptest::collection::vec(entry(), 0..12),
         stream in any_stream(100),
     ) {
@@ -121,22 +122,22 @@ proptest! {
         // What ids mean comes first, as it does in a session's past.
         each_item(&bytes, |item| if let Item::Definitions(_) | Item::Segment(_) = item { store.apply(item) });
         store.apply(Item::Past(past));
-        ask_of_steps(&store);
+        query_steps(&store);
         each_item(&bytes, |item| store.apply(item));
-        ask_of_steps(&store);
-        ask_over_time(&store, 7);
+        query_steps(&store);
+        query_over_time(&store, 7);
     }
 }
 
 #[test]
-fn energy_and_signals_go_on_from_the_past() {
+fn energy_and_signals_continue_from_past() {
     let run = TrainingRun { steps: 4000, ..TrainingRun::default() }.bytes();
     let (mut digest, mut all) = (Digest::new(), Store::new());
     each_item(&run, |item| digest.apply(item));
     each_item(&run, |item| all.apply(item));
     let mut late = Store::new();
     late.apply(Item::Definitions(digest.definitions().cloned().collect()));
-    late.apply(Item::Past(digest.whole(Vec::new())));
+    late.apply(Item::Past(digest.past_entries(Vec::new())));
     late.apply(Item::Past(digest.take_closed().minutes));
     for (past, whole) in late.signals().all().iter().zip(all.signals().all()) {
         assert_eq!(past.series.summary().count, whole.series.summary().count, "{}", past.metric);
@@ -151,20 +152,20 @@ fn energy_and_signals_go_on_from_the_past() {
 }
 
 #[test]
-fn marks_that_found_no_room_are_counted() {
+fn marks_without_room_in_past_are_counted() {
     let slice = Slice { to_ns: 10, marks_left_out: 7, ..Slice::default() };
     let mut store = Store::new();
-    store.apply(Item::Past(vec![Past::Whole(Box::default()), Past::Slice(Box::new(slice))]));
+    store.apply(Item::Past(vec![PastEntry::Totals(Box::default()), PastEntry::Slice(Box::new(slice))]));
     assert_eq!(store.marks().discarded(), 7);
 }
 
 #[test]
-fn a_past_that_comes_after_steps_is_left_out() {
+fn past_after_steps_is_ignored() {
     let mut stream = StreamBuilder::new("late");
     let track = stream.track(gnntop_wire::TrackRole::Training, "main");
     stream.step(track, 1, 10, 20);
     let mut store = Store::new();
     each_item(&stream.bytes(), |item| store.apply(item));
-    store.apply(Item::Past(vec![Past::Whole(Box::new(Whole { steps: 99, ..Whole::default() }))]));
+    store.apply(Item::Past(vec![PastEntry::Totals(Box::new(PastTotals { steps: 99, ..PastTotals::default() }))]));
     assert_eq!((store.steps().total(), store.losses().unknown_frames), (1, 1));
 }

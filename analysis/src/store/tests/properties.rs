@@ -9,7 +9,7 @@ use gnntop_wire::{
 };
 use proptest::prelude::*;
 
-use crate::energy::{Assumptions, Scope};
+use crate::energy::{Assumptions, EnergyScope};
 use crate::store::*;
 
 fn store(stream: StreamBuilder) -> Store {
@@ -18,7 +18,7 @@ fn store(stream: StreamBuilder) -> Store {
     store
 }
 
-pub(super) fn every_row_tiles(store: &Store) -> Result<(), TestCaseError> {
+pub(super) fn check_rows_tile(store: &Store) -> Result<(), TestCaseError> {
     let mut totals = vec![0u64; store.phases().len()];
     for row in store.steps().all() {
         let parts: Vec<u64> = store.phases().iter().map(|phase| row.phase_ns(phase.slot)).collect();
@@ -42,7 +42,7 @@ pub(super) fn every_row_tiles(store: &Store) -> Result<(), TestCaseError> {
 }
 
 /// What charts over time ask, over short and long times.
-pub(super) fn ask_over_time(store: &Store, width: usize) {
+pub(super) fn query_over_time(store: &Store, width: usize) {
     let book = store.energy(&Assumptions::default());
     for range in [0..2000, 500..700, 0..u64::MAX, std::ops::Range { start: 9, end: 2 }] {
         let columns = TimeColumns::equal(range.clone(), width);
@@ -56,10 +56,10 @@ pub(super) fn ask_over_time(store: &Store, width: usize) {
             let busy = lane.busy(range.clone());
             assert!(busy.idle_share().is_none_or(|share| (0.0..=1.0).contains(&share)), "{busy:?}");
             lane.each_box(range.clone(), |inner, _| assert!(inner.end_ns >= inner.start_ns));
-            lane.around(range.start);
+            lane.enclosing_names(range.start);
         }
         for component in &book.components {
-            for scope in [Scope::Device, Scope::Job] {
+            for scope in [EnergyScope::Device, EnergyScope::Job] {
                 let figure = book.figure(component, scope, range.clone());
                 assert!(figure.is_none_or(|figure| figure.joules >= 0.0 && figure.lo <= figure.hi), "{figure:?}");
                 assert!(book.watts(component, scope, range.clone()).is_none_or(|watts| watts >= 0.0));
@@ -71,15 +71,15 @@ pub(super) fn ask_over_time(store: &Store, width: usize) {
 
 proptest! {
     #[test]
-    fn two_stores_that_take_a_part_each_know_what_one_does(stream in any_stream(300)) {
+    fn divided_stores_equal_one_store(stream in any_stream(300)) {
         let bytes = stream.build().bytes();
-        let of = |part: Part| {
-            let mut store = Store::with_limits(Limits { part, ..Limits::default() });
+        let of = |selection: EventSelection| {
+            let mut store = Store::with_limits(Limits { selection, ..Limits::default() });
             each_item(&bytes, |item| store.apply(item));
             store
         };
-        let (whole, mut rest) = (of(Part::All), of(Part::WithoutSpans));
-        prop_assert!(rest.take_spans_of(of(Part::SpansAlone)));
+        let (whole, mut rest) = (of(EventSelection::All), of(EventSelection::WithoutSpans));
+        prop_assert!(rest.take_spans_from(of(EventSelection::SpansAlone)));
         let told = |store: &Store| {
             let steps = format!("{:?} {:?} {:?}", store.steps(), store.statistics(), store.device());
             let others = format!("{:?} {:?} {:?}", store.counters(), store.marks(), store.losses());
@@ -88,8 +88,8 @@ proptest! {
         prop_assert_eq!(told(&rest), told(&whole));
         let (rest, whole) = (rest.signals().all(), whole.signals().all());
         prop_assert_eq!(format!("{rest:?}"), format!("{whole:?}"));
-        if of(Part::All).tracks().iter().any(|track| track.events > 0) {
-            prop_assert!(!of(Part::WithoutSpans).take_spans_of(Store::new()), "it has read less");
+        if of(EventSelection::All).tracks().iter().any(|track| track.events > 0) {
+            prop_assert!(!of(EventSelection::WithoutSpans).take_spans_from(Store::new()), "it has read less");
         }
     }
 }
@@ -98,15 +98,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn phases_and_gap_make_the_period(stream in any_stream(400)) {
+    fn phases_and_gap_add_up_to_period(stream in any_stream(400)) {
         let store = store(stream.build());
-        every_row_tiles(&store)?;
+        check_rows_tile(&store)?;
         let traced = store.steps().all().filter(StepRow::is_traced).count() as u64;
         prop_assert_eq!(store.statistics().steps() + traced, store.steps().total());
     }
 
     #[test]
-    fn everything_can_be_asked_of_any_store(
+    fn queries_work_on_any_store(
         stream in any_stream(100),
         width in 0usize..50,
         quantile in any::<f64>(),
@@ -120,13 +120,13 @@ proptest! {
         prop_assert!(!crate::findings::verdict(&store).is_empty());
         store.hardware().machine_cpu();
         store.recent_throughput(1000);
-        store.signals().all().iter().for_each(|signal| _ = store.hardware().of(signal));
+        store.signals().all().iter().for_each(|signal| _ = store.hardware().value(signal));
         store.open_spans().count();
-        ask_over_time(&store, width);
+        query_over_time(&store, width);
     }
 
     #[test]
-    fn percentiles_agree_with_a_sort(
+    fn percentiles_match_sorted_values(
         mut values in proptest::collection::vec(prop_oneof![0u64..3000, 0u64..4_000_000_000_000], 1..500),
         quantile in 0.0f64..=1.0,
     ) {
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn columns_hide_no_spike(steps in 1u64..300, width in 1usize..40, per_column in 1u64..20, spike in 0u64..300) {
+    fn columns_keep_every_spike(steps in 1u64..300, width in 1usize..40, per_column in 1u64..20, spike in 0u64..300) {
         let mut stream = StreamBuilder::new("columns");
         let track = stream.track(TrackRole::Training, "main");
         let mut t_ns = 100;
@@ -167,7 +167,7 @@ proptest! {
 }
 
 #[test]
-fn a_million_names_find_bounded_room() {
+fn million_names_use_bounded_memory() {
     let mut store = Store::new();
     for first in (0..1_000_000u32).step_by(10_000) {
         let name =
@@ -191,7 +191,7 @@ fn a_million_names_find_bounded_room() {
 }
 
 #[test]
-fn a_million_tracks_signals_and_counters_find_bounded_room() {
+fn million_tracks_signals_and_counters_use_bounded_memory() {
     let mut store = Store::new();
     let limits = Limits::default();
     for id in 0..1_000_000u32 {

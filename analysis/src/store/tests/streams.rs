@@ -28,7 +28,7 @@ fn named(times: &[(&str, u64)]) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn a_run_is_told_as_it_was() {
+fn store_matches_simple_run() {
     let store = store(&TrainingRun::default().bytes());
     assert_eq!(store.session().info().unwrap().name, "pna");
     assert!(matches!(store.session().state(), SessionState::Ended(_)));
@@ -99,7 +99,7 @@ fn phases_of_other_threads_do_not_tile() {
 }
 
 #[test]
-fn without_a_training_role_the_track_with_steps_is_the_one() {
+fn track_with_steps_is_training_track() {
     let mut stream = StreamBuilder::new("test");
     let (a, b) = (stream.track(TrackRole::Other, "a"), stream.track(TrackRole::Other, "b"));
     stream.phase(a, 0, "sample", START_NS, START_NS + 9);
@@ -113,7 +113,7 @@ fn without_a_training_role_the_track_with_steps_is_the_one() {
 }
 
 #[test]
-fn a_lost_step_is_not_taken_for_a_slow_one() {
+fn lost_step_does_not_lengthen_next() {
     let (mut stream, main) = training();
     stream.step(main, 1, START_NS, START_NS + 10);
     stream.miss(main, 2);
@@ -135,7 +135,7 @@ fn odd_step_numbers_alone_are_no_loss() {
     let store = store(&stream.bytes());
     assert!(store.losses().is_complete());
     assert_eq!(store.statistics().tiled_ns(), 30);
-    assert_eq!(store.steps().find(gnntop_wire::StepId(20)).unwrap().ordinal(), 1);
+    assert_eq!(store.steps().find_step(gnntop_wire::StepId(20)).unwrap().ordinal(), 1);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn an_open_span_shows_until_it_ends() {
 }
 
 #[test]
-fn an_open_span_that_is_no_longer_confirmed_goes() {
+fn unconfirmed_open_span_is_removed() {
     let (mut stream, main) = training();
     stream.open(main, 1, "backward", START_NS, START_NS + MS);
     stream.anchor(START_NS + 5 * SECOND);
@@ -192,7 +192,7 @@ fn an_open_span_that_is_no_longer_confirmed_goes() {
 }
 
 #[test]
-fn absence_is_a_break_and_a_counter_that_goes_back_too() {
+fn absence_and_decreasing_counter_are_breaks() {
     let (mut stream, main) = training();
     let cpu = stream.signal("process.cpu_time", Unit::Nanoseconds, SignalKind::Counter);
     for (at, value) in [(0, 100), (1, 600), (2, 50), (3, 1050)] {
@@ -210,14 +210,14 @@ fn absence_is_a_break_and_a_counter_that_goes_back_too() {
 }
 
 #[test]
-fn hardware_is_read_as_people_read_it() {
+fn hardware_readings_have_display_units() {
     let store = store(&TrainingRun::default().bytes());
     let hardware = store.hardware();
     assert!((hardware.process_cores().unwrap() - 1.5).abs() < 1e-6);
     assert!((hardware.machine_cpu().busy.unwrap() - 1.6).abs() < 1e-6);
     assert_eq!(hardware.machine_cpu().iowait, Err(Absence::NotPublished));
     assert!(hardware.process_rss_bytes().unwrap() > 512e6);
-    assert_eq!(hardware.no_gpu(), Some(Absence::Reason("libnvidia-ml.so.1 not found")));
+    assert_eq!(hardware.gpu_absence(), Some(Absence::Reason("libnvidia-ml.so.1 not found")));
     assert!(hardware.gpus().is_empty());
 }
 
@@ -269,7 +269,7 @@ fn damage_and_newer_formats_are_counted() {
 }
 
 #[test]
-fn the_state_follows_what_is_known() {
+fn session_state_follows_items() {
     let mut store = Store::new();
     assert_eq!(*store.session().state(), SessionState::Unknown);
     store.note_publisher(true);
@@ -309,7 +309,7 @@ fn a_name_that_was_never_defined_still_counts() {
 }
 
 #[test]
-fn old_rows_leave_and_figures_stay() {
+fn old_rows_are_dropped_and_figures_stay() {
     let limits = Limits { step_rows: 100, ..Limits::default() };
     let mut store = Store::with_limits(limits);
     let run = TrainingRun { steps: 20_000, has_hardware: false, ..TrainingRun::default() };
@@ -317,7 +317,7 @@ fn old_rows_leave_and_figures_stay() {
     assert_eq!(store.steps().total(), 20_000);
     assert!((100..=8192).contains(&store.steps().len()));
     assert_eq!(store.statistics().steps(), 20_000);
-    let kept = store.steps().kept();
+    let kept = store.steps().kept_ordinals();
     assert_eq!(kept.end, 20_000);
     assert!(store.steps().row(kept.start - 1).is_none());
     assert_eq!(store.steps().row(kept.start).unwrap().step().0, kept.start + 1);
@@ -327,10 +327,10 @@ fn old_rows_leave_and_figures_stay() {
 fn the_step_at_a_time_is_found() {
     let store = store(&TrainingRun::default().bytes());
     let row = store.steps().row(42).unwrap();
-    assert_eq!(store.steps().at_time(row.period_start_ns()).unwrap().ordinal(), 42);
-    assert_eq!(store.steps().at_time(row.end_ns() - 1).unwrap().ordinal(), 42);
-    assert!(store.steps().at_time(0).is_none());
-    assert_eq!(store.steps().at_time(u64::MAX).unwrap().ordinal(), 99);
+    assert_eq!(store.steps().row_at(row.period_start_ns()).unwrap().ordinal(), 42);
+    assert_eq!(store.steps().row_at(row.end_ns() - 1).unwrap().ordinal(), 42);
+    assert!(store.steps().row_at(0).is_none());
+    assert_eq!(store.steps().row_at(u64::MAX).unwrap().ordinal(), 99);
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn throughput_counts_the_wall_time_of_steps() {
 }
 
 #[test]
-fn a_stream_cut_anywhere_gives_what_came_before() {
+fn truncated_stream_gives_earlier_events() {
     let bytes = TrainingRun { steps: 60, ends: false, ..TrainingRun::default() }.bytes();
     let mut steps_before = 0;
     for cut in (0..bytes.len()).step_by(53) {
@@ -359,7 +359,7 @@ fn a_stream_cut_anywhere_gives_what_came_before() {
 }
 
 #[test]
-fn a_flipped_byte_costs_no_more_than_its_block() {
+fn flipped_byte_loses_only_its_block() {
     let bytes = TrainingRun { steps: 60, ..TrainingRun::default() }.bytes();
     let whole = store(&bytes);
     for at in (0..bytes.len()).step_by(101) {
@@ -372,7 +372,7 @@ fn a_flipped_byte_costs_no_more_than_its_block() {
 }
 
 #[test]
-fn one_absurd_time_does_not_make_everything_old() {
+fn absurd_span_time_does_not_change_now() {
     let (mut stream, main) = training();
     stream.phase(main, 1, "forward", START_NS, START_NS + 8);
     stream.span(main, 1, "odd", u64::MAX - 5, u64::MAX);
@@ -383,7 +383,7 @@ fn one_absurd_time_does_not_make_everything_old() {
 }
 
 #[test]
-fn the_newest_of_a_fact_counts_and_an_inferred_phase_says_how() {
+fn newest_fact_counts_and_inferred_phase_has_source() {
     let (mut stream, main) = training();
     let mut fact = |key: &str, text: &str| {
         stream.define(gnntop_wire::Definition::Fact { key: key.to_owned(), text: text.to_owned() });
@@ -401,7 +401,7 @@ fn the_newest_of_a_fact_counts_and_an_inferred_phase_says_how() {
 }
 
 #[test]
-fn a_rate_is_taken_from_what_follows_a_break() {
+fn rate_uses_readings_after_break() {
     let (mut stream, main) = training();
     let cpu = stream.signal("process.cpu_time", Unit::Nanoseconds, SignalKind::Counter);
     stream.sample(main, cpu, START_NS, 0);
@@ -413,7 +413,7 @@ fn a_rate_is_taken_from_what_follows_a_break() {
 }
 
 #[test]
-fn the_time_covered_begins_where_the_first_span_does() {
+fn first_ns_is_start_of_first_span() {
     let (mut stream, main) = training();
     // A span is written when it ends.
     stream.span(main, 1, "model", START_NS - 300 * MS, START_NS + 50 * MS);

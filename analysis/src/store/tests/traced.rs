@@ -33,7 +33,7 @@ fn store(bytes: &[u8]) -> Store {
 }
 
 #[test]
-fn they_are_rows_but_in_no_percentile() {
+fn traced_steps_are_rows_but_in_no_percentile() {
     let store = store(&run(100, &[50, 51, 52]));
     assert_eq!((store.steps().total(), store.statistics().steps()), (100, 97));
     let traced: Vec<u64> = store.steps().all().filter(StepRow::is_traced).map(|row| row.step().0).collect();
@@ -44,7 +44,7 @@ fn they_are_rows_but_in_no_percentile() {
 }
 
 #[test]
-fn a_mark_leaves_a_step_where_it_was() {
+fn mark_named_deep_trace_does_not_trace_step() {
     let bytes = run(100, &[50]);
     let mut other = StreamBuilder::new("test");
     let main = other.track(TrackRole::Training, "main");

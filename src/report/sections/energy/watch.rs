@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::told::Energy;
+use super::figures::Energy;
 use gnntop_analysis::energy::{Assumptions, EnergyBook};
 use gnntop_analysis::ranks::{Run, RunEnergy};
 use gnntop_analysis::store::Store;
@@ -14,7 +14,7 @@ const SHORTEST_REST: Duration = Duration::from_secs(1);
 
 /// Energy of a session at one moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EnergyTold {
+pub struct EnergySnapshot {
     /// The figures of the run, its epochs and its mean step.
     pub figures: Energy,
     /// To ask for other times.
@@ -23,17 +23,17 @@ pub struct EnergyTold {
     pub ranks: Option<RunEnergy>,
 }
 
-impl EnergyTold {
+impl EnergySnapshot {
     /// Energy of what the store holds. Takes milliseconds.
-    pub fn of(store: &Store, assumptions: &Assumptions) -> Self {
+    pub fn new(store: &Store, assumptions: &Assumptions) -> Self {
         let book = store.energy(assumptions);
-        Self { figures: Energy::of_book(&book, store, assumptions, 0), book, ranks: None }
+        Self { figures: Energy::from_book(&book, store, assumptions, 0), book, ranks: None }
     }
 
     /// Energy of the selected session of a run, and of all its ranks together.
-    pub fn of_run(run: &Run, assumptions: &Assumptions) -> Self {
-        let ranks = run.is_parallel().then(|| RunEnergy::of(&run.ranks(), assumptions));
-        Self { ranks, ..Self::of(run.store(), assumptions) }
+    pub fn for_run(run: &Run, assumptions: &Assumptions) -> Self {
+        let ranks = run.is_parallel().then(|| RunEnergy::new(&run.ranks(), assumptions));
+        Self { ranks, ..Self::new(run.store(), assumptions) }
     }
 }
 
@@ -54,25 +54,25 @@ impl EnergyWatch {
 
     /// One of another session under the same assumptions.
     #[must_use]
-    pub fn afresh(&self) -> Self {
+    pub fn for_next_session(&self) -> Self {
         Self::new(self.assumptions.clone())
     }
 
     /// Tells it again if there is anything new and it is time.
-    pub fn update(&mut self, run: &Run) -> Option<EnergyTold> {
+    pub fn update(&mut self, run: &Run) -> Option<EnergySnapshot> {
         let begin = Instant::now();
         if self.revision == Some(run.revision()) || self.next.is_some_and(|next| begin < next) {
             return None;
         }
-        let told = self.look(run);
+        let told = self.refresh(run);
         self.next = Some(Instant::now() + (begin.elapsed() * REST).max(SHORTEST_REST));
         Some(told)
     }
 
     /// Tells it at once, whatever it costs: after a jump in a recording.
-    pub fn look(&mut self, run: &Run) -> EnergyTold {
+    pub fn refresh(&mut self, run: &Run) -> EnergySnapshot {
         self.revision = Some(run.revision());
-        EnergyTold::of_run(run, &self.assumptions)
+        EnergySnapshot::for_run(run, &self.assumptions)
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use gnntop_fixtures::{TrainingRun, each_item};
 
     #[test]
-    fn it_looks_when_there_is_something_new_and_rests_between() {
+    fn watch_updates_on_news_and_rests_between() {
         let mut run = Run::default();
         let given = Assumptions { cpu_watts: Some(10.0), ram_watts: Some(2.0), ..Assumptions::default() };
         let mut watch = EnergyWatch::new(given.clone());
@@ -91,11 +91,11 @@ mod tests {
         each_item(&TrainingRun::default().bytes(), |item| run.apply(item));
         watch.next = Some(Instant::now() + Duration::from_secs(3600));
         assert!(watch.update(&run).is_none(), "it rests");
-        let told = watch.look(&run);
-        assert_eq!(told, EnergyTold::of(run.store(), &given), "but not after a jump");
+        let told = watch.refresh(&run);
+        assert_eq!(told, EnergySnapshot::new(run.store(), &given), "but not after a jump");
         assert!(told.figures.in_scope().is_some_and(|joules| joules.joules > 0.0), "{told:?}");
         watch.next = None;
         assert!(watch.update(&run).is_none(), "that was all there is");
-        assert!(watch.afresh().update(&run).is_some_and(|again| again == told), "another session's");
+        assert!(watch.for_next_session().update(&run).is_some_and(|again| again == told), "another session's");
     }
 }

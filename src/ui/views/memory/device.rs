@@ -63,7 +63,7 @@ fn by_phase<'a>(read: &Readings<'_, 'a>, memory: &DeviceMemory<'a>) -> Vec<Strip
     }
     let mut lines = vec![StripRow::heading("device peak by phase", "the most in tensors while it ran")];
     for (phase, peak, reserved) in &memory.phases {
-        let letter = read.scene.look(phase).map(|look| format!("{} ", look.letter)).unwrap_or_default();
+        let letter = read.scene.phase_style(phase).map(|look| format!("{} ", look.letter)).unwrap_or_default();
         let reserved = reserved.and_then(CounterSeries::last).map(|n| format!("; reserved {}", bytes(n)));
         let reserved = reserved.unwrap_or_default();
         let most = peak.series.summary().max;

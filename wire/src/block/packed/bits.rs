@@ -1,7 +1,7 @@
 //! Sequences of bits, starting with the lowest bit of each byte.
 
 /// Most bits written or read at a time: as many as a word holds, whichever bit of a byte they begin at.
-pub(super) const MOST_BITS: u32 = 56;
+pub(super) const MAX_BITS: u32 = 56;
 
 /// Appends bits.
 #[derive(Debug, Default)]
@@ -25,10 +25,10 @@ impl BitWriter {
         (self.last, self.last_bits) = (0, 0);
     }
 
-    /// Writes the lowest `count` bits of `value`, at most [`MOST_BITS`]; its other bits must be 0.
+    /// Writes the lowest `count` bits of `value`, at most [`MAX_BITS`]; its other bits must be 0.
     #[inline]
     pub(super) fn put(&mut self, value: u64, count: u32) {
-        debug_assert!(count <= MOST_BITS && value >> count == 0, "{value} in {count} bits");
+        debug_assert!(count <= MAX_BITS && value >> count == 0, "{value} in {count} bits");
         self.last |= value << self.last_bits;
         let room = 64 - self.last_bits;
         if count < room {
@@ -67,7 +67,7 @@ impl<'a> BitReader<'a> {
         self.bytes.len()
     }
 
-    /// The next bits, starting with the lowest; [`MOST_BITS`] of them are valid.
+    /// The next bits, starting with the lowest; [`MAX_BITS`] of them are valid.
     #[inline]
     pub(super) fn peek(&self) -> u64 {
         let (byte, bit) = (self.at / 8, self.at % 8);
@@ -96,7 +96,7 @@ impl<'a> BitReader<'a> {
         self.at = self.at.saturating_add(count.saturating_mul(8));
     }
 
-    /// Reads `count` bits, at most [`MOST_BITS`].
+    /// Reads `count` bits, at most [`MAX_BITS`].
     #[inline]
     pub(super) fn take(&mut self, count: u32) -> u64 {
         let value = self.peek() & ((1 << count) - 1);
@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bits_come_back(all in prop::collection::vec((any::<u64>(), 0..=MOST_BITS), 0..200)) {
+        fn bits_round_trip(all in prop::collection::vec((any::<u64>(), 0..=MAX_BITS), 0..200)) {
             let mut writer = BitWriter::default();
             let value = |value: u64, count: u32| value & ((1 << count) - 1);
             all.iter().for_each(|&(bits, count)| writer.put(value(bits, count), count));
@@ -136,7 +136,7 @@ mod tests {
                 prop_assert_eq!(reader.take(count), value(bits, count));
             }
             prop_assert!(reader.is_at_end() && !reader.is_past_end());
-            prop_assert_eq!(reader.take(MOST_BITS), 0, "zeros follow");
+            prop_assert_eq!(reader.take(MAX_BITS), 0, "zeros follow");
             prop_assert!(reader.is_past_end());
         }
     }

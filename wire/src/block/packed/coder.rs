@@ -1,6 +1,6 @@
 //! One description of an event's fields for both directions: a writer takes each value, a reader returns it.
 
-use super::bits::{BitReader, BitWriter, MOST_BITS};
+use super::bits::{BitReader, BitWriter, MAX_BITS};
 use super::number::{LENGTH_BITS, LONG, Number, unzigzag, zigzag};
 
 /// Writes or reads values. What a reader returns depends only on the bits and on what it read before.
@@ -33,7 +33,7 @@ pub(super) trait Coder {
 
     /// A time, as the difference from another one.
     #[inline]
-    fn after(&mut self, column: &mut Number, from: u64, to: u64) -> u64 {
+    fn delta(&mut self, column: &mut Number, from: u64, to: u64) -> u64 {
         from.wrapping_add(self.number(column, to.wrapping_sub(from) as i64) as u64)
     }
 
@@ -134,7 +134,7 @@ impl Coder for BitReader<'_> {
             let word = self.peek();
             if let Some((at, one)) = short(word, 0, first)
                 && let Some((bits, other)) = short(word, at, second)
-                && bits <= MOST_BITS
+                && bits <= MAX_BITS
             {
                 self.skip(bits);
                 return (next_value(first, one), next_value(second, other));
@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn coder_round_trip(
             values in prop::collection::vec((0..3usize, value()), 0..100),
             groups in prop::collection::vec([0i64..3, 0i64..2], 0..20),
         ) {

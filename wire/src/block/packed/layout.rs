@@ -61,13 +61,13 @@ pub(super) const F32: u8 = 2;
 pub(super) const F64: u8 = 3;
 
 /// A larger error of a reading counts as this, so that no sum overflows.
-const MOST_SCORE: u64 = 1 << 58;
+const MAX_SCORE: u64 = 1 << 58;
 /// Number of span starts kept; a span that encloses more is coded by its length.
 const STARTS: usize = 256;
 /// Comparisons with starts that each span adds to the allowance: the deepest nesting that can be sustained.
-const LOOKS_A_SPAN: u32 = 8;
+const COMPARISONS_PER_SPAN: u32 = 8;
 /// Most comparisons that may be saved up.
-const MOST_LOOKS: u32 = 1 << 12;
+const MAX_COMPARISONS: u32 = 1 << 12;
 
 /// What the events so far predict about the next one.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub(super) struct Model {
     starts: Box<[u64; STARTS]>,
     spans: usize,
     /// Comparisons with starts that are left. Every span allows some, so that no input can cause far more work.
-    looks: u32,
+    comparisons: u32,
     live_bytes: u64,
 }
 
@@ -93,7 +93,7 @@ impl Default for Model {
             first_start_ns: 0,
             starts: Box::new([0; STARTS]),
             spans: 0,
-            looks: 0,
+            comparisons: 0,
             live_bytes: 0,
         }
     }
@@ -105,7 +105,7 @@ impl Model {
         self.symbols.clear();
         self.starts.fill(base_ns);
         (self.t_ns, self.step, self.first_start_ns) = (base_ns, 0, 0);
-        (self.spans, self.looks, self.live_bytes) = (0, MOST_LOOKS, 0);
+        (self.spans, self.comparisons, self.live_bytes) = (0, MAX_COMPARISONS, 0);
     }
 
     #[inline]
@@ -115,7 +115,7 @@ impl Model {
         let form = slot.symbol.form;
         if form & (NEXT_STEP | OTHER_STEP) != 0 {
             let one_on = self.step.wrapping_add(1);
-            self.step = if form & NEXT_STEP != 0 { one_on } else { coder.after(step, self.step, span.step.0) };
+            self.step = if form & NEXT_STEP != 0 { one_on } else { coder.delta(step, self.step, span.step.0) };
         }
         let less = |to: u64, from: u64| to.wrapping_sub(from) as i64;
         let (start_ns, end_ns) = if form & FROM_END == 0 {
@@ -128,12 +128,12 @@ impl Model {
             let values = (less(span.end_ns, self.t_ns), less(span.start_ns, guess_ns));
             let (dt, off) = coder.pair(time, length, values);
             let (start_ns, end_ns) = (guess_ns.wrapping_add_signed(off), self.t_ns.wrapping_add_signed(dt));
-            slot.enclosed = enclosed(&self.starts, spans, start_ns, &mut self.looks);
+            slot.enclosed = enclosed(&self.starts, spans, start_ns, &mut self.comparisons);
             (start_ns, end_ns)
         };
         self.starts[spans % STARTS] = start_ns;
         self.spans = spans.wrapping_add(1);
-        self.looks = (self.looks + LOOKS_A_SPAN).min(MOST_LOOKS);
+        self.comparisons = (self.comparisons + COMPARISONS_PER_SPAN).min(MAX_COMPARISONS);
         if self.first_start_ns == 0 {
             self.first_start_ns = start_ns;
         }
@@ -159,10 +159,10 @@ impl Model {
         let (usages, others) = others.split_first_chunk_mut::<4>()?;
         let shapes = others.first_chunk_mut::<6>()?;
         let before_ns = self.t_ns;
-        self.t_ns = coder.after(end, before_ns, step.end_ns);
+        self.t_ns = coder.delta(end, before_ns, step.end_ns);
         let guess_ns = if self.first_start_ns > 0 { self.first_start_ns } else { before_ns };
         self.first_start_ns = 0;
-        let start_ns = coder.after(start, guess_ns, step.start_ns);
+        let start_ns = coder.delta(start, guess_ns, step.start_ns);
         let ordinal = Some(step.step.0.wrapping_sub(self.step));
         let BatchShape { graphs, nodes, edges, seeds } = step.batch;
         let known = [ordinal, Some(step.epoch), graphs, nodes, edges, seeds].map(|value| value.unwrap_or(0) as i64);
@@ -184,7 +184,7 @@ impl Model {
         t_ns: u64,
     ) -> Option<(&mut Slot, &mut [Number; N], u64)> {
         let (slot, columns) = self.symbols.columns::<N>(slot)?;
-        self.t_ns = coder.after(&mut columns[0], self.t_ns, t_ns);
+        self.t_ns = coder.delta(&mut columns[0], self.t_ns, t_ns);
         Some((slot, columns, self.t_ns))
     }
 
@@ -232,8 +232,8 @@ impl Model {
     pub(super) fn open<C: Coder>(&mut self, coder: &mut C, slot: usize, open: &Open) -> Option<Open> {
         let block_step = self.step;
         let (slot, [_, since, step], t_ns) = self.timed::<3, C>(coder, slot, open.t_ns)?;
-        let since_ns = coder.after(since, t_ns, open.since_ns);
-        let step = StepId(coder.after(step, block_step, open.step.0));
+        let since_ns = coder.delta(since, t_ns, open.since_ns);
+        let step = StepId(coder.delta(step, block_step, open.step.0));
         Some(Open { name: NameId(slot.symbol.id), since_ns, t_ns, step })
     }
 
@@ -247,7 +247,7 @@ impl Model {
         let before = self.live_bytes;
         let (slot, [_, bytes, live], t_ns) = self.timed::<3, C>(coder, slot, it.t_ns)?;
         let bytes = coder.number(bytes, it.bytes);
-        let live_bytes = coder.after(live, before.wrapping_add_signed(bytes), it.live_bytes);
+        let live_bytes = coder.delta(live, before.wrapping_add_signed(bytes), it.live_bytes);
         let phase = NameId(slot.symbol.id);
         self.live_bytes = live_bytes;
         Some(Allocation { phase, t_ns, bytes, live_bytes })
@@ -264,9 +264,9 @@ impl Model {
         let [allocated, allocations, freed, frees, live, peak] = numbers;
         let allocated_bytes = coder.unsigned(allocated, it.allocated_bytes);
         let allocated_count = coder.unsigned(allocations, it.allocated_count);
-        let freed_bytes = coder.after(freed, allocated_bytes, it.freed_bytes);
-        let freed_count = coder.after(frees, allocated_count, it.freed_count);
-        let live_bytes = coder.after(live, before, it.live_bytes);
+        let freed_bytes = coder.delta(freed, allocated_bytes, it.freed_bytes);
+        let freed_count = coder.delta(frees, allocated_count, it.freed_count);
+        let live_bytes = coder.delta(live, before, it.live_bytes);
         let peak_bytes = coder.unsigned(peak, it.peak_bytes);
         let phase = NameId(slot.symbol.id);
         self.live_bytes = live_bytes;
@@ -285,11 +285,11 @@ impl Model {
     pub(super) fn device_span<C: Coder>(&mut self, coder: &mut C, slot: usize, it: &DeviceSpan) -> Option<DeviceSpan> {
         let block_step = self.step;
         let (slot, [_, length, issued, issuing, error, step], end_ns) = self.timed::<6, C>(coder, slot, it.end_ns)?;
-        let start_ns = coder.after(length, end_ns, it.start_ns).min(end_ns);
-        let issued_start_ns = coder.after(issued, start_ns, it.issued_start_ns);
-        let issued_end_ns = coder.after(issuing, issued_start_ns, it.issued_end_ns);
+        let start_ns = coder.delta(length, end_ns, it.start_ns).min(end_ns);
+        let issued_start_ns = coder.delta(issued, start_ns, it.issued_start_ns);
+        let issued_end_ns = coder.delta(issuing, issued_start_ns, it.issued_end_ns);
         let error_ns = coder.unsigned(error, it.error_ns);
-        let step = coder.after(step, block_step, it.step.0);
+        let step = coder.delta(step, block_step, it.step.0);
         let name = NameId(slot.symbol.id);
         self.step = step;
         let (issued_start_ns, step) = (issued_start_ns.min(issued_end_ns), StepId(step));
@@ -321,12 +321,12 @@ fn reading<C: Coder>(coder: &mut C, columns: &mut [Number; 4], reading: i64) -> 
     }
     let reading = coder.number(&mut column, reading);
     let (off, on) = (reading.abs_diff(value.expected), reading.abs_diff(going_on));
-    let closer = off.min(MOST_SCORE) as i64 - on.min(MOST_SCORE) as i64;
+    let closer = off.min(MAX_SCORE) as i64 - on.min(MAX_SCORE) as i64;
     column.expected = value.expected.wrapping_add(reading.wrapping_sub(value.expected) >> 1);
     *value = column;
     if is_first {
         // A reading's size does not predict how much it changes.
-        value.begin_anew(reading);
+        value.restart(reading);
     } else {
         let change = reading.wrapping_sub(last.expected);
         let before = if trend.is_fresh() { change } else { trend.expected };

@@ -7,11 +7,11 @@ pub(super) const LONG: u32 = 8;
 pub(super) const LENGTH_BITS: u32 = 6;
 /// Most low bits of a difference that are written verbatim. With a quotient and another such number, they fit into what a
 /// reader sees at a time.
-const MOST_LOW_BITS: u32 = 40;
+const MAX_LOW_BITS: u32 = 40;
 /// The spread before any number was seen.
 const UNKNOWN: u64 = u64::MAX;
 /// Larger differences count as this, so that no sum overflows.
-const MOST_SPREAD: u64 = 1 << 60;
+const MAX_SPREAD: u64 = 1 << 60;
 
 /// The model of a column of numbers.
 #[derive(Clone, Copy, Debug)]
@@ -39,25 +39,25 @@ impl Number {
     /// distribution with this mean (R. F. Rice, "Some practical universal noiseless coding techniques", JPL 79-22, 1979).
     #[inline]
     pub(super) fn low_bits(&self) -> u32 {
-        (63 - (self.spread >> 2 | 1).leading_zeros()).min(MOST_LOW_BITS)
+        (63 - (self.spread >> 2 | 1).leading_zeros()).min(MAX_LOW_BITS)
     }
 
     /// Updates the model with a difference.
     #[inline]
     pub(super) fn learn(&mut self, difference: i64, zigzagged: u64) {
         self.expected = self.expected.wrapping_add(difference >> 1);
-        self.spread = self.spread - (self.spread >> 2) + zigzagged.min(MOST_SPREAD);
+        self.spread = self.spread - (self.spread >> 2) + zigzagged.min(MAX_SPREAD);
     }
 
     /// Updates the model with the first number and its zigzagged difference from the expected one. Most columns vary by a
     /// fraction of their values.
     pub(super) fn begin(&mut self, value: i64, zigzagged: u64) {
         self.expected = value;
-        self.spread = (zigzagged >> 2).min(MOST_SPREAD);
+        self.spread = (zigzagged >> 2).min(MAX_SPREAD);
     }
 
     /// Sets the expected number and requires the next difference to be written in full.
-    pub(super) fn begin_anew(&mut self, expected: i64) {
+    pub(super) fn restart(&mut self, expected: i64) {
         (self.expected, self.spread) = (expected, UNKNOWN);
     }
 }

@@ -97,7 +97,7 @@ impl Unpacking<'_> {
 
     /// Passes on `left` events and counts them down.
     #[inline]
-    pub(crate) fn hand_to(&mut self, left: &mut u64, sink: &mut impl EventSink) -> Result<(), Malformed> {
+    pub(crate) fn decode_into(&mut self, left: &mut u64, sink: &mut impl EventSink) -> Result<(), Malformed> {
         while *left > 0 {
             let slot = self.symbol()?;
             if self.model.symbols.get(slot).is_some_and(|slot| slot.symbol.kind == SPAN) {
@@ -130,7 +130,7 @@ impl Unpacking<'_> {
     fn symbol(&mut self) -> Result<usize, Malformed> {
         let expected = self.model.symbols.expected();
         let slot = if self.bits.take(1) == 1 { expected } else { self.other_symbol(expected)? };
-        self.model.symbols.came(slot);
+        self.model.symbols.record_occurrence(slot);
         Ok(slot)
     }
 

@@ -4,7 +4,7 @@ use super::coder::Coder;
 use super::number::Number;
 
 /// Most symbols of a block; a further one replaces the last.
-pub(super) const MOST_SYMBOLS: usize = 1024;
+pub(super) const MAX_SYMBOLS: usize = 1024;
 /// Size of the table of what followed a pair of symbols.
 const PLACES: usize = 1 << 11;
 
@@ -107,12 +107,12 @@ impl Symbols {
 
     /// Adds a slot for a symbol that has none, with this many numbers.
     pub(super) fn introduce(&mut self, symbol: Symbol, columns: usize) -> usize {
-        if self.slots.len() < MOST_SYMBOLS {
+        if self.slots.len() < MAX_SYMBOLS {
             let slot = Slot { symbol, columns: self.numbers.len() as u32, enclosed: 1 };
             self.numbers.resize(self.numbers.len() + columns, Number::default());
             self.slots.push(slot);
         } else {
-            let slot = &mut self.slots[MOST_SYMBOLS - 1];
+            let slot = &mut self.slots[MAX_SYMBOLS - 1];
             (slot.symbol, slot.enclosed) = (symbol, 1);
             self.numbers.truncate(slot.columns as usize);
             self.numbers.resize(slot.columns as usize + columns, Number::default());
@@ -122,7 +122,7 @@ impl Symbols {
 
     /// Records that this slot's symbol came.
     #[inline]
-    pub(super) fn came(&mut self, slot: usize) {
+    pub(super) fn record_occurrence(&mut self, slot: usize) {
         self.followers[self.place] = slot as u16;
         self.place = (slot ^ self.last << 5) % PLACES;
         self.last = slot;

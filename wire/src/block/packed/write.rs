@@ -12,7 +12,7 @@ use super::layout::{
 use super::symbols::Symbol;
 use super::{MOST_ON_END, TRACKS_KEPT};
 use crate::event::{Event, Mark, Rival, Sample, Span, Step};
-use crate::frame::{self, FLAG_GOES_ON, FLAG_PACKED, Kind};
+use crate::frame::{self, FLAG_GOES_ON, FLAG_PACKED, FrameKind};
 use crate::ids::SignalId;
 use crate::varint::{put_i64, put_u64};
 
@@ -60,7 +60,7 @@ impl Packer {
     /// Appends the block, of this track, first number, count, drops and base time.
     pub(crate) fn finish(&mut self, [track, numbers @ .., base_ns]: [u64; 5], out: &mut Vec<u8>) {
         let goes_on = if self.before.is_some() { FLAG_GOES_ON } else { 0 };
-        let crc = frame::put(out, Kind::BLOCK, FLAG_PACKED | goes_on, |out| {
+        let crc = frame::put(out, FrameKind::BLOCK, FLAG_PACKED | goes_on, |out| {
             put_u64(out, track);
             numbers.into_iter().for_each(|number| put_u64(out, number));
             match self.before {
@@ -156,7 +156,7 @@ impl Packer {
             }
             _ => self.put_other_symbol(symbol, expected),
         };
-        self.model.symbols.came(slot);
+        self.model.symbols.record_occurrence(slot);
         slot
     }
 

@@ -8,5 +8,5 @@ mod read;
 mod write;
 
 pub(super) use format::LastValues;
-pub(super) use read::Rows;
+pub(super) use read::RowsReader;
 pub(super) use write::{Context, MAX_EVENT_LEN, put_event};

@@ -17,14 +17,14 @@ use crate::varint::{Cursor, Malformed, unzigzag};
 
 /// The events of a block, decoded from its rows.
 #[derive(Debug)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct RowsReader<'a> {
     cursor: Cursor<'a>,
     t_ns: u64,
     step: u64,
     values: &'a mut LastValues,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowsReader<'a> {
     /// Opens a block.
     pub(crate) fn open(body: &'a [u8], base_ns: u64, values: &'a mut LastValues) -> Self {
         values.clear();
@@ -32,10 +32,10 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Rows<'_> {
+impl RowsReader<'_> {
     /// Passes on `left` events and counts them down.
     #[inline]
-    pub(crate) fn hand_to(&mut self, left: &mut u64, sink: &mut impl EventSink) -> Result<(), Malformed> {
+    pub(crate) fn decode_into(&mut self, left: &mut u64, sink: &mut impl EventSink) -> Result<(), Malformed> {
         while *left > 0 {
             let tag = self.cursor.u8()?;
             let event = if tag < FIRST_OTHER_TAG {
@@ -84,7 +84,7 @@ impl Rows<'_> {
     /// The next event if it is not a span, or the event after a change of step.
     fn other(&mut self, mut tag: u8) -> Result<Option<Event>, Malformed> {
         while tag == TAG_CHANGE_STEP {
-            self.step = self.cursor.after(self.step)?;
+            self.step = self.cursor.delta(self.step)?;
             tag = self.cursor.u8()?;
         }
         Ok(Some(match tag {
@@ -101,7 +101,7 @@ impl Rows<'_> {
 
     fn sample(&mut self) -> Result<Sample, Malformed> {
         let signal = SignalId(self.cursor.u32()?);
-        let t_ns = self.cursor.after(self.t_ns)?;
+        let t_ns = self.cursor.delta(self.t_ns)?;
         self.t_ns = t_ns;
         let delta = self.cursor.i64()?;
         let value = match self.values.get(signal) {
@@ -125,16 +125,16 @@ impl Rows<'_> {
             return Ok(None);
         }
         let name = NameId(p.u32()?);
-        let t_ns = p.after(self.t_ns)?;
+        let t_ns = p.delta(self.t_ns)?;
         self.t_ns = t_ns;
         Ok(Some(match tag {
-            TAG_COUNTER => Event::Counter(Counter { name, t_ns, value: number(&mut p)?.ok_or(Malformed)? }),
+            TAG_COUNTER => Event::Counter(Counter { name, t_ns, value: read_number(&mut p)?.ok_or(Malformed)? }),
             TAG_MARK => {
-                let value = number(&mut p)?;
-                let took_ns = option(&mut p)?;
+                let value = read_number(&mut p)?;
+                let took_ns = read_option(&mut p)?;
                 Event::Mark(Mark { name, t_ns, value, took_ns })
             }
-            TAG_OPEN => Event::Open(Open { name, t_ns, since_ns: p.after(t_ns)?, step: StepId(p.u64()?) }),
+            TAG_OPEN => Event::Open(Open { name, t_ns, since_ns: p.delta(t_ns)?, step: StepId(p.u64()?) }),
             TAG_ABSENT => {
                 let signal = SignalId(p.u32()?);
                 if let Some(last) = self.values.get(signal) {
@@ -145,14 +145,14 @@ impl Rows<'_> {
             TAG_ALLOCATION => {
                 Event::Allocation(Allocation { phase: name, t_ns, bytes: p.i64()?, live_bytes: p.u64()? })
             }
-            TAG_PHASE_MEMORY => Event::PhaseMemory(fields::memory(&mut p, name, t_ns)?),
+            TAG_PHASE_MEMORY => Event::PhaseMemory(fields::parse_memory(&mut p, name, t_ns)?),
             TAG_STACK_FRAME => {
                 let (depth, thread) = (p.u32()?, StackThread::from_code(p.u8()?));
                 Event::StackFrame(StackFrame { name, t_ns, depth, thread })
             }
             TAG_RIVAL => {
-                let cores = number(&mut p)?.ok_or(Malformed)?;
-                let pid = option(&mut p)?.map(u32::try_from).transpose().map_err(|_| Malformed)?;
+                let cores = read_number(&mut p)?.ok_or(Malformed)?;
+                let pid = read_option(&mut p)?.map(u32::try_from).transpose().map_err(|_| Malformed)?;
                 Event::Rival(Rival { name, t_ns, pid, cores })
             }
             _ => Event::StackSample(StackSample { path: name, t_ns, count: p.u64()?, is_repeat: p.u8()? != 0 }),
@@ -161,36 +161,36 @@ impl Rows<'_> {
 
     fn device_span(&self, mut p: Cursor<'_>) -> Result<DeviceSpan, Malformed> {
         let name = NameId(p.u32()?);
-        let end_ns = p.after(self.t_ns)?;
+        let end_ns = p.delta(self.t_ns)?;
         let start_ns = end_ns.saturating_sub(p.u64()?);
-        let issued_start_ns = p.after(start_ns)?;
+        let issued_start_ns = p.delta(start_ns)?;
         let issued_end_ns = issued_start_ns.saturating_add(p.u64()?);
         let error_ns = p.u64()?;
-        let step = StepId(p.after(self.step)?);
+        let step = StepId(p.delta(self.step)?);
         Ok(DeviceSpan { name, start_ns, end_ns, error_ns, issued_start_ns, issued_end_ns, step })
     }
 
     fn step(&mut self, mut p: Cursor<'_>) -> Result<Step, Malformed> {
-        let end_ns = p.after(self.t_ns)?;
+        let end_ns = p.delta(self.t_ns)?;
         self.t_ns = end_ns;
         let start_ns = end_ns.saturating_sub(p.u64()?);
-        self.step = p.after(self.step)?;
+        self.step = p.delta(self.step)?;
         let epoch = p.u64()?;
         let present = p.u8()?;
         let mut field = |bit: u8| (present >> bit & 1 == 1).then(|| p.u64()).transpose();
         let batch = BatchShape { graphs: field(0)?, nodes: field(1)?, edges: field(2)?, seeds: field(3)? };
-        let usage = if present & HAS_USAGE != 0 { Some(fields::usage(&mut p)?) } else { None };
-        let loss = number(&mut p)?;
+        let usage = if present & HAS_USAGE != 0 { Some(fields::parse_usage(&mut p)?) } else { None };
+        let loss = read_number(&mut p)?;
         let is_traced = present & IS_TRACED != 0;
         Ok(Step { step: StepId(self.step), epoch, start_ns, end_ns, batch, loss, usage, is_traced })
     }
 }
 
-fn option(cursor: &mut Cursor<'_>) -> Result<Option<u64>, Malformed> {
+fn read_option(cursor: &mut Cursor<'_>) -> Result<Option<u64>, Malformed> {
     if cursor.u8()? == 0 { Ok(None) } else { cursor.u64().map(Some) }
 }
 
-fn number(cursor: &mut Cursor<'_>) -> Result<Option<f64>, Malformed> {
+fn read_number(cursor: &mut Cursor<'_>) -> Result<Option<f64>, Malformed> {
     Ok(match cursor.u8()? {
         NUMBER_NONE => None,
         NUMBER_INTEGER => Some(cursor.i64()? as f64),

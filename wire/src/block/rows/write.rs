@@ -99,13 +99,13 @@ fn put_sized(out: &mut Writer<'_>, context: &mut Context, event: &Event) -> u8 {
         put_step(out, context, step);
         return TAG_STEP;
     }
-    out.u64(u64::from(name_of(event).0));
+    out.u64(u64::from(event_name(event).0));
     out.delta(before, event.t_ns());
     put_fields(out, context, event)
 }
 
 /// The name that an event begins with.
-fn name_of(event: &Event) -> NameId {
+fn event_name(event: &Event) -> NameId {
     match event {
         Event::Counter(counter) => counter.name,
         Event::Mark(mark) => mark.name,

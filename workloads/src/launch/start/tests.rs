@@ -19,13 +19,13 @@ fn line(words: &[&str]) -> Arguments {
 
 /// Notes what it receives; asks to stop after some number of steps.
 #[derive(Default)]
-struct Listener {
+struct WarningListener {
     lines: Vec<String>,
     steps: usize,
     stop_after: Option<usize>,
 }
 
-impl Observer for Listener {
+impl Observer for WarningListener {
     fn tell(&mut self, line: &str) {
         self.lines.push(line.to_owned());
     }
@@ -41,7 +41,7 @@ impl Observer for Listener {
 
 fn launch(
     words: &[&str],
-    ear: &mut Listener,
+    ear: &mut WarningListener,
     body: impl Fn(&Rank, &mut dyn Observer) -> Result<Summary, TrainError> + Sync,
 ) -> Result<Summary, TrainError> {
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ fn report(steps: u64) -> StepReport {
 
 #[test]
 fn every_rank_runs_on_its_own_threads_and_the_first_speaks() {
-    let (mut ear, ran) = (Listener::default(), AtomicUsize::new(0));
+    let (mut ear, ran) = (WarningListener::default(), AtomicUsize::new(0));
     let summary = launch(&["--ranks", "3", "--threads-per-rank", "2"], &mut ear, |rank, observer| {
         ran.fetch_add(1, Ordering::Relaxed);
         assert_eq!(rayon::current_num_threads(), 2);
@@ -74,7 +74,7 @@ fn every_rank_runs_on_its_own_threads_and_the_first_speaks() {
 
 #[test]
 fn a_wish_to_stop_reaches_all_ranks_at_the_same_step() {
-    let mut ear = Listener { stop_after: Some(1), ..Listener::default() };
+    let mut ear = WarningListener { stop_after: Some(1), ..WarningListener::default() };
     let steps = std::sync::Mutex::new(Vec::new());
     launch(&["--ranks", "2"], &mut ear, |rank, observer| {
         let mut done = 0;
@@ -92,7 +92,7 @@ fn a_wish_to_stop_reaches_all_ranks_at_the_same_step() {
 
 #[test]
 fn the_rank_that_failed_is_named_and_nobody_waits_for_it() {
-    let error = launch(&["--ranks", "3"], &mut Listener::default(), |rank, _| {
+    let error = launch(&["--ranks", "3"], &mut WarningListener::default(), |rank, _| {
         if rank.place().rank == 1 {
             return Err(TrainError::Unknown { name: "it".to_owned(), known: String::new() });
         }
@@ -108,7 +108,7 @@ fn the_rank_that_failed_is_named_and_nobody_waits_for_it() {
 
 #[test]
 fn a_rank_that_panics_is_named_with_its_words() {
-    let error = launch(&["--ranks", "3"], &mut Listener::default(), |rank, _| {
+    let error = launch(&["--ranks", "3"], &mut WarningListener::default(), |rank, _| {
         assert!(rank.place().rank != 2, "the {} of rank 2", "order");
         rank.collective().all_reduce(&mut [0.0; 4])?;
         Ok(Summary::default())
@@ -118,7 +118,7 @@ fn a_rank_that_panics_is_named_with_its_words() {
 
 #[test]
 fn a_rank_that_leaves_out_a_meeting_ends_all_with_an_error_that_names_it() {
-    let error = launch(&["--ranks", "2"], &mut Listener::default(), |rank, _| {
+    let error = launch(&["--ranks", "2"], &mut WarningListener::default(), |rank, _| {
         for step in 0..3 {
             if step != 1 || rank.place().rank != 1 {
                 rank.collective().all_reduce(&mut [0.0; 4])?;
@@ -139,7 +139,7 @@ fn ranks_of_a_pipeline_are_numbered_copy_by_copy() {
     run.record = Some(folder.path().join("run.gnntop"));
     let places = std::sync::Mutex::new(Vec::new());
     Launch { name: "test", ranks: &ranks, run: &run, stages: 2, settings: &Vec::new() }
-        .run(&mut Listener::default(), |rank, _| {
+        .run(&mut WarningListener::default(), |rank, _| {
             places.lock().unwrap().push(rank.place().clone());
             Ok(Summary::default())
         })
@@ -165,7 +165,7 @@ fn more_threads_than_cores_are_said_to_be_so() {
 #[test]
 fn nccl_is_for_gpus_and_for_programs_that_have_it() {
     let never = |_: &Rank, _: &mut dyn Observer| -> Result<Summary, TrainError> { unreachable!("no rank starts") };
-    let told = |words: &[&str]| launch(words, &mut Listener::default(), never).unwrap_err().to_string();
+    let told = |words: &[&str]| launch(words, &mut WarningListener::default(), never).unwrap_err().to_string();
     let error = told(&["--ranks", "2", "--engine", "nccl"]);
     assert_eq!(error, "--engine nccl needs GPUs; add --device cuda, or remove --engine");
     if !cfg!(feature = "nccl") {

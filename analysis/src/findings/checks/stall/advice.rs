@@ -24,11 +24,11 @@ fn advice(name: &str) -> &'static str {
 pub(super) fn advised(finding: Finding, text: &str, outside: u64) -> Finding {
     let finding = match outside {
         0 => finding,
-        _ => finding.because_of(|facts| {
+        _ => finding.with_evidence_from(|facts| {
             let marks = facts.count(Number::Outside, outside);
             let verb = if outside == 1 { "is" } else { "are" };
             format!("{marks} of them {verb} between steps, where timers around steps miss them")
         }),
     };
-    finding.advise(advice(text))
+    finding.with_advice(advice(text))
 }

@@ -6,11 +6,11 @@ use gnntop_wire::phase::VALIDATION;
 
 use crate::figures::duration;
 use crate::findings::claim::StepCost;
-use crate::findings::evidence::Evidence;
+use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
 use crate::findings::finding::Occurrence;
 use crate::findings::number::Number;
-use crate::store::{Instant, place_in_words};
+use crate::store::{StoredMark, describe_place};
 
 /// The marks of one text among the steps looked at.
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl Effect {
     }
 
     /// Its place.
-    pub(super) fn place(&self, evidence: &Evidence<'_>, text: &str) -> Occurrence {
+    pub(super) fn place(&self, evidence: &StepEvidence<'_>, text: &str) -> Occurrence {
         let step = evidence.rows[self.row].step().0;
         let place = if self.is_inside { "in" } else { "before" };
         let takes = if self.own_ns.is_some() { "takes" } else { "costs" };
@@ -59,7 +59,7 @@ impl Effect {
 
 impl Marked {
     /// All marks by their text, except those of a validation whose phase has its time.
-    pub(super) fn by_text<'a>(evidence: &Evidence<'a>) -> BTreeMap<&'a str, Self> {
+    pub(super) fn by_text<'a>(evidence: &StepEvidence<'a>) -> BTreeMap<&'a str, Self> {
         let mut by_text: BTreeMap<&str, Self> = BTreeMap::new();
         let training = evidence.store.training_track().map(|track| track.id);
         for mark in evidence.store.marks().iter() {
@@ -86,20 +86,20 @@ impl Marked {
     }
 
     /// Their places, in words.
-    pub(super) fn place_in_words(&self, facts: &mut Facts) -> String {
+    pub(super) fn describe_place(&self, facts: &mut Facts) -> String {
         facts.count(Number::Inside, self.inside);
         facts.count(Number::Outside, self.outside);
-        place_in_words(self.inside, self.outside)
+        describe_place(self.inside, self.outside)
     }
 }
 
 /// How much longer the time between a row and the previous step is than usual.
-pub(super) fn between_excess(evidence: &Evidence<'_>, row: usize) -> f64 {
+pub(super) fn between_excess(evidence: &StepEvidence<'_>, row: usize) -> f64 {
     evidence.between_ns[row] - evidence.usual_between_ns
 }
 
 /// Whether a mark is inside a step, by its own timer, or before one; `None` for one outside of all rows looked at.
-fn is_inside(evidence: &Evidence<'_>, mark: &Instant) -> Option<bool> {
+fn is_inside(evidence: &StepEvidence<'_>, mark: &StoredMark) -> Option<bool> {
     let row = match evidence.row_at(mark.t_ns) {
         Some(row) => &evidence.rows[row],
         None => evidence.warm_up.iter().find(|row| mark.t_ns > row.period_start_ns() && mark.t_ns <= row.end_ns())?,
@@ -108,7 +108,7 @@ fn is_inside(evidence: &Evidence<'_>, mark: &Instant) -> Option<bool> {
 }
 
 /// Finds the step that was running at the time of a mark.
-fn effect(evidence: &Evidence<'_>, mark: &Instant, is_inside: bool, own_ns: Option<f64>) -> Option<Effect> {
+fn effect(evidence: &StepEvidence<'_>, mark: &StoredMark, is_inside: bool, own_ns: Option<f64>) -> Option<Effect> {
     let row = evidence.row_at(mark.t_ns)?;
     let excess_ns = if is_inside { evidence.excess_ns(row) } else { between_excess(evidence, row) };
     Some(Effect { row, is_inside, excess_ns, own_ns })

@@ -12,9 +12,9 @@ mod timed;
 
 use marked::Marked;
 
-use super::check::{Check, too_few_steps};
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Finding, Kind, Outcome};
+use super::check::{StepCheck, too_few_steps};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Finding, FindingKind};
 
 /// Marks at more than one in this many steps are frequent.
 const OFTEN: usize = 4;
@@ -22,22 +22,22 @@ const OFTEN: usize = 4;
 /// The check.
 pub(super) struct Stalls;
 
-impl Check for Stalls {
-    fn kind(&self) -> Kind {
-        Kind::Stall
+impl StepCheck for Stalls {
+    fn kind(&self) -> FindingKind {
+        FindingKind::Stall
     }
 
-    fn look(&self, evidence: &Evidence<'_>) -> Outcome {
+    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
         if !evidence.has_steps() {
             return too_few_steps(evidence);
         }
         let by_text = Marked::by_text(evidence);
         if by_text.is_empty() {
-            return Outcome::NotEnough("the program sets no marks during its steps".to_owned());
+            return CheckOutcome::NotEnough("the program sets no marks during its steps".to_owned());
         }
         let found: Vec<Finding> = by_text.iter().filter_map(|(text, marked)| finding(evidence, text, marked)).collect();
         match by_text.iter().find(|(_, marked)| is_everywhere(evidence, marked)) {
-            Some((text, _)) if found.is_empty() => Outcome::NotEnough(format!(
+            Some((text, _)) if found.is_empty() => CheckOutcome::NotEnough(format!(
                 "\"{text}\" marks nearly every step and has no duration, so there are no other steps to compare with"
             )),
             _ => found.into(),
@@ -45,7 +45,7 @@ impl Check for Stalls {
     }
 }
 
-fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
+fn finding(evidence: &StepEvidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
     let is_frequent = marked.effects.len() * OFTEN > evidence.rows.len();
     match marked.own_ns {
         Some(_) => timed::finding(evidence, text, marked),
@@ -55,6 +55,6 @@ fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Findi
 }
 
 /// Whether nearly every step has such a mark, and none of them has a duration.
-fn is_everywhere(evidence: &Evidence<'_>, marked: &Marked) -> bool {
+fn is_everywhere(evidence: &StepEvidence<'_>, marked: &Marked) -> bool {
     marked.own_ns.is_none() && marked.effects.len() + 10 > evidence.rows.len()
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use super::advice::advised;
 use super::marked::{Effect, Marked, between_excess};
 use crate::findings::claim::Claim;
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, PLACES_LISTED};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{Confidence, Finding, FindingKind, PLACES_LISTED};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 
 /// Time that a mark must cost, as a share of a usual step...
-const WORTH_SAYING: f64 = 0.2;
+const WORTH_REPORTING: f64 = 0.2;
 /// ...and in standard deviations of the usual noise.
 const SIGMAS: f64 = 5.0;
 /// Share of a mark's places that must be long.
@@ -20,7 +20,7 @@ const MOSTLY: f64 = 0.34;
 const MORE_OFTEN: f64 = 5.0;
 
 /// The finding about such marks; `None` if steps elsewhere are long as often.
-pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
+pub(super) fn finding(evidence: &StepEvidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
     let effects = &marked.effects;
     let is_long = |effect: &&Effect| long(evidence, effect.row, effect.excess_ns, effect.is_inside);
     let stalls: Vec<&Effect> = effects.iter().filter(is_long).collect();
@@ -35,29 +35,32 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
     let share = evidence.share(cost);
     let confidence = if stalls.len() >= 3 { Confidence::High } else { Confidence::Medium };
     let places = stalls.iter().take(PLACES_LISTED).map(|effect| effect.place(evidence, text)).collect();
-    let finding = Finding::of_run(Kind::Stall, confidence, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::Stall, confidence, Some(share), |facts| {
         let each = facts.time(Number::Each, cost / stalls.len() as f64);
-        let (share, places) = (facts.share(Number::OfTime, share), marked.place_in_words(facts));
+        let (share, places) = (facts.share(Number::OfTime, share), marked.describe_place(facts));
         format!("\"{text}\" costs {each} each time, {share} of the time in all: {places}")
     })
-    .at(places, stalls.len() as u64)
-    .claiming(Claim::Steps(stalls.iter().map(|effect| effect.claim()).collect()))
-    .because_of(|facts| {
+    .with_places(places, stalls.len() as u64)
+    .with_claim(Claim::Steps(stalls.iter().map(|effect| effect.claim()).collect()))
+    .with_evidence_from(|facts| {
         let costly = facts.count(Number::Costly, stalls.len() as u64);
         format!("time is lost at {costly} of {} such marks", facts.count(Number::Times, effects.len() as u64))
     })
-    .because_of(|facts| format!("{} of the other steps are as long", facts.share(Number::AsLongElsewhere, elsewhere)));
+    .with_evidence_from(|facts| {
+        format!("{} of the other steps are as long", facts.share(Number::AsLongElsewhere, elsewhere))
+    });
     Some(advised(finding, text, marked.outside))
 }
 
-fn long(evidence: &Evidence<'_>, row: usize, excess_ns: f64, is_inside: bool) -> bool {
+fn long(evidence: &StepEvidence<'_>, row: usize, excess_ns: f64, is_inside: bool) -> bool {
     let noise_ns = if is_inside { evidence.noise_ns } else { evidence.between_noise_ns };
-    excess_ns > WORTH_SAYING * (evidence.expected_ns[row] + evidence.usual_between_ns) && excess_ns > SIGMAS * noise_ns
+    excess_ns > WORTH_REPORTING * (evidence.expected_ns[row] + evidence.usual_between_ns)
+        && excess_ns > SIGMAS * noise_ns
 }
 
 /// The share of steps without one of these marks that are about as long as these stalls, or have as much before them.
 /// On a busy machine many steps are a little late, which is no reason to miss what costs far more.
-fn share_elsewhere(evidence: &Evidence<'_>, stalls: &[&Effect]) -> f64 {
+fn share_elsewhere(evidence: &StepEvidence<'_>, stalls: &[&Effect]) -> f64 {
     let at_stalls: BTreeSet<usize> = stalls.iter().map(|stall| stall.row).collect();
     let mut costs: Vec<f64> = stalls.iter().map(|stall| stall.excess_ns).collect();
     let as_long = median(&mut costs).unwrap_or(0.0) / 2.0;

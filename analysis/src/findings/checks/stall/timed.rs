@@ -3,19 +3,19 @@
 use super::advice::advised;
 use super::marked::{Effect, Marked};
 use crate::findings::claim::Claim;
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Confidence, Finding, Kind, PLACES_LISTED};
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{Confidence, Finding, FindingKind, PLACES_LISTED};
 use crate::findings::number::Number;
 
 /// They matter from this share of the wall time...
-const WORTH_SAYING: f64 = 0.01;
+const WORTH_REPORTING: f64 = 0.01;
 /// ...unless one of them takes this share of a step.
 const LONG: f64 = 0.5;
 /// Marks at more than one in this many steps are listed only if they are long.
 const OFTEN: usize = 4;
 
 /// The finding about the marks of one text; `None` if they have no durations or do not matter.
-pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
+pub(super) fn finding(evidence: &StepEvidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
     let own_ns = marked.own_ns?;
     let warm_up_ns: f64 = evidence.warm_up.iter().map(|row| row.period_ns() as f64).sum();
     let share = own_ns / (evidence.wall_ns + warm_up_ns).max(1.0);
@@ -24,21 +24,21 @@ pub(super) fn finding(evidence: &Evidence<'_>, text: &str, marked: &Marked) -> O
         effect.own_ns.is_some_and(|ns| ns > LONG * step_ns)
     };
     let long = marked.effects.iter().filter(is_long).count();
-    if share < WORTH_SAYING && long == 0 {
+    if share < WORTH_REPORTING && long == 0 {
         return None;
     }
     let is_frequent = marked.effects.len() * OFTEN > evidence.rows.len();
     let listed: Vec<&Effect> = marked.effects.iter().filter(|effect| !is_frequent || is_long(effect)).collect();
     let places = listed.iter().take(PLACES_LISTED).map(|effect| effect.place(evidence, text)).collect();
-    let finding = Finding::of_run(Kind::Stall, Confidence::High, Some(share), |facts| {
+    let finding = Finding::for_run(FindingKind::Stall, Confidence::High, Some(share), |facts| {
         let times = facts.count(Number::Times, marked.count());
         let times = if marked.count() == 1 { "once".to_owned() } else { format!("{times} times") };
         let (all, share) = (facts.time(Number::InAll, own_ns), facts.share(Number::OfTime, share));
-        format!("\"{text}\": {times}, {all}, {share} of the wall time, {}", marked.place_in_words(facts))
+        format!("\"{text}\": {times}, {all}, {share} of the wall time, {}", marked.describe_place(facts))
     })
-    .at(places, marked.count())
-    .claiming(Claim::Steps(marked.effects.iter().map(Effect::claim).collect()))
-    .because_of(|facts| {
+    .with_places(places, marked.count())
+    .with_claim(Claim::Steps(marked.effects.iter().map(Effect::claim).collect()))
+    .with_evidence_from(|facts| {
         let each = facts.time(Number::Each, own_ns / marked.count() as f64);
         format!("{each} each on average, by the marks' durations")
     });

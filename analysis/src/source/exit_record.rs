@@ -1,0 +1,71 @@
+//! What a program's keeper adds to its session after the program's death: why it died. It comes after everything else in
+//! the newest segment, and readers take it like any other fact.
+
+use std::path::Path;
+
+use gnntop_sessions::{Error, SessionDir, append_to_ended};
+use gnntop_wire::{Definition, Item, MAX_TEXT_LEN, StreamReader, put_definitions};
+
+use crate::stream::{DEATH_CAUSE, DEATH_TEXT};
+
+/// Bytes at the end of a session that are searched for it.
+const TAIL_LEN: u64 = 4 * MAX_TEXT_LEN as u64;
+
+/// The facts that say why a program died: a paragraph, and the cause as a keyword.
+pub fn facts(text: &str, cause: &str) -> [Definition; 2] {
+    [(DEATH_TEXT, text), (DEATH_CAUSE, cause)]
+        .map(|(key, text)| Definition::Fact { key: key.to_owned(), text: text.to_owned() })
+}
+
+/// Adds the reason for the program's death to the session in `dir`. No one else may write there any more.
+///
+/// # Errors
+/// If the session has no segment, is still live, or cannot be written.
+pub fn add(dir: &Path, text: &str, cause: &str) -> Result<(), Error> {
+    let mut frame = Vec::new();
+    put_definitions(&mut frame, &facts(text, cause));
+    append_to_ended(dir, &frame)
+}
+
+/// Why the program of the session in `dir` died, if that was added.
+pub fn read(dir: &Path) -> Option<String> {
+    let tail = SessionDir::open(dir).ok()?.tail(TAIL_LEN).ok()?;
+    let mut reader = StreamReader::new();
+    reader.fill(&tail);
+    reader.finish();
+    let mut died = None;
+    while let Some(item) = reader.next() {
+        if let Item::Definitions(definitions) = item {
+            died = definitions.into_iter().find_map(death_text).or(died);
+        }
+    }
+    died
+}
+
+fn death_text(definition: Definition) -> Option<String> {
+    match definition {
+        Definition::Fact { key, text } if key == DEATH_TEXT => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{self, SessionDir};
+    use super::*;
+
+    #[test]
+    fn exit_record_only_for_ended_session() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = SessionDir::create(dir.path(), "pna", 7);
+        assert!(add(session.path(), "x", "killed").is_err(), "there is no segment");
+        session.write_segment(0, &[fixture::segment("pna", 7, 0), fixture::steps(0..500)].concat());
+        assert_eq!(read(session.path()), None);
+        let lock = session.lock();
+        assert!(add(session.path(), "x", "killed").is_err(), "it lives");
+        drop(lock);
+        let long = "a sentence. ".repeat(80);
+        add(session.path(), &long, "killed").unwrap();
+        assert_eq!(read(session.path()).as_deref().map(str::trim), Some(long.trim()));
+    }
+}

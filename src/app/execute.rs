@@ -1,0 +1,204 @@
+//! What each command does.
+
+use super::action::Effect;
+use super::command::Command;
+use super::state::App;
+use super::view::{Axis, LineKind, View};
+use gnntop_analysis::source::Control;
+use gnntop_analysis::store::StackTree;
+
+/// What the main loop must do for a command, where the app itself need not change.
+fn effect_of(command: Command) -> Option<Effect> {
+    Some(match command {
+        Command::Quit => Effect::Quit,
+        Command::Wait => Effect::Wait,
+        Command::Suspend => Effect::Suspend,
+        Command::Redraw => Effect::Redraw,
+        Command::TogglePause => Effect::Control(Control::TogglePause),
+        Command::StepFrame { forward } => Effect::Control(Control::StepFrames(if forward { 1 } else { -1 })),
+        Command::Faster => Effect::Control(Control::Faster),
+        Command::Slower => Effect::Control(Control::Slower),
+        Command::ToggleLoop => Effect::Control(Control::ToggleLoop),
+        Command::MarkRange => Effect::Control(Control::MarkRange),
+        _ => return None,
+    })
+}
+
+impl App {
+    /// Does what a key, or the mouse, asks for.
+    pub(super) fn execute(&mut self, command: Command) -> Option<Effect> {
+        match command {
+            Command::Back => return self.back(),
+            Command::OpenSelected => return self.open_selected(),
+            Command::ToggleSessions => return self.toggle_read(View::Sessions, Effect::ListSessions),
+            Command::ToggleOutput => return self.toggle_read(View::Log, Effect::ReadLog),
+            Command::AskTime => self.questions.ask_position(),
+            Command::AskFilter => self.questions.ask_filter(),
+            Command::AskTrace => self.questions.ask_trace(),
+            Command::ToggleFreeze => self.feed.toggle_freeze(),
+            Command::ToggleHelp => self.navigation.toggle(View::Help),
+            Command::ToggleDetail if self.view().lines() == LineKind::Frames => {
+                return self.execute(Command::Zoom { inward: true });
+            }
+            Command::ToggleDetail => self.navigation.toggle(View::Step),
+            Command::NextPanel => self.navigation.turn_focus(true),
+            Command::PreviousPanel => self.navigation.turn_focus(false),
+            Command::Show(view) => self.show(view),
+            Command::Enlarge => self.navigation.open(self.focus().view()),
+            Command::ToggleClock => self.toggle_clock(),
+            Command::TogglePercentiles => self.presentation.toggle_percentiles(),
+            Command::NextPalette => self.next_palette(),
+            Command::TurnRank { forward } => self.select_next_rank(forward),
+            Command::RangePercentiles => {
+                self.latency.show_selected();
+                self.navigation.show(View::Latency);
+            }
+            Command::NextRange => self.latency.next_range(self.axes.range().is_some()),
+            Command::MovePercentile { by } => self.latency.move_percentile(by),
+            Command::ShowPercentile => self.show_percentile(),
+            Command::ShowPlace => self.show_place(),
+            Command::ShowFinding { forward } if self.view().lines() != LineKind::Findings => self.show_finding(forward),
+            Command::MovePlace { forward } | Command::ShowFinding { forward } => {
+                self.judged.move_place(forward, self.line(View::Findings));
+            }
+            Command::Scroll { .. } | Command::ScrollEnd { .. } | Command::MoveCursor { .. } | Command::Zoom { .. }
+                if self.view().lines() == LineKind::Frames =>
+            {
+                self.flame.apply(command, &StackTree::from_sampled(self.run.store().sampled()));
+            }
+            Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
+            Command::MoveCursor { .. }
+            | Command::MovePage { .. }
+            | Command::FirstStep
+            | Command::FollowNewest
+            | Command::Zoom { .. }
+            | Command::ToggleWhole
+            | Command::ToggleTime
+            | Command::ToggleLog
+            | Command::ToggleRange
+            | Command::NextMeasure => self.move_axis(command),
+            _ => return effect_of(command),
+        }
+        None
+    }
+
+    /// Opens or leaves a view; opened, it first needs something to be read.
+    fn toggle_read(&mut self, view: View, read: Effect) -> Option<Effect> {
+        self.navigation.toggle(view);
+        (self.view() == view).then_some(read)
+    }
+
+    /// Leaves the innermost thing: what is on top, then the selected step, then the view; the screen, if nothing is
+    /// open.
+    fn back(&mut self) -> Option<Effect> {
+        let (view, lines) = (self.view(), self.view().lines());
+        if lines == LineKind::Sessions && self.sessions.has_nothing_open() && !self.questions.has_filter() {
+            return Some(Effect::Quit);
+        }
+        if lines == LineKind::Frames && self.flame.reset_zoom() {
+            return None;
+        }
+        let can_filter = view.key().is_some() || lines == LineKind::Sessions;
+        if can_filter && (self.presentation.take_highlight() || self.questions.clear_filter()) {
+            return None;
+        }
+        let alone = self.navigation.is_alone() && view.key().is_some();
+        let has_cursor = view.axis() != Axis::Nothing;
+        if alone && has_cursor && self.axes.cursor().is_some() {
+            self.axes.follow();
+        } else {
+            self.navigation.leave();
+        }
+        None
+    }
+
+    /// Opens the selected entry of the choice of sessions.
+    pub(super) fn open_selected(&mut self) -> Option<Effect> {
+        let entry = self.sessions.entry(self.line(View::Sessions), &self.questions);
+        entry.cloned().map(Effect::Open)
+    }
+
+    /// Shows a view. The findings view begins at the most severe finding each time.
+    fn show(&mut self, view: View) {
+        if view == View::Findings && self.view() != view {
+            self.navigation.set_line(view, 0);
+            self.judged.forget_place();
+        }
+        self.navigation.show(view);
+    }
+
+    fn toggle_clock(&mut self) {
+        self.presentation.toggle_clock();
+        self.latency.forget_figures();
+    }
+
+    fn next_palette(&mut self) {
+        self.preferences.palette = self.palette().next();
+        self.notify(format!("theme: {}", self.palette()));
+    }
+
+    /// Selects the step that is the selected percentile, and shows it among the others.
+    fn show_percentile(&mut self) {
+        if let Some(ordinal) = self.latency.percentile_step(self.phases(), &self.latency_line()) {
+            self.show_step(ordinal);
+            self.navigation.open(View::Steps);
+        }
+    }
+
+    /// Shows the selected place of the selected finding among the steps.
+    fn show_place(&mut self) {
+        if let Some(ordinal) = self.judged.place_step(self.line(View::Findings)) {
+            self.show_step(ordinal);
+            self.navigation.open(View::Steps);
+        }
+    }
+
+    /// Selects the nearest step before or after the selected one at which a finding begins, and says what it is.
+    fn show_finding(&mut self, forward: bool) {
+        let steps = self.run.store().steps();
+        let from = self.axes.cursor().unwrap_or(steps.total());
+        match self.judged.nearest(from, forward, steps) {
+            Some((at, text)) => {
+                self.show_step(at);
+                self.notify(text);
+            }
+            None => self.notify(format!("no finding {} this step", if forward { "after" } else { "before" })),
+        }
+    }
+
+    /// Selects a step where it can be seen.
+    fn show_step(&mut self, ordinal: u64) {
+        self.axes.show(ordinal, self.run.store().steps());
+    }
+
+    /// Moves the view that is shown by lines.
+    fn scroll(&mut self, command: Command) {
+        let Some((down, lines)) = self.navigation.scrolling(command) else { return };
+        match (self.view().lines(), &mut self.output) {
+            (LineKind::Ranks, _) => self.move_rank_selection(down, lines),
+            // A log is read from its end.
+            (LineKind::Log, Some(output)) => output.scroll(!down, lines, self.navigation.last_line()),
+            _ => {
+                self.navigation.scroll(down, lines);
+                self.on_line_change();
+            }
+        }
+    }
+
+    /// Another line may be selected now.
+    pub(super) fn on_line_change(&mut self) {
+        if self.view().lines() == LineKind::Findings {
+            self.judged.forget_place();
+        }
+    }
+
+    /// Moves or zooms the axis of what is shown.
+    fn move_axis(&mut self, command: Command) {
+        if self.view().axis() == Axis::Time {
+            self.axes.move_time(command, self.run.store());
+        } else {
+            self.axes.move_steps(command, self.run.store());
+            self.navigation.set_line(View::Step, 0);
+        }
+    }
+}
