@@ -17,7 +17,7 @@ lint() {
     cargo clippy --workspace --all-targets -- -D warnings
     outside clippy -p gnntop --all-targets -- -D warnings
 }
-# Each member alone: a build of both hides a feature that one forgot to ask for.
+# Each member alone: a build of all hides a feature that one forgot to ask for.
 members() { for member in data nn workloads; do cargo clippy -p "gnntop-$member" -- -D warnings; done; }
 # Numbers, gradients and data, compared with what others published, and the examples in the documentation.
 tests() {
