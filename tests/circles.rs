@@ -1,6 +1,7 @@
 //! Imports flow one way: no member of the workspace has a circle of files, or of rooms.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod identifiers;
 mod imports;
 mod quantities;
 mod vocabulary;

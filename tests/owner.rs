@@ -34,7 +34,7 @@ fn started(sessions: &Sessions, script: &str) -> Child {
 
 /// Waits to be let go, then prints more than a pipe and a queue hold, and reports that it could.
 const PRINTS: &str = "touch ready; while [ ! -e go ] && [ -e ready ]; do sleep 0.05; done
-    yes | head -c 6000000; echo whole; touch end; exit 6";
+    yes | head -c 3000000; echo whole; touch end; exit 6";
 
 /// The keeper of the only program, once it has made its entry.
 fn keeper_of(sessions: &Sessions) -> Option<u32> {

@@ -106,7 +106,7 @@ impl Drain {
                 pause = FIRST_PAUSE;
                 continue;
             }
-            self.out.clear();
+            self.discard_blocks();
             switch::stop_recording();
             let stopped = self.outages.begin(&warning);
             if let Some(output) = &output {
@@ -124,6 +124,17 @@ impl Drain {
         }
     }
 
+    /// Discards what is collected. No later block may continue one of these.
+    fn discard_blocks(&mut self) {
+        for source in &mut self.sources {
+            source.finish(&mut self.out);
+            source.begin_again();
+        }
+        self.own_block.finish(0, &mut self.out);
+        self.own_block.begin_again();
+        self.out.clear();
+    }
+
     /// Discards what arrives meanwhile; returns whether the session continues.
     fn wait_and_discard(&mut self, pause: Duration) -> bool {
         let (mut over, mut anchor) = (Timer::new(pause), Timer::new(ANCHOR_INTERVAL));
@@ -135,15 +146,9 @@ impl Drain {
             if anchor.is_due() {
                 self.anchor();
             }
-            for source in &mut self.sources {
-                source.finish(&mut self.out);
-                source.begin_anew();
-            }
-            self.own_block.finish(0, &mut self.out);
-            self.own_block.begin_anew();
+            self.discard_blocks();
             self.sources.retain(|source| !source.is_over());
             self.defined.clear();
-            self.out.clear();
             std::thread::park_timeout(self.settings.drain_interval);
         }
         true

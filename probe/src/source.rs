@@ -22,7 +22,7 @@ pub(crate) trait Source: Send {
     fn finish(&mut self, out: &mut Vec<u8>);
 
     /// Makes the next block readable without those before it, which were not written. Called after [`Source::finish`].
-    fn begin_anew(&mut self);
+    fn begin_again(&mut self);
 
     /// Called when the session ends, at this time of `CLOCK_MONOTONIC` in nanoseconds: nothing arrives after it.
     fn end(&mut self, _t_ns: u64) {}

@@ -165,8 +165,9 @@ def step(epoch: int | None = None) -> int:
         except Exception:
             _leave_out("epochs that are no number")
     number = _native.step()
-    if number and _is_split_by_hand:
-        if _native.asked():
+    # While nothing can be written, steps are counted, but have no number.
+    if _is_split_by_hand and (number or _native.status() == _native.FAILED):
+        if number and _native.asked():
             from .hooks import deep_trace
 
             deep_trace.step_ended(number)
@@ -217,7 +218,7 @@ def start(name: str | None = None) -> bool:
     from . import _joining, _native, _program
 
     _joining.join()
-    if _native.status() != _native.PUBLISHING:
+    if _native.status() not in (_native.PUBLISHING, _native.FAILED):
         loop = sys.modules.get(f"{__package__}.hooks.loop")
         _, facts = loop.loop.describe() if loop is not None else ("", {})
         facts = {"framework": f"Python {_program.python()}", **_program.place(), **facts}

@@ -15,8 +15,6 @@ pub(crate) enum LostEvent {
     Early = 2,
 }
 
-/// How the facts begin that say what is not in a session, Python's own too. They are of one session alone.
-pub(crate) const PREFIX: &str = "not recorded: ";
 const FACTS: [&str; 3] = [
     "not recorded: spans nested too deep",
     "not recorded: events of more threads than have a track",

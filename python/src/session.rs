@@ -5,10 +5,12 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use gnntop_probe::{Engine, Launched, Origin, Place, RankKind, Session, SessionBuilder};
 
-use crate::{lost, request, silence, warning};
+use crate::{request, silence, warning};
 
 /// Most facts of a session.
 const MAX_FACTS: usize = 64;
+/// How the facts begin that say what is not in a session. They are of one session alone.
+const NOT_RECORDED: &str = "not recorded: ";
 
 /// What happens to events now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +119,7 @@ pub(crate) fn close() {
     }
     set_status(Status::NotOpen);
     let mut own = lock(&OWN);
-    own.facts.retain(|(key, _)| !key.starts_with(lost::PREFIX));
+    own.facts.retain(|(key, _)| !key.starts_with(NOT_RECORDED));
     let session = own.session.take();
     drop(own);
     drop(session);

@@ -75,7 +75,7 @@ impl<'a> ClockedPhases<'a> {
     }
 
     /// The clock, in a few words; `None` if there is only one.
-    pub fn clock_in_words(&self) -> Option<String> {
+    pub fn describe_clock(&self) -> Option<String> {
         let device = self.timed_device()?;
         Some(match self.device() {
             Some(device) => device.describe_clock(),

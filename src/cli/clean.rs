@@ -46,14 +46,14 @@ pub(super) struct CleanArguments {
 /// Does `gnntop clean`.
 pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     let (dir, now) = (layout::sessions_dir(), SystemTime::now());
-    if !arguments.dry_run {
-        remove_abandoned_copies();
-    }
     let removal = discover::open(&dir)?.map(|sessions| Removal::new(sessions, now));
     let unreadable = || format!("cannot list the sessions directory {}", dir.display());
     let ended = removal.as_ref().map(find_ended).transpose().with_context(unreadable)?.unwrap_or_default();
     if arguments.older.is_none() && arguments.keep_total.is_none() {
         return Err(UsageError::with_message(advice(&ended, now)));
+    }
+    if !arguments.dry_run {
+        remove_abandoned_copies();
     }
     let (stay, go) = split(ended, arguments, now);
     let Some(removal) = removal.filter(|_| !go.is_empty()) else {

@@ -68,7 +68,7 @@ pub(super) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<u8> {
     if arguments.json {
         output::print(&serde_json::to_string_pretty(&findings)?)?;
     } else {
-        output::print(&in_words(&findings))?;
+        output::print(&describe(&findings))?;
     }
     Ok(if failed { FAILURE } else { SUCCESS })
 }
@@ -145,7 +145,7 @@ fn terminal() -> DoctorCheck {
     DoctorCheck { component: "terminal", state: "ok", detail, remedy: None }
 }
 
-fn in_words(findings: &DoctorReport) -> String {
+fn describe(findings: &DoctorReport) -> String {
     let mut lines = vec![format!("gnntop {}", findings.version)];
     for check in &findings.checks {
         lines.push(format!("{:9} {}: {}", check.state, check.component, check.detail));
@@ -190,6 +190,6 @@ mod tests {
         };
         let findings =
             DoctorReport { schema_version: 1, version: "0", checks: vec![check(Some("mend it")), check(None)] };
-        assert_eq!(in_words(&findings), "gnntop 0\nfailed    x: broken\n          -> mend it\nfailed    x: broken");
+        assert_eq!(describe(&findings), "gnntop 0\nfailed    x: broken\n          -> mend it\nfailed    x: broken");
     }
 }

@@ -190,7 +190,7 @@ impl FactArgument {
             return vec![(name.clone(), *number)];
         }
         let own = stage.and_then(|(stage, _)| numbers.get(stage as usize)).map(|number| (name.clone(), *number));
-        let of_stages = numbers.iter().enumerate().map(|(stage, number)| (import::of_stage(name, stage), *number));
+        let of_stages = numbers.iter().enumerate().map(|(stage, number)| (import::stage_fact(name, stage), *number));
         own.into_iter().chain(of_stages).collect()
     }
 }

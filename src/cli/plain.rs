@@ -20,7 +20,7 @@ use gnntop_analysis::store::{Phase, StepRow, Store};
 /// Lines between two verdicts that differ.
 const VERDICT_EVERY: u32 = 10;
 /// Phases with a smaller share of the wall time are left out.
-const WORTH_SAYING: f64 = 0.005;
+const WORTH_REPORTING: f64 = 0.005;
 /// Time between two looks at the source.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long one look may take.
@@ -239,7 +239,7 @@ fn open_span(store: &Store, interval: Duration) -> Option<String> {
 /// The share of each phase that is large enough, and of the gap.
 fn shares(store: &Store) -> Vec<String> {
     let word = |phase: &Phase| {
-        let share = store.statistics().share(phase.slot).filter(|share| *share >= WORTH_SAYING)?;
+        let share = store.statistics().share(phase.slot).filter(|share| *share >= WORTH_REPORTING)?;
         Some(format!("{} {}", phase.text, figures::percent(share)))
     };
     store.phases().iter().filter_map(word).collect()

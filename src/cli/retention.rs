@@ -141,7 +141,7 @@ impl Retention {
     }
 
     fn begin_copy(&self, recorded: &mut SourceRecorder<File>, file: &NewFile) -> anyhow::Result<PartialCopy> {
-        recorded.finish()?;
+        recorded.begin_part()?;
         let until = recorded.written_bytes();
         let from = file.path().context("a device or a pipe cannot be shortened")?.to_owned();
         let source = Recording::open_newest(&from, until, self.keep / 8 * 3);
@@ -173,7 +173,7 @@ impl PartialCopy {
         if self.source.poll(&mut self.recorder, BUDGET).more {
             return Ok(false);
         }
-        recorded.finish()?;
+        recorded.begin_part()?;
         let until = recorded.written_bytes();
         let left = until - self.until;
         if left > 0 {

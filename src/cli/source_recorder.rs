@@ -71,6 +71,13 @@ impl<W: Write> SourceRecorder<W> {
         self.recorder.flush().context("cannot write the recording")
     }
 
+    /// Writes everything out; what follows can be read without it.
+    pub(super) fn begin_part(&mut self) -> anyhow::Result<()> {
+        self.finish()?;
+        self.recorder.begin_part();
+        Ok(())
+    }
+
     /// Whether it has not a single event.
     pub(super) fn is_empty(&self) -> bool {
         self.recorder.events() == 0

@@ -164,7 +164,7 @@ mod workload {
     }
 
     impl Observer for Progress {
-        fn tell(&mut self, line: &str) {
+        fn report_line(&mut self, line: &str) {
             self.bar.suspend(|| output::note(line));
         }
 

@@ -28,7 +28,7 @@ impl AffectedRows {
     }
 
     /// `line 5`, or `line 5 and 3 more`.
-    pub(super) fn in_words(self) -> Option<String> {
+    pub(super) fn describe(self) -> Option<String> {
         match self.rows {
             0 => None,
             1 => Some(format!("line {}", self.first_line)),

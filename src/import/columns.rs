@@ -38,7 +38,7 @@ impl Columns {
     }
 
     fn summarize(&self, table: &Table, given: &CsvOptions, account: &mut ImportSummary) {
-        account.used.extend(self.mappings.iter().map(Mapping::in_words));
+        account.used.extend(self.mappings.iter().map(Mapping::describe));
         let is_used = |column: &String| self.mappings.iter().any(|mapping| mapping.column == *column);
         let mut rest: Vec<&str> =
             table.columns().iter().filter(|column| !is_used(column)).map(String::as_str).collect();

@@ -176,7 +176,7 @@ impl Mapping {
     }
 
     /// What was made of the column, for a person.
-    pub(super) fn in_words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let (role, column) = (self.role_in_words(), &self.column);
         match self.scale {
             Some(scale) => format!("{column} as {role} in {}", scale.name),

@@ -40,6 +40,6 @@ mod writer;
 pub use account::ImportSummary;
 pub use error::ImportError;
 pub use mapping::{Mapping, Role};
-pub use options::{CsvOptions, MarkFile, of_stage};
+pub use options::{CsvOptions, MarkFile, stage_fact};
 pub use steps::{Imported, csv};
 pub use units::UnitScale;

@@ -38,7 +38,7 @@ pub struct CsvOptions {
 }
 
 /// The name of a number about one stage of a pipeline, counted from 0.
-pub fn of_stage(name: &str, stage: usize) -> String {
+pub fn stage_fact(name: &str, stage: usize) -> String {
     format!("{name} of stage {stage}")
 }
 

@@ -59,7 +59,7 @@ fn durations_against_stamps(survey: &Survey, rows: &TableRows<'_>) -> Result<Opt
         let share = percent(ratio);
         return Ok(Some(format!("{durations} adds up to {share} of the time that passed by {stamps}. {other}")));
     }
-    Ok(survey.odd.overlaps.in_words().map(|place| {
+    Ok(survey.odd.overlaps.describe().map(|place| {
         format!("{place}: {durations} is longer than the time since the row before by {stamps}; such a step is cut to that time. Check the units and which column is the step's end")
     }))
 }
@@ -106,7 +106,7 @@ fn pause(survey: &Survey) -> Option<String> {
 /// Times that count since the start, though they are taken for those of each step, and the other way round.
 fn times_since_the_start(survey: &Survey, rows: &TableRows<'_>) -> Result<(), ImportError> {
     let odd = &survey.odd;
-    if let (Some(at), Some(place)) = (odd.fallen, odd.falls.in_words()) {
+    if let (Some(at), Some(place)) = (odd.fallen, odd.falls.describe()) {
         return Err(rows.table.useless(format!(
             "{place}: {} falls, but a cumulative time falls only at a new epoch. If it is of each step, leave out cumulative:",
             rows.name(at)
@@ -136,7 +136,7 @@ fn times_since_the_start(survey: &Survey, rows: &TableRows<'_>) -> Result<(), Im
 
 fn phases_against_steps(survey: &Survey, rows: &TableRows<'_>) -> Result<Option<String>, ImportError> {
     let odd = &survey.odd;
-    let Some(place) = odd.phases.in_words() else { return Ok(None) };
+    let Some(place) = odd.phases.describe() else { return Ok(None) };
     let (phases_ns, step_ns) = odd.first_phases_ns;
     let what = format!(
         "{place}: the phases add up to {}, their step takes {}",
@@ -157,11 +157,11 @@ fn phases_against_steps(survey: &Survey, rows: &TableRows<'_>) -> Result<Option<
 fn doubtful_values(mapping: &Mapping, values: &ColumnBehaviour) -> Option<String> {
     let Mapping { role, column, scale, .. } = mapping;
     match role {
-        Role::Cumulative(name) => values.falls.in_words().map(|place| {
+        Role::Cumulative(name) => values.falls.describe().map(|place| {
             format!("{place}: {column} falls, but a cumulative count never does: if it restarts in each step, say total:{name}")
         }),
         Role::Total(_) if values.negative.rows > 0 => {
-            values.negative.in_words().map(|place| format!("{place}: {column} is negative, but a count cannot be"))
+            values.negative.describe().map(|place| format!("{place}: {column} is negative, but a count cannot be"))
         }
         Role::Total(name) if values.readings >= ENOUGH && values.rises + 1 == values.readings => {
             let unit = scale.map_or_else(String::new, |scale| format!(":{}", scale.name));

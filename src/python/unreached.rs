@@ -59,7 +59,9 @@ impl UnreachedEvidence {
         let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
         let own = mounts("self");
         let above = std::iter::successors(python.parent(), Process::parent).take(MAX_GENERATIONS);
-        let above: Vec<(u32, Vec<String>)> = above.map(|process| (process.pid(), process.words())).collect();
+        let above = above.map(|process| (process.pid(), process.words()));
+        // What is above `gnntop run` has not started the program.
+        let above: Vec<(u32, Vec<String>)> = above.take_while(|(_, words)| !is_gnntop(words)).collect();
         Self {
             words: words.to_vec(),
             variables,
@@ -153,6 +155,10 @@ fn unknown() -> Reason {
     Reason { text, is_certain: false, may_join: false }
 }
 
+fn is_gnntop(words: &[String]) -> bool {
+    words.first().is_some_and(|program| file_name(program) == "gnntop")
+}
+
 fn file_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
@@ -161,7 +167,10 @@ fn file_name(word: &str) -> &str {
 fn ignoring_option(words: &[String]) -> Option<char> {
     let options = words.iter().skip(1).take_while(|word| word.starts_with('-') && *word != "-c" && *word != "-m");
     let mut short = options.filter(|word| !word.starts_with("--"));
-    short.find_map(|option| option.chars().find(|letter| "IES".contains(*letter)))
+    short.find_map(|option| {
+        // What follows these is their argument.
+        option.chars().take_while(|letter| !"WXcm".contains(*letter)).find(|letter| "IES".contains(*letter))
+    })
 }
 
 /// Whether a line of a shell script gives `PYTHONPATH` a value that does not contain the old one.
@@ -234,7 +243,13 @@ mod tests {
             let reason = evidence(line, &REACHED).reason();
             assert!(reason.is_certain && reason.text.contains(&format!("started with {letter},")), "{line}");
         }
-        for line in ["python train.py -I", "python -m train -S", "python --help", "/opt/app/python"] {
+        for line in [
+            "python train.py -I",
+            "python -Wignore::SyntaxWarning train.py",
+            "python -m train -S",
+            "python --help",
+            "/opt/app/python",
+        ] {
             assert!(evidence(line, &REACHED).reason().text.contains("frozen"), "{line}");
         }
     }

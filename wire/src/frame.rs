@@ -29,8 +29,8 @@ impl FrameKind {
 pub(crate) const FLAG_LZ4: u8 = 1;
 /// Set in a block's flags when its events are packed as bits.
 pub(crate) const FLAG_PACKED: u8 = 2;
-/// Set in a packed block's flags when it goes on from the track's block before it.
-pub(crate) const FLAG_GOES_ON: u8 = 4;
+/// Set in a packed block's flags when it continues the track's block before it.
+pub(crate) const FLAG_CONTINUES: u8 = 4;
 
 /// A frame whose checksum is right. Its payload is not decoded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@
 //! kind    = 1 segment, 2 definitions, 3 anchor, 4 block, 5 end, 6 past, 7 summary, 8 end of a chunk;
 //!           others are skipped
 //! flags   = bit 0: LZ4 (block format, no size prefix), of the body of a block of rows, of the past or of definitions, whose
-//!           length then comes first; bit 1: the block is packed; bit 2: it goes on from another; others are ignored
+//!           length then comes first; bit 1: the block is packed; bit 2: it continues another; others are ignored
 //! ```
 //!
 //! Integers are LEB128 varints, signed ones zigzagged, unless a width is given. A *text* is its length in
@@ -87,16 +87,16 @@
 //! predicted from the previous events of the track, and the difference is written, in bits, starting with the lowest bit of
 //! a byte. LZ4 and zstd save next to nothing on such a body (docs/performance.md), so it is not compressed.
 //!
-//! A block begins anew, or it goes on from the track's block before it, with all that this has taught, and names it by its
+//! A block starts fresh, or it continues the track's block before it, with all that this has taught, and names it by its
 //! checksum. A reader that has not just read that block of the track, all of it, reports this one as damage: so a lost block
-//! costs those that go on from it, at most fifteen as this crate writes them, and never makes one wrong. Only blocks of tracks
-//! with ids below 16 go on, so that a reader needs little memory. The first blocks of a chunk begin anew, as do those after
+//! costs those that continue it, at most fifteen as this crate writes them, and never makes one wrong. Only blocks of tracks
+//! with ids below 16 continue, so that a reader needs little memory. The first blocks of a chunk start fresh, as do those after
 //! another session's.
 //!
 //! ```text
 //! packed  = track | first sequence number | count | dropped so far | base time | { event } as bits, zeros up to a whole byte
-//!         | track | first sequence number | count | dropped so far | CRC-32 of the frame that it goes on from, u32 LE
-//!           | signed (base time - time of the last event there) | { event } as bits, if it goes on
+//!         | track | first sequence number | count | dropped so far | CRC-32 of the frame that it continues, u32 LE
+//!           | signed (base time - time of the last event there) | { event } as bits, if it continues
 //! event   = symbol | its kind's numbers
 //! symbol  = 1                                         the one that followed the last two symbols when these came last;
 //!                                                     the block's first one if they never came
@@ -142,7 +142,7 @@
 //! value   = a number: an integer, or the bits of an f32 or f64
 //! ```
 //!
-//! "The first", "the last" and "so far" are of the blocks since one began anew; time, step and live bytes go on, too.
+//! "The first", "the last" and "so far" are of the blocks since one started fresh; time, step and live bytes continue, too.
 //!
 //! # Chunks
 //!
@@ -237,7 +237,9 @@ pub use meta::{
 pub use name::{NameKind, Sampling};
 pub use quantity::{AnyMetric, Metric, Quantity, Scope, UnknownMetric};
 pub use reported::Reported;
-pub use session::{Anchor, ClockOffset, End, Engine, Origin, Place, RESUMED, RankKind, SessionInfo};
+pub use session::{
+    Anchor, ClockOffset, End, Engine, FRAMEWORK, INFERRED, NOT_RECORDED, Origin, Place, RESUMED, RankKind, SessionInfo,
+};
 pub use signal_source::SignalSource;
 pub use stream::{Damage, Item, StreamReader};
 pub use units::{SignalKind, Unit};

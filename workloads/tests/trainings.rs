@@ -14,7 +14,7 @@ struct Watch {
 }
 
 impl Observer for Watch {
-    fn tell(&mut self, line: &str) {
+    fn report_line(&mut self, line: &str) {
         self.lines.push(line.to_owned());
     }
 

@@ -1,5 +1,6 @@
 //! Whether two runs did the same: the same batches, phases, ranks, machine and command, as far as these are recorded.
 
+use gnntop_wire::INFERRED;
 use serde::Serialize;
 
 use super::sample::{RunSample, WorkUnit};
@@ -125,7 +126,7 @@ impl SetupComparison {
 
     fn facts(&mut self, both: [&RunSample<'_>; 2]) {
         let [a, b] = both.map(|sample| sample.store().session().facts());
-        let known = a.iter().filter(|(key, _)| !key.starts_with("inferred "));
+        let known = a.iter().filter(|(key, _)| !key.starts_with(INFERRED));
         let pairs = known.filter_map(|(key, of_a)| Some((key, of_a, b.get(key)?)));
         for (key, of_a, of_b) in pairs.filter(|(_, of_a, of_b)| of_a != of_b).take(LISTED) {
             self.add_difference(key, of_a, of_b);

@@ -117,6 +117,11 @@ impl<W: Write> RunRecorder<W> {
         self.out.flush()
     }
 
+    /// Makes what follows readable without what was written so far. To be called after [`RunRecorder::flush`].
+    pub fn begin_part(&mut self) {
+        self.sessions.iter_mut().for_each(|part| part.recorder.begin_again());
+    }
+
     fn write_all(&mut self) -> io::Result<()> {
         for at in 0..self.sessions.len() {
             // Writing to memory cannot fail.
@@ -146,7 +151,7 @@ impl<W: Write> RunRecorder<W> {
         self.write(&[], &bytes);
         // A reader that begins here must first see which session the next piece is of, and knows no block before it.
         self.last = None;
-        self.sessions.iter_mut().for_each(|part| part.recorder.begin_anew());
+        self.begin_part();
         self.due.end(chunk_len, summaries_len, whole_len);
         Ok(())
     }
@@ -193,7 +198,7 @@ impl<W: Write> RunRecorder<W> {
         if self.current.is_none() {
             // Items before it are written first: it may be a later start of the same run.
             self.error = self.write_all().err().or(self.error.take());
-            self.sessions.iter_mut().for_each(|part| part.recorder.begin_anew());
+            self.begin_part();
             let reference = self.sessions.iter().find_map(|part| part.info.as_ref());
             let offset_ns = reference.map_or(0, |reference| align(info, reference).offset_ns);
             self.add_session(offset_ns);

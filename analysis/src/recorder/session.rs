@@ -30,8 +30,7 @@ const MAX_TRACKS: usize = 512;
 /// Definitions that are held back until the first event of their segment.
 const MAX_DEFINITIONS_HELD: usize = 1 << 18;
 
-/// The window has passed when the stream is this far beyond it: tracks take turns, so events of the window may come
-/// after later ones.
+/// The window has passed when the stream is this far beyond it, since tracks take turns.
 const OVERLAP_NS: u64 = 2_000_000_000;
 /// No track's count gets this high; a higher one is replaced by it, so that no sum overflows.
 const HIGHEST_SEQ: u64 = 1 << 62;
@@ -100,7 +99,7 @@ impl Merging {
     fn finish(&mut self, is_among_others: bool, out: &mut Vec<u8>) {
         self.block.finish(self.dropped, out);
         if is_among_others {
-            self.block.begin_anew();
+            self.block.begin_again();
         }
     }
 }
@@ -172,8 +171,8 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Makes the next block of each track readable without those before it. To be called after a flush.
-    pub(super) fn begin_anew(&mut self) {
-        self.tracks.values_mut().for_each(|merging| merging.block.begin_anew());
+    pub(super) fn begin_again(&mut self) {
+        self.tracks.values_mut().for_each(|merging| merging.block.begin_again());
     }
 
     fn put_defined(&mut self) {
@@ -386,8 +385,7 @@ impl<W: Write> Sink for Recorder<W> {
             Item::Block(info, events) => self.merge(info, events),
             Item::Past(entries) => self.keep_past(entries),
             Item::End(end) => self.put_end(&end),
-            // What is damaged or unknown cannot be written again; the sequence numbers around it show that it is
-            // missing.
+            // Damage cannot be written again; the sequence numbers around it show that events are missing.
             _ => (),
         }
     }

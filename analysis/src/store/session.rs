@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gnntop_wire::{Anchor, End, RESUMED, SessionInfo};
+use gnntop_wire::{Anchor, End, FRAMEWORK, INFERRED, RESUMED, SessionInfo};
 
 use crate::stream::{DEATH_CAUSE, DEATH_TEXT};
 
@@ -81,7 +81,7 @@ impl StoredSession {
 
     /// Whether the program uses PyTorch.
     pub fn uses_torch(&self) -> bool {
-        self.facts.get("framework").is_some_and(|framework| framework.starts_with("PyTorch"))
+        self.facts.get(FRAMEWORK).is_some_and(|framework| framework.starts_with("PyTorch"))
     }
 
     /// Why the program died, in one paragraph, if its keeper added that.
@@ -96,7 +96,7 @@ impl StoredSession {
 
     /// How a phase is inferred; `None` if it is measured directly.
     pub fn inferred(&self, phase: &str) -> Option<&str> {
-        self.facts.get(&format!("inferred {phase}")).map(String::as_str)
+        self.facts.get(&format!("{INFERRED}{phase}")).map(String::as_str)
     }
 
     /// Notes that the next items continue figures over the time before.

@@ -316,8 +316,8 @@ impl Source for Resolver {
         self.encoder.finish(self.shared.dropped.load(Ordering::Relaxed), out);
     }
 
-    fn begin_anew(&mut self) {
-        self.encoder.begin_anew();
+    fn begin_again(&mut self) {
+        self.encoder.begin_again();
     }
 
     /// What the device has not reached by now is lost, and a mark says so.

@@ -21,7 +21,7 @@ const CHECK_AFTER: Duration = Duration::from_secs(1);
 /// Ticks by which the counters of two processors may differ.
 const SKEW: u64 = 1_000_000;
 /// Key of the fact about times that cannot be.
-const CORRECTED: &str = "times of workers before their start or in the future, moved to now";
+const CORRECTED: &str = "times of workers before their start or in the future, moved in between";
 
 /// Rings of workers, to be taken by the drain thread.
 pub(crate) struct WaitingRings(Arc<Mutex<Vec<Ring>>>);
@@ -129,8 +129,8 @@ impl Source for ForeignTracks {
         self.tracks.iter_mut().for_each(|track| track.finish(out));
     }
 
-    fn begin_anew(&mut self) {
-        self.tracks.iter_mut().for_each(|track| track.encoder.begin_anew());
+    fn begin_again(&mut self) {
+        self.tracks.iter_mut().for_each(|track| track.encoder.begin_again());
     }
 
     /// Another worker may attach as long as the session lasts.

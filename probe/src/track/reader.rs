@@ -184,8 +184,8 @@ impl Source for RingReader {
         self.encoder.finish(self.shared.dropped(), out);
     }
 
-    fn begin_anew(&mut self) {
-        self.encoder.begin_anew();
+    fn begin_again(&mut self) {
+        self.encoder.begin_again();
     }
 
     fn is_over(&self) -> bool {

@@ -6,7 +6,7 @@
 //! layout.rs   where CPython keeps what is read, by its version
 //! frames.rs   the frames of a thread, with file and line
 //! blocked.rs  the system call that a thread waits in
-//! told.rs     the track, and the text of a frame
+//! frame_text.rs  the track, and the text of a frame
 //! watch.rs    the thread that checks whether the current phase is `overdue`, and records
 //! sample.rs   the thread that samples stacks at a fixed rate; paths.rs: each stack written once, then counted
 //! ```
@@ -16,12 +16,12 @@
 //! compared with what Python says about it.
 
 mod blocked;
+mod frame_text;
 mod frames;
 mod layout;
 mod memory;
 mod paths;
 mod sample;
-mod told;
 mod watch;
 
 pub(crate) use watch::{thread_state, watch};

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use gnntop_probe::{NameKind, NameRef, Sampling, TrackRole, after, intern};
 
+use super::frame_text::{SAMPLES_TRACK, format_frame, is_ours};
 use super::frames::{self, Chain, Code, Raw, ReadPython};
 use super::memory::Address;
 use super::paths::StackPaths;
-use super::told::{SAMPLES_TRACK, format_frame, is_ours};
 use crate::overdue::{self, CurrentPhase};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread};
@@ -36,7 +36,7 @@ const FIGURES_INTERVAL: Duration = Duration::from_secs(1);
 const TRIES: usize = 4;
 
 /// A frame whose text is known.
-type Told = (Raw, Code);
+type KnownFrame = (Raw, Code);
 
 /// Samples the stacks of a thread.
 pub(super) struct Sampler {
@@ -46,7 +46,7 @@ pub(super) struct Sampler {
     a_second: u32,
     paths: StackPaths,
     /// Text of each frame; `None` for ours.
-    texts: HashMap<Told, Option<Box<str>>>,
+    texts: HashMap<KnownFrame, Option<Box<str>>>,
     /// Code of the outermost frame, which hardly ever changes: a stack with another one is most likely truncated.
     outermost: Option<Address>,
     taken: u64,
@@ -70,7 +70,7 @@ impl Sampler {
         own_thread::with(false, |thread| thread.track(SAMPLES_TRACK, TrackRole::Samples));
         let figures = Sampling::ALL.map(|figure| (intern(NameKind::Sampling(figure), figure.text()), figure));
         let interval = Duration::from_secs(1) / self.a_second;
-        let (mut begin, mut told) = (Instant::now(), Instant::now());
+        let (mut begin, mut last_figures) = (Instant::now(), Instant::now());
         self.publish_figures(&figures);
         loop {
             thread::sleep((begin + self.random.random_within(interval)).saturating_duration_since(Instant::now()));
@@ -80,8 +80,8 @@ impl Sampler {
             self.sample();
             // If this thread was late, take one sample, not all that it missed.
             begin = (begin + interval).max(Instant::now().checked_sub(interval).unwrap_or(begin));
-            if told.elapsed() >= FIGURES_INTERVAL {
-                told = Instant::now();
+            if last_figures.elapsed() >= FIGURES_INTERVAL {
+                last_figures = Instant::now();
                 self.publish_figures(&figures);
             }
         }
@@ -120,11 +120,11 @@ impl Sampler {
     ///
     /// # Errors
     /// Why they cannot be read.
-    fn read(&mut self) -> Result<(CurrentPhase, Vec<Option<Told>>), &'static str> {
+    fn read(&mut self) -> Result<(CurrentPhase, Vec<Option<KnownFrame>>), &'static str> {
         // It is inconsistent for some nanoseconds only.
         let phase =
             (0..TRIES).find_map(|_| overdue::current()).ok_or("the phase changed each time it was asked for")?;
-        let mut found: Result<(Chain, Vec<Option<Told>>), _> = Err("");
+        let mut found: Result<(Chain, Vec<Option<KnownFrame>>), _> = Err("");
         for _ in 0..TRIES {
             let chain = frames::read_running(&self.python, self.thread);
             if overdue::current() != Some(phase) {
@@ -151,7 +151,7 @@ impl Sampler {
     }
 
     /// The frames to report, with their code. One that cannot be read is missing.
-    fn identify(&mut self, chain: &Chain) -> Vec<Option<Told>> {
+    fn identify(&mut self, chain: &Chain) -> Vec<Option<KnownFrame>> {
         let (inner, outer) = chain.ends(INNERMOST, OUTERMOST);
         let mut frames = self.tell_some_apart(inner);
         if chain.frames.len() > inner.len() + outer.len() {
@@ -161,7 +161,7 @@ impl Sampler {
         frames
     }
 
-    fn tell_some_apart(&mut self, chain: &[Raw]) -> Vec<Option<Told>> {
+    fn tell_some_apart(&mut self, chain: &[Raw]) -> Vec<Option<KnownFrame>> {
         let mut frames = Vec::new();
         for (raw, code) in chain.iter().zip(frames::codes(&self.python, chain)) {
             let Some(code) = code else { continue };

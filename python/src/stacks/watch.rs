@@ -11,11 +11,11 @@ use std::time::Duration;
 use gnntop_probe::{NameKind, StackThread, TrackRole, after, phase};
 
 use super::blocked;
+use super::frame_text::{LOADER_WORKER, TRACK, format_frame, is_idle, is_ours};
 use super::frames::{self, ReadPython, Stack};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
 use super::sample::{NONE_READ, Sampler};
-use super::told::{LOADER_WORKER, TRACK, format_frame, is_idle, is_ours};
 use crate::overdue::{self, CurrentPhase};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread, worker};

@@ -18,7 +18,7 @@ use super::collect::CollectArguments;
 use super::messages::{MessageReader, ToCollector, send};
 
 /// Time between two looks at a pipe that has output in it.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// A collector that does not answer for this long is stopped, or hangs. Longer than it takes to settle.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes dropped at a time: as much as a pipe holds.
@@ -80,7 +80,7 @@ impl Output {
     pub(super) fn settle(&self) {
         let is_in_log = lock(&self.collector).ask(&ToCollector::Settle);
         // It may be about to end, because the program closed its output before.
-        let _ = is_in_log || self.is_over_within(LOOK);
+        let _ = is_in_log || self.is_over_within(POLL_INTERVAL);
     }
 
     /// Whether no process can write any more and everything is in the log, or is within this time.
@@ -96,7 +96,7 @@ impl Output {
 impl Collector {
     /// Asks it something. Returns whether it, and everything asked before, was answered in time.
     fn ask(&mut self, message: &ToCollector) -> bool {
-        self.tell(message);
+        self.send(message);
         let give_up_at = Instant::now() + PATIENCE;
         loop {
             let left = give_up_at.saturating_duration_since(Instant::now());
@@ -110,7 +110,7 @@ impl Collector {
     }
 
     /// Asks it something, and leaves the answer for later.
-    fn tell(&mut self, message: &ToCollector) {
+    fn send(&mut self, message: &ToCollector) {
         send(&self.socket, message);
         self.unanswered += 1;
     }
@@ -129,8 +129,8 @@ impl Collector {
 /// Watches until the last writer has gone that the pipe is emptied, and then that everything was written.
 fn guard(mut pipe: PipeReader, collector: &Mutex<Collector>, mut process: Child, warn: &dyn Fn(&str)) {
     loop {
-        let found = look(&pipe, None);
-        thread::sleep(LOOK);
+        let found = poll_pipe(&pipe, None);
+        thread::sleep(POLL_INTERVAL);
         if rustix::io::ioctl_fionread(&pipe).unwrap_or(0) == 0 {
             if found.contains(PollFlags::HUP) {
                 break;
@@ -151,20 +151,20 @@ fn drop_output(pipe: &mut PipeReader, collector: &Mutex<Collector>, warn: &dyn F
     }
     let (mut dropped, mut chunk) = (0, vec![0; CHUNK]);
     loop {
-        let found = look(pipe, Some(LOOK));
+        let found = poll_pipe(pipe, Some(POLL_INTERVAL));
         // Without output in it, this is an error.
         dropped += pipe.read(&mut chunk).unwrap_or(0) as u64;
         let mut collector = lock(collector);
         let is_back = !collector.incoming.is_over() && collector.has_answered_within(Duration::ZERO);
         if is_back || found == PollFlags::HUP {
-            collector.tell(&ToCollector::Dropped(dropped));
+            collector.send(&ToCollector::Dropped(dropped));
             return;
         }
     }
 }
 
 /// What is the matter with the pipe: `IN` if there is output in it, `HUP` if nobody can write any more.
-fn look(pipe: &PipeReader, at_most: Option<Duration>) -> PollFlags {
+fn poll_pipe(pipe: &PipeReader, at_most: Option<Duration>) -> PollFlags {
     let mut pipes = [PollFd::new(pipe, PollFlags::IN)];
     let at_most = at_most.and_then(|at_most| Timespec::try_from(at_most).ok());
     // Interrupted, it has found nothing.

@@ -72,7 +72,7 @@ pub(super) enum RecordingOutcome {
     Failed,
 }
 
-/// The message for [`RecordingOutcome::EmptySource`].
+/// The message for [`RecordingOutcome::Nothing`].
 pub(super) const NOTHING_RECORDED: &str = "the program published nothing, so nothing was recorded";
 
 impl RecordingFile {

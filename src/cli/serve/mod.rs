@@ -4,7 +4,7 @@
 //! connections.rs  all clients at once, with the progress and the deadline of each
 //! http.rs         the head of a request, and an answer
 //! hosts.rs        the host names under which the server answers
-//! following.rs    the session, on its own thread
+//! session_follower.rs    the session, on its own thread
 //! ```
 
 mod connections;

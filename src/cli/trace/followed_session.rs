@@ -10,6 +10,7 @@ use gnntop_analysis::figures;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::{Live, Source, target};
 use gnntop_sessions::discover::{self, ListedSession};
+use gnntop_wire::FRAMEWORK;
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -60,7 +61,7 @@ impl FollowedSession {
     }
 
     fn framework(&self) -> Option<&str> {
-        self.run.store().session().facts().get("framework").map(String::as_str)
+        self.run.store().session().facts().get(FRAMEWORK).map(String::as_str)
     }
 
     fn catch_up(&mut self) {

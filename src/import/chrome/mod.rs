@@ -6,11 +6,11 @@
 
 mod busy;
 mod operators;
+mod options;
 mod read;
-mod said;
 mod steps;
 mod trace;
 
 pub use operators::{Operator, Operators, operators};
-pub use said::ChromeOptions;
+pub use options::ChromeOptions;
 pub use trace::trace;

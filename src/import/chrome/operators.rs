@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::options::ChromeOptions;
 use super::read::{CompleteEvent, CompleteKind, Trace};
-use super::said::ChromeOptions;
 use super::steps::TraceSteps;
 use crate::import::error::ImportError;
 use crate::import::input::Input;

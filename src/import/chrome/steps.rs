@@ -2,8 +2,8 @@
 
 use gnntop_wire::StepId;
 
+use super::options::{ChromeOptions, StepName};
 use super::read::{CompleteKind, Trace};
-use super::said::{ChromeOptions, StepName};
 
 /// Steps that are kept: 24 MB of memory.
 const MAX_STEPS: usize = 1_000_000;

@@ -10,8 +10,8 @@ use gnntop_wire::{
 };
 
 use super::busy::{Busy, gpu_busy, parse_gpu};
+use super::options::ChromeOptions;
 use super::read::{CompleteEvent, CompleteKind, STEP, Trace};
-use super::said::ChromeOptions;
 use super::steps::TraceSteps;
 use crate::import::account::ImportSummary;
 use crate::import::error::ImportError;

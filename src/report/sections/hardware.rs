@@ -30,7 +30,7 @@ pub struct HardwareFigure {
 
 impl HardwareFigure {
     /// Mean and most, or why there are none.
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         let written = |value: f64| match self.unit {
             "bytes" => bytes(value),
             "percent" => percent(value / 100.0),
@@ -185,22 +185,22 @@ pub(in crate::report) fn blocks(runs: &[(&str, Machine<'_>)], curves: &[Curve]) 
     all.row("edges", |(t, ..)| rate(t.edges_per_s));
     all.row("seeds", |(t, ..)| rate(t.seeds_per_s));
     all.row("most memory live", |(_, memory, _)| memory.peak_live_bytes.map(|n| bytes(n as f64)));
-    all.row("process CPU", |(.., h)| Some(h.process_cpu.in_words()));
+    all.row("process CPU", |(.., h)| Some(h.process_cpu.describe()));
     let wait =
-        |h: &Hardware| Some(&h.main_thread_cpu_wait).filter(|wait| wait.mean.is_some()).map(HardwareFigure::in_words);
+        |h: &Hardware| Some(&h.main_thread_cpu_wait).filter(|wait| wait.mean.is_some()).map(HardwareFigure::describe);
     all.row("main thread waits", |(.., h)| wait(h).map(|wait| format!("{wait}, for a CPU")));
-    all.row("process memory", |(.., h)| Some(h.process_rss.in_words()));
-    all.row("machine CPU", |(.., h)| Some(h.machine_cpu.in_words()));
-    all.row("machine steal", |(.., h)| Some(h.machine_steal.in_words()));
-    all.row("machine memory", |(.., h)| Some(h.machine_memory_used.in_words()));
+    all.row("process memory", |(.., h)| Some(h.process_rss.describe()));
+    all.row("machine CPU", |(.., h)| Some(h.machine_cpu.describe()));
+    all.row("machine steal", |(.., h)| Some(h.machine_steal.describe()));
+    all.row("machine memory", |(.., h)| Some(h.machine_memory_used.describe()));
     all.row("GPU", |(.., h)| h.no_gpu_reason.as_ref().map(|why| format!("none: {why}")));
     for at in 0..runs.iter().map(|(_, (.., hardware))| hardware.gpus.len()).max().unwrap_or(0) {
         let index = runs.iter().find_map(|(_, (.., hardware))| hardware.gpus.get(at)).map_or(0, |gpu| gpu.index);
         all.row(&format!("GPU {index}"), |(.., h)| Some(h.gpus.get(at)?.device.clone()));
-        all.row(&format!("GPU {index} utilisation"), |(.., h)| Some(h.gpus.get(at)?.utilisation.in_words()));
-        all.row(&format!("GPU {index} memory"), |(.., h)| Some(h.gpus.get(at)?.memory_used.in_words()));
-        all.row(&format!("GPU {index} power"), |(.., h)| Some(h.gpus.get(at)?.power.in_words()));
-        all.row(&format!("GPU {index} temperature"), |(.., h)| Some(h.gpus.get(at)?.temperature.in_words()));
+        all.row(&format!("GPU {index} utilisation"), |(.., h)| Some(h.gpus.get(at)?.utilisation.describe()));
+        all.row(&format!("GPU {index} memory"), |(.., h)| Some(h.gpus.get(at)?.memory_used.describe()));
+        all.row(&format!("GPU {index} power"), |(.., h)| Some(h.gpus.get(at)?.power.describe()));
+        all.row(&format!("GPU {index} temperature"), |(.., h)| Some(h.gpus.get(at)?.temperature.describe()));
     }
     let heading = Block::heading("Throughput, memory and hardware");
     [heading, Block::picture(curves::picture(curves))].into_iter().chain(all.table()).collect()

@@ -7,13 +7,11 @@ use super::memory::Memory;
 use crate::report::document::Block;
 use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::store::{Losses, Phase, StepStatistics, Store};
-
-/// How the facts begin in which a program says what it did not record.
-const NOT_RECORDED: &str = "not recorded: ";
+use gnntop_wire::NOT_RECORDED;
 
 /// The section on what was lost.
 pub(in crate::report) fn blocks(losses: &Losses, facts: &BTreeMap<String, String>) -> Vec<Block> {
-    let mut all = in_words(losses);
+    let mut all = describe(losses);
     let not_recorded = facts.iter().filter(|(key, _)| key.starts_with(NOT_RECORDED));
     all.extend(not_recorded.map(|(key, text)| format!("{key}: {text}")));
     vec![Block::heading("Lost"), list(all)]
@@ -29,7 +27,7 @@ fn list(lines: Vec<String>) -> Block {
 }
 
 /// What was lost, one sentence each.
-fn in_words(losses: &Losses) -> Vec<String> {
+fn describe(losses: &Losses) -> Vec<String> {
     let counts = [
         (losses.dropped_events, "events dropped by the program because a ring was full"),
         (losses.missed_events, "events published and not read"),

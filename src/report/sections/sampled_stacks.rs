@@ -83,7 +83,7 @@ impl SampledStacks {
     }
 
     /// How many, how often, and at what cost.
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         let mut text = format!("{} taken, {} a second", count(self.taken), self.a_second);
         text.extend(self.cost_share.map(|share| format!(", for {} of a core", percent(share))));
         if self.unread > 0 {
@@ -114,6 +114,6 @@ pub(in crate::report) fn blocks<'a>(
         Block::heading("Where in your code"),
         Block::Picture { html: flames::flame_graph(&sampled.stacks, phases), lines: sampled.tree.clone() },
         places_table(&sampled.places, sampled.known),
-        Block::Paragraph(format!("Stacks: {}.", sampled.in_words())),
+        Block::Paragraph(format!("Stacks: {}.", sampled.describe())),
     ]
 }

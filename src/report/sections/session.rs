@@ -9,6 +9,7 @@ use super::steps::StepCounts;
 use crate::report::document::{Block, ComparisonTable};
 use gnntop_analysis::figures::{count, counted, duration, utc};
 use gnntop_analysis::store::{SessionState, Store};
+use gnntop_wire::{FRAMEWORK, INFERRED};
 
 /// Who published what, when. Texts are empty where nothing is known.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -94,7 +95,7 @@ impl SessionReport {
             length += &format!("; without the first {}", counted(steps.skipped, "step", "steps"));
         }
         length.extend(steps.loss().map(|loss| format!("; loss {loss}")));
-        let facts = ["framework", "device"].iter().filter_map(|key| self.facts.get(*key).map(String::as_str));
+        let facts = [FRAMEWORK, "device"].iter().filter_map(|key| self.facts.get(*key).map(String::as_str));
         let mut on: Vec<&str> = facts.chain(gpus.iter().copied()).collect();
         on.dedup();
         let died = self.died.as_ref().map(|died| format!("why it died: {died}"));
@@ -152,7 +153,7 @@ pub(in crate::report) fn blocks(runs: &[(&str, (&SessionReport, &StepCounts))]) 
     keys.sort_unstable();
     keys.dedup();
     for key in keys {
-        let name = key.strip_prefix("inferred ").map_or_else(|| key.clone(), |phase| format!("{phase}* is inferred"));
+        let name = key.strip_prefix(INFERRED).map_or_else(|| key.clone(), |phase| format!("{phase}* is inferred"));
         facts.row(&name, |(session, _)| session.facts.get(key).cloned());
     }
     facts.row("state", |(session, _)| Some(session.state_in_words()));

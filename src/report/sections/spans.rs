@@ -85,11 +85,11 @@ struct Repeated<'r> {
 }
 
 /// What a name has before and after its number.
-type Around<'n> = (&'n str, &'n str);
+type SpanPlace<'n> = (&'n str, &'n str);
 
 /// The groups of at least three, in the order of the spans.
 fn groups(spans: &[SpanLine]) -> Vec<Repeated<'_>> {
-    let mut all: Vec<(Around<'_>, Vec<(u64, &SpanLine)>)> = Vec::new();
+    let mut all: Vec<(SpanPlace<'_>, Vec<(u64, &SpanLine)>)> = Vec::new();
     for span in spans {
         let Some((before, number, after)) = numbered(&span.name) else { continue };
         match all.iter_mut().find(|(key, _)| *key == (before, after)) {

@@ -149,7 +149,7 @@ fn figure(all: &Distribution, column: usize) -> Option<String> {
 /// How many steps the table is over, in words.
 pub fn over(scene: &Scene<'_>) -> String {
     let steps = scene.app.latency_figures().steps();
-    let clock = scene.app.phases().clock_in_words().map(|clock| format!("; {clock}")).unwrap_or_default();
+    let clock = scene.app.phases().describe_clock().map(|clock| format!("; {clock}")).unwrap_or_default();
     let said = match scene.app.latency().range() {
         None => format!("{} since the start", counted(steps, "step", "steps")),
         Some(range) => {

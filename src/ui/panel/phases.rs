@@ -138,7 +138,7 @@ fn draw_heads(sheet: &mut Sheet<'_>, layout: &PhaseTableLayout, scene: &Scene<'_
 
 /// How many steps there are or, where there are two clocks, which is shown: in full, or in two words.
 fn note(layout: &PhaseTableLayout, scene: &Scene<'_>) -> String {
-    let Some(words) = scene.app.phases().clock_in_words() else {
+    let Some(words) = scene.app.phases().describe_clock() else {
         return counted(scene.store.statistics().steps(), "step", "steps");
     };
     // The title has the columns up to the first figure.

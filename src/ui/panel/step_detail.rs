@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use crate::app::View;
-use crate::report::energy::in_words;
+use crate::report::energy::describe_joules;
 use crate::ui::panel::{step_spans, steps};
 use crate::ui::scene::Scene;
 use crate::ui::scroll::first_scrolled;
@@ -166,7 +166,7 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     for (phase, how) in inferred(scene) {
         fact("* inferred", Some(format!("{phase}: {how}")));
     }
-    if let Some(clock) = scene.app.phases().clock_in_words() {
+    if let Some(clock) = scene.app.phases().describe_clock() {
         fact("clock", Some(clock));
         let other = scene.app.phases().other_clock(row.ordinal());
         fact(
@@ -248,7 +248,7 @@ pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
     let scope = told.figures.scope;
     let whose = if scope == EnergyScope::Job { "the job" } else { "the devices" };
     match told.book.total(scope, row.period_start_ns()..row.end_ns()) {
-        Some((figure, _)) => format!("{} of {whose}", in_words(&figure.into())),
+        Some((figure, _)) => format!("{} of {whose}", describe_joules(&figure.into())),
         None if told.figures.in_scope().is_none() => format!("{dash} no component is known"),
         None => format!("{dash} not read yet at this step"),
     }

@@ -38,7 +38,7 @@ pub fn lines(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
     .collect();
     sums.sort_by_key(|(name, (_, ns))| (Reverse(*ns), name.0));
     let short = |name: NameId| clip(scene.store.name(name), NAME, scene.theme);
-    let words: Vec<String> = sums.iter().map(|(name, sum)| in_words(&short(*name), *sum)).collect();
+    let words: Vec<String> = sums.iter().map(|(name, sum)| describe(&short(*name), *sum)).collect();
     let lines = if row.is_traced() { TRACED_LINES } else { LINES };
     words.chunks(NAMES).take(lines).map(|words| words.join(", ")).collect()
 }
@@ -65,7 +65,7 @@ fn add(sums: &mut Sums, name: NameId, ns: u64) {
     *total_ns = total_ns.saturating_add(ns);
 }
 
-fn in_words(name: &str, (spans, ns): (u64, u64)) -> String {
+fn describe(name: &str, (spans, ns): (u64, u64)) -> String {
     let times = if spans > 1 { format!(" in {spans}") } else { String::new() };
     format!("{name} {}{times}", duration(ns))
 }

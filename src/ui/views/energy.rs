@@ -18,7 +18,8 @@
 use crate::app::View;
 use crate::report::EnergySnapshot;
 use crate::report::energy::{
-    Component, Joules, PhaseEnergy, carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words,
+    Component, Joules, PhaseEnergy, carbon_in_words, describe_joules, doubt_in_words, phase_in_words, title,
+    total_in_words,
 };
 use crate::ui::chart::time_axis::TimeAxis;
 use crate::ui::panel::strips::{self, ChartSource, Label, StripRow};
@@ -152,11 +153,11 @@ impl<'a> EnergyLines<'_, 'a> {
         let mut lines =
             vec![StripRow::heading(&figures.name, if figures.source == "none" { "" } else { &figures.source })];
         let reason = || figures.reason.clone().unwrap_or_else(|| "not known".to_owned());
-        lines.push(StripRow::fact("the device", figures.device.as_ref().map(in_words).ok_or_else(reason)));
+        lines.push(StripRow::fact("the device", figures.device.as_ref().map(describe_joules).ok_or_else(reason)));
         if let Some(device) = figures.device.as_ref() {
             let no_job = || figures.no_job_reason.clone().unwrap_or_else(|| "not known".to_owned());
-            lines.push(StripRow::fact("the job", figures.job.as_ref().map(in_words).ok_or_else(no_job)));
-            lines.extend(figures.idle.as_ref().map(|idle| StripRow::fact("idle", Ok(in_words(idle)))));
+            lines.push(StripRow::fact("the job", figures.job.as_ref().map(describe_joules).ok_or_else(no_job)));
+            lines.extend(figures.idle.as_ref().map(|idle| StripRow::fact("idle", Ok(describe_joules(idle)))));
             let why = figures.reason.clone().filter(|_| device.label != Known::Measured);
             lines.extend(why.map(|why| StripRow::fact("no counter", Err(why))));
         }
@@ -206,5 +207,5 @@ fn ranks<'a>(ranks: &RunEnergy) -> Vec<StripRow<'a>> {
 }
 
 fn energy_fact<'a>(about: &str, joules: &Joules, right: String) -> StripRow<'a> {
-    StripRow::Fact { about: about.to_owned(), value: Ok(in_words(joules)), right }
+    StripRow::Fact { about: about.to_owned(), value: Ok(describe_joules(joules)), right }
 }

@@ -15,7 +15,7 @@ use crate::varint::{Cursor, Malformed};
 /// A packed event takes at least two bits: which one it is, and when.
 const MAX_PACKED_A_BYTE: u64 = 4;
 
-/// Memory that decoding reuses for every block: at most [`MAX_BLOCK_LEN`], small tables, and what packed blocks go on from.
+/// Memory that decoding reuses for every block: at most [`MAX_BLOCK_LEN`], small tables, and what packed blocks continue from.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// As long as the longest body so far.
@@ -128,7 +128,7 @@ impl Iterator for Events<'_> {
 impl FusedIterator for Events<'_> {}
 
 impl Drop for Events<'_> {
-    /// Reads what was left: a packed block may go on from this one.
+    /// Reads what was left: a packed block may continue this one.
     fn drop(&mut self) {
         if let DecoderBody::Packed(bits) = &mut self.body {
             bits.close(self.left);

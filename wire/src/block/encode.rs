@@ -56,18 +56,18 @@ impl BlockEncoder {
     /// An empty packed block for `track`, for a recording. With a second's events or more it takes half the bytes of a
     /// block of rows, for several times the work.
     ///
-    /// Blocks go on from one another, so all of a stream's blocks must be in it, in order; see
-    /// [`BlockEncoder::begin_anew`].
+    /// Blocks continue one another, so all of a stream's blocks must be in it, in order; see
+    /// [`BlockEncoder::begin_again`].
     pub fn packed(track: TrackId) -> Self {
         Self::with_body(track, EncoderBody::Packed(Box::default()))
     }
 
     /// Makes the next block readable without those before it: where a chunk begins, another session's blocks came between,
     /// or blocks were not written. Blocks of rows always are.
-    pub fn begin_anew(&mut self) {
+    pub fn begin_again(&mut self) {
         debug_assert!(self.is_empty(), "only between blocks");
         if let EncoderBody::Packed(packer) = &mut self.body {
-            packer.begin_anew();
+            packer.begin_again();
         }
     }
 

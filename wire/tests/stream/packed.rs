@@ -245,7 +245,7 @@ fn blocks_go_on_from_one_another_and_begin_anew_every_16th() {
         let mut out = Vec::new();
         encoder.push(event);
         encoder.finish(0, &mut out);
-        encoder.begin_anew();
+        encoder.begin_again();
         assert!(is_alone(&out));
     }
 }

@@ -64,7 +64,7 @@ fn sample(sampler: &mut NeighbourSampler, size: usize, first: u64, batches: u64,
 const BATCHES: u64 = 2;
 
 /// One batch a thread: times, and edges.
-fn apart(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: u64) -> (Times, usize) {
+fn separate_tasks(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: u64) -> (Times, usize) {
     let sampler = NeighbourSampler::new(Arc::clone(graph), settings(form)).unwrap();
     let mut workers: Vec<_> = (0..threads).map(|_| (sampler.clone(), Sample::default())).collect();
     let mut edges = 0;
@@ -82,7 +82,7 @@ fn apart(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: u64) -> (Time
 }
 
 /// All threads on one batch.
-fn together(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: usize) -> (Times, usize) {
+fn shared_task(graph: &Arc<Csr>, form: SampleForm, size: usize, threads: usize) -> (Times, usize) {
     let mut sampler = NeighbourSampler::new(Arc::clone(graph), settings(form)).unwrap();
     sampler.set_use_all_threads(true);
     let mut out = Sample::default();
@@ -111,9 +111,9 @@ fn sampling(graph: &Arc<Csr>) {
                     "{form:<9}{size:>5}  {how}{median:>7.2}{best:>7.2}{per_batch:>10}{rate:>10.1}{best_rate:>8.1}{seed_rate:>10.0}"
                 );
             };
-            report("1 thread", apart(graph, form, size, 1));
-            report("2 threads, apart", apart(graph, form, size, 2));
-            report("2 together", together(graph, form, size, 2));
+            report("1 thread", separate_tasks(graph, form, size, 1));
+            report("2 threads, apart", separate_tasks(graph, form, size, 2));
+            report("2 together", shared_task(graph, form, size, 2));
         }
     }
 }

@@ -144,7 +144,7 @@ impl TrainingCommand for GcnCommand {
         let dataset = self.dataset()?;
         let recipe = self.recipe(&dataset);
         let device = self.options.open_device()?;
-        observer.tell(&self.describe(&dataset, &recipe));
+        observer.report_line(&self.describe(&dataset, &recipe));
         let run = GcnRun {
             dataset: &dataset,
             recipe,

@@ -93,7 +93,7 @@ impl PnaCommand {
             return Err(TrainError::NoMolecules { path: path.clone() });
         }
         for row in molecules.skipped.iter().take(3) {
-            observer.tell(&format!("{}, line {}: skipped, {}", path.display(), row.line, row.reason));
+            observer.report_line(&format!("{}, line {}: skipped, {}", path.display(), row.line, row.reason));
         }
         Ok(molecules)
     }
@@ -135,7 +135,7 @@ impl TrainingCommand for PnaCommand {
         let device = self.options.open_device()?;
         let mut molecules = self.molecules(observer)?;
         let validation = self.set_apart(&mut molecules);
-        observer.tell(&self.describe(&model, &training, &molecules));
+        observer.report_line(&self.describe(&model, &training, &molecules));
         let (graphs, workers, options) = (molecules.graphs, self.workers, &self.options);
         PnaRun { model, training, graphs, validation, workers, options }.train(device, observer)
     }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     impl Observer for Watch {
-        fn tell(&mut self, line: &str) {
+        fn report_line(&mut self, line: &str) {
             self.told.push(line.to_owned());
         }
 

@@ -61,7 +61,7 @@ impl<M: SampledModel> TrainingCommand for SampledCommand<M> {
     fn run(&self, observer: &mut dyn Observer) -> Result<Summary, TrainError> {
         let (options, dataset) = (&self.options, self.options.dataset(observer)?);
         let config = self.model.config(options, &dataset);
-        observer.tell(&format!("{}; {}", M::describe(&config), options.describe(&dataset)));
+        observer.report_line(&format!("{}; {}", M::describe(&config), options.describe(&dataset)));
         let adam = AdamSettings { weight_decay: WEIGHT_DECAY, ..AdamSettings::default() };
         let make = |device: &Device| Learner::<M::Model>::new(device, &config, adam, options.run.seed);
         options.sampled_run(M::NAME, &dataset, M::samples_loops(&config)).train(make, observer)

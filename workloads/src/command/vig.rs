@@ -147,13 +147,13 @@ impl TrainingCommand for VigCommand {
         if !self.pipeline.is_asked(&self.ranks) {
             let device = options.open_device()?;
             let images = self.images()?;
-            observer.tell(&self.describe(&model, &training, &images));
+            observer.report_line(&self.describe(&model, &training, &images));
             return VigRun { model, training, images, workers, options }.train(device, observer);
         }
         let (stages, config, form) = self.stages(&model, &training)?;
         options.open_device()?;
         let images = self.images()?;
-        observer.tell(&self.describe(&model, &training, &images));
+        observer.report_line(&self.describe(&model, &training, &images));
         let (train, test, ranks) = (Arc::new(images.train), images.test, &self.ranks);
         StagedRun { config, form, training: &training, stages, train, test, workers, ranks, options }.train(observer)
     }

@@ -58,7 +58,7 @@ impl Injector {
             if meant.is_some_and(|meant| meant >= ranks) {
                 return Err(TrainError::InjectRank { words: words.clone(), ranks });
             }
-            observer.tell(&format!("injected: {words}"));
+            observer.report_line(&format!("injected: {words}"));
             if !injection.is_for(rank) {
                 continue;
             }
@@ -74,7 +74,10 @@ impl Injector {
                 Cause::SkipAllReduce => Act::SkipAllReduce,
                 Cause::Contention { threads } => {
                     let spinners = Spinners::start(*threads);
-                    observer.tell(&format!("{} threads compete with the training run for the CPU", spinners.count()));
+                    observer.report_line(&format!(
+                        "{} threads compete with the training run for the CPU",
+                        spinners.count()
+                    ));
                     injector.spinners.push(spinners);
                     continue;
                 }
@@ -171,9 +174,9 @@ mod tests {
     use gnntop_probe::BatchShape;
 
     /// Notes how much has been leaked by each of its steps.
-    struct Watched;
+    struct WatchedTraining;
 
-    impl Training for Watched {
+    impl Training for WatchedTraining {
         fn batches_per_epoch(&self) -> u64 {
             3
         }
@@ -195,9 +198,9 @@ mod tests {
     #[test]
     fn steps_are_counted_through_epochs_and_trainings() {
         let mut injector = started(&["leak:1KiB@every=4", "leak:2KiB@at=10"]);
-        train(&mut Watched, &mut injector, 0..3, u64::MAX, &mut Silent).unwrap();
+        train(&mut WatchedTraining, &mut injector, 0..3, u64::MAX, &mut Silent).unwrap();
         assert_eq!(injector.leaked.iter().map(Vec::len).collect::<Vec<usize>>(), [1024, 1024]);
-        train(&mut Watched, &mut injector, 3..4, u64::MAX, &mut Silent).unwrap();
+        train(&mut WatchedTraining, &mut injector, 3..4, u64::MAX, &mut Silent).unwrap();
         assert_eq!(injector.leaked.iter().map(Vec::len).collect::<Vec<usize>>(), [1024, 1024, 2048, 1024]);
     }
 
@@ -257,7 +260,7 @@ mod tests {
         let injections: Vec<Injection> = ["stall:0.5x", "slow-loader:3x"].map(|words| words.parse().unwrap()).into();
         let delay = crate::inject::loader_delay(&injections, 0, &usual_step);
         let mut injector = Injector::start(&injections, (0, 1), &usual_step, &mut Silent).unwrap();
-        let mut steps = |count: u64| train(&mut Watched, &mut injector, 0..count, u64::MAX, &mut Silent);
+        let mut steps = |count: u64| train(&mut WatchedTraining, &mut injector, 0..count, u64::MAX, &mut Silent);
         steps(3).unwrap(); // three steps an epoch
         assert_eq!(delay.time(), Duration::ZERO);
         steps(1).unwrap();
@@ -269,19 +272,19 @@ mod tests {
     fn memory_that_the_system_refuses_is_an_error_in_words() {
         let mut injector =
             Injector { acts: vec![(When::default(), Act::Faults { bytes: usize::MAX / 2 })], ..Injector::default() };
-        let error = train(&mut Watched, &mut injector, 0..1, u64::MAX, &mut Silent).unwrap_err().to_string();
+        let error = train(&mut WatchedTraining, &mut injector, 0..1, u64::MAX, &mut Silent).unwrap_err().to_string();
         assert!(error.contains("use a smaller size"), "{error}");
     }
 
     #[test]
     fn every_injection_is_told() {
-        struct Told(Vec<String>);
-        impl Observer for Told {
-            fn tell(&mut self, line: &str) {
+        struct Lines(Vec<String>);
+        impl Observer for Lines {
+            fn report_line(&mut self, line: &str) {
                 self.0.push(line.to_owned());
             }
         }
-        let mut told = Told(Vec::new());
+        let mut told = Lines(Vec::new());
         let injections = ["stall:1ms@at=3", "stall:1ms@rank=1"].map(|words| words.parse().unwrap());
         Injector::start(&injections, (0, 2), &UsualStep::default(), &mut told).unwrap();
         assert_eq!(told.0, ["injected: stall:1ms@at=3", "injected: stall:1ms@rank=1"], "those of other ranks too");

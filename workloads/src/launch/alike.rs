@@ -82,7 +82,7 @@ mod tests {
     use crate::parallel::{ThreadRank, thread_ranks};
 
     /// The outcome for ranks with these batch sizes.
-    fn told(batches: &[u32]) -> Vec<Result<(), CollectiveError>> {
+    fn checked(batches: &[u32]) -> Vec<Result<(), CollectiveError>> {
         std::thread::scope(|scope| {
             let on_rank = |(rank, batch): (ThreadRank, u32)| {
                 let settings =
@@ -101,20 +101,20 @@ mod tests {
 
     #[test]
     fn ranks_with_the_same_settings_go_on() {
-        assert_eq!(told(&[512, 512, 512]), [Ok(()), Ok(()), Ok(())]);
+        assert_eq!(checked(&[512, 512, 512]), [Ok(()), Ok(()), Ok(())]);
     }
 
     #[test]
     fn a_rank_with_other_settings_is_named_with_them() {
         // The length may differ, too: rank 0's counts.
         for (other, words) in [(32, "--batch-size 32, there --batch-size 512"), (513, "--batch-size 513, there")] {
-            let told = told(&[512, 512, other]);
-            let error = told[2].clone().unwrap_err().to_string();
+            let checked = checked(&[512, 512, other]);
+            let error = checked[2].clone().unwrap_err().to_string();
             assert!(error.starts_with("rank 2 was started with different settings than rank 0: here "), "{error}");
             assert!(error.contains(words), "{error}");
             assert!(
-                told[..2].iter().all(|told| matches!(told, Err(CollectiveError::Gone { rank: 2, .. }))),
-                "{told:?}"
+                checked[..2].iter().all(|checked| matches!(checked, Err(CollectiveError::Gone { rank: 2, .. }))),
+                "{checked:?}"
             );
         }
     }

@@ -117,7 +117,7 @@ fn thread_name(name: &mut [u8; 16]) -> &str {
 mod tests {
     use super::*;
 
-    fn said(rank: u32, thread: &str) -> String {
+    fn refusal(rank: u32, thread: &str) -> String {
         let mut line = [0; 192];
         let len = words(&mut line, rank, thread, 33_554_432);
         String::from_utf8(line[..len].to_vec()).unwrap()
@@ -126,12 +126,12 @@ mod tests {
     #[test]
     fn the_line_names_the_rank() {
         let one = "gnntop: rank 1 is out of memory: the system refuses 33554432 more bytes\n";
-        assert_eq!(said(1, "loader 0"), one);
+        assert_eq!(refusal(1, "loader 0"), one);
         // Threads of one process are named after their rank; the system cuts the name at 15 bytes.
-        assert_eq!([said(NO_RANK, "rank 1"), said(NO_RANK, "rank 1 thread 0")], [one, one]);
-        assert!(said(NO_RANK, "rank 12 thread ").contains("rank 12 is out of"));
+        assert_eq!([refusal(NO_RANK, "rank 1"), refusal(NO_RANK, "rank 1 thread 0")], [one, one]);
+        assert!(refusal(NO_RANK, "rank 12 thread ").contains("rank 12 is out of"));
         let other = "gnntop: out of memory: the system refuses 33554432 more bytes to thread \"loader 0\"\n";
-        assert_eq!(said(NO_RANK, "loader 0"), other);
+        assert_eq!(refusal(NO_RANK, "loader 0"), other);
     }
 
     #[test]

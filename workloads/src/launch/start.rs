@@ -131,7 +131,7 @@ impl Launch<'_> {
         if let Some(ranks) = Some(results.len()).filter(|ranks| *ranks > 1)
             && let Err(error) = self.run.join_recordings(ranks)
         {
-            observer.tell(&format!("the ranks' recordings stay separate files: {error}"));
+            observer.report_line(&format!("the ranks' recordings stay separate files: {error}"));
         }
         let summary = first_failure(results)?;
         #[cfg(feature = "mpi")]
@@ -199,7 +199,7 @@ impl Launch<'_> {
             let hosts = Hosts::new(&*group, &Host::here(), gnntop_probe::monotonic_ns)?;
             let run = RunOptions { device: self.device(&hosts)?, ..self.run.clone() };
             let place = self.place(&*group, &hosts, run.device)?;
-            voice.tell(&describe(&place));
+            voice.report_line(&describe(&place));
             let is_first_here = hosts.number_here == 0;
             let rank = Rank { group: Arc::clone(&group), place, is_first_here, run, wants_stop };
             let pool = self.pool(&rank)?;
@@ -267,7 +267,7 @@ fn random() -> u32 {
 fn listen(heard: &Receiver<News>, observer: &mut dyn Observer, wants_stop: &AtomicBool) {
     loop {
         match heard.recv_timeout(ASK_INTERVAL) {
-            Ok(News::Line(line)) => observer.tell(&line),
+            Ok(News::Line(line)) => observer.report_line(&line),
             Ok(News::Step(report)) => observer.step(&report),
             Err(RecvTimeoutError::Timeout) => (),
             Err(RecvTimeoutError::Disconnected) => return,
@@ -297,7 +297,7 @@ impl Reporter {
 }
 
 impl Observer for Reporter {
-    fn tell(&mut self, line: &str) {
+    fn report_line(&mut self, line: &str) {
         self.send(News::Line(line.to_owned()));
     }
 

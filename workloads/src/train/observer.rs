@@ -7,7 +7,7 @@ use gnntop_probe::{BatchShape, Warning};
 /// Follows a training run. Every method has a default that does nothing.
 pub trait Observer {
     /// Something worth a line.
-    fn tell(&mut self, _line: &str) {}
+    fn report_line(&mut self, _line: &str) {}
 
     /// How much data is read or generated so far, such as `12000 molecules`. Called often.
     fn loading(&mut self, _done: std::fmt::Arguments<'_>) {}

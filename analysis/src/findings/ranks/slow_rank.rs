@@ -3,7 +3,7 @@
 //! Ranks of the same stage are compared, step by step, by their own work: what they wait for is the work of others.
 
 use gnntop_wire::TrackRole;
-use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT};
+use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
 
 use super::check::RankCheck;
 use super::evidence::{RankEvidence, batch_work};
@@ -120,7 +120,7 @@ impl SlowRank {
 fn slow_phase(evidence: &RankEvidence<'_>, at: usize, others: &[usize]) -> (String, f64) {
     let rank = &evidence.ranks.all()[at];
     let names = rank.store.phases().iter().map(|phase| phase.text.as_str());
-    let own = names.filter(|name| ![ALL_REDUCE, "receive", "send"].contains(name));
+    let own = names.filter(|name| ![ALL_REDUCE, RECEIVE, SEND].contains(name));
     let excess_ns = |name: &str| {
         let in_step = evidence.steps.iter().filter_map(|common| {
             let of = |at: usize| Some(evidence.phase_ns(at, common.rows[at].as_ref()?, name));

@@ -1,6 +1,6 @@
 //! The step table: one row per step; the most recent rows are kept.
 //!
-//! Rows are in chunks, so that the table grows without copying and old rows leave in bulk; `reduced.rs` has what is left of
+//! Rows are in chunks, so that the table grows without copying and old rows leave in bulk; `reduced_steps.rs` has what is left of
 //! those. A row's phases are stored beside it, with only as many places as its chunk has phases: a run with four phases
 //! needs room for four.
 

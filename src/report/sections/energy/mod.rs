@@ -7,5 +7,5 @@ mod watch;
 
 pub use figures::{Carbon, Component, Doubt, Energy, Epoch, Gap, Joules, PhaseEnergy, Total};
 pub(in crate::report) use text::blocks;
-pub use text::{carbon_in_words, doubt_in_words, in_words, phase_in_words, title, total_in_words};
+pub use text::{carbon_in_words, describe_joules, doubt_in_words, phase_in_words, title, total_in_words};
 pub use watch::{EnergySnapshot, EnergyWatch};

@@ -6,7 +6,7 @@ use gnntop_analysis::energy::{EnergyScope, Label, kilowatt_hours, watt_hours};
 use gnntop_analysis::figures::{percent, quantity};
 
 /// Time without known energy is reported from this share on: sensors begin a little after the program.
-const WORTH_SAYING: f64 = 0.02;
+const WORTH_REPORTING: f64 = 0.02;
 /// Newest epochs in the text; JSON has more.
 const EPOCHS_WRITTEN: usize = 8;
 
@@ -46,19 +46,19 @@ fn rows(energy: &Energy) -> Vec<(String, String)> {
         let absent = component.no_job_reason.as_deref().filter(|_| energy.scope == EnergyScope::Job);
         let absent = absent.or(component.reason.as_deref()).unwrap_or("not known");
         let shown = if energy.scope == EnergyScope::Job { &component.job } else { &component.device };
-        let told = shown.as_ref().map(|joules| format!("{}; {}", in_words(joules), component.source));
+        let told = shown.as_ref().map(|joules| format!("{}; {}", describe_joules(joules), component.source));
         rows.push((component.name.clone(), told.unwrap_or_else(|| format!("- {absent}"))));
-        rows.extend(component.idle.iter().map(|idle| (format!("{} idle", component.name), in_words(idle))));
+        rows.extend(component.idle.iter().map(|idle| (format!("{} idle", component.name), describe_joules(idle))));
         rows.extend(component.doubt.iter().map(|doubt| (format!("{} doubt", component.name), doubt_in_words(doubt))));
         let phase = |phase: &PhaseEnergy| (format!("  {}", phase.name), phase_in_words(phase));
         rows.extend(component.phases.iter().map(phase));
     }
     let all = energy.in_scope().map_or_else(|| "- nothing is known".to_owned(), total_in_words);
     rows.push(("in all".to_owned(), all));
-    rows.extend(energy.step.iter().map(|step| ("a step".to_owned(), in_words(step))));
+    rows.extend(energy.step.iter().map(|step| ("a step".to_owned(), describe_joules(step))));
     for epoch in &energy.epochs[energy.epochs.len().saturating_sub(EPOCHS_WRITTEN)..] {
         let part = if epoch.is_whole { "" } else { "; incomplete" };
-        rows.push((format!("epoch {}", epoch.epoch), format!("{}{part}", in_words(&epoch.energy))));
+        rows.push((format!("epoch {}", epoch.epoch), format!("{}{part}", describe_joules(&epoch.energy))));
     }
     let carbon = carbon_in_words(&energy.carbon).unwrap_or_else(|reason| format!("- {reason}"));
     rows.push(("carbon".to_owned(), carbon));
@@ -67,7 +67,7 @@ fn rows(energy: &Energy) -> Vec<(String, String)> {
 }
 
 /// Energy with its interval and label. A model has its band instead of an interval.
-pub fn in_words(joules: &Joules) -> String {
+pub fn describe_joules(joules: &Joules) -> String {
     let energy = energy_in_words(joules.joules);
     let label = joules.label.as_str();
     let provisional = if joules.is_provisional { ", provisional" } else { "" };
@@ -86,13 +86,13 @@ pub fn in_words(joules: &Joules) -> String {
 /// The same of a sum, with the share that comes from counters: a job's share of a processor is modelled, of what was counted.
 pub fn total_in_words(joules: &Joules) -> String {
     let unknown = joules.unknown_share;
-    let unknown = if unknown >= WORTH_SAYING {
+    let unknown = if unknown >= WORTH_REPORTING {
         format!("; {} of the time is not known", percent(unknown))
     } else {
         String::new()
     };
     let measured = if joules.coverage > 0.0 { percent(joules.coverage) } else { "0 %".to_owned() };
-    format!("{} ({measured} from counters){unknown}", in_words(joules))
+    format!("{} ({measured} from counters){unknown}", describe_joules(joules))
 }
 
 /// Joules, and beyond a watt-hour what people pay for.

@@ -10,6 +10,11 @@ use crate::event::{
 };
 use crate::ids::{NameId, SignalId, StepId};
 
+/// Tracks whose blocks continue one another: those with lower ids than this. A reader keeps a model of each.
+pub(super) const TRACKS_KEPT: u32 = 16;
+/// Most blocks that continue one that started fresh, so that a damaged one costs no more than these.
+pub(super) const MAX_CONTINUED: u32 = 15;
+
 pub(super) const SPAN: u8 = 0;
 pub(super) const SAMPLE: u8 = 1;
 pub(super) const STEP: u8 = 2;

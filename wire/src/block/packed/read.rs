@@ -1,11 +1,10 @@
 //! Reads a block's bits.
 
-use super::TRACKS_KEPT;
 use super::bits::BitReader;
 use super::coder::Coder;
 use super::layout::{
     ABSENT, ALLOCATION, COLUMNS, COUNTER, DEVICE_SPAN, FIRST_SIZED, MARK, Model, OPEN, PHASE_MEMORY, RIVAL, SAMPLE,
-    SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP,
+    SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP, TRACKS_KEPT,
 };
 use super::symbols::Symbol;
 use crate::block::sink::EventSink;
@@ -13,11 +12,11 @@ use crate::device_span::DeviceSpan;
 use crate::event::{
     Absent, Allocation, Counter, Event, Mark, Open, PhaseMemory, Rival, Sample, Span, StackFrame, StackSample, Step,
 };
-use crate::frame::{FLAG_GOES_ON, RawFrame};
+use crate::frame::{FLAG_CONTINUES, RawFrame};
 use crate::ids::{NameId, SignalId, StepId, TrackId};
 use crate::varint::{Cursor, Malformed};
 
-/// What is known of each track for its next block: of those whose blocks go on from one another, and one for all others.
+/// What is known of each track for its next block: of those whose blocks continue one another, and one for all others.
 #[derive(Debug, Default)]
 pub(crate) struct Unpackers(Vec<Unpacker>);
 
@@ -34,13 +33,13 @@ pub(crate) struct Unpacking<'a> {
     bits: BitReader<'a>,
     model: &'a mut Model,
     last: &'a mut Option<u32>,
-    /// The block's checksum, if another may go on from it.
+    /// The block's checksum, if another may continue it.
     crc: Option<u32>,
 }
 
 impl Unpackers {
     /// Opens the block of a packed frame whose header was read up to the base time; returns that and the events. `None` if
-    /// it is malformed, or goes on from a block that was not read just before.
+    /// it is malformed, or continues a block that was not read just before.
     pub(crate) fn open<'a>(
         &'a mut self,
         frame: RawFrame<'a>,
@@ -53,7 +52,7 @@ impl Unpackers {
         }
         let Unpacker { model, last } = self.0.get_mut(at)?;
         let known = last.take();
-        let base_ns = if frame.flags & FLAG_GOES_ON != 0 {
+        let base_ns = if frame.flags & FLAG_CONTINUES != 0 {
             known.filter(|known| rest.array().is_ok_and(|crc| u32::from_le_bytes(crc) == *known))?;
             model.t_ns.wrapping_add_signed(rest.i64().ok()?)
         } else {
@@ -88,7 +87,7 @@ impl Unpacking<'_> {
         self.bits.bytes_len()
     }
 
-    /// Reads the `left` events that nobody asked for, so that the next block can go on from this one.
+    /// Reads the `left` events that nobody asked for, so that the next block can continue this one.
     pub(crate) fn close(&mut self, left: u64) {
         if self.crc.is_some() && (0..left).all(|_| self.event().is_ok()) {
             *self.last = self.crc;

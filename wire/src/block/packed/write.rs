@@ -6,13 +6,12 @@ use super::bits::BitWriter;
 use super::coder::Coder;
 use super::layout::{
     ABSENT, ALLOCATION, COLUMNS, COUNTER, DEVICE_SPAN, F32, F64, FROM_END, HAS_DURATION, HAS_PID, HAS_USAGE, INTEGER,
-    IS_REPEAT, LOSS_SHIFT, MARK, MICROSECONDS, Model, NEXT_STEP, NO_NUMBER, OPEN, OTHER_STEP, PHASE_MEMORY, RIVAL,
-    SAMPLE, SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP, UNIT_MASK, UNITS,
+    IS_REPEAT, LOSS_SHIFT, MARK, MAX_CONTINUED, MICROSECONDS, Model, NEXT_STEP, NO_NUMBER, OPEN, OTHER_STEP,
+    PHASE_MEMORY, RIVAL, SAMPLE, SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP, TRACKS_KEPT, UNIT_MASK, UNITS,
 };
 use super::symbols::Symbol;
-use super::{MOST_ON_END, TRACKS_KEPT};
 use crate::event::{Event, Mark, Rival, Sample, Span, Step};
-use crate::frame::{self, FLAG_GOES_ON, FLAG_PACKED, FrameKind};
+use crate::frame::{self, FLAG_CONTINUES, FLAG_PACKED, FrameKind};
 use crate::ids::SignalId;
 use crate::varint::{put_i64, put_u64};
 
@@ -21,12 +20,12 @@ use crate::varint::{put_i64, put_u64};
 pub(crate) struct Packer {
     bits: BitWriter,
     model: Model,
-    /// The checksum of the last block, unless the next one must begin anew.
+    /// The checksum of the last block, unless the next one must start fresh.
     last: Option<u32>,
-    /// That of the block which this one goes on from, and the time at its end.
+    /// That of the block which this one continues, and the time at its end.
     before: Option<(u32, u64)>,
-    /// Blocks since one began anew.
-    on_end: u32,
+    /// Blocks since one started fresh.
+    continued: u32,
     slots: HashMap<Symbol, usize>,
     /// By signal: the form of its samples so far.
     forms: HashMap<SignalId, u8>,
@@ -41,26 +40,26 @@ impl Packer {
     /// Begins a block.
     pub(crate) fn start(&mut self, base_ns: u64) {
         self.bits.clear();
-        let last = self.last.take().filter(|_| self.on_end < MOST_ON_END);
+        let last = self.last.take().filter(|_| self.continued < MAX_CONTINUED);
         self.before = last.map(|crc| (crc, self.model.t_ns));
-        self.on_end += 1;
+        self.continued += 1;
         if self.before.is_none() {
-            self.on_end = 0;
+            self.continued = 0;
             self.model.clear(base_ns);
             self.slots.clear();
             self.forms.clear();
         }
     }
 
-    /// Makes the next block begin anew.
-    pub(crate) fn begin_anew(&mut self) {
+    /// Makes the next block start fresh.
+    pub(crate) fn begin_again(&mut self) {
         self.last = None;
     }
 
     /// Appends the block, of this track, first number, count, drops and base time.
     pub(crate) fn finish(&mut self, [track, numbers @ .., base_ns]: [u64; 5], out: &mut Vec<u8>) {
-        let goes_on = if self.before.is_some() { FLAG_GOES_ON } else { 0 };
-        let crc = frame::put(out, FrameKind::BLOCK, FLAG_PACKED | goes_on, |out| {
+        let continues = if self.before.is_some() { FLAG_CONTINUES } else { 0 };
+        let crc = frame::put(out, FrameKind::BLOCK, FLAG_PACKED | continues, |out| {
             put_u64(out, track);
             numbers.into_iter().for_each(|number| put_u64(out, number));
             match self.before {

@@ -270,7 +270,7 @@ impl<A: Assemble> Worker<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loading::{Delay, Part, Pause};
+    use crate::loading::{Delay, LoaderShard, Pause};
     use std::sync::Mutex;
     use std::sync::atomic::AtomicU64;
 
@@ -329,7 +329,8 @@ mod tests {
     #[test]
     fn parts_of_a_batch_make_the_batch_and_stay_equal() {
         let whole = batches(LoaderSettings { batch_size: 12, ..settings(0) }, 8);
-        let part = |number| batches(LoaderSettings { batch_size: 4, part: Part { number, of: 3 }, ..settings(0) }, 8);
+        let part =
+            |number| batches(LoaderSettings { batch_size: 4, part: LoaderShard { number, of: 3 }, ..settings(0) }, 8);
         let parts = [0, 1, 2].map(part);
         for (at, (id, members)) in whole.iter().enumerate() {
             assert!(parts.iter().all(|part| part[at].0 == *id));
@@ -345,12 +346,12 @@ mod tests {
     #[test]
     fn fewer_things_than_parts_are_loaded_by_several() {
         let part = |number| {
-            let settings = LoaderSettings { batch_size: 4, part: Part { number, of: 5 }, ..settings(0) };
+            let settings = LoaderSettings { batch_size: 4, part: LoaderShard { number, of: 5 }, ..settings(0) };
             Loader::new(things(2), settings).unwrap().next_batch().unwrap().clone()
         };
         let loaded = [0, 1, 2, 3, 4].map(part);
         assert!(loaded.iter().all(|members| members.len() == 1) && loaded[0] == loaded[2] && loaded[0] != loaded[1]);
-        let none = LoaderSettings { part: Part { number: 2, of: 2 }, ..settings(0) };
+        let none = LoaderSettings { part: LoaderShard { number: 2, of: 2 }, ..settings(0) };
         assert_eq!(Loader::new(things(2), none).unwrap_err().to_string(), "there is no part 2 of 2");
     }
 

@@ -15,4 +15,4 @@ pub use assemble::{Assemble, BatchId, LoaderObserver, Stage, Unobserved};
 pub use delay::{Delay, Pause, UsualStep};
 pub use error::LoaderError;
 pub use loader::{LoadedBatch, Loader};
-pub use settings::{LoaderSettings, Part};
+pub use settings::{LoaderSettings, LoaderShard};

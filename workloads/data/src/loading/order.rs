@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::{BatchId, LoaderError, LoaderSettings, Part};
+use super::{BatchId, LoaderError, LoaderSettings, LoaderShard};
 
 /// Batches by number, through all epochs.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl BatchOrder {
         if count > u32::MAX as usize {
             return Err(LoaderError::TooMany { count, items });
         }
-        let Part { number, of } = settings.part;
+        let LoaderShard { number, of } = settings.part;
         if number >= of {
             return Err(LoaderError::NoSuchPart { number, of });
         }
@@ -46,7 +46,7 @@ impl BatchOrder {
 
     /// The items of a batch, given the order of its epoch.
     pub fn members<'a>(&self, order: &'a [u32], index: u64) -> &'a [u32] {
-        let Part { number, of } = self.settings.part;
+        let LoaderShard { number, of } = self.settings.part;
         // Of all parts together. The order ends with the padding, so that the rest divides.
         let whole = self.settings.batch_size.saturating_mul(of);
         let first = index as usize * whole;

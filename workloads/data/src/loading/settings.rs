@@ -16,7 +16,7 @@ pub struct LoaderSettings {
     /// Whether each epoch has its own order; otherwise the items come as they are.
     pub shuffle: bool,
     /// Which part of every batch is loaded.
-    pub part: Part,
+    pub part: LoaderShard,
     /// How much longer every batch takes, to try out a slow loader; usually zero.
     pub delay: Delay,
 }
@@ -25,14 +25,14 @@ pub struct LoaderSettings {
 /// that `of` ranks with batches of `n` load what one rank would load with batches of `of * n`. In the last batch of an
 /// epoch the parts stay equal: if its items do not divide, the first items of the epoch's order are repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct LoaderShard {
     /// Which part, from 0.
     pub number: usize,
     /// Parts in all, at least 1.
     pub of: usize,
 }
 
-impl Part {
+impl LoaderShard {
     /// Everything.
     pub const WHOLE: Self = Self { number: 0, of: 1 };
 
@@ -52,7 +52,7 @@ impl Default for LoaderSettings {
             prefetch: 2,
             seed: 1234,
             shuffle: true,
-            part: Part::WHOLE,
+            part: LoaderShard::WHOLE,
             delay: Delay::default(),
         }
     }

@@ -17,7 +17,7 @@ const CHARGE_OFFSET: i32 = 5;
 /// The graph of a molecule: one node per atom with [`ATOM_FEATURES`] features, both directions of every bond.
 pub(super) fn graph_of(structure: &Structure, y: f32) -> Graph {
     let nodes = structure.atoms.len();
-    let perceived = Perceived::of(structure);
+    let perceived = Perceived::new(structure);
     let mut features = Vec::with_capacity(nodes * ATOM_FEATURES);
     let mut edges = Vec::with_capacity(structure.bonds.len() * 2);
     for atom in 0..nodes {
@@ -37,7 +37,7 @@ struct Perceived {
 }
 
 impl Perceived {
-    fn of(structure: &Structure) -> Self {
+    fn new(structure: &Structure) -> Self {
         let atoms = 0..structure.atoms.len();
         let radicals: Vec<i32> = atoms.clone().map(|atom| radical_electrons(structure, atom)).collect();
         let conjugated_bonds = conjugated_bonds(structure, &radicals);

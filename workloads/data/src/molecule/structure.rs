@@ -24,7 +24,7 @@ pub(super) struct Atom {
 
 impl Atom {
     /// A neutral, achiral atom outside brackets, without hydrogens.
-    pub(super) fn of(atomic_number: u8) -> Self {
+    pub(super) fn new(atomic_number: u8) -> Self {
         Self { atomic_number, charge: 0, hydrogens: 0, bracketed: false, aromatic: false, chirality: 0 }
     }
 }
@@ -192,7 +192,7 @@ mod tests {
 
     fn structure(atoms: usize, pairs: &[(u32, u32)]) -> Structure {
         let bonds = pairs.iter().map(|&(a, b)| Bond { atoms: [a, b], order: 1, aromatic: false }).collect();
-        Structure::new(vec![Atom::of(6); atoms], bonds)
+        Structure::new(vec![Atom::new(6); atoms], bonds)
     }
 
     #[test]

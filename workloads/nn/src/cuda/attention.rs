@@ -91,7 +91,7 @@ pub(super) unsafe fn launch_by_head<A: NoUninit>(
     nodes: usize,
     arguments: &A,
 ) -> Result<()> {
-    let grid = Grid::of_rows((nodes * columns.heads) as u64, Grid::lanes_for(columns.width))?;
+    let grid = Grid::for_rows((nodes * columns.heads) as u64, Grid::lanes_for(columns.width))?;
     // SAFETY: the caller vouches for the arguments.
     unsafe { launch(device, &module.kernel(name, rows.dtype())?, grid, arguments) }
 }

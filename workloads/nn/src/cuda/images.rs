@@ -95,7 +95,7 @@ pub(crate) fn nearest(x: &Tensor, nodes: usize, count: usize, dilation: usize) -
     // SAFETY: the likeness has `nodes` numbers for each row, the result `count`; the caller checked that there are this
     // many.
     unsafe {
-        launch(x.device(), &Module::Images.kernel("nearest", x.dtype())?, Grid::of_rows(rows as u64, 32)?, &arguments)
+        launch(x.device(), &Module::Images.kernel("nearest", x.dtype())?, Grid::for_rows(rows as u64, 32)?, &arguments)
     }?;
     Ok(out.into_tensor((rows, count)))
 }

@@ -81,7 +81,7 @@ impl Grid {
     ///
     /// # Errors
     /// A grid cannot have that many.
-    pub(super) fn of_rows(rows: u64, lanes: u32) -> Result<Self> {
+    pub(super) fn for_rows(rows: u64, lanes: u32) -> Result<Self> {
         let rows_of_block = THREADS / lanes;
         match i32::try_from(rows.div_ceil(u64::from(rows_of_block))) {
             Ok(blocks) => Ok(Self { blocks: [blocks as u32, 1], threads: [lanes, rows_of_block] }),

@@ -100,7 +100,7 @@ impl LabelsOnDevice {
         let out = Memory::new(device, dtype, 1)?;
         let arguments =
             LossArguments { losses: losses.address(), out: out.address(), ..self.arguments(logits, shape)? };
-        let rows = Grid::of_rows(arguments.pairs, 32)?;
+        let rows = Grid::for_rows(arguments.pairs, 32)?;
         // SAFETY: rows and labels were checked to be within the logits, and there is a loss for each pair.
         unsafe { launch(device, &Module::Loss.kernel("pair_losses", dtype)?, rows, &arguments) }?;
         let one_warp = Grid { blocks: [1, 1], threads: [32, 1] };
@@ -118,7 +118,7 @@ impl LabelsOnDevice {
             gradient: View::new(&gradient)?.address(dtype, logits.elem_count())?,
             ..self.arguments(View::new(logits)?, logits.dims2()?)?
         };
-        let rows = Grid::of_rows(arguments.groups, 32)?;
+        let rows = Grid::for_rows(arguments.groups, 32)?;
         // SAFETY: as in `mean_loss`; the gradient is as large as the logits.
         unsafe { launch(device, &Module::Loss.kernel("loss_gradient", dtype)?, rows, &arguments) }?;
         Ok(gradient)

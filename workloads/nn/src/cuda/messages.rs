@@ -326,7 +326,7 @@ pub(crate) fn edge_rows(edges: &Edges, messages: &Messages<'_>, head_sums: bool)
     let arguments = EdgeArguments { messages: by_edge.messages(messages)?, out: out.address(), edges: count as u64 };
     let (name, grid) = if head_sums {
         let lanes = Grid::lanes_for(messages.columns.width);
-        ("dot_rows".to_owned(), Grid::of_rows((count * stored) as u64, lanes)?)
+        ("dot_rows".to_owned(), Grid::for_rows((count * stored) as u64, lanes)?)
     } else {
         let (kind, pack) = variant(messages, &[1, 4], false, out.address());
         (format!("edge_rows_{kind}_{pack}"), Grid::over((count * stored / pack) as u64))

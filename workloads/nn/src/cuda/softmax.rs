@@ -98,7 +98,7 @@ impl Logits<'_> {
 fn launch_both<A: NoUninit>(edges: &Edges, name: &str, dtype: DType, heads: usize, arguments: &A) -> Result<()> {
     let walk = &edges.incoming;
     let lanes = Grid::lanes_for(walk.edges / walk.nodes.max(1));
-    let grid = Grid::of_rows((walk.nodes * heads) as u64, lanes)?;
+    let grid = Grid::for_rows((walk.nodes * heads) as u64, lanes)?;
     // SAFETY: the callers, in this file, checked that logits and results have a row for each edge, and scores one for each node.
     unsafe { launch(&edges.device, &Module::Softmax.kernel(name, dtype)?, grid, arguments) }?;
     let hubs = Grid { blocks: [(walk.hub_count() * heads) as u32, 1], threads: [THREADS, 1] };

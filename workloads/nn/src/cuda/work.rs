@@ -56,7 +56,7 @@ pub(super) fn hub_list(memory: &Tensor, walk: &Walk) -> Result<HubListArguments>
 
 /// A row of threads for each node or part, further blocks for more columns.
 pub(super) fn grid_of(rows: usize, packs: usize) -> Result<Grid> {
-    let mut grid = Grid::of_rows(rows as u64, Grid::lanes_for(packs))?;
+    let mut grid = Grid::for_rows(rows as u64, Grid::lanes_for(packs))?;
     grid.blocks[1] = packs.div_ceil(grid.threads[0] as usize).clamp(1, 65_535) as u32;
     Ok(grid)
 }

@@ -4,7 +4,7 @@ use clap::Parser;
 
 use super::*;
 use crate::train::Silent;
-use gnntop_data::loading::Part;
+use gnntop_data::loading::LoaderShard;
 use gnntop_nn::models::Parameters;
 use gnntop_nn::models::sage::{Sage, SageConfig};
 
@@ -93,7 +93,7 @@ fn shards_divide_the_steps_of_an_epoch_and_no_shards_do_not() {
         let words = [&["test", "--record", &file, "--workers", "0", "--batch-size", "10"], &ALL[..], words].concat();
         let options = Arguments::try_parse_from(words).unwrap().options;
         let dataset = options.dataset(&mut Silent).unwrap();
-        let whose = Part { number: 0, of: options.ranks.ranks };
+        let whose = LoaderShard { number: 0, of: options.ranks.ranks };
         let run = options.sampled_run("test", &dataset, false);
         let loader = run.training_loader(whose, |batches| batches).unwrap();
         (loader.batches_per_epoch(), run.describe_shards(whose.of))

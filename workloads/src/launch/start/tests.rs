@@ -26,7 +26,7 @@ struct WarningListener {
 }
 
 impl Observer for WarningListener {
-    fn tell(&mut self, line: &str) {
+    fn report_line(&mut self, line: &str) {
         self.lines.push(line.to_owned());
     }
 
@@ -62,7 +62,7 @@ fn every_rank_runs_on_its_own_threads_and_the_first_speaks() {
     let summary = launch(&["--ranks", "3", "--threads-per-rank", "2"], &mut ear, |rank, observer| {
         ran.fetch_add(1, Ordering::Relaxed);
         assert_eq!(rayon::current_num_threads(), 2);
-        observer.tell(&format!("rank {} of {}", rank.place().rank, rank.collective().ranks()));
+        observer.report_line(&format!("rank {} of {}", rank.place().rank, rank.collective().ranks()));
         observer.step(&report(0));
         Ok(Summary { steps: u64::from(rank.place().rank) + 7, loss: None })
     });

@@ -21,7 +21,7 @@ const SLEEP: Duration = Duration::from_micros(50);
 /// How long finalizing may take, which needs the others, before the communicator is aborted instead.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// How often NCCL is asked whether it has noticed an error.
-const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A rank's place.
 #[derive(Clone, Copy, Debug)]
@@ -268,6 +268,6 @@ fn watch(peers: &Weak<Peers>) {
     while let Some(peers) = peers.upgrade() {
         peers.all().iter().for_each(|shared| shared.check());
         drop(peers);
-        std::thread::sleep(LOOK_INTERVAL);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

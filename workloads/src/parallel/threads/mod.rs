@@ -137,7 +137,12 @@ impl ThreadRank {
 
     /// Shows the others `values`, and when all have arrived runs `work`, which may read and write what its caller can
     /// prove that no other thread uses. Returns when all are done.
-    fn together(&self, kind: Kind, values: &mut [f32], work: impl FnOnce(&ThreadGroup)) -> Result<(), CollectiveError> {
+    fn collective_call(
+        &self,
+        kind: Kind,
+        values: &mut [f32],
+        work: impl FnOnce(&ThreadGroup),
+    ) -> Result<(), CollectiveError> {
         let (group, call) = (&*self.group, &self.group.calls[self.rank]);
         call.kind.store(kind as u64, Ordering::Relaxed);
         call.count.store(values.len() as u64, Ordering::Relaxed);
@@ -191,12 +196,12 @@ impl Collective for ThreadRank {
     }
 
     fn barrier(&self) -> Result<(), CollectiveError> {
-        self.together(Kind::Barrier, &mut [], |_| ())
+        self.collective_call(Kind::Barrier, &mut [], |_| ())
     }
 
     fn all_reduce(&self, values: &mut [f32]) -> Result<(), CollectiveError> {
         let part = self.part(values.len());
-        self.together(Kind::AllReduce, values, |group| {
+        self.collective_call(Kind::AllReduce, values, |group| {
             let all: Vec<*mut f32> = (0..group.ranks()).map(|rank| Self::values_of(group, rank)).collect();
             for start in part.clone().step_by(BLOCK) {
                 // SAFETY: every rank is between the two meetings of this call, so that all pointers are to slices of
@@ -209,7 +214,7 @@ impl Collective for ThreadRank {
 
     fn broadcast(&self, root: usize, values: &mut [f32]) -> Result<(), CollectiveError> {
         let (own, count) = (values.as_mut_ptr(), values.len());
-        self.together(Kind::Broadcast, values, |group| {
+        self.collective_call(Kind::Broadcast, values, |group| {
             if self.rank != root {
                 // SAFETY: as in `all_reduce` the root's slice has `count` values and is only read until the second
                 // meeting; `own` is this rank's own slice, a different one.
@@ -223,7 +228,7 @@ impl Collective for ThreadRank {
         let bits = value.to_bits();
         let mut halves = [f32::from_bits((bits >> 32) as u32), f32::from_bits(bits as u32)];
         let mut gathered = Vec::with_capacity(self.ranks());
-        self.together(Kind::Gather, &mut halves, |group| {
+        self.collective_call(Kind::Gather, &mut halves, |group| {
             for rank in 0..group.ranks() {
                 let halves = Self::values_of(group, rank);
                 // SAFETY: as in `all_reduce`; each rank shows two values, which all only read.
@@ -253,7 +258,7 @@ impl Collective for ThreadRank {
             parts.retain(|(known, _)| *known != color);
             parts.push((color, part));
         }
-        self.together(Kind::Split, &mut [], |_| ())?;
+        self.collective_call(Kind::Split, &mut [], |_| ())?;
         let group = lock(&self.group.parts).iter().find(|(known, _)| *known == color).map(|(_, part)| Arc::clone(part));
         // A second split would replace it.
         self.barrier()?;

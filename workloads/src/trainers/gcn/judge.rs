@@ -12,12 +12,12 @@ static VALIDATION: Name = Name::counter("acc valid");
 static TEST: Name = Name::counter("acc test");
 
 /// Some nodes and their classes.
-struct Part {
+struct SplitPart {
     rows: Tensor,
     labels: Vec<u32>,
 }
 
-impl Part {
+impl SplitPart {
     fn new(dataset: &NodeDataset, nodes: &[u32], device: &Device) -> Result<Self> {
         let labels = nodes.iter().map(|&node| dataset.labels[node as usize]).collect();
         Ok(Self { rows: Tensor::from_slice(nodes, nodes.len(), device)?, labels })
@@ -36,8 +36,8 @@ pub(super) struct Judge {
     x: NodeFeatures,
     graph: Normalised,
     family: KernelFamily,
-    validation: Part,
-    test: Part,
+    validation: SplitPart,
+    test: SplitPart,
 }
 
 /// Shares of right answers.
@@ -55,7 +55,7 @@ impl Judge {
         family: KernelFamily,
     ) -> Result<Self> {
         let graph = graph.to_dtype(DType::F32)?;
-        let part = |nodes: &[u32]| Part::new(dataset, nodes, graph.weight.device());
+        let part = |nodes: &[u32]| SplitPart::new(dataset, nodes, graph.weight.device());
         let (validation, test) = (part(&dataset.split.validation)?, part(&dataset.split.test)?);
         Ok(Self { x, graph, family, validation, test })
     }

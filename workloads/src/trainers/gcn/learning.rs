@@ -159,7 +159,7 @@ impl Learning {
     fn report_handover(&mut self, observer: &mut dyn Observer) {
         let how = self.repeated.as_ref().and_then(Repeated::handover);
         if let Some(how) = how.filter(|how| self.handed_over.as_ref() != Some(how)) {
-            observer.tell(&format!("{}: {how}", self.plan.mode.name()));
+            observer.report_line(&format!("{}: {how}", self.plan.mode.name()));
             self.handed_over = Some(how);
         }
     }

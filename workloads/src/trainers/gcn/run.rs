@@ -64,7 +64,7 @@ impl GcnRun<'_> {
             let begin = Instant::now();
             let done = train(&mut learning, &mut injector, first..first + epochs, left, observer)?;
             summary = Summary { steps: summary.steps + done.steps, loss: done.loss.or(summary.loss) };
-            observer.tell(&outcome(mode, &learning, begin));
+            observer.report_line(&outcome(mode, &learning, begin));
         }
         Ok(summary)
     }

@@ -155,7 +155,8 @@ impl Training for Run {
         counter(&VALIDATION_ERROR, error);
         if epoch + 1 == self.training.epochs as u64 {
             let mean = validation.error_of_the_mean(self.scale);
-            observer.tell(&format!("validation MAE {error:.4} eV; always predicting the mean gives {mean:.4} eV"));
+            observer
+                .report_line(&format!("validation MAE {error:.4} eV; always predicting the mean gives {mean:.4} eV"));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::launch::{RankOptions, RunOptions, Settings, Shard};
 use crate::train::TrainError;
 use crate::train::published_loader;
-use gnntop_data::loading::{Loader, LoaderSettings, Part};
+use gnntop_data::loading::{Loader, LoaderSettings, LoaderShard};
 use gnntop_data::nodes::NodeDataset;
 use gnntop_data::sampling::{NodeBatches, SamplerSettings};
 
@@ -43,13 +43,13 @@ impl SampledRun<'_> {
     /// them.
     pub(crate) fn training_loader(
         &self,
-        whose: Part,
+        whose: LoaderShard,
         adapted: impl FnOnce(NodeBatches) -> NodeBatches,
     ) -> Result<Loader<NodeBatches>, TrainError> {
         // Ranks that share nothing go through everything in their own orders.
         let (part, own_order) = match self.ranks.shard {
             Shard::Split => (whose, 0),
-            Shard::None => (Part::WHOLE, whose.number as u64),
+            Shard::None => (LoaderShard::WHOLE, whose.number as u64),
         };
         let settings = LoaderSettings {
             batch_size: self.batch_size,
@@ -64,7 +64,11 @@ impl SampledRun<'_> {
     }
 
     /// Batches of this rank's part of other nodes, in their order, loaded by the caller.
-    pub(super) fn judging_loader(&self, nodes: &[u32], whose: Part) -> Result<Option<Loader<NodeBatches>>, TrainError> {
+    pub(super) fn judging_loader(
+        &self,
+        nodes: &[u32],
+        whose: LoaderShard,
+    ) -> Result<Option<Loader<NodeBatches>>, TrainError> {
         let at = |part: usize| nodes.len() * part / whose.of;
         let nodes = &nodes[at(whose.number)..at(whose.number + 1)];
         if nodes.is_empty() {
@@ -87,7 +91,7 @@ impl SampledRun<'_> {
         let nodes = self.dataset.split.train.len();
         match self.ranks.shard {
             Shard::Split => {
-                let again = match (Part { number: 0, of: ranks }).padding(nodes) {
+                let again = match (LoaderShard { number: 0, of: ranks }).padding(nodes) {
                     0 => String::new(),
                     padding => format!(", {padding} of them twice so that the parts are equal"),
                 };

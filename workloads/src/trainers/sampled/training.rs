@@ -11,7 +11,7 @@ use crate::launch::{Facts, Launch, Rank};
 use crate::parallel::GradientSync;
 use crate::train::wait_for_batch;
 use crate::train::{Observer, Position, StepOutcome, Summary, TrainError, Training, holdings};
-use gnntop_data::loading::{LoadedBatch, Loader, Part};
+use gnntop_data::loading::{LoadedBatch, Loader, LoaderShard};
 use gnntop_data::sampling::{NodeBatch, NodeBatches};
 use gnntop_nn::cuda::copy_edges;
 use gnntop_nn::learn::{Accuracy, LabelledRows, Learner, NodeInput};
@@ -38,7 +38,7 @@ impl SampledRun<'_> {
         }
         let launch = Launch { name: self.name, ranks, run: options, stages: 1, settings: &self.alike() };
         launch.run(observer, |rank, observer| {
-            observer.tell(&self.describe_shards(rank.collective().ranks()));
+            observer.report_line(&self.describe_shards(rank.collective().ranks()));
             let device = rank.open_device()?;
             rank.observe(&device)?;
             SampledTraining::new(self, make(&device)?, device, Some(rank))?.run(self, observer)
@@ -84,7 +84,7 @@ impl<'a, M: NodeModel> SampledTraining<'a, M> {
     ) -> Result<Self, TrainError> {
         let split = &run.dataset.split;
         let (number, of) = rank.map_or((0, 1), |rank| (rank.collective().rank(), rank.collective().ranks()));
-        let whose = Part { number, of };
+        let whose = LoaderShard { number, of };
         let layers = 0..trainer.model().layers();
         let gradients = || GradientSync::new(trainer.parameters().list());
         let features = FeaturePath::new(run.dataset, &device, run.features_on_device)?;
@@ -219,7 +219,7 @@ impl<M: NodeModel> Training for SampledTraining<'_, M> {
         if epoch + 1 == self.epochs {
             let test = judge(&self.trainer, (&self.device, &self.features), self.test.as_mut())?;
             let test = self.of_all_ranks(test)?;
-            observer.tell(&format!("micro-F1: validation {:.4}, test {:.4}", validation.share(), test.share()));
+            observer.report_line(&format!("micro-F1: validation {:.4}, test {:.4}", validation.share(), test.share()));
         }
         Ok(())
     }

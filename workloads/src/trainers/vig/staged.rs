@@ -11,13 +11,13 @@ use super::settings::Stages;
 use super::training::{TRAINING_ACCURACY, report_test};
 use super::{StageSettings, VigStage, costs};
 use crate::launch::{Facts, Launch, Rank, RankOptions, RunOptions, Settings, Shard};
-use crate::parallel::pipeline::{PartitionError, Pipeline, PipelineSettings, balanced_parts};
+use crate::parallel::pipeline::{PartitionError, Pipeline, PipelineSettings, Schedule, balanced_parts};
 use crate::parallel::{Collective, GradientSync};
 use crate::train::{Observer, Position, StepOutcome, Summary, TrainError, Training, holdings};
 use crate::train::{published_loader, wait_for_batch};
 use crate::trainers::vig::VigTraining;
 use gnntop_data::images::{ImageBatch, ImageBatches, ImageSet};
-use gnntop_data::loading::{Loader, LoaderSettings, Part};
+use gnntop_data::loading::{Loader, LoaderSettings, LoaderShard};
 use gnntop_nn::learn::{Accuracy, Adam, AdamSettings};
 use gnntop_nn::models::vig::{CHANNELS, Form, Mode, VigConfig};
 
@@ -88,7 +88,7 @@ impl<'a> StagedRun<'a> {
         rank.collective().broadcast(0, &mut costs)?;
         let costs: Vec<f64> = costs.into_iter().map(f64::from).collect();
         let parts = balanced_parts(&costs, self.stages.count).map_err(impossible)?;
-        observer.tell(&describe_parts(&parts, &costs));
+        observer.report_line(&describe_parts(&parts, &costs));
         Ok(parts)
     }
 
@@ -100,9 +100,9 @@ impl<'a> StagedRun<'a> {
         with_pixels: bool,
     ) -> Result<Loader<ImageBatches>, TrainError> {
         let (part, own_order) = match self.ranks.shard {
-            Shard::Split => (Part { number: copy, of: copies }, 0),
+            Shard::Split => (LoaderShard { number: copy, of: copies }, 0),
             // Copies that share nothing go through everything in their own orders.
-            Shard::None => (Part::WHOLE, copy as u64),
+            Shard::None => (LoaderShard::WHOLE, copy as u64),
         };
         let settings = LoaderSettings {
             batch_size: self.training.batch_images,
@@ -158,7 +158,7 @@ impl<'a> StageRun<'a> {
     fn new(shared: &'a StagedRun<'a>, rank: &'a Rank, observer: &mut dyn Observer) -> Result<Self, TrainError> {
         let StagedRun { stages, options, .. } = shared;
         let copies = shared.copies(rank.collective().ranks())?;
-        observer.tell(&stages.describe(copies));
+        observer.report_line(&stages.describe(copies));
         let device = rank.open_device()?;
         rank.observe(&device)?;
         let parts = shared.parts(rank, &device, observer)?;

@@ -173,6 +173,10 @@ pub(super) fn report_test(accuracy: f64, is_last: bool, observer: &mut dyn Obser
     counter(&TEST_ACCURACY, accuracy);
     if is_last {
         let chance = 1.0 / images::CLASSES as f64;
-        observer.tell(&format!("test accuracy {:.1} %; guessing gives {:.1} %", accuracy * 100.0, chance * 100.0));
+        observer.report_line(&format!(
+            "test accuracy {:.1} %; guessing gives {:.1} %",
+            accuracy * 100.0,
+            chance * 100.0
+        ));
     }
 }

@@ -58,7 +58,7 @@ struct Growing {
 
 impl Growing {
     fn add_atom(&mut self, atomic_number: u8) -> usize {
-        self.atoms.push(Atom::of(atomic_number));
+        self.atoms.push(Atom::new(atomic_number));
         self.free.push(valences(atomic_number).first().map_or(0, |&valence| valence as u8));
         self.may_double.push(true);
         self.neighbours.push(0);

@@ -34,7 +34,7 @@ pub fn reddit_like_ceiling(dataset: &NodeDataset, seed: u64) -> Option<Ceiling> 
         return None;
     }
     let own = log_likelihoods(values, &class_means(seed), classes);
-    let mixing = Mixing::of(dataset);
+    let mixing = Mixing::new(dataset);
     let by_features = mixing.by_features(&own, classes);
     let by_label = mixing.by_label(classes);
     let labels = &dataset.labels;
@@ -89,7 +89,7 @@ struct Mixing {
 }
 
 impl Mixing {
-    fn of(dataset: &NodeDataset) -> Self {
+    fn new(dataset: &NodeDataset) -> Self {
         let (mut ends, mut same) = (vec![0.0; dataset.classes], 0usize);
         for (node, &label) in dataset.labels.iter().enumerate() {
             let neighbours = dataset.graph.neighbours(node as u32);
