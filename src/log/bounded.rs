@@ -44,6 +44,7 @@ impl BoundedLog {
 
     /// Appends output. Output that cannot be written is counted, and a later line says how much it was.
     pub fn write(&mut self, mut bytes: &[u8]) {
+        let mut may_continue = true;
         while !bytes.is_empty() {
             if self.len >= self.half {
                 self.rotate();
@@ -54,8 +55,12 @@ impl BoundedLog {
                 self.write_lost_note();
             }
             let written = if self.lost > 0 { 0 } else { self.append(now) };
-            self.lost += (now.len() - written) as u64;
-            bytes = &bytes[now.len()..];
+            // Where a limit on the size of files was met, the next file takes the rest.
+            let continues = written < now.len() && self.len >= self.half && (written > 0 || may_continue);
+            may_continue = written > 0;
+            let done = if continues { written } else { now.len() };
+            self.lost += (done - written) as u64;
+            bytes = &bytes[done..];
         }
     }
 
