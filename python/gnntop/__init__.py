@@ -191,12 +191,12 @@ def resumed(steps: int) -> None:
 
 
 def denormals(count: float) -> None:
-    """Reports how many denormal numbers the arithmetic of this step had: the finding `denormals` relates them to time."""
+    """Reports how many denormal numbers the arithmetic of this step had, for the finding `denormals`."""
     _report("denormals", count)
 
 
 def one_rank(items_per_s: float) -> None:
-    """Reports how many graphs or seeds a second one rank alone gets through: the run's efficiency is relative to that."""
+    """Reports how many graphs or seeds a second one rank alone gets through: the base of efficiency."""
     _report("one rank items/s", items_per_s)
 
 

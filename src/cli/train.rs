@@ -81,7 +81,7 @@ mod workload {
         if WORKLOADS.iter().any(|known| known.name == name) {
             return Ok(());
         }
-        Err(UsageError::told(format!(
+        Err(UsageError::with_message(format!(
             "there is no workload {name}; workloads are {}. For your own program: gnntop run -- {name}",
             WORKLOADS.map(|known| known.name).join(", ")
         )))
@@ -96,7 +96,7 @@ mod workload {
     fn parse(name: &str, settings: &[OsString]) -> anyhow::Result<Result<Workload, u8>> {
         match Workload::parse(name, settings) {
             Ok(workload) => Ok(Ok(workload)),
-            Err(TrainError::Usage(error)) => Ok(Err(output::usage(&error))),
+            Err(TrainError::Usage(error)) => Ok(Err(output::print_usage(&error))),
             Err(error) => Err(error.into()),
         }
     }
@@ -118,7 +118,7 @@ mod workload {
         let loss = summary.loss.map_or_else(String::new, |loss| format!(", loss {loss:.4}"));
         let interrupted = progress.interrupted;
         let end = if interrupted.is_some() { "interrupted after" } else { "done:" };
-        output::say(&format!("{end} {}{loss}", figures::counted(summary.steps, "step", "steps")))?;
+        output::print(&format!("{end} {}{loss}", figures::counted(summary.steps, "step", "steps")))?;
         Ok(interrupted.map_or(SUCCESS, signals::exit_code))
     }
 
@@ -158,14 +158,14 @@ mod workload {
             let now = Instant::now();
             if self.bar.is_hidden() && now >= self.next {
                 self.next = now + LINE_INTERVAL;
-                output::note(&line());
+                output::print_note(&line());
             }
         }
     }
 
     impl Observer for Progress {
         fn report_line(&mut self, line: &str) {
-            self.bar.suspend(|| output::note(line));
+            self.bar.suspend(|| output::print_note(line));
         }
 
         fn loading(&mut self, done: fmt::Arguments<'_>) {
@@ -187,7 +187,7 @@ mod workload {
         }
 
         fn warning(&mut self) -> Box<dyn FnMut(&Warning) + Send> {
-            Box::new(|warning: &Warning| output::complain(&format!("warning: {warning}")))
+            Box::new(|warning: &Warning| output::print_error(&format!("warning: {warning}")))
         }
     }
 
