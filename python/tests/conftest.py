@@ -139,6 +139,6 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
         "track",
     ):
         monkeypatch.setattr(_native, name, getattr(recorder, name))
-    for name in ("phase", "span_name", "counter_name", "mark_name"):
+    for name in ("phase", "span_name", "counter_name", "reported_name", "mark_name"):
         monkeypatch.setattr(_native, name, recorder.name)
     return recorder
