@@ -41,7 +41,7 @@ Examples: stall:130ms@every=40   stall:20x@every=40   stall:80ms@every=50,in=bet
 /// assert_eq!(leak.cause, Cause::Leak { bytes: 1 << 20 });
 /// assert!(leak.when.is_due(10) && !leak.when.is_due(11));
 /// assert_eq!("leak:1".parse::<Injection>().unwrap_err().to_string(), "expected a size with a unit (256MiB), not 1");
-/// # Ok::<(), String>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Injection {
