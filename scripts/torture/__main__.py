@@ -20,6 +20,7 @@ import owners
 import pythons
 import screens
 import soak
+import soak_python
 import sockets
 import terminals
 import trace_deaths
@@ -63,10 +64,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/torture.sh", description=(__doc__ or "").strip())
     parser.add_argument("--quick", action="store_true", help="a small part, always the same")
     parser.add_argument(
-        "--only", choices=ATTACKS, action="append", help="this attack alone; can be given several times"
+        "--only",
+        choices=[*ATTACKS, "none"],
+        action="append",
+        help="this attack alone; can be given several times; none leaves only the soaks",
     )
     parser.add_argument("--seed", type=int, help="makes the tries of an earlier run again; printed by every run")
     parser.add_argument("--soak", type=float, metavar="HOURS", help="and this long a training with a viewer")
+    parser.add_argument("--soak-python", type=float, metavar="HOURS", help="and this long a PyTorch training")
+    parser.add_argument("--python", type=Path, help="a Python with torch, for --soak-python; see scripts/python-env.sh")
     parser.add_argument(
         "--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop", help="the program to attack"
     )
@@ -77,10 +83,12 @@ def main() -> int:
     tallies = []
     with tempfile.TemporaryDirectory(prefix="torture-") as home:
         gnntop = Gnntop(arguments.gnntop.resolve(), Path(home), REPOSITORY / "recordings", arguments.old)
-        for name in arguments.only or ATTACKS:
+        for name in [name for name in arguments.only or ATTACKS if name != "none"]:
             tallies += run(name, gnntop, random.Random(f"{seed} {name}"), QUICK if arguments.quick else 1)
         if arguments.soak:
             tallies.append(soak.attack(gnntop, arguments.soak))
+        if arguments.soak_python:
+            tallies.append(soak_python.attack(gnntop, arguments.soak_python, arguments.python))
     print_table(tallies)
     return int(any(tally.failures for tally in tallies))
 
