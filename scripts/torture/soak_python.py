@@ -20,7 +20,7 @@ EVERY_S = 30
 MOST_GROWTH = 8 * MIB
 VIEWER_GROWTH = 96 * MIB
 ADDRESS = "127.0.0.1:19464"
-NICE = 19
+NICE = 10
 PROGRAM = """
 import sys, time, torch
 from torch.utils.data import DataLoader, Dataset
