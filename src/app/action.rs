@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::colors::Background;
-use super::key::Key;
-use super::pointing::{Gesture, Target};
+use super::input::{Gesture, Key, Target};
 use crate::report::EnergySnapshot;
 use gnntop_analysis::findings::Judgement;
 use gnntop_analysis::source::catalog::CatalogEntry;

@@ -2,7 +2,7 @@
 //! key is advertised that does nothing and none does something in secret.
 
 use super::command::Command;
-pub use super::key::Key;
+pub use super::input::Key;
 use super::situation::When;
 use super::view::View;
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::phase_clock::ClockedPhases;
+use super::presentation::ClockedPhases;
 use gnntop_analysis::store::{Distribution, Phase, SpanStatistics, StepRow, StepStatistics, Store};
 
 /// Percentiles of the table, as quantiles; the last one is the longest duration.

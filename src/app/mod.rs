@@ -2,61 +2,52 @@
 //! and the screen draws what the app then is. Nothing here draws, reads a file, looks at a clock or knows a terminal.
 //!
 //! ```text
-//! update.rs     what happened reaches the app          mouse.rs, execute.rs, ranks.rs: what the mouse, commands, ranks change
+//! update.rs     what happened reaches the app          mouse.rs, execute.rs: what the mouse and commands change
 //! state.rs      the app: its parts, and what drawing asks
-//! parts         navigation, axes, presentation, feed, findings, flame, latency, compare, questions, sessions, output, notice:
+//! parts         navigation, axes, presentation, status, findings, flame, latency, questions, sessions, output:
 //!               each changes only by its own methods and knows no other one
-//! words         action, command, key, keys, keymap, situation, view, pointing, looks, preferences
+//! words         action, command, input, keys, keymap, situation, view, colors
 //! ```
 
 mod action;
 mod axes;
 mod colors;
 mod command;
-mod compare;
 mod execute;
-mod feed;
 mod findings;
 mod flame;
-mod key;
+mod input;
 mod keymap;
 pub mod keys;
 mod latency;
 mod mouse;
 mod navigation;
-mod notice;
 mod output;
-mod phase_clock;
-mod pointing;
-mod preferences;
 mod presentation;
-mod prompt;
 mod questions;
-mod ranks;
 mod sessions;
 mod situation;
 mod state;
-mod time_window;
+mod status;
 mod update;
 mod view;
 mod window;
 
 pub use action::{Action, Effect, OwnCost};
+pub use axes::TimeWindow;
 pub use colors::{Background, ColorDepth, Palette};
 pub use command::Command;
-pub use compare::ComparedSession;
 pub use findings::FindingLine;
 pub use flame::Flame;
+pub use input::{Gesture, Target};
 pub use keymap::{BoundAction, KeyMap, KeyMapError, Override};
 pub use latency::{Latency, LatencyLine, QUANTILES, StepScope};
 pub use output::LogView;
-pub use phase_clock::{ClockedPhases, PhaseClock};
-pub use pointing::{Gesture, Target};
-pub use preferences::Preferences;
-pub use prompt::{Prompt, Question};
+pub use presentation::{ClockedPhases, PhaseClock, Preferences};
+pub use questions::{Prompt, Question};
+pub use sessions::ComparedSession;
 pub use situation::Situation;
 pub use state::App;
-pub use time_window::TimeWindow;
 pub use update::update;
 pub use view::{LineExtent, Panel, View};
 pub use window::{AXIS_WIDTH, Window};

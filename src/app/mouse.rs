@@ -2,9 +2,8 @@
 
 use super::action::Effect;
 use super::command::Command;
-use super::key::Key;
+use super::input::{Gesture, Key, Target};
 use super::keymap::KeyMap;
-use super::pointing::{Gesture, Target};
 use super::situation::When;
 use super::state::App;
 use super::view::{LineKind, Panel, View};

@@ -1,8 +1,8 @@
-//! The question that is open, and the filter that one of them sets: which names are shown, all or those with a given part.
+//! The questions that the screen asks in its last row, their answers, and the filter that one of them sets: which names are
+//! shown, all or those with a given part.
 
 use super::action::Effect;
-use super::key::Key;
-use super::prompt::{self, Prompt, Question};
+use super::input::Key;
 use gnntop_analysis::source::Control;
 
 /// What is asked, and which names are shown.
@@ -111,7 +111,7 @@ impl Questions {
             }
             // A key is the answer.
             Question::Leaving | Question::Trace => return None,
-            Question::Position => match prompt::parse_position(&prompt.text, position_ns) {
+            Question::Position => match parse_position(&prompt.text, position_ns) {
                 Ok(control) => Some(control),
                 Err(complaint) => {
                     prompt.complaint = Some(complaint);
@@ -121,5 +121,180 @@ impl Questions {
         };
         self.open = None;
         control
+    }
+}
+
+/// Longest answer taken, in characters.
+const LONGEST: usize = 32;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Where in the replay to go.
+    Position,
+    /// Which names to show.
+    Filter,
+    /// Whether to leave, and what to do with the program.
+    Leaving,
+    /// Which steps to trace.
+    Trace,
+}
+
+impl Question {
+    /// The question, in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Position => "go to",
+            Self::Filter => "filter",
+            Self::Leaving => "leave",
+            Self::Trace => "trace",
+        }
+    }
+
+    /// What to type.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Position => "90, 1:30, +5, -5, 50% or step 120, then Enter",
+            Self::Filter => "part of a name, then Enter; Esc shows all",
+            Self::Leaving => "d detach, it continues   s stop it   w wait for its end   Esc stay",
+            Self::Trace => "Enter the next 5 steps, which slows them down   s after a slow step   Esc no",
+        }
+    }
+
+    /// Whether an answer may contain this character.
+    fn takes(self, c: char) -> bool {
+        match self {
+            Self::Position => {
+                c.is_ascii_digit() || matches!(c, ':' | '.' | '%' | 's' | '#' | '+' | '-' | 't' | 'e' | 'p' | ' ')
+            }
+            Self::Filter => !c.is_control(),
+            Self::Leaving | Self::Trace => false,
+        }
+    }
+}
+
+/// An answer as it is being typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// What is asked.
+    pub question: Question,
+    /// What was typed so far.
+    pub text: String,
+    /// What was wrong with it when it was last given.
+    pub complaint: Option<&'static str>,
+}
+
+impl Prompt {
+    pub(super) fn new(question: Question, text: String) -> Self {
+        Self { question, text, complaint: None }
+    }
+
+    pub(super) fn push(&mut self, c: char) {
+        self.complaint = None;
+        if self.question.takes(c) && self.text.chars().count() < LONGEST {
+            self.text.push(c);
+        }
+    }
+
+    pub(super) fn pop(&mut self) {
+        self.complaint = None;
+        self.text.pop();
+    }
+}
+
+/// Where an answer about a position sends a replay that is at `position_ns`: `50%`, `90` or `90s`, `1:30`, `1:00:00`,
+/// forward or back with a sign, and `step 120` or `#120` for a step.
+///
+/// # Errors
+/// If the answer is not one of these, says what to type.
+pub(super) fn parse_position(text: &str, position_ns: u64) -> Result<Control, &'static str> {
+    const COMPLAINT: &str = "type 90, 1:30, +5, -5, 50% or step 120";
+    let text = text.trim();
+    if let Some(percent) = text.strip_suffix('%') {
+        let percent: f64 = percent.parse().map_err(|_| COMPLAINT)?;
+        return Ok(Control::SeekShare((percent / 100.0).clamp(0.0, 1.0)));
+    }
+    if let Some(step) = text.strip_prefix("step").or(text.strip_prefix('#')) {
+        return step.trim_start().trim_start_matches('#').parse().map(Control::SeekStep).map_err(|_| COMPLAINT);
+    }
+    // A float beyond the range saturates.
+    let ns = |text: &str| parse_seconds(text.trim_end_matches('s')).map(|s| (s * 1e9) as u64).ok_or(COMPLAINT);
+    Ok(Control::Seek(match (text.strip_prefix('+'), text.strip_prefix('-')) {
+        (Some(on), _) => position_ns.saturating_add(ns(on)?),
+        (_, Some(back)) => position_ns.saturating_sub(ns(back)?),
+        _ => ns(text)?,
+    }))
+}
+
+/// Seconds in `[[h:]m:]s`.
+fn parse_seconds(text: &str) -> Option<f64> {
+    if text.split(':').count() > 3 {
+        return None;
+    }
+    let number = |part: &str| part.bytes().all(|c| c.is_ascii_digit() || c == b'.').then(|| part.parse::<f64>().ok());
+    text.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + number(part)??))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(text: &str) -> Result<Control, &'static str> {
+        let mut prompt = Prompt::new(Question::Position, String::new());
+        text.chars().for_each(|c| prompt.push(c));
+        parse_position(&prompt.text, 10_000_000_000)
+    }
+
+    #[test]
+    fn parse_position_reads_times_shares_and_steps() {
+        assert_eq!(answer("90"), Ok(Control::Seek(90_000_000_000)));
+        assert_eq!(answer("90s"), Ok(Control::Seek(90_000_000_000)));
+        assert_eq!(answer("1:30"), Ok(Control::Seek(90_000_000_000)));
+        assert_eq!(answer("1:00:00.5"), Ok(Control::Seek(3_600_500_000_000)));
+        assert_eq!(answer("25%"), Ok(Control::SeekShare(0.25)));
+        assert_eq!(answer("250%"), Ok(Control::SeekShare(1.0)));
+        for text in ["#1234", "step 1234", "step1234", "step #1234", " step 1234 "] {
+            assert_eq!(answer(text), Ok(Control::SeekStep(1234)), "{text:?}");
+        }
+        assert_eq!(answer("+2.5"), Ok(Control::Seek(12_500_000_000)));
+        assert_eq!(answer("-4"), Ok(Control::Seek(6_000_000_000)));
+        assert_eq!(answer("-1:00"), Ok(Control::Seek(0)));
+    }
+
+    #[test]
+    fn parse_position_rejects_nonsense_with_hint() {
+        for text in [
+            "",
+            "%",
+            ":",
+            "1:2:3:4",
+            "1..5",
+            "#",
+            "#1.5",
+            "+",
+            "--1",
+            "+-1",
+            "1-1",
+            "99999999999999999999#",
+            "step",
+            "step x",
+            "s",
+        ] {
+            assert!(answer(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn answer_length_is_limited() {
+        let mut prompt = Prompt::new(Question::Position, String::new());
+        (0..1000).for_each(|_| prompt.push('9'));
+        assert_eq!(prompt.text.len(), LONGEST);
+        assert!(parse_position(&prompt.text, 0).is_ok());
+        prompt.push('x');
+        assert!(!prompt.text.contains('x'));
+        let mut prompt = Prompt::new(Question::Filter, String::new());
+        (0..1000).for_each(|_| prompt.push('前'));
+        prompt.push('\u{1b}');
+        assert_eq!(prompt.text.chars().count(), LONGEST);
     }
 }

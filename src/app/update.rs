@@ -1,8 +1,8 @@
 //! The one place where what happened reaches the app.
 
 use super::action::{Action, Effect};
-use super::key::Key;
-use super::phase_clock::ClockedPhases;
+use super::input::Key;
+use super::presentation::ClockedPhases;
 use super::state::App;
 use super::view::{LineKind, View, ViewPart};
 use crate::report::EnergySnapshot;
