@@ -1,14 +1,11 @@
 //! Which columns of a table are used, and as what: those that the user names, and those with plain names.
 
-use super::account::ImportSummary;
-use super::cells::{IsoTime, is_absent, parse_iso_time, parse_number};
-use super::error::ImportError;
-use super::guess::{guess, is_phase_name};
-use super::mapping::{Mapping, Role};
+use super::guess::{self, guess, is_phase_name};
+use super::mapping::{self, Mapping, Role};
 use super::options::CsvOptions;
-use super::running;
-use super::signals;
+use super::outcome::{ImportError, ImportSummary};
 use super::table::Table;
+use super::table_text::{IsoTime, is_absent, parse_iso_time, parse_number};
 use super::units::UnitScale;
 
 /// The columns that are used, and whether a row is a phase and not a step.
@@ -25,7 +22,7 @@ impl Columns {
         }
         refuse_roles_given_twice(&given.columns)?;
         let mut guesses = guesses(table, given, account);
-        running::add_cumulative(table, given, &mut guesses, account)?;
+        guess::add_cumulative(table, given, &mut guesses, account)?;
         let is_long = make_long(table, given, &mut guesses)?;
         let mut mappings = given.columns.clone();
         mappings.extend(guesses);
@@ -71,7 +68,7 @@ impl Columns {
             if table.columns().iter().filter(|column| **column == mapping.column).count() > 1 {
                 account.warnings.push(format!("two columns are called {}: the first is used", mapping.column));
             }
-            account.warnings.extend(signals::unread_signal_warning(mapping));
+            account.warnings.extend(mapping::unread_signal_warning(mapping));
         }
     }
 }

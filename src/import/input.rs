@@ -7,7 +7,7 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::error::ImportError;
+use super::outcome::ImportError;
 
 /// Bytes of text that are read at the most, also of what gzip packs a thousandfold.
 pub(super) const MAX_BYTES: u64 = 8 << 30;

@@ -1,14 +1,14 @@
 //! What a column of a table means, and in which unit it is.
 //!
 //! A mapping is written `ROLE=COLUMN` or `ROLE=COLUMN:UNIT`. Where the unit is left out it is read from the end of
-//! the column's name, as in `step_ms`.
+//! the column's name, as in `step_ms`. What a measured column measures is known by the name that is given for it;
+//! docs/import.md lists the names.
 
 use std::fmt;
 
-use gnntop_wire::Quantity;
+use gnntop_wire::{AnyMetric, Metric, Quantity, SignalKind, Unit};
 
-use super::error::ImportError;
-use super::metric;
+use super::outcome::ImportError;
 use super::units::UnitScale;
 
 /// What a column is.
@@ -94,7 +94,7 @@ impl Role {
     /// What the column measures, if that is known.
     fn quantity(&self) -> Option<Quantity> {
         match self {
-            Self::Signal(name) | Self::Total(name) | Self::Cumulative(name) => Some(metric::parse(name)?.quantity()),
+            Self::Signal(name) | Self::Total(name) | Self::Cumulative(name) => Some(parse_metric(name)?.quantity()),
             _ => None,
         }
     }
@@ -191,6 +191,56 @@ fn parse_role(text: &str) -> Option<(Role, bool)> {
     running.map(|role| (role, true)).or_else(|| Some((Role::parse(text)?, false)))
 }
 
+/// What a table with a single processor may call its energy.
+const ALONE: [(&str, Quantity); 2] = [("cpu.energy", Quantity::CpuEnergy), ("dram.energy", Quantity::DramEnergy)];
+
+/// The metric with this name.
+pub(super) fn parse_metric(name: &str) -> Option<Metric> {
+    let alone = ALONE.iter().find(|(alone, _)| *alone == name).map(|(_, energy)| energy.with_instance(0));
+    alone.or_else(|| name.parse().ok())
+}
+
+/// What a column measures: the metric with this name if its values are of that kind and unit, or in no known unit.
+pub(super) fn column_metric(name: &str, unit: Option<Unit>, kind: SignalKind) -> AnyMetric {
+    let fits = |quantity: Quantity| quantity.kind() == kind && unit.is_none_or(|unit| unit == quantity.unit());
+    match parse_metric(name).filter(|metric| fits(metric.quantity())) {
+        Some(metric) => metric.into(),
+        None => AnyMetric::Other { name: name.to_owned(), unit: unit.unwrap_or(Unit::Count), kind },
+    }
+}
+
+/// Characters of a name that are compared with those of known ones.
+const LONGEST: usize = 100;
+
+/// Why a column of measured values will be of no use, and what to do; `None` if it is of use.
+pub(super) fn unread_signal_warning(mapping: &Mapping) -> Option<String> {
+    let (name, counts_up) = match &mapping.role {
+        Role::Signal(name) => (name, false),
+        Role::Total(name) | Role::Cumulative(name) => (name, true),
+        _ => return None,
+    };
+    let Mapping { role, column, .. } = mapping;
+    let Some(quantity) = parse_metric(name).map(Metric::quantity) else {
+        // A name may be as long as its file's author likes.
+        let start: String = name.chars().take(LONGEST).collect();
+        let near = Quantity::ALL.iter().map(|quantity| quantity.with_instance(0).to_string());
+        let near = near.map(|known| (strsim::levenshtein(&known, &start), known)).min_by_key(|(letters, _)| *letters);
+        let near = near.filter(|(letters, _)| *letters <= name.len().div_ceil(3).max(3)).map(|(_, known)| known);
+        let instead = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
+        return Some(format!(
+            "no view reads a signal called {name}, so {column} appears only in exports: {instead}docs/import.md lists the names; counter:{name} shows it as it is"
+        ));
+    };
+    let is_counter = quantity.kind() == SignalKind::Counter;
+    if is_counter != counts_up {
+        let right = if is_counter { "total (what was counted in each step) or cumulative" } else { "signal" };
+        return Some(format!("{role} is read as a {right}: give --column with that role for {column}"));
+    }
+    let unit = quantity.unit();
+    let given = mapping.scale.map(|scale| scale.unit).filter(|given| *given != unit);
+    given.map(|given| format!("{column} is in {given:?}, but {name} is read in {unit:?}: check its unit"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,5 +284,23 @@ mod tests {
         for role in ["step", "phase", "phase:forward", "before:data wait", "cumulative:cpu.0.energy", "end"] {
             assert_eq!(Role::parse(role).unwrap().to_string(), role);
         }
+    }
+
+    fn warning_for(text: &str) -> Option<String> {
+        unread_signal_warning(&Mapping::parse(text).unwrap())
+    }
+
+    #[test]
+    fn unknown_signal_name_is_reported_with_suggestion() {
+        for fine in
+            ["signal:gpu.3.util=u:%", "total:cpu.energy=e:J", "cumulative:gpu.0.energy=e:mJ", "duration=step_ms"]
+        {
+            assert_eq!(warning_for(fine), None, "{fine}");
+        }
+        let said = |text: &str| warning_for(text).unwrap();
+        assert!(said("signal:gpu.util=u:%").contains("did you mean gpu.0.util?"));
+        assert!(!said("signal:moon.phase=u:%").contains("did you mean"));
+        assert!(said("signal:gpu.0.energy=e:J").contains("is read as a total"));
+        assert!(said("signal:gpu.0.util=u:W").contains("check its unit"));
     }
 }

@@ -4,11 +4,10 @@ use std::io::Write;
 
 use gnntop_wire::{Event, Mark, NameKind};
 
-use super::account::ImportSummary;
 use super::columns::choose_for_marks;
-use super::error::ImportError;
 use super::mapping::{Mapping, Role};
 use super::options::MarkFile;
+use super::outcome::{ImportError, ImportSummary};
 use super::rows::{TableRows, positions};
 use super::survey::{Numbering, Survey};
 use super::table::{COUNT, TIME, Table};

@@ -3,8 +3,8 @@
 
 use gnntop_wire::Place;
 
-use super::error::ImportError;
 use super::mapping::Mapping;
+use super::outcome::ImportError;
 use super::table::{Table, TableRow};
 
 /// Events in a separate table, such as garbage collections.

@@ -5,11 +5,11 @@ use std::cell::OnceCell;
 use gnntop_wire::BatchShape;
 
 use super::columns::Columns;
-use super::error::ImportError;
+use super::guess::PreviousRow;
 use super::mapping::{Mapping, Role};
 use super::options::{CsvOptions, matches};
 use super::order::Order;
-use super::running::PreviousRow;
+use super::outcome::ImportError;
 use super::table::{COUNT, NUMBER, READING, TIME, Table, TableRow};
 
 /// Names of phases that a column may have.

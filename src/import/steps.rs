@@ -9,18 +9,16 @@ use std::path::Path;
 use gnntop_analysis::figures::count;
 use gnntop_wire::{Event, NameKind, Origin, Step, StepId, TrackRole};
 
-use super::account::ImportSummary;
 use super::columns::Columns;
-use super::error::ImportError;
-use super::events::{ColumnSink, PhaseNames, TableTracks};
 use super::mapping::{Mapping, Role};
 use super::marks::{self, PlacedMark};
 use super::options::CsvOptions;
+use super::outcome::{ImportError, ImportSummary};
 use super::rows::{MeasuredStep, TableRows};
 use super::survey::{self, Numbering, Survey};
 use super::table::Table;
 use super::warnings;
-use super::writer::{RecordingHead, START_NS, Writer};
+use super::writer::{ColumnSink, PhaseNames, RecordingHead, START_NS, TableTracks, Writer};
 
 const PUBLISHER: &str = "gnntop import csv";
 

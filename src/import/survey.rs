@@ -1,6 +1,6 @@
 //! What must be known of a whole table before its first step can be written: how many steps there are, whether their
 //! numbers and time stamps rise, and which values are impossible. It is read once, and once more if its rows must be
-//! put in order; nothing of a row is kept.
+//! put in order; nothing of a row is kept. Then each step gets its place on the recording's clock, after the one before.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -8,10 +8,10 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 
 use super::anomalies::Anomalies;
-use super::error::ImportError;
-use super::layout::StepLayout;
 use super::mapping::Role;
+use super::outcome::ImportError;
 use super::rows::{MeasuredStep, TableRows};
+use super::writer::START_NS;
 use gnntop_analysis::figures::{count, duration};
 
 /// A time stamp that is at least this is one since 1970: 2001 and later.
@@ -259,4 +259,31 @@ fn two_runs(rows: &TableRows<'_>, found: &Survey) -> ImportError {
         "line {}: {column} goes back by {back}{also}{many}. If these are two runs, take one with --only COLUMN=VALUE or split the table; if the clock was set back, --ignore {column} places the steps one after the other",
         fall.line
     ))
+}
+
+/// Lays one step after the other.
+pub(super) struct StepLayout {
+    /// Time stamp of [`START_NS`]; `None` without time stamps.
+    zero_ns: Option<f64>,
+    /// End of the step before.
+    t_ns: f64,
+}
+
+impl StepLayout {
+    pub(super) fn new(zero_ns: Option<f64>) -> Self {
+        Self { zero_ns, t_ns: START_NS as f64 }
+    }
+
+    /// Start and end of the next step.
+    pub(super) fn place(&mut self, step: &MeasuredStep) -> (u64, u64) {
+        let earliest_ns = self.t_ns;
+        let end_ns = match (step.end_ns, self.zero_ns) {
+            (Some(end_ns), Some(zero_ns)) => START_NS as f64 + end_ns - zero_ns,
+            _ => earliest_ns + step.lead_ns(),
+        };
+        // Where a time stamp and a duration disagree, the step before keeps its end.
+        let start_ns = (end_ns - step.duration_ns).max(earliest_ns).min(end_ns);
+        self.t_ns = end_ns;
+        (start_ns as u64, end_ns as u64)
+    }
 }

@@ -6,12 +6,10 @@ use std::io::BufRead;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use super::cells::{Cells, Splitter, is_absent, parse_iso_time, parse_number};
-use super::dialect::{Dialect, not_utf8};
-use super::error::ImportError;
 use super::input::Input;
-use super::lines::{BadLine, Lines};
 use super::order::{Order, Sorter};
+use super::outcome::ImportError;
+use super::table_text::{BadLine, Cells, Dialect, Lines, Splitter, is_absent, not_utf8, parse_iso_time, parse_number};
 
 /// Most rows that are read.
 const MAX_ROWS: u64 = 10_000_000;

@@ -3,8 +3,8 @@
 //! is refused.
 
 use super::anomalies::{ColumnBehaviour, IMPOSSIBLE, ROUNDING, is_value};
-use super::error::ImportError;
 use super::mapping::{Mapping, Role};
+use super::outcome::ImportError;
 use super::rows::TableRows;
 use super::survey::Survey;
 use super::units::UnitScale;

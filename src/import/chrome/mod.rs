@@ -4,7 +4,6 @@
 //! annotations of the training thread with a phase's name are phases, as are torch's own for the loader and the
 //! optimizer. The format is described in "Trace Event Format" (Chromium project); torch adds its categories in `cat`.
 
-mod busy;
 mod operators;
 mod options;
 mod read;

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::options::ChromeOptions;
 use super::read::{CompleteEvent, CompleteKind, Trace};
 use super::steps::TraceSteps;
-use crate::import::error::ImportError;
 use crate::import::input::Input;
+use crate::import::outcome::ImportError;
 
 /// An operator on the CPU, or a kernel on a GPU, over all steps of a trace.
 #[derive(Clone, Debug, PartialEq)]

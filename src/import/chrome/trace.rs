@@ -9,13 +9,11 @@ use gnntop_wire::{
     Event, NameKind, Origin, Place, Quantity, Sample, SignalId, SignalSource, Span, Step, StepId, TrackId, TrackRole,
 };
 
-use super::busy::{Busy, gpu_busy, parse_gpu};
 use super::options::ChromeOptions;
 use super::read::{CompleteEvent, CompleteKind, STEP, Trace};
-use super::steps::TraceSteps;
-use crate::import::account::ImportSummary;
-use crate::import::error::ImportError;
+use super::steps::{Busy, TraceSteps, gpu_busy, parse_gpu};
 use crate::import::input::Input;
+use crate::import::outcome::{ImportError, ImportSummary};
 use crate::import::steps::Imported;
 use crate::import::writer::{RecordingHead, START_NS, Writer};
 

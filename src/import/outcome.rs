@@ -1,4 +1,4 @@
-//! Why something cannot be imported.
+//! What comes of an import: a report of what was used, left out, guessed and doubted, or why it failed.
 
 /// Why something cannot be imported. One line each.
 #[derive(Debug, thiserror::Error)]
@@ -54,4 +54,27 @@ pub enum ImportError {
     /// The recording cannot be written.
     #[error("cannot write the recording")]
     Write(#[from] std::io::Error),
+}
+
+/// What an import did with its input, a sentence each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportSummary {
+    /// What it used.
+    pub used: Vec<String>,
+    /// What it left out.
+    pub left_out: Vec<String>,
+    /// What the input does not say.
+    pub guessed: Vec<String>,
+    /// Doubtful values of the input, where they are, and what to do.
+    pub warnings: Vec<String>,
+}
+
+impl ImportSummary {
+    /// A line for each kind, and one for each warning.
+    pub fn lines(&self) -> Vec<String> {
+        let line = |title: &str, what: &[String]| (!what.is_empty()).then(|| format!("{title}: {}", what.join("; ")));
+        let kinds = [("used", &self.used), ("left out", &self.left_out), ("guessed", &self.guessed)];
+        let kinds = kinds.into_iter().filter_map(|(title, what)| line(title, what));
+        kinds.chain(self.warnings.iter().map(|warning| format!("warning: {warning}"))).collect()
+    }
 }
