@@ -1,9 +1,7 @@
 //! What a program's last lines say of its end: the exception that ended it, the rank that failed first by the word of the
 //! launcher, a crash in native code.
 
-use super::cause::Cause;
-use super::exception::{Exception, Tracebacks, classify};
-use super::place::CodePlace;
+use super::exception::{Cause, CodePlace, Exception, Tracebacks, classify};
 
 /// A traceback further from the end was handled by the program.
 const LAST_LINES: usize = 80;

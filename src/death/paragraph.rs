@@ -2,9 +2,8 @@
 
 use signal_hook::low_level::signal_name;
 
-use super::cause::Cause;
-use super::diagnosis;
-use super::evidence::{Evidence, LastMoment, MemoryChange};
+use super::diagnosis::{self, Evidence, LastMoment, MemoryChange};
+use super::exception::Cause;
 use super::output::OutputEvidence;
 use gnntop_analysis::figures::{bytes, count, duration};
 
@@ -226,7 +225,7 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::ProcessEnd;
+    use super::super::diagnosis::ProcessEnd;
     use super::super::kernel::MemoryFigures;
     use super::*;
 
