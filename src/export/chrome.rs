@@ -4,8 +4,7 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
-use super::format::{Entry, FormatWriter};
-use super::text::{json, json_number, micros};
+use super::format::{Entry, FormatWriter, json, json_number, micros};
 
 pub(super) struct Chrome<W> {
     out: W,

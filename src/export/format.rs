@@ -1,4 +1,5 @@
-//! The input of every format: entries of tracks, with what their ids mean.
+//! What formats have in common: entries of tracks with what their ids mean, lanes in which spans nest, and numbers and texts as
+//! JSON has them.
 
 use std::io;
 
@@ -44,4 +45,66 @@ pub(super) trait FormatWriter {
     }
     /// Nothing more follows.
     fn end(&mut self) -> io::Result<()>;
+}
+
+/// Microseconds with the nanoseconds after the point, not rounded by an `f64`.
+pub(super) fn micros(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1000, ns % 1000)
+}
+
+/// A text as a JSON string.
+pub(super) fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A number as JSON, `null` if it is not finite.
+pub(super) fn json_number(value: f64) -> String {
+    serde_json::Number::from_f64(value).map_or_else(|| "null".to_owned(), |number| number.to_string())
+}
+
+/// Lanes of a track; what finds no place in one of these goes to the last.
+pub(super) const MAX_LANES: usize = 64;
+
+/// Places for the spans of a track in which they nest, for formats in which an end always ends the span that began last.
+///
+/// Spans of one thread may overlap by a few hundred nanoseconds, and spans of asynchronous work by anything. Written
+/// to one track such a form would exchange their ends, and with them their durations.
+#[derive(Default)]
+pub(super) struct Lanes {
+    /// The ends of what is open in each lane, outer ones first.
+    open_until_ns: Vec<Vec<u64>>,
+}
+
+impl Lanes {
+    /// The first lane in which a span nests. Spans come in the order of their beginnings, longer ones first.
+    pub(super) fn place(&mut self, start_ns: u64, end_ns: u64) -> usize {
+        for (lane, open) in self.open_until_ns.iter_mut().enumerate() {
+            while open.pop_if(|until_ns| *until_ns <= start_ns).is_some() {}
+            if lane + 1 == MAX_LANES || open.last().is_none_or(|until_ns| end_ns <= *until_ns) {
+                open.push(end_ns);
+                return lane;
+            }
+        }
+        self.open_until_ns.push(vec![end_ns]);
+        self.open_until_ns.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_span_gets_next_lane_and_nested_span_stays() {
+        let mut lanes = Lanes::default();
+        let placed = [(0, 10), (5, 15), (6, 9), (10, 12), (12, 20), (14, 21), (15, 16)];
+        assert_eq!(placed.map(|(start, end)| lanes.place(start, end)), [0, 1, 0, 0, 0, 2, 0]);
+    }
+
+    #[test]
+    fn lanes_are_bounded() {
+        let mut lanes = Lanes::default();
+        let highest = (0..1000).map(|n| lanes.place(n, 2000 + n)).max();
+        assert_eq!(highest, Some(MAX_LANES - 1));
+    }
 }

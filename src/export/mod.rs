@@ -14,8 +14,6 @@ pub mod emissions;
 mod exporter;
 mod format;
 mod hlog;
-mod nesting;
-mod numbered;
 pub mod openmetrics;
 mod parquet;
 mod perfetto;
@@ -23,7 +21,6 @@ mod row_groups;
 mod rows;
 mod speedscope;
 mod stack_samples;
-mod text;
 mod wide;
 
 pub use exporter::{ExportFormat, Exporter};

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use gnntop_wire::{BatchShape, SessionInfo, TrackId};
 use parquet::data_type::ByteArray;
 
+use super::definitions::Interner;
 use super::format::{Entry, FormatWriter};
-use super::numbered::Interner;
 use super::row_groups::{ColumnValues, ParquetCell, ParquetColumn, RowGroups};
 use super::rows::Fields;
 

@@ -13,9 +13,8 @@ use std::ops::Range;
 
 use gnntop_wire::TrackId;
 
-use super::format::{Entry, FormatWriter};
-use super::nesting::{Lanes, MAX_LANES};
-use super::numbered::Interner;
+use super::definitions::Interner;
+use super::format::{Entry, FormatWriter, Lanes, MAX_LANES};
 
 /// Slices that are gathered before they are nested.
 const GATHERED: usize = 1 << 15;

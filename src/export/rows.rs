@@ -5,8 +5,7 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
-use super::format::{Entry, FormatWriter};
-use super::text::{json, json_number};
+use super::format::{Entry, FormatWriter, json, json_number};
 
 const HEAD: &str = "kind,track,name,step,start_ns,end_ns,value,unit\n";
 

@@ -10,11 +10,9 @@ use std::io::{self, Write};
 
 use gnntop_wire::TrackId;
 
-use super::format::{Entry, FormatWriter};
-use super::nesting::{Lanes, MAX_LANES};
-use super::numbered::Interner;
+use super::definitions::Interner;
+use super::format::{Entry, FormatWriter, Lanes, MAX_LANES, json};
 use super::stack_samples::SampledStack;
-use super::text::json;
 
 /// Spans held, 24 bytes each.
 const MAX_SPANS: usize = 4_000_000;
