@@ -2,21 +2,20 @@
 //!
 //! ```text
 //! Store ─▶ sections ─▶ Report ─┬─ to_json   for machines, `schema_version` 1
-//!                              └─ run.rs ─▶ Document ─▶ text in 80 columns, Markdown, HTML with pictures
+//!                              └─ documents.rs ─▶ Document ─▶ text in 80 columns, Markdown, HTML with pictures
 //! Catalogue ─▶ figures_csv.rs  CSV, of one or several recordings
 //! ```
 //!
-//! `document` does not depend on reports: studies are written with it, too. `comparison` makes one of two runs, and `gate`
-//! compares a recording with limits. In JSON, names of numbers contain their units; what was not measured is `null`,
+//! `document` does not depend on reports: studies are written with it, too. `gate` compares a recording
+//! with limits. In JSON, names of numbers contain their units; what was not measured is `null`,
 //! with a `reason` beside it if there is one.
 
-mod comparison;
 mod document;
+mod documents;
 mod figures_csv;
 mod gate;
 mod options;
 mod pictures;
-mod run;
 mod sections;
 
 pub use document::{Bar, Chart, Document, aligned};

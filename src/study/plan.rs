@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use gnntop_analysis::catalogue::FigureId;
 
-use super::claims::Claim;
-use super::published::Published;
+use super::published::{Claim, Published};
 
 /// A study as its file describes it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,6 @@
 //! Tables of a study's report: a row a setting.
 
-use super::measured::MeasuredSetting;
-use super::numbers::Numbers;
+use super::measured::{MeasuredSetting, Numbers};
 use crate::report::{Document, Report};
 use gnntop_analysis::catalogue::{FigureId, Statistic};
 use gnntop_analysis::figures::{bytes, count, quantity};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::phase_keys::phase_keys;
+use super::shares::phase_keys;
 use crate::report::document::markup::escaped;
 use gnntop_analysis::figures::{count, percent};
 

@@ -3,7 +3,5 @@
 
 pub(in crate::report) mod bars;
 pub(in crate::report) mod flames;
-pub(in crate::report) mod interval;
-pub(in crate::report) mod phase_keys;
 pub(in crate::report) mod plot;
 pub(in crate::report) mod shares;

@@ -1,11 +1,12 @@
-//! Shares of the phases as one strip, with their letters.
+//! Shares of the phases as one strip, and how phases look in a page: a letter and a class of the style each.
 
 use std::fmt::Write;
 
-use super::phase_keys::{PhaseKey, phase_keys};
+use crate::phase_style::{self, Hue};
 use crate::report::document::markup::escaped;
 use crate::report::sections::phases::PhaseLine;
 use gnntop_analysis::figures::{duration, percent};
+use gnntop_analysis::store::GAP;
 
 /// One piece of a strip.
 #[derive(Clone, Debug)]
@@ -108,4 +109,25 @@ fn legend(pieces: &[Piece<'_>]) -> String {
 pub(in crate::report) fn one_key(key: &PhaseKey, text: &str) -> String {
     let letter = escaped(&key.letter.to_string());
     format!("<span class=\"key\"><i class=\"{}\">{letter}</i>{}</span>", key.class, escaped(text))
+}
+
+/// A phase's letter and class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::report) struct PhaseKey {
+    pub letter: char,
+    pub class: String,
+}
+
+/// The keys of the phases with these names, in the report's order, which is the screen's.
+pub(in crate::report) fn phase_keys<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<PhaseKey> {
+    let looks = phase_style::assign_letters(names.into_iter().map(|name| (name != GAP).then_some(name)));
+    let key = |(letter, hue): (char, Hue)| PhaseKey {
+        letter,
+        class: match hue {
+            Hue::Standard(at) => format!("p{at}"),
+            Hue::Gap => "gap".to_owned(),
+            Hue::Other(nth) => format!("o{}", nth % phase_style::DARK.others.len()),
+        },
+    };
+    looks.into_iter().map(key).collect()
 }

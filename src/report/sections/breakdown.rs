@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::report::pictures::phase_keys::{PhaseKey, phase_keys};
 use crate::report::pictures::plot::{HEIGHT, Plot, WIDTH, grid, key, line};
-use crate::report::pictures::shares::one_key;
+use crate::report::pictures::shares::{PhaseKey, one_key, phase_keys};
 use gnntop_analysis::figures::{count, duration};
 use gnntop_analysis::store::{StepRow, Store};
 

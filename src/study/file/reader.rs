@@ -6,8 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::mistake::{FileError, FileMistake, unknown_setting};
-use super::shown::{self, WrittenClaim, WrittenFigure, WrittenPublished};
+use super::shown::{self, FileError, FileMistake, WrittenClaim, WrittenFigure, WrittenPublished, unknown_setting};
 use crate::study::plan::{Program, Study, StudySetting, as_file_name};
 
 /// More runs are a mistake.

@@ -1,16 +1,16 @@
-//! The parts of a study's file that change no run: published values, published conclusions, and figures to draw.
+//! The parts of a study's file that change no run: published values, published conclusions, and figures to draw. Mistakes in
+//! them, as in the rest of the file, have their place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
+use thiserror::Error;
 use toml::Spanned;
 
 use gnntop_analysis::catalogue::{FigureError, FigureId};
 
-use super::mistake::{FileMistake, unknown_setting};
-use crate::study::claims::{Claim, Expected, Subject};
 use crate::study::plan::FigurePlan;
-use crate::study::published::Published;
+use crate::study::published::{Claim, Expected, Published, Subject};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -118,4 +118,31 @@ fn parse_measure<T>(place: &Spanned<T>, text: &str) -> Result<FigureId, FileMist
 
 fn check_setting<T>(place: &Spanned<T>, setting: &str, known: &BTreeSet<&str>) -> Result<(), FileMistake> {
     if known.contains(setting) { Ok(()) } else { Err(FileMistake::at(place, unknown_setting(setting, known))) }
+}
+
+/// A study's file cannot be understood.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("line {line}: {what}")]
+pub struct FileError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong and what to write instead.
+    pub what: String,
+}
+
+/// Something wrong at this byte.
+pub(super) struct FileMistake {
+    pub at: usize,
+    pub what: String,
+}
+
+impl FileMistake {
+    pub fn at<T>(place: &Spanned<T>, what: impl Into<String>) -> Self {
+        Self { at: place.span().start, what: what.into() }
+    }
+}
+
+pub(super) fn unknown_setting(name: &str, known: &BTreeSet<&str>) -> String {
+    let known: Vec<&str> = known.iter().copied().collect();
+    format!("there is no setting {name}; settings are: {}", known.join("; "))
 }
