@@ -34,7 +34,7 @@ const ONCE_TOLD: [&str; 16] = [
 ];
 
 /// Where such a text means something else: a feature of the build.
-const OTHERWISE: [(&str, &str, &str); 1] = [("src", "cli/version.rs", "nccl")];
+const OTHERWISE: [(&str, &str, &str); 1] = [("src", "cli/commands.rs", "nccl")];
 
 /// The texts of wire's own tables: readers ask for the type, or for the constant.
 fn vocabulary() -> Vec<String> {

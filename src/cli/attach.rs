@@ -1,17 +1,21 @@
-//! `gnntop attach`, and `gnntop` alone: watch a live session, or one that has ended.
+//! `gnntop attach`, and `gnntop` alone: watch a live session, or one that has ended. A Python that publishes nothing is joined if
+//! possible.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS};
-use super::sensing::SensorArguments;
-use super::settings::{ScreenArguments, Settings};
-use super::{join, output, run, screen};
+use super::settings::{ScreenArguments, SensorArguments, Settings};
+use super::{output, run, screen};
+use crate::python::joining::{JoinError, JoinedPython};
+use crate::python::remote::RemoteError;
+use gnntop_analysis::source::playback::PlaybackOptions;
 use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::target::{self, Target, TargetError};
-use gnntop_analysis::source::{Launched, Playback, Source, follow, playback::PlaybackOptions};
+use gnntop_analysis::source::{Control, Launched, Playback, Progress, Source, Status, follow};
+use gnntop_analysis::stream::Sink;
 use gnntop_sessions::{discover, layout};
 
 const EXAMPLES: &str = "\
@@ -52,7 +56,7 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let log = log_path(&target);
     let source = open(target, &dir)?;
     let source = match outside {
-        Some(pid) => join::join(pid, source),
+        Some(pid) => join(pid, source),
         None => source,
     };
     screen::show_against(source, arguments.against.as_deref(), &settings, log)
@@ -124,4 +128,45 @@ pub(super) fn open(target: Target, dir: &Path) -> anyhow::Result<Box<dyn Source>
             Box::new(Launched::watch(process, SystemTime::now(), dir).context("cannot read the sensors")?)
         }
     })
+}
+
+/// The source of a process, with its Python joined for as long as it is watched.
+fn join(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
+    let (joined, hint) = match JoinedPython::join(pid) {
+        Ok(joined) => (Some(joined), "joined its Python: steps appear from the next backward pass on".to_owned()),
+        Err(JoinError::Remote(RemoteError::NoPython)) => return source,
+        Err(error) => (
+            None,
+            format!(
+                "hardware only: {error}; start it with `gnntop run -- python ...`, or add `import gnntop; gnntop.start()` to it"
+            ),
+        ),
+    };
+    output::print_note(&format!("process {pid}: {hint}"));
+    Box::new(JoinHintSource { source, hint, _joined: joined })
+}
+
+/// A source that says, for a program without steps, whether its Python was joined.
+struct JoinHintSource {
+    source: Box<dyn Source>,
+    hint: String,
+    _joined: Option<JoinedPython>,
+}
+
+impl Source for JoinHintSource {
+    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
+        self.source.poll(sink, budget)
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.source.status();
+        if let Some(hint) = &mut status.hint {
+            self.hint.clone_into(hint);
+        }
+        status
+    }
+
+    fn control(&mut self, control: Control) {
+        self.source.control(control);
+    }
 }

@@ -6,12 +6,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use super::assumptions::EnergyArguments;
-use super::exit::{REGRESSED, SUCCESS, UNDECIDED};
+use super::exit::{REGRESSED, SUCCESS, UNDECIDED, UsageError};
 use super::output;
 use super::reading::{ExactArguments, read_run};
 use super::report::{print_rank, select};
 use super::settings::Settings;
-use super::usage::UsageError;
 use crate::report::{Bound, Rule, Ruling, aligned, rule_change};
 use gnntop_analysis::catalogue::{AbsentFigure, Catalogue, FigureId, Measured};
 use gnntop_analysis::comparison::{Compared, compare};

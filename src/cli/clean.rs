@@ -7,8 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 
-use super::exit::{FAILURE, SUCCESS};
-use super::usage::UsageError;
+use super::exit::{FAILURE, SUCCESS, UsageError};
 use super::{new_file, output, quantities, run};
 use gnntop_analysis::figures::{self, counted};
 use gnntop_sessions::{Error, IdleSession, Removal, discover, layout};

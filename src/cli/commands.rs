@@ -1,16 +1,16 @@
-//! What can be typed, and which command does it.
+//! What can be typed, which command does it, and what `gnntop --version` prints.
 
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use super::exit::{FAILURE, SUCCESS, USAGE};
+use super::exit::{FAILURE, SUCCESS, USAGE, UsageError};
 use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
-use super::usage::UsageError;
 use super::{
     attach, check, clean, compare, completions, config, doctor, export, import, list, output, record, replay, report,
-    run, serve, stop, study, trace, train, version,
+    run, serve, stop, study, trace, train,
 };
 use crate::study::FileError;
 use gnntop_sessions::layout;
@@ -33,7 +33,7 @@ for GNNTOP_THEME and others see `gnntop config --help`.";
 ///
 /// Without a command, opens the only live session or offers a choice.
 #[derive(Debug, Parser)]
-#[command(name = "gnntop", version, long_version = version::LONG.as_str(), after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "gnntop", version, long_version = LONG_VERSION.as_str(), after_help = EXAMPLES, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
@@ -119,6 +119,25 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(CliCommand::Man(arguments)) => completions::man(&arguments, Arguments::command()),
     }
 }
+
+/// Set by the scripts that build releases; asking git in each build would compile everything again after each commit.
+const COMMIT: Option<&str> = option_env!("GNNTOP_COMMIT");
+
+const FEATURES: [(&str, bool); 4] = [
+    ("workloads", cfg!(feature = "workloads")),
+    ("cuda", cfg!(feature = "cuda")),
+    ("mpi", cfg!(feature = "mpi")),
+    ("nccl", cfg!(feature = "nccl")),
+];
+
+/// Such as `0.1.0 (commit 1a2b3c4; workloads, cuda)`.
+pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let features: Vec<_> = FEATURES.iter().filter(|(_, is_in)| *is_in).map(|(name, _)| *name).collect();
+    let features = if features.is_empty() { "without built-in trainings".to_owned() } else { features.join(", ") };
+    let commit =
+        COMMIT.filter(|commit| !commit.is_empty()).map(|commit| format!("commit {commit}; ")).unwrap_or_default();
+    format!("{} ({commit}{features})", env!("CARGO_PKG_VERSION"))
+});
 
 #[cfg(test)]
 mod tests {

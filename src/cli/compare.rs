@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 
 use super::assumptions::EnergyArguments;
-use super::exit::SUCCESS;
+use super::exit::{SUCCESS, UsageError};
 use super::reading::ExactArguments;
 use super::report::{has_extension, print_rank, select};
 use super::run_part::{NamedRun, PartArguments};
 use super::settings::Settings;
-use super::usage::UsageError;
 use super::{new_file, output};
 use crate::report::{Document, Options, Report};
 use gnntop_analysis::comparison::{Comparison, compare};

@@ -9,7 +9,7 @@ use rustix::fs::Access;
 use serde::Serialize;
 
 use super::exit::{FAILURE, SUCCESS};
-use super::sensing::SensorArguments;
+use super::settings::SensorArguments;
 use super::{output, screen};
 use crate::python::diagnose;
 

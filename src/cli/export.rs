@@ -9,10 +9,9 @@ use anyhow::{Context, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::assumptions::EnergyArguments;
-use super::exit::SUCCESS;
+use super::exit::{SUCCESS, UsageError};
 use super::new_file::{self, NewFile};
 use super::settings::Settings;
-use super::usage::UsageError;
 use super::{output, quantities};
 use crate::export::{ExportFormat, Exporter, RowFilter, WideExporter, WideForm, emissions, openmetrics, phases};
 use gnntop_analysis::energy::EnergyScope;

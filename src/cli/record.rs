@@ -7,17 +7,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::exit::SUCCESS;
+use super::exit::{SUCCESS, UsageError};
 use super::new_file::{self, NewFile};
 use super::retention::{self, Retention, RetentionLimits};
 use super::source_recorder::SourceRecorder;
-use super::usage::UsageError;
 use super::{output, quantities, signals};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::recorder::RecorderOptions;
-use gnntop_analysis::source::runs::SessionGroup;
+use gnntop_analysis::source::runs::{self, SessionGroup};
 use gnntop_analysis::source::target::{self, Target};
-use gnntop_analysis::source::{Hardware, Recording, Source, follow, runs};
+use gnntop_analysis::source::{Hardware, Recording, Source, follow};
 use gnntop_analysis::stream::align;
 use gnntop_sessions::discover::{self, ListedSession};
 use gnntop_sessions::layout;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::Context;
 use tempfile::NamedTempFile;
 
+use super::exit::UsageError;
 use super::reading::{ExactArguments, empty_run, read_into, read_run, recording_path};
 use super::time_spec::{TimeSpec, parse_time_spec};
-use super::usage::UsageError;
 use gnntop_analysis::figures;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::recorder::{RecorderOptions, RunRecorder};

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::sensing::SensorArguments;
+use super::settings::SensorArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,8 +59,7 @@ mod workload {
     use gnntop_workloads::{BatchShape, Warning};
     use indicatif::{ProgressBar, ProgressStyle};
 
-    use super::super::exit::SUCCESS;
-    use super::super::usage::UsageError;
+    use super::super::exit::{SUCCESS, UsageError};
     use super::super::{output, signals};
     use gnntop_analysis::figures;
 

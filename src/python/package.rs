@@ -1,17 +1,20 @@
-//! The package and the native library that the binary carries, written into a folder of this user.
+//! The Python package and the native library that the binary carries, written into a folder of this user, and the environment of a
+//! program in which every Python finds them: the program itself, what a script or a launcher starts, and their children.
 //!
 //! The folder is named after its contents and completed under another name first: programs that run use it, also long after
 //! this binary was replaced. What lies in it is compared with what is carried at each start. A file that differs, as after
 //! a power failure, is replaced by a new one, so that programs that have mapped the old one keep it.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::answers::Answers;
+use gnntop_sessions::layout::LAUNCH;
 use gnntop_sessions::{Error, PrivateDir, user_id};
 use tempfile::TempDir;
 
@@ -244,6 +247,48 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     Ok(file.sync_all()?)
 }
 
+/// Where NCCL looks for a profiler, and the longest path that it reads there.
+const NCCL_PLUGIN: &str = "NCCL_PROFILER_PLUGIN";
+const NCCL_LONGEST: usize = 254;
+
+/// Variables for a program that `gnntop run` starts, its name and value each.
+///
+/// `PYTHONPATH` has our folder in front of what it had, `GNNTOP_LAUNCH` an id that all ranks of a run have in common,
+/// `GNNTOP_ANSWERS` where a Python says that it was reached, `GNNTOP_PROGRAM` this program, which makes reports.
+/// `NCCL_PROFILER_PLUGIN` is our library, unless it is set: a profiler of the user's own stays, and `none` turns ours off.
+pub fn environment(package: &Path, run: &str, answers: &Answers) -> Vec<(&'static str, OsString)> {
+    let bootstrap = bootstrap(package).into_os_string();
+    let mut environment = vec![
+        ("PYTHONPATH", prepend_path(bootstrap, std::env::var_os("PYTHONPATH"))),
+        (LAUNCH, run.into()),
+        ("GNNTOP_ANSWERS", answers.dir().as_os_str().to_owned()),
+    ];
+    environment.extend(nccl_plugin(package, std::env::var_os(NCCL_PLUGIN)));
+    if let Ok(own) = std::env::current_exe() {
+        environment.push(("GNNTOP_PROGRAM", own.into_os_string()));
+    }
+    environment
+}
+
+/// Makes NCCL load our plugin, unless another one is set.
+fn nccl_plugin(package: &Path, set: Option<OsString>) -> Option<(&'static str, OsString)> {
+    let library = native(package).into_os_string();
+    (set.is_none() && library.len() <= NCCL_LONGEST).then_some((NCCL_PLUGIN, library))
+}
+
+/// Whether a person has turned everything off.
+pub fn is_off() -> bool {
+    std::env::var_os("GNNTOP").is_some_and(|value| value == "0")
+}
+
+/// A search path with `first` in front, once.
+fn prepend_path(first: OsString, path: Option<OsString>) -> OsString {
+    let rest = path.unwrap_or_default();
+    let others = std::env::split_paths(&rest).filter(|entry| entry.as_os_str() != first && !rest.is_empty());
+    // An entry of ours has no colon in it, and the others had none either.
+    std::env::join_paths(std::iter::once(first.clone().into()).chain(others)).unwrap_or(first)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,5 +366,26 @@ mod tests {
         let file = temp.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(install(&file, "python-1", b"").is_err());
+    }
+
+    #[test]
+    fn nccl_plugin_is_set_unless_another_is() {
+        let package = Path::new("/cache/python-1");
+        let ours = Some((NCCL_PLUGIN, OsString::from("/cache/python-1/gnntop/libgnntop.so")));
+        assert_eq!(nccl_plugin(package, None), ours);
+        for set in ["", "none", "/other.so"] {
+            assert_eq!(nccl_plugin(package, Some(set.into())), None);
+        }
+        assert_eq!(nccl_plugin(Path::new(&"/long".repeat(60)), None), None, "NCCL would cut it");
+    }
+
+    #[test]
+    fn prepended_path_is_first_and_once() {
+        let path = |first: &str, rest: Option<&str>| prepend_path(first.into(), rest.map(OsString::from));
+        assert_eq!(path("/o", None), "/o");
+        assert_eq!(path("/o", Some("")), "/o");
+        assert_eq!(path("/o", Some("/a:/b")), "/o:/a:/b");
+        assert_eq!(path("/o", Some("/a:/o:/b")), "/o:/a:/b", "a second gnntop around it");
+        assert_eq!(path("/o", Some("/a:")), "/o:/a:", "an empty entry is the current directory");
     }
 }

@@ -1,19 +1,24 @@
-//! The program as seen by the command that started its keeper: where it is, how it ended, and how to signal it.
+//! The program as seen by the command that started its keeper: where it is, how it ended, and how to signal it. Signals that are
+//! sent to `gnntop run` are meant for the program: a thread passes them on.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use std::{fmt, thread};
 
 use anyhow::{Context, bail};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
 
 use super::super::exit::FAILURE;
 use super::super::output;
+use super::super::signals::without_ignored;
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::{Control, Progress, Source, Status, exit_record};
@@ -232,4 +237,62 @@ impl SignalSender {
 
 fn format_warning(text: &str) -> String {
     format!("gnntop: warning: {text}")
+}
+
+/// What happens to the program when the terminal closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(in super::super) enum OnHangup {
+    /// It keeps running
+    Keep,
+    /// It gets SIGHUP
+    Stop,
+}
+
+/// Holds caught signals until there is a program to pass them on to.
+pub(super) struct SignalRelay {
+    signals: Signals,
+    on_hangup: OnHangup,
+}
+
+/// The signal that asked for an end, once one has.
+#[derive(Clone, Default)]
+pub(super) struct Interrupted(Arc<AtomicI32>);
+
+impl Interrupted {
+    pub(super) fn signal(&self) -> Option<i32> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+    }
+}
+
+impl SignalRelay {
+    /// Starts catching what a terminal and a scheduler send.
+    ///
+    /// # Errors
+    /// When the system refuses a handler.
+    pub(super) fn catch(on_hangup: OnHangup) -> io::Result<Self> {
+        let signals = Signals::new(without_ignored([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
+        Ok(Self { signals, on_hangup })
+    }
+
+    /// Passes them on from now on.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub(super) fn forward(self, voice: SignalSender) -> io::Result<Interrupted> {
+        let interrupted = Interrupted::default();
+        let noted = interrupted.clone();
+        thread::Builder::new().name("gnntop signals".to_owned()).spawn(move || self.run(&voice, &noted))?;
+        Ok(interrupted)
+    }
+
+    fn run(mut self, voice: &SignalSender, interrupted: &Interrupted) {
+        for signal in self.signals.forever() {
+            if signal != SIGHUP || self.on_hangup == OnHangup::Stop {
+                voice.signal(signal);
+            }
+            if matches!(signal, SIGINT | SIGTERM | SIGHUP) {
+                interrupted.0.store(signal, Ordering::Relaxed);
+            }
+        }
+    }
 }

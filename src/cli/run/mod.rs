@@ -2,13 +2,12 @@
 //!
 //! ```text
 //! keeper.rs    the process that owns the program: starts it, records it, waits for it (`gnntop keep`)
-//! keeper_client.rs  the program as seen by the command that started the keeper; messages.rs: messages between the two
-//! relay.rs     signals that are sent to us and meant for the program
+//! keeper_client.rs  the program as seen by the command that started the keeper, and signals for it; messages.rs: messages between them
 //! register.rs  an entry for each program, for `gnntop stop` and `gnntop attach`
 //! post_mortem.rs  why it died
 //! child.rs     the program itself, its exit code; python.rs: its Pythons; recording.rs: its recording
 //! collect.rs   the process that writes its output to a log (`gnntop collect`); collector.rs: the same as its owner sees it
-//! words.rs     our own options after the name of a built-in training
+//! options.rs   options for stacks, and our own after the name of a built-in training
 //! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
 //! ```
 //!
@@ -21,14 +20,12 @@ mod collector;
 mod keeper;
 mod keeper_client;
 mod messages;
+mod options;
 mod post_mortem;
 mod python;
 mod recording;
 mod register;
-mod relay;
-mod stacks;
 mod unattended;
-mod words;
 
 use std::ffi::OsString;
 use std::fs;
@@ -39,12 +36,10 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT};
 
-use super::exit::SUCCESS;
+use super::exit::{SUCCESS, UsageError};
 use super::patience::check_answers;
 use super::plain::PlainView;
-use super::sensing::SensorArguments;
-use super::settings::{ScreenArguments, Settings};
-use super::usage::UsageError;
+use super::settings::{ScreenArguments, SensorArguments, Settings};
 use super::{output, retention, screen, signals, train};
 use crate::viewer::Outcome;
 use child::own_command;
@@ -52,16 +47,14 @@ use gnntop_analysis::source::program_name::program_name;
 use gnntop_analysis::source::{Launched, Source};
 use gnntop_sessions::layout::{self, RUN, RUN_STARTED_MS};
 use keeper::RecordOptions;
-use keeper_client::KeeperClient;
+use keeper_client::{Interrupted, KeeperClient, SignalRelay};
+use options::{StackArguments, given_twice, take_flag, take_value};
 use python::PythonWatch;
-use relay::{Interrupted, SignalRelay};
-use stacks::StackArguments;
-use words::{given_twice, take_flag, take_value};
 
 pub(super) use collect::{CollectArguments, collect};
 pub(super) use keeper::{KeepArguments, keep};
+pub(super) use keeper_client::OnHangup;
 pub(super) use register::{ProgramEntry, entries, find_by_process, unpublished};
-pub(super) use relay::OnHangup;
 pub(super) use unattended::{UnattendedEnd, UnattendedRun};
 
 const EXAMPLES: &str = "\

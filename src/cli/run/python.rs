@@ -12,8 +12,9 @@ use gnntop_analysis::source::{Control, Progress, Source, Status};
 use gnntop_analysis::stream::Sink;
 
 use crate::python::answers::Answers;
+use crate::python::joining;
+use crate::python::package::{self, Package};
 use crate::python::reach::Reach;
-use crate::python::{environment, joining, package, package::Package};
 
 /// What was prepared before the program is started.
 pub(super) struct PythonSetup {
@@ -30,12 +31,12 @@ impl PythonSetup {
 
     /// Unpacks the Python package. If that fails, a message says so, and the hardware of Pythons is still seen.
     pub(super) fn new(command: &[OsString], warn: impl Fn(&str)) -> Self {
-        if environment::is_off() {
+        if package::is_off() {
             return Self::disabled();
         }
         let prepared = package::package().map_err(anyhow::Error::from).and_then(|package| {
             let answers = Answers::create()?;
-            let variables = environment::variables(package.folder(), &launch_id(command), &answers);
+            let variables = package::environment(package.folder(), &launch_id(command), &answers);
             Ok(Self { answers: Some(answers), variables, package: Some(package) })
         });
         prepared.unwrap_or_else(|error| {

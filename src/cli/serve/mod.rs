@@ -2,13 +2,11 @@
 //!
 //! ```text
 //! connections.rs  all clients at once, with the progress and the deadline of each
-//! http.rs         the head of a request, and an answer
-//! hosts.rs        the host names under which the server answers
+//! http.rs         the head of a request, the host names under which it is answered, and an answer
 //! session_follower.rs    the session, on its own thread
 //! ```
 
 mod connections;
-mod hosts;
 mod http;
 mod session_follower;
 
@@ -49,7 +47,7 @@ pub(super) struct ServeArguments {
     allow_remote: bool,
     /// Also answer requests for this host name; can be given several times. Otherwise only requests for an address or
     /// localhost are answered, so that a web page cannot read the figures through its own name
-    #[arg(long = "allow-host", value_name = "NAME", value_parser = hosts::parse_host_name)]
+    #[arg(long = "allow-host", value_name = "NAME", value_parser = http::parse_host_name)]
     allowed_hosts: Vec<String>,
 }
 
@@ -75,7 +73,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
 
 fn reply(request: &HttpRequest, following: &SessionFollower, allowed_hosts: &[String]) -> Reply {
     let plain = |status, body: &str| Reply::Now(HttpResponse { status, content_type: TEXT, body: body.to_owned() });
-    if request.host.as_ref().is_some_and(|host| !hosts::is_known(host, allowed_hosts)) {
+    if request.host.as_ref().is_some_and(|host| !http::is_known_host(host, allowed_hosts)) {
         return plain("403 Forbidden", "unknown host name: use an address, or start gnntop serve with --allow-host\n");
     }
     match (request.method.as_str(), request.path.as_str()) {

@@ -1,12 +1,12 @@
-//! The flags of the screen.
+//! The flags of the screen and of sensors, and the values of settings by name.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 
-use super::values::{BACKGROUNDS, BackgroundSetting, DEPTHS, DepthSetting, palettes, views};
-use crate::app::{Palette, View};
+use crate::app::{Background, ColorDepth, Palette, View};
 use crate::cli::assumptions::EnergyArguments;
 use crate::cli::quantities;
 
@@ -68,4 +68,85 @@ fn named_value_parser<T: Clone + Send + Sync + 'static>(
 fn parse_interval(text: &str) -> Result<Duration, String> {
     let interval = quantities::parse_duration(text)?;
     if interval < SHORTEST_INTERVAL { Err("give at least 100ms".to_owned()) } else { Ok(interval) }
+}
+
+/// Where sensors look.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Sensors")]
+pub(in crate::cli) struct SensorArguments {
+    /// Directory of the processor's energy counters, instead of /sys/class/powercap, for example in a container
+    #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(parse_directory))]
+    powercap_root: Option<PathBuf>,
+}
+
+impl SensorArguments {
+    /// Has this process look there.
+    pub(in crate::cli) fn apply(&self) {
+        if let Some(dir) = &self.powercap_root {
+            gnntop_sensors::set_powercap_root(dir.clone());
+        }
+    }
+
+    /// The variables with which a program that is started looks there, too.
+    pub(in crate::cli) fn variables(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        self.powercap_root.iter().map(|dir| (gnntop_sensors::POWERCAP_ROOT, dir))
+    }
+}
+
+/// The directory as an absolute path: a program that is started may change its own.
+fn parse_directory(path: PathBuf) -> Result<PathBuf, String> {
+    path.canonicalize().map_err(|error| error.to_string())
+}
+
+/// Word for "as the environment says".
+pub(super) const AUTO: &str = "auto";
+/// Names of colour depths.
+pub(super) const DEPTHS: [&str; 5] = [AUTO, "truecolor", "256", "16", "none"];
+/// Names of backgrounds.
+pub(super) const BACKGROUNDS: [&str; 3] = [AUTO, "dark", "light"];
+
+/// How many colours: `None` to look at the environment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::cli) struct DepthSetting(pub Option<ColorDepth>);
+
+/// What background: `None` to look at the environment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::cli) struct BackgroundSetting(pub Option<Background>);
+
+impl DepthSetting {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        if name == AUTO { Some(Self(None)) } else { ColorDepth::from_name(name).map(|depth| Self(Some(depth))) }
+    }
+}
+
+impl BackgroundSetting {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        if name == AUTO {
+            Some(Self(None))
+        } else {
+            Background::from_name(name).map(|background| Self(Some(background)))
+        }
+    }
+}
+
+impl fmt::Display for DepthSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.map_or(AUTO, ColorDepth::name))
+    }
+}
+
+impl fmt::Display for BackgroundSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.map_or(AUTO, Background::name))
+    }
+}
+
+/// Names of palettes.
+pub(super) fn palettes() -> Vec<&'static str> {
+    Palette::ALL.map(Palette::name).to_vec()
+}
+
+/// Names of views.
+pub(super) fn views() -> Vec<&'static str> {
+    View::MAIN.map(View::name).to_vec()
 }

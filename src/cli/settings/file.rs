@@ -8,9 +8,8 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::error::SettingsError;
-use super::layer::Layer;
-use super::values::{BACKGROUNDS, BackgroundSetting, DEPTHS, DepthSetting, palettes, views};
+use super::arguments::{BACKGROUNDS, BackgroundSetting, DEPTHS, DepthSetting, palettes, views};
+use super::layer::{Layer, SettingsError};
 use crate::app::keys::Key;
 use crate::app::{KeyMap, Override, Palette, View};
 use crate::cli::assumptions::EnergyArguments;

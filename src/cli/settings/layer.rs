@@ -1,9 +1,10 @@
-//! The settings from one place: the file, the environment or the command line.
+//! The settings from one place: the file, the environment or the command line; and why they cannot be used.
 
-use super::arguments::ScreenArguments;
-use super::error::SettingsError;
-use super::values::{BACKGROUNDS, BackgroundSetting, DEPTHS, DepthSetting, palettes, views};
-use crate::app::{Palette, View};
+use std::io;
+use std::path::PathBuf;
+
+use super::arguments::{BACKGROUNDS, BackgroundSetting, DEPTHS, DepthSetting, ScreenArguments, palettes, views};
+use crate::app::{KeyMapError, Palette, View};
 
 /// The settings from one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,4 +61,48 @@ fn parse_switch(word: &str) -> Option<bool> {
         "0" | "false" | "no" => Some(false),
         _ => None,
     }
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum SettingsError {
+    /// The file cannot be read.
+    #[error("cannot read the settings in {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something in the file is wrong.
+    #[error("{}:{line}: {what}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Where, counted from 1.
+        line: usize,
+        /// What.
+        what: String,
+    },
+    /// A variable has a value that is not known.
+    #[error("{name}={value}: give one of {expected}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
+    /// The assumptions about power and electricity are invalid.
+    #[error("{0}")]
+    Energy(String),
+    /// The keys in the file are invalid.
+    #[error("{}: {why}", path.display())]
+    Keys {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: KeyMapError,
+    },
 }

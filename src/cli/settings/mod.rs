@@ -14,13 +14,11 @@
 //! ```
 
 mod arguments;
-mod error;
 mod file;
 mod layer;
 mod read;
-mod values;
 
-pub(super) use arguments::ScreenArguments;
-pub(super) use error::SettingsError;
+pub(super) use arguments::{ScreenArguments, SensorArguments};
 pub use file::settings_mistake;
+pub(super) use layer::SettingsError;
 pub(super) use read::{Origin, Setting, Settings};

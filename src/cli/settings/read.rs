@@ -4,11 +4,9 @@ use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::arguments::ScreenArguments;
-use super::error::SettingsError;
+use super::arguments::{BackgroundSetting, DepthSetting, ScreenArguments};
 use super::file;
-use super::layer::Layer;
-use super::values::{BackgroundSetting, DepthSetting};
+use super::layer::{Layer, SettingsError};
 use crate::app::{KeyMap, Palette, Preferences, View};
 use crate::cli::assumptions::EnergyArguments;
 use crate::viewer::ScreenOptions;

@@ -1,19 +1,18 @@
 //! `gnntop trace`: torch.profiler for a few steps of a running PyTorch program.
 //!
 //! [`followed_session`] follows the session and knows when to ask. [`trace_request`] puts the request into the session's directory, where the
-//! program finds it, and waits for the answer. [`table`] prints what the steps spent their time in.
+//! program finds it, and waits for the answer. A table then says what the steps spent their time in.
 
 mod followed_session;
-mod table;
 mod trace_request;
 
+use std::fmt::Write;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use gnntop_sessions::layout;
-use gnntop_sessions::request;
+use gnntop_sessions::{layout, request};
 
 use self::followed_session::FollowedSession;
 use self::trace_request::{TraceRequest, WaitOutcome};
@@ -21,8 +20,8 @@ use super::exit::SUCCESS;
 use super::new_file::NewFile;
 use super::{output, quantities, signals};
 use crate::app::View;
-use crate::import::chrome;
-use gnntop_analysis::figures;
+use crate::import::chrome::{self, Operator, Operators};
+use gnntop_analysis::figures::{self, counted, duration, percent};
 use gnntop_analysis::source::target::{self, Target};
 use gnntop_sessions::discover::ListedSession;
 
@@ -146,7 +145,7 @@ fn print_result(
     session: &ListedSession,
 ) -> anyhow::Result<u8> {
     let size = std::fs::metadata(path).map_or(0, |found| found.len());
-    output::print(&table::text(&chrome::operators(path)?))?;
+    output::print(&operator_table(&chrome::operators(path)?))?;
     let steps = if trace.first == trace.last {
         format!("step {}", trace.first)
     } else {
@@ -167,4 +166,78 @@ fn print_result(
         output::print_note(&format!("on the screen: `gnntop attach {}`, then {key} (tracks)", session.info.pid));
     }
     Ok(SUCCESS)
+}
+
+/// Lines for the CPU, and for GPUs.
+const MAX_LINES: usize = 12;
+/// Columns of a name.
+const NAME_WIDTH: usize = 44;
+
+/// A table of the operators, and one of the kernels if there are any.
+fn operator_table(operators: &Operators) -> String {
+    let steps = operators.steps.max(1) as f64;
+    let mut text = format!(
+        "{}, {} each\n",
+        counted(operators.steps, "step", "steps"),
+        duration((operators.steps_us * 1e3 / steps) as u64)
+    );
+    for (title, is_kernel) in [("operator, own time", false), ("kernel", true)] {
+        let all: Vec<&Operator> = operators.all.iter().filter(|operator| operator.is_kernel == is_kernel).collect();
+        if all.is_empty() {
+            continue;
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\n{title:NAME_WIDTH$} {:>8} {:>9} {:>8}", "a step", "calls", "share");
+        for operator in all.iter().take(MAX_LINES) {
+            push_row(&mut text, operators, &operator.name, operator.own_us, Some(operator.calls));
+        }
+        if all.len() > MAX_LINES {
+            let rest = all[MAX_LINES..].iter().map(|operator| operator.own_us).sum();
+            push_row(&mut text, operators, &format!("{} others", all.len() - MAX_LINES), rest, None);
+        }
+        if !is_kernel {
+            push_row(&mut text, operators, "outside operators: Python, waiting", operators.outside_us, None);
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn push_row(text: &mut String, operators: &Operators, name: &str, us: f64, calls: Option<u64>) {
+    let steps = operators.steps.max(1) as f64;
+    let name: String = match name.chars().count() {
+        ..=NAME_WIDTH => name.to_owned(),
+        _ => name.chars().take(NAME_WIDTH - 1).chain(['…']).collect(),
+    };
+    let calls = calls.map_or_else(String::new, |calls| format!("{:.0}", calls as f64 / steps));
+    let share = if operators.steps_us > 0.0 { percent(us / operators.steps_us) } else { "-".to_owned() };
+    let _ = writeln!(text, "{name:NAME_WIDTH$} {:>8} {calls:>9} {share:>8}", duration((us * 1e3 / steps) as u64));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_operators_and_one_of_kernels() {
+        let operator =
+            |name: &str, is_kernel, calls, own_us| Operator { name: name.to_owned(), is_kernel, calls, own_us };
+        let mut all = vec![operator("aten::addmm", false, 20, 6000.0), operator("gemm", true, 10, 4000.0)];
+        all.extend((0..14).map(|n| operator(&format!("aten::op{n}"), false, 10, 10.0)));
+        let found = Operators { steps: 10, steps_us: 10_000.0, outside_us: 3860.0, all };
+        let text = operator_table(&found);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "10 steps, 1.00 ms each");
+        assert_eq!(lines[2], "operator, own time                             a step     calls    share");
+        assert_eq!(lines[3], "aten::addmm                                    600 µs         2     60 %");
+        assert_eq!(lines[15], "3 others                                      3.00 µs              0.3 %");
+        assert_eq!(lines[16], "outside operators: Python, waiting             386 µs               39 %");
+        assert_eq!(lines[19], "gemm                                           400 µs         1     40 %");
+        assert_eq!(lines.len(), 20);
+    }
+
+    #[test]
+    fn table_of_empty_trace_is_short() {
+        assert_eq!(operator_table(&Operators::default()), "0 steps, 0 ns each");
+    }
 }
