@@ -2,19 +2,15 @@
 //!
 //! ```text
 //! run.rs          the main loop                    options.rs   options of the viewer, and how it ended
-//! terminal.rs     takes the terminal and gives it back, whatever happens; signals.rs: signals as flags
-//! keyboard.rs     bytes become events; input.rs: events become actions
-//! watches.rs      findings and energy, each as old as it may be
+//! terminal.rs     takes the terminal and gives it back, whatever happens; signals as flags
+//! input.rs        bytes become events, and events become actions
+//! watches.rs      findings and energy, each as old as it may be, and what the viewer itself takes from the machine
 //! tracing.rs      a deep trace that a key has asked for
-//! own_cost.rs     what the viewer itself takes from the machine
 //! ```
 
 mod input;
-mod keyboard;
 mod options;
-mod own_cost;
 mod run;
-mod signals;
 mod terminal;
 mod tracing;
 mod watches;

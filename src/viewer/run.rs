@@ -6,14 +6,11 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
-use super::input;
-use super::keyboard::Keyboard;
+use super::input::{self, Keyboard};
 use super::options::{Outcome, ScreenOptions};
-use super::own_cost::OwnCostMeter;
-use super::signals::Signals;
-use super::terminal::Screen;
+use super::terminal::{Screen, Signals};
 use super::tracing::TraceProcess;
-use super::watches::SessionWatches;
+use super::watches::{OwnCostMeter, SessionWatches};
 use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
 use crate::log;
 use crate::ui::theme::Theme;

@@ -1,12 +1,13 @@
 //! Takes the terminal for the screen and gives it back, whatever happens: at the end, on an error, on a panic, on a
-//! signal, and for as long as the viewer is suspended.
+//! signal, and for as long as the viewer is suspended. Signals are flags that the main loop looks at: none is handled
+//! where it arrives.
 //!
 //! The only state is whether the screen is taken, in one atomic: a panic hook has nothing else to hold on to.
 
 use std::io::{self, Stdout, Write};
 use std::mem::ManuallyDrop;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 
 use crossterm::cursor::{Hide, Show};
 use crossterm::style::{Print, ResetColor};
@@ -15,6 +16,9 @@ use crossterm::{execute, queue};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::low_level::{emulate_default_handler, unregister};
 
 /// Whether the terminal is ours at this moment.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -126,4 +130,69 @@ fn give_back_on_panic() {
         give_back();
         report(info);
     }));
+}
+
+/// Which signals have arrived. The handlers live as long as this.
+pub struct Signals {
+    stop: Arc<AtomicBool>,
+    resumed: Arc<AtomicBool>,
+    resized: Arc<AtomicBool>,
+    quit: [(i32, Arc<AtomicBool>); 3],
+    handlers: Vec<SigId>,
+}
+
+impl Signals {
+    /// Catches the signals that end, stop, continue and resize a terminal program.
+    ///
+    /// # Errors
+    /// When the system refuses a handler.
+    pub fn catch() -> io::Result<Self> {
+        let flag = || Arc::new(AtomicBool::new(false));
+        let quit = [(SIGTERM, flag()), (SIGHUP, flag()), (SIGINT, flag())];
+        let mut signals = Self { stop: flag(), resumed: flag(), resized: flag(), quit, handlers: Vec::new() };
+        let others =
+            [(SIGTSTP, signals.stop.clone()), (SIGCONT, signals.resumed.clone()), (SIGWINCH, signals.resized.clone())];
+        for (signal, flag) in signals.quit.clone().into_iter().chain(others) {
+            signals.handlers.push(signal_hook::flag::register(signal, flag)?);
+        }
+        Ok(signals)
+    }
+
+    /// The signal that asked the viewer to end, if one did.
+    pub fn quit(&self) -> Option<i32> {
+        self.quit.iter().find(|(_, flag)| flag.load(Ordering::Relaxed)).map(|(signal, _)| *signal)
+    }
+
+    /// Whether the viewer was asked to stop for a while, since the last call.
+    pub fn take_stop(&self) -> bool {
+        self.stop.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the viewer was continued after a stop, since the last call.
+    pub fn take_resumed(&self) -> bool {
+        self.resumed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the terminal has changed its size, since the last call.
+    pub fn take_resized(&self) -> bool {
+        self.resized.swap(false, Ordering::Relaxed)
+    }
+
+    /// Stops this process as Ctrl-Z does to any program, and returns when it is continued.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn stop_self(&self) -> io::Result<()> {
+        emulate_default_handler(SIGTSTP)?;
+        self.take_resumed();
+        Ok(())
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.handlers.drain(..).for_each(|handler| {
+            unregister(handler);
+        });
+    }
 }
