@@ -19,20 +19,18 @@
 //! `views/overview.rs`. Below 30 columns or 6 rows a few words remain (`panel/tiny.rs`).
 //!
 //! Rooms, each of which knows only those below it: `screen.rs` puts all together; `views/` fill the screen; `panel/` are the
-//! parts they are made of; `chart/` are bars, curves, lanes and their axes; `scene.rs`, `sheet.rs`, `theme.rs`, `headings.rs`
-//! and `scroll.rs` are what everything is drawn from and on. A drawing gives back where it put what the mouse can point at
-//! and how far its lines go (`drawn.rs`).
+//! parts they are made of; `chart/` are bars, curves, lanes and their axes; `scene.rs`, `sheet.rs`, `theme.rs` and
+//! `headings.rs` are what everything is drawn from and on. A drawing gives back where it put what the mouse can point at and
+//! how far its lines go.
 
 mod chart;
-mod drawn;
 mod headings;
 mod panel;
 mod scene;
 mod screen;
-mod scroll;
 mod sheet;
 pub mod theme;
 mod views;
 
-pub use drawn::{Drawn, Spot};
 pub use screen::draw;
+pub use sheet::{Drawn, Spot};

@@ -3,10 +3,9 @@
 use gnntop_wire::text;
 use ratatui::buffer::{Buffer, Cell};
 
-use super::drawn::Drawn;
 use super::panel::{death, footer, header, tabs, tiny};
 use super::scene::Scene;
-use super::sheet::Sheet;
+use super::sheet::{Drawn, Sheet};
 use super::theme::Theme;
 use super::views;
 use crate::app::{App, Target};

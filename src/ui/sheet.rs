@@ -1,5 +1,6 @@
 //! A part of the screen to write on. Whatever does not fit is left out: a panel may be given any size, and names of
-//! any script and length, without reaching beyond its edges.
+//! any script and length, without reaching beyond its edges. A sheet learns where it shows what the mouse can point at, and which
+//! of its lines are shown.
 
 use std::borrow::Cow;
 
@@ -8,7 +9,6 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::drawn::{Drawn, Spot};
 use super::theme::Theme;
 use crate::app::{LineExtent, Target};
 
@@ -130,6 +130,51 @@ pub fn clip<'t>(text: &'t str, columns: u16, theme: &Theme) -> Cow<'t, str> {
     Cow::Owned(clipped)
 }
 
+/// A part of the screen that means something to the mouse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Where it is.
+    pub area: Rect,
+    /// What it is.
+    pub target: Target,
+}
+
+/// What a drawing learned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Drawn {
+    /// What the mouse can point at, in the order in which it was drawn: later items are on top.
+    pub spots: Vec<Spot>,
+    /// How far the view's lines go; `None` if it has none.
+    pub extent: Option<LineExtent>,
+}
+
+/// The first of `lines` lines to show in `rows` rows of a view scrolled to line `at`; the last rows are never left empty.
+/// Notes how far the view can be scrolled.
+pub fn first_scrolled(sheet: &mut Sheet<'_>, at: usize, lines: usize, rows: u16) -> usize {
+    let last = lines.saturating_sub(usize::from(rows));
+    sheet.set_extent(LineExtent { last, page: page(rows) });
+    at.min(last)
+}
+
+/// The selected one of `lines` lines, where `at` was selected among perhaps more, and the first one to show in `rows` rows.
+/// Notes how far the selection can be moved.
+pub fn selected_and_first(sheet: &mut Sheet<'_>, at: usize, lines: usize, rows: u16) -> (usize, usize) {
+    let last = lines.saturating_sub(1);
+    sheet.set_extent(LineExtent { last, page: page(rows) });
+    (at.min(last), first_shown(at, lines, rows))
+}
+
+/// The first of `lines` lines to show in `rows` rows, so that the line `at` is among them, if possible in the middle.
+pub fn first_shown(at: usize, lines: usize, rows: u16) -> usize {
+    let rows = usize::from(rows);
+    at.min(lines.saturating_sub(1)).saturating_sub(rows / 2).min(lines.saturating_sub(rows))
+}
+
+/// A page has all rows but one, which shows where one was.
+fn page(rows: u16) -> usize {
+    usize::from(rows).saturating_sub(1).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,5 +216,19 @@ mod tests {
         part.text_ending(0, 2, 0, "abc", Style::new());
         part.part(50, 50, 50, 50).text(0, 0, "x", Style::new());
         assert_eq!(buffer, Buffer::with_lines(["          ", "   abwi   ", "          "]));
+    }
+
+    #[test]
+    fn the_selected_line_is_shown_and_no_row_is_wasted() {
+        for rows in 0..12u16 {
+            for lines in 0..30 {
+                for at in 0..40 {
+                    let first = first_shown(at, lines, rows);
+                    let shown = first..lines.min(first + usize::from(rows));
+                    assert_eq!(shown.len(), lines.min(usize::from(rows)));
+                    assert!(shown.is_empty() || shown.contains(&at.min(lines - 1)));
+                }
+            }
+        }
     }
 }

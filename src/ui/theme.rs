@@ -3,11 +3,10 @@
 //! Colour never carries a meaning alone. Each phase has its own letter and fill, a warning has a word, the
 //! cursor has a mark. The background stays the terminal's: there are colours for dark ones and for light ones.
 //!
-//! `indexed.rs` knows the 256 colours, `palettes.rs` has the colours, and `contrast.rs` holds them to a standard.
+//! `palettes.rs` has the colours, also those of terminals with 256, and `contrast.rs` holds them to a standard.
 
 #[cfg(test)]
 mod contrast;
-mod indexed;
 mod palettes;
 
 use ratatui::style::{Color, Modifier, Style};
@@ -15,7 +14,7 @@ use ratatui::style::{Color, Modifier, Style};
 use crate::app::Palette;
 pub use crate::app::{Background, ColorDepth};
 use crate::phase_style::{self, Hue};
-pub use indexed::rgb_of_index;
+pub use palettes::rgb_of_index;
 use palettes::{Colors, Grain, Paint};
 
 /// How a phase is drawn.
@@ -157,7 +156,7 @@ impl Theme {
 
     /// A colour where there are at least 256 of them.
     fn ink(&self, (r, g, b): (u8, u8, u8)) -> Color {
-        if self.shown_depth() == ColorDepth::True { Color::Rgb(r, g, b) } else { indexed::nearest((r, g, b)) }
+        if self.shown_depth() == ColorDepth::True { Color::Rgb(r, g, b) } else { palettes::nearest((r, g, b)) }
     }
 
     /// The colour as this terminal shows it.

@@ -3,7 +3,6 @@
 pub mod bars;
 pub mod braille;
 pub mod curve;
-pub mod epochs;
 pub mod flags;
 pub mod histogram;
 pub mod labels;

@@ -16,12 +16,10 @@ use ratatui::style::{Color, Style};
 
 use crate::app::{AXIS_WIDTH, Target};
 use crate::ui::chart::bars::{BarCell, BarStack};
-use crate::ui::chart::epochs;
 use crate::ui::chart::flags::Flags;
-use crate::ui::chart::labels::Labels;
+use crate::ui::chart::labels::{self, Labels};
 use crate::ui::chart::scale::ChartScale;
-use crate::ui::scene::OpenPhase;
-use crate::ui::scene::Scene;
+use crate::ui::scene::{OpenPhase, Scene};
 use crate::ui::sheet::Sheet;
 use crate::ui::theme::{PhaseStyle, Theme};
 use gnntop_analysis::figures::{count, duration};
@@ -162,8 +160,8 @@ impl<'a> StepChart<'a> {
     }
 
     /// Columns that begin an epoch, with its number.
-    fn epochs(&self) -> epochs::EpochBoundaries {
-        epochs::EpochBoundaries::new(self.shown().map(|(x, bar)| (x, bar.column.median.epoch())), self.columns.len())
+    fn epochs(&self) -> labels::EpochBoundaries {
+        labels::EpochBoundaries::new(self.shown().map(|(x, bar)| (x, bar.column.median.epoch())), self.columns.len())
     }
 
     fn draw_epochs(&self, sheet: &mut Sheet<'_>, theme: &Theme) {

@@ -11,8 +11,7 @@
 use crate::app::Panel;
 use crate::ui::chart::spark::{self, Columns};
 use crate::ui::headings::Title;
-use crate::ui::panel::gauge::{self, Gauge};
-use crate::ui::panel::run_gauges;
+use crate::ui::panel::gauges::{self, Gauge};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 use crate::wrap::wrapped;
@@ -30,7 +29,7 @@ const WORTH_A_WORD: f64 = 0.01;
 /// Rows that the panel takes at this width.
 pub fn rows(scene: &Scene<'_>, width: u16) -> u16 {
     let gpus = scene.store.hardware().gpus().len().max(1);
-    let told = run_gauges::live_memory(scene, 0).iter().chain(&run_gauges::loss(scene, 0)).count();
+    let told = gauges::live_memory(scene, 0).iter().chain(&gauges::loss(scene, 0)).count();
     let items = 5 + gpus + told + scene.store.program_counters().count().min(COUNTERS_SHOWN);
     1 + items.div_ceil(usize::from(across(width))).min(12) as u16
 }
@@ -49,7 +48,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let mut sheet = sheet.rows(u16::from(titled), 0);
     let across = across(sheet.width());
     let cell = sheet.width() / across;
-    let columns = gauge::series_width(cell);
+    let columns = gauges::series_width(cell);
     for (at, gauge) in (0..).zip(gauges(scene, columns)) {
         let (x, y) = (at % across * cell, at / across);
         if y >= sheet.height() {
@@ -79,9 +78,9 @@ fn gauges(scene: &Scene<'_>, columns: u16) -> Vec<Gauge> {
     if gpus.is_empty() {
         gauges.push(no_gpu(scene));
     }
-    gauges.push(run_gauges::power(scene, columns));
-    gauges.extend(run_gauges::live_memory(scene, columns));
-    gauges.extend(run_gauges::loss(scene, columns));
+    gauges.push(gauges::power(scene, columns));
+    gauges.extend(gauges::live_memory(scene, columns));
+    gauges.extend(gauges::loss(scene, columns));
     let counters = scene.store.program_counters().take(COUNTERS_SHOWN);
     gauges.extend(counters.map(|counter| counter_gauge(scene, columns, counter)));
     gauges

@@ -12,8 +12,7 @@ use std::borrow::Cow;
 use crate::app::{LatencyLine, QUANTILES, StepScope, View};
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
-use crate::ui::scroll::selected_and_first;
-use crate::ui::sheet::{Sheet, clip, width};
+use crate::ui::sheet::{Sheet, clip, selected_and_first, width};
 use gnntop_analysis::figures::{count, counted, duration};
 use gnntop_analysis::store::Distribution;
 

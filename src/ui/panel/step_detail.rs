@@ -8,18 +8,20 @@
 //!  rate        3.04 k graphs/s, 93.1 k edges/s; mean 3.12 k graphs/s, 95.5 k edges/s
 //! ```
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::app::View;
 use crate::report::energy::describe_joules;
-use crate::ui::panel::{step_spans, steps};
+use crate::ui::panel::steps;
 use crate::ui::scene::Scene;
-use crate::ui::scroll::first_scrolled;
-use crate::ui::sheet::{Sheet, clip};
+use crate::ui::sheet::{Sheet, clip, first_scrolled};
 use crate::ui::theme::PhaseStyle;
 use gnntop_analysis::energy::EnergyScope;
 use gnntop_analysis::figures::{count, difference, duration, elapsed, quantity};
 use gnntop_analysis::store::{Phase, Stack, StepRow, Total};
+use gnntop_wire::NameId;
 
 /// Columns before a phase's name.
 const SWATCH: u16 = 6;
@@ -62,7 +64,7 @@ fn rows(scene: &Scene<'_>) -> u16 {
     let inferred = inferred(scene).count();
     let row = ordinal.and_then(|ordinal| scene.store.steps().known_row(ordinal));
     let stacks = row.map_or(0, |row| stacks(scene, &row).len());
-    let spans = row.map_or(0, |row| step_spans::lines(scene, &row).len() + usize::from(row.is_traced()));
+    let spans = row.map_or(0, |row| span_lines(scene, &row).len() + usize::from(row.is_traced()));
     u16::try_from(scene.store.phases().len() + found + stacks + spans + inferred + FACTS + clocks + 1)
         .unwrap_or(u16::MAX)
 }
@@ -160,7 +162,7 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     if row.is_traced() {
         fact("traced", Some("a deep trace slowed this step down; percentiles and findings leave it out".to_owned()));
     }
-    for (at, text) in step_spans::lines(scene, row).into_iter().enumerate() {
+    for (at, text) in span_lines(scene, row).into_iter().enumerate() {
         fact(if at == 0 { "spans" } else { "" }, Some(text));
     }
     for (phase, how) in inferred(scene) {
@@ -295,4 +297,64 @@ pub fn times_per(row: &StepRow<'_>) -> Option<String> {
     let numbers =
         [(batch.graphs, "a graph"), (batch.nodes, "a node"), (batch.edges, "an edge"), (batch.seeds, "a seed")];
     listed(numbers.map(|(n, word)| (per(n), word)), duration)
+}
+
+/// Names on a line, and columns of each.
+const NAMES: usize = 3;
+const SPAN_NAME: u16 = 24;
+/// Lines of a step, and of one whose operators were traced.
+const LINES: usize = 1;
+const TRACED_LINES: usize = 4;
+/// Spans that are added up, so that drawing stays quick.
+const MOST_SPANS: usize = 50_000;
+
+/// Number of spans of a name, and their time in nanoseconds.
+type Sums = HashMap<NameId, (u64, u64)>;
+
+/// Names with the time that their spans take together, in words; empty if no span of the step is kept.
+pub fn span_lines(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
+    let mut sums: Vec<(NameId, (u64, u64))> = match scene.store.steps().slow().get(row.ordinal()) {
+        // A slow step keeps its spans when its tracks no longer have them.
+        Some(slow) => {
+            let mut sums = Sums::new();
+            slow.spans().iter().for_each(|span| add(&mut sums, span.name, span.end_ns.saturating_sub(span.start_ns)));
+            sums
+        }
+        None => sum_tracks(scene, row),
+    }
+    .into_iter()
+    .filter(|(name, _)| scene.store.phase(scene.store.name(*name)).is_none())
+    .collect();
+    sums.sort_by_key(|(name, (_, ns))| (Reverse(*ns), name.0));
+    let short = |name: NameId| clip(scene.store.name(name), SPAN_NAME, scene.theme);
+    let words: Vec<String> = sums.iter().map(|(name, sum)| describe(&short(*name), *sum)).collect();
+    let span_lines = if row.is_traced() { TRACED_LINES } else { LINES };
+    words.chunks(NAMES).take(span_lines).map(|words| words.join(", ")).collect()
+}
+
+/// Sums over the tracks that still have every span of the step.
+fn sum_tracks(scene: &Scene<'_>, row: &StepRow<'_>) -> Sums {
+    let (mut sums, mut seen) = (Sums::new(), 0);
+    let lanes = scene.store.tracks().iter().filter_map(|track| track.lane());
+    for lane in lanes.filter(|lane| lane.full_from_ns() <= row.period_start_ns()) {
+        lane.each_box(row.period_start_ns()..row.end_ns(), |span, _| {
+            seen += 1;
+            // A longer one reaches into other steps.
+            if seen <= MOST_SPANS && span.start_ns >= row.period_start_ns() && span.end_ns <= row.end_ns() {
+                add(&mut sums, span.name, span.end_ns - span.start_ns);
+            }
+        });
+    }
+    sums
+}
+
+fn add(sums: &mut Sums, name: NameId, ns: u64) {
+    let (spans, total_ns) = sums.entry(name).or_default();
+    *spans += 1;
+    *total_ns = total_ns.saturating_add(ns);
+}
+
+fn describe(name: &str, (spans, ns): (u64, u64)) -> String {
+    let times = if spans > 1 { format!(" in {spans}") } else { String::new() };
+    format!("{name} {}{times}", duration(ns))
 }

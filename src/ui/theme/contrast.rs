@@ -2,7 +2,7 @@
 
 use gnntop_wire::phase;
 
-use super::indexed::rgb_of_index;
+use super::palettes::rgb_of_index;
 use super::*;
 
 type Rgb = (u8, u8, u8);

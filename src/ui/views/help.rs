@@ -2,8 +2,7 @@
 
 use crate::app::{BoundAction, Panel, Situation, View, keys};
 use crate::ui::scene::Scene;
-use crate::ui::scroll::first_scrolled;
-use crate::ui::sheet::Sheet;
+use crate::ui::sheet::{Sheet, first_scrolled};
 use crate::wrap::wrapped;
 
 /// Columns of the keys' names.

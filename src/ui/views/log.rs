@@ -1,8 +1,7 @@
 //! The program's output: the end of its log, which may be scrolled.
 
 use crate::ui::scene::Scene;
-use crate::ui::scroll::first_scrolled;
-use crate::ui::sheet::{Sheet, clip};
+use crate::ui::sheet::{Sheet, clip, first_scrolled};
 
 /// Draws the log.
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {

@@ -10,8 +10,7 @@
 use crate::app::View;
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
-use crate::ui::scroll::first_scrolled;
-use crate::ui::sheet::{Sheet, clip};
+use crate::ui::sheet::{Sheet, clip, first_scrolled};
 use gnntop_analysis::figures::{count, duration, percent};
 use gnntop_analysis::store::MarkTotals;
 

@@ -9,8 +9,7 @@
 use crate::app::{CatalogEntry, EntryKind, Target, View};
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
-use crate::ui::scroll::selected_and_first;
-use crate::ui::sheet::{Sheet, clip};
+use crate::ui::sheet::{Sheet, clip, selected_and_first};
 use gnntop_analysis::figures::{bytes, elapsed_time};
 
 /// Columns of what an entry is.

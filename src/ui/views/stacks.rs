@@ -17,8 +17,7 @@ use ratatui::style::Style;
 
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
-use crate::ui::scroll::first_shown;
-use crate::ui::sheet::{Sheet, clip, width};
+use crate::ui::sheet::{Sheet, clip, first_shown, width};
 
 /// Rows from which on what is selected is read out below.
 const READING_FROM: u16 = 5;

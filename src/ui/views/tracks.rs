@@ -20,8 +20,7 @@ use crate::ui::chart::braille;
 use crate::ui::chart::labels::Labels;
 use crate::ui::chart::lanes::LaneCells;
 use crate::ui::scene::Scene;
-use crate::ui::scroll::first_scrolled;
-use crate::ui::sheet::{Sheet, clip, width};
+use crate::ui::sheet::{Sheet, clip, first_scrolled, width};
 use gnntop_analysis::figures::{count, duration, percent, quantity};
 use gnntop_analysis::store::{StepRow, Store, TimeColumns, Track};
 
