@@ -7,7 +7,7 @@ use crate::device_span::DeviceSpan;
 use crate::ids::{NameId, SignalId, StepId, TrackId};
 use crate::name::NameKind;
 use crate::quantity::AnyMetric;
-use crate::signal_source::SignalSource;
+use crate::signal::SignalSource;
 
 /// One thing that happened on a track.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -215,10 +215,9 @@ pub mod phase;
 mod quantity;
 mod reported;
 mod session;
-mod signal_source;
+mod signal;
 mod stream;
 pub mod text;
-mod units;
 mod varint;
 
 pub use block::{BlockEncoder, BlockInfo, EventSink, Events, MAX_BLOCK_LEN};
@@ -240,6 +239,5 @@ pub use reported::Reported;
 pub use session::{
     Anchor, ClockOffset, End, Engine, FRAMEWORK, INFERRED, NOT_RECORDED, Origin, Place, RESUMED, RankKind, SessionInfo,
 };
-pub use signal_source::SignalSource;
+pub use signal::{SignalKind, SignalSource, Unit};
 pub use stream::{Damage, Item, StreamReader};
-pub use units::{SignalKind, Unit};

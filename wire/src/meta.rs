@@ -7,9 +7,8 @@ use crate::ids::{NameId, SignalId, TrackId};
 use crate::name::NameKind;
 use crate::quantity::{AnyMetric, Quantity};
 use crate::session::{Anchor, ClockOffset, End, Engine, Origin, Place, RankKind, SessionInfo};
-use crate::signal_source::SignalSource;
+use crate::signal::{SignalKind, SignalSource, Unit};
 use crate::text::clean;
-use crate::units::{SignalKind, Unit};
 use crate::varint::{Cursor, Malformed, put_text, put_u64};
 
 /// Major version of the format. A reader rejects segments of a newer one.

@@ -2,10 +2,9 @@
 
 use std::iter::FusedIterator;
 
-use super::format::{BlockInfo, MAX_BLOCK_LEN};
+use super::format::{BlockInfo, EventSink, MAX_BLOCK_LEN};
 use super::packed::{Unpackers, Unpacking};
 use super::rows::{LastValues, RowsReader};
-use super::sink::EventSink;
 use super::work::Allowance;
 use crate::event::Event;
 use crate::frame::{FLAG_LZ4, FLAG_PACKED, RawFrame};

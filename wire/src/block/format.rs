@@ -1,5 +1,6 @@
-//! A block's header and its limits.
+//! A block's header, its limits, and what receives its events.
 
+use crate::event::{Event, Span};
 use crate::ids::TrackId;
 
 /// Most bytes that a block's events may take before compression: some ten thousand spans. LZ4 looks no further back, and
@@ -19,4 +20,14 @@ pub struct BlockInfo {
     pub dropped: u64,
     /// Base time in nanoseconds, from which the first event's time is counted.
     pub base_ns: u64,
+}
+
+/// Receives the events of a block. Nearly all are spans, and an [`Event`] is four times the size of a [`Span`], so fast
+/// receivers handle spans separately.
+pub trait EventSink {
+    /// Receives a span.
+    fn span(&mut self, span: &Span);
+
+    /// Receives any other event.
+    fn other(&mut self, event: &Event);
 }

@@ -5,12 +5,10 @@ mod encode;
 mod format;
 mod packed;
 mod rows;
-mod sink;
 mod work;
 
 pub use decode::Events;
 pub(crate) use decode::{Scratch, open};
 pub use encode::BlockEncoder;
-pub use format::{BlockInfo, MAX_BLOCK_LEN};
-pub use sink::EventSink;
+pub use format::{BlockInfo, EventSink, MAX_BLOCK_LEN};
 pub(crate) use work::Allowance;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Quantity;
-use crate::units::{SignalKind, Unit};
+use crate::signal::{SignalKind, Unit};
 
 /// What stands for the instance in a quantity's text.
 const NUMBER: &str = "N";

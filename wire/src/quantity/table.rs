@@ -1,7 +1,7 @@
 //! The table of everything that is measured. A row is all that a new quantity needs to be published, recorded and named.
 
 use super::Scope;
-use crate::units::{SignalKind, Unit};
+use crate::signal::{SignalKind, Unit};
 
 /// Makes [`Quantity`] of rows `CODE Name "text" Kind Unit Scope`, each below what it is and where it comes from.
 macro_rules! quantities {

@@ -7,7 +7,7 @@ use super::layout::{
     SPAN, STACK_FRAME, STACK_SAMPLE, STEP, TRACED_STEP, TRACKS_KEPT,
 };
 use super::symbols::Symbol;
-use crate::block::sink::EventSink;
+use crate::block::format::EventSink;
 use crate::device_span::DeviceSpan;
 use crate::event::{
     Absent, Allocation, Counter, Event, Mark, Open, PhaseMemory, Rival, Sample, Span, StackFrame, StackSample, Step,

@@ -5,7 +5,7 @@ use super::format::{
     NUMBER_NONE, SPAN_FROM_END, TAG_ABSENT, TAG_ALLOCATION, TAG_CHANGE_STEP, TAG_COUNTER, TAG_DEVICE_SPAN, TAG_MARK,
     TAG_OPEN, TAG_PHASE_MEMORY, TAG_RIVAL, TAG_SAMPLE, TAG_STACK_FRAME, TAG_STEP,
 };
-use crate::block::sink::EventSink;
+use crate::block::format::EventSink;
 use crate::device_span::DeviceSpan;
 use crate::event::{
     Absent, Allocation, BatchShape, Counter, Event, Mark, Open, Rival, Sample, Span, StackFrame, StackSample,
