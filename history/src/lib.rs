@@ -7,15 +7,13 @@
 //!                              └─ series.rs    durations over the whole time
 //!                                 │
 //!                                 ▼
-//!                 entries of `gnntop_wire::past`, ready to be written; coarsen.rs halves old ones,
+//!                 entries of `gnntop_wire::past`, ready to be written; merge.rs halves old ones,
 //!                 window.rs cuts out a part
 //! ```
 //!
 //! Nothing here knows of threads, files or clocks.
 
-mod coarsen;
 mod digest;
-mod fine;
 mod merge;
 mod readings;
 mod resume;
@@ -28,8 +26,8 @@ mod tiling;
 mod tracks;
 mod window;
 
-pub use coarsen::coarsen;
 pub use digest::{Closed, Digest};
+pub use merge::coarsen;
 pub use slices::{MINUTE_NS, SECOND_NS};
 pub use slowest::{HOUR_NS, SLOWEST_AN_HOUR};
 pub use tiling::{MAX_PHASES, Tiled, Tiling, WaitingPhases};

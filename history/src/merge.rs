@@ -1,6 +1,6 @@
-//! Adds the figures of one stretch of time to those of another.
+//! Adds the figures of one stretch of time to those of another, and so halves the resolution of the distant past.
 
-use gnntop_wire::past::{Durations, Readings, Slice, StepFigures, Sum};
+use gnntop_wire::past::{Durations, PastEntry, Readings, Slice, StepFigures, Sum};
 
 /// Marks that a slice keeps; further ones are only counted.
 pub(crate) const MAX_MARKS: usize = 16;
@@ -74,4 +74,27 @@ fn nearer(median_ns: Option<u64>, one: Figures, other: Figures) -> Figures {
         }
         (one, other) => one.or(other),
     }
+}
+
+/// Merges each two neighbouring slices, and keeps the slower half of the slow steps.
+pub fn coarsen(entries: Vec<PastEntry>) -> Vec<PastEntry> {
+    let (mut slices, mut slow) = (Vec::new(), Vec::new());
+    for past in entries {
+        match past {
+            PastEntry::Slice(slice) => slices.push(slice),
+            PastEntry::Slow(step) => slow.push(step),
+            _ => (),
+        }
+    }
+    slices.sort_by_key(|slice| slice.from_ns);
+    let mut halved = Vec::with_capacity(slices.len() / 2 + 1);
+    for pair in slices.chunks(2) {
+        let mut one = pair[0].clone();
+        pair[1..].iter().for_each(|next| add(&mut one, next));
+        halved.push(PastEntry::Slice(one));
+    }
+    slow.sort_by_key(|step| std::cmp::Reverse(step.figures.period_ns()));
+    slow.truncate(slow.len().div_ceil(2));
+    halved.extend(slow.into_iter().map(PastEntry::Slow));
+    halved
 }
