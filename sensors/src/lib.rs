@@ -56,7 +56,6 @@ mod rivals;
 mod sensor;
 mod set;
 mod signal;
-mod sink;
 
 pub use clock::monotonic_ns;
 pub use doctor::{Diagnosis, DiagnosisState, diagnose};
@@ -65,7 +64,6 @@ pub use limits::ProcessLimits;
 pub use machine_info::MachineInfo;
 pub use options::{POWERCAP_ROOT, SensorOptions, set_powercap_root};
 pub use rivals::{Rival, Rivals};
-pub use sensor::{Registry, Sensor};
+pub use sensor::{Registry, Sensor, Sink};
 pub use set::SensorSet;
 pub use signal::{Reading, SignalIndex, SignalInfo};
-pub use sink::Sink;

@@ -10,9 +10,8 @@ use sysinfo::{CpuRefreshKind, MemoryRefreshKind, Pid, ProcessRefreshKind, Proces
 
 use crate::clock::stamped;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::{SignalIndex, SignalInfo};
-use crate::sink::Sink;
 
 /// Reads through sysinfo.
 pub(crate) struct Portable {

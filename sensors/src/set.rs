@@ -11,9 +11,8 @@ use crate::nvidia;
 use crate::options::SensorOptions;
 #[cfg(not(target_os = "linux"))]
 use crate::portable;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Absences, Registry, Sensor};
 use crate::signal::{Reading, SignalIndex, SignalInfo};
-use crate::sink::Absences;
 
 /// Opened sensors side by side.
 ///
@@ -145,7 +144,7 @@ mod tests {
     use gnntop_wire::Quantity;
 
     use super::*;
-    use crate::sink::Sink;
+    use crate::sensor::Sink;
 
     /// A sensor of one signal that plays back a script: a value, or the reason of its absence.
     struct Scripted {

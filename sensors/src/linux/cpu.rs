@@ -3,13 +3,11 @@
 use gnntop_wire::Quantity;
 
 use super::hot_file::{FileTrouble, HotFile};
-use super::kernel::ns_per_tick;
-use super::parse::{CpuLine, lines, number_list};
+use super::parse::{CpuLine, lines, ns_per_tick, number_list};
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::{SignalIndex, SignalInfo};
-use crate::sink::Sink;
 
 const SOURCE: &str = "/proc/stat";
 /// Cores numbered this or higher get no signals. Linux itself stops at 8,192.

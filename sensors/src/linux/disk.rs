@@ -11,9 +11,8 @@ use super::hot_file::{FileTrouble, HotFile};
 use super::parse::{decimal, lines, words};
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
-use crate::sink::Sink;
 
 /// The kernel counts in sectors of this size, whatever the device's sector size.
 const SECTOR_BYTES: i64 = 512;

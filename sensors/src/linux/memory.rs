@@ -6,9 +6,8 @@ use super::hot_file::{FileTrouble, HotFile};
 use super::parse::keyed;
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
-use crate::sink::Sink;
 
 const KEYS: [&[u8]; 4] = [b"MemTotal", b"MemAvailable", b"SwapTotal", b"SwapFree"];
 

@@ -17,7 +17,6 @@ mod cpu;
 mod descendants;
 mod disk;
 mod hot_file;
-mod kernel;
 mod load;
 mod memory;
 mod network;

@@ -10,9 +10,8 @@ use super::hot_file::{FileTrouble, HotFile};
 use super::parse::{decimal, lines, words};
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
-use crate::sink::Sink;
 
 /// The largest number of hardware interfaces remembered.
 const MAX_INTERFACES: usize = 1024;

@@ -1,4 +1,5 @@
-//! Parsing what the kernel writes in `/proc`, by hand: no allocation, and no input makes it panic.
+//! Parsing what the kernel writes in `/proc`, by hand: no allocation, and no input makes it panic. Also the units in which it
+//! counts time and memory there.
 //!
 //! Numbers count only if they are whole words of decimal digits that fit an `i64`, the type of a raw value. Anything
 //! else is "no value here", never a guess.
@@ -168,6 +169,16 @@ pub(crate) fn number_list(text: &[u8], limit: usize) -> Vec<u32> {
         numbers.extend((first..=last).take(room));
     }
     numbers
+}
+
+/// Nanoseconds of one clock tick, the unit of times in `/proc` (10 ms on every common kernel).
+pub(super) fn ns_per_tick() -> i64 {
+    1_000_000_000 / i64::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100).max(1)
+}
+
+/// Bytes of one page of memory.
+pub(super) fn page_bytes() -> i64 {
+    i64::try_from(rustix::param::page_size()).unwrap_or(4096)
 }
 
 #[cfg(test)]

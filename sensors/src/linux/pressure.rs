@@ -12,9 +12,8 @@ use super::hot_file::{FileError, FileTrouble, HotFile};
 use super::parse::pressure_total;
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
-use crate::sink::Sink;
 
 const LABELS: [&str; 2] = ["some", "full"];
 

@@ -9,14 +9,12 @@ use gnntop_wire::Quantity;
 
 use super::descendants::Descendants;
 use super::hot_file::{FileError, FileTrouble, HotFile};
-use super::kernel::{ns_per_tick, page_bytes};
-use super::parse::{ProcessStat, keyed};
+use super::parse::{ProcessStat, keyed, ns_per_tick, page_bytes};
 use super::run_queue::RunQueue;
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
-use crate::sink::Sink;
 
 const STATUS_KEYS: [&[u8]; 4] = [b"VmHWM", b"VmSwap", b"voluntary_ctxt_switches", b"nonvoluntary_ctxt_switches"];
 const IO_KEYS: [&[u8]; 4] = [b"rchar", b"wchar", b"read_bytes", b"write_bytes"];

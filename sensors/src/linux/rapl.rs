@@ -15,9 +15,8 @@ use super::parse::decimal;
 use super::perf::PerfCounter;
 use crate::clock::{monotonic_ns, stamped};
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::{SignalIndex, SignalInfo};
-use crate::sink::Sink;
 
 const POWERCAP: &str = "RAPL powercap";
 /// The largest number of zones read.

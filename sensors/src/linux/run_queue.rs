@@ -7,9 +7,8 @@ use super::hot_file::{FileTrouble, HotFile};
 use super::parse::{decimal, words};
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
-use crate::sensor::Registry;
+use crate::sensor::{Registry, Sink};
 use crate::signal::SignalIndex;
-use crate::sink::Sink;
 
 /// Reads `/proc/PID/schedstat`: nanoseconds on a CPU, nanoseconds waiting for one, and turns.
 #[derive(Debug)]

@@ -10,9 +10,8 @@ use gnntop_wire::Quantity;
 use super::cgroup;
 use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::{SignalIndex, SignalInfo};
-use crate::sink::Sink;
 
 /// Limits on the memory controllers that are read, and the modules of each.
 const MAX_MODULES: usize = 1024;

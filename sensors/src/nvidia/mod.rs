@@ -20,9 +20,8 @@ use self::query::{QUERIES, Query, QuerySpec, Rate, run_query};
 use crate::clock::{monotonic_ns, stamped};
 use crate::gpu_info::GpuInfo;
 use crate::options::SensorOptions;
-use crate::sensor::{Registry, Sensor};
+use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::{SignalIndex, SignalInfo};
-use crate::sink::Sink;
 
 /// Reads NVML.
 pub(crate) struct Nvidia {
