@@ -27,7 +27,7 @@ use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::source::Source;
 use crate::warning::Warning;
-use crate::{accounts, host, names, switch};
+use crate::{accounts, names, switch};
 
 /// How long after a track was opened its events are written at once, and how often then: a program that ends by `_exit`, a
 /// signal or `exec` soon after its first step loses no more than that.
@@ -201,7 +201,7 @@ impl Drain {
 
     fn open(&mut self) -> Result<Output, Warning> {
         let start = self.info.start;
-        self.info = session_info(&self.settings, self.publisher.id);
+        self.info = self.settings.session_info(self.publisher.id);
         self.info.start = start;
         if let Some(path) = &self.settings.recording {
             return Output::recording(path);
@@ -344,23 +344,6 @@ impl Drain {
 
 fn own_track() -> Definition {
     Definition::Track { id: OWN_TRACK, role: TrackRole::Other, thread_id: 0, text: "gnntop".to_owned() }
-}
-
-fn session_info(settings: &Settings, id: u128) -> SessionInfo {
-    let command: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    SessionInfo {
-        session_id: id,
-        name: settings.name.clone(),
-        pid: std::process::id(),
-        host: host::name(),
-        command: command.join(" "),
-        publisher: concat!("gnntop-probe ", env!("CARGO_PKG_VERSION")).to_owned(),
-        origin: settings.origin,
-        boot_id: host::boot_id(),
-        start: gnntop_wire::Anchor::default(),
-        segment: 0,
-        place: settings.place.clone().map(Box::new),
-    }
 }
 
 /// Reports when an interval has passed.

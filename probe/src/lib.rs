@@ -43,7 +43,6 @@ mod fork;
 mod host;
 mod launched;
 mod names;
-mod opener;
 mod outage;
 mod output;
 mod past;
@@ -74,9 +73,8 @@ pub use gnntop_wire::{
 pub use host::host_identity;
 pub use launched::Launched;
 pub use names::{Name, NameRef, OVERFLOW, intern};
-pub use opener::{Opener, opener, track};
 pub use session::{Session, SessionBuilder};
 #[cfg(feature = "tracing")]
 pub use tracing_layer::TracingLayer;
-pub use track::{Span, Step, Track, after, counter, mark, set_step, span, step, timed_mark};
+pub use track::{Opener, Span, Step, Track, after, counter, mark, opener, set_step, span, step, timed_mark, track};
 pub use warning::Warning;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::alone::alone;
+use crate::alone;
 use crate::reading::RecordedStream;
 use gnntop_probe::device::{self, Attach, Holdings};
 use gnntop_probe::{Name, Session, TrackRole, phase, span, step};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::alone::alone;
+use crate::alone;
 use crate::reading::RecordedStream;
 use gnntop_probe::{
     BatchShape, Name, Place, Session, SessionBuilder, TrackRole, counter, mark, opener, phase, set_step, span, step,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::alone::alone;
+use crate::alone;
 use crate::reading::RecordedStream;
 use gnntop_probe::device::{self, Attach, Holdings, Lost, Pool, PoolUse, Stream as DeviceStream};
 use gnntop_probe::{Name, NameRef, Session, Track, TrackRole, counter, mark, phase, span, step, track};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::alone::alone;
+use crate::alone;
 use crate::program::{output_of, program};
 use gnntop_probe::{SensorOptions, Session, TrackRole, phase, span, step};
 

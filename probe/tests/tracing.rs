@@ -1,6 +1,6 @@
 //! A program with `tracing` spans of its own, shown without a change.
 
-use crate::alone::alone;
+use crate::alone;
 use crate::reading::RecordedStream;
 use gnntop_probe::{Session, TracingLayer, TrackRole};
 use tracing::info_span;

@@ -11,7 +11,7 @@ use quanta::Clock;
 
 use super::local::{current, record, with_track};
 use super::point;
-use super::raw_event::{RawEvent, Tag};
+use super::shared::{RawEvent, Tag};
 use super::step::{self, StepParts};
 use crate::names::NameRef;
 use crate::switch;

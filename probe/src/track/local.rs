@@ -1,4 +1,5 @@
-//! The calling thread's track: how it is opened, found and ended.
+//! The calling thread's track: how it is opened, found and ended. Threads that are not handed a session open it with an
+//! [`Opener`].
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ptr;
@@ -10,9 +11,8 @@ use quanta::Clock;
 use ringbuf::traits::Producer as _;
 
 use super::observer::Observer;
-use super::raw_event::{self, Producer, RawEvent};
 use super::reader::RingReader;
-use super::shared::TrackShared;
+use super::shared::{self, Producer, RawEvent, TrackShared};
 use crate::publisher::Publisher;
 use crate::switch;
 use crate::usage::UsageSnapshot;
@@ -148,7 +148,7 @@ impl Track {
     /// Opens a track on a session for the calling thread.
     pub(crate) fn open(publisher: &Arc<Publisher>, name: &str, role: TrackRole) -> Self {
         let Some(id) = publisher.next_track_id() else { return Self::inert() };
-        let (producer, consumer) = raw_event::ring();
+        let (producer, consumer) = shared::ring();
         let shared = Arc::new(TrackShared::default());
         let definition = Definition::Track { id, role, thread_id: thread_id(), text: name.to_owned() };
         publisher.open(Box::new(RingReader::new(definition, publisher.encoder(id), consumer, Arc::clone(&shared))));
@@ -207,4 +207,38 @@ fn thread_id() -> u64 {
     return u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
     #[cfg(not(target_os = "linux"))]
     return 0;
+}
+
+/// Opens tracks on one session from any thread; give one to the threads that a rank starts. See [`opener`].
+#[derive(Clone)]
+pub struct Opener {
+    publisher: Weak<Publisher>,
+}
+
+impl Opener {
+    /// Opens a track for the calling thread, like [`Session::track`](crate::Session::track): on this session, or if that
+    /// has ended, on the one started last. Records nothing without a session.
+    pub fn track(&self, name: &str, role: TrackRole) -> Track {
+        // In a forked child, this session is the parent's.
+        let own = self.publisher.upgrade().filter(|publisher| publisher.is_of_this_process());
+        own.or_else(Publisher::latest).map_or_else(Track::inert, |publisher| Track::open(&publisher, name, role))
+    }
+}
+
+impl std::fmt::Debug for Opener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opener").field("is_publishing", &(self.publisher.strong_count() > 0)).finish()
+    }
+}
+
+/// An [`Opener`] for the session that the calling thread records to. Without one, it uses the session started last at the
+/// time when a track is opened.
+pub fn opener() -> Opener {
+    Opener { publisher: current_publisher().unwrap_or_default() }
+}
+
+/// Opens a track on the session that [`opener`] finds: for libraries and worker threads that are not handed a
+/// [`Session`](crate::Session). Records nothing without a session.
+pub fn track(name: &str, role: TrackRole) -> Track {
+    opener().track(name, role)
 }

@@ -14,13 +14,12 @@ mod observer;
 mod open_span;
 mod peaks;
 mod point;
-mod raw_event;
 mod reader;
 mod shared;
 mod span;
 mod step;
 
-pub use local::Track;
+pub use local::{Opener, Track, opener, track};
 pub(crate) use local::{attach, current_account, current_publisher, observer};
 pub(crate) use observer::{EndedSpan, NO_MARK, Observer};
 pub(crate) use peaks::Peak;

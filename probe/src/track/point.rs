@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::local::record;
 use super::peaks::Peak;
-use super::raw_event::{RawEvent, Tag};
+use super::shared::{RawEvent, Tag};
 use crate::names::NameRef;
 use crate::switch;
 

@@ -11,8 +11,7 @@ use ringbuf::traits::Consumer as _;
 
 use super::open_span;
 use super::peaks::PeakNames;
-use super::raw_event::{Consumer, IS_TRACED, LONG_EPOCH, RING_EVENTS, RawEvent, Tag};
-use super::shared::TrackShared;
+use super::shared::{Consumer, IS_TRACED, LONG_EPOCH, RING_EVENTS, RawEvent, Tag, TrackShared};
 use crate::clock::ClockMap;
 use crate::source::Source;
 

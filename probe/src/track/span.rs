@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use super::local::{self, Local, current, current_account, set_account, with_track};
 use super::observer::{EndedSpan, NO_MARK};
 use super::open_span::Open;
-use super::raw_event::{RawEvent, Tag};
+use super::shared::{RawEvent, Tag};
 use crate::names::NameRef;
 use crate::switch;
 

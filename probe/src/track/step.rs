@@ -5,7 +5,7 @@ use std::ptr;
 use gnntop_wire::BatchShape;
 
 use super::local::{Local, current, is_current};
-use super::raw_event::{IS_TRACED, LONG_EPOCH, RawEvent, Tag};
+use super::shared::{IS_TRACED, LONG_EPOCH, RawEvent, Tag};
 use crate::switch;
 
 /// Begins the next step of this thread's training loop; it ends when the result is dropped.
