@@ -9,8 +9,7 @@ use crate::findings::{Class, Findings, Judgement, classes, rank_findings};
 use crate::ranks::{MAX_COMMON_STEPS, Run, RunWork};
 use crate::store::{BatchTotals, Distribution, MarkTotals, StepRow, StepStatistics, Store};
 
-use super::epochs::EpochTimes;
-use super::work::StepsWork;
+use super::work::{EpochTimes, StepsWork};
 
 /// The periods of some steps, and what is in their batches.
 pub(super) type Batches = (Distribution, BatchTotals);

@@ -13,7 +13,6 @@
 
 mod contents;
 mod context;
-mod epochs;
 mod id;
 mod measured;
 mod page;

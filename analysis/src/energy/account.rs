@@ -1,14 +1,13 @@
-//! Energy of one component over any time, with its bounds, its label and its measured part; and its phases.
+//! Energy of one component over any time, with its bounds, its label (how it was found) and its measured part; and its phases.
 
 use std::ops::Range;
 
-use super::bounds::PowerRange;
+use serde::{Serialize, Serializer};
+
 use super::fit::{Fit, FitRefusal};
-use super::holdout::HoldOut;
-use super::label::Label;
-use super::line::EnergyLine;
+use super::line::{EnergyLine, PowerRange};
 use super::profile::Profile;
-use super::shape::EnergyShape;
+use super::shape::{EnergyShape, HoldOut};
 use super::units::joules;
 
 /// From this many periods of the counter on, at most a tenth is interpolated at the two ends.
@@ -286,4 +285,35 @@ fn locks(mean_ns: f64, period_ns: Option<u64>) -> bool {
     let Some(period_ns) = period_ns else { return true };
     let periods = mean_ns / period_ns as f64;
     (periods - periods.round()).abs() < LEAST_VARIATION && periods.round() >= 1.0
+}
+
+/// How an energy figure was found. A figure made of several has the worst of their labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Label {
+    /// The difference of a counter's readings, over a time much longer than the interval between them.
+    Measured,
+    /// A counter interpolated between its readings, or measured power integrated over time.
+    Interpolated,
+    /// Power by phase, fitted to a counter.
+    Fitted,
+    /// Computed from a load and an assumed power: see its band.
+    Modelled,
+}
+
+impl Label {
+    /// The word for screens and reports: `measured`, `measured~`, `fitted` or `modelled`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Interpolated => "measured~",
+            Self::Fitted => "fitted",
+            Self::Modelled => "modelled",
+        }
+    }
+}
+
+impl Serialize for Label {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }

@@ -8,9 +8,8 @@ use std::ops::Range;
 use serde::Serialize;
 use thiserror::Error;
 
-use super::account::{Account, PhaseFigure};
+use super::account::{Account, Label, PhaseFigure};
 use super::cross_check::CrossCheck;
-use super::label::Label;
 
 /// Why a processor's energy cannot be divided.
 pub(super) const NO_CPU_TIME: &str = "the CPU time of the process was not read";

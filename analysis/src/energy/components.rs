@@ -1,13 +1,11 @@
 //! Chooses the best source of energy for each GPU, the processors and the memory: counters before models.
 
-use super::account::{Account, EnergySource};
+use super::account::{Account, EnergySource, Label};
 use super::assumptions::Assumptions;
-use super::bounds::PowerRange;
 use super::component::{ComponentEnergy, ComponentKind, JobShare, NO_CPU_TIME, NoEnergy};
 use super::cross_check::CrossCheck;
 use super::inputs::{CounterInputs, CounterOrigin, EnergyInputs, GpuInputs};
-use super::label::Label;
-use super::line::{EnergyLine, Knot};
+use super::line::{EnergyLine, Knot, PowerRange};
 use super::model::{Model, ModelOrigin, Processor};
 use super::profile::Profile;
 

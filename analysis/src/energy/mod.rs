@@ -4,7 +4,7 @@
 //! reading ─▶ counter.rs (wraps, resets, stale values) ─▶ line.rs (knots: time, energy so far) ─┬─ between two times
 //! busy CPU ─▶ model.rs (no counter: power by load) ───▶ line.rs                               │
 //!             profile.rs (phases over time) ─▶ fit.rs (power by phase) ─▶ shape.rs ───────────┤
-//!             holdout.rs, bounds.rs (how wrong may that be) ──────────────────────────────────┴─▶ account.rs
+//!             shape.rs, line.rs (how wrong may that be) ──────────────────────────────────────┴─▶ account.rs
 //! inputs.rs (a session's data as plain figures) ─▶ components.rs (the best source for each) ─▶ book.rs (by component and scope)
 //! joules ─▶ carbon.rs (intensity of a region, its basis, its source), carbon_series.rs (over time)
 //! ```
@@ -16,7 +16,6 @@
 mod account;
 mod assumptions;
 mod book;
-mod bounds;
 mod carbon;
 mod carbon_series;
 mod component;
@@ -24,30 +23,25 @@ mod components;
 mod counter;
 mod cross_check;
 mod fit;
-mod holdout;
 mod inputs;
-mod label;
 mod line;
 mod model;
 mod profile;
 mod shape;
 mod units;
 
-pub use account::{Account, EnergyFigure, EnergySource, PhaseFigure, PhaseShare};
+pub use account::{Account, EnergyFigure, EnergySource, Label, PhaseFigure, PhaseShare};
 pub use assumptions::Assumptions;
 pub use book::EnergyBook;
-pub use bounds::PowerRange;
 pub use carbon::{Basis, Intensity, IntensityError};
 pub use carbon_series::{IntensitySeries, SeriesError};
 pub use component::{ComponentEnergy, ComponentKind, EnergyScope, NoEnergy, PhasedTime};
 pub use counter::{CounterAdvance, CounterReader, CounterRules, GapReason};
 pub use cross_check::CrossCheck;
 pub use fit::{Fit, FitRefusal};
-pub use holdout::HoldOut;
 pub use inputs::{CounterInputs, CounterOrigin, EnergyInputs, GpuInputs, MemoryInputs, ProcessorInputs};
-pub use label::Label;
-pub use line::{EnergyLine, Knot};
+pub use line::{EnergyLine, Knot, PowerRange};
 pub use model::{Model, ModelOrigin, Processor};
 pub use profile::{PhaseSpan, Profile};
-pub use shape::EnergyShape;
+pub use shape::{EnergyShape, HoldOut};
 pub use units::{joules, kilowatt_hours, watt_hours};

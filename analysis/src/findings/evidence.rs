@@ -5,13 +5,14 @@
 //! that explains them), or else from its kind, times the level of its neighbours (a running median), so that neither a
 //! partial batch nor a long kind of step nor a slow trend looks like a spike. Validation, which comes before the first
 //! step of an epoch, is neither: its phase has its time. Steps slowed down by a deep trace are left out.
+//! [`classes`] says what each step was taken for.
 
 use std::cell::OnceCell;
 use std::ops::Range;
 
 use gnntop_wire::phase::VALIDATION;
 
-use super::batch_fit::BatchFit;
+use super::batch_fit::{self, BatchFit};
 use super::finding::Occurrence;
 use super::kinds::FoundKinds;
 use super::level_change::LevelChange;
@@ -291,4 +292,28 @@ fn expected_ns(inside_ns: &[f64], by_work_ns: &[f64]) -> Vec<f64> {
     };
     let levels: Vec<f64> = (0..ratios.len().div_ceil(BLOCK)).map(&mut level).collect();
     by_work_ns.iter().enumerate().map(|(row, explained)| explained * levels[row / BLOCK]).collect()
+}
+
+/// The class of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// One of the first steps, if these are slower.
+    WarmUp,
+    /// Its batch is full, or batches are not distinguished.
+    Full,
+    /// Its batch is smaller than a full one.
+    Partial,
+}
+
+/// The steps with these ordinals that are kept, each with its class.
+pub fn classes(store: &Store, ordinals: Range<u64>) -> Vec<(StepRow<'_>, Class)> {
+    let evidence = StepEvidence::new(store, ordinals);
+    let early = |row: &StepRow<'_>| match batch_fit::batch_size(row).zip(evidence.shape.full) {
+        _ if evidence.warm_up_ratio > 0.0 => Class::WarmUp,
+        Some((size, full)) if size < full => Class::Partial,
+        _ => Class::Full,
+    };
+    let later = evidence.shape.is_partial.iter().map(|is| if *is { Class::Partial } else { Class::Full });
+    let classes = evidence.warm_up.iter().map(early).chain(later).collect::<Vec<Class>>();
+    evidence.warm_up.into_iter().chain(evidence.rows).zip(classes).collect()
 }

@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use gnntop_wire::Quantity;
 
-use super::kernels;
-use super::signals::held_mean;
+use super::hardware::{held_mean, idle_share};
 use crate::figures::{duration, percent};
 use crate::store::{StepRow, Store};
 
@@ -23,7 +22,7 @@ pub(super) fn describe(store: &Store, rows: &[StepRow<'_>]) -> Vec<String> {
 
 /// How idle GPUs were, by their kernels or else by their readings; for an import without either, that it is not known.
 fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
-    if let Some(idle) = kernels::idle_share(store, span.clone()) {
+    if let Some(idle) = idle_share(store, span.clone()) {
         return vec![format!("no kernel on the GPU {} of the time", percent(idle.share))];
     }
     let of_gpu = |gpu: u32| {

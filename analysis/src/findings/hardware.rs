@@ -1,10 +1,11 @@
-//! Signals over a range of time: the values that a gauge held and what a counter counted.
+//! What hardware did over a range of time: the values that a gauge held, what a counter counted, and how much of it no kernel
+//! ran.
 
 use std::ops::Range;
 
-use gnntop_wire::{Metric, Quantity};
+use gnntop_wire::{Metric, Origin, Quantity};
 
-use crate::store::{Point, Signal, Store};
+use crate::store::{Point, Signal, Store, Track};
 
 /// The values of a gauge and how long each was held within `span`, in nanoseconds.
 pub(super) fn held_values<'a>(signal: &'a Signal, span: &'a Range<u64>) -> impl Iterator<Item = (f64, u64)> + 'a {
@@ -56,4 +57,38 @@ pub(super) fn machine_busy(store: &Store, span: &Range<u64>) -> Option<f64> {
     let cores = store.hardware().cores().len();
     let busy = rate_per_s(store, Quantity::MachineCpuBusy, span)? / 1e9;
     (cores > 0).then(|| busy / cores as f64)
+}
+
+/// How much of a time a device was idle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Idle {
+    /// Share (0 to 1) of the time in which none of its streams had a kernel or a copy.
+    pub share: f64,
+    /// Kernels and copies that were traced.
+    pub kernels: u64,
+}
+
+/// The share of `span` in which no stream of a device was busy; `None` if no kernels were traced.
+pub(super) fn idle_share(store: &Store, span: Range<u64>) -> Option<Idle> {
+    store.session().info().filter(|info| info.origin == Origin::Trace)?;
+    let lanes: Vec<_> = store.tracks().iter().filter(|track| track.role.is_device()).filter_map(Track::lane).collect();
+    // Older kernels are not kept individually.
+    let from_ns = lanes.iter().map(|lane| lane.full_from_ns()).fold(span.start, u64::max);
+    let mut kernels = Vec::new();
+    for lane in lanes {
+        lane.each_box(from_ns..span.end, |kernel, _| {
+            kernels.push((kernel.start_ns.max(from_ns), kernel.end_ns.min(span.end)));
+        });
+    }
+    if kernels.is_empty() || from_ns >= span.end {
+        return None;
+    }
+    kernels.sort_unstable();
+    let (mut busy_ns, mut busy_until_ns) = (0, from_ns);
+    for (start_ns, end_ns) in &kernels {
+        busy_ns += end_ns.saturating_sub((*start_ns).max(busy_until_ns));
+        busy_until_ns = busy_until_ns.max(*end_ns);
+    }
+    let share = 1.0 - busy_ns as f64 / (span.end - from_ns) as f64;
+    Some(Idle { share, kernels: kernels.len() as u64 })
 }

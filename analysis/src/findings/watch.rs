@@ -1,10 +1,10 @@
-//! Findings of a running session, updated again and again at a bounded cost.
+//! Findings of a running session, updated again and again at a bounded cost. One that was certain does not vanish without
+//! notice.
 
 use std::time::{Duration, Instant};
 
-use super::diagnosis::judge_run;
-use super::judgement::Judgement;
-use super::past::FindingHistory;
+use super::finding::{Confidence, EndedFinding, Finding, Findings, Severity};
+use super::judgement::{Judgement, judge_run};
 use crate::ranks::Run;
 
 /// The pause between two looks is this many times as long as the last look took: at most 1 % of a core.
@@ -15,6 +15,8 @@ const SHORTEST_REST: Duration = Duration::from_millis(250);
 const REST_WITHOUT_STEP: u32 = 299;
 /// Even then there is another look after this time.
 const LONGEST_REST_WITHOUT_STEP: Duration = Duration::from_secs(2);
+/// Past findings that are still listed.
+const MAX_LISTED: usize = 8;
 
 /// Keeps the findings of a run at most some seconds old, for at most 1 % of a core.
 #[derive(Debug, Default)]
@@ -65,6 +67,46 @@ impl Watch {
         let newest = run.store().steps().last().map_or(0, |row| row.step().0);
         self.history.follow(&mut judgement.findings, newest);
         judgement
+    }
+}
+
+/// What was certain at the last look, and at earlier ones since the session has been watched.
+#[derive(Debug, Default)]
+pub(super) struct FindingHistory {
+    certain: Vec<EndedFinding>,
+    over: Vec<EndedFinding>,
+}
+
+impl FindingHistory {
+    /// Adds to the findings those that were certain before and are gone. `newest_step` is the newest step looked at.
+    pub(super) fn follow(&mut self, findings: &mut Findings, newest_step: u64) {
+        let is_there = |over: &EndedFinding| findings.found.iter().any(|finding| finding.kind == over.finding.kind);
+        self.over.retain(|over| !is_there(over));
+        for was in self.certain.drain(..).filter(|was| !is_there(was)) {
+            if !self.over.iter().any(|over| over.finding.kind == was.finding.kind) {
+                self.over.insert(0, was);
+            }
+        }
+        self.over.truncate(MAX_LISTED);
+        let is_certain =
+            |finding: &&Finding| finding.confidence == Confidence::High && finding.severity > Severity::Note;
+        let certain = findings.found.iter().filter(is_certain);
+        self.certain =
+            certain.map(|finding| EndedFinding { finding: without_places(finding), last_step: newest_step }).collect();
+        findings.over.clone_from(&self.over);
+    }
+}
+
+fn without_places(finding: &Finding) -> Finding {
+    let Finding { kind, severity, confidence, share, count, ref facts, .. } = *finding;
+    let (summary, evidence, advice) = (finding.summary.clone(), finding.evidence.clone(), finding.advice.clone());
+    Finding {
+        count,
+        severity,
+        facts: facts.clone(),
+        evidence,
+        advice,
+        ..Finding::for_run(kind, confidence, share, |_| summary)
     }
 }
 

@@ -1,9 +1,8 @@
 //! What several sessions of one run show together: arithmetic over their stores, without drawing or reading.
 //!
 //! ```text
-//! Run (run.rs: a store a session) ─▶ Ranks (rank.rs: the current session of each rank)
+//! Run (run.rs: a store a session) ─▶ Ranks (rank.rs: the current session of each rank, and whether it runs)
 //!                                      ├─ divided.rs    a run that two threads have read
-//!                                      ├─ presence.rs   whether each is still running
 //!                                      ├─ energy.rs     of all of them, each machine once
 //!                                      ├─ CommonStep     one step on every rank
 //!                                      ├─ work.rs       who waits for whom, and how much work the run does
@@ -22,7 +21,6 @@ pub mod facts;
 pub(crate) mod fixture;
 pub mod hang;
 pub mod pipeline;
-mod presence;
 mod rank;
 mod run;
 pub mod schedule;
@@ -31,8 +29,7 @@ pub mod watchdog;
 mod work;
 
 pub use energy::RunEnergy;
-pub use presence::Presence;
-pub use rank::{CommonStep, Rank, Ranks};
+pub use rank::{CommonStep, Presence, Rank, Ranks};
 pub use run::{Run, RunMember};
 pub use strip::{Activity, StripColumn, strip};
 pub use work::{MAX_COMMON_STEPS, RankStep, RankWork, RunWork, StepWork, quantile};

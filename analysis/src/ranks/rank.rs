@@ -1,9 +1,12 @@
-//! The current sessions of a run's ranks, and one step on all of them.
+//! The current sessions of a run's ranks, whether each is still running, and one step on all of them.
 
 use gnntop_wire::{Place, StepId, TrackRole};
 
-use crate::store::{StepRow, Store, Track};
+use crate::store::{SessionState, StepRow, Store, Track};
 use crate::stream::ClockEvidence;
+
+/// A rank that is this far behind the others is silent.
+const SILENT_NS: u64 = 2_000_000_000;
 
 /// One rank of a run: its place, its store, and the offset of its clock to the run's.
 #[derive(Clone, Copy, Debug)]
@@ -110,5 +113,39 @@ impl<'a> Ranks<'a> {
         };
         let rows: Option<Vec<_>> = self.all.iter().map(row).collect();
         rows.filter(|rows| rows.iter().any(Option::is_some)).map(|rows| CommonStep { step, rows })
+    }
+}
+
+/// Whether a rank is still running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It publishes, or nothing says otherwise.
+    Here,
+    /// It has published nothing for this long while others did, in nanoseconds.
+    Silent(u64),
+    /// It ended normally.
+    Ended,
+    /// It ended unexpectedly: crashed or killed.
+    Gone,
+}
+
+impl Ranks<'_> {
+    /// The newest time of any rank, on the run's clock in nanoseconds; 0 before the first.
+    pub fn now_ns(&self) -> u64 {
+        self.all().iter().map(|rank| rank.run_ns(rank.store.now_ns())).max().unwrap_or(0)
+    }
+
+    /// Whether a rank is still running.
+    pub fn presence(&self, rank: &Rank<'_>) -> Presence {
+        let silent_ns = self.now_ns().saturating_sub(rank.run_ns(rank.store.now_ns()));
+        match rank.store.session().state() {
+            SessionState::Ended(_) => Presence::Ended,
+            SessionState::Gone => Presence::Gone,
+            // Clocks that were not compared cannot show who is late, and a rank that has not begun is not late.
+            _ if silent_ns > SILENT_NS && rank.error_ns.is_some() && rank.store.first_ns().is_some() => {
+                Presence::Silent(silent_ns)
+            }
+            _ => Presence::Here,
+        }
     }
 }

@@ -13,8 +13,7 @@ use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
 use gnntop_wire::{Open, Reported, TrackRole};
 
 use super::hang::{Hang, RankActivity, StuckRank};
-use super::presence::Presence;
-use super::rank::{Rank, Ranks};
+use super::rank::{Presence, Rank, Ranks};
 use crate::figures::duration;
 use crate::store::{Distribution, Store};
 

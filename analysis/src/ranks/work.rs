@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use gnntop_wire::{NameId, Reported, StepId, phase};
 
-use super::presence::Presence;
-use super::rank::{CommonStep, Rank, Ranks};
+use super::rank::{CommonStep, Presence, Rank, Ranks};
 use crate::store::{StepRow, Throughput};
 
 /// Steps that skew and waits are over, at most the newest of those that all ranks have.

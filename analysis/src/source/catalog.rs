@@ -11,10 +11,9 @@ use gnntop_wire::text;
 use super::live::Live;
 use super::live_run::follow;
 use super::playback::{Playback, PlaybackOptions};
-use super::polling::{Progress, Source};
+use super::polling::{Progress, Source, Status};
 use super::recording::RecordingError;
 use super::runs::{self, SessionGroup};
-use super::status::Status;
 use crate::stream::Sink;
 
 /// Extension of recordings.

@@ -13,9 +13,8 @@ use gnntop_wire::{
     SignalId, SignalSource, StreamReader, TrackId, TrackRole, put_anchor, put_definitions, put_end, put_segment,
 };
 
-use super::polling::{Progress, Source};
+use super::polling::{Progress, Source, SourceState, Status};
 use super::process::Process;
-use super::status::{SourceState, Status};
 use super::tally::Tally;
 use crate::stream::Sink;
 

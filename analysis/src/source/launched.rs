@@ -7,9 +7,8 @@ use gnntop_sessions::discover::{self, ListedSession};
 
 use super::hardware::Hardware;
 use super::live_run::follow;
-use super::polling::{Progress, Source};
+use super::polling::{Progress, Source, SourceState, Status};
 use super::process::{Process, descends};
-use super::status::{SourceState, Status};
 use crate::stream::Sink;
 
 /// Time between two checks for the session.

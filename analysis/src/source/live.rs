@@ -13,9 +13,8 @@ use gnntop_sessions::{SessionDir, Stopped};
 use gnntop_wire::StreamReader;
 
 use super::holes::Holes;
-use super::polling::{Progress, Source};
+use super::polling::{Progress, Source, SourceState, Status};
 use super::session_past::SessionPast;
-use super::status::{SourceState, Status};
 use super::tally::Tally;
 use crate::figures;
 use crate::stream::Sink;

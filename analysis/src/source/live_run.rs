@@ -10,9 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 use gnntop_sessions::discover::{self, ListedSession};
 
 use super::live::Live;
-use super::polling::{Progress, Source};
+use super::polling::{Progress, Source, SourceState, Status};
 use super::runs;
-use super::status::{SourceState, Status};
 use crate::stream::{MAX_SESSIONS, RIVAL_NS, Sink, follows};
 
 /// Time between two checks for new sessions.

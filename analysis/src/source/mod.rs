@@ -7,10 +7,8 @@
 //! discover ─▶ target (PID, NAME, DIR, file) ─▶ live │ recording │ playback │ hardware │ launched ─▶ Sink (the store, a recorder)
 //! ```
 
-mod before;
 pub mod catalog;
 mod chunks;
-mod clocks;
 #[cfg(test)]
 mod dense_tests;
 pub mod exit_record;
@@ -38,7 +36,6 @@ pub mod program_name;
 pub mod recording;
 pub mod runs;
 mod session_past;
-mod status;
 mod tally;
 pub mod target;
 
@@ -49,6 +46,5 @@ pub use live_run::{LiveRun, follow};
 pub use long_recording::{Extent, FULL_READ_LIMIT, FullReadLimit};
 pub use one_rank::OneRank;
 pub use playback::Playback;
-pub use polling::{Control, Progress, Source};
+pub use polling::{Control, DamageTotal, Progress, Source, SourceState, Status, Transport};
 pub use recording::Recording;
-pub use status::{DamageTotal, SourceState, Status, Transport};

@@ -9,8 +9,7 @@ use std::os::unix::fs::FileExt;
 use gnntop_wire::{HEADER_LEN, Item, SessionInfo, StreamReader, peek};
 
 use super::chunks::Chunks;
-use super::clocks::Clocks;
-use crate::stream::MAX_SESSIONS;
+use crate::stream::{Clocks, MAX_SESSIONS};
 
 /// Bytes read at a time.
 const CHUNK_LEN: usize = 256 * 1024;

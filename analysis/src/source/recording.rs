@@ -13,15 +13,13 @@ use std::time::{Duration, Instant};
 use gnntop_sessions::{SessionDir, user_file};
 use gnntop_wire::{FORMAT_MAJOR, StreamReader};
 
-use super::before;
 use super::chunks::RecordingPast;
 use super::file_format::{check_format, describe_other_format};
 use super::holes::Holes;
 use super::outline::{Outline, TimeSpan};
-use super::owner::FrameOwner;
+use super::owner::{FrameOwner, apply_past};
 use super::pipe::{Pipe, PipeRead};
-use super::polling::{Progress, Source};
-use super::status::{SourceState, Status};
+use super::polling::{Progress, Source, SourceState, Status};
 use super::tally::Tally;
 use crate::stream::Sink;
 
@@ -226,7 +224,7 @@ impl Recording {
     /// Passes on one item, or reads more.
     pub(super) fn advance(&mut self, sink: &mut dyn Sink) -> RecordingAdvance {
         if let Some(summary) = self.past.take() {
-            before::apply_past(summary, &mut self.tally, &mut self.owner, sink);
+            apply_past(summary, &mut self.tally, &mut self.owner, sink);
             return RecordingAdvance::Read;
         }
         if let Some(item) = self.reader.next() {

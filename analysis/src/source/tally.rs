@@ -2,7 +2,7 @@
 
 use gnntop_wire::{Definition, Item, SessionInfo, StreamReader};
 
-use super::status::DamageTotal;
+use super::polling::DamageTotal;
 use crate::stream::{DEATH_CAUSE, Sink};
 
 /// Notes that every source takes of the items that it passes on.

@@ -1,4 +1,7 @@
 //! Everything known about one session: where each part is kept, and the methods that return it.
+//!
+//! A stream may be read by two threads at once: one takes the durations by the names of spans, and boxes, the other everything
+//! else. Both decode all of it; what they do with it takes longer.
 
 use std::borrow::Cow;
 
@@ -15,8 +18,7 @@ use super::sampled_stacks::SampledStacks;
 use super::session::{SessionState, StoredSession};
 use super::signals::meters::Meters;
 use super::signals::signal::{CounterSeries, Counters, Signals};
-use super::spans::by_name::{SpanStatistics, Spans};
-use super::spans::distribution::Distribution;
+use super::spans::distribution::{Distribution, SpanStatistics, Spans};
 use super::stacks::Stacks;
 use super::steps::device::DeviceTime;
 use super::steps::statistics::StepStatistics;
@@ -294,6 +296,25 @@ impl Store {
     pub fn open_spans(&self) -> impl Iterator<Item = (&Track, &Open)> {
         let is_fresh = |open: &&Open| self.now_ns.saturating_sub(open.t_ns) <= OPEN_FOR_NS;
         self.tracks().iter().filter_map(move |track| Some((track, track.open.as_ref().filter(is_fresh)?)))
+    }
+
+    /// Takes durations by the names of spans, and boxes, from a store that has read the same stream for them alone
+    /// ([`EventSelection`]). Returns whether it has: not where the two have read different events, or where a run was
+    /// started again, because the ids of a later start depend on everything before it.
+    pub fn take_spans_from(&mut self, other: Self) -> bool {
+        if self.attempts.is_restarted() || !self.has_same_events(&other) {
+            return false;
+        }
+        let Self { spans, names, tracks, .. } = other;
+        self.spans = spans;
+        self.names.take_statistics_from(&names);
+        self.tracks.take_lanes_from(tracks);
+        true
+    }
+
+    fn has_same_events(&self, other: &Self) -> bool {
+        let read = |store: &Self| store.tracks.all().iter().map(|track| (track.id, track.events)).collect::<Vec<_>>();
+        read(self) == read(other)
     }
 }
 

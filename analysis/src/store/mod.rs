@@ -14,7 +14,6 @@
 //!                                            ├─ signals/     series of readings ─▶ resampled for charts; energy counters as curves
 //!                                            ├─ memory/      allocations; trends
 //!                                            ├─ instants.rs  marks
-//!                                            ├─ divided.rs   two stores that took a part of the events each
 //!                                            ├─ stacks.rs    where the program was when it took too long
 //!                                            └─ losses.rs    what is missing
 //!                    derived/ ─▶ computed from all that on request: hardware for people, marks by text, memory growth,
@@ -29,7 +28,6 @@ mod attempts;
 mod contents;
 mod derived;
 mod device_spans;
-mod divided;
 mod feed;
 mod history;
 mod ids;
@@ -70,14 +68,13 @@ pub use session::{ClockStep, SessionState, StoredSession};
 pub use signals::resample::{Bin, TimeColumns};
 pub use signals::series::{Point, Series, Summary, Value};
 pub use signals::signal::{CounterSeries, Signal, Signals};
-pub use spans::by_name::SpanStatistics;
-pub use spans::distribution::{Distribution, LONGEST_NS, SIGNIFICANT_DIGITS};
+pub use spans::distribution::{Distribution, LONGEST_NS, SIGNIFICANT_DIGITS, SpanStatistics};
 pub use spans::lanes::{Busy, Lane, LaneBox, Reduced};
 pub use stacks::{Stack, Stacks};
 pub use steps::columns::StepColumn;
 pub use steps::device::DeviceTime;
 pub use steps::measure::StepMeasure;
-pub use steps::slow::{PastSlowStep, SlowSteps};
+pub use steps::reduced_steps::{PastSlowStep, SlowSteps};
 pub use steps::statistics::{BatchTotals, StepStatistics, Total};
 pub use steps::step_row::StepRow;
 pub use steps::table::StepTable;

@@ -15,8 +15,7 @@ use super::contents::{PastExtent, Store};
 use super::ids::names::assign_slot;
 use super::ids::phases::MAX_PHASES;
 use super::instants::StoredMark;
-use super::steps::reduced_steps::{StepGroup, StoredStep};
-use super::steps::slow::PastSlowStep;
+use super::steps::reduced_steps::{PastSlowStep, StepGroup, StoredStep};
 use super::steps::stretches::Stretch;
 
 /// A gauge of power is valid for less than a minute, so its mean stands in for its readings this often.

@@ -1,4 +1,4 @@
-//! The offset between the clocks of two sessions.
+//! The offset between the clocks of two sessions, and times of several sessions in one stream on the clock of one of them.
 //!
 //! Sessions within one boot of one machine share their monotonic clock. Across machines, the offset is what the ranks
 //! measured between them, else what the wall clocks say, which may be off by any amount, and which is unknown if the ranks
@@ -55,6 +55,37 @@ pub fn align(session: &SessionInfo, reference: &SessionInfo) -> Alignment {
     let are_imported = session.origin.is_import() && reference.origin.is_import();
     let evidence = if are_imported { ClockEvidence::Imported } else { ClockEvidence::WallClock };
     Alignment { offset_ns, error_ns: None, evidence }
+}
+
+/// The offset from the clock of the current session to the reference.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clocks {
+    /// The session whose clock is the reference: the first one seen, unless it is given.
+    reference: Option<SessionInfo>,
+    offset_ns: i64,
+}
+
+impl Clocks {
+    /// Converts to this session's clock.
+    pub(crate) fn with_reference(reference: Option<SessionInfo>) -> Self {
+        Self { reference, offset_ns: 0 }
+    }
+
+    /// Begins a segment: the next times are on its session's clock.
+    pub(crate) fn begin(&mut self, info: &SessionInfo) {
+        let reference = self.reference.get_or_insert_with(|| info.clone());
+        self.offset_ns = align(info, reference).offset_ns;
+    }
+
+    /// A time of the current session on the common clock.
+    pub(crate) fn common_ns(&self, t_ns: u64) -> u64 {
+        t_ns.saturating_add_signed(self.offset_ns)
+    }
+
+    /// To be added to times of the current session.
+    pub(crate) fn offset_ns(&self) -> i64 {
+        self.offset_ns
+    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use crate::figures::duration;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::hardware;
 use crate::findings::number::Number;
-use crate::findings::signals;
 
 /// With at least this many page faults in a usual step, every step takes memory from the system.
 const FAULTS: f64 = 500.0;
@@ -40,7 +40,7 @@ impl StepCheck for AllocationChurn {
             );
             return CheckOutcome::NotEnough(reason);
         }
-        let rate = |quantity: Quantity| signals::rate_per_s(evidence.store, quantity, &span);
+        let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &span);
         let (Some(kernel), Some(all)) = (rate(Quantity::ProcessCpuTimeSystem), rate(Quantity::ProcessCpuTime)) else {
             return CheckOutcome::NotEnough("the process's time in the kernel is not recorded".to_owned());
         };

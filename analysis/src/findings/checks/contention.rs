@@ -15,9 +15,9 @@ use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::{Fact, Facts};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::robust::median;
-use crate::findings::signals;
 
 /// Steal is reported from this share of a core's time.
 const STEAL: f64 = 0.05;
@@ -53,7 +53,7 @@ impl StepCheck for Contention {
             return too_few_steps(evidence);
         }
         let Some(span) = evidence.span_ns() else { return too_few_steps(evidence) };
-        let rate = |quantity: Quantity| signals::rate_per_s(evidence.store, quantity, &span);
+        let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &span);
         let steal = rate(Quantity::MachineCpuSteal);
         let signs = Signs {
             waits: waiting_share(evidence, &span),
@@ -88,7 +88,7 @@ pub(super) fn waits(evidence: &StepEvidence<'_>) -> f64 {
 }
 
 fn waiting_share(evidence: &StepEvidence<'_>, span: &Range<u64>) -> Option<f64> {
-    signals::rate_per_s(evidence.store, Quantity::MainThreadCpuWait, span).map(|ns| ns / 1e9)
+    hardware::rate_per_s(evidence.store, Quantity::MainThreadCpuWait, span).map(|ns| ns / 1e9)
 }
 
 /// How often the CPU was taken from the training thread.
@@ -176,7 +176,7 @@ fn find_preemptions(evidence: &StepEvidence<'_>, signs: &Signs, quiet: Option<&Q
 
 /// Adds which processes have the CPU meanwhile, if that is recorded.
 fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
-    let cores = |quantity: Quantity| signals::rate_per_s(evidence.store, quantity, span).map(|ns| ns / 1e9);
+    let cores = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, span).map(|ns| ns / 1e9);
     let Some((own, all)) = cores(Quantity::ProcessCpuTime).zip(cores(Quantity::MachineCpuBusy)) else {
         return finding.with_advice("see what else runs on the machine (top)");
     };

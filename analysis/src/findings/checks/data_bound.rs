@@ -7,8 +7,8 @@ use super::check::{StepCheck, too_few_steps};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::hardware;
 use crate::findings::number::Number;
-use crate::findings::signals;
 use crate::store::PhaseSlot;
 
 /// A smaller share of the wall time is not a finding.
@@ -121,7 +121,7 @@ fn cause(evidence: &StepEvidence<'_>, mut finding: Finding) -> Finding {
 
 /// Adds whether there are idle cores that could make more batches.
 fn make_more(evidence: &StepEvidence<'_>, finding: Finding) -> Finding {
-    let Some(busy) = evidence.span_ns().and_then(|span| signals::machine_busy(evidence.store, &span)) else {
+    let Some(busy) = evidence.span_ns().and_then(|span| hardware::machine_busy(evidence.store, &span)) else {
         return finding.with_advice("use more loader workers");
     };
     let finding = finding

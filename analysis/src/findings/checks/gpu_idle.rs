@@ -9,9 +9,8 @@ use super::gap_filling;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
-use crate::findings::kernels;
+use crate::findings::hardware;
 use crate::findings::number::Number;
-use crate::findings::signals;
 use crate::store::Signal;
 
 /// Reported from this share of idle time.
@@ -34,7 +33,7 @@ impl StepCheck for GpuIdle {
             return too_few_steps(evidence);
         }
         let gpus = evidence.store.hardware().gpus();
-        if let Some(idle) = evidence.span_ns().and_then(|span| kernels::idle_share(evidence.store, span)) {
+        if let Some(idle) = evidence.span_ns().and_then(|span| hardware::idle_share(evidence.store, span)) {
             return check_kernels(evidence, idle).into_iter().collect::<Vec<Finding>>().into();
         }
         if gpus.is_empty() {
@@ -45,7 +44,7 @@ impl StepCheck for GpuIdle {
 }
 
 /// Every kernel was traced.
-fn check_kernels(evidence: &StepEvidence<'_>, idle: kernels::Idle) -> Option<Finding> {
+fn check_kernels(evidence: &StepEvidence<'_>, idle: hardware::Idle) -> Option<Finding> {
     if idle.share < WORTH_REPORTING {
         return None;
     }
@@ -61,9 +60,9 @@ fn check_kernels(evidence: &StepEvidence<'_>, idle: kernels::Idle) -> Option<Fin
 fn check_gpu(evidence: &StepEvidence<'_>, gpu: u32) -> Option<Finding> {
     let signal = evidence.store.signals().find(Quantity::GpuUtil.with_instance(gpu))?;
     let span = evidence.span_ns()?;
-    let values: Vec<(f64, u64)> = signals::held_values(signal, &span).collect();
+    let values: Vec<(f64, u64)> = hardware::held_values(signal, &span).collect();
     let most = values.iter().map(|(value, _)| value / 1e3).fold(0.0, f64::max);
-    let mean = signals::held_mean(signal, &span)? / 1e3;
+    let mean = hardware::held_mean(signal, &span)? / 1e3;
     let read = 1.0 - (mean / 100.0).clamp(0.0, 1.0);
     let bound = outside_of_steps(evidence, signal).unwrap_or(0.0);
     if most < TAKES_PART || read.max(bound) < WORTH_REPORTING || values.len() < ENOUGH_READINGS {

@@ -7,9 +7,9 @@ use crate::figures::FigureUnit;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
+use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::robust::quantile;
-use crate::findings::signals;
 
 /// Reasons for lower clocks that cost speed: bits of NVML's `nvmlClocksThrottleReasons` (nvml.h), in words.
 /// Idle clocks (0x1), clocks set by the user (0x2), sync boost (0x10) and display clocks (0x100) are not among them.
@@ -49,7 +49,7 @@ impl StepCheck for GpuThrottled {
 fn throttled(evidence: &StepEvidence<'_>, gpu: u32) -> Option<Finding> {
     let signal = evidence.store.signals().find(Quantity::GpuThrottle.with_instance(gpu))?;
     let span = evidence.span_ns()?;
-    let share_of = |bits: u64| signals::held_share(signal, &span, |value| value as u64 & bits != 0);
+    let share_of = |bits: u64| hardware::held_share(signal, &span, |value| value as u64 & bits != 0);
     let all = share_of(REASONS.iter().fold(0, |all, (bit, _)| all | bit))?;
     if all < WORTH_REPORTING {
         return None;
@@ -74,7 +74,7 @@ fn clock_range(evidence: &StepEvidence<'_>, gpu: u32) -> Option<(f64, f64)> {
     let span = evidence.span_ns()?;
     // Held values are weighted by counting each once per tenth of a second.
     let weighted = |(value, ns): (f64, u64)| std::iter::repeat_n(value, (ns / 100_000_000).clamp(1, 600) as usize);
-    let mut values: Vec<f64> = signals::held_values(signal, &span).flat_map(weighted).collect();
+    let mut values: Vec<f64> = hardware::held_values(signal, &span).flat_map(weighted).collect();
     Some((quantile(&mut values, 0.1)?, quantile(&mut values, 0.9)?))
 }
 
@@ -89,7 +89,7 @@ fn clock_dropped(evidence: &StepEvidence<'_>, gpu: u32) -> Option<Finding> {
     let (least, most) = clock_range(evidence, gpu)?;
     let span = evidence.span_ns()?;
     let util = evidence.store.signals().find(Quantity::GpuUtil.with_instance(gpu))?;
-    let is_loaded = signals::held_mean(util, &span)? / 1e3 >= 50.0;
+    let is_loaded = hardware::held_mean(util, &span)? / 1e3 >= 50.0;
     if !is_loaded || most <= 0.0 || least >= DROPPED * most {
         return None;
     }

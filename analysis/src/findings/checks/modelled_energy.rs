@@ -9,9 +9,9 @@ use super::check::StepCheck;
 use crate::figures::FigureUnit;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::robust::median;
-use crate::findings::signals;
 use crate::store::{Point, Signal};
 
 /// With fewer readings a constant power may be chance.
@@ -82,7 +82,7 @@ fn constant_watts(evidence: &StepEvidence<'_>, signal: &Signal) -> Option<f64> {
         }
         SignalKind::Gauge => {
             let span = evidence.span_ns()?;
-            signals::held_values(signal, &span).map(|(value, _)| value * scale).collect()
+            hardware::held_values(signal, &span).map(|(value, _)| value * scale).collect()
         }
     };
     // A gauge repeats its value when nothing changes; a counter's increase does not.

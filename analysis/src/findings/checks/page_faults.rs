@@ -7,8 +7,8 @@ use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
+use crate::findings::hardware;
 use crate::findings::number::Number;
-use crate::findings::signals;
 
 /// With fewer faults in a step it is not a storm.
 const STORM: f64 = 1000.0;
@@ -96,7 +96,7 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
 
 /// Whether memory was reclaimed while something waited; `None` if that is not recorded.
 fn reclaim(evidence: &StepEvidence<'_>, span: &std::ops::Range<u64>) -> Option<Option<Finding>> {
-    let share = signals::rate_per_s(evidence.store, Quantity::PressureMemorySome, span)? / 1e9;
+    let share = hardware::rate_per_s(evidence.store, Quantity::PressureMemorySome, span)? / 1e9;
     if share < RECLAIM {
         return Some(None);
     }
@@ -107,7 +107,7 @@ fn reclaim(evidence: &StepEvidence<'_>, span: &std::ops::Range<u64>) -> Option<O
     .with_claim(Claim::Everywhere(share))
     .with_evidence("/proc/pressure/memory, for the whole machine")
     .with_advice("use less memory: smaller batches, fewer workers, smaller caches");
-    if let Some(faults) = signals::rate_per_s(evidence.store, Quantity::ProcessFaultsMajor, span) {
+    if let Some(faults) = hardware::rate_per_s(evidence.store, Quantity::ProcessFaultsMajor, span) {
         finding = finding.with_evidence_from(|facts| {
             let faults = facts.number(Number::FromDiskPerS, faults);
             format!("{faults:.1} major page faults a second in this process")

@@ -8,9 +8,9 @@ use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence};
+use crate::findings::hardware::held_mean;
 use crate::findings::level_change::LevelChange;
 use crate::findings::number::Number;
-use crate::findings::signals::held_mean;
 use crate::store::{Signal, Store, StoredMark};
 
 /// A time that is known less exactly than this is given as "about".

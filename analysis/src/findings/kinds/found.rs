@@ -1,8 +1,9 @@
-//! The kinds of some steps, and the kind of each step.
+//! The kinds of some steps, and the kind of each step. Causes outside a step's work that make it longer are no separate kind.
 
-use super::causes;
-use super::mixture;
-use super::repeats;
+use gnntop_wire::ThreadUsage;
+
+use super::sides::KindSides;
+use super::{mixture, repeats};
 use crate::findings::robust::{median, quantile};
 use crate::store::{StepRow, Store};
 
@@ -12,6 +13,14 @@ const ENOUGH: usize = 20;
 const MAX_ITEMS: usize = 4;
 /// If nearly all steps differ by less than this, there are no kinds.
 const EVEN: f64 = 1.15;
+/// The usual number on one side is at least this many times that on the other...
+const TIMES: f64 = 5.0;
+/// ...and at least so large: page faults,
+const FAULTS: f64 = 500.0;
+/// or how often the CPU was taken away.
+const SWITCHES: f64 = 3.0;
+/// If this share of a kind's steps has marks, they explain it.
+const MARKED: f64 = 0.5;
 
 /// A kind of step.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +96,7 @@ fn next(store: &Store, rows: &[StepRow<'_>], left: &[usize], inside_ns: &[f64]) 
     let (sides, name) = repeats::find_in_epochs(rows, left, &times)
         .or_else(|| repeats::find_in_rhythm(rows, left, &times))
         .or_else(|| mixture::find_mixture(&times))?;
-    if causes::explain(store, rows, left, &sides) {
+    if is_explained(store, rows, left, &sides) {
         return None;
     }
     let odd = left.iter().zip(&sides.is_odd).filter(|(_, is_odd)| **is_odd).map(|(row, _)| *row);
@@ -98,4 +107,31 @@ fn is_even(times: &[f64]) -> bool {
     let mut times = times.to_vec();
     let (short, long) = (quantile(&mut times, 0.015), quantile(&mut times, 0.985));
     short.zip(long).is_none_or(|(short, long)| long < EVEN * short)
+}
+
+/// Whether the longer side is explained by page faults, preemption, or marks.
+fn is_explained(store: &Store, rows: &[StepRow<'_>], all: &[usize], sides: &KindSides) -> bool {
+    let side = |longer: bool| {
+        let is_on_it = move |(_, is_odd): &(&usize, &bool)| (**is_odd == sides.is_longer()) == longer;
+        all.iter().zip(&sides.is_odd).filter(is_on_it).map(|(row, _)| &rows[*row])
+    };
+    let usual = |longer: bool, number: fn(&ThreadUsage) -> u64| {
+        median(&mut side(longer).filter_map(|row| Some(number(&row.usage()?) as f64)).collect::<Vec<f64>>())
+    };
+    let differs = |number: fn(&ThreadUsage) -> u64, least: f64| {
+        let numbers = usual(true, number).zip(usual(false, number));
+        numbers.is_some_and(|(long, short)| long >= least && long > TIMES * short)
+    };
+    let marked = |longer: bool| {
+        let (marked, all) =
+            side(longer).fold((0, 0), |sum, row| (sum.0 + usize::from(is_marked(store, row)), sum.1 + 1));
+        marked as f64 / f64::from(all.max(1))
+    };
+    differs(|usage| usage.minor_faults, FAULTS)
+        || differs(|usage| usage.involuntary_switches, SWITCHES)
+        || marked(true) > MARKED && marked(false) < MARKED / 2.0
+}
+
+fn is_marked(store: &Store, row: &StepRow<'_>) -> bool {
+    store.marks().within(row.start_ns()..row.end_ns()).next().is_some()
 }

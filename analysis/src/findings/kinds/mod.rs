@@ -9,7 +9,6 @@
 //! Each kind is looked for among the steps of no earlier kind, until none is left. Causes outside the work make no
 //! separate kind: page faults, a CPU that was taken away, a mark that says what happened.
 
-mod causes;
 mod found;
 mod mixture;
 mod repeats;

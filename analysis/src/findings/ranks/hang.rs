@@ -1,7 +1,6 @@
 //! Hang: no progress, and who holds the run up.
 
-use super::check::RankCheck;
-use super::evidence::RankEvidence;
+use super::evidence::{RankCheck, RankEvidence};
 use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;

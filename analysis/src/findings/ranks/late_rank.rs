@@ -6,8 +6,7 @@
 
 use gnntop_wire::TrackRole;
 
-use super::check::RankCheck;
-use super::evidence::RankEvidence;
+use super::evidence::{RankCheck, RankEvidence};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;

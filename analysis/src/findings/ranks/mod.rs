@@ -4,7 +4,6 @@
 //! Ranks ─▶ Side by side (evidence.rs: the steps that all ranks have) ─▶ one file a kind ─▶ Findings
 //! ```
 
-mod check;
 mod communication;
 mod evidence;
 mod hang;
@@ -16,8 +15,7 @@ mod work;
 
 use super::finding::{CheckOutcome, Findings, NotEnough};
 use crate::ranks::Ranks;
-use check::RankCheck;
-use evidence::RankEvidence;
+use evidence::{RankCheck, RankEvidence};
 
 /// All checks over the ranks of a run.
 static ALL: [&dyn RankCheck; 8] = [

@@ -1,8 +1,7 @@
 //! Oversubscription: the ranks on a host compute with more threads than it has cores, so that times say little about
 //! scaling.
 
-use super::check::RankCheck;
-use super::evidence::RankEvidence;
+use super::evidence::{RankCheck, RankEvidence};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;
 use crate::ranks::Rank;

@@ -5,8 +5,7 @@
 use gnntop_wire::TrackRole;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
 
-use super::check::RankCheck;
-use super::evidence::{RankEvidence, batch_work};
+use super::evidence::{RankCheck, RankEvidence, batch_work};
 use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;

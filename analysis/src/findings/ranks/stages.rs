@@ -3,8 +3,7 @@
 use gnntop_wire::phase::{BACKWARD, FORWARD};
 use thiserror::Error;
 
-use super::check::RankCheck;
-use super::evidence::RankEvidence;
+use super::evidence::{RankCheck, RankEvidence};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;

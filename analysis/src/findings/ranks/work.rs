@@ -4,8 +4,7 @@
 use gnntop_wire::Reported;
 use thiserror::Error;
 
-use super::check::RankCheck;
-use super::evidence::{RankEvidence, batch_work};
+use super::evidence::{RankCheck, RankEvidence, batch_work};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::ranks::{Rank, facts};

@@ -2,11 +2,9 @@
 //! give, one that falls short because a stage is slow, and factors that were changed together.
 
 mod configuration;
-mod confounded;
 mod scaling;
 #[cfg(test)]
 mod tests;
 
 pub use configuration::Configuration;
-pub use confounded::confounded;
-pub use scaling::{Scaling, scaling};
+pub use scaling::{Scaling, confounded, scaling};

@@ -8,9 +8,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::polling::{Control, Progress, Source};
+use super::polling::{Control, Progress, Source, SourceState, Status, Transport};
 use super::recording::RecordingError;
-use super::status::{SourceState, Status, Transport};
 use crate::stream::Sink;
 
 mod outlines;

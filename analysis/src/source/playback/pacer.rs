@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use gnntop_wire::{Anchor, BlockEncoder, BlockInfo, End, Event, Item, SessionInfo, StreamReader, put_anchor, put_end};
 
-use super::super::clocks::Clocks;
-use crate::stream::{MAX_SESSIONS, Sink};
+use crate::stream::{Clocks, MAX_SESSIONS, Sink};
 
 /// How far to read ahead of the position: a recorder puts up to a second of one track into a block before it writes the
 /// next track's, so due events may come after ones that are not.

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::super::pipe::Pipe;
 use super::super::pipe_file::{MAX_BYTES, PipeFile};
-use super::super::polling::Source;
+use super::super::polling::{Source, Status};
 use super::super::recording::{Recording, RecordingAdvance, RecordingError, STDIN};
-use super::super::status::Status;
 use super::outlines::Outlines;
 use super::pacer::Pacer;
 use crate::stream::Sink;

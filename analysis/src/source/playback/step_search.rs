@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use gnntop_wire::{Event, Item};
 
-use super::super::clocks::Clocks;
 use super::super::recording::{Recording, RecordingAdvance, RecordingError};
 use super::outlines::Outlines;
-use crate::stream::Sink;
+use crate::stream::{Clocks, Sink};
 
 /// A separate reading of the recording being played, up to a step.
 pub(super) struct StepSearch {

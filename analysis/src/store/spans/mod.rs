@@ -1,5 +1,4 @@
 //! Spans: their durations by name, and their places in time by track.
 
-pub mod by_name;
 pub mod distribution;
 pub mod lanes;

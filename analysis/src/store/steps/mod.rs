@@ -4,7 +4,6 @@ pub mod columns;
 pub mod device;
 pub mod measure;
 pub mod reduced_steps;
-pub mod slow;
 pub mod statistics;
 pub mod step_row;
 pub mod stretches;

@@ -9,8 +9,7 @@ use std::ops::Range;
 
 use gnntop_wire::{Step, StepId, ThreadUsage};
 
-use super::reduced_steps::{ReducedSteps, StepGroup};
-use super::slow::{PastSlowStep, SlowSteps};
+use super::reduced_steps::{PastSlowStep, ReducedSteps, SlowSteps, StepGroup};
 use super::statistics::StepStatistics;
 use super::step_row::{Period, StepHead, StepRow};
 use super::stretches::{Stretch, Stretches};

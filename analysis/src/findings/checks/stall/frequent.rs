@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::advice::advised;
-use super::marked::{Marked, between_excess};
+use super::marked::{Marked, advised, between_excess};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;

@@ -1,4 +1,4 @@
-//! The marks of one text, and the steps that contain or follow them.
+//! The marks of one text, the steps that contain or follow them, and advice about them, whatever they cost.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::figures::duration;
 use crate::findings::claim::StepCost;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::facts::Facts;
-use crate::findings::finding::Occurrence;
+use crate::findings::finding::{Finding, Occurrence};
 use crate::findings::number::Number;
 use crate::store::{StoredMark, describe_place};
 
@@ -112,4 +112,34 @@ fn effect(evidence: &StepEvidence<'_>, mark: &StoredMark, is_inside: bool, own_n
     let row = evidence.row_at(mark.t_ns)?;
     let excess_ns = if is_inside { evidence.excess_ns(row) } else { between_excess(evidence, row) };
     Some(Effect { row, is_inside, excess_ns, own_ns })
+}
+
+/// What to try, by the text of the marks.
+fn advice(name: &str) -> &'static str {
+    let name = name.to_lowercase();
+    let speaks_of = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if speaks_of(&["gc", "garbage"]) {
+        "collect garbage only between epochs"
+    } else if speaks_of(&["checkpoint", "save"]) {
+        "write checkpoints from another thread"
+    } else if speaks_of(&["eval", "valid", "test"]) {
+        "evaluate outside the timed training step"
+    } else if speaks_of(&["epoch"]) {
+        "look for what every epoch sets up again, such as the loader's workers"
+    } else {
+        "look at what the program does at these marks"
+    }
+}
+
+/// Adds whether some of them are where few people look, and what to try.
+pub(super) fn advised(finding: Finding, text: &str, outside: u64) -> Finding {
+    let finding = match outside {
+        0 => finding,
+        _ => finding.with_evidence_from(|facts| {
+            let marks = facts.count(Number::Outside, outside);
+            let verb = if outside == 1 { "is" } else { "are" };
+            format!("{marks} of them {verb} between steps, where timers around steps miss them")
+        }),
+    };
+    finding.with_advice(advice(text))
 }

@@ -4,7 +4,6 @@
 //! A mark with a duration costs that much. Others are matched with their steps by time: rare ones by how much longer
 //! than usual these are, frequent ones by how much longer than the steps without.
 
-mod advice;
 mod frequent;
 mod marked;
 mod rare;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::advice::advised;
-use super::marked::{Effect, Marked, between_excess};
+use super::marked::{Effect, Marked, advised, between_excess};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{Confidence, Finding, FindingKind, PLACES_LISTED};

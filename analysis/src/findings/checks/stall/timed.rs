@@ -1,7 +1,6 @@
 //! Marks with the duration of what ended at them: that is their cost, however many there are.
 
-use super::advice::advised;
-use super::marked::{Effect, Marked};
+use super::marked::{Effect, Marked, advised};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{Confidence, Finding, FindingKind, PLACES_LISTED};
