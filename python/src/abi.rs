@@ -9,8 +9,8 @@ use gnntop_probe::{BatchShape, NameKind, TrackRole, after};
 
 use crate::early::EarlyEvent;
 use crate::session::Status;
-use crate::silence::catch_panic;
-use crate::{lost, names, request, session, silence, stacks, thread, warning, worker};
+use crate::warning::catch_panic;
+use crate::{names, session, stacks, thread, warning, worker};
 
 /// The version of the interface.
 const ABI: i32 = 1;
@@ -59,7 +59,7 @@ pub extern "C" fn gnntop_abi() -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_name(kind: i32, name: *const c_char) -> i32 {
     catch_panic(0, || {
-        silence::set_panic_hook();
+        warning::set_panic_hook();
         session::watch_forks();
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
@@ -83,10 +83,7 @@ pub unsafe extern "C" fn gnntop_open(name: *const c_char, facts: *const c_char) 
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_close() {
-    catch_panic((), || {
-        lost::publish_counts();
-        session::close();
-    });
+    catch_panic((), session::close);
 }
 
 #[unsafe(no_mangle)]
@@ -137,7 +134,7 @@ pub unsafe extern "C" fn gnntop_text(which: i32, buffer: *mut c_char, size: i32)
         let text = match which {
             0 => session::directory(),
             1 => warning::text(),
-            2 => request::text(),
+            2 => session::request(),
             _ => String::new(),
         };
         // SAFETY: as the caller promises.
@@ -189,7 +186,7 @@ pub extern "C" fn gnntop_high(file: i32) -> i32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_asked() -> i32 {
-    i32::from(request::is_open())
+    i32::from(session::is_requested())
 }
 
 /// # Safety
@@ -199,7 +196,7 @@ pub unsafe extern "C" fn gnntop_answered(request: *const c_char) {
     catch_panic((), || {
         // SAFETY: as the caller promises.
         let answered = unsafe { text(request) };
-        request::close(&answered);
+        session::close_request(&answered);
     });
 }
 
@@ -369,7 +366,7 @@ pub unsafe extern "C" fn gnntop_worker_ring(name: *const c_char, address: *mut c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gnntop_worker_attach(address: *const c_char) -> i32 {
     catch_panic(0, || {
-        silence::set_panic_hook();
+        warning::set_panic_hook();
         // SAFETY: as the caller promises.
         let address = unsafe { text(address) };
         i32::from(!session::is_off() && thread::with(false, |thread| thread.attach(&address, stacks::thread_state())))

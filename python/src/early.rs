@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gnntop_probe::after;
 
-use crate::lost::{self, LostEvent};
-use crate::{names, session};
+use crate::names;
+use crate::session::{self, LostEvent};
 
 /// Most events kept by a thread.
 const MAX_EVENTS: usize = 512;
@@ -88,7 +88,7 @@ impl EarlyEvents {
         if self.events.len() < MAX_EVENTS {
             self.events.push(event);
         } else if let Some(oldest) = self.events.get_mut(self.oldest) {
-            lost::count(LostEvent::Early);
+            session::count_lost(LostEvent::Early);
             *oldest = event;
             self.oldest = (self.oldest + 1) % MAX_EVENTS;
         }

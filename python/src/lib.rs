@@ -4,21 +4,18 @@
 //! what each call means; the modules implement it. `abi` has the C functions and lets nothing unwind, and `builtins` makes
 //! Python's own functions of those called at every step. `thread` has a thread's open spans and decides where its events
 //! go, `early` keeps them until there is a session, and `worker` sends them to the parent process. `session` is the
-//! process's one session and `names` its names. `overdue` knows how long phases usually take, and `stacks` records where
-//! the training thread is when one takes too long. `request` is what `gnntop trace` asks for. `cuda`
-//! times a GPU, and `nccl` has what NCCL reports about the ranks.
+//! process's one session, with what `gnntop trace` asks of it, and `names` its names. `overdue` knows how long phases
+//! usually take, and `stacks` records where the training thread is when one takes too long. `cuda` times a GPU, and `nccl`
+//! has what NCCL reports about the ranks. `warning` keeps what went wrong.
 
 mod abi;
 mod builtins;
 mod cuda;
 mod early;
-mod lost;
 mod names;
 mod nccl;
 mod overdue;
-mod request;
 mod session;
-mod silence;
 mod stacks;
 mod thread;
 mod warning;

@@ -1,11 +1,13 @@
-//! The process's one session: opened on request, closed at the end, and left alone by children.
+//! The process's one session: opened on request, closed at the end, and left alone by children. Also what it says of events that
+//! no table had room for, and what a person asks of it through `gnntop trace`: the drain thread finds that, and Python looks at
+//! the end of each step whether there is something, and reads the text.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use gnntop_probe::{Engine, Launched, Origin, Place, RankKind, Session, SessionBuilder};
 
-use crate::{request, silence, warning};
+use crate::warning;
 
 /// Most facts of a session.
 const MAX_FACTS: usize = 64;
@@ -43,6 +45,9 @@ impl Status {
 /// an earlier one.
 static STATE: AtomicU32 = AtomicU32::new(Status::NotOpen as u32);
 static FORKS: AtomicU32 = AtomicU32::new(0);
+/// Whether there is a request, or the end of one, that has not been dealt with.
+static IS_REQUESTED: AtomicBool = AtomicBool::new(false);
+static REQUEST: Mutex<String> = Mutex::new(String::new());
 static OWN: Mutex<OwnSession> = Mutex::new(OwnSession { session: None, facts: Vec::new() });
 
 struct OwnSession {
@@ -95,13 +100,13 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
         set_status(Status::Off);
         return false;
     }
-    silence::set_panic_hook();
+    warning::set_panic_hook();
     watch_forks();
     let mut own = lock(&OWN);
     if own.session.is_none() {
         let (place, facts) = split_place(facts);
         facts.into_iter().for_each(|(key, value)| own.set_fact(key, value));
-        let builder = with_place(Session::builder(name).origin(Origin::Python), place).on_request(request::note);
+        let builder = with_place(Session::builder(name).origin(Origin::Python), place).on_request(set_request);
         let session = builder.on_warning(|warning| warning::note(&warning.to_string())).start();
         let status = if session.dir().is_some() { Status::Publishing } else { Status::Failed };
         own.facts.iter().for_each(|(key, value)| session.fact(key, value));
@@ -112,13 +117,14 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
     state().0 == Status::Publishing
 }
 
-/// Ends the session normally.
+/// Ends the session normally. Its facts then have the exact numbers of lost events.
 pub(crate) fn close() {
     if !matches!(state().0, Status::Publishing | Status::Failed) {
         return;
     }
     set_status(Status::NotOpen);
     let mut own = lock(&OWN);
+    own.publish_lost();
     own.facts.retain(|(key, _)| !key.starts_with(NOT_RECORDED));
     let session = own.session.take();
     drop(own);
@@ -156,6 +162,16 @@ pub(crate) fn fact_at_once(key: &str, value: &str) {
 }
 
 impl OwnSession {
+    /// Says exactly how many events were lost, and begins to count anew.
+    fn publish_lost(&self) {
+        for (fact, count) in LOST_FACTS.iter().zip(&LOST) {
+            let count = count.swap(0, Ordering::Relaxed);
+            if let Some(session) = self.session.as_ref().filter(|_| count > 0) {
+                session.fact(fact, &count.to_string());
+            }
+        }
+    }
+
     fn set_fact(&mut self, key: &str, value: &str) {
         let has_room = self.facts.len() < MAX_FACTS;
         match self.facts.iter_mut().find(|(known, _)| known == key) {
@@ -163,6 +179,62 @@ impl OwnSession {
             None if has_room => self.facts.push((key.to_owned(), value.to_owned())),
             None => {}
         }
+    }
+}
+
+/// What no table had room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LostEvent {
+    /// Spans inside of spans.
+    Deep = 0,
+    /// Threads.
+    Thread = 1,
+    /// Events before there is a session.
+    Early = 2,
+}
+
+const LOST_FACTS: [&str; 3] = [
+    "not recorded: spans nested too deep",
+    "not recorded: events of more threads than have a track",
+    "not recorded: the oldest events before the session",
+];
+static LOST: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+/// Counts an event that is lost. The fact follows at each power of two, since a program that loses millions must not pay for each,
+/// and only if that takes no wait.
+#[cold]
+pub(crate) fn count_lost(lost: LostEvent) {
+    let at = lost as usize;
+    let count = LOST[at].fetch_add(1, Ordering::Relaxed) + 1;
+    if count.is_power_of_two() {
+        fact_at_once(LOST_FACTS[at], &format!("{count} or more"));
+    }
+}
+
+/// Takes a request, or an empty text when it was withdrawn.
+fn set_request(text: &str) {
+    let mut request = lock(&REQUEST);
+    text.clone_into(&mut request);
+    // That it was withdrawn must be noticed, too: a trace may be running.
+    IS_REQUESTED.store(true, Ordering::Relaxed);
+}
+
+/// Whether there is a request, or the end of one, that has not been dealt with.
+#[inline]
+pub(crate) fn is_requested() -> bool {
+    IS_REQUESTED.load(Ordering::Relaxed)
+}
+
+/// The newest request; empty without one and after it was withdrawn.
+pub(crate) fn request() -> String {
+    lock(&REQUEST).clone()
+}
+
+/// The request with this text has been dealt with. A newer one stays open.
+pub(crate) fn close_request(text: &str) {
+    let request = lock(&REQUEST);
+    if *request == text {
+        IS_REQUESTED.store(false, Ordering::Relaxed);
     }
 }
 
@@ -236,4 +308,25 @@ fn with_place(builder: SessionBuilder, pairs: Vec<(&str, &str)>) -> SessionBuild
         clock: None,
         attempt: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_request_stays_open() {
+        set_request("trace 1 5\n");
+        assert!(is_requested());
+        set_request("trace 2 5\n");
+        close_request("trace 1 5\n");
+        assert!(is_requested() && request() == "trace 2 5\n");
+        close_request("trace 2 5\n");
+        assert!(!is_requested());
+        set_request("trace 3 5\n");
+        set_request("");
+        assert!(is_requested() && request().is_empty());
+        close_request("");
+        assert!(!is_requested());
+    }
 }

@@ -8,9 +8,8 @@ use gnntop_probe::after::{self, EndedStep};
 use gnntop_probe::{BatchShape, Span, Track, TrackRole};
 
 use crate::early::{EarlyEvent, EarlyEvents};
-use crate::lost::{self, LostEvent};
 use crate::overdue;
-use crate::session::{self, Status};
+use crate::session::{self, LostEvent, Status};
 use crate::worker::AttachedThread;
 use crate::{names, worker};
 
@@ -175,7 +174,7 @@ impl Thread {
             let span = self.open_span(name);
             self.open.push(span);
         } else {
-            lost::count(LostEvent::Deep);
+            session::count_lost(LostEvent::Deep);
         }
         i32::try_from(depth).unwrap_or(i32::MAX)
     }
@@ -257,7 +256,7 @@ impl Thread {
         if let Some(early) = &mut self.early {
             early.push(event);
         } else {
-            lost::count(LostEvent::Thread);
+            session::count_lost(LostEvent::Thread);
         }
     }
 
@@ -318,7 +317,7 @@ impl Thread {
 #[cold]
 fn count_lost() {
     if session::state().0 == Status::Publishing {
-        lost::count(LostEvent::Thread);
+        session::count_lost(LostEvent::Thread);
     }
 }
 

@@ -8,8 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use gnntop_probe::foreign::{RingName, Writer};
 use gnntop_probe::{NameKind, TrackRole, after};
 
-use super::names;
-use super::operations::{FinishedOperation, Operations, Ticket, Work};
+use super::operations::{self, FinishedOperation, Operations, Ticket, Work};
 use crate::session::{self, Status};
 use crate::worker;
 
@@ -25,8 +24,8 @@ struct Communicator {
     ring: i32,
     writer: Writer,
     operations: Operations,
-    spans: [Option<RingName>; names::KINDS],
-    bytes: [Option<RingName>; names::KINDS],
+    spans: [Option<RingName>; operations::KINDS],
+    bytes: [Option<RingName>; operations::KINDS],
     untimed: Option<RingName>,
     /// End of the last event written: a track's events are in order.
     last: u64,
@@ -134,8 +133,8 @@ impl Communicator {
             ring,
             writer,
             operations: Operations::new(ns_per_tick),
-            spans: [None; names::KINDS],
-            bytes: [None; names::KINDS],
+            spans: [None; operations::KINDS],
+            bytes: [None; operations::KINDS],
             untimed: None,
             last: 0,
             reported: 0,
@@ -178,7 +177,7 @@ impl Communicator {
     fn write(&mut self, done: &FinishedOperation) {
         let FinishedOperation { work, begin, end } = *done;
         self.last = self.last.max(end);
-        let text = names::display_name(work.kind);
+        let text = operations::display_name(work.kind);
         let span = self.spans[work.kind].or_else(|| self.writer.name(NameKind::Span, text));
         self.spans[work.kind] = span;
         if let Some(span) = span {

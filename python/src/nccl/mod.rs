@@ -8,7 +8,6 @@
 
 mod communicators;
 mod layout;
-mod names;
 mod operations;
 
 use std::borrow::Cow;
@@ -23,7 +22,7 @@ use layout::{
 use operations::Work;
 
 use crate::session;
-use crate::silence::{self, catch_panic};
+use crate::warning::{self, catch_panic};
 
 /// Return value of every call: `ncclSuccess`.
 const SUCCESS: c_int = 0;
@@ -177,7 +176,7 @@ unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, name: *const c_char)
         if session::is_off() {
             return (None, 0);
         }
-        silence::set_panic_hook();
+        warning::set_panic_hook();
         // SAFETY: as the caller promises.
         let name = String::from_utf8_lossy(unsafe { c_bytes(&name) });
         let name = if name.is_empty() { Cow::Borrowed("nccl") } else { Cow::Owned(format!("nccl {name}")) };
@@ -256,8 +255,8 @@ unsafe fn begin_event<V: Version>(context: *mut c_void, descriptor: *const c_voi
 unsafe fn work(told: &ReportedOperation) -> Work {
     // SAFETY: as the caller promises.
     let (function, datatype) = unsafe { (c_bytes(&told.function), c_bytes(&told.datatype)) };
-    let bytes = names::datatype_bytes(datatype).map(|size| size.saturating_mul(told.count as u64));
-    Work { kind: names::kind_from_name(function), bytes, channels: u32::from(told.channels) }
+    let bytes = operations::datatype_bytes(datatype).map(|size| size.saturating_mul(told.count as u64));
+    Work { kind: operations::kind_from_name(function), bytes, channels: u32::from(told.channels) }
 }
 
 /// # Safety

@@ -4,9 +4,8 @@
 //! ```text
 //! memory.rs   reads of a process's memory that fail where others would crash
 //! layout.rs   where CPython keeps what is read, by its version
-//! frames.rs   the frames of a thread, with file and line
+//! frames.rs   the frames of a thread, with file and line, and their text
 //! blocked.rs  the system call that a thread waits in
-//! frame_text.rs  the track, and the text of a frame
 //! watch.rs    the thread that checks whether the current phase is `overdue`, and records
 //! sample.rs   the thread that samples stacks at a fixed rate; paths.rs: each stack written once, then counted
 //! ```
@@ -16,7 +15,6 @@
 //! compared with what Python says about it.
 
 mod blocked;
-mod frame_text;
 mod frames;
 mod layout;
 mod memory;

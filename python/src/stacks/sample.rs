@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_probe::{NameKind, NameRef, Sampling, TrackRole, after, intern};
 
-use super::frame_text::{SAMPLES_TRACK, format_frame, is_ours};
-use super::frames::{self, Chain, Code, Raw, ReadPython};
+use super::frames::{self, Chain, Code, Raw, ReadPython, format_frame, is_ours};
 use super::memory::Address;
 use super::paths::StackPaths;
 use crate::overdue::{self, CurrentPhase};
@@ -19,6 +18,8 @@ use crate::{names, thread as own_thread};
 
 /// The fact that says why there are no stacks.
 pub(super) const NONE_READ: &str = "stacks";
+/// The track of the samples.
+const TRACK: &str = "stacks of train, sampled";
 /// Stands for time outside all phases.
 const GAP: &str = "gap";
 /// Frames reported of a stack; of a deeper one, the outermost and the innermost.
@@ -67,7 +68,7 @@ impl Sampler {
 
     /// Samples until the session is closed.
     pub(super) fn run(mut self) {
-        own_thread::with(false, |thread| thread.track(SAMPLES_TRACK, TrackRole::Samples));
+        own_thread::with(false, |thread| thread.track(TRACK, TrackRole::Samples));
         let figures = Sampling::ALL.map(|figure| (intern(NameKind::Sampling(figure), figure.text()), figure));
         let interval = Duration::from_secs(1) / self.a_second;
         let (mut begin, mut last_figures) = (Instant::now(), Instant::now());

@@ -11,8 +11,7 @@ use std::time::Duration;
 use gnntop_probe::{NameKind, StackThread, TrackRole, after, phase};
 
 use super::blocked;
-use super::frame_text::{LOADER_WORKER, TRACK, format_frame, is_idle, is_ours};
-use super::frames::{self, ReadPython, Stack};
+use super::frames::{self, ReadPython, Stack, format_frame, is_idle, is_ours};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
 use super::sample::{NONE_READ, Sampler};
@@ -27,6 +26,10 @@ const TIMES: u64 = 2;
 /// ...or, if its p99 is unknown, after this many times the minimum.
 const UNKNOWN_TIMES: u64 = 20;
 
+/// The track of the stacks.
+const TRACK: &str = "stacks of train";
+/// Shown around the frames of a loader worker.
+const LOADER_WORKER: &str = "loader worker";
 /// Most loader workers whose stacks are taken at a time.
 const MAX_WORKERS: usize = 16;
 
