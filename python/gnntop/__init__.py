@@ -167,7 +167,7 @@ def step(epoch: int | None = None) -> int:
     number = _native.step()
     # While nothing can be written, steps are counted, but have no number.
     if _is_split_by_hand and (number or _native.status() == _native.FAILED):
-        if number and _native.asked():
+        if _native.asked():
             from .hooks import deep_trace
 
             deep_trace.step_ended(number)

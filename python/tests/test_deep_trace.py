@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from programs import GNNTOP, REACH, Ran, environment
 
+import gnntop
 from gnntop import _native
 from gnntop.hooks import deep_trace
 
@@ -179,8 +180,8 @@ def native(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     functions = {"status": lambda: 1, "directory": lambda: str(tmp_path), "request": lambda: REQUEST}
     for name, function in functions.items():
         monkeypatch.setattr(_native, name, function)
-    profiler = type("Profiler", (), {"start": int, "stop": int, "step": int, "export_chrome_trace": write_trace})
-    monkeypatch.setattr(deep_trace, "_profiler", lambda first: profiler())
+    monkeypatch.setattr(deep_trace, "_profiler", lambda first: Profiler())
+    monkeypatch.setattr(Profiler, "running", 0)
     monkeypatch.setattr(deep_trace, "_events", lambda profiler: [])
     monkeypatch.setattr(deep_trace, "publish", len)
     return tmp_path
@@ -189,8 +190,22 @@ def native(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 REQUEST = "trace 00000000000000aa 50\n"
 
 
-def write_trace(self: object, path: str) -> None:
-    Path(path).write_text("[]")
+class Profiler:
+    """Does nothing, and counts how many of it run."""
+
+    running = 0
+
+    def start(self) -> None:
+        Profiler.running += 1
+
+    def stop(self) -> None:
+        Profiler.running -= 1
+
+    def step(self) -> None:
+        pass
+
+    def export_chrome_trace(self, path: str) -> None:
+        Path(path).write_text("[]")
 
 
 def test_a_trace_that_takes_much_memory_ends_before_its_time(native: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +215,46 @@ def test_a_trace_that_takes_much_memory_ends_before_its_time(native: Path, monke
         deep_trace.step_ended(step)
     assert (native / "answer").read_text() == "00000000000000aa done 8 10 0\n"
     assert (native / "trace.json").is_file()
+
+
+def test_a_trace_ends_with_publishing_and_begins_anew_with_it(native: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for step in (7, 8):
+        deep_trace.step_ended(step)
+    assert Profiler.running == 1
+    monkeypatch.setattr(_native, "status", lambda: _native.FAILED)
+    deep_trace.step_ended(0)
+    assert Profiler.running == 0, "nobody says when this ends, and torch keeps every operator"
+    monkeypatch.setattr(_native, "status", lambda: _native.PUBLISHING)
+    for step in range(30, 81):
+        deep_trace.step_ended(step)
+    assert (Profiler.running, (native / "answer").read_text()) == (0, "00000000000000aa done 31 80 0\n")
+
+
+def test_a_trace_ends_with_its_session(native: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answered: list[str] = []
+    monkeypatch.setattr(_native, "answered", answered.append)
+    deep_trace.step_ended(7)
+    monkeypatch.setattr(_native, "status", lambda: _native.NOT_OPEN)
+    deep_trace.step_ended(0)
+    assert (Profiler.running, answered) == (0, [REQUEST]), "a later session has another asker"
+
+
+def test_a_trace_has_so_many_steps_whatever_their_numbers(native: Path) -> None:
+    deep_trace.step_ended(7)
+    for _ in range(50):
+        assert Profiler.running == 1
+        deep_trace.step_ended(1)
+    assert Profiler.running == 0
+
+
+def test_steps_split_by_hand_look_for_a_request_while_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    for name, value in {"step": 0, "status": _native.FAILED, "asked": 1}.items():
+        monkeypatch.setattr(_native, name, lambda value=value: value)
+    monkeypatch.setattr(gnntop, "_is_split_by_hand", True)
+    monkeypatch.setattr(deep_trace, "step_ended", seen.append)
+    gnntop.step()
+    assert seen == [0]
 
 
 def test_whatever_torch_raises_is_answered_in_one_line(native: Path, monkeypatch: pytest.MonkeyPatch) -> None:

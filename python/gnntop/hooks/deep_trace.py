@@ -51,8 +51,11 @@ _trace: DeepTrace | None = None
 def step_ended(step: int) -> None:
     """A step of the training has ended, and there is a request. Never raises."""
     global _trace
-    if _native.status() != _native.PUBLISHING:
-        return  # a forked child, or the session has been closed
+    status = _native.status()
+    if status != _native.PUBLISHING:
+        if status != _native.FORKED:  # the profiler of a child's parent is not the child's
+            _interrupt(is_over=status != _native.FAILED)
+        return
     trace, request = _trace, _native.request()
     if trace is None and not request:
         _remove(_ANSWER, *_TRACE_FILES)  # withdrawn: by an asker that has fetched the trace, or is gone
@@ -61,7 +64,7 @@ def step_ended(step: int) -> None:
     try:
         if trace is None:
             _trace = DeepTrace(request, step + 1)
-        elif trace.goes_on_after(step):
+        elif trace.goes_on():
             trace.next_step(step)
         else:
             _trace = None
@@ -73,6 +76,16 @@ def step_ended(step: int) -> None:
             trace.abandon()
     _native.mark(_native.mark_name("deep trace"))
     _native.traced()
+
+
+def _interrupt(is_over: bool) -> None:
+    """Stops a trace while nothing can be written; it begins again afterwards, or never if the session is over."""
+    global _trace
+    trace, _trace = _trace, None
+    if trace is not None:
+        trace.abandon()
+    if is_over:
+        _native.answered(_native.request())
 
 
 def _give_up(request: str, error: BaseException) -> None:
@@ -161,7 +174,7 @@ class DeepTrace:
         """Starts with the step ``first``. Raises where torch cannot, such as under another profiler."""
         self.request = request
         self._first = first
-        self._last = first + _steps(request) - 1
+        self._left = _steps(request)
         self._most_bytes = _resident() + _room()
         self._profiler = _profiler(first)
         self._start()
@@ -182,12 +195,13 @@ class DeepTrace:
             if self._is_quiet:
                 os.environ.pop(_LOG_LEVEL, None)
 
-    def goes_on_after(self, step: int) -> bool:
-        """Whether the step after this one is traced, too: if there is memory, and somebody waits for the trace."""
-        return step < self._last and _resident() < self._most_bytes and _native.request() == self.request
+    def goes_on(self) -> bool:
+        """Whether the next step is traced, too: if there is memory, and somebody waits for the trace."""
+        return self._left > 1 and _resident() < self._most_bytes and _native.request() == self.request
 
     def next_step(self, step: int) -> None:
         """Begins the step after this one."""
+        self._left -= 1
         self._profiler.step_num = step  # ours may be counted in another way than torch's calls of `step`
         self._profiler.step()
 
