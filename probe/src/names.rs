@@ -170,7 +170,7 @@ impl NameRegistry {
     /// The name of this kind that stands for those that do not fit.
     fn overflow(&mut self, kind: NameKind) -> NameRef {
         // A stack refers to its caller's, so that there are as many kinds of them as stacks.
-        let kind = if NameKind::PLAIN.contains(&kind) { kind } else { NameKind::Text };
+        let kind = kind.plain();
         let known = self.by_text.get(&(kind, Box::from(OVERFLOW))).copied();
         known.unwrap_or_else(|| self.add(kind, OVERFLOW))
     }
@@ -237,6 +237,8 @@ mod tests {
             assert_eq!((entry.kind, &*entry.text), (kind, OVERFLOW));
             assert_eq!(registry.intern(kind, "and another"), name);
         }
+        let counter = registry.intern(NameKind::Counter, "one more");
+        assert_eq!(registry.intern(NameKind::Reported(Reported::Denormals), "denormals"), counter);
         let before = registry.entries.len();
         (1..100).for_each(|i| _ = registry.intern(NameKind::Path(NameId(i)), "frame"));
         assert_eq!(registry.entries.len(), before);

@@ -75,7 +75,7 @@ pub(crate) fn reported(text: &str) -> NameKind {
 
 /// The place in the table of the name of this kind that stands for others.
 fn overflow_index(kind: NameKind) -> usize {
-    let place = NameKind::PLAIN.iter().position(|known| *known == kind).unwrap_or(0);
+    let place = NameKind::PLAIN.iter().position(|known| *known == kind.plain()).unwrap_or(0);
     let (at, kind) = (MAX_NAMES + place, NameKind::PLAIN[place]);
     TABLE[at].get_or_init(|| RegisteredName { kind, text: OVERFLOW.into(), probe: OnceLock::new() });
     at
@@ -113,6 +113,12 @@ mod tests {
     fn a_text_that_is_too_long_is_cut_between_characters() {
         let long = register(NameKind::Span, &"ä".repeat(500));
         assert_eq!(get(long).unwrap().text.len(), MAX_TEXT);
+    }
+
+    #[test]
+    fn overflow_index_keeps_what_is_reported_a_span_or_a_counter() {
+        let kind = |reported| get(overflow_index(NameKind::Reported(reported)) as i32 + 1).unwrap().kind;
+        assert_eq!([kind(Reported::Denormals), kind(Reported::Wait)], [NameKind::Counter, NameKind::Span]);
     }
 
     #[test]

@@ -120,6 +120,7 @@ impl AttachedThread {
 
     /// The name of this kind that stands for those beyond the table.
     fn others(&mut self, kind: NameKind) -> Option<RingName> {
+        let kind = kind.plain();
         let place = NameKind::PLAIN.iter().position(|known| *known == kind)?;
         if self.others[place].is_none() {
             self.others[place] = self.writer.name(kind, OVERFLOW);

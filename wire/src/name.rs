@@ -59,6 +59,16 @@ impl NameKind {
         }
     }
 
+    /// The one of [`Self::PLAIN`] for a name that stands for many, where there is no room for each.
+    pub fn plain(self) -> Self {
+        match self {
+            Self::Reported(what) if what.is_span() => Self::Span,
+            Self::Reported(_) => Self::Counter,
+            Self::Path(_) | Self::Sampling(_) => Self::Text,
+            plain => plain,
+        }
+    }
+
     /// What it reports, if readers know that.
     pub fn reported(self) -> Option<Reported> {
         match self {

@@ -83,6 +83,11 @@ impl Reported {
         PLAIN.into_iter().map(|(reported, _)| reported)
     }
 
+    /// Whether it is a span, and not a number.
+    pub fn is_span(self) -> bool {
+        matches!(self, Self::Wait | Self::Reduce | Self::Barrier | Self::Broadcast | Self::MicroBatch(_))
+    }
+
     /// Its text, which is for people; the beginning of it for what carries a number or a phase.
     pub fn text(self) -> &'static str {
         match self {

@@ -17,7 +17,7 @@ pub(super) const NAMES: usize = 64;
 /// Longest text, in bytes; longer ones are truncated.
 pub(super) const TEXT_BYTES: usize = 200;
 /// "gnntop" and the version of the layout below.
-const MAGIC: u64 = u64::from_be_bytes(*b"gnntop\0\x02");
+const MAGIC: u64 = u64::from_be_bytes(*b"gnntop\0\x03");
 
 /// Why a ring could not be made or attached to.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ struct CacheLine(AtomicU64);
 
 #[repr(C)]
 struct NameSlot {
-    kind: AtomicU32,
+    kind: AtomicU64,
     len: AtomicU32,
     text: [AtomicU8; TEXT_BYTES],
 }
@@ -231,8 +231,7 @@ impl SharedRing {
         let index = self.name_count.load(Ordering::Relaxed);
         let slot = self.names.get(index as usize)?;
         let text = &text[..text.floor_char_boundary(TEXT_BYTES)];
-        // A worker's names refer to no others, so this is short.
-        slot.kind.store(kind.bits() as u32, Ordering::Relaxed);
+        slot.kind.store(kind.bits(), Ordering::Relaxed);
         slot.len.store(text.len() as u32, Ordering::Relaxed);
         for (to, from) in slot.text.iter().zip(text.bytes()) {
             to.store(from, Ordering::Relaxed);
@@ -249,7 +248,7 @@ impl SharedRing {
         let slot = self.names.get(index)?;
         let len = (slot.len.load(Ordering::Relaxed) as usize).min(TEXT_BYTES);
         let bytes: Vec<u8> = slot.text.iter().take(len).map(|byte| byte.load(Ordering::Relaxed)).collect();
-        let kind = NameKind::from_bits(slot.kind.load(Ordering::Relaxed).into());
+        let kind = NameKind::from_bits(slot.kind.load(Ordering::Relaxed));
         Some((kind, String::from_utf8_lossy(&bytes).into_owned()))
     }
 
@@ -314,13 +313,16 @@ mod tests {
         let other = Ring::open(&ring.address()).unwrap();
         other.shared().claim(7).unwrap();
         assert!(other.shared().claim(8).is_err(), "one writer");
+        let micro_batch = NameKind::Reported(gnntop_wire::Reported::MicroBatch(u32::MAX));
         assert_eq!(other.shared().add_name(NameKind::Span, "fetch"), Some(0));
+        assert_eq!(other.shared().add_name(micro_batch, "pass"), Some(1));
         let sent = RingEvent { kind: EventKind::Span, name: 0, at: 5, other: 9 };
         other.shared().push(sent);
         drop(other);
         assert_eq!(ring.shared().writer(), Some(7));
         assert_eq!(ring.shared().name(0), Some((NameKind::Span, "fetch".to_owned())));
-        assert_eq!(ring.shared().name(1), None);
+        assert_eq!(ring.shared().name(1), Some((micro_batch, "pass".to_owned())));
+        assert_eq!(ring.shared().name(2), None);
         assert_eq!((ring.shared().pop(), ring.shared().pop()), (Some(Ok(sent)), None));
     }
 

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use gnntop_wire::{BlockEncoder, Counter, Definition, Event, Mark, NameId, Span, StepId, TrackId};
+use gnntop_wire::{
+    BlockEncoder, Counter, Definition, DeviceMemory, Event, Mark, NameId, NameKind, Reported, Span, StepId, TrackId,
+};
 
 use super::ring::{self, EVENTS, EventKind, NAMES, Ring};
 use quanta::Clock;
@@ -220,9 +222,22 @@ impl ForeignTrack {
     fn name(&mut self, ring: &Ring, index: usize) -> Option<NameId> {
         while self.names.len() <= index {
             let (kind, text) = ring.shared().name(self.names.len())?;
-            self.names.push(intern(kind, &text).id());
+            self.names.push(intern(own_kind(kind, &text), &text).id());
         }
         self.names.get(index).copied()
+    }
+}
+
+/// The kind that a worker's name has here. What a kind refers to has an id of the worker's own, which is another name's here; its
+/// text says which phase it is.
+fn own_kind(kind: NameKind, text: &str) -> NameKind {
+    let phase = |phase: &str| intern(NameKind::Phase, phase).id();
+    match kind {
+        NameKind::Reported(Reported::Memory(DeviceMemory::PeakIn(_) | DeviceMemory::ReservedPeakIn(_))) => {
+            Reported::from_text(text, phase).map_or(kind.plain(), NameKind::Reported)
+        }
+        NameKind::Path(_) => kind.plain(),
+        _ => kind,
     }
 }
 
@@ -271,7 +286,7 @@ mod tests {
         let ring = Ring::create("x").unwrap();
         let now = after::ticks();
         let mut track = track(&ring);
-        ring.shared().add_name(gnntop_wire::NameKind::Span, "fetch");
+        ring.shared().add_name(NameKind::Span, "fetch");
         for (at, other) in [(now, now), (0, now), (now, u64::MAX), (u64::MAX, 0)] {
             let event = ring::RingEvent { kind: EventKind::Span, name: 0, at, other };
             ring.shared().push(event);
@@ -283,6 +298,19 @@ mod tests {
         assert_eq!(drain(&mut track), 3);
         let value = ring::RingEvent { kind: EventKind::Counter, name: 0, at: now, other: u64::MAX };
         assert_eq!(value.within(ring.made(), now), (value, false), "bits of a value are no time");
+    }
+
+    #[test]
+    fn ids_in_the_kinds_of_a_workers_names_are_not_taken_for_those_of_this_process() {
+        let forward = intern(NameKind::Phase, "forward").id();
+        let peak = |phase: NameId| NameKind::Reported(Reported::Memory(DeviceMemory::PeakIn(phase)));
+        let foreign = NameId(forward.0 + 1000);
+        assert_eq!(own_kind(peak(foreign), "device memory peak in forward"), peak(forward));
+        assert_eq!(own_kind(peak(foreign), "of no phase"), NameKind::Counter);
+        assert_eq!(own_kind(NameKind::Path(foreign), "frame"), NameKind::Text);
+        for kind in [NameKind::Span, NameKind::Reported(Reported::MicroBatch(7))] {
+            assert_eq!(own_kind(kind, "as it is"), kind);
+        }
     }
 
     #[test]
