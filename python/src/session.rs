@@ -111,6 +111,8 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
         let status = if session.dir().is_some() { Status::Publishing } else { Status::Failed };
         own.facts.iter().for_each(|(key, value)| session.fact(key, value));
         own.session = Some(session);
+        // A kill leaves no time to say it later.
+        own.publish_lost(|count| count.load(Ordering::Relaxed));
         let number = (STATE.load(Ordering::Relaxed) >> 8).wrapping_add(1);
         STATE.store(number << 8 | status as u32, Ordering::SeqCst);
     }
@@ -124,7 +126,7 @@ pub(crate) fn close() {
     }
     set_status(Status::NotOpen);
     let mut own = lock(&OWN);
-    own.publish_lost();
+    own.publish_lost(|count| count.swap(0, Ordering::Relaxed));
     own.facts.retain(|(key, _)| !key.starts_with(NOT_RECORDED));
     let session = own.session.take();
     drop(own);
@@ -162,14 +164,11 @@ pub(crate) fn fact_at_once(key: &str, value: &str) {
 }
 
 impl OwnSession {
-    /// Says exactly how many events were lost, and begins to count anew.
-    fn publish_lost(&self) {
-        for (fact, count) in LOST_FACTS.iter().zip(&LOST) {
-            let count = count.swap(0, Ordering::Relaxed);
-            if let Some(session) = self.session.as_ref().filter(|_| count > 0) {
-                session.fact(fact, &count.to_string());
-            }
-        }
+    /// Says exactly how many events were lost so far, as `read` from their counts.
+    fn publish_lost(&self, read: impl Fn(&AtomicU64) -> u64) {
+        let Some(session) = &self.session else { return };
+        let counts = LOST_FACTS.iter().zip(LOST.iter().map(read)).filter(|(_, count)| *count > 0);
+        counts.for_each(|(fact, count)| session.fact(fact, &count.to_string()));
     }
 
     fn set_fact(&mut self, key: &str, value: &str) {
@@ -247,6 +246,7 @@ pub(crate) fn directory() -> String {
 pub(crate) fn watch_forks() {
     extern "C" fn in_child() {
         FORKS.fetch_add(1, Ordering::Relaxed);
+        LOST.iter().for_each(|count| count.store(0, Ordering::Relaxed));
         if matches!(state().0, Status::Publishing | Status::Failed) {
             set_status(Status::Forked);
         }

@@ -119,19 +119,28 @@ time.sleep(0.2)
     assert (events.count(b'"mark '), events.count(OTHERS.encode())) == (60, 41)
 
 
-def test_events_before_the_session_that_had_no_room_are_counted(tmp_path: Path) -> None:
-    code = """
+@pytest.mark.parametrize(
+    ("end", "lost"),
+    [
+        ("gnntop.step(); _native.close()", "88"),
+        ("gnntop.step(); _native.flush(); os._exit(0)", "88"),
+        ("if os.fork() == 0: gnntop.step(); _native.close(); os._exit(0)\nos.wait()", None),
+    ],
+    ids=["closed", "killed", "the parent's"],
+)
+def test_events_before_the_session_that_had_no_room_are_counted(end: str, lost: str | None, tmp_path: Path) -> None:
+    code = f"""
+import gnntop, os
 from gnntop import _native
 for number in range(600):
     _native.mark(_native.mark_name("early"))
-gnntop.step()
-_native.close()
-print("end")
+{end}
 """
-    assert python(f"import gnntop\n{code}", tmp_path) == "end"
+    python(code, tmp_path)
     (session,) = (tmp_path / "sessions").iterdir()
     report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True).stdout
-    assert json.loads(report)["session"]["facts"]["not recorded: the oldest events before the session"] == "88"
+    facts = json.loads(report)["session"]["facts"]
+    assert dict(facts).get("not recorded: the oldest events before the session") == lost
 
 
 def test_what_one_session_lacks_is_not_said_of_the_next(tmp_path: Path) -> None:
