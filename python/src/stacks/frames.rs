@@ -98,7 +98,7 @@ pub(super) fn read_stack(python: &ReadPython, thread: Address) -> Result<Stack, 
 }
 
 /// Why a stack cannot be read.
-const UNREADABLE: &str = "the memory with its frames cannot be read";
+pub(super) const UNREADABLE: &str = "the memory with its frames cannot be read";
 const CHANGES: &str = "it changed each time it was read";
 
 fn innermost(python: &ReadPython, thread: Address) -> Option<Address> {

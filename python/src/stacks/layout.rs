@@ -29,7 +29,7 @@ pub(super) struct Layout {
     pub(super) bytes: usize,
 }
 
-const V3_11: Layout = Layout {
+pub(super) const V3_11: Layout = Layout {
     frame_of_thread: 56,
     frame_of_c_frame: Some(8),
     previous: 48,

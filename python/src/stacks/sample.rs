@@ -125,20 +125,18 @@ impl Sampler {
         // It is inconsistent for some nanoseconds only.
         let phase =
             (0..TRIES).find_map(|_| overdue::current()).ok_or("the phase changed each time it was asked for")?;
-        let mut found: Result<(Chain, Vec<Option<KnownFrame>>), _> = Err("");
+        let mut found: Result<(Chain, Vec<Option<KnownFrame>>), _> = Err(frames::UNREADABLE);
         for _ in 0..TRIES {
             let chain = frames::read_running(&self.python, self.thread);
             if overdue::current() != Some(phase) {
                 return Ok((phase, found.map(|(_, frames)| frames).unwrap_or_default()));
             }
-            found = match (chain, found) {
-                (Ok(chain), found) => match (self.identify(&chain), found) {
-                    // Of a stack that changed meanwhile fewer frames can be read.
-                    (frames, Ok(earlier)) if frames.len() < earlier.1.len() => Ok(earlier),
-                    (frames, _) => Ok((chain, frames)),
-                },
+            let read = chain.and_then(|chain| self.identify(&chain).map(|frames| (chain, frames)));
+            found = match (read, found) {
+                // Of a stack that changed meanwhile fewer frames can be read.
+                (Ok(read), Ok(earlier)) if read.1.len() < earlier.1.len() => Ok(earlier),
                 (Err(_), Ok(earlier)) => Ok(earlier),
-                (Err(why), Err(_)) => Err(why),
+                (read, _) => read,
             };
             if found.as_ref().is_ok_and(|(chain, _)| !chain.is_whole || chain.outermost() == self.outermost) {
                 break;
@@ -152,14 +150,17 @@ impl Sampler {
     }
 
     /// The frames to report, with their code. One that cannot be read is missing.
-    fn identify(&mut self, chain: &Chain) -> Vec<Option<KnownFrame>> {
+    ///
+    /// # Errors
+    /// None of them can be read.
+    fn identify(&mut self, chain: &Chain) -> Result<Vec<Option<KnownFrame>>, &'static str> {
         let (inner, outer) = chain.ends(INNERMOST, OUTERMOST);
         let mut frames = self.tell_some_apart(inner);
         if chain.frames.len() > inner.len() + outer.len() {
             frames.push(None);
         }
         frames.extend(self.tell_some_apart(outer));
-        frames
+        if frames.iter().all(Option::is_none) { Err(frames::UNREADABLE) } else { Ok(frames) }
     }
 
     fn tell_some_apart(&mut self, chain: &[Raw]) -> Vec<Option<KnownFrame>> {
@@ -219,7 +220,18 @@ fn own_time_us() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{layout, memory::Process};
     use super::*;
+
+    #[test]
+    fn identify_fails_where_no_frame_can_be_read() {
+        let python = ReadPython { layout: layout::V3_11, process: Process::own() };
+        let mut sampler = Sampler::new(python, 0, 0, 20);
+        for len in [1, 500] {
+            let chain = Chain { frames: vec![(4096, 0); len], is_whole: true };
+            assert_eq!(sampler.identify(&chain), Err(frames::UNREADABLE), "{len}");
+        }
+    }
 
     #[test]
     fn samples_are_taken_at_random_within_their_interval() {
