@@ -1,8 +1,8 @@
 //! The drain thread: empties the rings, turns ticks into time, and writes the stream.
 //!
 //! ```text
-//! every 20 ms   rings -> one block per track, open records; what devices have reached; for a second after a track was
-//!               opened every 2 ms, and at once to the output: a program may end any moment
+//! every 20 ms   rings -> one block per track, open records; what devices have reached; for a second after one of the first
+//!               tracks was opened every 2 ms, and at once to the output: a program may end any moment
 //! every 40 ms   names and tracks defined since -> blocks -> output
 //! every 500 ms  sensor blocks
 //! every second  clock anchor, memory by phase; into a recording all blocks
@@ -26,13 +26,10 @@ use crate::publisher::{OWN_TRACK, Publisher};
 use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::source::Source;
+use crate::timer::{FirstSeconds, Timer};
 use crate::warning::Warning;
 use crate::{accounts, names, switch};
 
-/// How long after a track was opened its events are written at once, and how often then: a program that ends by `_exit`, a
-/// signal or `exec` soon after its first step loses no more than that.
-const FIRST: Duration = Duration::from_secs(1);
-const FIRST_INTERVAL: Duration = Duration::from_millis(2);
 /// How often blocks are written: the longest lag of a viewer, and long enough for a block to be worth its header.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
 /// How often sensor readings are written.
@@ -67,8 +64,7 @@ pub(crate) struct Drain {
     /// Whether anything was written since the last failure.
     has_written: bool,
     outages: Outages,
-    /// Until when everything is written at once.
-    first_until: Instant,
+    first: FirstSeconds,
 }
 
 impl Drain {
@@ -91,7 +87,7 @@ impl Drain {
             out: Vec::new(),
             has_written: false,
             outages: Outages::default(),
-            first_until: Instant::now() + FIRST,
+            first: FirstSeconds::new(Instant::now()),
         }
     }
 
@@ -181,7 +177,7 @@ impl Drain {
             }
             let anchor_due = anchor.is_due() || stopping;
             let slow_due = stopping || is_asked || if is_live { slow.is_due() } else { anchor_due };
-            let is_first = is_live && Instant::now() < self.first_until;
+            let is_first = is_live && self.first.contain(Instant::now());
             if anchor_due || slow_due || is_live && (flush.is_due() || is_first) {
                 self.flush(output, slow_due, anchor_due)?;
             }
@@ -195,7 +191,7 @@ impl Drain {
                 return self.end(output);
             }
             let interval = self.settings.drain_interval;
-            std::thread::park_timeout(if is_first { interval.min(FIRST_INTERVAL) } else { interval });
+            std::thread::park_timeout(if is_first { interval.min(FirstSeconds::INTERVAL) } else { interval });
         }
     }
 
@@ -233,9 +229,7 @@ impl Drain {
     /// Empties every ring into its track's block.
     fn drain(&mut self) {
         let opened = self.publisher.take_opened();
-        if !opened.is_empty() {
-            self.first_until = Instant::now() + FIRST;
-        }
+        self.first.extend(opened.len(), Instant::now());
         self.sources.extend(opened);
         let mut defined = Vec::new();
         for source in &mut self.sources {
@@ -344,24 +338,4 @@ impl Drain {
 
 fn own_track() -> Definition {
     Definition::Track { id: OWN_TRACK, role: TrackRole::Other, thread_id: 0, text: "gnntop".to_owned() }
-}
-
-/// Reports when an interval has passed.
-struct Timer {
-    interval: Duration,
-    last: Instant,
-}
-
-impl Timer {
-    fn new(interval: Duration) -> Self {
-        Self { interval, last: Instant::now() }
-    }
-
-    fn is_due(&mut self) -> bool {
-        let due = self.last.elapsed() >= self.interval;
-        if due {
-            self.last = Instant::now();
-        }
-        due
-    }
 }

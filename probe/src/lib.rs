@@ -58,6 +58,7 @@ mod settings;
 mod source;
 mod switch;
 mod threads;
+mod timer;
 #[cfg(feature = "tracing")]
 mod tracing_layer;
 mod track;
