@@ -1,19 +1,27 @@
-"""Where a program was when it crashed in native code or called ``os._exit``: neither prints a traceback.
+"""Ends that Python does not see coming: a crash in native code, ``os._exit`` and ``os.exec*``.
 
-``gnntop run`` reads it to say why the program died. Written into a file of this process in ``GNNTOP_ANSWERS``, never
-into the program's own output.
+Before the latter two, what was recorded is written out. A crash and ``os._exit`` print no traceback, so where the
+program was goes into a file of this process in ``GNNTOP_ANSWERS``, never into the program's own output: ``gnntop run``
+reads it to say why the program died. Whatever hangs, the program waits for it a bounded time.
 """
 
 from __future__ import annotations
 
+import _thread
+import contextlib
+import functools
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _MAX_FRAMES = 32
+_WITHIN_S = 1.0
+"""How long a file is waited for: its file system may hang."""
 _watched = 0
-"""The process that is watched; a child that it forks is not."""
+"""The process that is watched, 0 for none; a child that it forks is not."""
+_path = ""
+"""Where its end is written."""
 
 
 def watch(high: Callable[[int], int], flush: Callable[[], int]) -> None:
@@ -21,46 +29,92 @@ def watch(high: Callable[[int], int], flush: Callable[[], int]) -> None:
 
     ``high`` gives a descriptor another number, or -1: the fault handler writes into its number whatever that is by
     then, so it must be one that a program that closes all descriptors does not get for a file of its own. ``flush``
-    writes out what was recorded, in a second at most: after ``os._exit`` nothing else can.
+    writes out what was recorded, in a second at most, and says whether it has: after these ends nothing else can.
     """
-    global _watched
+    global _path, _watched
     directory = os.environ.get("GNNTOP_ANSWERS")
     if not directory or _watched == os.getpid():
         return
+    is_wrapped = _watched != 0  # before a fork
     _watched = os.getpid()
+    _path = os.path.join(directory, f"{_watched}.end")
     try:
         import faulthandler
 
-        path = os.path.join(directory, f"{_watched}.end")
+        if not is_wrapped:
+            _wrap_exit(flush)
+            _wrap_exec(flush)
         # A program that has turned it on prints where it was, and wants to go on doing so.
         if not faulthandler.is_enabled():
-            low = _open(path)
-            file = high(low)
-            os.close(low)
+            file = _in_time(lambda: _open_high(high))
             if file >= 0:
                 faulthandler.enable(file=file, all_threads=False)
-        _watch_exit(path, flush)
     except Exception:
         pass
 
 
-def _open(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+def _open() -> int:
+    return os.open(_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
-def _watch_exit(path: str, flush: Callable[[], int]) -> None:
+def _open_high(high: Callable[[int], int]) -> int:
+    low = _open()
+    try:
+        return high(low)
+    finally:
+        os.close(low)
+
+
+def _in_time(call: Callable[[], int]) -> int:
+    """What the call returns on a thread of its own; -1 if it raises, or does not return in time."""
+    results: list[int] = []
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def run() -> None:
+        with contextlib.suppress(BaseException):
+            results.append(call())
+        done.release()
+
+    _thread.start_new_thread(run, ())
+    done.acquire(timeout=_WITHIN_S)
+    return results[0] if results else -1
+
+
+def _wrap_exit(flush: Callable[[], int]) -> None:
     end = os._exit
 
     def _exit(status: int) -> NoReturn:
         try:
             if os.getpid() == _watched:
                 flush()
-                os.write(_open(path), f"os._exit\n{_caller()}".encode("utf-8", "replace"))
+                text = f"os._exit\n{_caller()}".encode("utf-8", "replace")
+                _in_time(lambda: os.write(_open(), text))
         finally:
             end(status)
 
     _exit.__doc__ = end.__doc__
     os._exit = _exit
+
+
+def _wrap_exec(flush: Callable[[], int]) -> None:
+    """Has ``execv`` and ``execve`` flush, through which all others go."""
+    can_flush = True
+
+    def flushing(end: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(end)
+        def flush_and_end(*args: Any, **named: Any) -> Any:
+            nonlocal can_flush
+            # Not again if it has taken too long: a search along PATH comes here once for each folder.
+            if can_flush and os.getpid() == _watched:
+                can_flush = bool(flush())
+            return end(*args, **named)
+
+        if end in os.supports_fd:
+            os.supports_fd.add(flush_and_end)
+        return flush_and_end
+
+    os.execv, os.execve = flushing(os.execv), flushing(os.execve)
 
 
 def _caller() -> str:

@@ -120,10 +120,54 @@ def test_a_library_that_was_cut_short_is_not_loaded(share: float, tmp_path: Path
     assert "cut short" in python(code, tmp_path, GNNTOP_NATIVE=str(tmp_path / "cut.so"))
 
 
-def test_steps_before_os_exit_are_seen(tmp_path: Path) -> None:
+ENDS = [
+    "os._exit(0)",
+    "os.execv('/bin/true', ['true'])",
+    "os.execlp('true', 'true')",
+    "os.execle('/bin/true', 'true', {})",
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_steps_before_an_end_without_python_are_seen(end: str, tmp_path: Path) -> None:
     (tmp_path / "answers").mkdir()
-    program = "import gnntop, os\nfor _ in range(60): gnntop.step()\nos._exit(0)"
+    program = f"import gnntop, os\nfor _ in range(60): gnntop.step()\n{end}"
     python(program, tmp_path, GNNTOP_ANSWERS=str(tmp_path / "answers"))
     (session,) = (tmp_path / "sessions").iterdir()
     report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True)
     assert json.loads(report.stdout)["steps"]["total"] == 60
+
+
+def test_a_program_that_cannot_be_executed_raises_as_without_us(tmp_path: Path) -> None:
+    (tmp_path / "answers").mkdir()
+    program = """
+import gnntop, os, traceback
+from gnntop.hooks import tracebacks
+can_take_a_descriptor = os.execve in os.supports_fd
+gnntop.step()
+assert (os.execve in os.supports_fd) == can_take_a_descriptor
+try:
+    os.execvp("no such program", ["x"])
+except FileNotFoundError as error:
+    tracebacks.clean(error)
+    print(error.errno, os.execv.__name__, gnntop.step(), "_endings" in traceback.format_exc())
+"""
+    assert python(program, tmp_path, GNNTOP_ANSWERS=str(tmp_path / "answers")) == "2 execv 2 False"
+
+
+@pytest.mark.parametrize("hangs_before_its_first_step", [True, False])
+def test_a_file_that_cannot_be_opened_holds_up_no_program(hangs_before_its_first_step: bool, tmp_path: Path) -> None:
+    """As on a file system that hangs: a pipe without a reader is never open."""
+    (tmp_path / "answers").mkdir()
+    steps = ["gnntop.step()", "os.rename(pipe, pipe + '.d')\nos.mkfifo(pipe)"]
+    first, second = reversed(steps) if hangs_before_its_first_step else steps
+    program = f"""
+import gnntop, os
+pipe = os.environ["GNNTOP_ANSWERS"] + f"/{{os.getpid()}}.end"
+open(pipe, "w").close()
+{first}
+{second}
+print("end", flush=True)
+os._exit(0)
+"""
+    assert python(program, tmp_path, GNNTOP_ANSWERS=str(tmp_path / "answers")) == "end"

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "python"
 DESCRIPTORS = 40
 EARLY_ENDS = 40
 RINGS = 20
-# What is recorded is on its way to the disk for two milliseconds, longer on a busy machine; `os._exit` waits for it.
+# What is recorded is on its way to the disk for two milliseconds, longer on a busy machine; `os._exit` and `exec` wait.
 MOST_STEPS_LOST = 30
 STEPS = 60
 
@@ -79,13 +79,14 @@ _native.close()
 def attack_early_ends(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
     """Programs that end without a word soon after their first step."""
     tally = Tally(
-        "programs that end within 100 ms", f"all steps are seen, but {MOST_STEPS_LOST} after a signal or `exec`"
+        "programs that end within 100 ms", f"all steps are seen, but {MOST_STEPS_LOST} after a signal"
     )
     answers = gnntop.home / "answers"
     answers.mkdir()
     for number in range(max(3, int(EARLY_ENDS * share))):
         end = chance.choice(("os._exit(0)", "os.kill(os.getpid(), 9)", "os.abort()", "os.execv('/bin/true', ['true'])"))
-        most_lost, pause = (0, chance.choice((0, 0.001))) if "_exit" in end else (MOST_STEPS_LOST, 0.001)
+        is_python = "_exit" in end or "exec" in end
+        most_lost, pause = (0, chance.choice((0, 0.001))) if is_python else (MOST_STEPS_LOST, 0.001)
         steps = chance.randint(40, 90)
         script = f"import gnntop, os, time\nfor _ in range({steps}):\n    gnntop.step()\n    time.sleep({pause})\n{end}"
         directory = gnntop.home / f"early-{number}"

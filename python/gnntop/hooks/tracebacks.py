@@ -7,9 +7,10 @@ import sys
 from types import CodeType, TracebackType
 from typing import Any
 
+from .. import _endings
 from .patching import on_uninstall
 
-_OURS = os.path.dirname(__file__)
+_OURS = (os.path.dirname(__file__), _endings.__file__)
 
 
 def install() -> None:
