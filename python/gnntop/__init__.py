@@ -166,15 +166,16 @@ def step(epoch: int | None = None) -> int:
             _leave_out("epochs that are no number")
     number = _native.step()
     # While nothing can be written, steps are counted, but have no number.
-    if _is_split_by_hand and (number or _native.status() == _native.FAILED):
-        if _native.asked():
-            from .hooks import deep_trace
+    is_counted = number != 0 or _native.status() == _native.FAILED
+    if not (_is_split_by_hand and is_counted):
+        _split_by_hand()
+        start()
+        return number if is_counted else _native.step()
+    if _native.asked():
+        from .hooks import deep_trace
 
-            deep_trace.step_ended(number)
-        return number
-    _split_by_hand()
-    start()
-    return number or _native.step()
+        deep_trace.step_ended(number)
+    return number
 
 
 def resumed(steps: int) -> None:

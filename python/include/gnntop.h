@@ -159,8 +159,8 @@ void gnntop_batch(int64_t nodes, int64_t edges, int64_t graphs, int64_t seeds, i
 /* Sets the epoch from here on, as the program counts; 0 before. */
 void gnntop_epoch(int64_t epoch);
 
-/* Ends a step now and begins the next. Returns the number of steps so far, from 1; 0 if this thread has no track and its
- * events are not kept. */
+/* Ends a step now and begins the next. Returns the number of steps so far, from 1; 0 if this thread has no track, and while
+ * nothing can be published: the step is then counted, and missing in what is. */
 int32_t gnntop_step(void);
 
 /* Ends a step at a stamped instant. It began at `begin_slot`, or for GNNTOP_NOW at the end of the previous step.

@@ -18,12 +18,15 @@ import glob, gnntop, os, time
 def says():
     return open(glob.glob(f"{os.environ['GNNTOP_DIR']}/*/live")[0]).read()
 def steps_until(done):
+    global made
     give_up_at = time.monotonic() + 50
     while not done():
         with gnntop.span("work"): time.sleep(0.001)
         gnntop.step()
+        made += 1
         assert time.monotonic() < give_up_at, says()
 gnntop.step()
+made = 1
 gnntop._native.flush()
 filler = open(f"{os.environ['GNNTOP_DIR']}/filler", "ab", buffering=0)
 def is_full():
@@ -39,7 +42,7 @@ filler.truncate(0)
 steps_until(lambda: says().startswith("publishing"))
 first = time.monotonic()
 steps_until(lambda: time.monotonic() > first + 0.2)
-print(gnntop._native.status() == gnntop._native.PUBLISHING)
+print(gnntop._native.status() == gnntop._native.PUBLISHING, made)
 """
 
 
@@ -65,10 +68,13 @@ def test_a_program_that_ends_before_the_next_try_is_whole(small_disk: Path, tmp_
 
 
 def test_publishing_goes_on_and_the_report_says_what_is_missing(small_disk: Path, tmp_path: Path) -> None:
-    assert python(PROGRAM, tmp_path, GNNTOP_DIR=str(small_disk)) == "True\nTrue"
+    was_full, has_gone_on, made = python(PROGRAM, tmp_path, GNNTOP_DIR=str(small_disk)).split()
+    assert (was_full, has_gone_on) == ("True", "True")
     (session,) = (path for path in small_disk.iterdir() if path.is_dir())
     report = json.loads(subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True).stdout)
     assert report["session"]["state"] == "ended"
-    assert report["losses"]["missing_steps"] > 0
+    seen, missing = report["steps"]["total"], report["losses"]["missing_steps"]
+    assert missing > 0
+    assert seen + missing == int(made)
     text = subprocess.run([GNNTOP, "report", session], capture_output=True, check=True).stdout.decode()
     assert "not recorded: what happened while nothing could be written" in text, text

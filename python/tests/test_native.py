@@ -171,3 +171,30 @@ print("end", flush=True)
 os._exit(0)
 """
     assert python(program, tmp_path, GNNTOP_ANSWERS=str(tmp_path / "answers")) == "end"
+
+
+@pytest.mark.parametrize("step", ["gnntop.step()", "_native.step_between(_native.NOW, _native.NOW)"])
+def test_steps_while_nothing_can_be_published_are_counted(step: str, tmp_path: Path) -> None:
+    (tmp_path / "sessions").write_text("no folder can be here")
+    program = f"""
+import gnntop, os, time
+from gnntop import _native
+gnntop.start()
+numbers, give_up_at = [], time.monotonic() + 50
+def steps_until(status):
+    while _native.status() != status:
+        assert time.monotonic() < give_up_at, _native.warning()
+        time.sleep(0.001)
+    for _ in range(5):
+        numbers.append({step})
+steps_until(_native.FAILED)
+os.remove(os.environ["GNNTOP_DIR"])
+steps_until(_native.PUBLISHING)
+print(numbers, _native.flush())
+"""
+    assert python(program, tmp_path) == "[0, 0, 0, 0, 0, 6, 7, 8, 9, 10] 1"
+    (session,) = (tmp_path / "sessions").iterdir()
+    report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True)
+    seen = json.loads(report.stdout)
+    assert seen["steps"]["total"] == 5
+    assert "not recorded: what happened while nothing could be written" in seen["session"]["facts"]
