@@ -108,7 +108,7 @@ pub(super) fn is_current(local: *const Local) -> bool {
 }
 
 /// The session that the calling thread records to.
-pub(crate) fn current_publisher() -> Option<Weak<Publisher>> {
+fn current_publisher() -> Option<Weak<Publisher>> {
     with_track(|track| track.publisher.clone())
 }
 

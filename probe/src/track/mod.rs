@@ -20,7 +20,7 @@ mod span;
 mod step;
 
 pub use local::{Opener, Track, opener, track};
-pub(crate) use local::{attach, current_account, current_publisher, observer};
+pub(crate) use local::{attach, current_account, observer};
 pub(crate) use observer::{EndedSpan, NO_MARK, Observer};
 pub(crate) use peaks::Peak;
 pub(crate) use point::{absent, allocation, phase_peak, rival, sample};
