@@ -40,7 +40,7 @@ const OTHERWISE: [(&str, &str, &str); 1] = [("src", "cli/commands.rs", "nccl")];
 fn vocabulary() -> Vec<String> {
     let reported = Reported::plain().map(Reported::text);
     let carrying = [Reported::MicroBatch(0), Reported::BlocksOfStage(0)].map(Reported::text);
-    let phases = phase::STANDARD.into_iter().chain(phase::PIPELINE).chain([phase::VALIDATION]);
+    let phases = phase::KNOWN.into_iter();
     let sampling = Sampling::ALL.map(Sampling::text);
     let engines = [Engine::Threads, Engine::Mpi, Engine::Nccl, Engine::Gloo].map(|engine| engine.to_string());
     let facts = [gnntop_wire::RESUMED, "framework", "inferred "];

@@ -9,6 +9,8 @@ pub static DATA_WAIT: Name = Name::phase(text::DATA_WAIT);
 pub static SAMPLE: Name = Name::phase(text::SAMPLE);
 /// Features are gathered for a sampled batch.
 pub static GATHER: Name = Name::phase(text::GATHER);
+/// A batch is put together.
+pub static ASSEMBLE: Name = Name::phase(text::ASSEMBLE);
 /// The batch is copied to the device.
 pub static TRANSFER: Name = Name::phase(text::TRANSFER);
 /// The model and the loss are computed.

@@ -18,8 +18,8 @@ thread_local! {
 }
 
 /// A `tracing` layer that records every span, from enter to exit, on the track of the thread that enters it. A span named
-/// like a standard phase (`forward`, `data wait`, ...) is recorded as that phase. Threads without a [`Track`](crate::Track)
-/// record nothing.
+/// like a phase that viewers know (`forward`, `data wait`, ...) is recorded as that phase. Threads without a
+/// [`Track`](crate::Track) record nothing.
 ///
 /// ```
 /// use tracing_subscriber::layer::SubscriberExt;
@@ -35,11 +35,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TracingLayer {
             return;
         }
         let name = attributes.metadata().name();
-        let kind = if phase::STANDARD.contains(&name) || phase::PIPELINE.contains(&name) {
-            NameKind::Phase
-        } else {
-            NameKind::Span
-        };
+        let kind = if phase::KNOWN.contains(&name) { NameKind::Phase } else { NameKind::Span };
         if let Some(span) = context.span(id) {
             span.extensions_mut().insert(intern(kind, name));
         }

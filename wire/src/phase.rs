@@ -1,4 +1,5 @@
-//! The standard phases: names of spans that tile a step.
+//! The phases that readers know, by name. A name is one of these only if it is a phase's
+//! ([`NameKind::Phase`](crate::NameKind::Phase)): a program's other spans may be called anything.
 
 /// The loop waits for its next batch.
 pub const DATA_WAIT: &str = "data wait";
@@ -6,6 +7,8 @@ pub const DATA_WAIT: &str = "data wait";
 pub const SAMPLE: &str = "sample";
 /// Features are gathered for a sampled batch.
 pub const GATHER: &str = "gather";
+/// A batch is put together.
+pub const ASSEMBLE: &str = "assemble";
 /// The batch is copied to the device.
 pub const TRANSFER: &str = "transfer";
 /// The model and the loss are computed.
@@ -26,5 +29,10 @@ pub const VALIDATION: &str = "validation";
 /// The standard phases, in the order of a step.
 pub const STANDARD: [&str; 8] = [DATA_WAIT, SAMPLE, GATHER, TRANSFER, FORWARD, BACKWARD, ALL_REDUCE, OPTIMIZER];
 
-/// The phases that only pipeline stages have.
-pub const PIPELINE: [&str; 2] = [RECEIVE, SEND];
+/// The phases in which a loop gets its batch.
+pub const LOADING: [&str; 4] = [DATA_WAIT, SAMPLE, GATHER, ASSEMBLE];
+
+/// All of them.
+pub const KNOWN: [&str; 12] = [
+    DATA_WAIT, SAMPLE, GATHER, ASSEMBLE, TRANSFER, FORWARD, BACKWARD, RECEIVE, SEND, ALL_REDUCE, OPTIMIZER, VALIDATION,
+];

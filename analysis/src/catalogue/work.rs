@@ -3,14 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE};
+use gnntop_wire::phase::LOADING;
 
 use crate::store::{Distribution, PhaseSlot, StepRow, Store};
 
-/// Phases in which a loop gets its batch.
-const LOADING: [&str; 4] = [DATA_WAIT, SAMPLE, GATHER, ASSEMBLE];
-/// The name of our workloads for putting a batch together.
-const ASSEMBLE: &str = "assemble";
 /// Work that takes this many times the median is an outlier.
 const OUTLIER: f64 = 1.5;
 

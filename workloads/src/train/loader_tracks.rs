@@ -7,7 +7,6 @@ use gnntop_data::loading::{
 };
 use gnntop_probe::{Name, Opener, TrackRole, counter, opener, phase, set_step, span};
 
-static ASSEMBLE: Name = Name::phase("assemble");
 static QUEUE_DEPTH: Name = Name::counter("queue depth");
 
 /// Gives every worker its own track, `loader N`, and the parts of every batch a phase in the step that will use it. If
@@ -42,7 +41,7 @@ impl LoaderObserver for LoaderTracks {
         let _part = span(match stage {
             Stage::Sample => &phase::SAMPLE,
             Stage::Gather => &phase::GATHER,
-            Stage::Assemble => &ASSEMBLE,
+            Stage::Assemble => &phase::ASSEMBLE,
         });
         work();
     }
