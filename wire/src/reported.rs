@@ -37,12 +37,14 @@ pub enum Reported {
     Denormals,
     /// Rows of a batch that is not a graph.
     Samples,
+    /// A mark: a validation ended, which may be a phase as well.
+    Validation,
     /// A device's memory.
     Memory(DeviceMemory),
 }
 
 /// What carries no number of its own, with its text. The place here is the number in the stream.
-const PLAIN: [(Reported, &str); 26] = [
+const PLAIN: [(Reported, &str); 27] = [
     (Reported::Wait, "wait"),
     (Reported::Reduce, "reduce"),
     (Reported::Barrier, "barrier"),
@@ -69,6 +71,7 @@ const PLAIN: [(Reported, &str); 26] = [
     (Reported::Memory(DeviceMemory::Of(Purpose::Batch)), "device memory of batch"),
     (Reported::Memory(DeviceMemory::Of(Purpose::Activations)), "device memory of activations"),
     (Reported::Memory(DeviceMemory::Of(Purpose::Workspace)), "device memory of workspace"),
+    (Reported::Validation, "validation"),
 ];
 
 /// Numbers in the stream of what carries a number of its own, and the beginnings of their texts.

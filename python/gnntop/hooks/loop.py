@@ -46,7 +46,7 @@ class Names:
         self.clip = span("clip gradients")
         self.unscale = span("unscale gradients")
         self.skipped = _native.mark_name("optimizer step skipped: gradients were not finite")
-        self.validated = _native.mark_name("validation")
+        self.validated = _native.reported_name("validation")
         self.collected = _native.mark_name("garbage collection")
         self.saved = _native.mark_name("checkpoint")
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gnntop_wire::phase::VALIDATION;
+use gnntop_wire::Reported;
 
 use crate::figures::duration;
 use crate::findings::claim::StepCost;
@@ -64,7 +64,7 @@ impl Marked {
         let training = evidence.store.training_track().map(|track| track.id);
         for mark in evidence.store.marks().iter() {
             let text = evidence.store.mark_text(mark);
-            if text == VALIDATION && evidence.has_validation() {
+            if evidence.store.reported(mark.name) == Some(Reported::Validation) && evidence.has_validation() {
                 continue;
             }
             let Some(is_inside) = is_inside(evidence, mark) else { continue };
