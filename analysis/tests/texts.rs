@@ -1,10 +1,18 @@
 //! No text of a program's own changes what anything else means: names of tracks, spans, marks and of the program itself
 //! are shown, and nothing follows from how they are spelt.
 
-use gnntop_analysis::findings::judge_newest;
-use gnntop_analysis::store::Store;
-use gnntop_fixtures::{MS, START_NS, StreamBuilder, each_item};
-use gnntop_wire::{Counter, Event, Mark, NameKind, Reported, Sampling, Span, StepId, TrackId, TrackRole};
+use std::mem::discriminant;
+
+use gnntop_analysis::findings::{judge_newest, rank_findings};
+use gnntop_analysis::ranks::pipeline::PipelineStep;
+use gnntop_analysis::ranks::watchdog::find_hang;
+use gnntop_analysis::ranks::{Run, strip};
+use gnntop_analysis::store::{GAP, Store};
+use gnntop_fixtures::uneven::{place, rank_info};
+use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
+use gnntop_wire::{
+    Counter, Event, Mark, NameKind, Open, Place, Reported, Sampling, Span, StepId, TrackId, TrackRole, phase,
+};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
@@ -28,12 +36,12 @@ const MAGIC: [&str; 16] = [
     "loader worker",
 ];
 
-/// These, and all that programs report and readers know.
+/// These, and all phases and reports that readers know.
 fn magic() -> Vec<&'static str> {
     let numbered =
         ["micro-batch 1", "blocks of stage 0", "device memory peak in forward", "subnormals", "MPI", "process.rss"];
     let known = Reported::plain().map(Reported::text).chain(Sampling::ALL.map(Sampling::text));
-    MAGIC.into_iter().chain(numbered).chain(known).collect()
+    MAGIC.into_iter().chain(numbered).chain(known).chain(phase::KNOWN).chain([GAP]).collect()
 }
 
 /// Texts of a stream: tracks, marks, spans, frames, a counter, and the program's name.
@@ -71,15 +79,50 @@ fn stream(texts: &[String]) -> Vec<u8> {
         t_ns += 10 * MS + slow_ns;
         if slow_ns > 0 {
             stream.stack(stacks, t_ns - MS, Default::default(), &[frame, inner]);
-            stream.timed_mark(main, timed, t_ns, slow_ns);
+            let mark = Mark { name: stream.name(NameKind::Text, timed), t_ns, value: None, took_ns: Some(slow_ns) };
+            stream.event(main, Event::Mark(mark));
         }
         stream.phase(main, step, "backward", t_ns, t_ns + 20 * MS);
         t_ns += 20 * MS;
         stream.step(main, step, begin_ns, t_ns);
         t_ns += MS;
+        if step % 30 == 0 {
+            stream.phase(main, step + 1, "validation", t_ns, t_ns + 50 * MS);
+            t_ns += 50 * MS;
+        }
     }
     stream.anchor(t_ns);
     stream.end(t_ns);
+    stream.bytes()
+}
+
+/// A stage of a pipeline whose own span is around its phases' parts and around waiting, and is left open by the second one.
+fn stage(rank: u32, texts: &[String]) -> Vec<u8> {
+    let place = Place { stage: rank, stages: 2, copy: 0, copies: 1, ..place(rank, 2) };
+    let mut stream = StreamBuilder::from_info(&rank_info(&texts[0], place));
+    let main = stream.track(TrackRole::Training, &texts[1]);
+    let own = stream.name(NameKind::Span, &texts[7]);
+    let mut t_ns = START_NS;
+    for step in 1..=20 {
+        let around = |from: u64, to: u64| {
+            Event::Span(Span { name: own, start_ns: t_ns + from * MS, end_ns: t_ns + to * MS, step: StepId(step) })
+        };
+        stream.span(main, step, "wait", t_ns + MS, t_ns + 3 * MS);
+        stream.event(main, around(0, 4));
+        for (phase, from) in [("forward", 4), ("backward", 14)] {
+            stream.span(main, step, "micro-batch 0", t_ns + (from + 2) * MS, t_ns + (from + 8) * MS);
+            stream.event(main, around(from + 1, from + 9));
+            stream.phase(main, step, phase, t_ns + from * MS, t_ns + (from + 10) * MS);
+        }
+        stream.step(main, step, t_ns + 4 * MS, t_ns + 24 * MS);
+        t_ns += 24 * MS;
+    }
+    let now_ns = t_ns + 5 * SECOND;
+    match rank {
+        0 => stream.open(main, 21, "receive", t_ns, now_ns),
+        _ => stream.event(main, Event::Open(Open { name: own, since_ns: t_ns, t_ns: now_ns, step: StepId(21) })),
+    }
+    stream.anchor(now_ns);
     stream.bytes()
 }
 
@@ -103,6 +146,26 @@ fn figures(bytes: &[u8]) -> String {
     )
 }
 
+/// Everything about two stages but their texts.
+fn figures_of_ranks(texts: &[String]) -> String {
+    let mut run = Run::default();
+    for rank in [0, 1] {
+        each_item(&stage(rank, texts), |item| run.apply(item));
+    }
+    let ranks = run.ranks();
+    let hang = find_hang(&ranks).map(|hang| {
+        let stuck = hang.blocking.iter().chain(&hang.waiting);
+        (hang.for_ns, stuck.map(|stuck| (stuck.rank, discriminant(&stuck.activity))).collect::<Vec<_>>())
+    });
+    let strips = ranks.all().iter().map(|rank| {
+        let columns = strip(rank, &(START_NS..ranks.now_ns()), 100);
+        columns.iter().map(|column| column.as_ref().map(|it| (discriminant(&it.what), it.share))).collect::<Vec<_>>()
+    });
+    let step = PipelineStep::from_ranks(&ranks, 0, StepId(10));
+    let found: Vec<_> = rank_findings(&ranks).found.iter().map(|finding| (finding.kind, finding.share)).collect();
+    format!("{hang:?} {:?} {step:?} {:?} {found:?}", strips.collect::<Vec<_>>(), ranks.work(0, 20))
+}
+
 /// Different texts: some that once meant something, in any place, and any others.
 fn texts() -> impl Strategy<Value = Vec<String>> {
     let magic = subsequence(magic(), TEXTS).prop_shuffle();
@@ -122,16 +185,18 @@ proptest! {
     fn user_texts_change_no_figures(texts in texts()) {
         let neutral: Vec<String> = (0..TEXTS).map(|at| format!("text {at}")).collect();
         prop_assert_eq!(figures(&stream(&texts)), figures(&stream(&neutral)));
+        prop_assert_eq!(figures_of_ranks(&texts), figures_of_ranks(&neutral));
     }
 }
 
 #[test]
 fn each_user_text_alone_changes_no_figures() {
     let neutral: Vec<String> = (0..TEXTS).map(|at| format!("text {at}")).collect();
-    let expected = figures(&stream(&neutral));
+    let (expected, expected_of_ranks) = (figures(&stream(&neutral)), figures_of_ranks(&neutral));
     for (at, magic) in (0..TEXTS).flat_map(|at| magic().into_iter().map(move |magic| (at, magic))) {
         let mut texts = neutral.clone();
         texts[at] = magic.to_owned();
         assert_eq!(figures(&stream(&texts)), expected, "{magic:?} as text {at}");
+        assert_eq!(figures_of_ranks(&texts), expected_of_ranks, "{magic:?} as text {at}");
     }
 }

@@ -40,6 +40,7 @@ fn idle(store: &Store, span: &Range<u64>) -> Vec<String> {
 /// A span in a step, with its share of the step.
 struct LongestSpan<'a> {
     name: &'a str,
+    is_phase: bool,
     ns: u64,
     row: &'a StepRow<'a>,
 }
@@ -53,9 +54,8 @@ impl LongestSpan<'_> {
 /// The longest phase, and the longest span of any track that is not a phase.
 fn longest(store: &Store, rows: &[StepRow<'_>]) -> Option<String> {
     let all = longest_by_name(store, rows);
-    let is_phase = |span: &&LongestSpan<'_>| store.phase(span.name).is_some();
-    let phase = all.iter().filter(is_phase).max_by_key(|span| span.ns);
-    let other = all.iter().filter(|span| !is_phase(span)).max_by_key(|span| span.ns);
+    let phase = all.iter().filter(|span| span.is_phase).max_by_key(|span| span.ns);
+    let other = all.iter().filter(|span| !span.is_phase).max_by_key(|span| span.ns);
     let named: Vec<String> = phase
         .into_iter()
         .chain(other.filter(|span| span.share() >= WORTH_REPORTING))
@@ -66,23 +66,23 @@ fn longest(store: &Store, rows: &[StepRow<'_>]) -> Option<String> {
 
 /// The longest span of each name that is inside one step and is not all of it, ordered by name.
 fn longest_by_name<'a>(store: &'a Store, rows: &'a [StepRow<'a>]) -> Vec<LongestSpan<'a>> {
-    let mut longest: HashMap<&str, LongestSpan<'a>> = HashMap::new();
+    let mut longest: HashMap<(&str, bool), LongestSpan<'a>> = HashMap::new();
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
     for lane in store.tracks().iter().filter_map(|track| track.lane()) {
         lane.each_box(first.period_start_ns()..last.end_ns(), |span, _| {
             let ns = span.end_ns.saturating_sub(span.start_ns);
             let holds = |row: &&StepRow<'_>| (row.period_start_ns()..row.end_ns()).contains(&span.start_ns);
             let Some(row) = rows.iter().find(holds).filter(|row| ns < row.period_ns()) else { return };
-            let name = store.name(span.name);
-            let kept = longest.entry(name).or_insert(LongestSpan { name, ns, row });
+            let (name, is_phase) = (store.name(span.name), store.phase_text(span.name).is_some());
+            let kept = longest.entry((name, is_phase)).or_insert(LongestSpan { name, is_phase, ns, row });
             // The newest come first, so of equally long ones this is the earliest.
             if ns >= kept.ns {
-                *kept = LongestSpan { name, ns, row };
+                (kept.ns, kept.row) = (ns, row);
             }
         });
     }
     let mut all: Vec<LongestSpan<'_>> = longest.into_values().collect();
-    all.sort_by_key(|span| span.name);
+    all.sort_by_key(|span| (span.name, span.is_phase));
     all
 }
 

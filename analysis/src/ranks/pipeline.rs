@@ -291,7 +291,7 @@ fn boxes(rank: &Rank<'_>, row: &StepRow<'_>) -> Vec<WorkBox> {
         if !is_of_step || found.len() >= MAX_WORK {
             return;
         }
-        let direction = around.iter().rev().find_map(|name| match store.name(*name) {
+        let direction = around.iter().rev().find_map(|name| match store.phase_text(*name)? {
             FORWARD => Some(Direction::Forward),
             BACKWARD => Some(Direction::Backward),
             _ => None,

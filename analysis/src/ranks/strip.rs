@@ -88,7 +88,7 @@ pub fn strip<'a>(rank: &Rank<'a>, run_ns: &Range<u64>, columns: usize) -> Vec<Op
                 each(time, &mut |at, ns| filled[at].add(outer, ns));
             } else if depth == 1
                 && rank.store.reported(inner.name) == Some(Reported::Wait)
-                && rank.store.name(outer) == phase::ALL_REDUCE
+                && rank.store.phase_text(outer) == Some(phase::ALL_REDUCE)
             {
                 each(time, &mut |at, ns| filled[at].wait(outer, ns));
             }

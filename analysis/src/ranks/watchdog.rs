@@ -152,10 +152,10 @@ fn rank_activity(store: &Store, open: &Open) -> RankActivity {
         Some(Reported::Barrier | Reported::Broadcast) => return RankActivity::Together(name.to_owned()),
         _ => (),
     }
-    match name {
-        DATA_WAIT => RankActivity::Data(describe_loader(store).or_else(|| describe_worker(store, open.since_ns))),
-        RECEIVE | SEND => RankActivity::Neighbour(name.to_owned()),
-        ALL_REDUCE => RankActivity::Together(name.to_owned()),
+    match store.phase_text(open.name) {
+        Some(DATA_WAIT) => RankActivity::Data(describe_loader(store).or_else(|| describe_worker(store, open.since_ns))),
+        Some(RECEIVE | SEND) => RankActivity::Neighbour(name.to_owned()),
+        Some(ALL_REDUCE) => RankActivity::Together(name.to_owned()),
         _ => RankActivity::In(name.to_owned()),
     }
 }
@@ -191,18 +191,14 @@ fn usual_step_ns(ranks: &Ranks<'_>) -> Option<u64> {
 /// How long this may last before it counts as a hang.
 fn patience_ns(ranks: &Ranks<'_>, stuck: &StuckRank, usual_step_ns: Option<u64>, someone_waits: bool) -> u64 {
     let floor_ns = usual_step_ns.map_or(START_FLOOR_NS, |ns| ns.saturating_mul(USUAL_STEPS).max(FLOOR_NS));
-    let longest = |name: &str| {
-        let store = ranks.get(stuck.rank)?.store;
-        let spans = || store.spans().iter().find(|span| store.name(span.name) == name);
-        store.phase(name).and_then(|phase| store.statistics().phase(phase.slot)).or(spans().map(|s| &s.durations))
-    };
-    let longest_ns = |name: &str| longest(name).and_then(Distribution::max_ns);
+    let seen = ranks.get(stuck.rank).and_then(|rank| rank.store.durations(open(rank.store)?.name));
+    let longest_ns = seen.and_then(Distribution::max_ns);
     match &stuck.activity {
-        RankActivity::Data(_) => longest_ns(DATA_WAIT).unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
+        RankActivity::Data(_) => longest_ns.unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
         // A span seen every few steps is part of a step.
-        RankActivity::In(name) => match longest(name).filter(|seen| seen.count() >= KNOWN_STEPS) {
+        RankActivity::In(_) => match seen.filter(|seen| seen.count() >= KNOWN_STEPS) {
             Some(seen) => seen.max_ns().unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
-            None if someone_waits => outside_ns(longest_ns(name)).max(floor_ns),
+            None if someone_waits => outside_ns(longest_ns).max(floor_ns),
             None => u64::MAX,
         },
         RankActivity::Between => {

@@ -224,10 +224,10 @@ fn rank_steps(rank: &Rank<'_>, rows: &[Option<StepRow<'_>>]) -> Vec<Option<RankS
     lane.each_box(range, |inner, depth| {
         around.truncate(depth);
         around.push(inner.name);
-        let is_outer = depth == 1 && rank.store.name(around[0]) == phase::ALL_REDUCE;
+        let is_outer = depth == 1 && rank.store.phase_text(around[0]) == Some(phase::ALL_REDUCE);
         let ns = inner.end_ns - inner.start_ns;
         let what = rank.store.reported(inner.name);
-        let is_receive = depth == 0 && rank.store.name(inner.name) == phase::RECEIVE;
+        let is_receive = depth == 0 && rank.store.phase_text(inner.name) == Some(phase::RECEIVE);
         let is_of_all_reduce = is_outer && matches!(what, Some(Reported::Wait | Reported::Reduce));
         if !is_receive && !is_of_all_reduce {
             return;

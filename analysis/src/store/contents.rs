@@ -186,6 +186,11 @@ impl Store {
         self.phases.shown().iter().rev().find(|phase| phase.text == text)
     }
 
+    /// The text of a phase's name; `None` for every other name, however it is spelt.
+    pub fn phase_text(&self, name: NameId) -> Option<&str> {
+        self.names.route(name)?.is_phase.then(|| self.name(name))
+    }
+
     /// The most recent steps.
     pub fn steps(&self) -> &StepTable {
         &self.steps
@@ -218,6 +223,13 @@ impl Store {
     /// Durations of all spans by name, phases included, over all tracks, in the order of appearance.
     pub fn spans(&self) -> &[SpanStatistics] {
         self.spans.all()
+    }
+
+    /// The durations of what has this name: of a phase by step, of other spans one by one.
+    pub fn durations(&self, name: NameId) -> Option<&Distribution> {
+        let route = self.names.route(name)?;
+        let by_step = route.slot.and_then(|slot| self.statistics.phase(slot));
+        by_step.or_else(|| self.spans().get(route.statistics as usize).map(|spans| &spans.durations))
     }
 
     /// A percentile by name: of a phase's time per step, of the `gap`, of the `step` from its own start, of the `period`

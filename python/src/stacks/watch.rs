@@ -15,9 +15,10 @@ use super::frames::{self, ReadPython, Stack, format_frame, is_idle, is_ours};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
 use super::sample::{NONE_READ, Sampler};
+use crate::names::{self, RegisteredName};
 use crate::overdue::{self, CurrentPhase};
 use crate::session::{self, Status};
-use crate::{names, thread as own_thread, worker};
+use crate::{thread as own_thread, worker};
 
 /// Interval between checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -124,7 +125,7 @@ impl ThreadWatcher {
         while session::state() == (Status::Publishing, self.session) {
             if let Some(now) = self.overdue_phase() {
                 self.record_own();
-                if names::get(now.name).is_some_and(|name| &*name.text == phase::DATA_WAIT.text()) {
+                if names::get(now.name).is_some_and(is_data_wait) {
                     self.record_workers();
                 }
             }
@@ -180,6 +181,11 @@ impl ThreadWatcher {
     }
 }
 
+/// Whether the loop waits for its next batch, and does not merely call a span of its own so.
+fn is_data_wait(name: &RegisteredName) -> bool {
+    name.kind == NameKind::Phase && &*name.text == phase::DATA_WAIT.text()
+}
+
 /// Records the frames of a thread, innermost first, with the system call inside them.
 fn record(call: Option<&str>, stack: &Stack, thread: StackThread) {
     let at = after::ticks();
@@ -207,6 +213,12 @@ fn record(call: Option<&str>, stack: &Stack, thread: StackThread) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_span_called_data_wait_is_no_wait() {
+        let is_wait = |kind| is_data_wait(names::get(names::register(kind, "data wait")).unwrap());
+        assert!(is_wait(NameKind::Phase) && !is_wait(NameKind::Span));
+    }
 
     #[test]
     fn without_a_python_there_is_no_layout() {

@@ -1,6 +1,6 @@
 //! What fills the gap: spans of the training track that are not phases and not in one, such as `evaluate`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use gnntop_wire::NameId;
@@ -30,8 +30,7 @@ pub(super) fn gap_fillings(evidence: &StepEvidence<'_>) -> Vec<GapFilling> {
     let from_ns = span.start.max(lane.full_from_ns());
     let rows = evidence.rows.iter().filter(|row| row.period_start_ns() >= from_ns);
     let gap_ns: f64 = rows.map(|row| row.gap_ns() as f64).sum();
-    let mut walk =
-        LaneWalk { store, range: from_ns..span.end, is_phase: HashMap::new(), around: None, by_name: BTreeMap::new() };
+    let mut walk = LaneWalk { store, range: from_ns..span.end, around: None, by_name: BTreeMap::new() };
     lane.each_box(walk.range.clone(), |inner, depth| walk.push(inner, depth));
     walk.close();
     let filling = |(name, (count, total_ns)): (NameId, (u64, f64))| {
@@ -47,7 +46,6 @@ pub(super) fn gap_fillings(evidence: &StepEvidence<'_>) -> Vec<GapFilling> {
 struct LaneWalk<'a> {
     store: &'a Store,
     range: Range<u64>,
-    is_phase: HashMap<NameId, bool>,
     /// The outermost box that may contain the next ones.
     around: Option<EnclosingSpan>,
     by_name: BTreeMap<NameId, (u64, f64)>,
@@ -64,7 +62,7 @@ struct EnclosingSpan {
 
 impl LaneWalk<'_> {
     fn push(&mut self, inner: &LaneBox, depth: usize) {
-        let is_phase = self.is_phase(inner.name);
+        let is_phase = self.store.phase_text(inner.name).is_some();
         if let Some(around) = self.around.as_mut().filter(|around| depth > around.depth) {
             around.phase_depth = around.phase_depth.filter(|phase| depth > *phase);
             if let (true, None, Some((_, left_ns))) = (is_phase, around.phase_depth, &mut around.fills) {
@@ -87,10 +85,6 @@ impl LaneWalk<'_> {
             *count += 1;
             *total_ns += ns.max(0.0);
         }
-    }
-
-    fn is_phase(&mut self, name: NameId) -> bool {
-        *self.is_phase.entry(name).or_insert_with(|| self.store.phase(self.store.name(name)).is_some())
     }
 
     fn contains_step(&self, outer: &LaneBox) -> bool {

@@ -1,7 +1,7 @@
 //! Durations: count, total, extremes and percentiles, in fixed memory; and those of spans by name, over all tracks.
 
-use gnntop_wire::NameId;
 use gnntop_wire::past::Durations;
+use gnntop_wire::{NameId, NameKind};
 use hdrhistogram::Histogram;
 
 use crate::store::ids::names::NameTable;
@@ -247,18 +247,19 @@ impl Spans {
         }
     }
 
-    /// Index of a name's statistics, assigned now. Names with the same text share them.
+    /// Index of a name's statistics, assigned now. Names of the same kind and text share them.
     #[cold]
     pub(in crate::store) fn assign(&mut self, name: NameId, names: &NameTable) -> u32 {
-        let text = names.text(name);
-        let same = |s: &SpanStatistics| s.name == name || (text.is_some() && names.text(s.name) == text);
+        let defined = |name: NameId| names.kind(name).zip(names.text(name));
+        let own = defined(name);
+        let same = |s: &SpanStatistics| s.name == name || (own.is_some() && defined(s.name) == own);
         // Only names with percentiles are compared: with more, hostile input could make this slow.
         if let Some(index) = self.all.iter().take(self.capacity).position(same) {
             return index as u32;
         }
         let room = self.all.len() < self.capacity;
         let durations = if room { Distribution::new() } else { Distribution::without_percentiles() };
-        let is_phase = names.kind(name) == Some(gnntop_wire::NameKind::Phase);
+        let is_phase = own.is_some_and(|(kind, _)| kind == NameKind::Phase);
         self.all.push(SpanStatistics { name, is_phase, durations, ahead_ns: 0 });
         self.all.len() as u32 - 1
     }
