@@ -227,6 +227,46 @@ fn nvml_that_was_shut_down_is_started_again() {
     assert_eq!(back.value("gpu.0.energy"), Some(3));
 }
 
+/// A pass in which NVML says that it was shut down, and two in which it starts and still says so.
+fn read_while_nvml_is_gone(fake: &FakeNvml, set: &mut SensorSet) {
+    fake.control("nvmlDeviceGetCount_v2 error 1\n");
+    assert_eq!(Pass::read(set).reason("gpu.count"), Some("NVML was shut down"));
+    for _ in 0..2 {
+        assert_eq!(Pass::read(set).value("gpu.count"), None);
+    }
+    fake.control("");
+}
+
+#[test]
+fn nvml_outside_of_the_program_is_unloaded_before_it_is_loaded_again() {
+    let Some((fake, mut set)) = open("") else { return };
+    let first = Pass::read(&mut set);
+    assert_eq!((first.value("gpu.0.pcie.tx"), fake.initialised()), (Some(1000), 1));
+    read_while_nvml_is_gone(&fake, &mut set);
+    let back = Pass::read(&mut set);
+    let name = if back.value("gpu.0.pcie.tx").is_some() { "gpu.0.pcie.tx" } else { "gpu.0.pcie.rx" };
+    assert_eq!(
+        (back.value(name), fake.initialised()),
+        (Some(1000), 1),
+        "a new library counts its calls from the beginning"
+    );
+    drop(set);
+    assert_eq!(fake.initialised(), 0);
+}
+
+#[test]
+fn nvml_in_the_program_is_initialised_once_and_never_shut_down() {
+    let Some(fake) = FakeNvml::build(FakeDriver::Current) else { return };
+    let mut set = SensorSet::open(&SensorOptions { pid: std::process::id(), ..options(&fake.path()) });
+    assert!(Pass::read(&mut set).value("gpu.0.power").is_some());
+    read_while_nvml_is_gone(&fake, &mut set);
+    assert_eq!(fake.initialised(), 1, "what does not work is shut down again");
+    assert!(Pass::read(&mut set).value("gpu.0.power").is_some());
+    assert_eq!(fake.initialised(), 2);
+    drop(set);
+    assert_eq!(fake.initialised(), 2);
+}
+
 #[test]
 fn process_without_gpu_has_no_gpu_memory() {
     let Some((_fake, mut set)) = open("nvmlDeviceGetComputeRunningProcesses_v3 5 100\n") else { return };

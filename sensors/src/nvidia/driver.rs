@@ -2,7 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::mem;
 use std::path::Path;
+use std::sync::Arc;
 
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
@@ -17,24 +19,27 @@ const OTHER_PLACES: [&str; 3] = [
 #[cfg(not(target_os = "linux"))]
 const OTHER_PLACES: [&str; 0] = [];
 
-/// An initialised NVML with the devices opened in it.
+/// An initialised NVML with the devices opened in it. It is shut down and unloaded when this is dropped, unless it is to stay.
 pub(super) struct Driver {
-    /// Handles into `nvml`, by NVML's number.
+    /// Handles into `nvml`, by NVML's number. Declared first, so that they are dropped first.
     devices: Vec<Option<Device<'static>>>,
-    /// Never shut down: NVML would close its descriptors, whose numbers may be those of the program's files by then.
-    nvml: &'static Nvml,
+    nvml: Arc<Nvml>,
+    stays: bool,
 }
 
 impl Driver {
-    /// Loads and initialises NVML: the given library, or the driver's own.
-    pub(super) fn load(library: Option<&Path>) -> Result<Self, String> {
+    /// Loads and initialises NVML: the given library, or the driver's own. With `stays`, one that works is never shut down:
+    /// NVML would close its descriptors, whose numbers may be those of the program's files by then.
+    pub(super) fn load(library: Option<&Path>, stays: bool) -> Result<Self, String> {
         let nvml = match library {
             Some(path) => Nvml::builder().lib_path(path.as_os_str()).init(),
             None => Nvml::init().or_else(|error| load_from_other_places().ok_or(error)),
         };
-        match nvml {
-            Ok(nvml) => Ok(Self { devices: Vec::new(), nvml: Box::leak(Box::new(nvml)) }),
-            Err(error) => Err(NoDriver { library, error }.to_string()),
+        let nvml = nvml.map_err(|error| NoDriver { library, error }.to_string())?;
+        match nvml.device_count() {
+            // It was initialised this moment, and so is shut down again.
+            Err(error) if library_is_gone(&error) => Err(NvmlErrorText(&error).to_string()),
+            _ => Ok(Self { devices: Vec::new(), nvml: Arc::new(nvml), stays }),
         }
     }
 
@@ -49,9 +54,13 @@ impl Driver {
 
     /// Opens a device, or reopens it: by UUID if known, since numbers may have changed.
     pub(super) fn open_device(&mut self, index: u32, uuid: Option<&str>) -> Result<&Device<'_>, NvmlError> {
+        // SAFETY: the reference is good for as long as the `Nvml` is, which the `Arc` in `self.nvml` keeps at one
+        // address. It is given only to the devices in `self.devices`, which are private, are lent out for no longer
+        // than `self`, and are dropped before `self.nvml`, which nothing replaces.
+        let nvml: &'static Nvml = unsafe { &*Arc::as_ptr(&self.nvml) };
         let device = match uuid {
-            Some(uuid) => self.nvml.device_by_uuid(uuid)?,
-            None => self.nvml.device_by_index(index)?,
+            Some(uuid) => nvml.device_by_uuid(uuid)?,
+            None => nvml.device_by_index(index)?,
         };
         let slot = index as usize;
         if self.devices.len() <= slot {
@@ -64,6 +73,19 @@ impl Driver {
     pub(super) fn device(&self, index: u32) -> Option<&Device<'_>> {
         self.devices.get(index as usize)?.as_ref()
     }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if self.stays {
+            mem::forget(Arc::clone(&self.nvml));
+        }
+    }
+}
+
+/// Whether NVML must be reloaded before anything works.
+pub(super) fn library_is_gone(error: &NvmlError) -> bool {
+    matches!(error, NvmlError::Uninitialized | NvmlError::DriverNotLoaded | NvmlError::LibRmVersionMismatch)
 }
 
 fn load_from_other_places() -> Option<Nvml> {

@@ -1,9 +1,10 @@
 //! NVIDIA GPUs through NVML, which is loaded at run time: one binary works with and without a driver.
 //!
 //! Signals degrade independently: a call that fails makes its own signals absent and is retried after the retry
-//! interval. A lost GPU takes all of its signals with it; it is reopened, by UUID, after the same interval, and if NVML
-//! itself went away it is reloaded. The set of GPUs is fixed when the sensor is opened: a driver that was missing then
-//! is not looked for again.
+//! interval. A lost GPU takes all of its signals with it; it is reopened, by UUID, after the same interval. If NVML itself
+//! went away, it is shut down and loaded again, such as after an update of the driver; in the observed program it is only
+//! initialised again, never shut down. The set of GPUs is fixed when the sensor is opened: a driver that was missing then is
+//! not looked for again.
 
 mod driver;
 mod query;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use gnntop_wire::Quantity;
 use nvml_wrapper::error::NvmlError;
 
-use self::driver::{Driver, NvmlErrorText};
+use self::driver::{Driver, NvmlErrorText, library_is_gone};
 use self::query::{QUERIES, Query, QuerySpec, Rate, run_query};
 use crate::clock::{monotonic_ns, stamped};
 use crate::gpu_info::GpuInfo;
@@ -30,6 +31,8 @@ pub(crate) struct Nvidia {
     count: SignalIndex,
     settings: Settings,
     library: Option<PathBuf>,
+    /// Whether this is the observed program, whose descriptors must not be closed.
+    is_inside: bool,
     /// When a driver that went away is loaded again; `None` while it works.
     reload_at_ns: Option<u64>,
     /// The GPU whose turn it is for a blocking query.
@@ -65,8 +68,9 @@ struct GpuQuery {
 /// Opens the sensor and returns the GPUs. Without a driver its only signal is `gpu.count`, absent.
 pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> (Nvidia, Vec<GpuInfo>) {
     let count = registry.plain(Quantity::GpuCount, "NVML nvmlDeviceGetCount_v2");
+    let is_inside = options.pid == std::process::id();
     let driver = if options.gpu {
-        Driver::load(options.nvml_library.as_deref())
+        Driver::load(options.nvml_library.as_deref(), is_inside)
     } else {
         Err("GPU sensors are turned off".to_owned())
     };
@@ -81,6 +85,7 @@ pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> (Nvidia,
             retry_ns: nanoseconds(options.gpu_retry_interval),
         },
         library: options.nvml_library.clone(),
+        is_inside,
         reload_at_ns: None,
         turn: 0,
     };
@@ -116,9 +121,9 @@ impl Nvidia {
         if self.gpus.is_empty() || self.reload_at_ns.is_none_or(|at_ns| monotonic_ns() < at_ns) {
             return;
         }
-        // The old library is unloaded first, so that the new one is read from disk.
+        // The old library is unloaded first, where it may be, so that the new one is read from disk.
         self.driver = Err(String::new());
-        self.driver = Driver::load(self.library.as_deref());
+        self.driver = Driver::load(self.library.as_deref(), self.is_inside);
         self.reload_at_ns = self.driver.is_err().then(|| monotonic_ns().saturating_add(self.settings.retry_ns));
         self.gpus.iter_mut().for_each(|gpu| gpu.reopen_at_ns = Some(0));
     }
@@ -297,11 +302,6 @@ impl GpuQuery {
 /// Whether the error is about the GPU, not the call.
 fn gpu_is_gone(error: &NvmlError) -> bool {
     matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::NotFound) || library_is_gone(error)
-}
-
-/// Whether NVML must be reloaded before anything works.
-fn library_is_gone(error: &NvmlError) -> bool {
-    matches!(error, NvmlError::Uninitialized | NvmlError::DriverNotLoaded | NvmlError::LibRmVersionMismatch)
 }
 
 /// Why one call failed.

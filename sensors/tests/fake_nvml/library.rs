@@ -8,6 +8,8 @@
 //! [DEVICE.]* error CODE           every function of the device fails so
 //! ```
 //! and the last matching line holds. Without one, a function gives the default written in it below.
+//! The library counts its initialisations less its shutdowns, which it writes to `<path of the library>.count`; at 0 every
+//! other function fails with `UNINITIALIZED`.
 //! Built with `--cfg old_driver`, the functions that old drivers lack are left out.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_ulonglong, c_void};
@@ -19,11 +21,15 @@ type Device = *mut c_void;
 type Status = c_uint;
 
 const SUCCESS: Status = 0;
+const UNINITIALIZED: Status = 1;
 const NOT_FOUND: Status = 6;
 const INSUFFICIENT_SIZE: Status = 7;
 
 /// How often PCIe throughput was asked, which is also what it answers.
 static PCIE_CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// How often the library was initialised and not shut down.
+static INITIALISED: AtomicU64 = AtomicU64::new(0);
 
 #[repr(C)]
 struct DlInfo {
@@ -37,7 +43,8 @@ unsafe extern "C" {
     fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
 }
 
-fn control_file() -> Option<PathBuf> {
+/// The path of this library with something added to it.
+fn beside(suffix: &str) -> Option<PathBuf> {
     let mut info = DlInfo {
         file_name: std::ptr::null(),
         base: std::ptr::null_mut(),
@@ -52,13 +59,13 @@ fn control_file() -> Option<PathBuf> {
     // SAFETY: dladdr set it to the path this library was loaded from, which lives as long as the library.
     let path = unsafe { CStr::from_ptr(info.file_name) };
     let mut path = OsStr::from_bytes(path.to_bytes()).to_owned();
-    path.push(".control");
+    path.push(suffix);
     Some(path.into())
 }
 
 /// What the control file says of a function: its values or its error, or `None` where it says nothing.
 fn control_value(device: Option<u64>, function: &str) -> Option<Result<Vec<u64>, Status>> {
-    let text = std::fs::read_to_string(control_file()?).ok()?;
+    let text = std::fs::read_to_string(beside(".control")?).ok()?;
     let mut control_value = None;
     for line in text.lines() {
         let mut words = line.split_whitespace();
@@ -83,6 +90,9 @@ fn control_value(device: Option<u64>, function: &str) -> Option<Result<Vec<u64>,
 
 /// The values of a function: those given, or the default.
 fn values(device: Option<u64>, function: &str, default: &[u64]) -> Result<Vec<u64>, Status> {
+    if INITIALISED.load(Ordering::Relaxed) == 0 {
+        return Err(UNINITIALIZED);
+    }
     control_value(device, function).unwrap_or_else(|| Ok(default.to_vec()))
 }
 
@@ -138,12 +148,27 @@ unsafe fn open(index: u64, function: &str, out: *mut Device) -> Status {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvmlInit_v2() -> Status {
-    values(None, "nvmlInit_v2", &[]).err().unwrap_or(SUCCESS)
+    match control_value(None, "nvmlInit_v2") {
+        Some(Err(status)) => status,
+        _ => count(INITIALISED.fetch_add(1, Ordering::Relaxed) + 1),
+    }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvmlShutdown() -> Status {
-    SUCCESS
+    match INITIALISED.load(Ordering::Relaxed) {
+        0 => UNINITIALIZED,
+        now => {
+            INITIALISED.store(now - 1, Ordering::Relaxed);
+            count(now - 1)
+        }
+    }
+}
+
+/// Writes down how often the library is initialised.
+fn count(initialised: u64) -> Status {
+    let written = beside(".count").map(|path| std::fs::write(path, initialised.to_string()));
+    if written.is_some_and(|written| written.is_ok()) { SUCCESS } else { 999 }
 }
 
 #[unsafe(no_mangle)]

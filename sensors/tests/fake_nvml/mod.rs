@@ -48,6 +48,12 @@ impl FakeNvml {
         fs::write(&half, control).expect("the control file is written");
         fs::rename(half, self.folder.path().join("libfake-nvidia-ml.so.control")).expect("the control file is renamed");
     }
+
+    /// How often the library was initialised and not shut down.
+    pub fn initialised(&self) -> u64 {
+        let count = fs::read_to_string(self.folder.path().join("libfake-nvidia-ml.so.count"));
+        count.expect("it was initialised").parse().expect("a number")
+    }
 }
 
 /// Compiles the library and returns its bytes.
