@@ -17,8 +17,11 @@ const CHUNK_LEN: usize = 256 * 1024;
 const HEAD_LEN: u64 = 4 << 20;
 /// Bytes at the end that are searched for the last time stamp; more than the longest frame.
 const TAIL_LEN: u64 = 2 << 20;
-/// Frames before a seam that are searched for a time.
-const FRAMES_BEFORE: usize = 4;
+/// Bytes before a seam that are searched for a time. Blocks of recordings continue earlier ones, so that often only an anchor,
+/// which comes once a second, has one.
+const BEFORE_LEN: u64 = 256 << 10;
+/// Most places that are tried where the next recording may begin in one that was cut.
+const MAX_TRIED: usize = 16;
 /// If time goes back by this much, another recording begins. Sessions that alternate are at most a second apart.
 const SEAM_NS: u64 = 1_500_000_000;
 
@@ -61,17 +64,23 @@ impl Outline {
     }
 }
 
-/// The start of each recording in a file, the first at 0, and the first session. Scans up to the first damage. All chunks
-/// belong to one recording, so only the first one begins before `chunks_end`.
+/// The start of each recording in a file, the first at 0, and the first session. Scans up to the first damage that is no
+/// recording's cut end. All chunks belong to one recording, so only the first one begins before `chunks_end`.
 fn seams(file: &File, chunks_end: u64, len: u64) -> (Vec<u64>, Option<SessionInfo>) {
     let mut reference = (chunks_end > 0).then(|| segment(file, 0..len.min(CHUNK_LEN as u64))).flatten();
     let (mut seams, mut known) = (vec![0], HashSet::new());
     let (mut offset, mut current) = (chunks_end, None::<SessionInfo>);
     // The newest frames of the current session.
     let mut before: VecDeque<u64> = VecDeque::new();
-    let mut header = [0; HEADER_LEN];
-    while file.read_exact_at(&mut header, offset).is_ok() {
-        let Some((frame_len, is_segment)) = peek(&header) else { break };
+    let mut cuts = 0;
+    while offset != len {
+        let Some((frame_len, is_segment)) = frame_at(file, offset) else {
+            cuts += 1;
+            let next = before.back().and_then(|newest| next_segment(file, newest + 1));
+            let Some(next) = next.filter(|_| cuts <= MAX_SESSIONS) else { break };
+            offset = next;
+            continue;
+        };
         let end = offset + frame_len as u64;
         let begins = is_segment.then(|| segment(file, offset..end)).flatten();
         if let Some(info) = begins {
@@ -88,12 +97,29 @@ fn seams(file: &File, chunks_end: u64, len: u64) -> (Vec<u64>, Option<SessionInf
             before.clear();
         }
         before.push_back(offset);
-        if before.len() > FRAMES_BEFORE {
+        while before.front().is_some_and(|first| offset - first > BEFORE_LEN) {
             before.pop_front();
         }
         offset = end;
     }
     (seams, reference)
+}
+
+/// The length of the frame that begins here, and whether it begins a segment.
+fn frame_at(file: &File, offset: u64) -> Option<(usize, bool)> {
+    let mut header = [0; HEADER_LEN];
+    file.read_exact_at(&mut header, offset).ok()?;
+    peek(&header)
+}
+
+/// Where the first segment begins from here on, within the length of a frame: a recording that was cut ends within a frame,
+/// and the next recording begins there.
+fn next_segment(file: &File, from: u64) -> Option<u64> {
+    let mut bytes = vec![0; TAIL_LEN as usize];
+    let len = file.read_at(&mut bytes, from).ok()?;
+    let headers = (from..).zip(bytes[..len].array_windows::<HEADER_LEN>());
+    let segments = headers.filter_map(|(at, header)| Some((at, peek(header).filter(|(_, is_segment)| *is_segment)?.0)));
+    segments.take(MAX_TRIED).find(|(at, len)| segment(file, *at..*at + *len as u64).is_some()).map(|(at, _)| at)
 }
 
 /// The clocks within a session.
@@ -185,7 +211,8 @@ mod tests {
     use super::*;
     use crate::recorder::{RecorderOptions, RunRecorder};
     use crate::stream::Sink;
-    use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, TrainingRun};
+    use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun, session_info};
+    use gnntop_wire::TrackRole;
 
     fn outline(bytes: &[u8]) -> Outline {
         let mut file = tempfile::tempfile().unwrap();
@@ -203,6 +230,42 @@ mod tests {
         assert_eq!(span, TimeSpan { first_ns: START_NS, last_ns: START_NS + 100 * MS + 60 * 40 * MS });
         let alone = outline(&TrainingRun::default().bytes());
         assert_eq!(alone.parts.len(), 1);
+    }
+
+    /// A recording of many tracks whose recorder was killed.
+    fn killed(pid: u32) -> Vec<u8> {
+        let mut stream = StreamBuilder::from_info(&SessionInfo { pid, session_id: pid.into(), ..session_info("rank") });
+        let tracks: Vec<_> = (0..8).map(|at| stream.track(TrackRole::Loader, &format!("loader {at}"))).collect();
+        for second_ns in (0..20).map(|second| START_NS + second * SECOND) {
+            stream.anchor(second_ns);
+            for (track, at_ns) in
+                tracks.iter().flat_map(|track| (1..50).map(move |at| (track, second_ns + at * 20 * MS)))
+            {
+                stream.span(*track, 0, "load", at_ns, at_ns + at_ns % 7919);
+            }
+        }
+        let mut out = Vec::new();
+        let mut recorder = RunRecorder::new(&mut out, RecorderOptions::default());
+        gnntop_fixtures::each_item(&stream.bytes(), |item| {
+            if let Item::Anchor(_) = item {
+                recorder.flush().unwrap();
+            }
+            recorder.apply(item);
+        });
+        recorder.flush().unwrap();
+        out
+    }
+
+    #[test]
+    fn concatenated_recordings_that_were_cut_are_several_parts() {
+        let [first, second] = [1, 2].map(killed);
+        // A kill leaves the last frame whole, or not.
+        for cut in (0..2000).step_by(50) {
+            let first = &first[..first.len() - cut];
+            let Outline { parts, .. } = outline(&[first, &second[..]].concat());
+            let starts: Vec<u64> = parts.iter().map(|part| part.start).collect();
+            assert_eq!(starts, [0, first.len() as u64], "{cut} bytes are missing");
+        }
     }
 
     #[test]
