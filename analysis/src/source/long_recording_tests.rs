@@ -15,7 +15,7 @@ use super::fixture::CollectedItems;
 use super::{Extent, FullReadLimit, Recording, Source};
 use crate::ranks::Run;
 use crate::recorder::{RecorderOptions, RunRecorder};
-use crate::store::Store;
+use crate::store::{Restarts, Store};
 use crate::stream::Sink;
 
 const CHUNK_BYTES: u64 = 8 << 10;
@@ -226,11 +226,15 @@ fn past_of_ranks_is_separated() {
 
 #[test]
 fn past_of_attempts_is_one_history() {
+    // The last chunk ends between the second start and the third, and within one of them.
+    [8 << 10, 12 << 10, 14 << 10].into_iter().for_each(check_past_of_attempts);
+}
+
+fn check_past_of_attempts(chunk_bytes: u64) {
     let start = |number: u32| ParallelRun { steps: 1200, ..ParallelRun::restarted(number, u64::from(number) * 60) };
     let starts = [0, 1, 2].map(start);
     let ids = starts.each_ref().map(|start| start.info(0).session_id);
-    // A chunk ends within the last start: where one ends between two, the last step of the start before it is not known.
-    let recorded = RecordedFile::new(record_in_order(&starts.map(|start| start.session(0)), &ids, 12 << 10));
+    let recorded = RecordedFile::new(record_in_order(&starts.map(|start| start.session(0)), &ids, chunk_bytes));
     let (run, extent) = read_with_past(&recorded.path());
     assert!(matches!(extent, Extent::After { .. }), "{extent:?}");
     let expected = read_all_events(&recorded.path());
@@ -243,9 +247,11 @@ fn past_of_attempts_is_one_history() {
     assert!((0..3).all(|start| drawn(start) > 0));
     let [found, expected] = [&run, &expected].map(|run| run.store().restarts().unwrap());
     assert_eq!(found.count, expected.count);
-    // Where a start's first and last step are known from summaries, by the steps that these name.
+    // The first step of a start that is in summaries is known by the steps that these name.
     let ratio = found.lost_ns as f64 / expected.lost_ns as f64;
     assert!((0.99..1.01).contains(&ratio), "{} and {} ns", found.lost_ns, expected.lost_ns);
+    let ends = |restarts: &Restarts| restarts.outages.iter().map(|outage| outage.from_ns).collect::<Vec<_>>();
+    assert_eq!(ends(&found), ends(&expected));
 }
 
 #[test]

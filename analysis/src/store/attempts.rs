@@ -84,6 +84,11 @@ impl Attempts {
         self.last_step_ns = self.last_step_ns.max(Some(end_ns));
     }
 
+    /// Notes that the newest start has done steps up to this time.
+    pub(super) fn note_steps_until(&mut self, end_ns: u64) {
+        self.last_step_ns = self.last_step_ns.max(Some(end_ns));
+    }
+
     /// Ends the newest start: it has no more events.
     pub(super) fn close(&mut self) {
         if let Some(newest) = self.all.last_mut() {

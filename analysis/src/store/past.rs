@@ -94,6 +94,7 @@ impl Store {
         let phases =
             phases.filter_map(|(name, start_ns, end_ns)| Some((slot(self, *name)?, *start_ns, *end_ns))).collect();
         let Unfinished { last_end_ns, last_step, .. } = *unfinished;
+        self.attempts.note_steps_until(last_end_ns);
         if let Some(tiling) = &mut self.tracks.get_mut(index).tiling {
             tiling.resume(&WaitingPhases { last_end_ns, last_step, phases });
         }
