@@ -15,14 +15,27 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 #[error("the sessions directory {0} does not answer: its file system hangs. Set GNNTOP_DIR to a directory elsewhere")]
 pub(super) struct Silent(String);
 
-/// The result of `work`; `None` if it takes longer than this. It is not ended then, and its thread stays.
+/// The result of `work`; `None` if it takes longer than this. It is not ended then, and its thread stays. If the system has
+/// no thread to give, the work is done on this one, for as long as it takes.
 pub(super) fn within<T: Send + 'static>(at_most: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let (send, receive) = mpsc::channel();
-    let work = move || {
-        let _ = send.send(work());
+    within_on(thread::Builder::new().name("gnntop files".to_owned()), at_most, work)
+}
+
+fn within_on<T, W>(thread: thread::Builder, at_most: Duration, work: W) -> Option<T>
+where
+    T: Send + 'static,
+    W: FnOnce() -> T + Send + 'static,
+{
+    let ((hand_over, handed_over), (send, receive)) = (mpsc::channel::<W>(), mpsc::channel());
+    let run = move || {
+        if let Ok(work) = handed_over.recv() {
+            let _ = send.send(work());
+        }
     };
-    thread::Builder::new().name("gnntop files".to_owned()).spawn(work).ok()?;
-    receive.recv_timeout(at_most).ok()
+    match thread.spawn(run) {
+        Ok(_) => hand_over.send(work).ok().and_then(|()| receive.recv_timeout(at_most).ok()),
+        Err(_) => Some(work()),
+    }
 }
 
 /// Looks whether the directory of all sessions answers at all. What else is wrong with it, its users report.
@@ -46,5 +59,11 @@ mod tests {
         assert_eq!(within(Duration::from_secs(60), || 7), Some(7));
         let (_stays, never) = mpsc::channel::<()>();
         assert_eq!(within(Duration::from_millis(1), move || never.recv()), None);
+    }
+
+    #[test]
+    fn work_is_done_here_if_no_thread_can_be_started() {
+        let refused = thread::Builder::new().stack_size(usize::MAX / 4);
+        assert_eq!(within_on(refused, Duration::from_millis(1), || 7), Some(7));
     }
 }
