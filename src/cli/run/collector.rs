@@ -97,14 +97,18 @@ impl Collector {
     /// Asks it something. Returns whether it, and everything asked before, was answered in time.
     fn ask(&mut self, message: &ToCollector) -> bool {
         self.send(message);
-        let give_up_at = Instant::now() + PATIENCE;
+        self.has_answered_until(Instant::now() + PATIENCE)
+    }
+
+    /// Whether it has answered everything, or does until then. If this process was stopped meanwhile, the answers are there.
+    fn has_answered_until(&mut self, give_up_at: Instant) -> bool {
         loop {
             let left = give_up_at.saturating_duration_since(Instant::now());
-            if left.is_zero() || self.incoming.is_over() {
-                return false;
-            }
             if self.has_answered_within(left) {
                 return true;
+            }
+            if left.is_zero() || self.incoming.is_over() {
+                return false;
             }
         }
     }
@@ -115,12 +119,12 @@ impl Collector {
         self.unanswered += 1;
     }
 
-    /// Takes its answers in, or waits for one; returns whether none is missing.
+    /// Takes its answers in, or waits for them; returns whether none is missing.
     fn has_answered_within(&mut self, wait: Duration) -> bool {
         // A read that waits for no time is an error; if it cannot be set, the read waits, and is repeated.
         let _ = self.socket.set_read_timeout(Some(wait.max(Duration::from_millis(1))));
-        if self.incoming.next::<bool>(&self.socket).is_some() {
-            self.unanswered = self.unanswered.saturating_sub(1);
+        while self.unanswered > 0 && self.incoming.next::<bool>(&self.socket).is_some() {
+            self.unanswered -= 1;
         }
         self.unanswered == 0
     }
@@ -146,10 +150,7 @@ fn guard(mut pipe: PipeReader, collector: &Mutex<Collector>, mut process: Child,
 
 /// Empties the pipe until the collector answers or the last writer has gone.
 fn drop_output(pipe: &mut PipeReader, collector: &Mutex<Collector>, warn: &dyn Fn(&str)) {
-    if lock(collector).incoming.is_over() {
-        warn(KILLED);
-    }
-    let (mut dropped, mut chunk) = (0, vec![0; CHUNK]);
+    let (mut dropped, mut chunk, mut is_killed) = (0, vec![0; CHUNK], false);
     loop {
         let found = poll_pipe(pipe, Some(POLL_INTERVAL));
         // Without output in it, this is an error.
@@ -158,6 +159,14 @@ fn drop_output(pipe: &mut PipeReader, collector: &Mutex<Collector>, warn: &dyn F
         let is_back = !collector.incoming.is_over() && collector.has_answered_within(Duration::ZERO);
         if is_back || found == PollFlags::HUP {
             collector.send(&ToCollector::Dropped(dropped));
+        }
+        // It may have been stopped before it was killed.
+        let is_over = collector.incoming.is_over();
+        drop(collector);
+        if is_over && !std::mem::replace(&mut is_killed, true) {
+            warn(KILLED);
+        }
+        if is_back || found == PollFlags::HUP {
             return;
         }
     }
@@ -175,4 +184,37 @@ fn poll_pipe(pipe: &PipeReader, at_most: Option<Duration>) -> PollFlags {
 /// A lock whose holders leave it consistent, so that a panic elsewhere does not matter.
 fn lock(collector: &Mutex<Collector>) -> MutexGuard<'_, Collector> {
     collector.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn has_answered_until_takes_answers_that_came_in_time() {
+        let (socket, theirs) = UnixStream::pair().unwrap();
+        let mut collector = Collector { socket, incoming: MessageReader::default(), unanswered: 2 };
+        let long_ago = Instant::now();
+        assert!(!collector.has_answered_until(long_ago));
+        (0..2).for_each(|_| send(&theirs, &true));
+        assert!(collector.has_answered_until(long_ago), "this process was stopped for all the time");
+    }
+
+    #[test]
+    fn drop_output_reports_collector_that_was_stopped_and_then_killed() {
+        let (socket, theirs) = UnixStream::pair().unwrap();
+        let mut collector = Collector { socket, incoming: MessageReader::default(), unanswered: 1 };
+        assert!(!collector.has_answered_within(Duration::ZERO) && !collector.incoming.is_over(), "it is stopped");
+        drop(theirs);
+        let (mut pipe, mut end) = io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&pipe, true).unwrap();
+        end.write_all(b"lost").unwrap();
+        drop(end);
+        let warnings = RefCell::new(Vec::new());
+        drop_output(&mut pipe, &Mutex::new(collector), &|text| warnings.borrow_mut().push(text.to_owned()));
+        assert_eq!(*warnings.borrow(), [KILLED]);
+    }
 }

@@ -63,6 +63,8 @@ impl TraceRequest {
             if let Some(signal) = interruption.take() {
                 break Ok(WaitOutcome::Interrupted(signal));
             }
+            // Before the answer is read: the program may answer and end, or answer at the last moment.
+            let (is_alive, is_late) = (watched.is_alive(), Instant::now() >= until);
             let answer = self.0.answer();
             match answer {
                 Some(Answer::Done { first, last, spans }) => {
@@ -73,10 +75,10 @@ impl TraceRequest {
                 }
                 began => output::show_progress(&self.progress(began.as_ref(), asked_at.elapsed())),
             }
-            if !watched.is_alive() {
+            if !is_alive {
                 break Err(anyhow::anyhow!("{} ended before the trace was complete", watched.label()));
             }
-            if Instant::now() >= until {
+            if is_late {
                 break Err(anyhow::anyhow!("{}", self.lateness(watched)));
             }
             thread::sleep(POLL_INTERVAL);
