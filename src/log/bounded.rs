@@ -126,6 +126,7 @@ pub(super) fn older(name: &str) -> String {
 mod tests {
     use std::fs::{self, OpenOptions};
     use std::path::Path;
+    use std::process::Command;
 
     use super::*;
 
@@ -151,6 +152,39 @@ mod tests {
         assert!(newer.ends_with("line  999\n") && newer.starts_with("[gnntop: this log keeps the newest"), "{newer}");
         let kept = [before, newer].concat();
         assert!(kept.lines().filter(|line| line.starts_with("line")).count() >= 100, "half of the bound, at least");
+    }
+
+    #[test]
+    fn output_longer_than_a_file_continues_in_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = log(dir.path(), 200);
+        let output: Vec<u8> = (0..150).map(|at| b'a' + at % 26).collect();
+        log.write(&output);
+        let before = fs::read(dir.path().join("a.older.log")).unwrap();
+        assert_eq!([before, fs::read(dir.path().join("a.log")).unwrap()].concat(), output);
+    }
+
+    /// Writes 2,500 bytes at once, of which a file takes at most 1,024.
+    #[test]
+    #[ignore = "run by another test, as a program of its own under a limit"]
+    fn child_writes_under_a_limit() {
+        let mut log = log(Path::new(&std::env::var_os("LOG_DIR").unwrap()), 4000);
+        log.write(&[b'x'; 2500]);
+        log.write(b"end\n");
+    }
+
+    #[test]
+    fn output_beyond_a_limit_on_files_continues_in_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sh");
+        child.args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$0\" --ignored --exact \"$1\""]);
+        child.arg(std::env::current_exe().unwrap()).arg("log::bounded::tests::child_writes_under_a_limit");
+        let ran = child.env("LOG_DIR", dir.path()).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        // Two files keep the newest; what was in the first is counted.
+        let (newer, before) = (text(&dir), fs::read_to_string(dir.path().join("a.older.log")).unwrap());
+        assert_eq!(before.matches('x').count() + newer.matches('x').count(), 2500 - 1024, "{before}{newer}");
+        assert!(newer.ends_with("xend\n") && newer.contains("1024 bytes before it are gone"), "{newer}");
     }
 
     #[test]

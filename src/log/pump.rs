@@ -28,12 +28,18 @@ struct Shared {
     changed: Condvar,
 }
 
+/// Output without a gap in it.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Piece {
+    /// Bytes before it that are lost.
+    lost: u64,
+    bytes: Vec<u8>,
+}
+
 /// Output on its way.
 #[derive(Debug, Default)]
 struct PumpState {
-    waiting: Vec<u8>,
-    /// Output before that, for which there was no room.
-    lost: u64,
+    waiting: Vec<Piece>,
     /// Bytes that ever came out of the pipe.
     taken: u64,
     /// Bytes of them that are in the log, or lost.
@@ -44,19 +50,26 @@ struct PumpState {
 }
 
 impl PumpState {
-    /// Whether there is nothing to write.
-    fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.lost == 0
-    }
-
     fn push(&mut self, bytes: &[u8]) {
         self.taken += bytes.len() as u64;
+        let waiting: usize = self.waiting.iter().map(|piece| piece.bytes.len()).sum();
         // A program's last words matter most.
-        if self.waiting.len() + bytes.len() > MAX_WAITING {
-            self.lost += self.waiting.len() as u64;
-            self.waiting.clear();
+        if waiting + bytes.len() > MAX_WAITING {
+            let lost = self.waiting.drain(..).map(|piece| piece.lost + piece.bytes.len() as u64).sum();
+            self.waiting.push(Piece { lost, bytes: Vec::new() });
         }
-        self.waiting.extend_from_slice(bytes);
+        match self.waiting.last_mut() {
+            Some(newest) => newest.bytes.extend_from_slice(bytes),
+            None => self.waiting.push(Piece { lost: 0, bytes: bytes.to_vec() }),
+        }
+    }
+
+    /// Notes output that is lost after what waits.
+    fn lose(&mut self, bytes: u64) {
+        match self.waiting.last_mut().filter(|newest| newest.bytes.is_empty()) {
+            Some(newest) => newest.lost += bytes,
+            None => self.waiting.push(Piece { lost: bytes, bytes: Vec::new() }),
+        }
     }
 }
 
@@ -97,14 +110,14 @@ impl Pump {
 
     /// Counts output that another reader of the pipe has dropped.
     pub fn lose(&self, bytes: u64) {
-        self.shared.lock().lost += bytes;
+        self.shared.lock().lose(bytes);
         self.shared.changed.notify_all();
     }
 
     /// Waits until no process holds the other end of the pipe any more and everything is written.
     pub fn wait_for_the_end(&self) {
         let mut state = self.shared.lock();
-        while !(state.is_over && state.is_empty() && !state.is_writing) {
+        while !(state.is_over && state.waiting.is_empty() && !state.is_writing) {
             state = self.shared.wait(state, Duration::from_secs(1));
         }
     }
@@ -144,16 +157,17 @@ impl Shared {
     fn empty(&self, mut log: BoundedLog) -> ! {
         let mut state = self.lock();
         loop {
-            if state.is_empty() {
+            if state.waiting.is_empty() {
                 state = self.wait(state, Duration::from_secs(1));
                 continue;
             }
-            let (waiting, lost) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.lost));
-            let taken = state.taken;
+            let (waiting, taken) = (std::mem::take(&mut state.waiting), state.taken);
             state.is_writing = true;
             drop(state);
-            log.lose(lost);
-            log.write(&waiting);
+            for piece in waiting {
+                log.lose(piece.lost);
+                log.write(&piece.bytes);
+            }
             state = self.lock();
             (state.is_writing, state.done) = (false, taken);
             self.changed.notify_all();
@@ -192,6 +206,16 @@ mod tests {
     fn slow_disk_keeps_newest_output_and_counts_the_rest() {
         let mut state = PumpState::default();
         (0..3).for_each(|piece| state.push(&vec![piece; MAX_WAITING / 2]));
-        assert_eq!((state.waiting, state.lost), (vec![2; MAX_WAITING / 2], MAX_WAITING as u64));
+        assert_eq!(state.waiting, [Piece { lost: MAX_WAITING as u64, bytes: vec![2; MAX_WAITING / 2] }]);
+    }
+
+    #[test]
+    fn lost_output_is_noted_between_what_came_before_and_after_it() {
+        let mut state = PumpState::default();
+        state.push(b"before");
+        (0..2).for_each(|_| state.lose(5));
+        state.push(b"after");
+        let piece = |lost, bytes: &[u8]| Piece { lost, bytes: bytes.to_vec() };
+        assert_eq!(state.waiting, [piece(0, b"before"), piece(10, b"after")]);
     }
 }
