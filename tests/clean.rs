@@ -170,8 +170,15 @@ fn what_a_killed_keep_has_left_goes() {
     for path in [&here, &beside, &kept] {
         File::create(path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
     }
-    assert_eq!(sessions.run(["clean", "--older", "9d"]).code, Some(0));
+    let dry = sessions.run(["clean", "--older", "9d", "--dry-run"]);
+    assert_eq!([here.exists(), beside.exists(), kept.exists()], [true; 3]);
+    let ran = sessions.run(["clean", "--older", "9d"]);
     assert_eq!([here.exists(), beside.exists(), kept.exists()], [false, false, true], "what was recorded stays");
+    let line = |path: &str| format!("removed {path}  a copy that a killed --keep has left  0 B");
+    let expected = [line(beside.to_str().unwrap()), line("./b.x.shorter.unfinished")];
+    assert_eq!(ran.out.lines().take(2).collect::<Vec<_>>(), expected, "{ran:?}");
+    assert_succeeded(&ran, "no ended session to remove; 0 ended sessions stay");
+    assert_eq!(dry.out, ran.out.replace("removed ", "would remove "));
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! `gnntop clean`: removes sessions that have ended, by age and by their total size.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS, UsageError};
+use super::patience::{PATIENCE, within};
 use super::{new_file, output, quantities, run};
 use gnntop_analysis::figures::{self, counted};
 use gnntop_sessions::{Error, IdleSession, Removal, discover, layout};
@@ -51,23 +53,50 @@ pub(super) fn clean(arguments: &CleanArguments) -> anyhow::Result<u8> {
     if arguments.older.is_none() && arguments.keep_total.is_none() {
         return Err(UsageError::with_message(advice(&ended, now)));
     }
-    if !arguments.dry_run {
-        remove_abandoned_copies();
-    }
+    let copies = remove_abandoned_copies(arguments.dry_run)?;
     let (stay, go) = split(ended, arguments, now);
     let Some(removal) = removal.filter(|_| !go.is_empty()) else {
-        output::print(&format!("nothing to remove; {} stay", total(&stay)))?;
+        let nothing = if copies == 0 { "nothing to remove" } else { "no ended session to remove" };
+        output::print(&format!("{nothing}; {} stay", total(&stay)))?;
         return Ok(SUCCESS);
     };
     remove(&removal, &go, &stay, arguments.dry_run, now)
 }
 
-/// Removes what a killed `--keep` has left: beside the recordings of `gnntop run`, and in the current folder.
-fn remove_abandoned_copies() {
+/// Removes what a killed `--keep` has left, with a line each: beside the recordings of `gnntop run`, and in the current folder.
+/// Returns how many there were.
+fn remove_abandoned_copies(dry_run: bool) -> anyhow::Result<usize> {
     let recordings = run::entries().into_iter().filter_map(|(entry, _)| entry.recording);
     let mut folders: BTreeSet<PathBuf> = recordings.filter_map(|path| Some(path.parent()?.to_owned())).collect();
     folders.insert(PathBuf::from("."));
-    folders.iter().for_each(|folder| new_file::remove_abandoned(folder));
+    let mut count = 0;
+    for folder in folders {
+        let shown = folder.display().to_string();
+        match within(PATIENCE, move || remove_copies_in(&folder, dry_run)) {
+            Some(removed) => {
+                count += removed.len();
+                removed.iter().try_for_each(|line| output::print(line))?;
+            }
+            None => output::print_note(&format!("left alone: {shown}: its file system does not answer")),
+        }
+    }
+    Ok(count)
+}
+
+/// A line for each copy in this folder that was removed, or would be.
+fn remove_copies_in(folder: &Path, dry_run: bool) -> Vec<String> {
+    let line = |path: PathBuf| {
+        let bytes = path.metadata().map_or(0, |found| found.len());
+        // One that cannot be removed stays.
+        let is_gone = dry_run || fs::remove_file(&path).is_ok();
+        let size = figures::bytes(bytes as f64);
+        is_gone.then(|| format!("{} {}  a copy that a killed --keep has left  {size}", verb(dry_run), path.display()))
+    };
+    new_file::abandoned(folder).filter_map(line).collect()
+}
+
+fn verb(dry_run: bool) -> &'static str {
+    if dry_run { "would remove" } else { "removed" }
 }
 
 /// Every session that has provably ended, the newest first. Reports what is named like a session and is not one.
@@ -115,7 +144,7 @@ fn remove(
     dry_run: bool,
     now: SystemTime,
 ) -> anyhow::Result<u8> {
-    let done = if dry_run { "would remove" } else { "removed" };
+    let done = verb(dry_run);
     let width = go.iter().map(|session| session.name.len()).max().unwrap_or(0);
     let mut removed = Vec::new();
     let mut code = SUCCESS;

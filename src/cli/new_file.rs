@@ -185,16 +185,17 @@ pub(super) fn write(path: &Path, text: &str, force: bool, inputs: &[&Path]) -> a
     file.finish()
 }
 
-/// Removes this user's shorter copies of recordings in a folder that a killed process has left there.
+/// Removes this user's shorter copies of recordings in a folder that a killed process has left there. One that cannot be
+/// removed stays.
 pub(super) fn remove_abandoned(folder: &Path) {
+    abandoned(folder).for_each(|path| _ = fs::remove_file(path));
+}
+
+/// This user's shorter copies of recordings in a folder that a killed process has left there.
+pub(super) fn abandoned(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_copy = entry.file_name().to_string_lossy().ends_with(SHORTER);
-        if is_copy && is_abandoned(&entry.path()) {
-            // One that cannot be removed stays.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
+    let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    paths.filter(|path| path.to_string_lossy().ends_with(SHORTER) && is_abandoned(path))
 }
 
 /// Whether this is a file of this user that nobody has locked, and not a new one.
