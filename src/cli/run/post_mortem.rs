@@ -16,6 +16,10 @@ use gnntop_analysis::store::{SessionState, Store};
 use gnntop_sessions::discover::{self, ListedSession};
 use gnntop_sessions::layout;
 
+/// Longest time to find the program's sessions among all others on a slow disk.
+const FIND_WITHIN: Duration = Duration::from_secs(30);
+/// The clock of a network file system may be behind by this much.
+const CLOCKS_APART: Duration = Duration::from_secs(3600);
 /// Longest time to read what the program has published.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 /// Memory of this time before the end is reported.
@@ -65,7 +69,9 @@ fn find_sessions(pid: u32, python: &PythonSetup, started: SystemTime) -> Vec<Lis
     let is_of_it = |session: &ListedSession| {
         pids.contains(&session.info.pid) && u128::from(session.info.start.wall_ns) >= since.as_nanos()
     };
-    let listing = within(PATIENCE, || discover::list(&layout::sessions_dir()));
+    // Directories that have not changed since the program began are not opened.
+    let changed_since = started.checked_sub(CLOCKS_APART).unwrap_or(UNIX_EPOCH);
+    let listing = within(FIND_WITHIN, move || discover::list_since(&layout::sessions_dir(), changed_since));
     let listing = listing.and_then(Result::ok).unwrap_or_default();
     listing.sessions.into_iter().filter(|session| !session.alive && is_of_it(session)).collect()
 }
