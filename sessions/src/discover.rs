@@ -28,7 +28,7 @@ pub struct ListedSession {
     pub info: SessionInfo,
     /// Whether its publisher is alive.
     pub alive: bool,
-    /// Total size of its files, in bytes.
+    /// What its files take on their disk, in bytes.
     pub size_bytes: u64,
     /// When its stream last grew.
     pub last_active: Option<SystemTime>,
@@ -235,6 +235,10 @@ mod tests {
         fs::write(session.path().join("a/b/deep"), [0; 500]).unwrap();
         symlink(session.path(), session.path().join("a/loop")).unwrap();
         assert_eq!(read(session.path()).unwrap().size_bytes, segment + 1500);
+        // The holes of a file take nothing.
+        fs::OpenOptions::new().write(true).open(session.path().join("beside")).unwrap().set_len(1 << 40).unwrap();
+        let size_bytes = read(session.path()).unwrap().size_bytes;
+        assert!((segment + 1500..1 << 20).contains(&size_bytes), "{size_bytes}");
     }
 
     #[test]

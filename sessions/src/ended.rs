@@ -10,7 +10,7 @@ use gnntop_wire::{Item, SessionInfo, StreamReader};
 use crate::discover::first_frame;
 use crate::error::Error;
 use crate::layout;
-use crate::private_dir::{PrivateDir, modified};
+use crate::private_dir::{PrivateDir, disk_bytes, modified};
 use crate::session_dir::read_tail;
 
 /// Bytes at the end of the last segment that are searched for the end of the stream, which takes a few dozen.
@@ -29,6 +29,8 @@ pub(crate) struct Content {
 /// A file of a session.
 struct SessionFile {
     name: String,
+    is_empty: bool,
+    /// What it takes on the disk.
     bytes: u64,
     written: SystemTime,
 }
@@ -56,7 +58,7 @@ impl Content {
         Ok(Self { dir, files, lock })
     }
 
-    /// Total bytes of its files.
+    /// Bytes that its files take.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
     }
@@ -113,7 +115,7 @@ impl Content {
 
     /// The segments that are not empty, with their numbers.
     fn segments(&self) -> impl Iterator<Item = (u64, &SessionFile)> {
-        let filled = self.files.iter().filter(|file| file.bytes > 0);
+        let filled = self.files.iter().filter(|file| !file.is_empty);
         filled.filter_map(|file| Some((layout::segment_number(&file.name)?, file)))
     }
 
@@ -133,7 +135,8 @@ impl SessionFile {
             return Err(Error::Unknown { name: clean(name.to_bytes()) });
         };
         let found = dir.file_stat(name).map_err(|error| error.inside(name))?;
-        Ok(Self { name: name.to_owned(), bytes: u64::try_from(found.st_size).unwrap_or(0), written: modified(&found) })
+        let (bytes, written) = (disk_bytes(&found), modified(&found));
+        Ok(Self { name: name.to_owned(), is_empty: found.st_size == 0, bytes, written })
     }
 }
 

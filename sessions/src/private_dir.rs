@@ -24,6 +24,8 @@ pub(crate) const CAREFULLY: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).un
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// Mode of new directories: for this user alone.
 const PRIVATE_DIR: u32 = 0o700;
+/// Unit in which the system counts the blocks of a file, in bytes.
+const BLOCK: u64 = 512;
 
 /// A [`PrivateDir`] between two uses. It is opened by its name each time, since nothing is held that need not be: the program
 /// may close what we hold (see [`HeldFile`](crate::HeldFile)).
@@ -297,6 +299,12 @@ fn check_regular(found: &Stat) -> Result<(), Error> {
         FileType::Symlink => Err(Error::Link),
         _ => Err(Error::NotAFile),
     }
+}
+
+/// Bytes that a file takes on its disk, or its length if that is less: the holes of a sparse file take none.
+pub(crate) fn disk_bytes(found: &Stat) -> u64 {
+    let taken = u64::try_from(found.st_blocks).unwrap_or(0).saturating_mul(BLOCK);
+    u64::try_from(found.st_size).unwrap_or(0).min(taken)
 }
 
 /// When something was last written.

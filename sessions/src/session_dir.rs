@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use crate::error::Error;
 use crate::layout;
 use crate::live_lock::Publisher;
-use crate::private_dir::{CAREFULLY, PrivateDir, modified, open_regular};
+use crate::private_dir::{CAREFULLY, PrivateDir, disk_bytes, modified, open_regular};
 
 /// Most files counted in a directory, and the deepest nesting of folders.
 const MAX_FILES: usize = 10_000;
@@ -88,7 +88,7 @@ impl SessionDir {
         read_tail(self.segment(self.segments()?.pop().ok_or(Error::NoSegments)?)?, most)
     }
 
-    /// Total size in bytes of its files and those of its folders. Links are not followed.
+    /// Bytes that its files and those of its folders take. Links are not followed.
     pub fn bytes(&self) -> u64 {
         directory_bytes(self.0.as_fd(), MAX_DEEP)
     }
@@ -105,7 +105,7 @@ fn directory_bytes(dir: BorrowedFd<'_>, deep: usize) -> u64 {
     let bytes = names.filter_map(|name| {
         let found = rustix::fs::statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         match FileType::from_raw_mode(found.st_mode) {
-            FileType::RegularFile => u64::try_from(found.st_size).ok(),
+            FileType::RegularFile => Some(disk_bytes(&found)),
             FileType::Directory if deep > 0 => {
                 let inner = rustix::fs::openat(dir, &name, OFlags::DIRECTORY | CAREFULLY, Mode::empty()).ok()?;
                 Some(directory_bytes(inner.as_fd(), deep - 1))

@@ -24,7 +24,7 @@ Dashes mean that `gnntop run` has started the program and it publishes nothing: 
 The ranks of a run are listed below it; if it was restarted, those of the newest start. `gnntop attach` and \
 `gnntop record` accept the run's id for all of them.
 
-AGE is the time since the start, ENDED the time since the last write. SIZE is the size of all files of the session.
+AGE is the time since the start, ENDED the time since the last write. SIZE is what the session's files take on the disk.
 
 `gnntop attach PID` shows the last minutes of an ended session, `gnntop record PID` saves them. A session that ended \
 well is kept for a week; if its program was killed or failed, it is kept until `gnntop clean` removes it or 1 GiB is \
