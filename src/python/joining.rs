@@ -12,8 +12,9 @@ use gnntop_analysis::source::process::Process;
 
 use super::answers::Answers;
 use super::package::{self, Package, PackageError};
+use super::reach::{self, Descendants};
 use super::remote::{self, RemoteError};
-use super::{reach, unreached};
+use super::unreached;
 
 /// Time between two looks for Pythons to join, in the first minutes of a program and later.
 const SOON: Duration = Duration::from_secs(120);
@@ -69,10 +70,10 @@ impl Drop for JoinedPython {
 /// joined stays as it is, and `gnntop run` says why it is not reached. Returns when `root` has ended.
 pub fn join_children(root: u32, package: &Path, answers: &Answers) {
     let (Ok(join), Some(root)) = (script(package, "join"), Process::find(root)) else { return };
-    let mut seen: BTreeMap<Process, u32> = BTreeMap::new();
+    let (mut below, mut seen) = (Descendants::new(root.pid()), BTreeMap::<Process, u32>::new());
     let began = Instant::now();
     while root.is_alive() {
-        for python in reach::silent(root.pid(), &answers.read()) {
+        for python in reach::silent(&mut below, &answers.read()) {
             let times = seen.entry(python.process.clone()).or_default();
             *times = times.saturating_add(1);
             if ASKED.contains(times) && unreached::reason(&python.process, &python.words).may_join {

@@ -1,6 +1,6 @@
 //! Which Python programs of a run were reached, which were not, and why not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,11 +40,10 @@ impl Reach {
         let sentence = Arc::<Mutex<Option<String>>>::default();
         let found = Arc::clone(&sentence);
         let run = move || {
-            let mut pythons = Pythons { answers, root, silent: BTreeMap::new() };
+            let mut pythons = Pythons { answers, below: Descendants::new(root), silent: BTreeMap::new() };
             for () in asked {
-                if let Some(now) = pythons.sentence() {
-                    *lock(&found) = Some(now);
-                }
+                let now = pythons.sentence();
+                *lock(&found) = now;
                 thread::sleep(POLL_INTERVAL);
             }
         };
@@ -67,7 +66,7 @@ fn lock(sentence: &Mutex<Option<String>>) -> MutexGuard<'_, Option<String>> {
 /// The Pythons below one process.
 struct Pythons {
     answers: Answers,
-    root: u32,
+    below: Descendants,
     /// Those without an answer, since when they have been seen, and why, once that is certain.
     silent: BTreeMap<Process, (Instant, Option<Reason>)>,
 }
@@ -78,7 +77,7 @@ impl Pythons {
         let now = Instant::now();
         let before = std::mem::take(&mut self.silent);
         let mut unreached: Option<(u32, Reason)> = None;
-        for python in silent(self.root, &answers) {
+        for python in silent(&mut self.below, &answers) {
             let pid = python.process.pid();
             let (since, known) = before.get(&python.process).cloned().unwrap_or((now, None));
             let reason = known.unwrap_or_else(|| unreached::reason(&python.process, &python.words));
@@ -91,7 +90,7 @@ impl Pythons {
             let python = self.silent.keys().next()?;
             Some(format!("hardware only: the Python of process {} has not answered yet", python.pid()))
         };
-        sentence(&answers, unreached.as_ref()).or_else(waiting).or_else(|| elsewhere(self.root))
+        sentence(&answers, unreached.as_ref()).or_else(waiting).or_else(|| elsewhere(&mut self.below))
     }
 }
 
@@ -104,14 +103,15 @@ pub(super) struct Python {
     parents_words: Vec<String>,
 }
 
-/// The Pythons at and below `root` that have not answered.
-pub(super) fn silent(root: u32, answers: &BTreeMap<u32, Answer>) -> impl Iterator<Item = Python> {
-    processes(root).filter(is_python).filter_map(Python::find).filter(|python| !is_reached(python, answers))
+/// The Pythons at and below a process that have not answered.
+pub(super) fn silent(below: &mut Descendants, answers: &BTreeMap<u32, Answer>) -> impl Iterator<Item = Python> {
+    let pythons = below.find().filter(|process| !answers.contains_key(&process.pid())).filter(is_python);
+    pythons.filter_map(Python::find).filter(|python| !is_fork(python, answers))
 }
 
 /// Where gnntop has to run for a program that is started by another one of this kind.
-fn elsewhere(root: u32) -> Option<String> {
-    processes(root).find_map(|process| {
+fn elsewhere(below: &mut Descendants) -> Option<String> {
+    below.find().find_map(|process| {
         let words = process.words();
         let name = words.first()?.rsplit('/').next()?;
         let (_, place) = ELSEWHERE.iter().find(|(known, _)| *known == name)?;
@@ -119,10 +119,9 @@ fn elsewhere(root: u32) -> Option<String> {
     })
 }
 
-/// A forked child has no answer: it is what its parent is.
-fn is_reached(python: &Python, answers: &BTreeMap<u32, Answer>) -> bool {
-    let is_fork = python.words == python.parents_words;
-    answers.contains_key(&python.process.pid()) || is_fork && answers.contains_key(&python.parent)
+/// Whether it is forked from one that has answered, and so does not answer itself.
+fn is_fork(python: &Python, answers: &BTreeMap<u32, Answer>) -> bool {
+    python.words == python.parents_words && answers.contains_key(&python.parent)
 }
 
 fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&(u32, Reason)>) -> Option<String> {
@@ -138,11 +137,28 @@ fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&(u32, Reason)>) 
     (!answers.is_empty()).then(|| "hardware only: no Python of this program has imported torch".to_owned())
 }
 
-/// The processes at and below `root`.
-fn processes(root: u32) -> impl Iterator<Item = Process> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(move |pid| descends(*pid, root)).filter_map(Process::find)
+/// Finds the processes at and below one, again and again, on a machine that may have thousands of others.
+#[derive(Debug)]
+pub(super) struct Descendants {
+    root: u32,
+    /// Processes that are not below it. None of them ever will be, so that each is looked at once.
+    others: HashSet<u32>,
+}
+
+impl Descendants {
+    pub(super) fn new(root: u32) -> Self {
+        Self { root, others: HashSet::new() }
+    }
+
+    /// Those that live.
+    fn find(&mut self) -> impl Iterator<Item = Process> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let is_below = |pid: &u32| !self.others.contains(pid) && descends(*pid, self.root);
+        let (below, others): (Vec<u32>, Vec<u32>) = numbers.partition(is_below);
+        self.others = others.into_iter().collect();
+        below.into_iter().filter_map(Process::find)
+    }
 }
 
 fn is_python(process: &Process) -> bool {
@@ -172,6 +188,9 @@ impl Python {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+
     use super::*;
 
     fn words(line: &str) -> Vec<String> {
@@ -188,10 +207,9 @@ mod tests {
             words: words(line),
             parents_words: words("python train.py"),
         };
-        assert!(is_reached(&python("python -I other.py"), &answers(own.pid())));
-        assert!(is_reached(&python("python train.py"), &answers(7)));
-        assert!(!is_reached(&python("python -I other.py"), &answers(7)));
-        assert!(!is_reached(&python("python train.py"), &answers(6)));
+        assert!(is_fork(&python("python train.py"), &answers(7)));
+        assert!(!is_fork(&python("python -I other.py"), &answers(7)));
+        assert!(!is_fork(&python("python train.py"), &answers(6)));
     }
 
     #[test]
@@ -209,6 +227,40 @@ mod tests {
         assert!(said(&[answer(false, &[])]).contains("no Python of this program has imported torch"));
         assert!(said(&[answer(false, &[]), answer(true, &[])]).contains("first backward pass"));
         assert!(said(&[answer(true, &["no library"])]).contains("no library"));
-        assert_eq!(elsewhere(std::process::id()), None);
+    }
+
+    /// A process that sleeps under another name.
+    fn sleeper(name: &str) -> Child {
+        Command::new("sleep").arg0(name).arg("1000").spawn().unwrap()
+    }
+
+    #[test]
+    fn processes_that_begin_later_are_found() {
+        let mut below = Descendants::new(std::process::id());
+        assert!(below.find().any(|process| process.pid() == std::process::id()));
+        assert!(below.others.contains(&std::os::unix::process::parent_id()));
+        let mut child = sleeper("sleep");
+        assert!(below.find().any(|process| process.pid() == child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!below.find().any(|process| process.pid() == child.id()));
+    }
+
+    #[test]
+    fn a_sentence_goes_with_its_cause() {
+        let mut docker = sleeper("docker");
+        let dir = tempfile::tempdir().unwrap();
+        let reach = Reach::new(docker.id(), Answers::open(dir.path().to_owned()));
+        let wait_for = |is_it: &dyn Fn(Option<String>) -> bool| {
+            let is_found = (0..6000).any(|_| {
+                thread::sleep(Duration::from_millis(20));
+                is_it(reach.sentence())
+            });
+            assert!(is_found, "{:?}", reach.sentence());
+        };
+        wait_for(&|sentence| sentence.is_some_and(|sentence| sentence.contains("run gnntop in the container")));
+        docker.kill().unwrap();
+        docker.wait().unwrap();
+        wait_for(&|sentence| sentence.is_none());
     }
 }

@@ -59,9 +59,7 @@ impl UnreachedEvidence {
         let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
         let own = mounts("self");
         let above = std::iter::successors(python.parent(), Process::parent).take(MAX_GENERATIONS);
-        let above = above.map(|process| (process.pid(), process.words()));
-        // What is above `gnntop run` has not started the program.
-        let above: Vec<(u32, Vec<String>)> = above.take_while(|(_, words)| !is_gnntop(words)).collect();
+        let above: Vec<_> = below_gnntop(above.map(|process| (process.pid(), process.words()))).collect();
         Self {
             words: words.to_vec(),
             variables,
@@ -155,8 +153,9 @@ fn unknown() -> Reason {
     Reason { text, is_certain: false, may_join: false }
 }
 
-fn is_gnntop(words: &[String]) -> bool {
-    words.first().is_some_and(|program| file_name(program) == "gnntop")
+/// Those below `gnntop run`, of the processes above a Python: what is above it has not started the program.
+fn below_gnntop(above: impl Iterator<Item = (u32, Vec<String>)>) -> impl Iterator<Item = (u32, Vec<String>)> {
+    above.take_while(|(_, words)| words.first().is_none_or(|program| file_name(program) != "gnntop"))
 }
 
 fn file_name(word: &str) -> &str {
@@ -165,12 +164,24 @@ fn file_name(word: &str) -> &str {
 
 /// The letter of the option by which a Python that was started with these words does not look at `PYTHONPATH`.
 fn ignoring_option(words: &[String]) -> Option<char> {
-    let options = words.iter().skip(1).take_while(|word| word.starts_with('-') && *word != "-c" && *word != "-m");
-    let mut short = options.filter(|word| !word.starts_with("--"));
-    short.find_map(|option| {
-        // What follows these is their argument.
-        option.chars().take_while(|letter| !"WXcm".contains(*letter)).find(|letter| "IES".contains(*letter))
-    })
+    let mut words = words.iter().skip(1);
+    while let Some(option) = words.next().filter(|word| word.starts_with('-')) {
+        if option.starts_with("--") {
+            continue;
+        }
+        // What follows these letters is their argument.
+        let (letters, argument) =
+            option.split_at(option.find(|letter| "WXcm".contains(letter)).unwrap_or(option.len()));
+        if let Some(found) = letters.chars().find(|letter| "IES".contains(*letter)) {
+            return Some(found);
+        }
+        match argument {
+            "W" | "X" => _ = words.next(),
+            _ if argument.starts_with(['c', 'm']) => return None,
+            _ => (),
+        }
+    }
+    None
 }
 
 /// Whether a line of a shell script gives `PYTHONPATH` a value that does not contain the old one.
@@ -239,6 +250,8 @@ mod tests {
             ("python3 -u -E train.py -S", "-E"),
             ("python -uS -m train", "-S"),
             ("python -OOI -c pass", "-I"),
+            ("python -W error::SyntaxWarning -I train.py", "-I"),
+            ("python -Wignore -X dev -uE train.py", "-E"),
         ] {
             let reason = evidence(line, &REACHED).reason();
             assert!(reason.is_certain && reason.text.contains(&format!("started with {letter},")), "{line}");
@@ -246,12 +259,23 @@ mod tests {
         for line in [
             "python train.py -I",
             "python -Wignore::SyntaxWarning train.py",
+            "python -uWError::ImportWarning train.py",
+            "python -W ImportWarning -X SI train.py -E",
+            "python -uc pass -I",
             "python -m train -S",
             "python --help",
             "/opt/app/python",
         ] {
             assert!(evidence(line, &REACHED).reason().text.contains("frozen"), "{line}");
         }
+    }
+
+    #[test]
+    fn what_is_above_gnntop_has_not_started_the_program() {
+        let line = |line: &str| (1, line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let above = ["bash train.sh", "env -i", "/usr/bin/gnntop keep --name=a", "sudo gnntop run", "bash other.sh"];
+        let found: Vec<_> = below_gnntop(above.into_iter().map(line)).map(|(_, words)| words.join(" ")).collect();
+        assert_eq!(found, above[..2]);
     }
 
     #[test]
