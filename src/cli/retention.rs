@@ -48,6 +48,8 @@ pub(super) struct Retention {
     keep: u64,
     /// A copy begins when the recording has this many bytes.
     begin_at: u64,
+    /// How long to copy between two looks at the session.
+    budget: Duration,
     copy: Option<PartialCopy>,
 }
 
@@ -79,7 +81,7 @@ pub(super) fn parse_slowest(text: &str) -> Result<u32, String> {
 impl Retention {
     pub(super) fn new(limits: RetentionLimits) -> Self {
         let keep = limits.keep.unwrap_or(LEAST);
-        Self { limits, keep, begin_at: keep / 4 * 3, copy: None }
+        Self { limits, keep, begin_at: keep / 4 * 3, budget: BUDGET, copy: None }
     }
 
     /// The options of a recording that it bounds.
@@ -121,7 +123,7 @@ impl Retention {
         recorded: &mut SourceRecorder<File>,
         file: &mut NewFile,
     ) -> anyhow::Result<Option<u64>> {
-        while !copy.advance(recorded)? {
+        while !copy.advance(recorded, self.budget)? {
             if recorded.written_bytes() < self.nearly_full() {
                 self.copy = Some(copy);
                 return Ok(None);
@@ -169,8 +171,8 @@ impl Retention {
 
 impl PartialCopy {
     /// Copies a little; whether all of the recording up to this moment is in the copy.
-    fn advance(&mut self, recorded: &mut SourceRecorder<File>) -> anyhow::Result<bool> {
-        if self.source.poll(&mut self.recorder, BUDGET).more {
+    fn advance(&mut self, recorded: &mut SourceRecorder<File>, budget: Duration) -> anyhow::Result<bool> {
+        if self.source.poll(&mut self.recorder, budget).more {
             return Ok(false);
         }
         recorded.begin_part()?;
@@ -253,11 +255,21 @@ mod tests {
     }
 
     /// Records these sessions into a file that stays within `limits`; `look` sees the file after each look at them.
-    fn record(limits: RetentionLimits, streams: &[Vec<u8>], mut look: impl FnMut(&[u8])) -> Vec<u8> {
+    fn record(limits: RetentionLimits, streams: &[Vec<u8>], look: impl FnMut(&[u8])) -> Vec<u8> {
+        record_copying(BUDGET, limits, streams, look)
+    }
+
+    /// Likewise, where a copy proceeds for so long between two looks.
+    fn record_copying(
+        budget: Duration,
+        limits: RetentionLimits,
+        streams: &[Vec<u8>],
+        mut look: impl FnMut(&[u8]),
+    ) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.gnntop");
         let mut file = NewFile::create(&path, false, &[]).unwrap();
-        let mut bound = Retention { keep: KEEP, begin_at: KEEP / 4 * 3, ..Retention::new(limits) };
+        let mut bound = Retention { keep: KEEP, begin_at: KEEP / 4 * 3, budget, ..Retention::new(limits) };
         let options = bound.options(RecorderOptions::default());
         let out = file.file().try_clone().unwrap();
         let mut recorded = SourceRecorder::new(Box::new(SlowSource::new(streams)), out, options);
@@ -310,9 +322,18 @@ mod tests {
 
     #[test]
     fn bounded_recording_stays_small_and_covers_the_run() {
+        check_bounded_recording(BUDGET);
+    }
+
+    #[test]
+    fn bounded_recording_that_is_copied_in_several_looks_stays_small_and_covers_the_run() {
+        check_bounded_recording(Duration::ZERO);
+    }
+
+    fn check_bounded_recording(budget: Duration) {
         let stream = stream_of(&session_info("long"), STEPS);
         let (mut copies, mut last_len, mut looks) = (0, 0, 0);
-        let bytes = record(SMALL, std::slice::from_ref(&stream), |bytes| {
+        let bytes = record_copying(budget, SMALL, std::slice::from_ref(&stream), |bytes| {
             assert!(bytes.len() as u64 <= KEEP, "{}", bytes.len());
             copies += u32::from(bytes.len() < last_len);
             (last_len, looks) = (bytes.len(), looks + 1);
