@@ -1,6 +1,7 @@
 //! Everything that can go wrong around a publishing program; the program must not notice.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command};
@@ -191,6 +192,46 @@ fn full_disk_warns_and_publishing_resumes() {
     assert!(stream.steps().len() < stream.steps().last().unwrap().step.0 as usize, "missing steps are numbered");
     let said = &stream.facts["not recorded: what happened while nothing could be written"];
     assert!(said.ends_with(" UTC: the disk was full"), "{said}");
+}
+
+/// Trains until it is killed, into a recording.
+#[test]
+#[ignore = "run by another test, as a program of its own"]
+fn child_records_for_ever() {
+    let path = Path::new(&std::env::var_os("GNNTOP_DIR").unwrap()).join("a.gnntop");
+    let session =
+        Session::builder("child").sensors(None).record_to(path).on_warning(|w| println!("warned: {w}")).start();
+    let _track = session.track("train", TrackRole::Training);
+    train(u64::MAX);
+}
+
+#[test]
+fn blocks_after_an_outage_continue_none_that_were_discarded() {
+    let disk = match SmallDisk::new("256k") {
+        Ok(disk) => disk,
+        Err(reason) => return println!("skipped: no small file system can be mounted: {reason}"),
+    };
+    let (path, filler) = (disk.path().join("a.gnntop"), disk.path().join("filler"));
+    let mut command = program("faults::child_records_for_ever", disk.path());
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let steps = || if path.exists() { RecordedStream::from_files([&path]).steps().len() } else { 0 };
+    crate::reading::wait_for(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        (steps() > 0).then_some(())
+    });
+    fs::write(&filler, vec![0; 1 << 20]).unwrap_err();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("warned: ")));
+    let before = steps();
+    fs::remove_file(&filler).unwrap();
+    crate::reading::wait_for(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        (steps() > before + 10).then_some(())
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let stream = RecordedStream::from_files([&path]);
+    assert!(stream.damage.is_empty(), "{:?}", stream.damage);
 }
 
 /// Ends without a word as soon as its steps are on the disk. The pauses between two looks at its rings never end.
