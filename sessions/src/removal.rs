@@ -26,7 +26,7 @@ pub struct Removal {
 pub struct IdleSession {
     /// The name of its directory.
     pub name: String,
-    /// Total bytes of its files.
+    /// Bytes that its files take.
     pub bytes: u64,
     /// Time of the last write.
     pub last_written: SystemTime,
