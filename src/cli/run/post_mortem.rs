@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gnntop_wire::Quantity;
 
-use super::super::patience::{PATIENCE, within};
+use super::super::patience::{PATIENCE, check_answers, within};
 use super::child::Child;
 use super::python::PythonSetup;
 use crate::death::{Death, Evidence, LastMoment, MemoryChange, OutputEvidence};
@@ -16,7 +16,7 @@ use gnntop_analysis::store::{SessionState, Store};
 use gnntop_sessions::discover::{self, ListedSession};
 use gnntop_sessions::layout;
 
-/// Longest time to find the program's sessions among all others on a slow disk.
+/// Longest time to find the program's sessions among all others, on a slow disk that answers.
 const FIND_WITHIN: Duration = Duration::from_secs(30);
 /// The clock of a network file system may be behind by this much.
 const CLOCKS_APART: Duration = Duration::from_secs(3600);
@@ -71,7 +71,9 @@ fn find_sessions(pid: u32, python: &PythonSetup, started: SystemTime) -> Vec<Lis
     };
     // Directories that have not changed since the program began are not opened.
     let changed_since = started.checked_sub(CLOCKS_APART).unwrap_or(UNIX_EPOCH);
-    let listing = within(FIND_WITHIN, move || discover::list_since(&layout::sessions_dir(), changed_since));
+    let dir = layout::sessions_dir();
+    let answers = check_answers(&dir).is_ok();
+    let listing = answers.then(|| within(FIND_WITHIN, move || discover::list_since(&dir, changed_since))).flatten();
     let listing = listing.and_then(Result::ok).unwrap_or_default();
     listing.sessions.into_iter().filter(|session| !session.alive && is_of_it(session)).collect()
 }
