@@ -7,7 +7,7 @@ use gnntop_sessions::discover::{self, ListedSession};
 
 use super::hardware::Hardware;
 use super::live_run::follow;
-use super::polling::{Progress, Source, SourceState, Status};
+use super::polling::{Control, Progress, Source, SourceState, Status};
 use super::process::{Process, descends};
 use crate::stream::Sink;
 
@@ -89,6 +89,13 @@ impl Source for Launched {
             LaunchedState::Outside(hardware) => hardware.status(),
         }
     }
+
+    fn control(&mut self, control: Control) {
+        match &mut self.state {
+            LaunchedState::Inside(source) => source.control(control),
+            LaunchedState::Outside(hardware) => hardware.control(control),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -118,6 +125,34 @@ mod tests {
         assert_eq!(source.status().hint, None);
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    /// A source whose status says what it was last asked for.
+    #[derive(Default)]
+    struct ControlledSource(Option<Control>);
+
+    impl Source for ControlledSource {
+        fn poll(&mut self, _sink: &mut dyn Sink, _budget: Duration) -> Progress {
+            Progress::default()
+        }
+
+        fn status(&self) -> Status {
+            Status { title: format!("{:?}", self.0), ..Status::default() }
+        }
+
+        fn control(&mut self, control: Control) {
+            self.0 = Some(control);
+        }
+    }
+
+    #[test]
+    fn control_reaches_the_session() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = Process::find(std::process::id()).unwrap();
+        let mut source = Launched::watch(process, SystemTime::now(), dir.path()).unwrap();
+        source.state = LaunchedState::Inside(Box::new(ControlledSource::default()));
+        source.control(Control::Faster);
+        assert_eq!(source.status().title, "Some(Faster)");
     }
 
     #[test]
