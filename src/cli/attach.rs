@@ -2,11 +2,12 @@
 //! possible.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS};
+use super::layers::{Layer, LayeredSource};
 use super::settings::{ScreenArguments, SensorArguments, Settings};
 use super::{output, run, screen};
 use crate::python::joining::{JoinError, JoinedPython};
@@ -14,8 +15,7 @@ use crate::python::remote::RemoteError;
 use gnntop_analysis::source::playback::PlaybackOptions;
 use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::target::{self, Target, TargetError};
-use gnntop_analysis::source::{Control, Launched, Playback, Progress, Source, Status, follow};
-use gnntop_analysis::stream::Sink;
+use gnntop_analysis::source::{Launched, Playback, Source, Status, follow};
 use gnntop_sessions::{discover, layout};
 
 const EXAMPLES: &str = "\
@@ -55,8 +55,8 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let outside = if let Target::Process(process) = &target { Some(process.pid()) } else { None };
     let log = log_path(&target);
     let source = open(target, &dir)?;
-    let source = match outside {
-        Some(pid) => join(pid, source),
+    let source: Box<dyn Source> = match outside.and_then(join) {
+        Some(hint) => Box::new(LayeredSource::new(source).with(hint)),
         None => source,
     };
     screen::show_against(source, arguments.against.as_deref(), &settings, log)
@@ -130,11 +130,11 @@ pub(super) fn open(target: Target, dir: &Path) -> anyhow::Result<Box<dyn Source>
     })
 }
 
-/// The source of a process, with its Python joined for as long as it is watched.
-fn join(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
-    let (joined, hint) = match JoinedPython::join(pid) {
+/// Joins the Python of a process for as long as the result lives, and says whether that worked; `None` if it runs none.
+fn join(pid: u32) -> Option<JoinHint> {
+    let (joined, text) = match JoinedPython::join(pid) {
         Ok(joined) => (Some(joined), "joined its Python: steps appear from the next backward pass on".to_owned()),
-        Err(JoinError::Remote(RemoteError::NoPython)) => return source,
+        Err(JoinError::Remote(RemoteError::NoPython)) => return None,
         Err(error) => (
             None,
             format!(
@@ -142,31 +142,20 @@ fn join(pid: u32, source: Box<dyn Source>) -> Box<dyn Source> {
             ),
         ),
     };
-    output::print_note(&format!("process {pid}: {hint}"));
-    Box::new(JoinHintSource { source, hint, _joined: joined })
+    output::print_note(&format!("process {pid}: {text}"));
+    Some(JoinHint { text, _joined: joined })
 }
 
-/// A source that says, for a program without steps, whether its Python was joined.
-struct JoinHintSource {
-    source: Box<dyn Source>,
-    hint: String,
+/// Says of a program without steps whether its Python was joined.
+struct JoinHint {
+    text: String,
     _joined: Option<JoinedPython>,
 }
 
-impl Source for JoinHintSource {
-    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
-        self.source.poll(sink, budget)
-    }
-
-    fn status(&self) -> Status {
-        let mut status = self.source.status();
+impl Layer for JoinHint {
+    fn amend(&self, status: &mut Status) {
         if let Some(hint) = &mut status.hint {
-            self.hint.clone_into(hint);
+            self.text.clone_into(hint);
         }
-        status
-    }
-
-    fn control(&mut self, control: Control) {
-        self.source.control(control);
     }
 }

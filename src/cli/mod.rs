@@ -15,6 +15,7 @@ mod doctor;
 mod exit;
 mod export;
 mod import;
+mod layers;
 mod list;
 mod new_file;
 mod output;

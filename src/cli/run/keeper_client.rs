@@ -17,11 +17,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 use super::super::exit::FAILURE;
+use super::super::layers::Layer;
 use super::super::output;
 use super::super::signals::without_ignored;
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use gnntop_analysis::source::process::Process;
-use gnntop_analysis::source::{Control, Progress, Source, Status, exit_record};
+use gnntop_analysis::source::{Status, exit_record};
 use gnntop_analysis::stream::Sink;
 use gnntop_wire::Item;
 
@@ -30,9 +31,13 @@ pub(super) struct KeeperClient {
     pid: u32,
     log: Option<PathBuf>,
     answers: Option<PathBuf>,
-    inbox: Arc<Mutex<Inbox>>,
+    inbox: KeeperInbox,
     signal_sender: SignalSender,
 }
+
+/// What the keeper says, for the view and for the command that opens it: its warnings, and how the program ended.
+#[derive(Clone)]
+pub(super) struct KeeperInbox(Arc<Mutex<Inbox>>);
 
 /// What the keeper has said since the program was started.
 struct Inbox {
@@ -75,16 +80,8 @@ impl KeeperClient {
                 KeeperMessage::Warning(text) => output::print_note(&format_warning(&text)),
                 KeeperMessage::Refused(why) => bail!(why),
                 KeeperMessage::Started { pid, log, answers } => {
-                    let voice = SignalSender(socket.try_clone().context("cannot talk to the keeper")?);
-                    let inbox = Inbox {
-                        socket,
-                        incoming,
-                        warnings: Vec::new(),
-                        unprinted: Vec::new(),
-                        ended: None,
-                        died: None,
-                    };
-                    return Ok(Self { pid, log, answers, inbox: Arc::new(Mutex::new(inbox)), signal_sender: voice });
+                    let signal_sender = SignalSender(socket.try_clone().context("cannot talk to the keeper")?);
+                    return Ok(Self { pid, log, answers, inbox: KeeperInbox::new(socket, incoming), signal_sender });
                 }
                 KeeperMessage::Ended { .. } => break,
             }
@@ -118,15 +115,26 @@ impl KeeperClient {
 
     /// The exit code, if it has ended within `wait`. Prints what its keeper says meanwhile.
     pub(super) fn ended_within(&self, wait: Duration) -> Option<u8> {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.lock();
         inbox.poll(wait);
         inbox.unprinted.drain(..).for_each(|line| output::print_note(&line));
         inbox.ended
     }
 
-    /// The source, which also reports the keeper's warnings.
-    pub(super) fn warn_in(&self, source: Box<dyn Source>) -> Box<dyn Source> {
-        Box::new(WarningSource { source, inbox: Arc::clone(&self.inbox) })
+    /// What its keeper says, for a view of the program.
+    pub(super) fn inbox(&self) -> KeeperInbox {
+        self.inbox.clone()
+    }
+}
+
+impl KeeperInbox {
+    fn new(socket: UnixStream, incoming: MessageReader) -> Self {
+        let (warnings, unprinted) = (Vec::new(), Vec::new());
+        Self(Arc::new(Mutex::new(Inbox { socket, incoming, warnings, unprinted, ended: None, died: None })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inbox> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -162,43 +170,24 @@ impl Inbox {
     }
 }
 
-fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
-    inbox.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-struct WarningSource {
-    source: Box<dyn Source>,
-    inbox: Arc<Mutex<Inbox>>,
-}
-
-impl Source for WarningSource {
-    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
-        let died = {
-            let mut inbox = lock(&self.inbox);
-            inbox.poll(Duration::ZERO);
-            inbox.died.take()
-        };
-        let mut progress = self.source.poll(sink, budget);
+impl Layer for KeeperInbox {
+    fn after_poll(&mut self, sink: &mut dyn Sink) -> bool {
+        let mut inbox = self.lock();
+        // A death that is heard of now is passed on after the next poll: the program's last events come first.
+        let died = inbox.died.take();
+        inbox.poll(Duration::ZERO);
+        let Some((text, cause)) = died else { return false };
         // Also for a program that has published nothing, so that it has no session to add this to.
-        if let Some((text, cause)) = died {
-            sink.apply(Item::Definitions(exit_record::facts(&text, &cause).to_vec()));
-            progress.changed = true;
-        }
-        progress
+        sink.apply(Item::Definitions(exit_record::facts(&text, &cause).to_vec()));
+        true
     }
 
-    fn status(&self) -> Status {
-        let mut status = self.source.status();
-        let inbox = lock(&self.inbox);
+    fn amend(&self, status: &mut Status) {
+        let inbox = self.lock();
         status.messages.extend(inbox.warnings.iter().cloned());
         if let Some(code) = inbox.ended.filter(|code| *code != 0) {
             status.messages.push(format!("ended with exit code {code}; o: its output"));
         }
-        status
-    }
-
-    fn control(&mut self, control: Control) {
-        self.source.control(control);
     }
 }
 
@@ -278,21 +267,63 @@ impl SignalRelay {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub(super) fn forward(self, voice: SignalSender) -> io::Result<Interrupted> {
+    pub(super) fn forward(self, sender: SignalSender) -> io::Result<Interrupted> {
         let interrupted = Interrupted::default();
         let noted = interrupted.clone();
-        thread::Builder::new().name("gnntop signals".to_owned()).spawn(move || self.run(&voice, &noted))?;
+        thread::Builder::new().name("gnntop signals".to_owned()).spawn(move || self.run(&sender, &noted))?;
         Ok(interrupted)
     }
 
-    fn run(mut self, voice: &SignalSender, interrupted: &Interrupted) {
+    fn run(mut self, sender: &SignalSender, interrupted: &Interrupted) {
         for signal in self.signals.forever() {
             if signal != SIGHUP || self.on_hangup == OnHangup::Stop {
-                voice.signal(signal);
+                sender.signal(signal);
             }
             if matches!(signal, SIGINT | SIGTERM | SIGHUP) {
                 interrupted.0.store(signal, Ordering::Relaxed);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnntop_analysis::ranks::Run;
+
+    /// The inbox of a keeper, and the keeper's end of their socket.
+    fn inbox() -> (KeeperInbox, UnixStream) {
+        let (ours, keepers) = UnixStream::pair().unwrap();
+        (KeeperInbox::new(ours, MessageReader::default()), keepers)
+    }
+
+    fn has_died(run: &Run) -> bool {
+        run.store().session().death_text().is_some()
+    }
+
+    #[test]
+    fn death_reaches_the_sink_once_and_after_the_next_poll() {
+        let (mut inbox, keeper) = inbox();
+        let died = Some(("It was killed.".to_owned(), "killed".to_owned()));
+        send(&keeper, &KeeperMessage::Ended { code: 137, lines: Vec::new(), died });
+        let mut run = Run::default();
+        assert!(!inbox.after_poll(&mut run) && !has_died(&run), "events that were published before come first");
+        assert!(inbox.after_poll(&mut run) && has_died(&run));
+        assert!(!inbox.after_poll(&mut Run::default()), "once");
+        let mut status = Status::default();
+        inbox.amend(&mut status);
+        assert_eq!(status.messages, ["ended with exit code 137; o: its output"]);
+    }
+
+    #[test]
+    fn warnings_of_the_keeper_stay_in_the_status() {
+        let (mut inbox, keeper) = inbox();
+        send(&keeper, &KeeperMessage::Warning("the disk is full".to_owned()));
+        assert!(!inbox.after_poll(&mut Run::default()));
+        for _ in 0..2 {
+            let mut status = Status::default();
+            inbox.amend(&mut status);
+            assert_eq!(status.messages, ["the disk is full"]);
         }
     }
 }

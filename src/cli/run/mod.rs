@@ -37,14 +37,15 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT};
 
 use super::exit::{SUCCESS, UsageError};
+use super::layers::LayeredSource;
 use super::patience::check_answers;
 use super::plain::PlainView;
 use super::settings::{ScreenArguments, SensorArguments, Settings};
 use super::{output, retention, screen, signals, train};
 use crate::viewer::Outcome;
 use child::own_command;
+use gnntop_analysis::source::Launched;
 use gnntop_analysis::source::program_name::program_name;
-use gnntop_analysis::source::{Launched, Source};
 use gnntop_sessions::layout::{self, RUN, RUN_STARTED_MS};
 use keeper::RecordOptions;
 use keeper_client::{Interrupted, KeeperClient, SignalRelay};
@@ -247,22 +248,23 @@ impl StartedProgram {
     fn show_screen(&self, settings: &Settings) -> anyhow::Result<Outcome> {
         match self.watch()? {
             Some(source) => {
-                screen::show_started(self.kept.warn_in(source), settings, self.kept.log().map(Path::to_owned))
+                let source = Box::new(source.with(self.kept.inbox()));
+                screen::show_started(source, settings, self.kept.log().map(Path::to_owned))
             }
             None => Ok(Outcome::Quit),
         }
     }
 
     /// The source for the program; `None` when it has ended, or nothing can be seen of it.
-    fn watch(&self) -> anyhow::Result<Option<Box<dyn Source>>> {
+    fn watch(&self) -> anyhow::Result<Option<LayeredSource>> {
         let (process, dir) = (self.kept.process(), layout::sessions_dir());
         let Some(process) = process else { return Ok(None) };
         if let Err(error) = check_answers(&dir) {
             output::print_note(&format!("gnntop: warning: {error}. The program runs, and is not shown"));
             return Ok(None);
         }
-        let source = Launched::watch(process, self.started, &dir);
-        Ok(Some(self.python.with_explanation(Box::new(source.context("cannot read the sensors")?))))
+        let source = Launched::watch(process, self.started, &dir).context("cannot read the sensors")?;
+        Ok(Some(LayeredSource::new(Box::new(source)).with(self.python.clone())))
     }
 
     /// Does what the user left the view for. Returns our exit code if there is nothing to wait for.
@@ -305,7 +307,7 @@ impl StartedProgram {
 
     /// Waits for the program's end, and prints a line from time to time. Returns the exit code.
     fn wait(&self, interval: Duration) -> anyhow::Result<u8> {
-        let mut view = self.watch()?.map(|source| PlainView::new(source, interval));
+        let mut view = self.watch()?.map(|source| PlainView::new(Box::new(source), interval));
         let mut give_up_at = None;
         loop {
             if self.interrupted.signal() == Some(SIGHUP) && self.on_hangup == OnHangup::Keep {

@@ -6,15 +6,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use gnntop_analysis::source::{Control, Progress, Source, Status};
-use gnntop_analysis::stream::Sink;
-
+use super::super::layers::Layer;
 use crate::python::answers::Answers;
 use crate::python::joining;
 use crate::python::package::{self, Package};
 use crate::python::reach::Reach;
+use gnntop_analysis::source::Status;
 
 /// What was prepared before the program is started.
 pub(super) struct PythonSetup {
@@ -75,7 +74,8 @@ impl PythonSetup {
     }
 }
 
-/// The Pythons of a running program.
+/// The Pythons of a running program, where they were prepared: says for one without steps why its Pythons show none.
+#[derive(Clone)]
 pub(super) struct PythonWatch(Option<Arc<Reach>>);
 
 impl PythonWatch {
@@ -83,38 +83,16 @@ impl PythonWatch {
     pub(super) fn new(pid: u32, answers: Option<PathBuf>) -> Self {
         Self(answers.map(|dir| Arc::new(Reach::new(pid, Answers::open(dir)))))
     }
-
-    /// The source, which explains for a program without steps why its Pythons show none.
-    pub(super) fn with_explanation(&self, source: Box<dyn Source>) -> Box<dyn Source> {
-        match &self.0 {
-            Some(reach) => Box::new(ExplainingSource { source, reach: Arc::clone(reach) }),
-            None => source,
-        }
-    }
 }
 
-struct ExplainingSource {
-    source: Box<dyn Source>,
-    reach: Arc<Reach>,
-}
-
-impl Source for ExplainingSource {
-    fn poll(&mut self, sink: &mut dyn Sink, budget: Duration) -> Progress {
-        self.source.poll(sink, budget)
-    }
-
-    fn status(&self) -> Status {
-        let mut status = self.source.status();
-        if let Some(hint) = &mut status.hint
-            && let Some(sentence) = self.reach.sentence()
+impl Layer for PythonWatch {
+    fn amend(&self, status: &mut Status) {
+        if let Some(reach) = &self.0
+            && let Some(hint) = &mut status.hint
+            && let Some(sentence) = reach.sentence()
         {
             *hint = sentence;
         }
-        status
-    }
-
-    fn control(&mut self, control: Control) {
-        self.source.control(control);
     }
 }
 
