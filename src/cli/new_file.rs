@@ -22,7 +22,7 @@ const SETTLED: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct NewFile {
     path: PathBuf,
-    place: WriteMode,
+    mode: WriteMode,
 }
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl NewFile {
         let failed = || format!("cannot write {}", path.display());
         let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let error = match created {
-            Ok(file) => return Ok(Self { path: path.to_owned(), place: WriteMode::Fresh(file) }),
+            Ok(file) => return Ok(Self { path: path.to_owned(), mode: WriteMode::Fresh(file) }),
             Err(error) => error,
         };
         if error.kind() != io::ErrorKind::AlreadyExists {
@@ -58,8 +58,8 @@ impl NewFile {
         }
         let kind = found.file_type();
         if kind.is_char_device() || kind.is_fifo() || kind.is_socket() || kind.is_block_device() {
-            let place = WriteMode::Through(OpenOptions::new().write(true).open(&path).with_context(failed)?);
-            return Ok(Self { path, place });
+            let mode = WriteMode::Through(OpenOptions::new().write(true).open(&path).with_context(failed)?);
+            return Ok(Self { path, mode });
         }
         if let Some(input) = inputs.iter().find(|input| is_same(input, &found) || is_inside(&path, input)) {
             bail!("{} is also the input: write to another file", input.display());
@@ -67,14 +67,14 @@ impl NewFile {
         if !force {
             bail!("{} already exists: use --force to overwrite it", path.display());
         }
-        let place = create_beside(&path, &found, UNFINISHED)
+        let beside = create_beside(&path, &found, UNFINISHED)
             .with_context(|| format!("cannot write beside {}", path.display()))?;
-        Ok(Self { path, place: WriteMode::Beside(place) })
+        Ok(Self { path, mode: WriteMode::Beside(beside) })
     }
 
     /// The open file.
     pub(super) fn file(&self) -> &File {
-        match &self.place {
+        match &self.mode {
             WriteMode::Fresh(file) | WriteMode::Through(file) => file,
             WriteMode::Beside(file) => file.as_file(),
         }
@@ -82,7 +82,7 @@ impl NewFile {
 
     /// Where the unfinished file is; `None` for a device or a pipe.
     pub(super) fn path(&self) -> Option<&Path> {
-        match &self.place {
+        match &self.mode {
             WriteMode::Fresh(_) => Some(&self.path),
             WriteMode::Beside(file) => Some(file.path()),
             WriteMode::Through(_) => None,
@@ -91,7 +91,7 @@ impl NewFile {
 
     /// Whether there is a file that this will replace.
     pub(super) fn replaces(&self) -> bool {
-        matches!(self.place, WriteMode::Beside(_))
+        matches!(self.mode, WriteMode::Beside(_))
     }
 
     /// A new file beside this one, to [`replace`](Self::replace) it; it is removed if that does not happen, after a kill by
@@ -112,7 +112,7 @@ impl NewFile {
     /// If that is not possible: then the file is unchanged.
     pub(super) fn replace(&mut self, draft: NamedTempFile) -> io::Result<()> {
         draft.as_file().sync_all()?;
-        match &mut self.place {
+        match &mut self.mode {
             WriteMode::Fresh(file) => *file = draft.persist(&self.path)?,
             WriteMode::Beside(file) => {
                 // It takes the other's name, because nobody removes what has that.
@@ -132,7 +132,7 @@ impl NewFile {
     /// # Errors
     /// If that is not possible: then the old file is unchanged, and the error names the new one beside it.
     pub(super) fn finish(self) -> anyhow::Result<()> {
-        let WriteMode::Beside(file) = self.place else { return Ok(()) };
+        let WriteMode::Beside(file) = self.mode else { return Ok(()) };
         // Without this, a power failure now could lose both files.
         let (file, error) = match file.as_file().sync_all() {
             Ok(()) => match file.persist(&self.path) {
@@ -147,7 +147,7 @@ impl NewFile {
 
     /// Removes the file: nothing in it is worth keeping.
     pub(super) fn discard(self) {
-        if let WriteMode::Fresh(_) = self.place {
+        if let WriteMode::Fresh(_) = self.mode {
             // If it cannot be removed, it is empty and does no harm.
             let _ = fs::remove_file(&self.path);
         }
@@ -155,7 +155,7 @@ impl NewFile {
 
     /// Keeps what was written before a failure, and also an older file. Returns its path.
     pub(super) fn keep_partial(self) -> PathBuf {
-        match self.place {
+        match self.mode {
             WriteMode::Beside(file) => file.keep().map_or(self.path, |(_, path)| path),
             WriteMode::Fresh(_) | WriteMode::Through(_) => self.path,
         }

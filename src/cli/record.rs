@@ -236,20 +236,20 @@ fn window(
     first_ns..=last_ns
 }
 
-/// Records until the request is fulfilled, the session ends, or a signal arrives; `tend` bounds what was written.
+/// Records until the request is fulfilled, the session ends, or a signal arrives; `enforce` bounds what was written.
 /// Reports its progress on the file `name`; without one, stays silent, because a screen may be showing standard output.
 fn run<W: Write>(
     request: RecordRequest,
     out: W,
     name: Option<&str>,
-    mut tend: impl FnMut(&mut SourceRecorder<W>) -> anyhow::Result<()>,
+    mut enforce: impl FnMut(&mut SourceRecorder<W>) -> anyhow::Result<()>,
 ) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
     let deadline = request.duration.map(|duration| Instant::now() + duration + GRACE);
     let mut recording = SourceRecorder::new(request.source, out, request.options);
     let why = loop {
         let progress = recording.poll()?;
-        tend(&mut recording)?;
+        enforce(&mut recording)?;
         if let Some(why) = recording.end_reason() {
             break why;
         }
@@ -265,7 +265,7 @@ fn run<W: Write>(
         name.into_iter().for_each(|name| output::show_progress(&recording.summary(name)));
     };
     recording.finish()?;
-    tend(&mut recording)?;
+    enforce(&mut recording)?;
     if let Some(name) = name {
         output::show_progress("");
         output::print_note(&format!("{}: {why}", recording.summary(name)));

@@ -250,11 +250,11 @@ impl Finding {
 
     /// The finding with a line of evidence and the numbers in it.
     pub(super) fn with_evidence_from(self, line: impl FnOnce(&mut Facts) -> String) -> Self {
-        self.because_all_of(|facts| [line(facts)])
+        self.with_evidence_lines(|facts| [line(facts)])
     }
 
     /// The same of any number of lines.
-    pub(super) fn because_all_of<L: IntoIterator<Item = String>>(
+    pub(super) fn with_evidence_lines<L: IntoIterator<Item = String>>(
         mut self,
         lines: impl FnOnce(&mut Facts) -> L,
     ) -> Self {

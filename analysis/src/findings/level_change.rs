@@ -29,7 +29,7 @@ const NEWEST: usize = 4;
 /// one make the median jump from one to the other.
 const MEAN_SHARE: f64 = 0.5;
 /// Steps among which the first slower one is looked for.
-const MAX_STRETCHES: usize = 512;
+const MAX_STEPS_SEARCHED: usize = 512;
 /// Steps on each side of it among which it is then looked for again.
 const STEPS_AROUND: usize = 32;
 
@@ -236,13 +236,13 @@ fn period_ns(known: &[RunStep<'_>]) -> Option<f64> {
 
 /// The first of the steps that take longer.
 fn first_slower(stretches: &RunStretches<'_>, mut within: Range<u64>, middle: f64) -> Option<ChangeStart> {
-    let mut known = stretches.steps(within.clone(), MAX_STRETCHES);
+    let mut known = stretches.steps(within.clone(), MAX_STEPS_SEARCHED);
     loop {
         let at = border(&known, middle);
         let (last, first) = (known.get(at.checked_sub(1)?)?, known.get(at)?);
         let (from, to) = (at.saturating_sub(STEPS_AROUND), (at + STEPS_AROUND).min(known.len() - 1));
         within = known[from].first..known[to].first + 1;
-        let closer = stretches.steps(within.clone(), MAX_STRETCHES);
+        let closer = stretches.steps(within.clone(), MAX_STEPS_SEARCHED);
         if closer.len() <= to + 1 - from {
             return Some(ChangeStart::between(first, last));
         }

@@ -75,7 +75,7 @@ impl DeviceRecorder {
     /// Waits for the device if the program asked for that at the ends of phases.
     pub(super) fn wait_if_synchronised(&self) {
         if self.synchronise && !self.is_lost() {
-            self.stream.wait().unwrap_or_else(|lost| self.mark_lost(lost));
+            self.stream.wait().unwrap_or_else(|lost| self.set_lost(lost));
         }
     }
 
@@ -134,7 +134,7 @@ impl DeviceRecorder {
         match self.stream.record(mark) {
             Ok(true) => return Some(mark),
             Ok(false) => self.marks.try_borrow_mut().ok()?.put_back(mark),
-            Err(lost) => self.mark_lost(lost),
+            Err(lost) => self.set_lost(lost),
         }
         None
     }
@@ -156,8 +156,8 @@ impl DeviceRecorder {
     }
 
     /// Stops using the device.
-    fn mark_lost(&self, lost: Lost) {
-        self.shared.mark_lost(lost);
+    fn set_lost(&self, lost: Lost) {
+        self.shared.set_lost(lost);
         self.is_lost.set(true);
     }
 }

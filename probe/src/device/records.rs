@@ -55,7 +55,7 @@ pub(super) struct DeviceShared {
 }
 
 impl DeviceShared {
-    pub(super) fn mark_lost(&self, lost: Lost) {
+    pub(super) fn set_lost(&self, lost: Lost) {
         // The first thread to report the loss gives the reason.
         let _ = self.reason.set(lost.0);
         self.lost.store(true, Ordering::Release);

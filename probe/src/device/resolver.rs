@@ -48,10 +48,10 @@ struct FirstComparison {
     ticks: [u64; 2],
 }
 
-type ResolverEnds = (Arc<DeviceShared>, MarkConsumer, RecordProducer);
+type RecorderEnds = (Arc<DeviceShared>, MarkConsumer, RecordProducer);
 
 /// Opens a track for the device and compares the clocks.
-pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<ResolverEnds> {
+pub(super) fn open(publisher: &Arc<Publisher>, opening: Opening<'_>) -> Option<RecorderEnds> {
     let Opening { name, role, stream, clock } = opening;
     let marks = stream.marks().min(MAX_MARKS as u32);
     let id = publisher.next_track_id()?;
@@ -98,7 +98,7 @@ fn compare(stream: &dyn Stream, clock: &Clock, shared: &DeviceShared) -> Option<
             // Busy with other work: later marks will do.
             Ok(None) => break,
             Err(lost) => {
-                shared.mark_lost(lost);
+                shared.set_lost(lost);
                 return None;
             }
         }
@@ -280,7 +280,7 @@ impl Resolver {
     /// The device is lost: writes why, and counts what was not reached.
     fn give_up(&mut self, lost: Option<Lost>, t_ns: u64, out: &mut Vec<u8>) {
         if let Some(lost) = lost {
-            self.shared.mark_lost(lost);
+            self.shared.set_lost(lost);
         }
         let reason = self.shared.reason.get().map_or("", String::as_str);
         let name = names::intern(NameKind::Text, &format!("device time ends: {reason}")).id();

@@ -96,7 +96,7 @@ impl Child {
 
     /// Whether everything that it and its descendants can write is in the log, or is within this time.
     pub(super) fn wait_output_closed(&self, at_most: Duration) -> bool {
-        self.output.as_ref().is_none_or(|output| output.is_over_within(at_most))
+        self.output.as_ref().is_none_or(|output| output.wait_closed(at_most))
     }
 
     /// The exit code, once it has ended and its output is in the log.

@@ -80,11 +80,11 @@ impl Output {
     pub(super) fn settle(&self) {
         let is_in_log = lock(&self.collector).ask(&ToCollector::Settle);
         // It may be about to end, because the program closed its output before.
-        let _ = is_in_log || self.is_over_within(POLL_INTERVAL);
+        let _ = is_in_log || self.wait_closed(POLL_INTERVAL);
     }
 
     /// Whether no process can write any more and everything is in the log, or is within this time.
-    pub(super) fn is_over_within(&self, at_most: Duration) -> bool {
+    pub(super) fn wait_closed(&self, at_most: Duration) -> bool {
         let give_up_at = Instant::now() + at_most;
         while !self.guard.is_finished() && Instant::now() < give_up_at {
             thread::sleep(Duration::from_millis(10).min(at_most));

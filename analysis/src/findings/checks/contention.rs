@@ -122,7 +122,7 @@ fn contended(evidence: &StepEvidence<'_>, span: &Range<u64>, signs: &Signs) -> O
         None => find_preemptions(evidence, signs, quiet.as_ref())?,
     };
     let finding = add_rivals(evidence, span, finding);
-    let finding = finding.because_all_of(|facts| quiet.as_ref().map(|quiet| quiet.describe(facts)));
+    let finding = finding.with_evidence_lines(|facts| quiet.as_ref().map(|quiet| quiet.describe(facts)));
     let claim = finding.share.map(Claim::Everywhere);
     Some(Finding { claim, ..finding })
 }
@@ -137,7 +137,7 @@ fn waiting(evidence: &StepEvidence<'_>, share: f64, signs: &Signs) -> Finding {
         finding =
             finding.with_evidence_from(|facts| format!("it is preempted {} times a second", preempted(facts, taken)));
     }
-    finding.because_all_of(|facts| {
+    finding.with_evidence_lines(|facts| {
         let share = signs.pressure.map(|share| facts.share(Number::Pressure, share));
         share.map(|share| format!("some process on the machine waits for a CPU {share} of the time"))
     })
@@ -168,7 +168,7 @@ fn find_preemptions(evidence: &StepEvidence<'_>, signs: &Signs, quiet: Option<&Q
     let finding = Finding::for_run(FindingKind::Contention, confidence, share, |facts| {
         format!("the training thread is preempted {} times a second", preempted(facts, taken))
     });
-    Some(finding.because_all_of(|facts| {
+    Some(finding.with_evidence_lines(|facts| {
         let share = signs.pressure.map(|share| facts.share(Number::Pressure, share));
         share.map(|share| format!("some process waits for a CPU {share} of the time"))
     }))

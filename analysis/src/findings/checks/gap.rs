@@ -94,7 +94,7 @@ impl StepCheck for Gap {
         let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
         let finding = explain(evidence, finding.with_claim(claim).with_places(places, 1 + long.len() as u64));
         let lines = |facts: &mut Facts| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
-        with_advice(finding.because_all_of(lines), &filled, between > 0.5 * gap).into()
+        with_advice(finding.with_evidence_lines(lines), &filled, between > 0.5 * gap).into()
     }
 }
 

@@ -61,7 +61,7 @@ fn throttled(evidence: &StepEvidence<'_>, gpu: u32) -> Option<Finding> {
         format!("GPU {gpu} is slowed down {} of the time, mostly by {reason}", facts.share(Number::OfTime, all))
     });
     finding.severity = Severity::from_share(all);
-    finding = finding.with_evidence(format!("reported by {}", signal.source)).because_all_of(|facts| {
+    finding = finding.with_evidence(format!("reported by {}", signal.source)).with_evidence_lines(|facts| {
         let (least, most) = clocks_in_words(facts, clock_range(evidence, gpu)?);
         Some(format!("its clock is between {least} and {most} MHz"))
     });

@@ -223,7 +223,7 @@ fn finding(
     })
     .with_advice("look for objects kept from step to step: losses with their graph, lists of results, caches");
     finding.severity = Severity::Major;
-    Some(finding.because_all_of(|facts| {
+    Some(finding.with_evidence_lines(|facts| {
         let (what, free) = of.free(evidence.store)?;
         Some(format!("{what} will last another {}", facts.time(Number::Left, free / (grown / ns))))
     }))

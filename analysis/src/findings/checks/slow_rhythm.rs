@@ -56,7 +56,7 @@ fn finding(evidence: &StepEvidence<'_>, known: &[RunStep<'_>], rhythm: &Rhythm) 
     .with_places(places, times)
     .with_evidence(when(store, rhythm))
     .with_evidence_from(|facts| total_cost(facts, store, rhythm))
-    .because_all_of(|facts| grown(facts, store, known, &is_within));
+    .with_evidence_lines(|facts| grown(facts, store, known, &is_within));
     finding.with_advice("see what runs then: timers (systemctl list-timers), cron jobs, backups, another user's job")
 }
 

@@ -65,11 +65,12 @@ fn finding(evidence: &StepEvidence<'_>, change: &LevelChange<'_>) -> Finding {
         end_ns: end.1,
         sentence: finding.summary.clone(),
     };
-    let finding = finding.with_claim(Claim::Everywhere(share)).with_places(vec![place], 1).because_all_of(|facts| {
-        let mark = mark.map(|mark| mark_line(facts, mark));
-        let lines = [grown(facts, store, change), mark, preemption_line(facts, change)];
-        lines.into_iter().flatten().chain(changed_signals(facts, store, change)).collect::<Vec<String>>()
-    });
+    let finding =
+        finding.with_claim(Claim::Everywhere(share)).with_places(vec![place], 1).with_evidence_lines(|facts| {
+            let mark = mark.map(|mark| mark_line(facts, mark));
+            let lines = [grown(facts, store, change), mark, preemption_line(facts, change)];
+            lines.into_iter().flatten().chain(changed_signals(facts, store, change)).collect::<Vec<String>>()
+        });
     finding
         .with_advice("look for what changed then: a restart, other data, another program, clocks, temperatures, memory")
 }

@@ -25,7 +25,7 @@ impl RankCheck for Hangs {
             hang.blocking.iter().for_each(|stuck| note(facts, stuck));
             hang.sentence()
         })
-        .because_all_of(|facts| {
+        .with_evidence_lines(|facts| {
             hang.waiting.iter().for_each(|stuck| note(facts, stuck));
             hang.waiting.iter().map(StuckRank::sentence)
         });

@@ -152,7 +152,7 @@ fn slow_finding(
             let (own, others) = (facts.time(Number::Usual, slow.own_ns), facts.time(Number::Otherwise, slow.peers_ns));
             format!("rank {rank} is slow in {often} of {steps} steps: median own work {own}; other ranks {others}")
         })
-        .because_all_of(|facts| {
+        .with_evidence_lines(|facts| {
             let wait = facts.time(Number::OthersWait, others_wait_ns(evidence, slow)?);
             Some(format!("other ranks are in all-reduce {wait} longer than rank {rank}"))
         })

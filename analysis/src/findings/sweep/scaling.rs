@@ -152,7 +152,7 @@ fn by_split(now: &Configuration) -> Option<Finding> {
         let (largest, all) = (facts.count(Number::Blocks, *largest as u64), facts.count(Number::OfBlocks, all as u64));
         format!("stage {stage} has {largest} of {all} blocks, the others wait for it: {slashed} in {}", now.name)
     })
-    .because_all_of(|facts| {
+    .with_evidence_lines(|facts| {
         let times = facts.number(Number::Ratio, times?);
         Some(format!("by the recurrence, a step takes {times:.2} of the time with an even split of equal blocks"))
     });

@@ -34,7 +34,7 @@ pub(super) fn finding(evidence: &StepEvidence<'_>, text: &str, marked: &Marked) 
         let (share, places) = (facts.share(Number::OfTime, share), marked.describe_place(facts));
         format!("\"{text}\": {times} times, about {each} each, {share} of the wall time, {places}")
     })
-    .because_all_of(|facts| places.iter().flatten().map(|more| more.describe(facts)).collect::<Vec<String>>());
+    .with_evidence_lines(|facts| places.iter().flatten().map(|more| more.describe(facts)).collect::<Vec<String>>());
     let finding = Finding { count: marked.count(), ..finding };
     Some(advised(finding.with_claim(Claim::Steps(costs)), text, marked.outside))
 }
