@@ -38,7 +38,7 @@ pub(super) struct Stack {
 
 /// A Python: where it keeps what is read, and its process. A loader worker has its parent's layout.
 #[derive(Clone, Debug)]
-pub(super) struct ReadPython {
+pub(super) struct PythonProcess {
     pub(super) layout: Layout,
     pub(super) process: Process,
 }
@@ -74,7 +74,7 @@ impl Chain {
 ///
 /// # Errors
 /// Why none can be read.
-pub(super) fn read_stack(python: &ReadPython, thread: Address) -> Result<Stack, &'static str> {
+pub(super) fn read_stack(python: &PythonProcess, thread: Address) -> Result<Stack, &'static str> {
     let mut chain = Err(CHANGES);
     for _ in 0..TRIES {
         let first = innermost(python, thread).ok_or(UNREADABLE)?;
@@ -101,7 +101,7 @@ pub(super) fn read_stack(python: &ReadPython, thread: Address) -> Result<Stack, 
 pub(super) const UNREADABLE: &str = "the memory with its frames cannot be read";
 const CHANGES: &str = "it changed each time it was read";
 
-fn innermost(python: &ReadPython, thread: Address) -> Option<Address> {
+fn innermost(python: &PythonProcess, thread: Address) -> Option<Address> {
     let first = python.process.word(thread + python.layout.frame_of_thread)?;
     match python.layout.frame_of_c_frame {
         Some(offset) => python.process.word(first.checked_add(offset)?),
@@ -113,14 +113,14 @@ fn innermost(python: &ReadPython, thread: Address) -> Option<Address> {
 ///
 /// # Errors
 /// Why they do not reach the outermost one, nor as far as frames are followed.
-pub(super) fn read_running(python: &ReadPython, thread: Address) -> Result<Chain, &'static str> {
+pub(super) fn read_running(python: &PythonProcess, thread: Address) -> Result<Chain, &'static str> {
     let first = innermost(python, thread).ok_or(UNREADABLE)?;
     let (chain, is_followed) = follow(python, first);
     if is_followed && !chain.frames.is_empty() { Ok(chain) } else { Err(UNREADABLE) }
 }
 
 /// The frames from `first` outwards, and whether they were followed as far as they are at all.
-fn follow(python: &ReadPython, first: Address) -> (Chain, bool) {
+fn follow(python: &PythonProcess, first: Address) -> (Chain, bool) {
     let len = python.layout.frame_len();
     let (mut chain, mut frame, mut page, mut followed) = (Vec::new(), first, MemoryCopy::EMPTY, 0);
     while frame != 0 && followed < MAX_DEPTH {
@@ -158,7 +158,7 @@ pub(super) struct Code {
 }
 
 /// The code objects now at these frames' addresses; `None` for one that cannot be read.
-pub(super) fn codes(python: &ReadPython, chain: &[Raw]) -> Vec<Option<Code>> {
+pub(super) fn codes(python: &PythonProcess, chain: &[Raw]) -> Vec<Option<Code>> {
     let addresses: Vec<Address> = chain.iter().map(|(code, _)| *code).collect();
     let read = |addresses: &[Address]| {
         python.process.structures(addresses, python.layout.code_len(), |read| {
@@ -177,7 +177,7 @@ pub(super) fn codes(python: &ReadPython, chain: &[Raw]) -> Vec<Option<Code>> {
 }
 
 /// The frame of this code at this instruction; `None` if it has no name that can be read.
-pub(super) fn decode(python: &ReadPython, (address, instruction): Raw, code: Code) -> Option<Frame> {
+pub(super) fn decode(python: &PythonProcess, (address, instruction): Raw, code: Code) -> Option<Frame> {
     let Code { filename, name, table, first_line } = code;
     let name = beginning(python, name)?;
     let file = end(python, filename).unwrap_or_else(|| "?".to_owned());
@@ -186,33 +186,33 @@ pub(super) fn decode(python: &ReadPython, (address, instruction): Raw, code: Cod
     Some(Frame { name, file, line: line(&table, first_line, offset) })
 }
 
-fn line_table(python: &ReadPython, table: Address) -> Option<Vec<u8>> {
+fn line_table(python: &PythonProcess, table: Address) -> Option<Vec<u8>> {
     let len = python.process.word(table.checked_add(python.layout.bytes_len)?)?;
     python.process.bytes(table.checked_add(python.layout.bytes)?, len)
 }
 
 /// A text, or the beginning of a long one.
-fn beginning(python: &ReadPython, object: Address) -> Option<String> {
+fn beginning(python: &PythonProcess, object: Address) -> Option<String> {
     let (at, len) = text(python, object)?;
     let read = ascii(python, at, len.min(MAX_NAME))?;
     Some(if len > MAX_NAME { format!("{read}...") } else { read })
 }
 
 /// A text, or the end of a long one.
-fn end(python: &ReadPython, object: Address) -> Option<String> {
+fn end(python: &PythonProcess, object: Address) -> Option<String> {
     let (at, len) = text(python, object)?;
     let read = len.min(MAX_FILE);
     ascii(python, at.checked_add(len - read)?, read)
 }
 
 /// Where the characters of a text are, and how many.
-fn text(python: &ReadPython, object: Address) -> Option<(Address, usize)> {
+fn text(python: &PythonProcess, object: Address) -> Option<(Address, usize)> {
     let len = python.process.word(object.checked_add(python.layout.text_len)?).filter(|len| *len <= MAX_TEXT)?;
     Some((object.checked_add(python.layout.text)?, len))
 }
 
 /// ASCII characters; `?` for any others, which Python stores differently.
-fn ascii(python: &ReadPython, at: Address, len: usize) -> Option<String> {
+fn ascii(python: &PythonProcess, at: Address, len: usize) -> Option<String> {
     let bytes = python.process.bytes(at, len)?;
     let is_plain = bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
     Some(if is_plain { String::from_utf8(bytes).unwrap_or_default() } else { "?".to_owned() })

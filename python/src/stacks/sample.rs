@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_probe::{NameKind, NameRef, Sampling, TrackRole, after, intern};
 
-use super::frames::{self, Chain, Code, Raw, ReadPython, format_frame, is_ours};
+use super::frames::{self, Chain, Code, Raw, PythonProcess, format_frame, is_ours};
 use super::memory::Address;
 use super::paths::StackPaths;
 use crate::overdue::{self, CurrentPhase};
@@ -41,7 +41,7 @@ type KnownFrame = (Raw, Code);
 
 /// Samples the stacks of a thread.
 pub(super) struct Sampler {
-    python: ReadPython,
+    python: PythonProcess,
     thread: Address,
     session: u32,
     a_second: u32,
@@ -59,7 +59,7 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Samples the thread with this state while this session is open.
-    pub(super) fn new(python: ReadPython, thread: Address, session: u32, a_second: u32) -> Self {
+    pub(super) fn new(python: PythonProcess, thread: Address, session: u32, a_second: u32) -> Self {
         let a_second = a_second.clamp(1, Sampling::MAX_PER_SECOND);
         let random = Random(after::ticks() | 1);
         let (paths, texts) = (StackPaths::new(), HashMap::new());
@@ -155,15 +155,15 @@ impl Sampler {
     /// None of them can be read.
     fn identify(&mut self, chain: &Chain) -> Result<Vec<Option<KnownFrame>>, &'static str> {
         let (inner, outer) = chain.ends(INNERMOST, OUTERMOST);
-        let mut frames = self.tell_some_apart(inner);
+        let mut frames = self.identify_frames(inner);
         if chain.frames.len() > inner.len() + outer.len() {
             frames.push(None);
         }
-        frames.extend(self.tell_some_apart(outer));
+        frames.extend(self.identify_frames(outer));
         if frames.iter().all(Option::is_none) { Err(frames::UNREADABLE) } else { Ok(frames) }
     }
 
-    fn tell_some_apart(&mut self, chain: &[Raw]) -> Vec<Option<KnownFrame>> {
+    fn identify_frames(&mut self, chain: &[Raw]) -> Vec<Option<KnownFrame>> {
         let mut frames = Vec::new();
         for (raw, code) in chain.iter().zip(frames::codes(&self.python, chain)) {
             let Some(code) = code else { continue };
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn identify_fails_where_no_frame_can_be_read() {
-        let python = ReadPython { layout: layout::V3_11, process: Process::own() };
+        let python = PythonProcess { layout: layout::V3_11, process: Process::own() };
         let mut sampler = Sampler::new(python, 0, 0, 20);
         for len in [1, 500] {
             let chain = Chain { frames: vec![(4096, 0); len], is_whole: true };

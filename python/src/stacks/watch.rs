@@ -11,7 +11,7 @@ use std::time::Duration;
 use gnntop_probe::{NameKind, StackThread, TrackRole, after, phase};
 
 use super::blocked;
-use super::frames::{self, ReadPython, Stack, format_frame, is_idle, is_ours};
+use super::frames::{self, PythonProcess, Stack, format_frame, is_idle, is_ours};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
 use super::sample::{NONE_READ, Sampler};
@@ -46,7 +46,7 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
         return Ok(());
     }
     let layout = Layout::for_this_process()?;
-    let python = ReadPython { layout, process: Process::own() };
+    let python = PythonProcess { layout, process: Process::own() };
     let own = thread_state().ok_or("this thread's state in Python cannot be found")?;
     let stack = frames::read_stack(&python, own)?;
     // If this frame cannot be read correctly, no other can.
@@ -108,7 +108,7 @@ fn without_signals<T>(start: impl FnOnce() -> T) -> T {
 
 /// A watched thread.
 struct ThreadWatcher {
-    python: ReadPython,
+    python: PythonProcess,
     thread: Address,
     thread_id: libc::pid_t,
     session: u32,
@@ -151,7 +151,7 @@ impl ThreadWatcher {
             let Some(process) = Process::descendant(process) else { continue };
             // A worker makes its batches on its main thread, which has the process's id.
             let call = blocked::frame(process, process.id());
-            let python = ReadPython { process, ..self.python.clone() };
+            let python = PythonProcess { process, ..self.python.clone() };
             let stack = frames::read_stack(&python, state).ok();
             if let Some(stack) = stack.filter(|stack| !is_idle(&stack.frames)) {
                 record(call.as_deref(), &stack, StackThread::LoaderWorker);
