@@ -169,10 +169,8 @@ fn sentences(run: &RunReport) -> Vec<String> {
     }
     lines.push(match run.efficiency {
         Some(share) => format!("efficiency {} compared with the same number of single ranks", percent(share)),
-        None => format!(
-            "efficiency unknown: give a run of one rank with --against, or report \"{}\"",
-            gnntop_wire::Reported::OneRank.text()
-        ),
+        None => "efficiency unknown: give a run of one rank with --against, or report gnntop.one_rank(items_per_s)"
+            .to_owned(),
     });
     if let (Some(median), Some(high), Some(most)) = (run.skew_p50_ns, run.skew_p90_ns, run.skew_max_ns) {
         let (median, high, most) = (duration(median), duration(high), duration(most));

@@ -6,7 +6,7 @@ use crate::ui::scene::Scene;
 use gnntop_analysis::figures::{count, duration, percent, quantity};
 use gnntop_analysis::ranks::{Rank, Ranks, RunWork, StepWork, quantile};
 use gnntop_analysis::stream::ClockEvidence;
-use gnntop_wire::{Engine, Reported};
+use gnntop_wire::Engine;
 
 /// Time over which rates are counted.
 const RATE_NS: u64 = 5_000_000_000;
@@ -83,10 +83,7 @@ fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
     let alone = alone.and_then(|alone| alone.graphs_per_s.or(alone.seeds_per_s)).or_else(|| going.alone_per_s());
     parts.push(match alone.and_then(|alone| going.efficiency(&whole, alone)) {
         Some(share) => format!("efficiency {} of one rank", percent(share)),
-        None => {
-            let one_rank = Reported::OneRank.text();
-            format!("efficiency {} (report \"{one_rank}\" to know it)", scene.theme.text("—", "-"))
-        }
+        None => format!("efficiency {} (needs gnntop.one_rank(items_per_s))", scene.theme.text("—", "-")),
     });
     parts.join(scene.theme.text(" · ", " | "))
 }

@@ -31,10 +31,8 @@ impl StepCheck for Denormals {
             return too_few_steps(evidence);
         }
         let Some(counter) = evidence.store.counter_of(Reported::Denormals) else {
-            return CheckOutcome::NotEnough(format!(
-                "times alone do not show them: report \"{}\"",
-                Reported::Denormals.text()
-            ));
+            let how = "report them, gnntop.denormals(n): times alone do not show them";
+            return CheckOutcome::NotEnough(how.to_owned());
         };
         let mut counts = vec![None; evidence.rows.len()];
         for point in counter.series.points() {
