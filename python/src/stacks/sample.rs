@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_probe::{NameKind, NameRef, Sampling, TrackRole, after, intern};
 
-use super::frames::{self, Chain, Code, Raw, PythonProcess, format_frame, is_ours};
+use super::frames::{self, Chain, Code, PythonProcess, Raw, format_frame, is_ours};
 use super::memory::Address;
 use super::paths::StackPaths;
 use crate::overdue::{self, CurrentPhase};
