@@ -8,6 +8,7 @@ use gnntop_wire::{Quantity, SignalKind, SignalSource, Unit};
 use super::check::StepCheck;
 use crate::figures::FigureUnit;
 use crate::findings::evidence::StepEvidence;
+use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::hardware;
 use crate::findings::number::Number;
@@ -58,8 +59,10 @@ fn finding(evidence: &StepEvidence<'_>, signal: &Signal) -> Option<Finding> {
     let source = signal.source.to_string().to_lowercase();
     let advice = "do not compare it with measured energy";
     if ["model", "tdp", "estimate"].iter().any(|word| source.contains(word)) {
-        let summary = format!("{} is modelled, not measured", signal.metric);
-        let finding = Finding::for_run(FindingKind::ModelledEnergy, Confidence::High, None, |_| summary);
+        let finding = Finding::for_run(FindingKind::ModelledEnergy, Confidence::High, None, |facts| {
+            let number = modelled_number(facts, signal);
+            format!("{} is modelled, not measured{number}", signal.metric)
+        });
         return Some(finding.with_evidence(format!("its source: {}", signal.source)).with_advice(advice));
     }
     let (watts, by) = match constant_watts(evidence, signal) {
@@ -71,6 +74,21 @@ fn finding(evidence: &StepEvidence<'_>, signal: &Signal) -> Option<Finding> {
         format!("{} is a constant {power}{by}, so it is probably modelled, not measured", signal.metric)
     });
     Some(finding.with_evidence(format!("its source: {}", signal.source)).with_advice(advice))
+}
+
+/// What a modelled signal says: the energy that it counted, or the mean of the power or energy that it read.
+fn modelled_number(facts: &mut Facts, signal: &Signal) -> String {
+    let scale = if signal.unit() == Unit::Microjoules { 1e-6 } else { 1e-3 };
+    let summary = signal.series.summary();
+    let mut note = |name, value, unit| facts.note(name, value * scale, unit);
+    match (signal.kind(), signal.unit()) {
+        (SignalKind::Counter, _) => format!(": {} in all", note(Number::InAll, summary.increase, FigureUnit::Energy)),
+        (SignalKind::Gauge, Unit::Milliwatts) => match summary.mean() {
+            Some(mean) => format!(": {} on average", note(Number::Power, mean, FigureUnit::Power)),
+            None => String::new(),
+        },
+        _ => String::new(),
+    }
 }
 
 /// The power of nearly all readings; `None` if it varies, is close to 0, or is read too rarely.

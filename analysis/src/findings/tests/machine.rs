@@ -1,6 +1,9 @@
 //! What the machine shows: faults, switches, signals, losses.
 
-use gnntop_wire::{Definition, Event, Item, NameId, PhaseMemory, Rival, SignalKind, TrackId, TrackRole, Unit};
+use gnntop_wire::{
+    AnyMetric, Definition, Event, Item, NameId, PhaseMemory, Rival, SignalId, SignalKind, SignalSource, TrackId,
+    TrackRole, Unit,
+};
 
 use super::*;
 use gnntop_fixtures::SECOND;
@@ -260,4 +263,23 @@ fn memory_growth_uses_allocator_memory() {
     let found = only(&store_of(stream));
     assert_contains(&found, FindingKind::MemoryGrowth, &["live memory grows from"]);
     assert_facts(&found, FindingKind::MemoryGrowth, &[(Number::BytesPerStep, 1e6)]);
+}
+
+#[test]
+fn energy_whose_source_is_a_model_is_stated() {
+    let mut stream = StreamBuilder::new("model");
+    let (main, sensors) = (stream.track(TrackRole::Training, "main"), stream.track(TrackRole::Sensors, "sensors"));
+    let metric = AnyMetric::from_name("cpu.energy".to_owned(), Unit::Microjoules, SignalKind::Counter);
+    let (id, source) = (SignalId(0), SignalSource::Sensor("TDP model".to_owned()));
+    stream.define(Definition::Signal { id, metric, source, device: String::new() });
+    for step in 0..101 {
+        let start_ns = START_NS + step * SECOND / 10;
+        stream.phase(main, step, "forward", start_ns, start_ns + 99 * MS);
+        stream.step(main, step, start_ns, start_ns + 99 * MS);
+        stream.sample(sensors, id, start_ns + 30 * MS, (step * 6_000_000 + step % 2 * 500_000) as i64);
+    }
+    let mut all = all_findings(&store_of(stream)).found.into_iter();
+    let found = all.find(|finding| finding.kind == FindingKind::ModelledEnergy).unwrap();
+    assert_facts(&found, FindingKind::ModelledEnergy, &[(Number::InAll, 600.0)]);
+    assert!(found.summary.contains("is modelled, not measured: 600 J in all"), "{}", found.summary);
 }
