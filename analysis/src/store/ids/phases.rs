@@ -8,6 +8,8 @@ use gnntop_wire::phase::STANDARD;
 
 /// Name of the wall time outside every phase.
 pub const GAP: &str = "gap";
+/// What a program's own phase of that name is called.
+const OWN_GAP: &str = "own gap";
 /// Collects phases beyond [`MAX_PHASES`].
 const OTHER: &str = "other phases";
 
@@ -64,8 +66,8 @@ impl Phases {
 
     /// The slot of the phase with this name, assigned now if it has none.
     pub(in crate::store) fn slot(&mut self, text: &str) -> PhaseSlot {
-        let named = |phase: &&Phase| !phase.is_gap() && phase.text == text;
-        if let Some(phase) = self.shown.iter().find(named) {
+        let text = if text == GAP { OWN_GAP } else { text };
+        if let Some(phase) = self.shown.iter().find(|phase| phase.text == text) {
             return phase.slot;
         }
         let used = self.slots();
