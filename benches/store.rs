@@ -10,6 +10,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use gnntop::report::{Document, Options, Report};
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::store::Store;
 use gnntop_wire::{
     BatchShape, BlockEncoder, Definition, Event, Item, NameId, NameKind, Span, Step, StepId, StreamReader, TrackId,
@@ -29,7 +30,8 @@ fn main() {
     print("decode", spans, || each_item(&stream, |item| _ = black_box(count(item))));
     print("decode and store", spans, || drop(black_box(load(&stream))));
     print("decode, store and report", spans, || {
-        let report = Report::new(&load(&stream), &Options::default());
+        let store = load(&stream);
+        let report = Report::new(&Catalogue::new(&store), &Options::default());
         drop(black_box(Document::from_reports(&[("a.gnntop", &report)]).to_text()));
     });
     if let (Some(before), Some(after)) = (before, peak_rss_bytes()) {

@@ -130,7 +130,7 @@ fn text(comparison: &Comparison, names: &[Vec<String>; 2], runs: &[Vec<Run>; 2])
 fn page(comparison: &Comparison, names: &[Vec<String>; 2], runs: &[Vec<Run>; 2]) -> anyhow::Result<String> {
     let assumptions = Settings::assumptions(&EnergyArguments::default())?;
     let options = Options { assumptions, ..Options::default() };
-    let report = |side: usize| runs[side].first().map(|run| Report::for_run(run, &options));
+    let report = |side: usize| runs[side].first().map(|run| Report::new(&options.catalogue(run), &options));
     let (Some(first), Some(second)) = (report(0), report(1)) else { bail!("each side needs a recording") };
     let names = [0, 1].map(|side: usize| names[side].join(", "));
     Ok(Document::from_compared_reports(comparison, [(&names[0], &first), (&names[1], &second)]).to_html())

@@ -14,9 +14,10 @@ use super::new_file::{self, NewFile};
 use super::settings::Settings;
 use super::{output, quantities};
 use crate::export::{ExportFormat, Exporter, RowFilter, WideExporter, WideForm, emissions, openmetrics, phases};
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::energy::EnergyScope;
 use gnntop_analysis::figures::{bytes, count, counted};
-use gnntop_analysis::findings;
+
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::{OneRank, Recording, Source};
 use gnntop_analysis::store::Store;
@@ -315,7 +316,7 @@ fn export_emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
 
 fn export_metrics(arguments: &ExportArguments) -> anyhow::Result<u8> {
     let store = read_store(arguments)?;
-    let text = openmetrics::write(&store, &findings::all_findings(&store));
+    let text = openmetrics::write(&Catalogue::new(&store));
     match &arguments.output {
         Some(path) => new_file::write(path, &text, arguments.force, &[&arguments.file])?,
         None => output::print(text.trim_end())?,

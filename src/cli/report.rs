@@ -128,10 +128,11 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let (mut reports, mut figures) = (Vec::new(), Vec::new());
     for (name, mut run) in runs {
         select(&mut run, arguments.rank, &name)?;
+        let catalogue = options.catalogue(&run);
         if form == ReportFormat::Csv {
-            figures.push((name, options.catalogue(&run).list()));
+            figures.push((name, catalogue.list()));
         } else {
-            reports.push((name, Report::for_run(&run, &options)));
+            reports.push((name, Report::new(&catalogue, &options)));
         }
     }
     let named: Vec<(&str, &Report)> = reports.iter().map(|(name, report)| (name.as_str(), report)).collect();

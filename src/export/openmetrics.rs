@@ -8,7 +8,7 @@ use std::fmt::Write;
 use gnntop_wire::{SignalKind, Unit};
 
 use gnntop_analysis::catalogue::Catalogue;
-use gnntop_analysis::findings::{FindingKind, Findings};
+use gnntop_analysis::findings::FindingKind;
 use gnntop_analysis::store::{Distribution, SessionState, Signal, Store};
 
 /// The value of a figure by its name; `None` where the session does not have it.
@@ -19,9 +19,8 @@ const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// The session so far: counters of steps, work and losses, summaries of steps, gaps and phases in seconds, gauges,
 /// sensors, and how often each kind of finding was seen.
-pub fn write(store: &Store, findings: &Findings) -> String {
-    let catalogue = Catalogue::new(store).with_findings(findings.clone());
-    let figure = |name: &str| Some(catalogue.get(&name.parse().ok()?).ok()?.value);
+pub fn write(catalogue: &Catalogue<'_>) -> String {
+    let (store, figure) = (catalogue.store(), |name: &str| catalogue.value(name));
     let mut out = String::new();
     session(&mut out, store);
     work(&mut out, store, &figure);

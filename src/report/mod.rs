@@ -1,8 +1,8 @@
-//! A session in numbers, without a screen: gathered from the store into plain data, written as text or JSON.
+//! A session in numbers, without a screen: gathered from the catalogue into plain data, written as text or JSON.
 //!
 //! ```text
-//! Store ─▶ sections ─▶ Report ─┬─ to_json   for machines, `schema_version` 1
-//!                              └─ documents.rs ─▶ Document ─▶ text in 80 columns, Markdown, HTML with pictures
+//! Catalogue ─▶ sections ─▶ Report ─┬─ to_json   for machines, `schema_version` 1
+//!                                  └─ documents.rs ─▶ Document ─▶ text in 80 columns, Markdown, HTML with pictures
 //! Catalogue ─▶ figures_csv.rs  CSV, of one or several recordings
 //! ```
 //!

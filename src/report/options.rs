@@ -29,7 +29,12 @@ impl Default for Options {
 impl Options {
     /// The figures of a run under these options.
     pub fn catalogue<'a>(&self, run: &'a Run) -> Catalogue<'a> {
-        Catalogue::with_run(run)
+        self.apply_to(Catalogue::with_run(run))
+    }
+
+    /// These figures under these options.
+    pub fn apply_to<'a>(&self, figures: Catalogue<'a>) -> Catalogue<'a> {
+        figures
             .with_skipped_steps(self.skip_steps)
             .with_percentiles(&self.percentiles)
             .with_assumptions(self.assumptions.clone())

@@ -16,7 +16,11 @@ fn store(bytes: &[u8], limits: Limits) -> Store {
 }
 
 fn report(run: &TrainingRun, options: &Options) -> Report {
-    Report::new(&store(&run.bytes(), Limits::default()), options)
+    report_on(&store(&run.bytes(), Limits::default()), options)
+}
+
+fn report_on(store: &Store, options: &Options) -> Report {
+    Report::new(&options.apply_to(Catalogue::new(store)), options)
 }
 
 fn text(report: &Report) -> String {
@@ -111,14 +115,14 @@ fn a_report_that_lacks_rows_says_so() {
     let run = TrainingRun { steps: 10_000, has_hardware: false, ..TrainingRun::default() };
     let store = store(&run.bytes(), Limits { step_rows: 10, ..Limits::default() });
     let options = Options { skip_steps: 5, ..Options::default() };
-    let steps = Report::new(&store, &options).steps;
+    let steps = report_on(&store, &options).steps;
     assert!(steps.reported < 9_995 && steps.reason.unwrap().contains("only the newest"));
-    assert_eq!(Report::new(&store, &Options::default()).steps.reported, 10_000);
+    assert_eq!(report_on(&store, &Options::default()).steps.reported, 10_000);
 }
 
 #[test]
 fn an_empty_store_makes_a_report_too() {
-    let report = Report::new(&Store::new(), &Options::default());
+    let report = report_on(&Store::new(), &Options::default());
     let text = text(&report);
     assert!(text.contains("no steps yet") && text.contains("steps: none were published"), "{text}");
     assert_eq!(json(&report)["phases"], Value::Array(Vec::new()));
@@ -131,7 +135,7 @@ fn a_loss_that_is_not_a_number_becomes_null() {
     let track = stream.track(TrackRole::Training, "main");
     let step = Step { step: StepId(1), start_ns: 9, end_ns: 12, loss: Some(f64::NAN), ..Step::default() };
     stream.event(track, Event::Step(step));
-    let report = Report::new(&store(&stream.bytes(), Limits::default()), &Options::default());
+    let report = report_on(&store(&stream.bytes(), Limits::default()), &Options::default());
     assert!(text(&report).contains("loss NaN to NaN"));
     assert_eq!(json(&report)["steps"]["last_loss"], Value::Null);
 }
@@ -167,7 +171,7 @@ fn several() -> [Report; 3] {
         ..TrainingRun::default()
     };
     let report_of = |run: &TrainingRun| report(run, &Options::default());
-    [Report::new(&Store::new(), &Options::default()), report_of(&TrainingRun::default()), report_of(&hostile)]
+    [report_on(&Store::new(), &Options::default()), report_of(&TrainingRun::default()), report_of(&hostile)]
 }
 
 fn named(reports: &[Report]) -> Vec<(&str, &Report)> {
@@ -257,7 +261,7 @@ proptest::proptest! {
     #[test]
     fn report_of_any_stream_does_not_panic(stream in any_stream(100)) {
         let options = Options { skip_steps: 2, ..Options::default() };
-        let report = Report::new(&store(&stream.build().bytes(), Limits::default()), &options);
+        let report = report_on(&store(&stream.build().bytes(), Limits::default()), &options);
         proptest::prop_assert!(report.to_json().is_ok() && !text(&report).is_empty());
     }
 }

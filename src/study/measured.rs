@@ -57,8 +57,8 @@ impl Numbers {
     /// that they leave out. Of a run of several ranks they are rank 0's. `None` if no step is left.
     pub fn new(run: &Run, options: &Options, wanted: &BTreeSet<&FigureId>) -> Option<(Self, Report)> {
         run.store().steps().rows(options.skip_steps..u64::MAX).next()?;
-        let report = Report::for_run(run, options);
-        let catalogue = options.catalogue(run).with_findings(report.findings.clone());
+        let catalogue = options.catalogue(run);
+        let report = Report::new(&catalogue, options);
         let listed = catalogue.list().into_iter().map(|(id, measured)| (id, measured.value));
         let named = |id: &&FigureId| Some(((*id).clone(), catalogue.get(&catalogue.resolve(id).ok()?).ok()?.value));
         let by_figure = listed.chain(wanted.iter().filter_map(named)).collect();

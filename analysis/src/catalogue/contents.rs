@@ -1,28 +1,16 @@
-//! The figures of one session or run, by name.
+//! Figures by name: one, those of a subject, and all that a run has.
 
 use std::collections::BTreeSet;
 
 use gnntop_wire::phase::STANDARD;
 use thiserror::Error;
 
-use crate::energy::Assumptions;
-use crate::findings::Findings;
-use crate::ranks::Run;
-use crate::store::Store;
-
-use super::context::Context;
+use super::context::Catalogue;
 use super::id::{FigureId, loose, nearest};
 use super::measured::{AbsentFigure, Measured};
 use super::row::{Names, Row};
 use super::rows::all;
 use super::statistic::Statistic;
-
-/// The figures of one session or run. Each is computed when it is asked for, and what several need only once.
-pub struct Catalogue<'a> {
-    context: Context<'a>,
-    /// Those that are listed.
-    percentiles: Vec<Statistic>,
-}
 
 /// A name that the run does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -35,68 +23,32 @@ pub struct UnknownName {
 }
 
 impl<'a> Catalogue<'a> {
-    /// The figures of a session.
-    pub fn new(store: &'a Store) -> Self {
-        Self { context: Context::new(store), percentiles: [50.0, 90.0, 99.0].map(Statistic::percentile).to_vec() }
-    }
-
-    /// The figures of a run: those of the selected rank, and those over all ranks.
-    pub fn with_run(run: &'a Run) -> Self {
-        let mut of_run = Self::new(run.store());
-        of_run.context.run = Some(run);
-        of_run
-    }
-
-    /// Leaves this many steps at the start out.
-    #[must_use]
-    pub fn with_skipped_steps(mut self, skip: u64) -> Self {
-        self.context.skip = skip;
-        self
-    }
-
-    /// Lists these percentiles, from 0 to 100.
-    #[must_use]
-    pub fn with_percentiles(mut self, percentages: &[f64]) -> Self {
-        self.percentiles = percentages.iter().map(|percentage| Statistic::percentile(*percentage)).collect();
-        self
-    }
-
-    /// Computes energy and carbon under these assumptions.
-    #[must_use]
-    pub fn with_assumptions(mut self, assumptions: Assumptions) -> Self {
-        self.context.assumptions = assumptions;
-        self
-    }
-
-    /// Takes these for what was found in the run without the skipped steps, instead of looking again.
-    #[must_use]
-    pub fn with_findings(mut self, findings: Findings) -> Self {
-        self.context.findings = findings.into();
-        self
-    }
-
-    /// Compares a run with what one rank alone gets through in a second, in graphs or seeds.
-    #[must_use]
-    pub fn with_one_rank_per_s(mut self, one_rank_per_s: Option<f64>) -> Self {
-        self.context.one_rank_per_s = one_rank_per_s;
-        self
-    }
-
     /// A figure.
     ///
     /// # Errors
     /// If the run does not have it, why.
     pub fn get(&self, id: &FigureId) -> Result<Measured, AbsentFigure> {
-        let found = (id.row().get)(&self.context, id.name(), id.statistic())?;
+        let found = (id.row().get)(self, id.name(), id.statistic())?;
         let (value, interval, population) = (found.value, found.interval, found.population);
         Ok(Measured { value, unit: id.unit(), interval, population })
+    }
+
+    /// The value of the figure with this text; `None` if there is none, or the run does not have it.
+    pub fn value(&self, text: &str) -> Option<f64> {
+        self.get(&text.parse().ok()?).ok().map(|measured| measured.value)
+    }
+
+    /// The figures of one subject, which is written as in the documentation, such as `heap.PHASE`. `name` stands for its
+    /// word in capitals, exactly as the program gives it.
+    pub fn subject<'c>(&'c self, subject: &str, name: &'c str) -> Subject<'c, 'a> {
+        Subject { catalogue: self, row: all().find(|row| row.subject == subject), name }
     }
 
     /// Every figure that this run has, in the catalogue's order.
     pub fn list(&self) -> Vec<(FigureId, Measured)> {
         let mut known: Vec<FigureId> = Vec::new();
         for row in all() {
-            for name in row.list_names(&self.context) {
+            for name in row.list_names(self) {
                 let all: Vec<Statistic> = (row.statistics)(&name).into_iter().map(|(statistic, _)| statistic).collect();
                 let others = all.iter().filter(|statistic| statistic.quantile().is_none());
                 let percentiles = self.percentiles.iter().filter(|_| all.iter().any(|of| of.quantile().is_some()));
@@ -115,7 +67,7 @@ impl<'a> Catalogue<'a> {
     /// If the run has no such name and gnntop knows none.
     pub fn resolve(&self, id: &FigureId) -> Result<FigureId, UnknownName> {
         let Names::Program(_) = id.row().names else { return Ok(id.clone()) };
-        let known = id.row().list_names(&self.context);
+        let known = id.row().list_names(self);
         let is_alike = |name: &&String| loose(name) == loose(id.name());
         let found = known.iter().find(|name| *name == id.name()).or_else(|| known.iter().find(is_alike));
         if let Some(renamed) = found.and_then(|name| FigureId::new(id.row(), name, id.statistic())) {
@@ -139,7 +91,36 @@ impl<'a> Catalogue<'a> {
 
     /// The subjects of a row that have the statistic of this figure.
     fn subjects(&self, row: &Row, id: &FigureId) -> Vec<String> {
-        let names = row.list_names(&self.context).into_iter().filter(|name| row.unit(name, id.statistic()).is_some());
+        let names = row.list_names(self).into_iter().filter(|name| row.unit(name, id.statistic()).is_some());
         names.map(|name| row.text(&name)).collect()
+    }
+}
+
+/// The figures of one subject.
+#[derive(Clone, Copy)]
+pub struct Subject<'c, 'a> {
+    catalogue: &'c Catalogue<'a>,
+    row: Option<&'static Row>,
+    name: &'c str,
+}
+
+impl Subject<'_, '_> {
+    /// One of them.
+    ///
+    /// # Errors
+    /// If the run does not have it, or no run does, why.
+    pub fn get(&self, statistic: Statistic) -> Result<Measured, AbsentFigure> {
+        let id = self.row.and_then(|row| FigureId::new(row, self.name, statistic));
+        self.catalogue.get(&id.ok_or_else(|| AbsentFigure("there is no such figure".to_owned()))?)
+    }
+
+    /// The value of one of them; `None` where it is absent.
+    pub fn value(&self, statistic: Statistic) -> Option<f64> {
+        self.get(statistic).ok().map(|measured| measured.value)
+    }
+
+    /// The same as a whole number of nanoseconds, bytes or things.
+    pub fn whole(&self, statistic: Statistic) -> Option<u64> {
+        self.value(statistic).map(|value| value as u64)
     }
 }

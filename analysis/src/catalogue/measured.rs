@@ -117,6 +117,7 @@ impl FoundValue {
             Statistic::Min => at(0.0),
             Statistic::Max => at(1.0),
             Statistic::Mean => Some(total() / all_ns.len() as f64),
+            Statistic::Count => Some(all_ns.len() as f64),
             _ => None,
         };
         Self::from_count(value, all_ns.len() as u64, nouns, "there are none")

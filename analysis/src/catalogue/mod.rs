@@ -1,4 +1,4 @@
-//! Every number that gnntop knows about a run, by one name: what limits, studies and CSV read.
+//! Every number that gnntop knows about a run, by one name: what limits, studies, reports and comparisons read.
 //!
 //! ```text
 //! Store, Run ─▶ context.rs: what several figures need, once
@@ -23,7 +23,8 @@ mod statistic;
 mod tests;
 mod work;
 
-pub use contents::{Catalogue, UnknownName};
+pub use contents::{Subject, UnknownName};
+pub use context::Catalogue;
 pub use id::{FigureError, FigureId};
 pub use measured::{AbsentFigure, Measured, Population};
 pub use page::page;

@@ -12,7 +12,8 @@ use super::rows::{HARDWARE, SECTIONS, statistics_of};
 const HEAD: &str = "\
 # Figures
 
-Every number has one name, `SUBJECT.STATISTIC`: in limits (`gnntop check`), in studies and in `gnntop report --csv`.
+Every number has one name, `SUBJECT.STATISTIC`: in limits (`gnntop check`), in studies and in `gnntop report --csv`. The
+sections of a report and its JSON have the same numbers, and `gnntop compare` has those of the steps that it compares.
 `gnntop check a.gnntop --list` lists those of a recording with their values. This page is printed from the catalogue
 (`analysis/src/catalogue/rows`).
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::figures::FigureUnit;
 
-use super::context::Context;
+use super::context::Catalogue;
 use super::measured::FigureResult;
 use super::statistic::Statistic;
 
@@ -22,7 +22,7 @@ pub(super) struct Row {
     /// so is every other one.
     pub statistics: fn(name: &str) -> Vec<(Statistic, FigureUnit)>,
     /// Computes one of them.
-    pub get: fn(context: &Context<'_>, name: &str, statistic: Statistic) -> FigureResult,
+    pub get: fn(context: &Catalogue<'_>, name: &str, statistic: Statistic) -> FigureResult,
 }
 
 /// The names that a word in capitals may stand for.
@@ -30,9 +30,9 @@ pub(super) enum Names {
     /// There is no such word.
     None,
     /// gnntop's own names: one for the documentation, and those of this run.
-    Own(&'static str, fn(&Context<'_>) -> Vec<String>),
+    Own(&'static str, fn(&Catalogue<'_>) -> Vec<String>),
     /// Names that the program gives; those of this run.
-    Program(fn(&Context<'_>) -> Vec<String>),
+    Program(fn(&Catalogue<'_>) -> Vec<String>),
 }
 
 impl Row {
@@ -78,7 +78,7 @@ impl Row {
     }
 
     /// The names of the subject in this run; one empty name where it has none.
-    pub fn list_names(&self, context: &Context<'_>) -> Vec<String> {
+    pub fn list_names(&self, context: &Catalogue<'_>) -> Vec<String> {
         match self.names {
             Names::None => vec![String::new()],
             Names::Own(_, list) | Names::Program(list) => list(context).into_iter().map(|name| slug(&name)).collect(),
@@ -135,10 +135,16 @@ pub(super) fn shared_durations() -> Vec<(Statistic, FigureUnit)> {
 
 /// A name as figures have it: without spaces, so that no shell needs quotes.
 pub(super) fn slug(name: &str) -> String {
-    name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect()
+    slug_chars(name).collect()
 }
 
-/// Whether a program's name is the one of a figure.
-pub(super) fn matches_name(text: &str, name: &str) -> bool {
-    text.chars().map(|c| if c.is_whitespace() { '_' } else { c }).eq(name.chars())
+fn slug_chars(name: &str) -> impl Iterator<Item = char> + '_ {
+    name.chars().map(|c| if c.is_whitespace() { '_' } else { c })
+}
+
+/// The one of these with this name: exactly, else the first whose name is the same but for `_` in place of spaces.
+pub(super) fn find_named<T>(all: impl IntoIterator<Item = T>, text: impl Fn(&T) -> &str, name: &str) -> Option<T> {
+    let name_as_slug = slug(name);
+    let alike = all.into_iter().filter(|one| slug_chars(text(one)).eq(name_as_slug.chars()));
+    alike.min_by_key(|one| text(one) != name)
 }

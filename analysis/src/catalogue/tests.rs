@@ -4,7 +4,7 @@ use gnntop_fixtures::device::DeviceRun;
 use gnntop_fixtures::{MS, ParallelRun, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop_wire::TrackRole;
 
-use super::{Catalogue, FigureId, Measured, Population};
+use super::{Catalogue, FigureId, Measured, Population, Statistic};
 use crate::ranks::Run;
 use crate::store::Store;
 
@@ -160,4 +160,27 @@ fn skipped_steps_are_in_no_rank_figure() {
     }
     assert!(get(10, "run.steps.per_s").value > 1.4 * get(0, "run.steps.per_s").value);
     assert_eq!(get(10, "rank.1.steps.count").value, 50.0);
+}
+
+#[test]
+fn names_that_differ_in_a_space_or_in_what_has_them_are_told_apart() {
+    let mut stream = StreamBuilder::new("test");
+    let main = stream.track(TrackRole::Training, "main");
+    for number in 0..20 {
+        let begin_ns = START_NS + number * 60 * MS;
+        for (at, text) in ["a b", "a_b", "gap"].into_iter().enumerate() {
+            let from_ns = begin_ns + (0..at as u64).map(|of| (of + 1) * MS).sum::<u64>();
+            stream.phase(main, number, text, from_ns, from_ns + (at as u64 + 1) * MS);
+        }
+        stream.span(main, number, "a b", begin_ns, begin_ns + 10 * MS);
+        stream.step(main, number, begin_ns, begin_ns + 20 * MS);
+    }
+    let store = store(&stream.bytes());
+    let catalogue = Catalogue::new(&store);
+    let max_ms = |subject, name| catalogue.subject(subject, name).whole(Statistic::Max).unwrap() / MS;
+    let phases = [("a b", 1), ("a_b", 2), ("own gap", 3)];
+    phases.iter().for_each(|(name, ms)| assert_eq!(max_ms("NAME", name), *ms, "{name}"));
+    assert_eq!(max_ms("span.SPAN", "a b"), 10);
+    assert_eq!(catalogue.value("a_b.max"), Some(2.0 * MS as f64));
+    assert!(catalogue.value("gap.min").unwrap() >= 14.0 * MS as f64, "the gap is what no phase has");
 }

@@ -4,8 +4,9 @@
 //! else. Both decode all of it; what they do with it takes longer.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use gnntop_wire::{Item, NameId, Open, Reported, Rival, TrackId};
+use gnntop_wire::{Item, NameId, Open, PhaseMemory, Reported, Rival, TrackId};
 
 use super::attempts::Attempts;
 use super::ids::names::NameTable;
@@ -181,6 +182,11 @@ impl Store {
         self.phases.shown()
     }
 
+    /// The time from the earliest to the newest event.
+    pub fn session_ns(&self) -> Range<u64> {
+        self.first_ns().unwrap_or(0)..self.now_ns()
+    }
+
     /// The phase with this name, or the gap by [`GAP`](super::GAP).
     pub fn phase(&self, text: &str) -> Option<&Phase> {
         self.phases.shown().iter().rev().find(|phase| phase.text == text)
@@ -296,6 +302,15 @@ impl Store {
     /// Memory as reported by the program's allocator.
     pub fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    /// The names of its phases, in their order.
+    pub fn heap_phases(&self) -> impl Iterator<Item = &str> {
+        let name = |phase: &PhaseMemory| match phase.phase {
+            NameId::NONE => "outside phases",
+            name => self.name(name),
+        };
+        self.memory.phases().iter().map(name)
     }
 
     /// What is missing.

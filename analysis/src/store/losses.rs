@@ -3,7 +3,7 @@
 use gnntop_wire::Damage;
 use serde::Serialize;
 
-use crate::figures::count;
+use crate::figures::{FigureUnit, count};
 
 /// Most holes in the stream that are listed; further ones are only counted.
 const DAMAGES_KEPT: usize = 1024;
@@ -54,6 +54,19 @@ pub struct Losses {
     pub events_not_kept: u64,
 }
 
+/// One of the counts of what was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Its name in figures.
+    pub name: &'static str,
+    /// What it counts, in words.
+    pub what: &'static str,
+    /// Its unit.
+    pub unit: FigureUnit,
+    /// How much was lost.
+    pub value: u64,
+}
+
 /// Holes as objects with their offset and length in bytes.
 fn damages<S: serde::Serializer>(damages: &[Damage], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
@@ -68,6 +81,37 @@ impl Losses {
     /// Whether nothing is missing.
     pub fn is_complete(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// All counts, those that say most about the session first.
+    pub fn counts(&self) -> [Loss; 18] {
+        use FigureUnit::{Bytes, Count, Time};
+        [
+            ("dropped_events", self.dropped_events, Count, "events dropped by the program because a ring was full"),
+            ("missed_events", self.missed_events, Count, "events published and not read"),
+            ("lost_segments", self.lost_segments, Count, "segments deleted before they could be read"),
+            ("missing_steps", self.missing_steps, Count, "missing steps"),
+            ("damage", self.damage_count, Count, "damaged places"),
+            ("damage_bytes", self.damage_bytes, Bytes, "size of damaged places"),
+            ("broken_blocks", self.broken_blocks, Count, "truncated blocks"),
+            ("foreign_segments", self.foreign_segments, Count, "segments of other sessions, skipped"),
+            ("unknown_frames", self.unknown_frames, Count, "frames of an unknown kind, skipped"),
+            ("repeated_blocks", self.repeated_blocks, Count, "duplicate blocks"),
+            ("backward_times", self.backward_times, Count, "events out of order in time"),
+            ("implausible_times", self.implausible_times, Count, "events with times far in the future"),
+            ("steps_elsewhere", self.steps_elsewhere, Count, "steps on tracks other than the training track"),
+            ("names_not_kept", self.names_not_kept, Count, "names dropped because the table is full"),
+            ("tracks_not_kept", self.tracks_not_kept, Count, "tracks dropped because the table is full"),
+            ("signals_not_kept", self.signals_not_kept, Count, "signals dropped because the table is full"),
+            (
+                "events_not_kept",
+                self.events_not_kept,
+                Count,
+                "events dropped because a table is full, or a name or signal is unknown",
+            ),
+            ("untiled", self.untiled_ns, Time, "time around missing steps"),
+        ]
+        .map(|(name, value, unit, what)| Loss { name, what, unit, value })
     }
 
     /// What people must know about missing data, a few words each; empty if nothing is missing.

@@ -60,7 +60,7 @@ pub use derived::throughput::Throughput;
 pub use ids::phases::{GAP, MAX_PHASES, Phase, PhaseSlot};
 pub use instants::{Marks, Newest, StoredMark, Timed};
 pub use limits::{EventSelection, Limits};
-pub use losses::Losses;
+pub use losses::{Loss, Losses};
 pub use memory::allocations::{Allocated, Memory, Peak, StepEnd};
 pub use memory::trend::{FEWEST_POINTS, Trend};
 pub use sampled_stacks::SampledStacks;

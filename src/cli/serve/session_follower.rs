@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::super::output;
 use super::http::{HttpResponse, OPENMETRICS};
 use crate::export::openmetrics;
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::findings::{Judgement, Watch};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::{Source, SourceState};
@@ -96,6 +97,6 @@ impl ServedSession {
         if let Some(judgement) = self.watch.update(&self.run) {
             self.judgement = judgement;
         }
-        openmetrics::write(self.run.store(), &self.judgement.findings)
+        openmetrics::write(&Catalogue::new(self.run.store()).with_judgement(self.judgement.clone()))
     }
 }

@@ -4,9 +4,8 @@ use serde::Serialize;
 
 use super::durations::{self, Durations};
 use crate::report::document::{Block, ComparisonTable};
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::figures::duration;
-use gnntop_analysis::findings::{self, Class};
-use gnntop_analysis::store::{BatchTotals, Distribution, StepRow, Store, Total};
 
 /// Steps of one kind.
 #[derive(Clone, Debug, Serialize)]
@@ -26,30 +25,23 @@ pub struct ClassLine {
     pub per_seed_ns: Option<f64>,
 }
 
-/// The classes that have steps, over the rows from ordinal `skip` on that are held.
-pub(in crate::report) fn class_lines(store: &Store, skip: u64, percentages: &[f64]) -> Vec<ClassLine> {
-    let classes = findings::classes(store, skip..u64::MAX);
-    let line = |name: &'static str, class: Class| {
-        let rows = classes.iter().filter(|(_, of)| *of == class).map(|(row, _)| row);
-        let (mut durations, mut totals) = (Distribution::new(), BatchTotals::default());
-        rows.for_each(|row: &StepRow<'_>| {
-            durations.record(row.period_ns());
-            totals.add(&row.batch(), row.period_ns());
-        });
-        let per = |total: &Total| (total.sum > 0).then(|| total.period_ns as f64 / total.sum as f64);
-        (durations.count() > 0).then(|| ClassLine {
+/// The classes that have steps, over those that are held one by one.
+pub(in crate::report) fn class_lines(figures: &Catalogue<'_>, percentages: &[f64]) -> Vec<ClassLine> {
+    let line = |(name, subject): (&'static str, &str)| {
+        let steps = figures.subject(subject, "");
+        ClassLine {
             name,
-            durations: Durations::new(&durations, percentages),
-            per_graph_ns: per(&totals.graphs),
-            per_node_ns: per(&totals.nodes),
-            per_edge_ns: per(&totals.edges),
-            per_seed_ns: per(&totals.seeds),
-        })
+            durations: Durations::new(steps, percentages),
+            per_graph_ns: steps.value(Statistic::PerGraph),
+            per_node_ns: steps.value(Statistic::PerNode),
+            per_edge_ns: steps.value(Statistic::PerEdge),
+            per_seed_ns: steps.value(Statistic::PerSeed),
+        }
     };
-    let has_partial = classes.iter().any(|(_, class)| *class == Class::Partial);
+    let has_partial = figures.value("partial_batch.count").is_some_and(|count| count > 0.0);
     let rest = if has_partial { "full batch" } else { "step" };
-    let all = [("warm-up", Class::WarmUp), (rest, Class::Full), ("partial batch", Class::Partial)];
-    all.into_iter().filter_map(|(name, class)| line(name, class)).collect()
+    let all = [("warm-up", "warm_up"), (rest, "full_batch"), ("partial batch", "partial_batch")];
+    all.map(line).into_iter().filter(|line| line.durations.count > 0).collect()
 }
 
 /// The section: how long steps of each kind take, where there are several, and what a graph, node, edge or seed costs.

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use crate::report::document::Block;
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::figures::{count, quantity};
-use gnntop_analysis::store::{CounterSeries, Store};
+use gnntop_analysis::store::CounterSeries;
 use gnntop_wire::Reported;
 
 /// What a counter was over the whole session.
@@ -22,24 +23,25 @@ pub struct Counter {
     /// Mean of all values.
     pub mean: Option<f64>,
     /// Smallest value.
-    pub min: f64,
+    pub min: Option<f64>,
     /// Largest value.
-    pub max: f64,
+    pub max: Option<f64>,
 }
 
 impl Counter {
     /// All counters of the session, in the order in which they appeared.
-    pub(in crate::report) fn all(store: &Store) -> Vec<Self> {
+    pub(in crate::report) fn all(figures: &Catalogue<'_>) -> Vec<Self> {
+        let store = figures.store();
         let of = |counter: &CounterSeries| {
-            let summary = counter.series.summary();
+            let values = figures.subject("counter.COUNTER", store.name(counter.name));
             Self {
                 name: store.name(counter.name).to_owned(),
                 is_device: matches!(store.reported(counter.name), Some(Reported::Memory(_))),
-                count: summary.count,
-                last: counter.series.last().and_then(|point| point.value()),
-                mean: summary.mean(),
-                min: summary.min,
-                max: summary.max,
+                count: values.whole(Statistic::Count).unwrap_or(0),
+                last: values.value(Statistic::Last),
+                mean: values.value(Statistic::Mean),
+                min: values.value(Statistic::Min),
+                max: values.value(Statistic::Max),
             }
         };
         store.counters().iter().map(of).collect()
@@ -55,7 +57,7 @@ pub(in crate::report) fn blocks(counters: &[Counter]) -> Vec<Block> {
     let mut rows = vec![Vec::from(["counter", "count", "last", "mean", "min", "max"].map(str::to_owned))];
     let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), quantity);
     for counter in counters {
-        let values = [counter.last, counter.mean, Some(counter.min), Some(counter.max)].map(value);
+        let values = [counter.last, counter.mean, counter.min, counter.max].map(value);
         rows.push([vec![counter.name.clone(), count(counter.count)], values.to_vec()].concat());
     }
     vec![Block::heading("Counters"), Block::table(rows)]

@@ -5,9 +5,11 @@ use serde::Serialize;
 use super::durations;
 use super::phases::{PhaseLine, phase_lines};
 use crate::report::document::Block;
-use crate::report::options::Options;
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::figures::{count, counted, duration};
-use gnntop_analysis::store::{DeviceTime, StepStatistics, Store};
+
+/// The subjects of its figures: phases, period and step.
+const SUBJECTS: [&str; 3] = ["device.PHASE", "device.period", "device.step"];
 
 /// What a device did, by its own clock. The other phases of the report are the host's.
 #[derive(Clone, Debug, Serialize)]
@@ -35,21 +37,21 @@ pub struct Device {
 
 impl Device {
     /// `None` if the program has no device timed.
-    pub(in crate::report) fn new(store: &Store, options: &Options) -> Option<Self> {
-        let device = store.device()?;
-        let skipped = skipped(store, device, options.skip_steps);
-        let statistics = skipped.as_ref().unwrap_or(device.statistics());
-        let track = store.track(device.track());
+    pub(in crate::report) fn new(figures: &Catalogue<'_>, percentages: &[f64]) -> Option<Self> {
+        let (device, statistics) = (figures.store().device()?, figures.device_statistics()?);
+        let track = figures.store().track(device.track());
+        let clock_error = figures.subject("device.clock_error", "");
+        let whole = |figure| figures.value(figure).unwrap_or(0.0) as u64;
         Some(Self {
             name: track.map(|track| track.text.clone()).unwrap_or_default(),
             clock: "device",
-            error_ns: device.error_ns(),
-            largest_error_ns: device.largest_error_ns(),
+            error_ns: clock_error.whole(Statistic::Last),
+            largest_error_ns: clock_error.whole(Statistic::Max).unwrap_or(0),
             host_clock: device.describe_host_clock(),
             is_synchronised: device.is_synchronised(),
-            steps: statistics.steps(),
-            untimed: track.map_or(0, |track| track.dropped),
-            phases: phase_lines(store, statistics, &options.percentiles),
+            steps: whole("device.steps.count"),
+            untimed: whole("device.untimed.count"),
+            phases: phase_lines(figures, statistics, SUBJECTS, percentages),
         })
     }
 
@@ -71,16 +73,6 @@ impl Device {
     }
 }
 
-/// Figures without the first `skip` steps of the host; `None` if nothing is to be skipped.
-fn skipped(store: &Store, device: &DeviceTime, skip: u64) -> Option<StepStatistics> {
-    if skip == 0 {
-        return None;
-    }
-    let first = store.steps().rows(skip..u64::MAX).next().map(|row| row.step());
-    let rows = first.into_iter().flat_map(|first| device.rows(first, gnntop_wire::StepId(u64::MAX)));
-    Some(StepStatistics::from_rows(rows))
-}
-
 /// The section, for below the host's phases; nothing if the program has no device timed.
 pub(in crate::report) fn blocks(device: Option<&Device>) -> Vec<Block> {
     let Some(device) = device else { return Vec::new() };
@@ -94,14 +86,15 @@ pub(in crate::report) fn blocks(device: Option<&Device>) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Document, Report};
+    use crate::report::{Document, Options, Report};
+    use gnntop_analysis::store::Store;
     use gnntop_fixtures::device::DeviceRun;
     use gnntop_fixtures::{MS, each_item};
 
     fn report(run: &DeviceRun, options: &Options) -> Report {
         let mut store = Store::new();
         each_item(&run.bytes(), |item| store.apply(item));
-        Report::new(&store, options)
+        Report::new(&options.apply_to(Catalogue::new(&store)), options)
     }
 
     fn text(report: &Report) -> String {
@@ -147,7 +140,7 @@ mod tests {
         assert!(text(&silent).contains("0 steps by the device clock ± unknown"), "{}", text(&silent));
         let mut store = Store::new();
         each_item(&gnntop_fixtures::TrainingRun::default().bytes(), |item| store.apply(item));
-        let json = Report::new(&store, &Options::default()).to_json().unwrap();
+        let json = Report::new(&Catalogue::new(&store), &Options::default()).to_json().unwrap();
         assert!(json.contains("\"device\": null"), "{json}");
     }
 

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use crate::report::document::Block;
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::figures::{bytes, percent, quantity};
-use gnntop_analysis::store::{CounterSeries, Store};
+use gnntop_analysis::store::CounterSeries;
 
 /// A device's memory, in bytes. What the program does not report is `null`.
 #[derive(Clone, Debug, Serialize)]
@@ -59,33 +60,34 @@ pub struct MemoryKind {
 
 impl DeviceMemory {
     /// `None` if the program does not publish it.
-    pub(in crate::report) fn new(store: &Store) -> Option<Self> {
-        let memory = store.device_memory()?;
-        let last = |counter: Option<&CounterSeries>| whole(counter?.last()?);
-        let most = |counter: Option<&CounterSeries>| whole(counter?.series.summary().max);
-        let phase = |(name, peak, reserved): &(&str, &CounterSeries, Option<&CounterSeries>)| DevicePhaseMemory {
-            name: (*name).to_owned(),
-            mean_peak_bytes: peak.series.summary().mean(),
-            peak_bytes: most(Some(peak)).unwrap_or(0),
-            reserved_peak_bytes: most(*reserved),
+    pub(in crate::report) fn new(figures: &Catalogue<'_>) -> Option<Self> {
+        let published = figures.store().device_memory()?;
+        let whole = |subject, statistic| figures.subject(subject, "").whole(statistic);
+        let phase = |(name, ..): &(&str, &CounterSeries, Option<&CounterSeries>)| {
+            let in_tensors = figures.subject("device.memory.PHASE", name);
+            DevicePhaseMemory {
+                name: (*name).to_owned(),
+                mean_peak_bytes: in_tensors.value(Statistic::Mean),
+                peak_bytes: in_tensors.whole(Statistic::Peak).unwrap_or(0),
+                reserved_peak_bytes: figures.subject("device.reserved.PHASE", name).whole(Statistic::Peak),
+            }
         };
-        let kind = |(name, derived, counter): &(&'static str, &'static str, &CounterSeries)| MemoryKind {
-            name,
-            bytes: last(Some(counter)),
-            peak_bytes: most(Some(counter)).unwrap_or(0),
-            derived,
+        let kind = |(name, derived, _): &(&'static str, &'static str, &CounterSeries)| {
+            let of_kind = figures.subject("device.memory_of.KIND", name);
+            let (bytes, peak_bytes) = (of_kind.whole(Statistic::Last), of_kind.whole(Statistic::Peak).unwrap_or(0));
+            MemoryKind { name, bytes, peak_bytes, derived }
         };
         Some(Self {
-            peak_bytes: most(memory.peak),
-            used_bytes: last(memory.used),
-            reserved_bytes: last(memory.reserved),
-            reserved_peak_bytes: most(memory.reserved_peak),
-            fragmentation: memory.fragmentation(),
-            least_free_bytes: memory.free.and_then(|free| whole(free.series.summary().min)),
-            total_bytes: last(memory.total),
-            allocations_per_step: memory.allocations.and_then(|counter| counter.series.summary().mean()),
-            phases: memory.phases.iter().map(phase).collect(),
-            kinds: memory.kinds.iter().map(kind).collect(),
+            peak_bytes: whole("device.memory", Statistic::Peak),
+            used_bytes: whole("device.memory", Statistic::Last),
+            reserved_bytes: whole("device.reserved", Statistic::Last),
+            reserved_peak_bytes: whole("device.reserved", Statistic::Peak),
+            fragmentation: figures.value("device.reserved.share"),
+            least_free_bytes: whole("device.free", Statistic::Min),
+            total_bytes: whole("device.capacity", Statistic::Last),
+            allocations_per_step: figures.value("device.allocations.mean"),
+            phases: published.phases.iter().map(phase).collect(),
+            kinds: published.kinds.iter().map(kind).collect(),
         })
     }
 
@@ -127,11 +129,6 @@ impl DeviceMemory {
         };
         std::iter::once(head.into()).chain(self.kinds.iter().map(row)).collect()
     }
-}
-
-/// A counter's value as a number of bytes; `None` if it is not one.
-fn whole(value: f64) -> Option<u64> {
-    (value.is_finite() && value >= 0.0).then_some(value as u64)
 }
 
 /// The section; nothing if the program does not publish it.

@@ -4,14 +4,14 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::report::document::Block;
+use gnntop_analysis::catalogue::{Statistic, Subject};
 use gnntop_analysis::figures::{count, duration, percent};
-use gnntop_analysis::store::Distribution;
 
 /// Columns that a narrow page lacks.
 pub(super) const DETAILS: [&str; 3] = ["± mean", "sd", "min"];
 
 /// Durations of one thing. `null` where there is none, or where percentiles were not kept.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Durations {
     /// How many.
     pub count: u64,
@@ -36,7 +36,7 @@ pub struct Durations {
 }
 
 /// Percentiles as `(percentage, duration)`, in JSON as fields such as `p50_ns` and `p99_9_ns`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Percentiles(pub Vec<(f64, Option<u64>)>);
 
 impl Serialize for Percentiles {
@@ -50,7 +50,7 @@ impl Serialize for Percentiles {
 }
 
 /// Confidence intervals as `(percentage, (lowest, highest))`, in JSON as fields such as `p50_ci_ns`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Intervals(pub Vec<(f64, Option<(u64, u64)>)>);
 
 impl Serialize for Intervals {
@@ -64,20 +64,21 @@ impl Serialize for Intervals {
 }
 
 impl Durations {
-    pub(in crate::report) fn new(distribution: &Distribution, percentages: &[f64]) -> Self {
-        let percentile = |p: &f64| (*p, distribution.percentile(p / 100.0));
-        let interval = |p: &f64| (*p, distribution.percentile_interval(p / 100.0));
-        let sd_ns = distribution.sd_ns();
+    /// The durations of a subject of the catalogue.
+    pub(in crate::report) fn new(figures: Subject<'_, '_>, percentages: &[f64]) -> Self {
+        let interval = |statistic: Statistic| figures.get(statistic).ok().and_then(|measured| measured.interval);
+        let whole = |(low, high): (f64, f64)| (low as u64, high as u64);
+        let all = || percentages.iter().map(|percentage| (*percentage, Statistic::percentile(*percentage)));
         Self {
-            sd_ns,
-            mean_ci_ns: sd_ns.map(|sd| 1.96 * sd / (distribution.count() as f64).sqrt()),
-            intervals: Intervals(percentages.iter().map(interval).collect()),
-            count: distribution.count(),
-            mean_ns: distribution.mean_ns(),
-            min_ns: distribution.min_ns(),
-            percentiles: Percentiles(percentages.iter().map(percentile).collect()),
-            max_ns: distribution.max_ns(),
-            total_ns: distribution.total_ns(),
+            count: figures.whole(Statistic::Count).unwrap_or(0),
+            mean_ns: figures.value(Statistic::Mean),
+            sd_ns: figures.value(Statistic::Sd),
+            mean_ci_ns: interval(Statistic::Mean).map(|(low, high)| (high - low) / 2.0),
+            min_ns: figures.whole(Statistic::Min),
+            percentiles: Percentiles(all().map(|(p, statistic)| (p, figures.whole(statistic))).collect()),
+            intervals: Intervals(all().map(|(p, statistic)| (p, interval(statistic).map(whole))).collect()),
+            max_ns: figures.whole(Statistic::Max),
+            total_ns: figures.whole(Statistic::Total).unwrap_or(0),
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use super::curves::{self, Curve};
 use super::memory::Memory;
 use crate::report::document::{Block, ComparisonTable};
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{Absence, Point, Signal, Store, Throughput};
 
@@ -95,35 +96,35 @@ pub struct Gpu {
 }
 
 impl Hardware {
-    pub(in crate::report) fn new(store: &Store) -> Self {
-        let cores = |quantity: Quantity| figure(store, quantity.into(), "cores", 1e-9);
-        let bytes = |quantity: Quantity| figure(store, quantity.into(), "bytes", 1.0);
-        let hardware = store.hardware();
+    pub(in crate::report) fn new(figures: &Catalogue<'_>) -> Self {
+        let cores = |quantity: Quantity| figure(figures, quantity.into(), "cores", 1.0);
+        let bytes = |quantity: Quantity| figure(figures, quantity.into(), "bytes", 1.0);
+        let hardware = figures.store().hardware();
         Self {
             process_cpu: cores(Quantity::ProcessCpuTime),
-            main_thread_cpu_wait: figure(store, Quantity::MainThreadCpuWait.into(), "percent", 1e-7),
+            main_thread_cpu_wait: figure(figures, Quantity::MainThreadCpuWait.into(), "percent", 100.0),
             process_rss: bytes(Quantity::ProcessRss),
             machine_cpu: cores(Quantity::MachineCpuBusy),
             machine_steal: cores(Quantity::MachineCpuSteal),
             machine_memory_used: bytes(Quantity::MachineMemoryUsed),
-            gpus: hardware.gpus().into_iter().map(|index| Gpu::new(store, index)).collect(),
+            gpus: hardware.gpus().into_iter().map(|index| Gpu::new(figures, index)).collect(),
             no_gpu_reason: hardware.gpu_absence().map(|absence| absence.to_string()),
         }
     }
 }
 
 impl Gpu {
-    fn new(store: &Store, index: u32) -> Self {
-        let signal = |quantity: Quantity| store.signals().find(quantity.with_instance(index));
-        let of = |quantity: Quantity, unit, scale| figure(store, quantity.with_instance(index), unit, scale);
+    fn new(figures: &Catalogue<'_>, index: u32) -> Self {
+        let signal = |quantity: Quantity| figures.store().signals().find(quantity.with_instance(index));
+        let of = |quantity: Quantity, unit, scale| figure(figures, quantity.with_instance(index), unit, scale);
         let named = [Quantity::GpuUtil, Quantity::GpuPower, Quantity::GpuMemoryUsed];
         Self {
             index,
             device: named.into_iter().find_map(signal).map_or_else(String::new, device),
-            utilisation: of(Quantity::GpuUtil, "percent", 1e-3),
+            utilisation: of(Quantity::GpuUtil, "percent", 100.0),
             memory_used: of(Quantity::GpuMemoryUsed, "bytes", 1.0),
-            power: of(Quantity::GpuPower, "watts", 1e-3),
-            temperature: of(Quantity::GpuTemperature, "celsius", 1e-3),
+            power: of(Quantity::GpuPower, "watts", 1.0),
+            temperature: of(Quantity::GpuTemperature, "celsius", 1.0),
         }
     }
 }
@@ -132,18 +133,18 @@ fn device(signal: &Signal) -> String {
     signal.device.clone()
 }
 
-/// A signal over the session, its raw values times `scale`.
-fn figure(store: &Store, metric: Metric, unit: &'static str, scale: f64) -> HardwareFigure {
-    let none = |reason: String| HardwareFigure { unit, mean: None, max: None, reason: Some(reason) };
-    let Some(signal) = store.signals().find(metric) else { return none(Absence::NotPublished.to_string()) };
-    let summary = signal.series.summary();
-    let (mean, max) = match signal.kind() {
-        SignalKind::Gauge => (summary.mean(), summary.mean().map(|_| summary.max)),
-        SignalKind::Counter => (summary.rate_per_s(), None),
-    };
-    match mean {
-        Some(mean) => HardwareFigure { unit, mean: Some(mean * scale), max: max.map(|max| max * scale), reason: None },
-        None => none(absence(store, signal).unwrap_or_else(|| "read only once".to_owned())),
+/// What is measured, its figures times `scale`.
+fn figure(figures: &Catalogue<'_>, metric: Metric, unit: &'static str, scale: f64) -> HardwareFigure {
+    let name = metric.to_string();
+    let measured = figures.subject("QUANTITY", &name);
+    let is_counter = metric.quantity().kind() == SignalKind::Counter;
+    let mean = measured.get(if is_counter { Statistic::PerS } else { Statistic::Mean });
+    let max = measured.value(Statistic::Max).or_else(|| measured.value(Statistic::Peak));
+    HardwareFigure {
+        unit,
+        max: max.map(|max| max * scale),
+        mean: mean.as_ref().ok().map(|mean| mean.value * scale),
+        reason: mean.err().map(|absent| absent.to_string()),
     }
 }
 

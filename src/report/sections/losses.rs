@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::hardware;
 use super::memory::Memory;
 use crate::report::document::Block;
-use gnntop_analysis::figures::{count, duration};
-use gnntop_analysis::store::{Losses, Phase, StepStatistics, Store};
+use gnntop_analysis::catalogue::Catalogue;
+use gnntop_analysis::store::{Losses, Phase};
 use gnntop_wire::NOT_RECORDED;
 
 /// The section on what was lost.
@@ -28,37 +28,17 @@ fn list(lines: Vec<String>) -> Block {
 
 /// What was lost, one sentence each.
 fn describe(losses: &Losses) -> Vec<String> {
-    let counts = [
-        (losses.dropped_events, "events dropped by the program because a ring was full"),
-        (losses.missed_events, "events published and not read"),
-        (losses.lost_segments, "segments deleted before they could be read"),
-        (losses.missing_steps, "missing steps"),
-        (losses.damage_count, "damaged places"),
-        (losses.damage_bytes, "bytes in damaged places"),
-        (losses.broken_blocks, "truncated blocks"),
-        (losses.foreign_segments, "segments of other sessions, skipped"),
-        (losses.unknown_frames, "frames of an unknown kind, skipped"),
-        (losses.repeated_blocks, "duplicate blocks"),
-        (losses.backward_times, "events out of order in time"),
-        (losses.implausible_times, "events with times far in the future"),
-        (losses.steps_elsewhere, "steps on tracks other than the training track"),
-        (losses.names_not_kept, "names dropped because the table is full"),
-        (losses.tracks_not_kept, "tracks dropped because the table is full"),
-        (losses.signals_not_kept, "signals dropped because the table is full"),
-        (losses.events_not_kept, "events dropped because a table is full, or a name or signal is unknown"),
-    ];
+    let lost = losses.counts().into_iter().filter(|loss| loss.value > 0);
     let mut all: Vec<String> =
-        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {}", count(*n))).collect();
-    if losses.untiled_ns > 0 {
-        all.push(format!("time around missing steps: {}", duration(losses.untiled_ns)));
-    }
+        lost.map(|loss| format!("{}: {}", loss.what, loss.unit.format(loss.value as f64))).collect();
     all.extend(losses.newer_format.map(|major| format!("parts in the newer format {major}: update gnntop")));
     all.extend(losses.damages.first().map(|damage| format!("first damage at byte: {}", damage.offset)));
     all
 }
 
 /// What a reader might miss, with the reason.
-pub(in crate::report) fn unmeasured(store: &Store, statistics: &StepStatistics, memory: &Memory) -> Vec<String> {
+pub(in crate::report) fn unmeasured(figures: &Catalogue<'_>, memory: &Memory) -> Vec<String> {
+    let (store, statistics) = (figures.store(), figures.statistics());
     let mut all = Vec::new();
     let mut say = |is_missing: bool, text: &str| {
         if is_missing {
@@ -68,9 +48,8 @@ pub(in crate::report) fn unmeasured(store: &Store, statistics: &StepStatistics, 
     let has_steps = statistics.steps() > 0;
     say(!has_steps, "steps: none were published");
     say(has_steps && store.phases().iter().all(Phase::is_gap), "phases: the program has none");
-    let batch = statistics.batch();
-    let sizes = [batch.graphs, batch.nodes, batch.edges, batch.seeds];
-    say(has_steps && sizes.iter().all(|total| total.period_ns == 0), "batch sizes: the program does not report them");
+    let mut sizes = ["graphs.total", "nodes.total", "edges.total", "seeds.total"].into_iter();
+    say(has_steps && sizes.all(|size| figures.value(size).is_none()), "batch sizes: the program does not report them");
     say(has_steps && statistics.last_loss().is_none(), "loss: the program does not report it");
     say(memory.phases.is_empty(), "memory by phase: the program does not count its allocations");
     all.extend(hardware::not_measured(store));

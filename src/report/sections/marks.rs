@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use crate::report::document::Block;
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::figures::{count, duration, percent};
-use gnntop_analysis::store::Store;
+use gnntop_analysis::store::MarkTotals;
 
 /// The marks of one text, in and between the steps of the session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,15 +26,18 @@ pub struct MarkLine {
 
 impl MarkLine {
     /// The kept marks in or between steps, those that took longest first.
-    pub(in crate::report) fn all(store: &Store) -> Vec<Self> {
-        let lines = store.marks_by_text().into_iter().filter(|(_, marks)| marks.inside + marks.between > 0);
-        let line = |(text, marks): (&str, gnntop_analysis::store::MarkTotals)| Self {
-            text: text.to_owned(),
-            count: marks.count,
-            in_steps: marks.inside,
-            between_steps: marks.between,
-            total_ns: marks.total_ns,
-            share: store.marks_share(&marks),
+    pub(in crate::report) fn all(figures: &Catalogue<'_>) -> Vec<Self> {
+        let lines = figures.marks().iter().filter(|(_, marks)| marks.inside + marks.between > 0);
+        let line = |(text, marks): &(&str, MarkTotals)| {
+            let called = figures.subject("mark.MARK", text);
+            Self {
+                text: (*text).to_owned(),
+                count: called.whole(Statistic::Count).unwrap_or(0),
+                in_steps: marks.inside,
+                between_steps: marks.between,
+                total_ns: called.whole(Statistic::Total),
+                share: called.value(Statistic::Share),
+            }
         };
         lines.map(line).collect()
     }

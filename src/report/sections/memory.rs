@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::device_memory::DeviceMemory;
 use crate::report::document::Block;
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::figures::{bytes, count};
-use gnntop_analysis::store::Store;
 
 /// Memory, as the program's allocator reports it, empty if it does not count; and that of its device.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -15,7 +15,7 @@ pub struct Memory {
     /// Bytes live at the end.
     pub last_live_bytes: Option<u64>,
     /// Single allocations and releases at or above the program's threshold.
-    pub large_allocations: u64,
+    pub large_allocations: Option<u64>,
     /// Totals by phase, the largest first.
     pub phases: Vec<PhaseMemory>,
     /// The memory of the program's device; `null` if it is not published.
@@ -40,24 +40,27 @@ pub struct PhaseMemory {
 }
 
 impl Memory {
-    pub(in crate::report) fn new(store: &Store) -> Self {
-        let memory = store.memory();
-        let line = |phase: &gnntop_wire::PhaseMemory| PhaseMemory {
-            name: phase_name(store, phase.phase),
-            allocated_bytes: phase.allocated_bytes,
-            allocations: phase.allocated_count,
-            freed_bytes: phase.freed_bytes,
-            releases: phase.freed_count,
-            peak_live_bytes: phase.peak_bytes,
+    pub(in crate::report) fn new(figures: &Catalogue<'_>) -> Self {
+        let line = |name: &str| {
+            let whole = |subject, statistic| figures.subject(subject, name).whole(statistic).unwrap_or(0);
+            PhaseMemory {
+                name: name.to_owned(),
+                allocated_bytes: whole("allocated.PHASE", Statistic::Total),
+                allocations: whole("allocated.PHASE", Statistic::Count),
+                freed_bytes: whole("freed.PHASE", Statistic::Total),
+                releases: whole("freed.PHASE", Statistic::Count),
+                peak_live_bytes: whole("heap.PHASE", Statistic::Peak),
+            }
         };
-        let mut phases: Vec<PhaseMemory> = memory.phases().iter().map(line).collect();
+        let mut phases: Vec<PhaseMemory> = figures.store().heap_phases().map(line).collect();
         phases.sort_by_key(|phase| std::cmp::Reverse(phase.allocated_bytes));
+        let heap = figures.subject("heap", "");
         Self {
-            peak_live_bytes: memory.peak_bytes(),
-            last_live_bytes: memory.live_bytes().last().and_then(|point| point.value()).map(|bytes| bytes as u64),
-            large_allocations: memory.allocation_count(),
+            peak_live_bytes: heap.whole(Statistic::Peak),
+            last_live_bytes: heap.whole(Statistic::Last),
+            large_allocations: figures.subject("heap.large", "").whole(Statistic::Count),
             phases,
-            device: DeviceMemory::new(store),
+            device: DeviceMemory::new(figures),
         }
     }
 }
@@ -80,8 +83,4 @@ pub(in crate::report) fn blocks(memory: &Memory) -> Vec<Block> {
     };
     let rows = std::iter::once(head).chain(memory.phases.iter().map(row)).collect();
     vec![Block::heading("Memory by phase"), Block::table(rows)]
-}
-
-fn phase_name(store: &Store, name: gnntop_wire::NameId) -> String {
-    if name == gnntop_wire::NameId::NONE { "outside phases".to_owned() } else { store.name(name).to_owned() }
 }

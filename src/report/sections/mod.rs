@@ -24,6 +24,8 @@ pub(in crate::report) mod session;
 pub(in crate::report) mod spans;
 pub(in crate::report) mod stacks;
 pub(in crate::report) mod steps;
+#[cfg(test)]
+mod tests;
 pub(in crate::report) mod trace;
 
 use serde::Serialize;
@@ -39,9 +41,9 @@ use device::Device;
 use energy::Energy;
 use finding_steps::FindingStep;
 use findings::PictureSources;
-use gnntop_analysis::findings::{Findings, Judgement, rank_findings};
-use gnntop_analysis::ranks::Run;
-use gnntop_analysis::store::{Losses, Store, Throughput};
+use gnntop_analysis::catalogue::Catalogue;
+use gnntop_analysis::findings::Findings;
+use gnntop_analysis::store::{Losses, Throughput};
 use hardware::{Hardware, Machine};
 use marks::MarkLine;
 use memory::Memory;
@@ -164,54 +166,38 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report on what the store holds.
-    pub fn new(store: &Store, options: &Options) -> Self {
-        Self::with_judgement(store, options, Judgement::for_steps(store, options.skip_steps..u64::MAX))
-    }
-
-    fn with_judgement(store: &Store, options: &Options, judgement: Judgement) -> Self {
-        let statistics = &store.statistics_from(options.skip_steps);
-        let steps = StepCounts::new(store, statistics, options.skip_steps);
-        let hardware = Hardware::new(store);
-        let memory = Memory::new(store);
+    /// The report on the session of these figures, which are under the same options, and on the run that it belongs to.
+    pub fn new(figures: &Catalogue<'_>, options: &Options) -> Self {
+        let (store, judgement, skip) = (figures.store(), figures.judgement(), options.skip_steps);
+        let memory = Memory::new(figures);
         Self {
             schema_version: SCHEMA_VERSION,
-            session: SessionReport::new(store),
-            run: None,
-            restarts: Restarts::new(store),
+            session: SessionReport::new(figures),
+            run: RunReport::new(figures),
+            restarts: Restarts::new(figures),
             verdict: judgement.to_string(),
             noted: finding_steps::finding_steps(store, &judgement.findings),
-            findings: judgement.findings,
-            device: Device::new(store, options),
-            phases: phases::phase_lines(store, statistics, &options.percentiles),
-            classes: classes::class_lines(store, options.skip_steps, &options.percentiles),
-            trace: trace::trace(store, options.skip_steps),
-            breakdown: Breakdown::new(store, options.skip_steps),
-            curves: curves::curves(store, options.skip_steps),
-            percentile_curve: PercentileCurve::new(statistics.period()),
-            spans: spans::span_lines(store, options),
-            marks: MarkLine::all(store),
+            findings: judgement.findings.clone(),
+            steps: StepCounts::new(figures, skip),
+            device: Device::new(figures, &options.percentiles),
+            phases: phases::phase_lines(figures, figures.statistics(), phases::SUBJECTS, &options.percentiles),
+            classes: classes::class_lines(figures, &options.percentiles),
+            trace: trace::trace(store, skip),
+            breakdown: Breakdown::new(store, skip),
+            curves: curves::curves(store, skip),
+            percentile_curve: PercentileCurve::new(figures.statistics().period()),
+            spans: spans::span_lines(figures, options),
+            marks: MarkLine::all(figures),
             stacks: Stacks::new(store),
-            sampled_stacks: SampledStacks::new(store),
-            throughput: statistics.throughput(),
-            counters: Counter::all(store),
-            not_measured: losses::unmeasured(store, statistics, &memory),
-            steps,
+            sampled_stacks: SampledStacks::new(figures),
+            throughput: ranks::throughput(figures, ""),
+            counters: Counter::all(figures),
+            not_measured: losses::unmeasured(figures, &memory),
             memory,
-            hardware,
-            energy: Energy::new(store, options),
+            hardware: Hardware::new(figures),
+            energy: Energy::new(figures),
             losses: store.losses().clone(),
         }
-    }
-
-    /// The report on a run: the selected rank, with the findings over all ranks and, if there are several, a section on
-    /// them.
-    pub fn for_run(run: &Run, options: &Options) -> Self {
-        let judgement = Judgement::for_steps(run.store(), options.skip_steps..u64::MAX);
-        let mut report =
-            Self::with_judgement(run.store(), options, judgement.with_rank_findings(rank_findings(&run.ranks())));
-        report.run = RunReport::new(run, options.one_rank_per_s, options.skip_steps);
-        report
     }
 
     /// The report for machines, as one JSON object with a line feed at its end.

@@ -4,8 +4,12 @@ use serde::Serialize;
 
 use super::durations::{self, Durations};
 use crate::report::document::Block;
+use gnntop_analysis::catalogue::{Catalogue, Statistic, Subject};
 use gnntop_analysis::figures::percent;
-use gnntop_analysis::store::{Distribution, Phase, StepStatistics, Store};
+use gnntop_analysis::store::StepStatistics;
+
+/// The subjects of phases, of the period and of the step by the host's clock.
+pub(in crate::report) const SUBJECTS: [&str; 3] = ["NAME", "period", "step"];
 
 const INTERVALS: &str = "The 95 % intervals of means (± mean) and of percentiles are in JSON and CSV. They assume independent \
                          steps and are too narrow if step times drift.";
@@ -33,29 +37,31 @@ impl PhaseLine {
     }
 }
 
+/// The phases and the whole step, by the clock that the statistics are by; their subjects are those of phases, of the period
+/// and of the step. A phase that takes no time is left out.
 pub(in crate::report) fn phase_lines(
-    store: &Store,
+    figures: &Catalogue<'_>,
     statistics: &StepStatistics,
+    [phase, period, step]: [&str; 3],
     percentages: &[f64],
 ) -> Vec<PhaseLine> {
     if statistics.steps() == 0 {
         return Vec::new();
     }
-    let line = |phase: &Phase| {
-        let durations = Durations::new(statistics.phase(phase.slot)?, percentages);
-        let inferred = store.session().inferred(&phase.text).map(str::to_owned);
-        Some(PhaseLine { name: phase.text.clone(), inferred, durations, share: statistics.share(phase.slot) })
-    };
-    let whole = |name: &str, all: &Distribution| PhaseLine {
+    let store = figures.store();
+    let line = |name: &str, inferred: Option<&str>, subject: Subject<'_, '_>| PhaseLine {
         name: name.to_owned(),
-        inferred: None,
-        durations: Durations::new(all, percentages),
-        share: Some(all.total_ns() as f64 / statistics.tiled_ns().max(1) as f64),
+        inferred: inferred.map(str::to_owned),
+        durations: Durations::new(subject, percentages),
+        share: subject.value(Statistic::Share),
     };
-    let both = [whole("period", statistics.period()), whole("step", statistics.step())];
     // Where the program names no phases, all time is in none: that is no gap.
     let phases = store.phases().iter().filter(|_| store.phases().len() > 1);
-    phases.filter_map(line).chain(both).collect()
+    let phases = phases.filter(|shown| statistics.phase(shown.slot).is_some()).map(|shown| shown.text.as_str());
+    let phases = phases.map(|name| line(name, store.session().inferred(name), figures.subject(phase, name)));
+    let both =
+        [("period", period), ("step", step)].map(|(name, subject)| line(name, None, figures.subject(subject, "")));
+    phases.chain(both).collect()
 }
 
 /// The section; nothing without steps.

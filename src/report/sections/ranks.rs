@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use crate::report::document::Block;
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::figures::{count, counted, duration, percent, quantity};
-use gnntop_analysis::ranks::{MAX_COMMON_STEPS, Presence, Rank, RankWork, Ranks, Run, quantile};
-use gnntop_analysis::store::Throughput;
+use gnntop_analysis::ranks::{Presence, Rank, Ranks};
+use gnntop_analysis::store::{Phase, Throughput};
 use gnntop_analysis::stream::ClockEvidence;
 
 /// A run of several ranks in numbers.
@@ -56,7 +57,7 @@ pub struct RankLine {
     pub device: String,
     /// `here`, `silent`, `ended` or `gone`.
     pub state: &'static str,
-    /// Steps that it published.
+    /// Its steps, without those that are left out.
     pub steps: u64,
     /// Median of its steps' periods, in nanoseconds.
     pub period_p50_ns: Option<u64>,
@@ -80,49 +81,52 @@ pub struct RankLine {
 }
 
 impl RunReport {
-    /// The section on this run; `None` if it is one session alone. `alone_per_s` is what one rank alone gets through in
-    /// a second, where that was measured in another run; else what the program says counts. `skip` steps are left out.
-    pub fn new(run: &Run, alone_per_s: Option<f64>, skip: u64) -> Option<Self> {
-        if !run.is_parallel() {
-            return None;
-        }
+    /// The section on the run of these figures; `None` if it is one session alone.
+    pub fn new(figures: &Catalogue<'_>) -> Option<Self> {
+        let run = figures.run().filter(|run| run.is_parallel())?;
         let ranks = run.ranks();
-        let going = ranks.running();
-        let work = going.work(skip, MAX_COMMON_STEPS);
-        let throughput = going.throughput(|rank| rank.store.statistics_from(skip).throughput());
-        let alone = alone_per_s.or_else(|| going.alone_per_s());
         let mut notes = run.notes();
         notes.extend(ranks.oversubscribed());
-        let steps = work.skew_ns.len() as u64;
-        let line = |rank: &Rank<'_>| {
-            let place = going.all().iter().position(|other| other.place.rank == rank.place.rank);
-            line(rank, &ranks, place.and_then(|at| work.ranks.get(at)), steps, skip)
-        };
+        let skew = figures.subject("run.skew", "");
         Some(Self {
             id: run.id().unwrap_or_default().to_owned(),
             ranks_expected: run.expected(),
             rank_reported: run.rank().unwrap_or_default(),
             engine: run.member().place().map(|place| place.engine.to_string()).unwrap_or_default(),
-            efficiency: alone.and_then(|alone| going.efficiency(&throughput, alone)),
-            one_rank_per_s: alone,
-            throughput,
-            common_steps: steps,
-            skew_p50_ns: quantile(&work.skew_ns, 0.5),
-            skew_p90_ns: quantile(&work.skew_ns, 0.9),
-            skew_max_ns: quantile(&work.skew_ns, 1.0),
+            efficiency: figures.value("run.efficiency.share"),
+            one_rank_per_s: figures.value("run.one_rank.per_s"),
+            throughput: throughput(figures, "run."),
+            common_steps: skew.whole(Statistic::Count).unwrap_or(0),
+            skew_p50_ns: skew.whole(Statistic::percentile(50.0)),
+            skew_p90_ns: skew.whole(Statistic::percentile(90.0)),
+            skew_max_ns: skew.whole(Statistic::Max),
             notes,
-            ranks: ranks.all().iter().map(line).collect(),
+            ranks: ranks.all().iter().map(|rank| line(figures, rank, &ranks)).collect(),
         })
     }
 }
 
-fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64, skip: u64) -> RankLine {
+/// Work per second: of the run with the prefix `run.`, of the session without one.
+pub(super) fn throughput(figures: &Catalogue<'_>, prefix: &str) -> Throughput {
+    let rate = |items: &str| figures.value(&format!("{prefix}{items}.per_s"));
+    Throughput {
+        steps_per_s: rate("steps"),
+        graphs_per_s: rate("graphs"),
+        nodes_per_s: rate("nodes"),
+        edges_per_s: rate("edges"),
+        seeds_per_s: rate("seeds"),
+    }
+}
+
+fn line(figures: &Catalogue<'_>, rank: &Rank<'_>, ranks: &Ranks<'_>) -> RankLine {
     let (store, place) = (rank.store, rank.place);
     let info = store.session().info();
-    let share = |ns: Option<u64>| Some(ns? as f64 / work?.period_ns.max(1) as f64);
-    let phases = store.phases().iter();
-    let statistics = store.statistics_from(skip);
-    let phases = phases.filter_map(|phase| Some((phase.text.clone(), statistics.share(phase.slot)?)));
+    let value = |figure: &str| figures.value(&format!("rank.{}.{figure}", place.rank));
+    let whole = |figure| value(figure).map(|value| value as u64);
+    let share = |phase: &Phase| {
+        let name = format!("{}.{}", place.rank, phase.text);
+        Some((phase.text.clone(), figures.subject("rank.RANK.PHASE", &name).value(Statistic::Share)?))
+    };
     RankLine {
         rank: place.rank,
         stage: place.stage,
@@ -136,13 +140,13 @@ fn line(rank: &Rank<'_>, ranks: &Ranks<'_>, work: Option<&RankWork>, steps: u64,
             Presence::Ended => "ended",
             Presence::Gone => "gone",
         },
-        steps: store.steps().total(),
-        period_p50_ns: statistics.period().percentile(0.5),
-        own_p50_ns: work.and_then(|work| quantile(&work.own_ns, 0.5)),
-        wait_share: share(work.and_then(|work| work.wait_ns)),
-        reduce_share: share(work.and_then(|work| work.reduce_ns)),
-        slowest_share: work.filter(|_| steps > 0).map(|work| work.slowest_in as f64 / steps as f64),
-        phases: phases.collect(),
+        steps: whole("steps.count").unwrap_or(0),
+        period_p50_ns: whole("period.p50"),
+        own_p50_ns: whole("own.p50"),
+        wait_share: value("wait.share"),
+        reduce_share: value("reduce.share"),
+        slowest_share: value("slowest.share"),
+        phases: store.phases().iter().filter_map(share).collect(),
         clock_offset_ns: rank.offset_ns,
         clock_error_ns: rank.error_ns,
         clock_evidence: match rank.evidence {

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use crate::report::document::Block;
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::figures::{count, duration, utc};
-use gnntop_analysis::store::{Attempt, Outage, Store};
+use gnntop_analysis::store::{Attempt, Outage};
 
 /// The restarts of a run, over its whole history, whichever steps are left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,7 +41,8 @@ pub struct Start {
 
 impl Restarts {
     /// The starts of a run that was restarted.
-    pub(in crate::report) fn new(store: &Store) -> Option<Self> {
+    pub(in crate::report) fn new(figures: &Catalogue<'_>) -> Option<Self> {
+        let store = figures.store();
         let restarts = store.restarts()?;
         let attempts = store.attempts().all();
         let ends = attempts.iter().skip(1).map(|next| next.first_ordinal).chain([store.steps().total()]);
@@ -57,7 +59,13 @@ impl Restarts {
             }
         };
         let starts = attempts.iter().zip(ends).map(start).collect();
-        Some(Self { count: restarts.count, lost_ns: restarts.lost_ns, repeated_steps: restarts.repeated_steps, starts })
+        let whole = |figure| figures.value(figure).map(|value| value as u64);
+        Some(Self {
+            count: whole("restarts.count").unwrap_or(0),
+            lost_ns: whole("restarts.total").unwrap_or(0),
+            repeated_steps: whole("repeated_steps.count"),
+            starts,
+        })
     }
 }
 

@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::stacks::places_table;
 use crate::report::document::Block;
 use crate::report::pictures::flames;
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::figures::{count, percent};
-use gnntop_analysis::store::{StackTree, Store};
+use gnntop_analysis::store::StackTree;
 
 /// Most places and stacks that are listed, the most frequent first.
 const MOST: usize = 500;
@@ -46,7 +47,8 @@ pub struct SampledStacks {
 
 impl SampledStacks {
     /// What the store holds; `None` without any.
-    pub(in crate::report) fn new(store: &Store) -> Option<Self> {
+    pub(in crate::report) fn new(figures: &Catalogue<'_>) -> Option<Self> {
+        let store = figures.store();
         let sampled = store.sampled();
         if sampled.is_empty() {
             return None;
@@ -67,14 +69,13 @@ impl SampledStacks {
         let line = |(depth, share, frame): (usize, f64, _)| {
             format!("{:>6}  {}{}", percent(share), "  ".repeat(depth), store.name(frame))
         };
-        let elapsed_ns = store.elapsed_ns();
         Some(Self {
-            taken: sampled.total(),
+            taken: figures.value("sampled_stacks.count").unwrap_or(0.0) as u64,
             known: sampled.located(),
             unread: sampled.unread(),
             why_none: store.session().facts().get("stacks").filter(|_| sampled.total() == 0).cloned(),
             a_second: sampled.per_second(),
-            cost_share: (elapsed_ns > 0).then(|| sampled.cost_ns() as f64 / elapsed_ns as f64),
+            cost_share: figures.value("sampled_stacks.share"),
             phases: most_frequent(phases),
             places: most_frequent(places),
             stacks,

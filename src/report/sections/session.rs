@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::steps::StepCounts;
 use crate::report::document::{Block, ComparisonTable};
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::figures::{count, counted, duration, utc};
-use gnntop_analysis::store::{SessionState, Store};
+use gnntop_analysis::store::SessionState;
 use gnntop_wire::{FRAMEWORK, INFERRED};
 
 /// Who published what, when. Texts are empty where nothing is known.
@@ -44,7 +45,8 @@ pub struct SessionReport {
 }
 
 impl SessionReport {
-    pub(in crate::report) fn new(store: &Store) -> Self {
+    pub(in crate::report) fn new(figures: &Catalogue<'_>) -> Self {
+        let store = figures.store();
         let session = store.session();
         let info = session.info().cloned().unwrap_or_default();
         let (state, end_reason) = match session.state() {
@@ -67,7 +69,7 @@ impl SessionReport {
             state,
             end_reason,
             begin_unix_ns: store.first_ns().and_then(|first| session.wall_ns(first)),
-            covered_ns: store.elapsed_ns(),
+            covered_ns: figures.value("recording.total").unwrap_or(0.0) as u64,
         }
     }
 }

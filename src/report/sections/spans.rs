@@ -8,8 +8,8 @@ use super::durations::{self, DETAILS, Durations};
 use crate::report::document::Block;
 use crate::report::document::markup::escaped;
 use crate::report::options::Options;
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::figures::{count, duration, percent};
-use gnntop_analysis::store::Store;
 
 /// Spans that are not folded.
 const SHOWN: usize = 10;
@@ -29,17 +29,17 @@ pub struct SpanLine {
 }
 
 /// The spans with the largest totals. Phases are left out where there are steps, which show them.
-pub(in crate::report) fn span_lines(store: &Store, options: &Options) -> Vec<SpanLine> {
+pub(in crate::report) fn span_lines(figures: &Catalogue<'_>, options: &Options) -> Vec<SpanLine> {
+    let store = figures.store();
     let has_steps = store.statistics().steps() > 0;
     let mut spans: Vec<_> = store.spans().iter().filter(|span| !(span.is_phase && has_steps)).collect();
     spans.sort_by_key(|span| (Reverse(span.durations.total_ns()), span.name));
-    let covered = store.elapsed_ns();
-    let line = |span: &&gnntop_analysis::store::SpanStatistics| SpanLine {
-        name: store.name(span.name).to_owned(),
-        durations: Durations::new(&span.durations, &options.percentiles),
-        share: (covered > 0).then(|| span.durations.total_ns() as f64 / covered as f64),
+    let line = |name: &str| {
+        let subject = figures.subject("span.SPAN", name);
+        let durations = Durations::new(subject, &options.percentiles);
+        SpanLine { name: name.to_owned(), durations, share: subject.value(Statistic::Share) }
     };
-    spans.iter().take(options.top_spans).map(line).collect()
+    spans.iter().take(options.top_spans).map(|span| line(store.name(span.name))).collect()
 }
 
 /// The section: repeated layers in one row and as a strip, the rest beyond ten rows folded. Nothing without spans.
@@ -155,12 +155,10 @@ impl Repeated<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnntop_analysis::store::Distribution;
 
     fn span(name: &str, ms: u64) -> SpanLine {
-        let mut durations = Distribution::new();
-        durations.record(ms * 1_000_000);
-        SpanLine { name: name.to_owned(), durations: Durations::new(&durations, &[50.0]), share: None }
+        let durations = Durations { count: 1, total_ns: ms * 1_000_000, ..Durations::default() };
+        SpanLine { name: name.to_owned(), durations, share: None }
     }
 
     #[test]

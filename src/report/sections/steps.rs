@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::figures::{count, duration, quantity, utc};
-use gnntop_analysis::store::{StepStatistics, Store};
 
 /// Which steps the numbers are about.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -44,28 +44,28 @@ pub struct StepCounts {
 }
 
 impl StepCounts {
-    pub(in crate::report) fn new(store: &Store, statistics: &StepStatistics, skipped: u64) -> Self {
-        let table = store.steps();
-        let first = table.row(0).map(|row| row.period_start_ns());
-        let last = table.last().map(|row| row.end_ns());
-        let usage = statistics.usage();
+    pub(in crate::report) fn new(figures: &Catalogue<'_>, skipped: u64) -> Self {
+        let (store, statistics) = (figures.store(), figures.statistics());
+        let (table, past) = (store.steps(), store.past());
+        let whole = |figure| figures.value(figure).map(|value| value as u64);
         Self {
             total: table.total(),
             skipped: skipped.min(table.total()),
-            reported: statistics.steps(),
-            from_summaries: store.past().map_or(0, |past| past.steps),
-            summaries_until_unix_ns: store.past().and_then(|past| store.session().wall_ns(past.last_ns)),
+            reported: whole("steps.count").unwrap_or(0),
+            from_summaries: past.map_or(0, |past| past.steps),
+            summaries_until_unix_ns: past.and_then(|past| store.session().wall_ns(past.last_ns)),
             reason: (skipped > 0 && table.discarded() > skipped).then(|| not_held(table.discarded(), table.len())),
-            epochs: statistics.epochs(),
-            tiled_ns: statistics.tiled_ns(),
-            before_first_step_ns: first.zip(store.first_ns()).map(|(step, first)| step.saturating_sub(first)),
-            after_last_step_ns: last.map(|last| store.now_ns().saturating_sub(last)),
+            epochs: whole("epochs.count").unwrap_or(0),
+            tiled_ns: whole("period.total").unwrap_or(0),
+            before_first_step_ns: whole("before_steps.total"),
+            after_last_step_ns: whole("after_steps.total"),
+            // A loss that is not a number is no figure, but must be seen.
             first_loss: statistics.first_loss(),
             last_loss: statistics.last_loss(),
-            minor_faults: usage.map(|usage| usage.minor_faults),
-            major_faults: usage.map(|usage| usage.major_faults),
-            voluntary_switches: usage.map(|usage| usage.voluntary_switches),
-            involuntary_switches: usage.map(|usage| usage.involuntary_switches),
+            minor_faults: whole("minor_faults.total"),
+            major_faults: whole("major_faults.total"),
+            voluntary_switches: whole("voluntary_switches.total"),
+            involuntary_switches: whole("involuntary_switches.total"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Steps by class: warm-up, full batches, partial batches; their periods, and the time for each item of a batch.
 
-use crate::catalogue::context::Context;
+use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{FigureResult, FoundValue, STEPS};
 use crate::catalogue::row::{Names, Row, durations};
 use crate::catalogue::statistic::Statistic;
@@ -36,7 +36,7 @@ fn class_statistics() -> Vec<(Statistic, FigureUnit)> {
     durations().into_iter().chain(items.map(|statistic| (statistic, FigureUnit::Time))).collect()
 }
 
-fn class(context: &Context<'_>, class: Class, statistic: Statistic) -> FigureResult {
+fn class(context: &Catalogue<'_>, class: Class, statistic: Statistic) -> FigureResult {
     let (periods, totals) = context.class(class);
     let total = match statistic {
         Statistic::PerGraph => totals.graphs,

@@ -1,11 +1,13 @@
 //! What a device did, by its own clock.
 
-use crate::catalogue::context::Context;
-use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue, STEPS};
-use crate::catalogue::row::{Names, Row, matches_name, shared_durations};
+use crate::catalogue::context::Catalogue;
+use crate::catalogue::measured::{AbsentFigure, FoundValue, STEPS};
+use crate::catalogue::row::{Names, Row, find_named, shared_durations};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
-use crate::store::{Distribution, StepStatistics};
+use crate::store::StepStatistics;
+
+use super::steps::steps_figure;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
@@ -32,14 +34,14 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
         subject: "device.PHASE",
         about: "a phase by the device's clock; `device.gap`, in which it was in no phase",
-        names: Names::Program(|context| match context.device() {
+        names: Names::Program(|context| match context.device_statistics() {
             Some(_) => context.store.phases().iter().map(|phase| phase.text.clone()).collect(),
             None => Vec::new(),
         }),
         statistics: |_| shared_durations(),
         get: |context, name, statistic| {
             let steps = steps(context)?;
-            let phase = context.store.phases().iter().rev().find(|phase| matches_name(&phase.text, name));
+            let phase = find_named(context.store.phases(), |phase| &phase.text, name);
             let Some((phase, all)) = phase.and_then(|phase| Some((phase, steps.phase(phase.slot)?))) else {
                 return AbsentFigure::because("the device has no such phase");
             };
@@ -77,21 +79,9 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
 
 const UNTIMED: &str = "no device was timed";
 
-fn steps<'c>(context: &'c Context<'_>) -> Result<&'c StepStatistics, AbsentFigure> {
-    match context.device() {
+fn steps<'c>(context: &'c Catalogue<'_>) -> Result<&'c StepStatistics, AbsentFigure> {
+    match context.device_statistics() {
         Some(steps) => Ok(steps),
         None => AbsentFigure::because(UNTIMED),
     }
-}
-
-fn steps_figure(
-    steps: &StepStatistics,
-    statistic: Statistic,
-    of: fn(&StepStatistics) -> &Distribution,
-) -> FigureResult {
-    if statistic == Statistic::Share {
-        let share = of(steps).total_ns() as f64 / steps.tiled_ns() as f64;
-        return FoundValue::from_count(Some(share), steps.steps(), STEPS, UNTIMED);
-    }
-    FoundValue::from_durations(of(steps), statistic, STEPS)
 }

@@ -1,12 +1,10 @@
 //! Energy in the scope that is shown, the job's or the devices', and its carbon.
 
-use std::ops::Range;
-
-use crate::catalogue::context::Context;
+use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue};
-use crate::catalogue::row::{Names, Row, matches_name};
+use crate::catalogue::row::{Names, Row, find_named};
 use crate::catalogue::statistic::Statistic;
-use crate::energy::{EnergyFigure, EnergyScope};
+use crate::energy::{ComponentEnergy, EnergyFigure, EnergyScope};
 use crate::figures::FigureUnit;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
@@ -19,9 +17,9 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
             [Statistic::Total, Statistic::PerStep, Statistic::PerEpoch].map(|of| (of, FigureUnit::Energy)).to_vec()
         },
         get: |context, _, statistic| match statistic {
-            Statistic::PerStep => energy_figure(step(context), NO_STEP),
+            Statistic::PerStep => energy_figure(context.step_energy(), NO_STEP),
             Statistic::PerEpoch => energy_figure(epoch(context), NO_EPOCH),
-            _ => energy_figure(context.energy_in(context.session_ns()), UNKNOWN),
+            _ => energy_figure(total(context, context.energy_scope()), UNKNOWN),
         },
     },
     Row {
@@ -44,25 +42,50 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         names: Names::None,
         statistics: |_| vec![(Statistic::Share, FigureUnit::Share)],
         get: |context, _, _| {
-            FoundValue::from_everything(
-                context.energy_in(context.session_ns()).map(|figure| figure.coverage()),
-                UNKNOWN,
-            )
+            FoundValue::from_everything(total(context, context.energy_scope()).map(|figure| figure.coverage()), UNKNOWN)
         },
     },
     Row {
         subject: "energy.device.COMPONENT",
-        about: "energy of a whole component, such as `gpu_0`",
-        names: Names::Own("gpu_0", components),
+        about: "energy of a whole component, such as `gpu_0`, or of `all` that are known",
+        names: Names::Own("gpu_0", components_and_all),
         statistics: |_| vec![(Statistic::Total, FigureUnit::Energy)],
         get: |context, name, _| energy_figure(component(context, name, EnergyScope::Device), UNKNOWN_PART),
     },
     Row {
         subject: "energy.job.COMPONENT",
         about: "what the job used of it",
-        names: Names::Own("gpu_0", components),
+        names: Names::Own("gpu_0", components_and_all),
         statistics: |_| vec![(Statistic::Total, FigureUnit::Energy)],
         get: |context, name, _| energy_figure(component(context, name, EnergyScope::Job), UNKNOWN_PART),
+    },
+    Row {
+        subject: "energy.idle.COMPONENT",
+        about: "energy of a processor while none of its threads ran",
+        names: Names::Own("cpu_0", components),
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Energy)],
+        get: |context, name, _| {
+            let component = find_component(context, name);
+            energy_figure(component.and_then(|of| context.energy().idle(of, context.store.session_ns())), UNKNOWN_PART)
+        },
+    },
+    Row {
+        subject: "energy.phase.COMPONENT.PHASE",
+        about: "energy of a counted component in the steps, divided among their phases and the gap; its mean is a phase's \
+                fitted power",
+        names: Names::Program(phases_of_components),
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Energy), (Statistic::Mean, FigureUnit::Power)],
+        get: |context, name, statistic| {
+            let (component, phase) = name.split_once('.').unwrap_or((name, ""));
+            let all = context.energy().components.iter().zip(context.phases_energy());
+            let phases = find_named(all, |(of, _)| &of.name, component).map(|(_, phases)| phases);
+            let found = find_named(phases.into_iter().flatten(), |(text, _)| text, phase).map(|(_, figure)| figure);
+            let value = match statistic {
+                Statistic::Mean => found.and_then(|figure| figure.watts),
+                _ => found.map(|figure| figure.joules),
+            };
+            FoundValue::from_everything(value, UNKNOWN_PART)
+        },
     },
     Row {
         subject: "energy.HARDWARE",
@@ -94,6 +117,8 @@ const UNKNOWN: &str = "no energy is known";
 const UNKNOWN_PART: &str = "no energy of it is known";
 const NO_STEP: &str = "no energy of steps is known";
 const NO_EPOCH: &str = "no energy of a whole epoch is known";
+/// All components together.
+const ALL: &str = "all";
 /// Components by the word that their names begin with.
 const HARDWARE: [&str; 3] = ["cpu", "gpu", "memory"];
 
@@ -102,29 +127,44 @@ fn energy_figure(figure: Option<EnergyFigure>, missing: &str) -> FigureResult {
     Ok(FoundValue { interval, ..FoundValue::from_everything(figure.map(|figure| figure.joules), missing)? })
 }
 
-fn components(context: &Context<'_>) -> Vec<String> {
+fn components(context: &Catalogue<'_>) -> Vec<String> {
     context.energy().components.iter().map(|component| component.name.clone()).collect()
 }
 
-fn component(context: &Context<'_>, name: &str, scope: EnergyScope) -> Option<EnergyFigure> {
-    let component = context.energy().components.iter().find(|component| matches_name(&component.name, name))?;
-    context.energy().figure(component, scope, context.session_ns())
+fn components_and_all(context: &Catalogue<'_>) -> Vec<String> {
+    [components(context), vec![ALL.to_owned()]].concat()
+}
+
+fn phases_of_components(context: &Catalogue<'_>) -> Vec<String> {
+    let all = context.energy().components.iter().zip(context.phases_energy());
+    let phases = all.flat_map(|(of, phases)| phases.iter().map(|(phase, _)| format!("{}.{phase}", of.name)));
+    phases.collect()
+}
+
+fn find_component<'c>(context: &'c Catalogue<'_>, name: &str) -> Option<&'c ComponentEnergy> {
+    find_named(&context.energy().components, |component| &component.name, name)
+}
+
+fn component(context: &Catalogue<'_>, name: &str, scope: EnergyScope) -> Option<EnergyFigure> {
+    match name {
+        ALL => total(context, scope),
+        _ => context.energy().figure(find_component(context, name)?, scope, context.store.session_ns()),
+    }
+}
+
+fn total(context: &Catalogue<'_>, scope: EnergyScope) -> Option<EnergyFigure> {
+    context.total_energy(scope).map(|(figure, _)| figure)
 }
 
 /// The energy of the components of a kind, in joules.
-fn hardware(context: &Context<'_>, word: &str) -> Option<f64> {
+fn hardware(context: &Catalogue<'_>, word: &str) -> Option<f64> {
     let named = context.energy().components.iter().filter(|component| component.name.starts_with(word));
-    let figure = |component| context.energy().figure(component, context.scope(), context.session_ns());
+    let figure = |component| context.energy().figure(component, context.energy_scope(), context.store.session_ns());
     named.filter_map(figure).map(|figure| figure.joules).reduce(|a, b| a + b)
 }
 
-/// The mean step.
-fn step(context: &Context<'_>) -> Option<EnergyFigure> {
-    context.store.mean_step_energy(context.energy(), context.scope(), context.skip)
-}
-
 /// The median whole epoch without the first one, or the only one.
-fn epoch(context: &Context<'_>) -> Option<EnergyFigure> {
+fn epoch(context: &Catalogue<'_>) -> Option<EnergyFigure> {
     let epochs: Vec<_> = context.epochs_energy().iter().filter(|(_, is_whole, _)| *is_whole).collect();
     let first = context.store.steps().row(0).map(|row| row.epoch());
     let has_first = epochs.len() > 1 && epochs.first().map(|(epoch, ..)| *epoch) == first;
@@ -134,17 +174,15 @@ fn epoch(context: &Context<'_>) -> Option<EnergyFigure> {
     later.get(later.len().saturating_sub(1) / 2).copied()
 }
 
-fn carbon(context: &Context<'_>, _: &str, statistic: Statistic) -> FigureResult {
-    let range: Range<u64> = context.session_ns();
+fn carbon(context: &Catalogue<'_>, _: &str, statistic: Statistic) -> FigureResult {
     let (figure, missing) = match statistic {
-        Statistic::PerStep => (step(context), NO_STEP),
+        Statistic::PerStep => (context.step_energy(), NO_STEP),
         Statistic::PerEpoch => (epoch(context), NO_EPOCH),
-        _ => (context.energy_in(range.clone()), UNKNOWN),
+        _ => (total(context, context.energy_scope()), UNKNOWN),
     };
-    let intensity = context.store.carbon_intensity(context.energy(), &context.assumptions, context.scope(), range);
-    let intensity = intensity.map_err(|why| AbsentFigure(why.to_string()))?;
-    let grams = |joules: f64| intensity.kilograms(joules, context.assumptions.pue_or_one()) * 1e3;
     let found = energy_figure(figure, missing)?;
+    let intensity = context.carbon_intensity().map_err(|why| AbsentFigure(why.to_string()))?;
+    let grams = |joules: f64| intensity.kilograms(joules, context.assumptions().pue_or_one()) * 1e3;
     let interval = found.interval.map(|(low, high)| (grams(low), grams(high)));
     Ok(FoundValue { value: grams(found.value), interval, ..found })
 }

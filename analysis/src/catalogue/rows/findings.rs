@@ -1,6 +1,6 @@
 //! How often each kind of finding was seen, and what it costs.
 
-use crate::catalogue::context::Context;
+use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue};
 use crate::catalogue::row::{Names, Row};
 use crate::catalogue::statistic::Statistic;
@@ -30,8 +30,8 @@ fn kind(text: &str) -> Option<FindingKind> {
     FindingKind::ALL.iter().copied().find(|kind| name(*kind) == text)
 }
 
-fn kind_figure(context: &Context<'_>, kind: FindingKind, statistic: Statistic) -> FigureResult {
-    let findings = context.findings();
+fn kind_figure(context: &Catalogue<'_>, kind: FindingKind, statistic: Statistic) -> FigureResult {
+    let findings = &context.judgement().findings;
     if let Some(undecided) = findings.not_enough.iter().find(|undecided| undecided.kind == kind) {
         return AbsentFigure::because(undecided.reason.clone());
     }

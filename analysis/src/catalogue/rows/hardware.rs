@@ -2,11 +2,12 @@
 
 use gnntop_wire::{Metric, Quantity, SignalKind, Unit as RawUnit};
 
-use crate::catalogue::context::Context;
+use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue};
 use crate::catalogue::row::{Names, Row};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
+use crate::store::Absence;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
@@ -85,14 +86,14 @@ fn scale(unit: RawUnit, statistic: Statistic) -> f64 {
     }
 }
 
-fn measured(context: &Context<'_>, metric: Metric, statistic: Statistic) -> FigureResult {
+fn measured(context: &Catalogue<'_>, metric: Metric, statistic: Statistic) -> FigureResult {
     let Some(signal) = context.store.signals().find(metric) else {
         return AbsentFigure::because("not published");
     };
     let found = FoundValue::from_readings(&signal.series, statistic, scale(metric.quantity().unit(), statistic));
     // The sensor knows better than we why there is nothing.
     found.or_else(|absent| match context.store.hardware().value(signal) {
-        Err(reason) => AbsentFigure::because(reason.to_string()),
-        Ok(_) => Err(absent),
+        Err(reason @ Absence::Reason(_)) => AbsentFigure::because(reason.to_string()),
+        _ => Err(absent),
     })
 }

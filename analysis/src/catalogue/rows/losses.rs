@@ -3,33 +3,24 @@
 use crate::catalogue::measured::FoundValue;
 use crate::catalogue::row::{Names, Row};
 use crate::catalogue::statistic::Statistic;
-use crate::figures::FigureUnit;
-use crate::store::Losses;
+use crate::store::{Loss, Losses};
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[Row {
     subject: "lost.KIND",
-    about: "events, steps and bytes that did not arrive: dropped_events, missed_events, lost_segments, missing_steps, \
-            damage, damage_bytes, broken_blocks, events_not_kept",
-    names: Names::Own("dropped_events", |_| LOSSES.map(|(name, ..)| name.to_owned()).to_vec()),
-    statistics: |name| {
-        let unit = LOSSES.iter().find(|(of, ..)| *of == name).map(|(_, unit, _)| *unit);
-        unit.into_iter().map(|unit| (Statistic::Total, unit)).collect()
-    },
+    about: "what did not arrive, or was left out: dropped_events, missed_events, lost_segments, missing_steps, damage, \
+            damage_bytes, broken_blocks, foreign_segments, unknown_frames, repeated_blocks, backward_times, \
+            implausible_times, steps_elsewhere, names_not_kept, tracks_not_kept, signals_not_kept, events_not_kept, \
+            untiled (time around missing steps)",
+    names: Names::Own("dropped_events", |context| {
+        context.store.losses().counts().map(|loss| loss.name.to_owned()).to_vec()
+    }),
+    statistics: |name| find(&Losses::default(), name).map(|loss| (Statistic::Total, loss.unit)).into_iter().collect(),
     get: |context, name, _| {
-        let losses = LOSSES.iter().find(|(of, ..)| *of == name).map(|(.., get)| get(context.store.losses()) as f64);
-        FoundValue::from_everything(losses, "it is not counted")
+        let loss = find(context.store.losses(), name);
+        FoundValue::from_everything(loss.map(|loss| loss.value as f64), "it is not counted")
     },
 }];
 
-type Loss = fn(&Losses) -> u64;
-
-const LOSSES: [(&str, FigureUnit, Loss); 8] = [
-    ("dropped_events", FigureUnit::Count, |losses| losses.dropped_events),
-    ("missed_events", FigureUnit::Count, |losses| losses.missed_events),
-    ("lost_segments", FigureUnit::Count, |losses| losses.lost_segments),
-    ("missing_steps", FigureUnit::Count, |losses| losses.missing_steps),
-    ("damage", FigureUnit::Count, |losses| losses.damage_count),
-    ("damage_bytes", FigureUnit::Bytes, |losses| losses.damage_bytes),
-    ("broken_blocks", FigureUnit::Count, |losses| losses.broken_blocks),
-    ("events_not_kept", FigureUnit::Count, |losses| losses.events_not_kept),
-];
+fn find(losses: &Losses, name: &str) -> Option<Loss> {
+    losses.counts().into_iter().find(|loss| loss.name == name)
+}

@@ -1,8 +1,8 @@
 //! Memory that the program allocates, and its device's.
 
-use crate::catalogue::context::Context;
+use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue};
-use crate::catalogue::row::{Names, Row, matches_name};
+use crate::catalogue::row::{Names, Row, find_named};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
 use crate::store::{CounterSeries, DeviceMemory};
@@ -26,11 +26,9 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         names: Names::None,
         statistics: |_| vec![(Statistic::Count, FigureUnit::Count)],
         get: |context, _, _| {
-            let count = context.store.memory().allocation_count();
-            FoundValue::from_everything(
-                (!context.store.memory().phases().is_empty()).then_some(count as f64),
-                NOT_COUNTED,
-            )
+            let memory = context.store.memory();
+            let is_counted = memory.allocation_count() > 0 || !memory.phases().is_empty();
+            FoundValue::from_everything(is_counted.then_some(memory.allocation_count() as f64), NOT_COUNTED)
         },
     },
     Row {
@@ -122,10 +120,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         statistics: |_| vec![(Statistic::Mean, FigureUnit::Bytes), (Statistic::Peak, FigureUnit::Bytes)],
         get: |context, name, statistic| {
             let memory = device_memory(context)?;
-            counter_figure(
-                memory.phases.iter().find(|(of, ..)| matches_name(of, name)).map(|(_, peak, _)| *peak),
-                statistic,
-            )
+            counter_figure(find_named(memory.phases, |(of, ..)| of, name).map(|(_, peak, _)| peak), statistic)
         },
     },
     Row {
@@ -136,7 +131,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         get: |context, name, statistic| {
             let memory = device_memory(context)?;
             counter_figure(
-                memory.phases.iter().find(|(of, ..)| matches_name(of, name)).and_then(|(.., of)| *of),
+                find_named(memory.phases, |(of, ..)| of, name).and_then(|(.., reserved)| reserved),
                 statistic,
             )
         },
@@ -151,34 +146,29 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         statistics: |_| vec![(Statistic::Last, FigureUnit::Bytes), (Statistic::Peak, FigureUnit::Bytes)],
         get: |context, name, statistic| {
             let memory = device_memory(context)?;
-            counter_figure(memory.kinds.iter().find(|(of, ..)| matches_name(of, name)).map(|(.., of)| *of), statistic)
+            counter_figure(find_named(memory.kinds, |(of, ..)| of, name).map(|(.., counter)| counter), statistic)
         },
     },
 ];
 
 const NOT_COUNTED: &str = "the program does not count its allocations";
 const NOT_PUBLISHED: &str = "the program does not publish it";
-const OUTSIDE: &str = "outside phases";
 
-fn phase_name<'a>(context: &Context<'a>, name: gnntop_wire::NameId) -> &'a str {
-    if name == gnntop_wire::NameId::NONE { OUTSIDE } else { context.store.name(name) }
+fn heap_phases(context: &Catalogue<'_>) -> Vec<String> {
+    context.store.heap_phases().map(str::to_owned).collect()
 }
 
-fn heap_phases(context: &Context<'_>) -> Vec<String> {
-    context.store.memory().phases().iter().map(|phase| phase_name(context, phase.phase).to_owned()).collect()
-}
-
-fn phase_memory<'a>(context: &Context<'a>, name: &str) -> Result<&'a gnntop_wire::PhaseMemory, AbsentFigure> {
-    let mut phases = context.store.memory().phases().iter();
-    let phase = phases.find(|phase| matches_name(phase_name(context, phase.phase), name));
+fn phase_memory<'a>(context: &Catalogue<'a>, name: &str) -> Result<&'a gnntop_wire::PhaseMemory, AbsentFigure> {
+    let phases = context.store.heap_phases().zip(context.store.memory().phases());
+    let phase = find_named(phases, |(text, _)| text, name).map(|(_, phase)| phase);
     phase.ok_or_else(|| AbsentFigure("no memory was counted in such a phase".to_owned()))
 }
 
-fn device_memory<'a>(context: &Context<'a>) -> Result<DeviceMemory<'a>, AbsentFigure> {
+fn device_memory<'a>(context: &Catalogue<'a>) -> Result<DeviceMemory<'a>, AbsentFigure> {
     context.store.device_memory().ok_or_else(|| AbsentFigure(NOT_PUBLISHED.to_owned()))
 }
 
-fn device_phases(context: &Context<'_>) -> Vec<String> {
+fn device_phases(context: &Catalogue<'_>) -> Vec<String> {
     let phases = context.store.device_memory().map(|memory| memory.phases).unwrap_or_default();
     phases.into_iter().map(|(name, ..)| name.to_owned()).collect()
 }

@@ -1,7 +1,7 @@
-//! Counters of the program itself, and its restarts.
+//! Counters of the program itself, its restarts, and the recording of it.
 
 use crate::catalogue::measured::{AbsentFigure, FoundValue};
-use crate::catalogue::row::{Names, Row, matches_name};
+use crate::catalogue::row::{Names, Row, find_named};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
 
@@ -20,12 +20,13 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
                 .chain([(Statistic::Count, FigureUnit::Count)])
                 .collect()
         },
-        get: |context, name, statistic| {
-            let mut counters = context.store.program_counters();
-            match counters.find(|counter| matches_name(context.store.name(counter.name), name)) {
-                Some(counter) => FoundValue::from_readings(&counter.series, statistic, 1.0),
-                None => AbsentFigure::because("the program has no such counter"),
-            }
+        get: |context, name, statistic| match find_named(
+            context.store.counters(),
+            |counter| context.store.name(counter.name),
+            name,
+        ) {
+            Some(counter) => FoundValue::from_readings(&counter.series, statistic, 1.0),
+            None => AbsentFigure::because("the program has no such counter"),
         },
     },
     Row {
@@ -40,6 +41,39 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
                 _ => restarts.map(|restarts| restarts.lost_ns as f64),
             };
             FoundValue::from_everything(value, "the run was started once")
+        },
+    },
+    Row {
+        subject: "repeated_steps",
+        about: "steps that were done twice, because a checkpoint was older than the last step",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Count, FigureUnit::Count)],
+        get: |context, _, _| {
+            let repeated = context.store.restarts().and_then(|restarts| restarts.repeated_steps);
+            FoundValue::from_everything(repeated.map(|steps| steps as f64), "the program does not say where it resumed")
+        },
+    },
+    Row {
+        subject: "recording",
+        about: "the time from the earliest to the newest event",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Time)],
+        get: |context, _, _| {
+            FoundValue::from_everything(Some(context.store.elapsed_ns() as f64), "there are no events")
+        },
+    },
+    Row {
+        subject: "sampled_stacks",
+        about: "stacks that were taken at a fixed rate, and the part of a core that taking them cost",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Count, FigureUnit::Count), (Statistic::Share, FigureUnit::Share)],
+        get: |context, _, statistic| {
+            let sampled = Some(context.store.sampled()).filter(|sampled| !sampled.is_empty());
+            let value = sampled.map(|sampled| match statistic {
+                Statistic::Share => sampled.cost_ns() as f64 / context.store.elapsed_ns() as f64,
+                _ => sampled.total() as f64,
+            });
+            FoundValue::from_everything(value, "no stacks were sampled")
         },
     },
 ];

@@ -1,11 +1,11 @@
 //! A run of several ranks: all together, how far apart they are, and each of them.
 
-use crate::catalogue::context::Context;
+use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue, STEPS};
-use crate::catalogue::row::{Names, Row, matches_name};
+use crate::catalogue::row::{Names, Row, find_named};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
-use crate::ranks::{Rank, RankWork};
+use crate::ranks::{RankWork, Ranks};
 use crate::store::{StepStatistics, Store, Throughput};
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
@@ -22,14 +22,24 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "run.skew",
-        about: "how much longer the slowest rank of a step works than the fastest",
+        about: "how much longer the slowest rank of a step works than the fastest, over the newest steps that all ranks have",
         names: Names::None,
         statistics: |_| {
             let all = [Statistic::percentile(50.0), Statistic::percentile(90.0), Statistic::Mean, Statistic::Max];
-            all.map(|statistic| (statistic, FigureUnit::Time)).to_vec()
+            all.map(|statistic| (statistic, FigureUnit::Time)).into_iter().chain([COUNT]).collect()
         },
-        get: |context, _, statistic| match context.ranks() {
+        get: |context, _, statistic| match context.ranks_work() {
             Some(work) => FoundValue::from_sorted(&work.skew_ns, statistic, STEPS),
+            None => AbsentFigure::because(ALONE),
+        },
+    },
+    Row {
+        subject: "run.one_rank",
+        about: "graphs or seeds a second of one rank alone, as `--against` or the program says",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::PerS, FigureUnit::Rate)],
+        get: |context, _, _| match context.ranks() {
+            Some(ranks) => FoundValue::from_everything(alone_per_s(context, &ranks.running), NOT_ALONE),
             None => AbsentFigure::because(ALONE),
         },
     },
@@ -39,18 +49,17 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         names: Names::None,
         statistics: |_| vec![(Statistic::Share, FigureUnit::Share)],
         get: |context, _, _| {
-            let Some(run) = context.run.filter(|run| run.is_parallel()) else { return AbsentFigure::because(ALONE) };
-            let going = run.ranks().running();
-            let alone = context.one_rank_per_s.or_else(|| going.alone_per_s());
-            let share = alone.and_then(|alone| going.efficiency(&throughput(context), alone));
-            FoundValue::from_everything(share, "it is not known what one rank alone gets through")
+            let Some(ranks) = context.ranks() else { return AbsentFigure::because(ALONE) };
+            let alone = alone_per_s(context, &ranks.running);
+            let share = alone.and_then(|alone| ranks.running.efficiency(&throughput(context), alone));
+            FoundValue::from_everything(share, NOT_ALONE)
         },
     },
     Row {
         subject: "rank.RANK.steps",
         about: "steps of a rank",
         names: Names::Own("0", ranks),
-        statistics: |name| is_rank(name, &[(Statistic::Count, FigureUnit::Count)]),
+        statistics: |name| is_rank(name, &[COUNT]),
         get: |context, name, _| session_figure(context, name, |_, all| Some(all.steps() as f64)),
     },
     Row {
@@ -95,8 +104,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         get: |context, name, _| {
             let (rank, phase) = name.split_once('.').unwrap_or((name, ""));
             session_figure(context, rank, |store, all| {
-                let slot = store.phases().iter().rev().find(|known| matches_name(&known.text, phase))?.slot;
-                all.share(slot)
+                all.share(find_named(store.phases(), |known| &known.text, phase)?.slot)
             })
         },
     },
@@ -110,18 +118,17 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
 ];
 
 /// The phases of each rank, as `0.forward`.
-fn phases_of_ranks(context: &Context<'_>) -> Vec<String> {
-    let Some(run) = context.run.filter(|run| run.is_parallel()) else { return Vec::new() };
-    let of_rank = |rank: &Rank<'_>| {
-        let phases = rank.store.phases().iter();
-        phases.map(|phase| format!("{}.{}", rank.place.rank, phase.text)).collect::<Vec<String>>()
-    };
-    run.ranks().all().iter().flat_map(of_rank).collect()
+fn phases_of_ranks(context: &Catalogue<'_>) -> Vec<String> {
+    let ranks = context.ranks().into_iter().flat_map(|ranks| ranks.all.all());
+    let phases = ranks.flat_map(|rank| rank.store.phases().iter().map(|phase| (rank.place.rank, &phase.text)));
+    phases.map(|(rank, phase)| format!("{rank}.{phase}")).collect()
 }
 
+const COUNT: (Statistic, FigureUnit) = (Statistic::Count, FigureUnit::Count);
 const ALONE: &str = "the session is a run by itself";
 const NO_RANK: &str = "the run has no such rank";
 const UNKNOWN: &str = "it is not known of this rank";
+const NOT_ALONE: &str = "it is not known what one rank alone gets through";
 
 /// Work per second by name.
 type Rate = fn(&Throughput) -> Option<f64>;
@@ -138,16 +145,19 @@ fn rate(name: &str) -> Option<Rate> {
     RATES.iter().find(|(of, _)| *of == name).map(|(_, rate)| *rate)
 }
 
-fn throughput(context: &Context<'_>) -> Throughput {
-    match context.run.filter(|run| run.is_parallel()) {
-        Some(run) => run.ranks().running().throughput(|rank| rank.store.statistics_from(context.skip).throughput()),
-        None => StepStatistics::throughput(context.statistics()),
-    }
+fn throughput(context: &Catalogue<'_>) -> Throughput {
+    let Some(ranks) = context.ranks() else { return context.statistics().throughput() };
+    let statistics = |number| ranks.get(number).map(|(_, statistics)| statistics.throughput());
+    ranks.running.throughput(|rank| statistics(rank.place.rank).unwrap_or_default())
 }
 
-fn ranks(context: &Context<'_>) -> Vec<String> {
-    let Some(run) = context.run.filter(|run| run.is_parallel()) else { return Vec::new() };
-    run.ranks().all().iter().map(|rank| rank.place.rank.to_string()).collect()
+fn alone_per_s(context: &Catalogue<'_>, running: &Ranks<'_>) -> Option<f64> {
+    context.one_rank_per_s.or_else(|| running.alone_per_s())
+}
+
+fn ranks(context: &Catalogue<'_>) -> Vec<String> {
+    let ranks = context.ranks().into_iter().flat_map(|ranks| ranks.all.all());
+    ranks.map(|rank| rank.place.rank.to_string()).collect()
 }
 
 fn is_rank(name: &str, statistics: &[(Statistic, FigureUnit)]) -> Vec<(Statistic, FigureUnit)> {
@@ -156,26 +166,25 @@ fn is_rank(name: &str, statistics: &[(Statistic, FigureUnit)]) -> Vec<(Statistic
 
 /// A number of one rank's session.
 fn session_figure(
-    context: &Context<'_>,
+    context: &Catalogue<'_>,
     name: &str,
     of: impl Fn(&Store, &StepStatistics) -> Option<f64>,
 ) -> FigureResult {
-    let Some(run) = context.run.filter(|run| run.is_parallel()) else { return AbsentFigure::because(ALONE) };
-    let Some(rank) = name.parse().ok().and_then(|number| run.ranks().get(number).copied()) else {
+    let Some(ranks) = context.ranks() else { return AbsentFigure::because(ALONE) };
+    let Some((rank, all)) = name.parse().ok().and_then(|number| ranks.get(number)) else {
         return AbsentFigure::because(NO_RANK);
     };
-    let all = rank.store.statistics_from(context.skip);
-    FoundValue::from_count(of(rank.store, &all), all.steps(), STEPS, UNKNOWN)
+    FoundValue::from_count(of(rank.store, all), all.steps(), STEPS, UNKNOWN)
 }
 
 /// A number of a rank's part of the common steps, and of how many these are.
-fn rank_figure(context: &Context<'_>, name: &str, of: impl Fn(&RankWork, u64) -> Option<f64>) -> FigureResult {
-    let Some((run, work)) = context.run.zip(context.ranks()) else { return AbsentFigure::because(ALONE) };
+fn rank_figure(context: &Catalogue<'_>, name: &str, of: impl Fn(&RankWork, u64) -> Option<f64>) -> FigureResult {
+    let Some((ranks, work)) = context.ranks().zip(context.ranks_work()) else { return AbsentFigure::because(ALONE) };
     let number = name.parse().ok();
-    if number.is_none_or(|number: u32| run.ranks().get(number).is_none()) {
+    if number.is_none_or(|number| ranks.get(number).is_none()) {
         return AbsentFigure::because(NO_RANK);
     }
-    let place = run.ranks().running().all().iter().position(|rank| Some(rank.place.rank) == number);
+    let place = ranks.running.all().iter().position(|rank| Some(rank.place.rank) == number);
     let steps = work.skew_ns.len() as u64;
     FoundValue::from_count(place.and_then(|at| of(work.ranks.get(at)?, steps)), steps, STEPS, UNKNOWN)
 }

@@ -2,7 +2,7 @@
 
 use gnntop_wire::ThreadUsage;
 
-use crate::catalogue::context::Context;
+use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{FigureResult, FoundValue, STEPS};
 use crate::catalogue::row::{Names, Row, durations, shared_durations};
 use crate::catalogue::statistic::Statistic;
@@ -15,14 +15,14 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         about: "a step from its own start to its end; its share is of the wall time",
         names: Names::None,
         statistics: |_| shared_durations(),
-        get: |context, _, statistic| steps_figure(context, statistic, StepStatistics::step),
+        get: |context, _, statistic| steps_figure(context.statistics(), statistic, StepStatistics::step),
     },
     Row {
         subject: "period",
         about: "a step with the gap before it, from the end of the previous step",
         names: Names::None,
         statistics: |_| shared_durations(),
-        get: |context, _, statistic| steps_figure(context, statistic, StepStatistics::period),
+        get: |context, _, statistic| steps_figure(context.statistics(), statistic, StepStatistics::period),
     },
     Row {
         subject: "work",
@@ -54,6 +54,28 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
             let steps = context.statistics();
             let value = if statistic == Statistic::Count { Some(steps.steps() as f64) } else { steps.steps_per_s() };
             over_steps(context, value, NO_STEPS)
+        },
+    },
+    Row {
+        subject: "before_steps",
+        about: "the time before the period of the first step",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Time)],
+        get: |context, _, _| {
+            let first = context.store.steps().row(0).zip(context.store.first_ns());
+            let ns = first.map(|(row, first_ns)| row.period_start_ns().saturating_sub(first_ns) as f64);
+            FoundValue::from_everything(ns, "the first step is not held")
+        },
+    },
+    Row {
+        subject: "after_steps",
+        about: "the time after the last step",
+        names: Names::None,
+        statistics: |_| vec![(Statistic::Total, FigureUnit::Time)],
+        get: |context, _, _| {
+            let last = context.store.steps().last();
+            let ns = last.map(|row| context.store.now_ns().saturating_sub(row.end_ns()) as f64);
+            FoundValue::from_everything(ns, NO_STEPS)
         },
     },
     Row {
@@ -120,15 +142,19 @@ const USAGE: [(&str, Usage); 4] = [
 const NO_STEPS: &str = "there are no steps";
 
 /// A number over all steps.
-fn over_steps(context: &Context<'_>, value: Option<f64>, missing: &str) -> FigureResult {
+fn over_steps(context: &Catalogue<'_>, value: Option<f64>, missing: &str) -> FigureResult {
     FoundValue::from_count(value, context.statistics().steps(), STEPS, missing)
 }
 
-fn steps_figure(context: &Context<'_>, statistic: Statistic, of: fn(&StepStatistics) -> &Distribution) -> FigureResult {
-    let steps = context.statistics();
+/// A statistic of durations over some steps; its share is of their time.
+pub(super) fn steps_figure(
+    steps: &StepStatistics,
+    statistic: Statistic,
+    of: fn(&StepStatistics) -> &Distribution,
+) -> FigureResult {
     if statistic == Statistic::Share {
         let share = of(steps).total_ns() as f64 / steps.tiled_ns() as f64;
-        return over_steps(context, Some(share), NO_STEPS);
+        return FoundValue::from_count(Some(share), steps.steps(), STEPS, NO_STEPS);
     }
     FoundValue::from_durations(of(steps), statistic, STEPS)
 }

@@ -1,11 +1,11 @@
 //! Phases of a step, and spans by name. A name is a phase's where the training thread has one in its steps, else a span's.
 
-use crate::catalogue::context::Context;
+use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue, SPANS, STEPS};
-use crate::catalogue::row::{Names, Row, matches_name, shared_durations};
+use crate::catalogue::row::{Names, Row, find_named, shared_durations};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
-use crate::store::Phase;
+use crate::store::{Phase, SpanStatistics};
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
@@ -34,6 +34,16 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
         },
         get: mark_figure,
     },
+    Row {
+        subject: "span.SPAN",
+        about: "the spans of this name over all threads, also where a phase has it; the share is of the time recorded",
+        names: Names::Program(|context| {
+            let has_phase = |name: &&str| context.store.phases().iter().any(|phase| phase.text == **name);
+            span_names(context).filter(has_phase).map(str::to_owned).collect()
+        }),
+        statistics: |_| shared_durations(),
+        get: span_figure,
+    },
     NAMED,
 ];
 
@@ -43,21 +53,26 @@ pub(in crate::catalogue) const NAMED: Row = Row {
     about: "a phase's time in a step, over the steps that spend any in it; `gap`, the time of a step in no phase; \
             or the spans of this name. The share is of the steps' wall time, and of spans of the time recorded",
     names: Names::Program(|context| {
-        let phases = context.store.phases().iter().map(|phase| phase.text.clone());
-        let spans = context.store.spans().iter().filter(|span| !span.is_phase);
-        phases.chain(spans.map(|span| context.store.name(span.name).to_owned())).collect()
+        let phases = context.store.phases().iter().map(|phase| phase.text.as_str());
+        phases.chain(span_names(context)).map(str::to_owned).collect()
     }),
     statistics: |_| shared_durations(),
     get: phase_figure,
 };
 
-fn phase<'a>(context: &Context<'a>, name: &str) -> Option<&'a Phase> {
+fn phase<'a>(context: &Catalogue<'a>, name: &str) -> Option<&'a Phase> {
     // Where the program names no phases, all time is in none: that is no gap.
     let phases = context.store.phases();
-    phases.iter().rev().filter(|_| phases.len() > 1).find(|phase| matches_name(&phase.text, name))
+    find_named(phases.iter().filter(|_| phases.len() > 1), |phase| &phase.text, name)
 }
 
-fn phase_figure(context: &Context<'_>, name: &str, statistic: Statistic) -> FigureResult {
+/// The names of spans that are no phases.
+fn span_names<'a>(context: &Catalogue<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let store = context.store;
+    store.spans().iter().filter(|span| !span.is_phase).map(|span| store.name(span.name))
+}
+
+fn phase_figure(context: &Catalogue<'_>, name: &str, statistic: Statistic) -> FigureResult {
     let steps = context.statistics();
     if let Some((phase, all)) = phase(context, name).and_then(|phase| Some((phase, steps.phase(phase.slot)?))) {
         return match statistic {
@@ -67,8 +82,16 @@ fn phase_figure(context: &Context<'_>, name: &str, statistic: Statistic) -> Figu
             _ => FoundValue::from_durations(all, statistic, STEPS),
         };
     }
-    let called = context.store.spans().iter().find(|span| matches_name(context.store.name(span.name), name));
-    let Some(span) = called else { return AbsentFigure::because("the recording has no such phase or span") };
+    span_figure(context, name, statistic)
+}
+
+fn span_figure(context: &Catalogue<'_>, name: &str, statistic: Statistic) -> FigureResult {
+    // A phase outside of all steps is measured by its spans alone.
+    let spans = |is_phase| context.store.spans().iter().filter(move |span| span.is_phase == is_phase);
+    let named = |is_phase| find_named(spans(is_phase), |span: &&SpanStatistics| context.store.name(span.name), name);
+    let Some(span) = named(false).or_else(|| named(true)) else {
+        return AbsentFigure::because("the recording has no such phase or span");
+    };
     if statistic == Statistic::Share {
         let share = span.durations.total_ns() as f64 / context.store.elapsed_ns() as f64;
         return FoundValue::from_count(Some(share), span.durations.count(), SPANS, "no time was recorded");
@@ -76,8 +99,8 @@ fn phase_figure(context: &Context<'_>, name: &str, statistic: Statistic) -> Figu
     FoundValue::from_durations(&span.durations, statistic, SPANS)
 }
 
-fn mark_figure(context: &Context<'_>, name: &str, statistic: Statistic) -> FigureResult {
-    let Some((_, marks)) = context.marks().iter().find(|(text, _)| matches_name(text, name)) else {
+fn mark_figure(context: &Catalogue<'_>, name: &str, statistic: Statistic) -> FigureResult {
+    let Some((_, marks)) = find_named(context.marks(), |(text, _)| text, name) else {
         return AbsentFigure::because("the recording has no such mark");
     };
     let value = match statistic {

@@ -1,16 +1,13 @@
 //! Energy and carbon of a session: by component and scope, of the run, its steps, epochs and phases, each with its bounds, its
 //! label, its source and how much of it was measured.
 
-use std::ops::Range;
-
 use serde::Serialize;
 
-use crate::report::options::Options;
+use gnntop_analysis::catalogue::{Catalogue, Statistic};
 use gnntop_analysis::energy::{
-    Assumptions, Basis, ComponentEnergy, CrossCheck, EnergyBook, EnergyFigure, EnergyScope, Intensity, IntensityError,
-    Label, PhaseFigure, PhaseShare, watt_hours,
+    Basis, ComponentEnergy, CrossCheck, EnergyFigure, EnergyScope, Intensity, Label, PhaseFigure, PhaseShare,
+    watt_hours,
 };
-use gnntop_analysis::store::Store;
 
 /// What nothing here counts.
 const NOT_COUNTED: [&str; 4] = ["disks", "network", "fans", "power supply"];
@@ -186,29 +183,21 @@ impl From<EnergyFigure> for Joules {
 }
 
 impl Energy {
-    /// Energy of what the store holds, under the options' assumptions.
-    pub fn new(store: &Store, options: &Options) -> Self {
-        let book = store.energy(&options.assumptions);
-        Self::from_book(&book, store, &options.assumptions, options.skip_steps)
-    }
-
-    /// What a book says of the session in `store`; the mean step is one without the first `skip_steps`.
-    pub fn from_book(book: &EnergyBook, store: &Store, assumptions: &Assumptions, skip_steps: u64) -> Self {
-        let session = store.first_ns().unwrap_or(0)..store.now_ns();
-        let total = Total::new(book, &session);
-        let scope = book.shown_scope(session.clone());
-        let of_scope = if scope == EnergyScope::Job { total.job } else { total.device };
+    /// Energy of the session that the figures are of.
+    pub fn new(figures: &Catalogue<'_>) -> Self {
+        let parts = figures.energy().components.iter().zip(figures.phases_energy());
+        let epoch = |(epoch, is_whole, energy): &(u64, bool, EnergyFigure)| Epoch {
+            epoch: *epoch,
+            is_whole: *is_whole,
+            energy: (*energy).into(),
+        };
         Self {
-            components: book.components.iter().map(|part| Component::new(book, part, store, &session)).collect(),
-            step: store.mean_step_energy(book, scope, skip_steps).map(Joules::from),
-            scope,
-            epochs: epochs(store, book, scope),
-            carbon: Carbon::new(
-                of_scope.as_ref(),
-                assumptions,
-                store.carbon_intensity(book, assumptions, scope, session),
-            ),
-            total,
+            components: parts.map(|(part, phases)| Component::new(figures, part, phases)).collect(),
+            step: figures.step_energy().map(Joules::from),
+            scope: figures.energy_scope(),
+            epochs: figures.epochs_energy().iter().map(epoch).collect(),
+            carbon: Carbon::new(figures),
+            total: Total::new(figures),
             not_counted: NOT_COUNTED,
         }
     }
@@ -223,7 +212,8 @@ impl Energy {
 }
 
 impl Component {
-    fn new(book: &EnergyBook, component: &ComponentEnergy, store: &Store, session: &Range<u64>) -> Self {
+    fn new(figures: &Catalogue<'_>, component: &ComponentEnergy, phases: &[(&str, PhaseFigure)]) -> Self {
+        let (book, session) = (figures.energy(), figures.store().session_ns());
         let figure = |scope| book.figure(component, scope, session.clone()).map(Joules::from);
         let account = component.device.as_ref().ok();
         let gaps = account.map(|account| account.line().gaps()).unwrap_or_default();
@@ -239,7 +229,7 @@ impl Component {
             window_ns: account.and_then(|account| account.fit().ok()?.window_ns),
             gaps: gaps.iter().map(|(reason, count)| Gap { reason: reason.as_str(), count: *count }).collect(),
             doubt: Doubt::from_check(&component.check),
-            phases: store.energy_by_phase(component).into_iter().map(PhaseEnergy::new).collect(),
+            phases: phases.iter().copied().map(PhaseEnergy::new).collect(),
         }
     }
 }
@@ -253,35 +243,28 @@ impl PhaseEnergy {
 }
 
 impl Total {
-    fn new(book: &EnergyBook, session: &Range<u64>) -> Self {
-        let all: Vec<String> = book.components.iter().map(|component| component.name.clone()).collect();
-        let of = |scope| match book.total(scope, session.clone()) {
+    fn new(figures: &Catalogue<'_>) -> Self {
+        let all = || figures.energy().components.iter().map(|component| component.name.clone()).collect();
+        let of = |scope| match figures.total_energy(scope) {
             Some((figure, missing)) => (Some(figure.into()), missing.into_iter().map(str::to_owned).collect()),
-            None => (None, all.clone()),
+            None => (None, all()),
         };
         let ((device, without_device), (job, without_job)) = (of(EnergyScope::Device), of(EnergyScope::Job));
         Self { device, job, without_device, without_job }
     }
 }
 
-/// The newest epochs whose steps are kept.
-fn epochs(store: &Store, book: &EnergyBook, scope: EnergyScope) -> Vec<Epoch> {
-    let epoch = |(epoch, is_whole, figure): (u64, bool, EnergyFigure)| Epoch { epoch, is_whole, energy: figure.into() };
-    store.epochs_energy(book, scope, 0).into_iter().map(epoch).collect()
-}
-
 impl Carbon {
-    fn new(total: Option<&Joules>, assumptions: &Assumptions, intensity: Result<Intensity, IntensityError>) -> Self {
-        let pue = assumptions.pue_or_one();
-        let (intensity, reason) = match (total, intensity) {
-            (None, _) => (None, Some("no energy is known".to_owned())),
-            (_, Ok(intensity)) => (Some(intensity), None),
-            (_, Err(reason)) => (None, Some(reason.to_string())),
-        };
-        let kilograms = intensity.as_ref().zip(total).map(|(intensity, total)| {
-            [total.joules, total.lo_joules, total.hi_joules].map(|joules| intensity.kilograms(joules, pue))
-        });
-        let is_pue_given = assumptions.pue.is_some();
-        Self { kilograms, intensity, reason, basis: assumptions.basis, pue, is_pue_given }
+    fn new(figures: &Catalogue<'_>) -> Self {
+        let (assumptions, total) = (figures.assumptions(), figures.subject("carbon", "").get(Statistic::Total));
+        let grams = total.as_ref().ok().and_then(|total| Some((total.value, total.interval?)));
+        Self {
+            kilograms: grams.map(|(grams, (low, high))| [grams, low, high].map(|grams| grams / 1e3)),
+            intensity: grams.and_then(|_| figures.carbon_intensity().ok()),
+            reason: total.err().map(|absent| absent.to_string()),
+            basis: assumptions.basis,
+            pue: assumptions.pue_or_one(),
+            is_pue_given: assumptions.pue.is_some(),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::figures::Energy;
+use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::energy::{Assumptions, EnergyBook};
 use gnntop_analysis::ranks::{Run, RunEnergy};
 use gnntop_analysis::store::Store;
@@ -26,8 +27,8 @@ pub struct EnergySnapshot {
 impl EnergySnapshot {
     /// Energy of what the store holds. Takes milliseconds.
     pub fn new(store: &Store, assumptions: &Assumptions) -> Self {
-        let book = store.energy(assumptions);
-        Self { figures: Energy::from_book(&book, store, assumptions, 0), book, ranks: None }
+        let figures = Catalogue::new(store).with_assumptions(assumptions.clone());
+        Self { figures: Energy::new(&figures), book: figures.into_energy(), ranks: None }
     }
 
     /// Energy of the selected session of a run, and of all its ranks together.
