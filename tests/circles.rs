@@ -58,7 +58,7 @@ const ANALYSIS: [(&str, &[&str]); 10] = [
     ("ranks", &["energy", "figures", "store", "stream"]),
     ("findings", &["figures", "ranks", "store"]),
     ("catalogue", &["energy", "figures", "findings", "ranks", "store"]),
-    ("comparison", &["figures", "findings", "ranks", "store"]),
+    ("comparison", &["catalogue", "figures", "findings", "ranks", "store"]),
 ];
 
 #[test]

@@ -9,7 +9,8 @@ use super::sections::{BESIDE, Named, Report, SECTIONS, curves, each_part, findin
 use gnntop_analysis::comparison::{Compared, Comparison, Line};
 use gnntop_analysis::figures::duration;
 
-const BOTH_TIMES: &str = "step: from its own start; period: with the gap before it, as in work per second";
+const BOTH_TIMES: &str = "step: from its own start; period: with the gap before it, as in work per second; a phase: in the \
+                          steps that have it";
 
 impl Document {
     /// A comparison without reports of its sides. The caller says which recordings A and B are.

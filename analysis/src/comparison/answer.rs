@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::chance::{TimeStatistic, over_ratio, over_runs};
-use super::compared::{Change, Compared, compare_times, geometric_mean, is_enough, verdict};
-use super::sample::{RunSample, WorkUnit};
+use super::chance::{over_ratio, over_runs};
+use super::compared::{Change, Compared, RunTimes, compare_times, geometric_mean, is_enough, verdict};
+use super::sample::{RunSample, TimedPart, WorkUnit};
 use super::setup_comparison::SetupComparison;
+use crate::catalogue::Statistic;
 use crate::figures::{count, counted, joined, quantity};
 use crate::findings::{self, FindingKind, Severity};
 use crate::ranks::Run;
@@ -25,7 +26,7 @@ pub struct Comparison {
     pub sameness: SetupComparison,
     /// Throughput; `None` if a side has no steps to compare.
     pub work: Option<ComparedWork>,
-    /// The period; the phases and the gap, which add up to it; and the step from its own start.
+    /// The period; the phases and the gap, whose shares add up to it; and the step from its own start.
     pub lines: Vec<Line>,
 }
 
@@ -83,13 +84,13 @@ pub struct Line {
     pub numbers: Vec<Compared>,
 }
 
-/// Compares the mean and percentiles (from 0 to 100) of steps, phases and the gap. Each side must have at least one run. If
-/// both have several, intervals are over runs, else over steps.
+/// Compares the mean and percentiles (from 0 to 100) of steps, phases and the gap: a phase over the steps that have it.
+/// Each side must have at least one run. If both have several, intervals are over runs, else over steps.
 pub fn compare(first: &[&Run], second: &[&Run], percentiles: &[f64]) -> Comparison {
     let [first, second] = RunSample::from_runs([first, second]);
     let both = [first.as_slice(), second.as_slice()];
-    let percentiles = percentiles.iter().map(|p| TimeStatistic::Percentile(*p));
-    let statistics: Vec<TimeStatistic> = [TimeStatistic::Mean].into_iter().chain(percentiles).collect();
+    let percentiles = percentiles.iter().map(|percentage| Statistic::percentile(*percentage));
+    let statistics: Vec<Statistic> = [Statistic::Mean].into_iter().chain(percentiles).collect();
     Comparison {
         sides: both.map(Side::from_samples),
         disturbed: (0..2).flat_map(|side| disturbed(SIDES[side], both[side])).collect(),
@@ -128,13 +129,13 @@ fn work([first, second]: [&[RunSample<'_>]; 2]) -> Option<ComparedWork> {
     let unit =
         if WorkUnit::common(first) == WorkUnit::common(second) { WorkUnit::common(first) } else { WorkUnit::Steps };
     let pairs = [first, second].map(|samples| samples.iter().map(|sample| sample.work(unit)).collect::<Vec<_>>());
-    let rates = [0, 1].map(|side| pairs[side].iter().map(|pairs| per_s(pairs)).collect::<Vec<f64>>());
+    let rates = [first, second].map(|samples| samples.iter().map(|sample| sample.work_per_s(unit)).collect::<Vec<_>>());
     let [first_per_s, second_per_s] = [0, 1].map(|side| geometric_mean(&rates[side]));
     if first_per_s <= 0.0 {
         return None;
     }
     let same = pairs[0] == pairs[1];
-    let has_enough = same || all().all(|sample| is_enough(sample.rows.len(), TimeStatistic::Mean));
+    let has_enough = same || all().all(|sample| is_enough(sample.rows.len(), Statistic::Mean));
     let interval = match (pairs[0].as_slice(), pairs[1].as_slice()) {
         ([a], [b]) => Some(over_ratio(a, b)),
         _ => over_runs(&rates[0], &rates[1]),
@@ -147,36 +148,38 @@ fn work([first, second]: [&[RunSample<'_>]; 2]) -> Option<ComparedWork> {
     Some(ComparedWork { unit: unit.as_str(), first_per_s, second_per_s, ratio, interval, verdict })
 }
 
-fn per_s(pairs: &[(f64, f64)]) -> f64 {
-    let (work, ns) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
-    if ns > 0.0 { work * 1e9 / ns } else { 0.0 }
+fn lines(both: [&[RunSample<'_>]; 2], statistics: &[Statistic]) -> Vec<Line> {
+    let phases = phases(both);
+    let phases = phases.iter().map(|name| TimedPart::Phase(name));
+    let parts = [TimedPart::Period].into_iter().chain(phases).chain([TimedPart::Step]);
+    let lines = parts.map(|part| line(part, both, statistics));
+    lines.filter(|line| line.durations.iter().any(Option::is_some)).collect()
 }
 
-fn lines(both: [&[RunSample<'_>]; 2], statistics: &[TimeStatistic]) -> Vec<Line> {
-    let periods = both.map(|samples| samples.iter().map(RunSample::period_ns).collect::<Vec<_>>());
-    let steps = both.map(|samples| samples.iter().map(RunSample::step_ns).collect::<Vec<_>>());
-    let whole_ns = periods.clone().map(|runs| runs.iter().flatten().sum::<f64>());
-    let count = periods[0].iter().flatten().count().max(1) as f64;
-    let line = |name: &str, times: [Vec<Vec<f64>>; 2]| {
-        let sums = [0, 1].map(|side| times[side].iter().flatten().sum::<f64>());
-        let has = [0, 1].map(|side| sums[side] > 0.0);
-        let numbers = match has {
-            [true, true] => compare_times(name, &times[0], &times[1], statistics, whole_ns[0] / count),
-            _ => Vec::new(),
-        };
-        let shares = [0, 1].map(|side| has[side].then(|| sums[side] / whole_ns[side].max(1.0)));
-        let durations = [0, 1].map(|side| has[side].then(|| distribution(&times[side])));
-        Line { name: name.to_owned(), durations, shares, numbers }
+fn line(part: TimedPart<'_>, both: [&[RunSample<'_>]; 2], statistics: &[Statistic]) -> Line {
+    let times =
+        both.map(|samples| samples.iter().map(|sample| run_times(sample, part, statistics)).collect::<Vec<_>>());
+    let total_ns = |side: usize, part| {
+        let with_part = both[side].iter().filter(|sample| !sample.times_ns(part).is_empty());
+        with_part.filter_map(|sample| sample.part(part).value(Statistic::Total)).sum::<f64>()
     };
-    let of_phase = |name: &str| {
-        let times = |sample: &RunSample<'_>| sample.phase_ns(name).unwrap_or_else(|| vec![0.0; sample.rows.len()]);
-        line(name, both.map(|samples| samples.iter().map(times).collect()))
+    let [own_ns, whole_ns] = [part, TimedPart::Period].map(|part| [0, 1].map(|side| total_ns(side, part)));
+    let numbers = match own_ns {
+        [a, b] if a > 0.0 && b > 0.0 => {
+            let count = times[0].iter().map(|run| run.times_ns.len()).sum::<usize>() as f64;
+            compare_times(part.name(), &times[0], &times[1], statistics, whole_ns[0] / count)
+        }
+        _ => Vec::new(),
     };
-    let mut all = vec![line("period", periods)];
-    all.extend(phases(both).iter().map(|name| of_phase(name)));
-    all.push(line("step", steps));
-    all.retain(|line| line.durations.iter().any(Option::is_some));
-    all
+    let shares = [0, 1].map(|side| (own_ns[side] > 0.0).then(|| own_ns[side] / whole_ns[side].max(1.0)));
+    let durations = [0, 1].map(|side| (own_ns[side] > 0.0).then(|| distribution(&times[side])));
+    Line { name: part.name().to_owned(), durations, shares, numbers }
+}
+
+fn run_times(sample: &RunSample<'_>, part: TimedPart<'_>, statistics: &[Statistic]) -> RunTimes {
+    let (times_ns, figures) = (sample.times_ns(part), sample.part(part));
+    let figure = |statistic: &Statistic| figures.value(*statistic).filter(|_| !times_ns.is_empty()).unwrap_or(0.0);
+    RunTimes { figures_ns: statistics.iter().map(figure).collect(), times_ns }
 }
 
 /// The names of the first side's phases, then of those that only the second has, then the gap.
@@ -192,9 +195,9 @@ fn phases(both: [&[RunSample<'_>]; 2]) -> Vec<String> {
     names
 }
 
-fn distribution(runs: &[Vec<f64>]) -> Distribution {
+fn distribution(runs: &[RunTimes]) -> Distribution {
     let mut all = Distribution::new();
-    runs.iter().flatten().filter(|ns| **ns > 0.0).for_each(|ns| all.record(*ns as u64));
+    runs.iter().flat_map(|run| &run.times_ns).filter(|ns| **ns > 0.0).for_each(|ns| all.record(*ns as u64));
     all
 }
 
@@ -322,6 +325,18 @@ mod tests {
         assert!(backward.numbers.is_empty() && backward.durations[1].is_none() && backward.shares[0] > Some(0.4));
         let sentence = comparison.sameness.sentence();
         assert!(sentence.contains("only A has the phases data wait, backward and tiny"), "{sentence}");
+    }
+
+    #[test]
+    fn compare_takes_a_phase_over_the_steps_that_have_it() {
+        let run = |ms: u64| {
+            let spikes = (1..=80).map(|at| (at * 5, "evaluate", ms * MS)).collect();
+            let phases = vec![("forward", 10 * MS), ("evaluate", 0)];
+            run_of(&TrainingRun { steps: 400, phases, spikes, has_hardware: false, ..TrainingRun::default() })
+        };
+        let comparison = compare(&[&run(10)], &[&run(15)], &[50.0]);
+        let evaluate = number(&comparison, "evaluate", "p50");
+        assert!((evaluate.first_ns - 10e6).abs() < 1e5 && evaluate.verdict == Change::Slower, "{evaluate:?}");
     }
 
     #[test]

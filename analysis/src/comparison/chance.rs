@@ -5,41 +5,16 @@
 //! several runs per side: Welch's interval for the difference of the mean logarithms (Welch, *Biometrika* 34, 1947), which
 //! is an interval for the ratio of the geometric means.
 
+use crate::catalogue::Statistic;
+
 /// Number of resamples.
 const RESAMPLES: usize = 500;
 /// Seed of all random numbers, so that a comparison is reproducible.
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A statistic of many values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum TimeStatistic {
-    /// The mean.
-    Mean,
-    /// A percentile, from 0 to 100.
-    Percentile(f64),
-}
-
-impl TimeStatistic {
-    /// Its name, such as `mean` or `p50`.
-    pub fn name(self) -> String {
-        match self {
-            Self::Mean => "mean".to_owned(),
-            Self::Percentile(p) => format!("p{p}"),
-        }
-    }
-
-    /// The statistic of these values; 0 for none.
-    pub(super) fn compute(self, values: &[f64]) -> f64 {
-        match self {
-            _ if values.is_empty() => 0.0,
-            Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
-            Self::Percentile(p) => quantile(&mut values.to_vec(), p / 100.0),
-        }
-    }
-}
-
 /// 95 % intervals of the ratio of each statistic of `second` to that of `first`, minus one, over the values of one run each.
-pub(super) fn over_steps(first: &[f64], second: &[f64], statistics: &[TimeStatistic]) -> Vec<(f64, f64)> {
+/// The statistics are percentiles and the mean.
+pub(super) fn over_steps(first: &[f64], second: &[f64], statistics: &[Statistic]) -> Vec<(f64, f64)> {
     if first == second {
         return vec![(0.0, 0.0); statistics.len()];
     }
@@ -115,7 +90,7 @@ fn interval(first: &[f64], second: &[f64]) -> (f64, f64) {
 
 /// Each statistic's values in the resamples. All share the same resamples: the values are ranked once, and a resample
 /// counts how often each rank was drawn.
-fn replicas(values: &[f64], statistics: &[TimeStatistic], random: &mut Random) -> Vec<Vec<f64>> {
+fn replicas(values: &[f64], statistics: &[Statistic], random: &mut Random) -> Vec<Vec<f64>> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut rank = vec![0; values.len()];
@@ -130,9 +105,9 @@ fn replicas(values: &[f64], statistics: &[TimeStatistic], random: &mut Random) -
             sum += values[at];
         });
         for (values_of, statistic) in all.iter_mut().zip(statistics) {
-            values_of.push(match statistic {
-                TimeStatistic::Mean => sum / values.len() as f64,
-                TimeStatistic::Percentile(p) => values[order[drawn_rank(&drawn, p / 100.0)]],
+            values_of.push(match statistic.quantile() {
+                None => sum / values.len() as f64,
+                Some(quantile) => values[order[drawn_rank(&drawn, quantile)]],
             });
         }
     }
@@ -203,7 +178,7 @@ mod tests {
     #[test]
     fn step_interval_contains_true_difference() {
         let (fast, slow) = (times(500, 1.0, 0.2, 4), times(500, 1.05, 0.2, 3));
-        let statistics = [TimeStatistic::Mean, TimeStatistic::Percentile(50.0), TimeStatistic::Percentile(90.0)];
+        let statistics = [Statistic::Mean, Statistic::percentile(50.0), Statistic::percentile(90.0)];
         for (low, high) in over_steps(&fast, &slow, &statistics) {
             assert!(0.0 < low && low < 0.05 && high > 0.05, "{low} to {high}");
         }
@@ -217,7 +192,7 @@ mod tests {
     fn equal_runs_differ_in_about_five_percent() {
         let claims = |n: &u64| {
             let (a, b) = (times(200, 1.0, 0.2, 2 * n + 1), times(200, 1.0, 0.2, 2 * n + 1001));
-            let (low, high) = over_steps(&a, &b, &[TimeStatistic::Percentile(50.0)])[0];
+            let (low, high) = over_steps(&a, &b, &[Statistic::percentile(50.0)])[0];
             low > 0.0 || high < 0.0
         };
         let wrong = (0..100).filter(claims).count();
@@ -227,8 +202,7 @@ mod tests {
     #[test]
     fn resample_percentiles_match_drawn_values() {
         assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(|q| drawn_rank(&[2, 0, 1, 1], q)), [0, 0, 0, 2, 3]);
-        assert_eq!(TimeStatistic::Percentile(50.0).compute(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(TimeStatistic::Mean.compute(&[]), 0.0);
+        assert_eq!((quantile(&mut [3.0, 1.0, 2.0], 0.5), quantile(&mut [], 0.5)), (2.0, 0.0));
     }
 
     #[test]

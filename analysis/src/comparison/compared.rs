@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::chance::{TimeStatistic, over_runs, over_steps};
+use super::chance::{over_runs, over_steps};
+use crate::catalogue::Statistic;
 
 /// Fewest steps for a verdict.
 const ENOUGH: usize = 20;
@@ -59,25 +60,37 @@ pub struct Compared {
     pub verdict: Change,
 }
 
-/// Compares statistics of times. `first` and `second` have a list for each run; `whole_ns` is the first side's whole step.
+/// The step or a phase in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RunTimes {
+    /// How long it took in each step that has it.
+    pub times_ns: Vec<f64>,
+    /// Its figures, one for each statistic; 0 where it is in no step.
+    pub figures_ns: Vec<f64>,
+}
+
+/// Compares times, of each run of both sides. `whole_ns` is the first side's time for each of them, all else included.
 pub(super) fn compare_times(
     name: &str,
-    first: &[Vec<f64>],
-    second: &[Vec<f64>],
-    statistics: &[TimeStatistic],
+    first: &[RunTimes],
+    second: &[RunTimes],
+    statistics: &[Statistic],
     whole_ns: f64,
 ) -> Vec<Compared> {
     let drawn = match (first, second) {
-        ([first], [second]) if !first.is_empty() && !second.is_empty() => Some(over_steps(first, second, statistics)),
+        ([RunTimes { times_ns: a, .. }], [RunTimes { times_ns: b, .. }]) if !a.is_empty() && !b.is_empty() => {
+            Some(over_steps(a, b, statistics))
+        }
         _ => None,
     };
-    let number = |(at, statistic): (usize, &TimeStatistic)| {
-        let values =
-            [first, second].map(|runs| runs.iter().map(|times| statistic.compute(times)).collect::<Vec<f64>>());
+    let number = |(at, statistic): (usize, &Statistic)| {
+        let values = [first, second].map(|runs| runs.iter().map(|run| run.figures_ns[at]).collect::<Vec<f64>>());
         let [first_ns, second_ns] = [0, 1].map(|side| geometric_mean(&values[side]));
-        let has_enough = first_ns > 0.0 && first.iter().chain(second).all(|times| is_enough(times.len(), *statistic));
-        // A phase that most steps do not have takes no time at the median.
-        let same = !first.concat().is_empty() && (first == second || first_ns == 0.0 && second_ns == 0.0);
+        let mut all = first.iter().chain(second);
+        let has_enough = first_ns > 0.0 && all.all(|run| is_enough(run.times_ns.len(), *statistic));
+        // A gap that most steps do not have takes no time at the median.
+        let has_any = first.iter().any(|run| !run.times_ns.is_empty());
+        let same = has_any && (first == second || first_ns == 0.0 && second_ns == 0.0);
         let interval = match &drawn {
             _ if same => Some((0.0, 0.0)),
             Some(drawn) => Some(drawn[at]),
@@ -86,7 +99,8 @@ pub(super) fn compare_times(
         let interval = interval.filter(|_| has_enough || same);
         let change = if first_ns > 0.0 { second_ns / first_ns - 1.0 } else { 0.0 };
         let verdict = verdict(change, interval, (second_ns - first_ns).abs() >= MATTERS * whole_ns);
-        Compared { name: name.to_owned(), statistic: statistic.name(), first_ns, second_ns, change, interval, verdict }
+        let (name, statistic) = (name.to_owned(), statistic.to_string());
+        Compared { name, statistic, first_ns, second_ns, change, interval, verdict }
     };
     statistics.iter().enumerate().map(number).collect()
 }
@@ -103,11 +117,8 @@ pub(super) fn verdict(change: f64, interval: Option<(f64, f64)>, matters: bool) 
 }
 
 /// Whether this many steps are enough for this statistic.
-pub(super) fn is_enough(steps: usize, statistic: TimeStatistic) -> bool {
-    let beyond = match statistic {
-        TimeStatistic::Mean => 0.5,
-        TimeStatistic::Percentile(p) => (1.0 - p / 100.0).min((p / 100.0).max(0.5)),
-    };
+pub(super) fn is_enough(steps: usize, statistic: Statistic) -> bool {
+    let beyond = statistic.quantile().map_or(0.5, |quantile| (1.0 - quantile).min(quantile.max(0.5)));
     steps >= ENOUGH && steps as f64 * beyond >= BEYOND
 }
 
@@ -124,16 +135,27 @@ pub(super) fn geometric_mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Distribution;
 
-    const P50: [TimeStatistic; 1] = [TimeStatistic::Percentile(50.0)];
+    const P50: [Statistic; 1] = [Statistic::Percentile(50_000)];
 
     /// Times around this many nanoseconds, varying by a tenth.
     fn times(n: usize, ns: f64) -> Vec<f64> {
         (0..n).map(|at| ns * (0.9 + 0.2 * (at * 7919 % 101) as f64 / 100.0)).collect()
     }
 
+    fn run(times_ns: &[f64], statistics: &[Statistic]) -> RunTimes {
+        let mut all = Distribution::new();
+        times_ns.iter().for_each(|ns| all.record(*ns as u64));
+        let figure = |statistic: &Statistic| match statistic.quantile() {
+            Some(quantile) => all.percentile(quantile).unwrap_or(0) as f64,
+            None => all.mean_ns().unwrap_or(0.0),
+        };
+        RunTimes { times_ns: times_ns.to_vec(), figures_ns: statistics.iter().map(figure).collect() }
+    }
+
     fn change(first: &[f64], second: &[f64], whole_ns: f64) -> Change {
-        compare_times("a", &[first.to_vec()], &[second.to_vec()], &P50, whole_ns)[0].verdict
+        compare_times("a", &[run(first, &P50)], &[run(second, &P50)], &P50, whole_ns)[0].verdict
     }
 
     #[test]
@@ -153,9 +175,9 @@ mod tests {
 
     #[test]
     fn few_steps_give_no_verdict_unless_equal() {
-        let all = [TimeStatistic::Mean, TimeStatistic::Percentile(50.0), TimeStatistic::Percentile(99.0)];
+        let all = [Statistic::Mean, Statistic::percentile(50.0), Statistic::percentile(99.0)];
         let verdicts = |n: usize| {
-            let sides = [vec![times(n, 1e7)], vec![times(n, 2e7)]];
+            let sides = [1e7, 2e7].map(|ns| [run(&times(n, ns), &all)]);
             compare_times("a", &sides[0], &sides[1], &all, 0.0)
                 .into_iter()
                 .map(|of| of.verdict)
@@ -171,7 +193,7 @@ mod tests {
 
     #[test]
     fn of_several_runs_the_interval_is_over_runs() {
-        let runs = |scales: [f64; 3]| scales.map(|scale| times(100, 1e7 * scale));
+        let runs = |scales: [f64; 3]| scales.map(|scale| run(&times(100, 1e7 * scale), &P50));
         let verdict = |a: [f64; 3], b: [f64; 3]| compare_times("a", &runs(a), &runs(b), &P50, 3e7)[0].clone();
         // Each pair of runs differs clearly over its steps, but the runs of a side differ as much.
         assert_eq!(verdict([1.0, 1.3, 0.8], [1.1, 1.2, 1.4]).verdict, Change::NoEvidence);

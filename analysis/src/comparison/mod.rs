@@ -16,6 +16,5 @@ mod sample;
 mod setup_comparison;
 
 pub use answer::{ComparedWork, Comparison, Disturbed, Line, Side, compare};
-pub use chance::TimeStatistic;
 pub use compared::{Change, Compared};
 pub use setup_comparison::SetupComparison;

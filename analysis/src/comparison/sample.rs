@@ -1,8 +1,9 @@
 //! The steps of a run used in a comparison.
 
+use crate::catalogue::{Catalogue, Subject};
 use crate::findings::{self, Class};
 use crate::ranks::Run;
-use crate::store::{PhaseSlot, StepRow, Store};
+use crate::store::{GAP, StepRow, Store};
 
 /// Number of newest steps considered, as in the findings, so that a screen and a report see the same ones.
 const MAX_STEPS: u64 = 8192;
@@ -19,6 +20,29 @@ pub(super) struct RunSample<'a> {
     pub rows: Vec<StepRow<'a>>,
     /// Whether the rows are instead the median steps of seconds and minutes.
     pub uses_medians: bool,
+    /// The figures over these steps alone.
+    pub figures: Catalogue<'a>,
+}
+
+/// What is timed.
+#[derive(Clone, Copy)]
+pub(super) enum TimedPart<'n> {
+    /// The step with the gap before it.
+    Period,
+    /// The step from its own start.
+    Step,
+    /// A phase or the gap, by its name.
+    Phase(&'n str),
+}
+
+impl<'n> TimedPart<'n> {
+    pub(super) fn name(self) -> &'n str {
+        match self {
+            Self::Period => "period",
+            Self::Step => "step",
+            Self::Phase(name) => name,
+        }
+    }
 }
 
 /// The unit of work.
@@ -58,9 +82,14 @@ impl<'a> RunSample<'a> {
         let end = run.store().steps().total();
         let classes = findings::classes(run.store(), end.saturating_sub(MAX_STEPS)..end);
         let full = classes.into_iter().filter(|(_, class)| *class == Class::Full);
-        let mut rows: Vec<StepRow<'a>> = full.map(|(row, _)| row).collect();
+        Self::with_steps(run, full.map(|(row, _)| row).collect(), false)
+    }
+
+    fn with_steps(run: &'a Run, mut rows: Vec<StepRow<'a>>, uses_medians: bool) -> Self {
+        rows.retain(|row| !row.is_traced());
         rows.drain(..rows.len().saturating_sub(COMPARED));
-        Self { run, rows, uses_medians: false }
+        let figures = Catalogue::new(run.store()).with_steps(rows.clone());
+        Self { run, rows, uses_medians, figures }
     }
 
     /// Samples of all these runs. If the steps of one are no longer kept individually, all samples are of medians, so that
@@ -85,9 +114,7 @@ impl<'a> RunSample<'a> {
             rows.sort_unstable_by_key(|row| (row.period_ns(), row.ordinal()));
             rows.get(middle).copied()
         };
-        let mut rows: Vec<StepRow<'a>> = steps.medians().chain(seconds.filter_map(median)).collect();
-        rows.drain(..rows.len().saturating_sub(COMPARED));
-        Self { run, rows, uses_medians: true }
+        Self::with_steps(run, steps.medians().chain(seconds.filter_map(median)).collect(), true)
     }
 
     pub(super) fn store(&self) -> &'a Store {
@@ -106,19 +133,29 @@ impl<'a> RunSample<'a> {
         self.rows.iter().map(pair).collect()
     }
 
-    /// Time of each step in a phase or the gap; `None` if the run has no such phase.
-    pub(super) fn phase_ns(&self, name: &str) -> Option<Vec<f64>> {
-        let slot: PhaseSlot = self.store().phase(name)?.slot;
-        Some(self.rows.iter().map(|row| row.phase_ns(slot) as f64).collect())
+    /// Work of all copies a second.
+    pub(super) fn work_per_s(&self, unit: WorkUnit) -> f64 {
+        let copies = if unit == WorkUnit::Steps { 1.0 } else { self.copies() };
+        copies * self.figures.value(&format!("{}.per_s", unit.as_str())).unwrap_or(0.0)
     }
 
-    /// Time of each step with the gap before it.
-    pub(super) fn period_ns(&self) -> Vec<f64> {
-        self.rows.iter().map(|row| row.period_ns() as f64).collect()
+    /// How long a part took in each step that has it. Every step has a gap, if only of no length.
+    pub(super) fn times_ns(&self, part: TimedPart<'_>) -> Vec<f64> {
+        let phase = self.store().phase(part.name());
+        let ns = |row: &StepRow<'_>| match part {
+            TimedPart::Period => Some(row.period_ns()),
+            TimedPart::Step => Some(row.work_ns()),
+            TimedPart::Phase(GAP) => Some(row.gap_ns()),
+            TimedPart::Phase(_) => phase.map(|phase| row.phase_ns(phase.slot)).filter(|ns| *ns > 0),
+        };
+        self.rows.iter().filter_map(ns).map(|ns| ns as f64).collect()
     }
 
-    /// Time of each step from its own start.
-    pub(super) fn step_ns(&self) -> Vec<f64> {
-        self.rows.iter().map(|row| row.work_ns() as f64).collect()
+    /// The figures of a part.
+    pub(super) fn part<'s>(&'s self, part: TimedPart<'s>) -> Subject<'s, 'a> {
+        match part {
+            TimedPart::Period | TimedPart::Step => self.figures.subject(part.name(), ""),
+            TimedPart::Phase(name) => self.figures.subject("NAME", name),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use gnntop_wire::INFERRED;
 use serde::Serialize;
 
-use super::sample::{RunSample, WorkUnit};
+use super::sample::{RunSample, TimedPart, WorkUnit};
 use crate::figures::{count, joined};
 use crate::store::StepRow;
 
@@ -31,7 +31,7 @@ impl SetupComparison {
         }
     }
 
-    pub(super) fn compare(first: &RunSample<'_>, second: &RunSample<'_>) -> Self {
+    pub(super) fn compare<'a>(first: &RunSample<'a>, second: &RunSample<'a>) -> Self {
         let mut found = Self::default();
         found.batches([first, second]);
         found.ranks([first, second]);
@@ -102,9 +102,7 @@ impl SetupComparison {
     }
 
     fn phases(&mut self, both: [&RunSample<'_>; 2]) {
-        let took = |sample: &RunSample<'_>, name: &str| {
-            sample.phase_ns(name).is_some_and(|times| times.into_iter().any(|ns| ns > 0.0))
-        };
+        let took = |sample: &RunSample<'_>, name: &str| !sample.times_ns(TimedPart::Phase(name)).is_empty();
         let only = |own: usize| -> Vec<&str> {
             let names = both[own].store().phases().iter().filter(|phase| !phase.is_gap());
             let names = names.map(|phase| phase.text.as_str());
