@@ -5,24 +5,17 @@ use crate::pictures::{app_of, press, screen};
 use crate::sessions::Sessions;
 use gnntop::app::keys::Key;
 use gnntop_fixtures::{MS, START_NS, StreamBuilder};
-use gnntop_wire::{Definition, SignalKind, TrackRole, Unit};
+use gnntop_wire::{Definition, Fact, SignalKind, TrackRole, Unit};
 
 /// Forty steps of a compiled training, whose forward nobody calls by itself.
 fn compiled_training() -> Vec<u8> {
     let mut stream = StreamBuilder::new("train.py");
-    let facts = [
-        ("framework", "PyTorch 2.15.0"),
-        ("python", "3.11.2"),
-        ("hooks", "torch, torch_geometric"),
-        ("model", "OptimizedModule"),
-        (
-            "inferred forward",
-            "from the batch's arrival to backward: no module was called that holds the optimizer's parameters",
-        ),
-    ];
-    for (key, text) in facts {
-        stream.define(Definition::Fact { key: key.to_owned(), text: text.to_owned() });
-    }
+    let how = "from the batch's arrival to backward: no module was called that holds the optimizer's parameters";
+    let own = [("python", "3.11.2"), ("hooks", "torch, torch_geometric"), ("model", "OptimizedModule")];
+    let own = own.map(|(key, text)| Fact::Other { key: key.to_owned(), text: text.to_owned() });
+    let known =
+        [Fact::Framework("PyTorch 2.15.0".into()), Fact::Inferred { phase: "forward".to_owned(), how: how.to_owned() }];
+    own.into_iter().chain(known).for_each(|fact| stream.define(Definition::Fact(fact)));
     let main = stream.track(TrackRole::Training, "train");
     let sensors = stream.track(TrackRole::Sensors, "sensors");
     let rss = stream.signal("process.rss", Unit::Bytes, SignalKind::Gauge);

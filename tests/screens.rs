@@ -414,7 +414,7 @@ fn cause_of_death_is_above_every_view() {
     let mut app = app_of(&run().bytes());
     let text = "The kernel killed train.py because its control group, limited to 4.00 GiB, ran out of memory. It was in forward \
                 of step 812.";
-    app.run.apply(Item::Definitions(exit_record::facts(text, "out-of-memory").to_vec()));
+    app.run.apply(Item::Definitions(vec![exit_record::fact(text, "out-of-memory")]));
     for keys in [&[][..], &[Key::Char('2')], &[Key::Char('8')]] {
         press(&mut app, keys);
         let shown = screen(&mut app, 80, 24);

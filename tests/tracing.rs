@@ -9,7 +9,7 @@ use crate::sessions::{Published, Ran, Sessions, signal, spawn, wait_until};
 use crate::terminal::Terminal;
 use gnntop::app::keys::Key;
 use gnntop_fixtures::{MS, START_NS, StreamBuilder, TrainingRun};
-use gnntop_wire::{Definition, TrackRole, put_definitions};
+use gnntop_wire::{Definition, Fact, TrackRole, put_definitions};
 
 const TRACE: &str = r#"{"traceEvents":[
     {"ph":"X","cat":"user_annotation","name":"ProfilerStep#7","pid":1,"tid":1,"ts":1000,"dur":2000},
@@ -20,7 +20,7 @@ const TRACE: &str = r#"{"traceEvents":[
 /// A session of a program with this framework.
 fn program(sessions: &Sessions, framework: &str) -> Published {
     let mut bytes = TrainingRun { ends: false, ..TrainingRun::default() }.bytes();
-    put_definitions(&mut bytes, &[Definition::Fact { key: "framework".into(), text: framework.into() }]);
+    put_definitions(&mut bytes, &[Definition::Fact(Fact::Framework(framework.into()))]);
     sessions.live("train", &bytes)
 }
 
@@ -144,7 +144,7 @@ fn at_slow_asks_only_after_a_slow_step() {
         stream.take_bytes()
     };
     let mut bytes = steps(300, 10 * MS);
-    put_definitions(&mut bytes, &[Definition::Fact { key: "framework".into(), text: "PyTorch 2.15.0".into() }]);
+    put_definitions(&mut bytes, &[Definition::Fact(Fact::Framework("PyTorch 2.15.0".into()))]);
     let session = sessions.live("train", &bytes);
     let trace = spawn(&mut sessions.gnntop(["trace", "--at", "slow", "--within", "60s", "-o", "t.json"]));
     let request = session.dir().join("request");

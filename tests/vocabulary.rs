@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gnntop_wire::{Engine, Reported, Sampling, phase};
+use gnntop_wire::{Engine, Fact, Reported, Sampling, phase};
 
 use crate::imports::{compared, texts};
 use crate::{crate_of, members};
@@ -43,9 +43,23 @@ fn vocabulary() -> Vec<String> {
     let phases = phase::KNOWN.into_iter();
     let sampling = Sampling::ALL.map(Sampling::text);
     let engines = [Engine::Threads, Engine::Mpi, Engine::Nccl, Engine::Gloo].map(|engine| engine.to_string());
-    let facts = [gnntop_wire::RESUMED, "framework", "inferred "];
-    let texts = reported.chain(carrying).chain(phases).chain(sampling).chain(facts).map(str::to_owned);
-    texts.chain(engines).collect()
+    let texts = reported.chain(carrying).chain(phases).chain(sampling).map(str::to_owned);
+    texts.chain(engines).chain(facts()).collect()
+}
+
+/// What facts are about, and the names of frameworks.
+fn facts() -> Vec<String> {
+    let text = String::new;
+    let facts = [
+        Fact::Framework("PyTorch".into()),
+        Fact::Inferred { phase: text(), how: text() },
+        Fact::Resumed { steps: 0 },
+        Fact::NotRecorded { what: text(), amount: text() },
+        Fact::Died { cause: text(), text: text() },
+        Fact::NoStacks { why: text() },
+    ];
+    let frameworks = ["PyTorch", "Python"].map(str::to_owned);
+    facts.map(|fact| fact.key().title().to_owned()).into_iter().chain(frameworks).collect()
 }
 
 /// Where a word of the vocabulary means something else: colours and forms of commands, a file's columns, keys of our own.

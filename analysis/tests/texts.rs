@@ -11,7 +11,8 @@ use gnntop_analysis::store::{GAP, Store};
 use gnntop_fixtures::uneven::{place, rank_info};
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 use gnntop_wire::{
-    Counter, Event, Mark, NameKind, Open, Place, Reported, Sampling, Span, StepId, TrackId, TrackRole, phase,
+    Counter, Definition, Event, Fact, Mark, NameKind, Open, Place, Reported, Sampling, Span, StepId, TrackId,
+    TrackRole, phase,
 };
 use proptest::prelude::*;
 use proptest::sample::subsequence;
@@ -36,16 +37,41 @@ const MAGIC: [&str; 16] = [
     "loader worker",
 ];
 
-/// These, and all phases and reports that readers know.
-fn magic() -> Vec<&'static str> {
+/// What readers know of the program. Facts of its own say the same.
+fn known_facts() -> [Fact; 7] {
+    let text = |text: &str| text.to_owned();
+    [
+        Fact::Framework("candle 0.9".into()),
+        Fact::Inferred { phase: text("backward"), how: text("from its end") },
+        Fact::Resumed { steps: 50 },
+        Fact::NotRecorded { what: text("spans nested too deep"), amount: text("36") },
+        Fact::Died { cause: text("killed"), text: text("The kernel killed it.") },
+        Fact::NoStacks { why: text("none: not permitted") },
+        Fact::Note { key: text("marks before this part"), text: text("gc: 3") },
+    ]
+}
+
+/// These, and all phases, reports and facts that readers know.
+fn magic() -> Vec<String> {
     let numbered =
         ["micro-batch 1", "blocks of stage 0", "device memory peak in forward", "subnormals", "MPI", "process.rss"];
     let known = Reported::plain().map(Reported::text).chain(Sampling::ALL.map(Sampling::text));
-    MAGIC.into_iter().chain(numbered).chain(known).chain(phase::KNOWN).chain([GAP]).collect()
+    let facts = ["PyTorch 2.9.1", "inferred forward", "died of", "not recorded: x", "77"];
+    let titles = known_facts().map(|fact| fact.key().title().to_owned());
+    MAGIC
+        .into_iter()
+        .chain(numbered)
+        .chain(known)
+        .chain(phase::KNOWN)
+        .chain([GAP])
+        .chain(facts)
+        .map(str::to_owned)
+        .chain(titles)
+        .collect()
 }
 
-/// Texts of a stream: tracks, marks, spans, frames, a counter, and the program's name.
-const TEXTS: usize = 10;
+/// Texts of a stream: tracks, marks, spans, frames, a counter, a fact, and the program's name.
+const TEXTS: usize = 12;
 
 /// Adds a span, a mark with a value and a counter of a user's, whatever they are called.
 fn add_own(stream: &mut StreamBuilder, track: TrackId, step: u64, [inner, mark, counter]: [&str; 3], t_ns: u64) {
@@ -60,10 +86,12 @@ fn add_own(stream: &mut StreamBuilder, track: TrackId, step: u64, [inner, mark, 
 
 /// A training of 60 steps whose every text is a user's.
 fn stream(texts: &[String]) -> Vec<u8> {
-    let [program, main, other, loader, stacks, mark, timed, inner, frame, counter] = texts else {
+    let [program, main, other, loader, stacks, mark, timed, inner, frame, counter, key, fact] = texts else {
         panic!("{TEXTS} texts")
     };
     let mut stream = StreamBuilder::new(program);
+    let own = Fact::Other { key: key.clone(), text: fact.clone() };
+    known_facts().into_iter().chain([own]).for_each(|fact| stream.define(Definition::Fact(fact)));
     let main = stream.track(TrackRole::Training, main);
     let other = stream.track(TrackRole::Other, other);
     let loader = stream.track(TrackRole::Loader, loader);
@@ -138,10 +166,14 @@ fn figures(bytes: &[u8]) -> String {
     let memory = store.device_memory().is_some();
     let counters: Vec<_> = store.program_counters().map(|counter| counter.series.summary().count).collect();
     let counts = (store.sampled().total(), store.rivals().iter().len(), store.statistics().steps());
+    let session = store.session();
+    let facts: Vec<_> = session.facts().values().filter(|fact| !matches!(fact, Fact::Other { .. })).collect();
+    let inferred = ["forward", "backward"].map(|phase| session.inferred(phase));
+    let facts = (facts, session.uses_torch(), inferred, session.death_text(), session.death_cause(), store.attempts());
     let findings = judge_newest(&store);
     let kinds: Vec<_> = findings.findings.found.iter().map(|finding| (finding.kind, finding.share)).collect();
     format!(
-        "{percentiles:?} {:?} {marks:?} {spans:?} {stacks:?} {counts:?} {kinds:?} {memory} {counters:?}",
+        "{percentiles:?} {:?} {marks:?} {spans:?} {stacks:?} {counts:?} {kinds:?} {memory} {counters:?} {facts:?}",
         tracks.collect::<Vec<_>>()
     )
 }
@@ -170,8 +202,8 @@ fn figures_of_ranks(texts: &[String]) -> String {
 fn texts() -> impl Strategy<Value = Vec<String>> {
     let magic = subsequence(magic(), TEXTS).prop_shuffle();
     (magic, proptest::collection::vec((any::<bool>(), "[a-z (),.:>]{0,12}"), TEXTS)).prop_map(|(magic, other)| {
-        let text = |(at, (magic, (is_magic, other))): (usize, (&str, (bool, String)))| match is_magic {
-            true => magic.to_owned(),
+        let text = |(at, (magic, (is_magic, other))): (usize, (String, (bool, String)))| match is_magic {
+            true => magic,
             false => format!("{other} {at}"),
         };
         magic.into_iter().zip(other).enumerate().map(text).collect()
@@ -195,7 +227,7 @@ fn each_user_text_alone_changes_no_figures() {
     let (expected, expected_of_ranks) = (figures(&stream(&neutral)), figures_of_ranks(&neutral));
     for (at, magic) in (0..TEXTS).flat_map(|at| magic().into_iter().map(move |magic| (at, magic))) {
         let mut texts = neutral.clone();
-        texts[at] = magic.to_owned();
+        texts[at].clone_from(&magic);
         assert_eq!(figures(&stream(&texts)), expected, "{magic:?} as text {at}");
         assert_eq!(figures_of_ranks(&texts), expected_of_ranks, "{magic:?} as text {at}");
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gnntop_wire::past::{PastEntry, PastTotals, StepFigures};
 use gnntop_wire::{
-    BlockInfo, Definition, Event, Events, Item, NameId, NameKind, PhaseMemory, SessionInfo, SignalKind, Span, Step,
-    TrackId, TrackRole,
+    BlockInfo, Definition, Event, Events, FactKey, Item, NameId, NameKind, PhaseMemory, SessionInfo, SignalKind, Span,
+    Step, TrackId, TrackRole,
 };
 
 use crate::merge::add_sum;
@@ -31,7 +31,7 @@ enum Defined {
     Name(u32),
     Track(u32),
     Signal(u32),
-    Fact(String),
+    Fact(FactKey),
 }
 
 /// Finished slices and slow steps, each returned once.
@@ -174,7 +174,7 @@ impl Digest {
                 self.last.define(*id, metric.kind() == SignalKind::Counter);
                 Defined::Signal(id.0)
             }
-            Definition::Fact { key, .. } => Defined::Fact(key.clone()),
+            Definition::Fact(fact) => Defined::Fact(fact.key()),
             _ => return,
         };
         if self.definitions.len() < MAX_DEFINITIONS || self.definitions.contains_key(&key) {

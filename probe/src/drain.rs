@@ -159,7 +159,7 @@ impl Drain {
         self.begin_segment(output, now)?;
         output.report(None);
         if let Some(fact) = self.outages.end() {
-            self.redefine(fact);
+            self.redefine(Definition::Fact(fact));
         }
         switch::resume_recording();
         // No viewer waits for a recording, and longer blocks are smaller: there, all blocks are written with the
@@ -249,7 +249,7 @@ impl Drain {
         self.defined.push(definition.clone());
         let known = self.definitions.iter_mut().find(|known| match (known, &definition) {
             (Definition::Track { id: known, .. }, Definition::Track { id, .. }) => known == id,
-            (Definition::Fact { key: known, .. }, Definition::Fact { key, .. }) => known == key,
+            (Definition::Fact(known), Definition::Fact(fact)) => known.key() == fact.key(),
             _ => false,
         });
         match known {
@@ -301,7 +301,7 @@ impl Drain {
         let signals = self.publisher.signals_after(self.written_signals);
         self.written_signals += signals.len();
         signals.into_iter().for_each(|signal| self.out_definition(signal));
-        self.publisher.take_facts().into_iter().for_each(|fact| self.redefine(fact));
+        self.publisher.take_facts().into_iter().for_each(|fact| self.redefine(Definition::Fact(fact)));
     }
 
     /// Writes the totals of every phase whose memory has changed.

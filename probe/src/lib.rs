@@ -68,8 +68,8 @@ mod warning;
 pub use allocator::TrackingAllocator;
 pub use gnntop_sensors::{SensorOptions, monotonic_ns};
 pub use gnntop_wire::{
-    BatchShape, ClockOffset, Engine, NameId, NameKind, Origin, Place, RankKind, Reported, Sampling, StackThread,
-    TrackRole,
+    BatchShape, ClockOffset, Engine, Fact, Framework, FrameworkName, NameId, NameKind, Origin, Place, RankKind,
+    Reported, Sampling, StackThread, TrackRole,
 };
 pub use host::host_identity;
 pub use launched::Launched;

@@ -4,14 +4,14 @@ use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use gnntop_sessions::Stopped;
-use gnntop_wire::Definition;
+use gnntop_wire::Fact;
 use rustix::time::ClockId;
 
 use crate::clock;
 use crate::warning::Warning;
 
-/// Key of the fact.
-const NOT_RECORDED: &str = "not recorded: what happened while nothing could be written";
+/// What the fact is about.
+const NOT_RECORDED: &str = "what happened while nothing could be written";
 
 /// What could not be written so far.
 #[derive(Debug, Default)]
@@ -29,12 +29,12 @@ impl Outages {
     }
 
     /// Ends the one that lasts: a fact with the length of all of them, the end of the last one, and its reason.
-    pub(crate) fn end(&mut self) -> Option<Definition> {
+    pub(crate) fn end(&mut self) -> Option<Fact> {
         let (since, Stopped { reason, .. }) = self.now.take()?;
         self.total += since.elapsed();
         let until = time_of_day(clock::system_ns(ClockId::Realtime));
-        let text = format!("{:.1} s, until {until} UTC: {reason}", self.total.as_secs_f64());
-        Some(Definition::Fact { key: NOT_RECORDED.to_owned(), text })
+        let amount = format!("{:.1} s, until {until} UTC: {reason}", self.total.as_secs_f64());
+        Some(Fact::NotRecorded { what: NOT_RECORDED.to_owned(), amount })
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
         outages.end().unwrap();
         outages.total = Duration::from_millis(2100);
         outages.begin(&full);
-        let Some(Definition::Fact { text, .. }) = outages.end() else { panic!("no fact") };
+        let text = outages.end().unwrap().text();
         assert!(text.starts_with("2.1 s, until ") && text.ends_with(" UTC: the disk was full"), "{text}");
         assert_eq!(time_of_day(1_700_000_000_999_999_999), "22:13:20");
     }

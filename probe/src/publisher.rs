@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use gnntop_wire::{BlockEncoder, Definition, TrackId};
+use gnntop_wire::{BlockEncoder, Definition, Fact, TrackId};
 use quanta::Clock;
 
 use crate::source::Source;
@@ -11,8 +11,8 @@ use crate::switch;
 
 /// Most tracks of a session; further threads record nothing.
 const MAX_TRACKS: u32 = 1024;
-/// Key of the fact about further ones.
-const NO_TRACK: &str = "not recorded: threads beyond the table of tracks";
+/// What the fact about further ones is about.
+const NO_TRACK: &str = "threads beyond the table of tracks";
 /// The drain thread's own track.
 pub(crate) const OWN_TRACK: TrackId = TrackId(0);
 
@@ -31,7 +31,7 @@ pub(crate) struct Publisher {
     /// Tracks opened since the drain thread last looked.
     opened: Mutex<Vec<Box<dyn Source>>>,
     /// Facts that the program has given since then.
-    facts: Mutex<Vec<Definition>>,
+    facts: Mutex<Vec<Fact>>,
     /// Definitions of signals, once the sensors are open.
     signals: Mutex<Vec<Definition>>,
     /// Segments begun so far: the sensor thread repeats every value in each.
@@ -83,8 +83,8 @@ impl Publisher {
         let id = self.next_track.fetch_add(1, Ordering::Relaxed);
         let beyond = id.saturating_sub(MAX_TRACKS);
         if beyond.is_power_of_two() {
-            let (key, text) = (NO_TRACK.to_owned(), format!("{beyond} or more"));
-            self.add_fact(Definition::Fact { key, text });
+            let (what, amount) = (NO_TRACK.to_owned(), format!("{beyond} or more"));
+            self.add_fact(Fact::NotRecorded { what, amount });
         }
         (beyond == 0).then_some(TrackId(id))
     }
@@ -104,12 +104,12 @@ impl Publisher {
         std::mem::take(&mut *lock(&self.opened))
     }
 
-    pub(crate) fn add_fact(&self, fact: Definition) {
+    pub(crate) fn add_fact(&self, fact: Fact) {
         lock(&self.facts).push(fact);
     }
 
     /// The facts given since the last call.
-    pub(crate) fn take_facts(&self) -> Vec<Definition> {
+    pub(crate) fn take_facts(&self) -> Vec<Fact> {
         std::mem::take(&mut *lock(&self.facts))
     }
 

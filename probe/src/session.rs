@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use gnntop_sensors::SensorOptions;
 use gnntop_sessions::layout;
-use gnntop_wire::{Definition, Origin, Place, RESUMED, TrackRole};
+use gnntop_wire::{Fact, Origin, Place, TrackRole};
 
 use crate::drain::Drain;
 use crate::foreign::{Ring, WaitingRings};
@@ -203,17 +203,23 @@ impl Session {
         }
     }
 
-    /// Publishes a fact about the program, such as the framework it uses. A repeated key replaces the earlier text.
+    /// Publishes a fact of the program's own, which is shown. A repeated key replaces the earlier text.
     pub fn fact(&self, key: &str, text: &str) {
+        self.add_fact(Fact::Other { key: key.to_owned(), text: text.to_owned() });
+    }
+
+    /// Publishes a fact that gnntop knows, such as the framework: `Fact::Framework("candle 0.9".into())`. It replaces an
+    /// earlier one about the same.
+    pub fn add_fact(&self, fact: Fact) {
         if let Some(running) = &self.running {
-            running.publisher.add_fact(Definition::Fact { key: key.to_owned(), text: text.to_owned() });
+            running.publisher.add_fact(fact);
         }
     }
 
     /// Reports that the program resumes from a checkpoint taken after `steps` steps, counted from the start of the run: the
     /// steps since then are repeated. To be called before the first step.
     pub fn resumed(&self, steps: u64) {
-        self.fact(RESUMED, &steps.to_string());
+        self.add_fact(Fact::Resumed { steps });
     }
 
     /// Writes out everything recorded so far, which otherwise happens 25 times a second. Returns false if that takes longer

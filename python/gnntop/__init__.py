@@ -186,7 +186,9 @@ def resumed(steps: int) -> None:
     from . import _native
 
     try:
-        _native.fact(_native.RESUMED, str(int(steps)))
+        if (steps := int(steps)) not in range(1 << 64):
+            raise ValueError(steps)
+        _native.resumed(steps)
     except Exception:
         _leave_out("resumed steps that are no number")
 
@@ -255,7 +257,7 @@ def _leave_out(what: str) -> None:
     _left_out_of = directory
     count = _left_out[what] = _left_out.get(what, 0) + 1
     if count & (count - 1) == 0:
-        _native.fact(f"not recorded: {what}", f"{count} or more")
+        _native.not_recorded(what, f"{count} or more")
 
 
 _is_split_by_hand = False

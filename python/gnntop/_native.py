@@ -96,6 +96,7 @@ close: Callable[[], None] = _nothing
 flush: Callable[[], int] = _nothing
 worker_close: Callable[[int], None] = _nothing
 cuda: Callable[[int, int], int] = _nothing
+resumed: Callable[[int], None] = _nothing
 
 leave: Callable[..., None] = _nothing
 """Ends the innermost span, whatever it is given: for ``__exit__``."""
@@ -103,12 +104,11 @@ leave: Callable[..., None] = _nothing
 # Longest text in characters; names are cut to 200 bytes.
 _MAX_LINE = 4096
 _builtin: Callable[[bytes, int], Any] | None = None
-# The fact with the step at which a program resumes.
-RESUMED = "resumed after steps"
 
 _name: Callable[[int, bytes], int] = _nothing
 _open: Callable[[bytes, bytes], int] = _nothing
 _fact: Callable[[bytes, bytes], None] = _nothing
+_not_recorded: Callable[[bytes, bytes], None] = _nothing
 _inferred: Callable[[int, bytes], None] = _nothing
 _track: Callable[[bytes, int], int] = _nothing
 _stacks: Callable[[bytes, int, int], int] = _nothing
@@ -154,9 +154,11 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "flush": (_I32, None),
     "worker_close": (None, None),
     "cuda": (_I32, [_I32, _U64]),
+    "resumed": (None, [_U64]),
     "_name": (_I32, [_I32, _TEXT]),
     "_open": (_I32, [_TEXT, _TEXT]),
     "_fact": (None, [_TEXT, _TEXT]),
+    "_not_recorded": (None, [_TEXT, _TEXT]),
     "_inferred": (None, [_I32, _TEXT]),
     "_track": (_I32, [_TEXT, _I32]),
     "_stacks": (_I32, [_TEXT, _I32, _I32]),
@@ -203,7 +205,8 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
 
     ``run``, ``rank``, ``ranks``, ``engine``, ``device``, ``threads``, ``host_ranks``, ``host_cores``, ``stage``,
     ``stages``, ``copy`` and ``copies`` place it among the sessions of a run; ``ranks`` below 2 is a run by itself.
-    ``run`` is what the launcher calls it where it is not given. Everything else is a fact that is shown.
+    ``run`` is what the launcher calls it where it is not given. ``framework`` is what the program is built on, such as
+    ``PyTorch 2.9.1``. Everything else is a fact that is shown.
     """
     lines = (f"{key}={_line(value)}" for key, value in (facts or {}).items())
     is_open = bool(_open(_bytes(name), "\n".join(lines).encode()))
@@ -248,8 +251,13 @@ def _number(variable: str, otherwise: int) -> int:
 
 
 def fact(key: str, value: str) -> None:
-    """Adds a fact of the session, or changes it."""
+    """Adds a fact of the session that is shown and means nothing, or changes it."""
     _fact(_bytes(key), _bytes(value))
+
+
+def not_recorded(what: str, amount: str) -> None:
+    """Says what is not in the session, and how much of it."""
+    _not_recorded(_bytes(what), _bytes(amount))
 
 
 def inferred(name: int, how: str) -> None:

@@ -58,8 +58,8 @@ int32_t gnntop_name(int32_t kind, const char *text);
 /* Opens the process's session, called `name`. Returns 1 if it is open (even if it already was), else 0: turned off, a
  * forked child, or a worker. `facts` are lines "key=value". These keys give the process's place in a run of several
  * ranks: run, rank, ranks, engine, device, threads, host_ranks, host_cores, stage, stages, copy, copies. All others are
- * facts of the session, such as framework=PyTorch 2.9.1. To be called on the training thread: it starts two threads,
- * which takes some milliseconds. After a session was closed, another may be opened. */
+ * facts of the session: framework=PyTorch 2.9.1 says what the program is built on, others are its own. To be called on the
+ * training thread: it starts two threads, which takes some milliseconds. After a session was closed, another may be opened. */
 int32_t gnntop_open(const char *name, const char *facts);
 
 /* Ends the session normally and waits some milliseconds for its last bytes to be written. */
@@ -79,8 +79,16 @@ enum {
 };
 int32_t gnntop_status(void);
 
-/* Adds or changes a fact of the open session, or of the next one, at any time; at most 64. */
+/* Adds or changes a fact of the open session, or of the next one, at any time; at most 64. It is shown, and means nothing to
+ * gnntop, whatever it is called. */
 void gnntop_fact(const char *key, const char *value);
+
+/* Reports that the program resumes from a checkpoint taken after so many steps of the run: the steps since then are
+ * repeated. To be called before the first step. */
+void gnntop_resumed(uint64_t steps);
+
+/* Reports what is not in the open session, or in the next one, and how much of it: "values that are no number", "4 or more". */
+void gnntop_not_recorded(const char *what, const char *amount);
 
 /* Declares that this phase is not measured directly but inferred, and how: "from the batch's arrival to backward". This
  * is shown wherever the phase is. */

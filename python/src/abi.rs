@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 use std::time::Duration;
 
-use gnntop_probe::{BatchShape, NameKind, TrackRole, after};
+use gnntop_probe::{BatchShape, Fact, NameKind, TrackRole, after};
 
 use crate::early::EarlyEvent;
 use crate::session::Status;
@@ -108,8 +108,26 @@ pub extern "C" fn gnntop_status() -> i32 {
 pub unsafe extern "C" fn gnntop_fact(key: *const c_char, value: *const c_char) {
     catch_panic((), || {
         // SAFETY: as the caller promises.
-        let (key, value) = unsafe { (text(key), text(value)) };
-        session::fact(&key, &value);
+        let (key, text) = unsafe { (text(key), text(value)) };
+        if !key.is_empty() {
+            session::fact(Fact::Other { key: key.into_owned(), text: text.into_owned() });
+        }
+    });
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_resumed(steps: u64) {
+    catch_panic((), || session::fact(Fact::Resumed { steps }));
+}
+
+/// # Safety
+/// `what` and `amount` are NULL or C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gnntop_not_recorded(what: *const c_char, amount: *const c_char) {
+    catch_panic((), || {
+        // SAFETY: as the caller promises.
+        let (what, amount) = unsafe { (text(what), text(amount)) };
+        session::fact(Fact::NotRecorded { what: what.into_owned(), amount: amount.into_owned() });
     });
 }
 
@@ -121,7 +139,7 @@ pub unsafe extern "C" fn gnntop_inferred(name: i32, how: *const c_char) {
         // SAFETY: as the caller promises.
         let how = unsafe { text(how) };
         if let Some(named) = names::get(name) {
-            session::fact(&format!("inferred {}", named.text), &how);
+            session::fact(Fact::Inferred { phase: named.text.to_string(), how: how.into_owned() });
         }
     });
 }
@@ -171,7 +189,7 @@ pub unsafe extern "C" fn gnntop_stacks(expected: *const c_char, least_ms: i32, a
         match stacks::watch(&expected, least, u32::try_from(a_second).unwrap_or(0)) {
             Ok(()) => 1,
             Err(why) => {
-                session::fact("stacks", &format!("none: {why}"));
+                session::fact(Fact::NoStacks { why: format!("none: {why}") });
                 0
             }
         }

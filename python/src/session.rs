@@ -2,17 +2,18 @@
 //! no table had room for, and what a person asks of it through `gnntop trace`: the drain thread finds that, and Python looks at
 //! the end of each step whether there is something, and reads the text.
 
+use std::mem::discriminant;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use gnntop_probe::{Engine, Launched, Origin, Place, RankKind, Session, SessionBuilder};
+use gnntop_probe::{Engine, Fact, Launched, Origin, Place, RankKind, Session, SessionBuilder};
 
 use crate::warning;
 
-/// Most facts of a session.
+/// Most facts of a kind in a session.
 const MAX_FACTS: usize = 64;
-/// How the facts begin that say what is not in a session. They are of one session alone.
-const NOT_RECORDED: &str = "not recorded: ";
+/// The key of the framework in what a session is opened with.
+const FRAMEWORK: &str = "framework";
 
 /// What happens to events now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ static OWN: Mutex<OwnSession> = Mutex::new(OwnSession { session: None, facts: Ve
 
 struct OwnSession {
     session: Option<Session>,
-    facts: Vec<(String, String)>,
+    facts: Vec<Fact>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -105,11 +106,11 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
     let mut own = lock(&OWN);
     if own.session.is_none() {
         let (place, facts) = split_place(facts);
-        facts.into_iter().for_each(|(key, value)| own.set_fact(key, value));
+        facts.into_iter().for_each(|(key, value)| own.set_fact(opening_fact(key, value)));
         let builder = with_place(Session::builder(name).origin(Origin::Python), place).on_request(set_request);
         let session = builder.on_warning(|warning| warning::note(&warning.to_string())).start();
         let status = if session.dir().is_some() { Status::Publishing } else { Status::Failed };
-        own.facts.iter().for_each(|(key, value)| session.fact(key, value));
+        own.facts.iter().for_each(|fact| session.add_fact(fact.clone()));
         own.session = Some(session);
         // A kill leaves no time to say it later.
         own.publish_lost(|count| count.load(Ordering::Relaxed));
@@ -127,7 +128,8 @@ pub(crate) fn close() {
     set_status(Status::NotOpen);
     let mut own = lock(&OWN);
     own.publish_lost(|count| count.swap(0, Ordering::Relaxed));
-    own.facts.retain(|(key, _)| !key.starts_with(NOT_RECORDED));
+    // What is not recorded is of one session alone.
+    own.facts.retain(|fact| !matches!(fact, Fact::NotRecorded { .. }));
     let session = own.session.take();
     drop(own);
     drop(session);
@@ -142,24 +144,24 @@ pub(crate) fn with_session<T>(f: impl FnOnce(&Session) -> T) -> Option<T> {
 }
 
 /// Adds a fact to the current session, or to the next one.
-pub(crate) fn fact(key: &str, value: &str) {
-    if key.is_empty() || matches!(state().0, Status::Off | Status::Forked) {
+pub(crate) fn fact(fact: Fact) {
+    if matches!(state().0, Status::Off | Status::Forked) {
         return;
     }
     let mut own = lock(&OWN);
-    own.set_fact(key, value);
+    own.set_fact(fact.clone());
     if let Some(session) = &own.session {
-        session.fact(key, value);
+        session.add_fact(fact);
     }
 }
 
 /// Adds a fact to the current session, and to no later one, unless another thread has its lock.
-pub(crate) fn fact_at_once(key: &str, value: &str) {
+pub(crate) fn fact_at_once(fact: Fact) {
     if state().0 == Status::Publishing
         && let Ok(own) = OWN.try_lock()
         && let Some(session) = &own.session
     {
-        session.fact(key, value);
+        session.add_fact(fact);
     }
 }
 
@@ -168,16 +170,24 @@ impl OwnSession {
     fn publish_lost(&self, read: impl Fn(&AtomicU64) -> u64) {
         let Some(session) = &self.session else { return };
         let counts = LOST_FACTS.iter().zip(LOST.iter().map(read)).filter(|(_, count)| *count > 0);
-        counts.for_each(|(fact, count)| session.fact(fact, &count.to_string()));
+        counts.for_each(|(what, count)| session.add_fact(not_recorded(what, count.to_string())));
     }
 
-    fn set_fact(&mut self, key: &str, value: &str) {
-        let has_room = self.facts.len() < MAX_FACTS;
-        match self.facts.iter_mut().find(|(known, _)| known == key) {
-            Some((_, known)) => value.clone_into(known),
-            None if has_room => self.facts.push((key.to_owned(), value.to_owned())),
+    fn set_fact(&mut self, fact: Fact) {
+        let alike = self.facts.iter().filter(|known| discriminant(*known) == discriminant(&fact)).count();
+        match self.facts.iter_mut().find(|known| known.key() == fact.key()) {
+            Some(known) => *known = fact,
+            None if alike < MAX_FACTS => self.facts.push(fact),
             None => {}
         }
+    }
+}
+
+/// A fact that a session is opened with.
+fn opening_fact(key: &str, value: &str) -> Fact {
+    match key {
+        FRAMEWORK => Fact::Framework(value.into()),
+        _ => Fact::Other { key: key.to_owned(), text: value.to_owned() },
     }
 }
 
@@ -192,11 +202,9 @@ pub(crate) enum LostEvent {
     Early = 2,
 }
 
-const LOST_FACTS: [&str; 3] = [
-    "not recorded: spans nested too deep",
-    "not recorded: events of more threads than have a track",
-    "not recorded: the oldest events before the session",
-];
+/// What the facts about it are about.
+const LOST_FACTS: [&str; 3] =
+    ["spans nested too deep", "events of more threads than have a track", "the oldest events before the session"];
 static LOST: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
 /// Counts an event that is lost. The fact follows at each power of two, since a program that loses millions must not pay for each,
@@ -206,8 +214,12 @@ pub(crate) fn count_lost(lost: LostEvent) {
     let at = lost as usize;
     let count = LOST[at].fetch_add(1, Ordering::Relaxed) + 1;
     if count.is_power_of_two() {
-        fact_at_once(LOST_FACTS[at], &format!("{count} or more"));
+        fact_at_once(not_recorded(LOST_FACTS[at], format!("{count} or more")));
     }
+}
+
+fn not_recorded(what: &str, amount: String) -> Fact {
+    Fact::NotRecorded { what: what.to_owned(), amount }
 }
 
 /// Takes a request, or an empty text when it was withdrawn.

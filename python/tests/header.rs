@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gnntop_wire::{Definition, Event, Item, StepId, StreamReader, TrackRole};
+use gnntop_wire::{Definition, Event, Fact, Item, StepId, StreamReader, TrackRole};
 
 /// The library, which Cargo builds with this test.
 fn library() -> PathBuf {
@@ -64,7 +64,7 @@ fn a_loop_in_c_is_published() {
     let (definitions, events) = published(&sessions);
     let is_training = |d: &Definition| matches!(d, Definition::Track { role: TrackRole::Training, .. });
     assert!(definitions.iter().any(is_training));
-    assert!(definitions.contains(&Definition::Fact { key: "framework".into(), text: "none".into() }));
+    assert!(definitions.contains(&Definition::Fact(Fact::Framework("none".into()))));
     let steps: Vec<_> =
         events.iter().filter_map(|event| if let Event::Step(s) = event { Some(s) } else { None }).collect();
     assert_eq!(steps.len(), 40);

@@ -198,3 +198,27 @@ print(numbers, _native.flush())
     seen = json.loads(report.stdout)
     assert seen["steps"]["total"] == 5
     assert "not recorded: what happened while nothing could be written" in seen["session"]["facts"]
+
+
+def test_a_fact_of_the_program_is_its_own_whatever_it_is_called(tmp_path: Path) -> None:
+    code = """
+import gnntop
+from gnntop import _native
+gnntop.step()
+_native.fact("framework", "PyTorch 77")
+_native.fact("not recorded: x", "77")
+_native.not_recorded("y", "7 or more")
+gnntop.resumed(5)
+_native.close()
+print("end")
+"""
+    assert python(code, tmp_path) == "end"
+    (session,) = (tmp_path / "sessions").iterdir()
+    report = subprocess.run([GNNTOP, "report", session], capture_output=True, check=True, text=True).stdout
+    lost = report.split("\nLost\n")[1].split("\n\n")[0]
+    assert "not recorded: y: 7 or more" in lost, report
+    assert "77" not in lost, report
+    done = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True)
+    facts = json.loads(done.stdout)["session"]["facts"]
+    assert facts["framework"].startswith("Python "), facts
+    assert facts["resumed after steps"] == "5", facts

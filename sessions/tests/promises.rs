@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use gnntop_sessions::{
     Error, HeldFile, LiveLock, PrivateDir, Removal, SessionDir, Stopped, append_to_ended, discover, layout, request,
 };
-use gnntop_wire::{Definition, End, SessionInfo, put_definitions, put_end, put_segment};
+use gnntop_wire::{Definition, End, Fact, SessionInfo, put_definitions, put_end, put_segment};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
@@ -438,7 +438,10 @@ fn knows_who_ended_well() {
     let size = |name: &str| fs::metadata(dir.join(name)).unwrap().len();
     assert_eq!(idle().bytes, size(SEGMENT) + size("00000001.gnntop"));
     let mut died = Vec::new();
-    put_definitions(&mut died, &[Definition::Fact { key: "died".into(), text: "out of memory".into() }]);
+    put_definitions(
+        &mut died,
+        &[Definition::Fact(Fact::Died { cause: "killed".into(), text: "out of memory".into() })],
+    );
     write(&died);
     assert!(!idle().ended_well, "why it died was added");
     assert!(removal(temp.path(), Duration::ZERO).capacity_bytes() > Some(0));

@@ -152,7 +152,7 @@ mod tests {
     use crate::app::{Palette, Panel};
     use gnntop_analysis::source::{Control, SourceState, Transport};
     use gnntop_fixtures::{TrainingRun, each_item};
-    use gnntop_wire::{Definition, Item};
+    use gnntop_wire::{Definition, Fact, Item};
 
     fn live() -> Status {
         Status { state: SourceState::Running, live: true, ..Status::default() }
@@ -463,7 +463,7 @@ mod tests {
         let mut app = app(1, live());
         press(&mut app, Key::Char('T'));
         assert_eq!(app.prompt(), None);
-        let fact = Definition::Fact { key: "framework".into(), text: "PyTorch 2.15.0".into() };
+        let fact = Definition::Fact(Fact::Framework("PyTorch 2.15.0".into()));
         app.run.apply(Item::Definitions(vec![fact]));
         for (answer, effect) in [
             (Key::Esc, None),

@@ -62,8 +62,8 @@ impl<W: Write> SourceRecorder<W> {
     }
 
     /// Records these for the session that last sent events, in addition to what the source says.
-    pub(super) fn add(&mut self, definitions: &[Definition]) {
-        self.recorder.apply(Item::Definitions(definitions.to_vec()));
+    pub(super) fn add(&mut self, definition: Definition) {
+        self.recorder.apply(Item::Definitions(vec![definition]));
     }
 
     /// Writes everything out.

@@ -8,6 +8,7 @@ use super::{Document, Options, Report, to_csv};
 use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::store::{Limits, Store};
 use gnntop_fixtures::{MS, TrainingRun, each_item};
+use gnntop_wire::{Definition, Fact, put_definitions};
 
 fn store(bytes: &[u8], limits: Limits) -> Store {
     let mut store = Store::with_limits(limits);
@@ -66,6 +67,25 @@ fn text_fits_80_columns() {
         ["phase", "count", "mean", "p50", "p90", "p99", "max", "total", "share"]
     );
     assert!(phases[5].starts_with("gap") && phases[6].starts_with("period") && phases[7].starts_with("step"), "{text}");
+}
+
+#[test]
+fn program_facts_named_like_ours_are_only_listed() {
+    let own = ["not recorded: x", "framework", "inferred forward", "stacks", "died", "died of"];
+    let mut bytes = TrainingRun::default().bytes();
+    let own_fact = |key: &str| Definition::Fact(Fact::Other { key: key.to_owned(), text: "PyTorch 77".to_owned() });
+    put_definitions(&mut bytes, &own.map(own_fact));
+    let report = report_on(&store(&bytes, Limits::default()), &Options::default());
+    assert_eq!(text(&report).matches("PyTorch 77").count(), own.len(), "a row each, and nothing else");
+    let own = json(&report);
+    assert_eq!((&own["session"]["died"], &own["session"]["died_of"]), (&Value::Null, &Value::Null));
+    assert!(own["phases"].as_array().unwrap().iter().all(|phase| phase["inferred"].is_null()), "{own}");
+    let lost = Fact::NotRecorded { what: "spans nested too deep".to_owned(), amount: "36".to_owned() };
+    let ours = [Fact::Framework("candle 0.9".into()), lost].map(Definition::Fact);
+    put_definitions(&mut bytes, &ours);
+    let report = report_on(&store(&bytes, Limits::default()), &Options::default());
+    assert_eq!(json(&report)["session"]["facts"]["framework"], "candle 0.9");
+    assert!(text(&report).contains("Lost\n  not recorded: spans nested too deep: 36\n"), "{}", text(&report));
 }
 
 #[test]

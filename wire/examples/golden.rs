@@ -11,7 +11,7 @@ use gnntop_wire::past::{
 };
 use gnntop_wire::{
     Absent, Allocation, Anchor, AnyMetric, BatchShape, BlockEncoder, ClockOffset, Counter, Definition, DeviceMemory,
-    DeviceSpan, End, Engine, Event, Mark, NameId, NameKind, Open, Origin, PhaseMemory, Place, RankKind, Reported,
+    DeviceSpan, End, Engine, Event, Fact, Mark, NameId, NameKind, Open, Origin, PhaseMemory, Place, RankKind, Reported,
     Rival, Sample, Sampling, SessionInfo, SignalId, SignalKind, SignalSource, Span, StackFrame, StackSample,
     StackThread, Step, StepId, ThreadUsage, TrackId, TrackRole, Unit, phase, put_anchor, put_compressed_definitions,
     put_end, put_segment,
@@ -168,6 +168,10 @@ fn anchor(after_ns: u64) -> Anchor {
 }
 
 fn definitions() -> Vec<Definition> {
+    names_tracks_and_signals().into_iter().chain(facts()).collect()
+}
+
+fn names_tracks_and_signals() -> Vec<Definition> {
     let peak = Reported::Memory(DeviceMemory::PeakIn(FORWARD));
     let name = |id, kind, text: &str| Definition::Name { id, kind, text: text.into() };
     let track = |id, role, thread_id, text: &str| Definition::Track { id, role, thread_id, text: text.into() };
@@ -220,8 +224,21 @@ fn definitions() -> Vec<Definition> {
             SignalSource::Column("throttle".into()),
             "GPU 1",
         ),
-        Definition::Fact { key: "framework".into(), text: "PyTorch 2.9.1".into() },
     ]
+}
+
+fn facts() -> impl Iterator<Item = Definition> {
+    let facts = [
+        Fact::Framework("PyTorch 2.9.1".into()),
+        Fact::Inferred { phase: phase::FORWARD.into(), how: "from the batch's arrival".into() },
+        Fact::Resumed { steps: 400 },
+        Fact::NotRecorded { what: "spans nested too deep".into(), amount: "4 or more".into() },
+        Fact::Died { cause: "out-of-memory".into(), text: "The kernel killed it.".into() },
+        Fact::NoStacks { why: "none: not permitted".into() },
+        Fact::Note { key: "marks before this part".into(), text: "gc: 3".into() },
+        Fact::Other { key: "framework".into(), text: "its own".into() },
+    ];
+    facts.into_iter().map(Definition::Fact)
 }
 
 /// A block of these events.

@@ -4,6 +4,7 @@
 //! and boot time.
 
 use crate::device_span::DeviceSpan;
+use crate::fact::Fact;
 use crate::ids::{NameId, SignalId, StepId, TrackId};
 use crate::name::NameKind;
 use crate::quantity::AnyMetric;
@@ -376,11 +377,6 @@ pub enum Definition {
         /// The device measured, empty for the machine or process itself.
         device: String,
     },
-    /// A fact about the program, such as `framework` and `PyTorch 2.9.1`. The newest text of a key counts.
-    Fact {
-        /// The key, such as `framework`. `inferred NAME` says how the phase of this name is inferred.
-        key: String,
-        /// The text.
-        text: String,
-    },
+    /// A fact about the session.
+    Fact(Fact),
 }

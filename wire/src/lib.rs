@@ -11,8 +11,8 @@
 //! second costs the program little. A recorder merges a second's blocks and *packs* them, at half the size. Both are read
 //! alike wherever they stand.
 //!
-//! No meaning depends on how a name or a track is spelt: a number beside its text says what it is. Only two vocabularies are
-//! texts, which a program chooses: the names of the standard phases ([`phase`]), and the keys of facts.
+//! No meaning depends on how a name, a track or a fact is spelt: a number beside its text says what it is. Only one vocabulary
+//! is texts, which a program chooses: the names of the standard phases ([`phase`]).
 //!
 //! ```text
 //! frame   = A7 67 | check u8 | CRC-32 u32 LE | kind u8 | flags u8 | payload length u24 LE | payload
@@ -46,7 +46,10 @@
 //!                 | source }
 //!                 of quantity 0, or one unknown to the reader, unit, kind and name are all that is known
 //!                 source 0 a sensor, 1 a column of a table, 2 the kernels of a trace
-//!             | { 4 | length | text key | text }                          a fact of the program
+//!             | { 4 | length | kind u8 | text about | text | n }          a fact; of several about the same the newest counts
+//!                 kind 0 the program's own, as are all unknown ones; 1 framework: name, version, n: 1 PyTorch, 2 Python,
+//!                      0 another; 2 inferred phase: its name, how; 3 resumed after n steps; 4 not recorded: what, how much;
+//!                      5 the program died: cause, paragraph; 6 no stacks: "", why; 7 a note of gnntop: about, text
 //! anchor      = monotonic | wall (Unix) | boot time, in ns
 //! end         = time | text reason
 //! block       = track | first sequence number | count | dropped so far | base time | body length | body
@@ -205,6 +208,7 @@ pub mod chunk;
 mod device_memory;
 mod device_span;
 mod event;
+mod fact;
 mod fields;
 mod frame;
 mod ids;
@@ -227,6 +231,7 @@ pub use event::{
     Absent, Allocation, BatchShape, Counter, Definition, Event, Mark, Open, PhaseMemory, Rival, Sample, Span,
     StackFrame, StackSample, StackThread, Step, ThreadUsage, TrackRole,
 };
+pub use fact::{Fact, FactKey, Framework, FrameworkName};
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};
 pub use meta::{
@@ -236,8 +241,6 @@ pub use meta::{
 pub use name::{NameKind, Sampling};
 pub use quantity::{AnyMetric, Metric, Quantity, Scope, UnknownMetric};
 pub use reported::Reported;
-pub use session::{
-    Anchor, ClockOffset, End, Engine, FRAMEWORK, INFERRED, NOT_RECORDED, Origin, Place, RESUMED, RankKind, SessionInfo,
-};
+pub use session::{Anchor, ClockOffset, End, Engine, Origin, Place, RankKind, SessionInfo};
 pub use signal::{SignalKind, SignalSource, Unit};
 pub use stream::{Damage, Item, StreamReader};

@@ -2,6 +2,7 @@
 
 use crate::block::Allowance;
 use crate::event::{Definition, TrackRole};
+use crate::fact::{Fact, FactFields};
 use crate::frame::{self, FLAG_LZ4, FrameKind, RawFrame};
 use crate::ids::{NameId, SignalId, TrackId};
 use crate::name::NameKind;
@@ -158,9 +159,12 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) -> u8 {
             put_u64(out, source);
             DEFINE_SIGNAL
         }
-        Definition::Fact { key, text } => {
-            put_text(out, key, MAX_TEXT_LEN);
+        Definition::Fact(fact) => {
+            let FactFields { kind, about, text, number } = fact.fields();
+            out.push(kind);
+            put_text(out, about, MAX_TEXT_LEN);
             put_text(out, text, MAX_TEXT_LEN);
+            put_u64(out, number);
             DEFINE_FACT
         }
     }
@@ -302,7 +306,12 @@ fn parse_definition(tag: u8, mut p: Cursor<'_>) -> Result<Option<Definition>, Ma
             text: parse_text(&mut p)?,
         },
         DEFINE_SIGNAL => parse_signal(&mut p)?,
-        DEFINE_FACT => Definition::Fact { key: parse_text(&mut p)?, text: parse_text(&mut p)? },
+        DEFINE_FACT => Definition::Fact(Fact::from(FactFields {
+            kind: p.u8()?,
+            about: parse_text(&mut p)?,
+            text: parse_text(&mut p)?,
+            number: p.u64()?,
+        })),
         _ => return Ok(None),
     }))
 }

@@ -155,18 +155,6 @@ pub struct Place {
     pub attempt: Option<u64>,
 }
 
-/// Key of the fact with the number of steps of the run before the checkpoint from which the program resumes.
-pub const RESUMED: &str = "resumed after steps";
-
-/// Key of the fact with the framework of the program, such as `PyTorch 2.9.1`.
-pub const FRAMEWORK: &str = "framework";
-
-/// How the key of a fact begins that says how a phase is inferred; the phase follows.
-pub const INFERRED: &str = "inferred ";
-
-/// How the key of a fact begins that says what is not in the session; what follows is for people.
-pub const NOT_RECORDED: &str = "not recorded: ";
-
 /// Bits for the restarts by one launcher in [`Place::attempt_number`].
 const RESTART_BITS: u32 = 10;
 

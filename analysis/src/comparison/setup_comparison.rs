@@ -1,6 +1,6 @@
 //! Whether two runs did the same: the same batches, phases, ranks, machine and command, as far as these are recorded.
 
-use gnntop_wire::INFERRED;
+use gnntop_wire::Fact;
 use serde::Serialize;
 
 use super::sample::{RunSample, TimedPart, WorkUnit};
@@ -124,10 +124,10 @@ impl SetupComparison {
 
     fn facts(&mut self, both: [&RunSample<'_>; 2]) {
         let [a, b] = both.map(|sample| sample.store().session().facts());
-        let known = a.iter().filter(|(key, _)| !key.starts_with(INFERRED));
+        let known = a.iter().filter(|(_, fact)| !matches!(fact, Fact::Inferred { .. }));
         let pairs = known.filter_map(|(key, of_a)| Some((key, of_a, b.get(key)?)));
         for (key, of_a, of_b) in pairs.filter(|(_, of_a, of_b)| of_a != of_b).take(LISTED) {
-            self.add_difference(key, of_a, of_b);
+            self.add_difference(key.title(), &of_a.text(), &of_b.text());
         }
         let host = |sample: &RunSample<'_>| sample.store().session().info().map(|info| info.host.clone());
         if let [Some(a), Some(b)] = both.map(host) {

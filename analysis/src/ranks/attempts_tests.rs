@@ -2,7 +2,7 @@
 
 use gnntop_fixtures::{MS, ParallelRun, SECOND, StreamBuilder, each_item};
 use gnntop_history::Digest;
-use gnntop_wire::{Definition, Item, Place, RESUMED, TrackRole, put_definitions};
+use gnntop_wire::{Definition, Fact, Item, Place, TrackRole, put_definitions};
 
 use super::Run;
 use crate::store::{Restarts, Store};
@@ -15,7 +15,7 @@ fn start(number: u32, later_s: u64) -> ParallelRun {
 }
 
 fn resumed(mut stream: Vec<u8>, steps: u64) -> Vec<u8> {
-    put_definitions(&mut stream, [&Definition::Fact { key: RESUMED.to_owned(), text: steps.to_string() }]);
+    put_definitions(&mut stream, [&Definition::Fact(Fact::Resumed { steps })]);
     stream
 }
 

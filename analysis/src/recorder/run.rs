@@ -361,8 +361,9 @@ mod tests {
         let ranks = run.ranks();
         assert_eq!(ranks.all().len(), 4);
         for rank in ranks.all() {
-            let said = rank.store.session().facts().get("marks before this part").map(String::as_str);
-            assert!(said.is_some_and(|said| said.contains("micro-batches: 1")), "{said:?}");
+            let facts = rank.store.session().facts();
+            let said = facts.iter().find(|(key, _)| key.title() == "marks before this part");
+            assert!(said.is_some_and(|(_, said)| said.text().contains("micro-batches: 1")), "{said:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gnntop_wire::{Definition, SessionInfo};
+use gnntop_wire::{Definition, FactKey, SessionInfo};
 
 /// A segment's head, with what ids mean.
 pub(super) struct SegmentHead {
@@ -19,7 +19,7 @@ enum Key {
     Name(u32),
     Track(u32),
     Signal(u32),
-    Fact(String),
+    Fact(FactKey),
 }
 
 impl SegmentHead {
@@ -37,7 +37,7 @@ impl SegmentHead {
             Definition::Name { id, .. } => Key::Name(id.0),
             Definition::Track { id, .. } => Key::Track(id.0),
             Definition::Signal { id, .. } => Key::Signal(id.0),
-            Definition::Fact { key, .. } => Key::Fact(key.clone()),
+            Definition::Fact(fact) => Key::Fact(fact.key()),
             _ => return self.definitions.push(definition),
         };
         let place = *self.places.entry(key).or_insert(self.definitions.len());

@@ -400,7 +400,7 @@ impl<W: Write> Sink for Recorder<W> {
 
 #[cfg(test)]
 mod tests {
-    use gnntop_wire::{NameId, NameKind, SessionInfo, StreamReader};
+    use gnntop_wire::{Fact, NameId, NameKind, SessionInfo, StreamReader};
 
     use super::*;
     use crate::source::fixture::{self, CollectedItems, START_NS, STEP_NS};
@@ -519,13 +519,13 @@ mod tests {
         let mut facts = Vec::new();
         while let Some(item) = reader.next() {
             if let Item::Definitions(definitions) = item {
-                facts.extend(definitions.into_iter().filter(|it| matches!(it, Definition::Fact { .. })));
+                facts.extend(definitions.into_iter().filter(|it| matches!(it, Definition::Fact(_))));
             }
         }
-        let fact = |key: &str, text: &str| Definition::Fact { key: key.to_owned(), text: text.to_owned() };
+        let note = |key: &str, text: &str| Definition::Fact(Fact::Note { key: key.to_owned(), text: text.to_owned() });
         let said = [
-            fact("marks before this part", "gc: 3, checkpoint: 1"),
-            fact("newest marks before this part", "gc: 500 ms before, checkpoint: 2.50 s before"),
+            note("marks before this part", "gc: 3, checkpoint: 1"),
+            note("newest marks before this part", "gc: 500 ms before, checkpoint: 2.50 s before"),
         ];
         assert_eq!(facts, said);
     }

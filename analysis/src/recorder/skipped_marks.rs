@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use gnntop_wire::{Definition, Event, NameId, NameKind};
+use gnntop_wire::{Definition, Event, Fact, NameId, NameKind};
 
 use crate::figures::{count, duration};
 
@@ -13,9 +13,9 @@ const MAX_TEXTS: usize = 256;
 const MAX_NAMES: usize = 1 << 16;
 /// Texts that are reported: the most frequent ones, and those of the newest marks.
 const NAMED: usize = 8;
-/// Key of the fact with the counts...
+/// Key of the note with the counts...
 const KEY: &str = "marks before this part";
-/// ...and of the fact with the newest ones, each text once.
+/// ...and of the note with the newest ones, each text once.
 const NEWEST_KEY: &str = "newest marks before this part";
 
 /// Counts marks that are left out.
@@ -67,8 +67,8 @@ impl SkippedMarks {
         if self.total == std::mem::replace(&mut self.reported, self.total) {
             return Vec::new();
         }
-        let fact = |key: &str, text| Definition::Fact { key: key.to_owned(), text };
-        vec![fact(KEY, self.most_frequent()), fact(NEWEST_KEY, self.newest(start_ns))]
+        let note = |key: &str, text| Definition::Fact(Fact::Note { key: key.to_owned(), text });
+        vec![note(KEY, self.most_frequent()), note(NEWEST_KEY, self.newest(start_ns))]
     }
 
     fn most_frequent(&self) -> String {

@@ -4,17 +4,14 @@
 use std::path::Path;
 
 use gnntop_sessions::{Error, SessionDir, append_to_ended};
-use gnntop_wire::{Definition, Item, MAX_TEXT_LEN, StreamReader, put_definitions};
-
-use crate::stream::{DEATH_CAUSE, DEATH_TEXT};
+use gnntop_wire::{Definition, Fact, Item, MAX_TEXT_LEN, StreamReader, put_definitions};
 
 /// Bytes at the end of a session that are searched for it.
 const TAIL_LEN: u64 = 4 * MAX_TEXT_LEN as u64;
 
-/// The facts that say why a program died: a paragraph, and the cause as a keyword.
-pub fn facts(text: &str, cause: &str) -> [Definition; 2] {
-    [(DEATH_TEXT, text), (DEATH_CAUSE, cause)]
-        .map(|(key, text)| Definition::Fact { key: key.to_owned(), text: text.to_owned() })
+/// The fact that says why a program died: a paragraph, and the cause as a keyword.
+pub fn fact(text: &str, cause: &str) -> Definition {
+    Definition::Fact(Fact::Died { cause: cause.to_owned(), text: text.to_owned() })
 }
 
 /// Adds the reason for the program's death to the session in `dir`. No one else may write there any more.
@@ -23,7 +20,7 @@ pub fn facts(text: &str, cause: &str) -> [Definition; 2] {
 /// If the session has no segment, is still live, or cannot be written.
 pub fn add(dir: &Path, text: &str, cause: &str) -> Result<(), Error> {
     let mut frame = Vec::new();
-    put_definitions(&mut frame, &facts(text, cause));
+    put_definitions(&mut frame, [&fact(text, cause)]);
     append_to_ended(dir, &frame)
 }
 
@@ -44,7 +41,7 @@ pub fn read(dir: &Path) -> Option<String> {
 
 fn death_text(definition: Definition) -> Option<String> {
     match definition {
-        Definition::Fact { key, text } if key == DEATH_TEXT => Some(text),
+        Definition::Fact(Fact::Died { text, .. }) => Some(text),
         _ => None,
     }
 }

@@ -1,9 +1,9 @@
 //! Notes that every source takes of the items that it passes on.
 
-use gnntop_wire::{Definition, Item, SessionInfo, StreamReader};
+use gnntop_wire::{Definition, Fact, Item, SessionInfo, StreamReader};
 
 use super::polling::DamageTotal;
-use crate::stream::{DEATH_CAUSE, Sink};
+use crate::stream::Sink;
 
 /// Notes that every source takes of the items that it passes on.
 #[derive(Debug, Default)]
@@ -46,10 +46,8 @@ impl Tally {
 
     fn note_death(&mut self, definitions: &[Definition]) {
         for definition in definitions {
-            if let Definition::Fact { key, text } = definition
-                && key == DEATH_CAUSE
-            {
-                self.death_cause = Some(text.clone());
+            if let Definition::Fact(Fact::Died { cause, .. }) = definition {
+                self.death_cause = Some(cause.clone());
             }
         }
     }

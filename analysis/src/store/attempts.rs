@@ -69,8 +69,8 @@ impl Attempts {
     }
 
     /// Notes after how many steps of the run the newest start resumes.
-    pub(super) fn set_resumed(&mut self, steps: Option<u64>) {
-        self.resumed = steps;
+    pub(super) fn set_resumed(&mut self, steps: u64) {
+        self.resumed = Some(steps);
     }
 
     pub(super) fn is_restarted(&self) -> bool {

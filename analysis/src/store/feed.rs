@@ -128,7 +128,7 @@ impl Store {
                 self.meters.define(&signal);
                 self.losses.signals_not_kept += u64::from(!self.signals.define(signal));
             }
-            Definition::Fact { key, text } => self.set_fact(key, text),
+            Definition::Fact(fact) => self.set_fact(fact),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! Continues a store with the next start of its run.
 
-use gnntop_wire::{NameId, NameKind, RESUMED, SessionInfo, TrackId};
+use gnntop_wire::{Fact, NameId, NameKind, SessionInfo, TrackId};
 
 use super::attempts::{Attempt, Attempts};
 use super::contents::Store;
@@ -82,10 +82,10 @@ impl Store {
         self.memory.interrupt();
     }
 
-    pub(super) fn set_fact(&mut self, key: String, text: String) {
-        if key == RESUMED {
-            self.attempts.set_resumed(text.parse().ok());
+    pub(super) fn set_fact(&mut self, fact: Fact) {
+        if let Fact::Resumed { steps } = fact {
+            self.attempts.set_resumed(steps);
         }
-        self.session.set_fact(key, text);
+        self.session.set_fact(fact);
     }
 }

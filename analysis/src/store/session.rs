@@ -1,14 +1,13 @@
 //! The publisher, its clocks, and whether it is still publishing.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem::discriminant;
 
-use gnntop_wire::{Anchor, End, FRAMEWORK, INFERRED, RESUMED, SessionInfo};
-
-use crate::stream::{DEATH_CAUSE, DEATH_TEXT};
+use gnntop_wire::{Anchor, End, Fact, FactKey, Framework, FrameworkName, SessionInfo};
 
 /// Most clock steps that are listed; further ones are only counted.
 const CLOCK_STEPS_KEPT: usize = 256;
-/// Most facts kept; a session has about ten.
+/// Most facts of a kind that are kept; a session has about ten.
 const FACTS_KEPT: usize = 128;
 /// A wall clock that moved by this much against the monotonic one has stepped...
 const STEP_NS: u64 = 50_000_000;
@@ -53,7 +52,7 @@ pub struct StoredSession {
     segments: u64,
     /// Whether the first segment seen was not the session's first.
     is_cut: bool,
-    facts: BTreeMap<String, String>,
+    facts: BTreeMap<FactKey, Fact>,
     died: Option<String>,
     death_cause: Option<String>,
 }
@@ -74,14 +73,22 @@ impl StoredSession {
         self.first.as_ref().or(self.info.as_ref())
     }
 
-    /// Facts that the program reports about itself, such as `framework` and `PyTorch 2.9.1`.
-    pub fn facts(&self) -> &BTreeMap<String, String> {
+    /// What is known about the session, except why its program died.
+    pub fn facts(&self) -> &BTreeMap<FactKey, Fact> {
         &self.facts
+    }
+
+    /// What the program is built on, if it says so.
+    pub fn framework(&self) -> Option<&Framework> {
+        self.facts.values().find_map(|fact| match fact {
+            Fact::Framework(framework) => Some(framework),
+            _ => None,
+        })
     }
 
     /// Whether the program uses PyTorch.
     pub fn uses_torch(&self) -> bool {
-        self.facts.get(FRAMEWORK).is_some_and(|framework| framework.starts_with("PyTorch"))
+        self.framework().is_some_and(|framework| framework.name == FrameworkName::Torch)
     }
 
     /// Why the program died, in one paragraph, if its keeper added that.
@@ -96,7 +103,10 @@ impl StoredSession {
 
     /// How a phase is inferred; `None` if it is measured directly.
     pub fn inferred(&self, phase: &str) -> Option<&str> {
-        self.facts.get(&format!("{INFERRED}{phase}")).map(String::as_str)
+        self.facts.values().find_map(|fact| match fact {
+            Fact::Inferred { phase: of, how } if of == phase => Some(how.as_str()),
+            _ => None,
+        })
     }
 
     /// Notes that the next items continue figures over the time before.
@@ -109,19 +119,22 @@ impl StoredSession {
         let before = self.info.replace(info);
         self.first = self.first.take().or(before);
         (self.state, self.died, self.death_cause) = (SessionState::Unknown, None, None);
-        self.facts.remove(RESUMED);
+        self.facts.retain(|_, fact| !matches!(fact, Fact::Resumed { .. }));
         self.last_anchor = Some(start);
         self.segments += 1;
     }
 
     /// Sets or replaces a fact.
-    pub(super) fn set_fact(&mut self, key: String, text: String) {
-        match key.as_str() {
-            // Kept separately: they come from the program's keeper, not the program.
-            DEATH_TEXT => self.died = Some(text),
-            DEATH_CAUSE => self.death_cause = Some(text),
-            _ if self.facts.len() < FACTS_KEPT || self.facts.contains_key(&key) => _ = self.facts.insert(key, text),
-            _ => (),
+    pub(super) fn set_fact(&mut self, fact: Fact) {
+        // Kept separately: it comes from the program's keeper, not the program.
+        if let Fact::Died { cause, text } = fact {
+            (self.died, self.death_cause) = (Some(text), Some(cause));
+            return;
+        }
+        let (key, kind) = (fact.key(), discriminant(&fact));
+        let alike = self.facts.values().filter(|known| discriminant(*known) == kind).count();
+        if alike < FACTS_KEPT || self.facts.contains_key(&key) {
+            self.facts.insert(key, fact);
         }
     }
 

@@ -4,7 +4,7 @@
 //! ```text
 //! sink.rs    what receives items
 //! clock.rs   the offset between the clocks of two sessions
-//! run.rs     what makes sessions one run, and what is added to one after its program's death
+//! run.rs     what makes sessions one run
 //! ```
 
 mod clock;
@@ -13,5 +13,5 @@ mod sink;
 
 pub(crate) use clock::Clocks;
 pub use clock::{Alignment, ClockEvidence, align};
-pub use run::{DEATH_CAUSE, DEATH_TEXT, MAX_SESSIONS, RIVAL_NS, follows, may_overlap};
+pub use run::{MAX_SESSIONS, RIVAL_NS, follows, may_overlap};
 pub use sink::Sink;

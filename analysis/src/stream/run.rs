@@ -1,5 +1,4 @@
-//! What makes several sessions one run, as far as readers and stores of sessions must agree on it, and the facts that a
-//! program's keeper adds to its session after the program's death.
+//! What makes several sessions one run, as far as readers and stores of sessions must agree on it.
 
 use gnntop_wire::SessionInfo;
 
@@ -35,8 +34,3 @@ fn is_later(earlier: &SessionInfo, later: &SessionInfo) -> Option<bool> {
     let is_one_boot = !earlier.boot_id.is_empty() && earlier.boot_id == later.boot_id;
     is_one_boot.then_some(earlier.start.monotonic_ns < later.start.monotonic_ns)
 }
-
-/// Why the program died, in one paragraph.
-pub const DEATH_TEXT: &str = "died";
-/// The cause as a keyword for programs, such as `out-of-memory`.
-pub const DEATH_CAUSE: &str = "died of";

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use gnntop_wire::{
-    BlockEncoder, Counter, Definition, DeviceMemory, Event, Mark, NameId, NameKind, Reported, Span, StepId, TrackId,
+    BlockEncoder, Counter, Definition, DeviceMemory, Event, Fact, Mark, NameId, NameKind, Reported, Span, StepId,
+    TrackId,
 };
 
 use super::ring::{self, EVENTS, EventKind, NAMES, Ring};
@@ -22,7 +23,7 @@ use crate::source::Source;
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 /// Ticks by which the counters of two processors may differ.
 const SKEW: u64 = 1_000_000;
-/// Key of the fact about times that cannot be.
+/// Key of the note about times that cannot be.
 const CORRECTED: &str = "times of workers before their start or in the future, moved in between";
 
 /// Rings of workers, to be taken by the drain thread.
@@ -104,7 +105,7 @@ impl ForeignTracks {
         if count > 0 && count >= 2 * reported {
             self.corrected.1 = count;
             let (key, text) = (CORRECTED.to_owned(), format!("{count} or more"));
-            self.defined.push(Definition::Fact { key, text });
+            self.defined.push(Definition::Fact(Fact::Note { key, text }));
         }
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use gnntop_sessions::layout;
 use gnntop_wire::{
-    BlockInfo, Damage, Definition, Event, Item, NameId, NameKind, Sample, SessionInfo, SignalId, Span, Step,
-    StreamReader, TrackId,
+    BlockInfo, Damage, Definition, Event, Fact, FactKey, Item, NameId, NameKind, Sample, SessionInfo, SignalId, Span,
+    Step, StreamReader, TrackId,
 };
 
 /// Everything that a stream says.
@@ -20,7 +20,7 @@ pub struct RecordedStream {
     pub phases: HashSet<NameId>,
     pub tracks: HashMap<TrackId, String>,
     pub signals: HashMap<SignalId, String>,
-    pub facts: HashMap<String, String>,
+    pub facts: HashMap<FactKey, Fact>,
     pub blocks: Vec<(BlockInfo, Vec<Event>)>,
     pub damage: Vec<Damage>,
     pub ended: bool,
@@ -63,10 +63,18 @@ impl RecordedStream {
                 }
             }
             Definition::Track { id, text, .. } => drop(self.tracks.insert(id, text)),
-            Definition::Fact { key, text } => drop(self.facts.insert(key, text)),
+            Definition::Fact(fact) => drop(self.facts.insert(fact.key(), fact)),
             Definition::Signal { id, metric, .. } => drop(self.signals.insert(id, metric.to_string())),
             _ => {}
         }
+    }
+
+    /// How much of this is not recorded, if the stream says so.
+    pub fn not_recorded(&self, of: &str) -> Option<&str> {
+        self.facts.values().find_map(|fact| match fact {
+            Fact::NotRecorded { what, amount } if what == of => Some(amount.as_str()),
+            _ => None,
+        })
     }
 
     pub fn name(&self, id: NameId) -> String {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gnntop_probe::{NameKind, NameRef, Sampling, TrackRole, after, intern};
+use gnntop_probe::{Fact, NameKind, NameRef, Sampling, TrackRole, after, intern};
 
 use super::frames::{self, Chain, Code, PythonProcess, Raw, format_frame, is_ours};
 use super::memory::Address;
@@ -16,8 +16,6 @@ use crate::overdue::{self, CurrentPhase};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread};
 
-/// The fact that says why there are no stacks.
-pub(super) const NONE_READ: &str = "stacks";
 /// The track of the samples.
 const TRACK: &str = "stacks of train, sampled";
 /// Stands for time outside all phases.
@@ -180,7 +178,8 @@ impl Sampler {
     /// Reports the figures of the sampling itself.
     fn publish_figures(&self, figures: &[(NameRef, Sampling)]) {
         if self.taken == 0 && self.unread > 0 {
-            session::fact_at_once(NONE_READ, &format!("none: {} could not be read: {}", self.unread, self.why));
+            let why = format!("none: {} could not be read: {}", self.unread, self.why);
+            session::fact_at_once(Fact::NoStacks { why });
         }
         for (name, figure) in figures {
             let value = match figure {

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use gnntop_probe::{NameKind, StackThread, TrackRole, after, phase};
+use gnntop_probe::{Fact, NameKind, StackThread, TrackRole, after, phase};
 
 use super::blocked;
 use super::frames::{self, PythonProcess, Stack, format_frame, is_idle, is_ours};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
-use super::sample::{NONE_READ, Sampler};
+use super::sample::Sampler;
 use crate::names::{self, RegisteredName};
 use crate::overdue::{self, CurrentPhase};
 use crate::session::{self, Status};
@@ -140,7 +140,8 @@ impl ThreadWatcher {
             Ok(stack) => record(call.as_deref(), &stack, StackThread::Training),
             Err(why) => {
                 self.unread += 1;
-                session::fact_at_once(NONE_READ, &format!("{} could not be read: {why}", self.unread));
+                let why = format!("{} could not be read: {why}", self.unread);
+                session::fact_at_once(Fact::NoStacks { why });
             }
         }
     }

@@ -178,7 +178,7 @@ impl Layer for KeeperInbox {
         inbox.poll(Duration::ZERO);
         let Some((text, cause)) = died else { return false };
         // Also for a program that has published nothing, so that it has no session to add this to.
-        sink.apply(Item::Definitions(exit_record::facts(&text, &cause).to_vec()));
+        sink.apply(Item::Definitions(vec![exit_record::fact(&text, &cause)]));
         true
     }
 

@@ -53,7 +53,7 @@ pub(super) struct ActiveRecording {
 struct ProgramEnd {
     has_come: AtomicBool,
     /// Why the program died, if it did; set before.
-    facts: OnceLock<Vec<Definition>>,
+    death: OnceLock<Definition>,
 }
 
 impl ProgramEnd {
@@ -207,7 +207,7 @@ impl ActiveRecording {
     /// Ends the recording after the program has ended, with the cause if it died.
     pub(super) fn finish(self, death: Option<&Death>) -> RecordingOutcome {
         if let Some(death) = death {
-            let _ = self.ended.facts.set(exit_record::facts(&death.text, death.cause.id()).to_vec());
+            let _ = self.ended.death.set(exit_record::fact(&death.text, death.cause.id()));
         }
         self.ended.has_come.store(true, Ordering::Release);
         self.thread.join().unwrap_or(RecordingOutcome::Failed)
@@ -234,7 +234,7 @@ fn finish_hardware(
             thread::sleep(POLL_INTERVAL);
         }
     }
-    program.facts.get().into_iter().for_each(|facts| outside.add(facts));
+    program.death.get().into_iter().for_each(|death| outside.add(death.clone()));
     outside.finish()?;
     let summary = format!("{}, hardware only: the program published no steps", outside.summary(name));
     Ok((summary, outside.is_empty()))

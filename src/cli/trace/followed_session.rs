@@ -10,7 +10,7 @@ use gnntop_analysis::figures;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::{Live, Source, target};
 use gnntop_sessions::discover::{self, ListedSession};
-use gnntop_wire::FRAMEWORK;
+use gnntop_wire::{Framework, FrameworkName};
 
 /// Time between two looks at the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ impl FollowedSession {
         }
         match watched.framework() {
             // Where gnntop came before torch, it knows only of Python; the program itself knows better by now.
-            Some(framework) if framework.starts_with("PyTorch") || framework.starts_with("Python") => Ok(watched),
+            Some(Framework { name: FrameworkName::Torch | FrameworkName::Python, .. }) => Ok(watched),
             found => {
                 let what = found.map_or_else(String::new, |framework| format!(" ({framework})"));
                 bail!(
@@ -60,8 +60,8 @@ impl FollowedSession {
         }
     }
 
-    fn framework(&self) -> Option<&str> {
-        self.run.store().session().facts().get(FRAMEWORK).map(String::as_str)
+    fn framework(&self) -> Option<&Framework> {
+        self.run.store().session().framework()
     }
 
     fn catch_up(&mut self) {

@@ -7,13 +7,13 @@ use super::memory::Memory;
 use crate::report::document::Block;
 use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::store::{Losses, Phase};
-use gnntop_wire::NOT_RECORDED;
+use gnntop_wire::{Fact, FactKey};
 
 /// The section on what was lost.
-pub(in crate::report) fn blocks(losses: &Losses, facts: &BTreeMap<String, String>) -> Vec<Block> {
+pub(in crate::report) fn blocks(losses: &Losses, facts: &BTreeMap<FactKey, Fact>) -> Vec<Block> {
     let mut all = describe(losses);
-    let not_recorded = facts.iter().filter(|(key, _)| key.starts_with(NOT_RECORDED));
-    all.extend(not_recorded.map(|(key, text)| format!("{key}: {text}")));
+    let not_recorded = facts.iter().filter(|(_, fact)| matches!(fact, Fact::NotRecorded { .. }));
+    all.extend(not_recorded.map(|(key, fact)| format!("{}: {}", key.title(), fact.text())));
     vec![Block::heading("Lost"), list(all)]
 }
 

@@ -9,7 +9,8 @@ use crate::report::document::Block;
 use crate::report::pictures::flames;
 use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::figures::{count, percent};
-use gnntop_analysis::store::StackTree;
+use gnntop_analysis::store::{StackTree, Store};
+use gnntop_wire::Fact;
 
 /// Most places and stacks that are listed, the most frequent first.
 const MOST: usize = 500;
@@ -17,6 +18,14 @@ const MOST: usize = 500;
 const LEAST_SHARE: f64 = 0.02;
 /// ...and so are lines beyond these.
 const LINES_MOST: usize = 60;
+
+/// Why stacks could not be read, if the program says so.
+fn why_none(store: &Store) -> Option<String> {
+    store.session().facts().values().find_map(|fact| match fact {
+        Fact::NoStacks { why } => Some(why.clone()),
+        _ => None,
+    })
+}
 
 /// Stacks taken at a fixed rate. A count estimates time: a share of the run's wall time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -73,7 +82,7 @@ impl SampledStacks {
             taken: figures.value("sampled_stacks.count").unwrap_or(0.0) as u64,
             known: sampled.located(),
             unread: sampled.unread(),
-            why_none: store.session().facts().get("stacks").filter(|_| sampled.total() == 0).cloned(),
+            why_none: why_none(store).filter(|_| sampled.total() == 0),
             a_second: sampled.per_second(),
             cost_share: figures.value("sampled_stacks.share"),
             phases: most_frequent(phases),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::steps::StepCounts;
 use crate::report::document::{Block, ComparisonTable};
 use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::figures::{count, counted, duration, utc};
 use gnntop_analysis::store::SessionState;
-use gnntop_wire::{FRAMEWORK, INFERRED};
+use gnntop_wire::{Fact, FactKey};
 
 /// Who published what, when. Texts are empty where nothing is known.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -27,9 +27,9 @@ pub struct SessionReport {
     pub command: String,
     /// What published.
     pub publisher: String,
-    /// What the program says about itself, such as `framework`; a key `inferred NAME` says how this phase was inferred.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub facts: BTreeMap<String, String>,
+    /// What is known of the program, such as its `framework`; `inferred NAME` says how this phase was inferred.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "serialize_facts")]
+    pub facts: BTreeMap<FactKey, Fact>,
     /// `running`, `ended` (normally), `gone` (killed or crashed) or `unknown` (as in a recording that was cut).
     pub state: &'static str,
     /// Why the program died, in a paragraph; `null` if it did not, or the reason is unknown.
@@ -97,9 +97,8 @@ impl SessionReport {
             length += &format!("; without the first {}", counted(steps.skipped, "step", "steps"));
         }
         length.extend(steps.loss().map(|loss| format!("; loss {loss}")));
-        let facts = [FRAMEWORK, "device"].iter().filter_map(|key| self.facts.get(*key).map(String::as_str));
-        let mut on: Vec<&str> = facts.chain(gpus.iter().copied()).collect();
-        on.dedup();
+        let framework = self.facts.values().find(|fact| matches!(fact, Fact::Framework(_))).map(Fact::text);
+        let on: Vec<&str> = framework.as_deref().into_iter().chain(gpus.iter().copied()).collect();
         let died = self.died.as_ref().map(|died| format!("why it died: {died}"));
         let lines = [
             Some(length),
@@ -131,6 +130,12 @@ impl SessionReport {
     }
 }
 
+/// The texts of facts by their titles. Where one of the program's own has the title of another, the other is there.
+fn serialize_facts<S: Serializer>(facts: &BTreeMap<FactKey, Fact>, serializer: S) -> Result<S::Ok, S::Error> {
+    let texts: BTreeMap<&str, String> = facts.iter().map(|(key, fact)| (key.title(), fact.text())).collect();
+    texts.serialize(serializer)
+}
+
 /// A recording's name without folders and extension.
 pub(in crate::report) fn file_stem(file: &str) -> String {
     let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -151,12 +156,13 @@ pub(in crate::report) fn blocks(runs: &[(&str, (&SessionReport, &StepCounts))]) 
     facts.row("host", |(session, _)| known(&session.host));
     facts.row("process", |(session, _)| session.pid.map(|pid| pid.to_string()));
     facts.row("command", |(session, _)| known(&session.command));
-    let mut keys: Vec<&String> = runs.iter().flat_map(|(_, (session, _))| session.facts.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    for key in keys {
-        let name = key.strip_prefix(INFERRED).map_or_else(|| key.clone(), |phase| format!("{phase}* is inferred"));
-        facts.row(&name, |(session, _)| session.facts.get(key).cloned());
+    let known: BTreeMap<&FactKey, &Fact> = runs.iter().flat_map(|(_, (session, _))| &session.facts).collect();
+    for (key, fact) in known {
+        let name = match fact {
+            Fact::Inferred { phase, .. } => format!("{phase}* is inferred"),
+            _ => key.title().to_owned(),
+        };
+        facts.row(&name, |(session, _)| session.facts.get(key).map(Fact::text));
     }
     facts.row("state", |(session, _)| Some(session.state_in_words()));
     facts.row("why it died", |(session, _)| session.died.clone());

@@ -10,8 +10,8 @@ use gnntop_analysis::ranks::Run;
 use gnntop_fixtures::device::DeviceRun;
 use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop_wire::{
-    Definition, Event, Metric, NameKind, PhaseMemory, Quantity as Q, RESUMED, Sampling, SignalId, SignalKind,
-    TrackRole, put_definitions,
+    Definition, Event, Fact, Metric, NameKind, PhaseMemory, Quantity as Q, Sampling, SignalId, SignalKind, TrackRole,
+    put_definitions,
 };
 use serde_json::Value;
 
@@ -334,7 +334,7 @@ fn every_number_in_json_is_a_figure_or_has_a_reason() {
     let recorded = recordings.map(|path| (path.display().to_string(), vec![fs::read(&path).unwrap()]));
     let [first, mut again] =
         [(0, 0), (1, 60)].map(|(number, later_s)| ParallelRun::restarted(number, later_s).session(0));
-    put_definitions(&mut again, [&Definition::Fact { key: RESUMED.to_owned(), text: "50".to_owned() }]);
+    put_definitions(&mut again, [&Definition::Fact(Fact::Resumed { steps: 50 })]);
     let made_up = [
         ("a training", vec![TrainingRun::default().bytes()]),
         ("a device", vec![DeviceRun::default().bytes()]),

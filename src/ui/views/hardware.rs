@@ -18,7 +18,7 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::Absence;
-use gnntop_wire::{INFERRED, Quantity};
+use gnntop_wire::{Fact, FactKey, Quantity};
 
 /// One core's time in a second, in nanoseconds.
 const CORE_NS: f64 = 1e9;
@@ -73,9 +73,9 @@ fn program<'a>(scene: &Scene<'a>) -> Vec<StripRow<'a>> {
         return Vec::new();
     }
     let name = session.info().map(|info| info.name.as_str()).unwrap_or_default();
-    let fact = |(key, text): (&String, &String)| match key.strip_prefix(INFERRED) {
-        Some(phase) => StripRow::fact(&format!("{phase}*"), Ok(format!("inferred, {text}"))),
-        None => StripRow::fact(key, Ok(text.clone())),
+    let fact = |(key, fact): (&FactKey, &Fact)| match fact {
+        Fact::Inferred { phase, how } => StripRow::fact(&format!("{phase}*"), Ok(format!("inferred, {how}"))),
+        _ => StripRow::fact(key.title(), Ok(fact.text())),
     };
     std::iter::once(StripRow::heading("program", name)).chain(session.facts().iter().map(fact)).collect()
 }

@@ -393,6 +393,23 @@ fn definition() -> impl Strategy<Value = Definition> {
             source,
             device
         }),
+        fact().prop_map(Definition::Fact),
+    ]
+}
+
+fn fact() -> impl Strategy<Value = Fact> {
+    let texts = || (text(), text());
+    prop_oneof![
+        texts().prop_map(|(key, text)| Fact::Other { key, text }),
+        texts().prop_map(|(name, version)| Fact::Framework(Framework { name: FrameworkName::Other(name), version })),
+        text().prop_map(|version| Fact::Framework(Framework { name: FrameworkName::Torch, version })),
+        text().prop_map(|version| Fact::Framework(Framework { name: FrameworkName::Python, version })),
+        texts().prop_map(|(phase, how)| Fact::Inferred { phase, how }),
+        number().prop_map(|steps| Fact::Resumed { steps }),
+        texts().prop_map(|(what, amount)| Fact::NotRecorded { what, amount }),
+        texts().prop_map(|(cause, text)| Fact::Died { cause, text }),
+        text().prop_map(|why| Fact::NoStacks { why }),
+        texts().prop_map(|(key, text)| Fact::Note { key, text }),
     ]
 }
 

@@ -89,7 +89,7 @@ fn since(store: &Store, outage: &Outage) -> String {
 #[cfg(test)]
 mod tests {
     use gnntop_fixtures::{ParallelRun, each_item};
-    use gnntop_wire::{Definition, RESUMED, put_definitions};
+    use gnntop_wire::{Definition, Fact, put_definitions};
 
     use super::*;
     use crate::findings::all_findings;
@@ -105,7 +105,7 @@ mod tests {
     fn restart_cost_is_a_finding() {
         let [first, mut again] =
             [ParallelRun::restarted(0, 0), ParallelRun::restarted(1, 60)].map(|start| start.session(0));
-        put_definitions(&mut again, [&Definition::Fact { key: RESUMED.to_owned(), text: "50".to_owned() }]);
+        put_definitions(&mut again, [&Definition::Fact(Fact::Resumed { steps: 50 })]);
         let found = all_findings(run_of(&[&first, &again]).store());
         let restarts = found.found.iter().find(|finding| finding.kind == FindingKind::Restarts).unwrap();
         assert!(

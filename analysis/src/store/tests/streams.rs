@@ -1,6 +1,6 @@
 //! The store as a whole: streams in, figures out.
 
-use gnntop_wire::{Item, NameKind, Quantity, SignalKind, TrackId, TrackRole, Unit};
+use gnntop_wire::{Definition, Fact, Framework, Item, NameKind, Quantity, SignalKind, TrackId, TrackRole, Unit};
 
 use crate::store::*;
 use gnntop_fixtures::{MS, SECOND, START_NS, START_WALL_NS, StreamBuilder, TrainingRun, each_item};
@@ -385,19 +385,19 @@ fn absurd_span_time_does_not_change_now() {
 #[test]
 fn newest_fact_counts_and_inferred_phase_has_source() {
     let (mut stream, main) = training();
-    let mut fact = |key: &str, text: &str| {
-        stream.define(gnntop_wire::Definition::Fact { key: key.to_owned(), text: text.to_owned() });
-    };
-    fact("framework", "PyTorch 2.9.0");
-    fact("framework", "PyTorch 2.9.1");
-    fact("inferred forward", "from arrival to backward");
-    (0..1000).for_each(|i| fact(&format!("fact {i}"), "x"));
+    let own = (0..1000).map(|i| Fact::Other { key: format!("fact {i}"), text: "x".to_owned() });
+    let known = [
+        Fact::Framework("Python 3.14.0".into()),
+        Fact::Framework("PyTorch 2.9.1".into()),
+        Fact::Inferred { phase: "forward".to_owned(), how: "from arrival to backward".to_owned() },
+    ];
+    own.chain(known).for_each(|fact| stream.define(Definition::Fact(fact)));
     stream.step(main, 1, START_NS, START_NS + 10);
     let store = store(&stream.bytes());
-    assert_eq!(store.session().facts()["framework"], "PyTorch 2.9.1");
+    assert_eq!(store.session().framework(), Some(&Framework::from("PyTorch 2.9.1")));
     assert_eq!(store.session().inferred("forward"), Some("from arrival to backward"));
     assert_eq!(store.session().inferred("backward"), None);
-    assert_eq!(store.session().facts().len(), 128, "bounded");
+    assert_eq!(store.session().facts().len(), 130, "those of the program are bounded");
 }
 
 #[test]

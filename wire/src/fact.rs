@@ -1,0 +1,242 @@
+//! Facts about a session. What readers know is a kind with fields; everything else is the program's own, whatever it is
+//! called.
+
+use std::fmt;
+
+/// A fact about a session. Of several about the same ([`Fact::key`]), the newest counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// The program's own. It is shown and means nothing, whatever it is called.
+    Other {
+        /// What it is about.
+        key: String,
+        /// What it says.
+        text: String,
+    },
+    /// What the program is built on.
+    Framework(Framework),
+    /// A phase is not measured directly but inferred.
+    Inferred {
+        /// The phase.
+        phase: String,
+        /// How, for people.
+        how: String,
+    },
+    /// The program resumes from a checkpoint.
+    Resumed {
+        /// Steps of the run before the checkpoint.
+        steps: u64,
+    },
+    /// Something is not in the session.
+    NotRecorded {
+        /// What, for people.
+        what: String,
+        /// How much of it, for people.
+        amount: String,
+    },
+    /// Why the program died. Its keeper adds that.
+    Died {
+        /// The cause as a keyword, such as `out-of-memory`.
+        cause: String,
+        /// The cause in one paragraph.
+        text: String,
+    },
+    /// Stacks could not be read.
+    NoStacks {
+        /// Why, for people.
+        why: String,
+    },
+    /// What gnntop notes for people.
+    Note {
+        /// What it is about.
+        key: String,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// What a fact is about, in the order in which facts are shown.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FactKey {
+    title: String,
+    kind: u8,
+}
+
+impl FactKey {
+    /// What the fact is about, for people: `framework`, `inferred forward`, or the key of a fact of the program's own, which
+    /// may be the same.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+}
+
+impl Fact {
+    /// What it is about.
+    pub fn key(&self) -> FactKey {
+        let title = match self {
+            Self::Other { key, .. } | Self::Note { key, .. } => key.clone(),
+            Self::Framework(_) => "framework".to_owned(),
+            Self::Inferred { phase, .. } => format!("inferred {phase}"),
+            Self::Resumed { .. } => "resumed after steps".to_owned(),
+            Self::NotRecorded { what, .. } => format!("not recorded: {what}"),
+            Self::Died { .. } => "died".to_owned(),
+            Self::NoStacks { .. } => "stacks".to_owned(),
+        };
+        FactKey { title, kind: self.fields().kind }
+    }
+
+    /// What it says, for people.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Framework(framework) => framework.to_string(),
+            Self::Resumed { steps } => steps.to_string(),
+            _ => self.fields().text.to_owned(),
+        }
+    }
+
+    /// Its fields in the stream.
+    pub(crate) fn fields(&self) -> FactFields<&str> {
+        let (kind, about, text, number) = match self {
+            Self::Other { key, text } => (0, key.as_str(), text.as_str(), 0),
+            Self::Framework(Framework { name, version }) => (1, name.as_str(), version.as_str(), name.code()),
+            Self::Inferred { phase, how } => (2, phase.as_str(), how.as_str(), 0),
+            Self::Resumed { steps } => (3, "", "", *steps),
+            Self::NotRecorded { what, amount } => (4, what.as_str(), amount.as_str(), 0),
+            Self::Died { cause, text } => (5, cause.as_str(), text.as_str(), 0),
+            Self::NoStacks { why } => (6, "", why.as_str(), 0),
+            Self::Note { key, text } => (7, key.as_str(), text.as_str(), 0),
+        };
+        FactFields { kind, about, text, number }
+    }
+}
+
+/// What a fact is in the stream.
+pub(crate) struct FactFields<T> {
+    pub(crate) kind: u8,
+    pub(crate) about: T,
+    pub(crate) text: T,
+    pub(crate) number: u64,
+}
+
+impl From<FactFields<String>> for Fact {
+    /// The fact with these fields. A kind of a newer version is taken for one of the program's own.
+    fn from(FactFields { kind, about, text, number }: FactFields<String>) -> Self {
+        match kind {
+            1 => Self::Framework(Framework { name: FrameworkName::from_code(number, about), version: text }),
+            2 => Self::Inferred { phase: about, how: text },
+            3 => Self::Resumed { steps: number },
+            4 => Self::NotRecorded { what: about, amount: text },
+            5 => Self::Died { cause: about, text },
+            6 => Self::NoStacks { why: text },
+            7 => Self::Note { key: about, text },
+            _ => Self::Other { key: about, text },
+        }
+    }
+}
+
+/// What a program is built on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Framework {
+    /// Its name.
+    pub name: FrameworkName,
+    /// Its version, empty where unknown.
+    pub version: String,
+}
+
+impl From<&str> for Framework {
+    /// What a launcher or hook calls so, such as `PyTorch 2.9.1`: what follows the last space is a version if it begins with a
+    /// digit.
+    fn from(text: &str) -> Self {
+        let is_version = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let (name, version) = text.rsplit_once(' ').filter(|(_, last)| is_version(last)).unwrap_or((text, ""));
+        let known = [FrameworkName::Torch, FrameworkName::Python].into_iter().find(|known| known.as_str() == name);
+        let name = known.unwrap_or_else(|| FrameworkName::Other(name.to_owned()));
+        Self { name, version: version.to_owned() }
+    }
+}
+
+impl fmt::Display for Framework {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let space = if self.version.is_empty() { "" } else { " " };
+        write!(f, "{}{space}{}", self.name.as_str(), self.version)
+    }
+}
+
+/// The name of what a program is built on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrameworkName {
+    /// PyTorch.
+    Torch,
+    /// Python. A framework may be loaded later.
+    Python,
+    /// Anything else, by its name.
+    Other(String),
+}
+
+impl FrameworkName {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Torch => "PyTorch",
+            Self::Python => "Python",
+            Self::Other(name) => name,
+        }
+    }
+
+    fn code(&self) -> u64 {
+        match self {
+            Self::Other(_) => 0,
+            Self::Torch => 1,
+            Self::Python => 2,
+        }
+    }
+
+    /// The name with this number; the text for numbers of newer versions.
+    fn from_code(code: u64, name: String) -> Self {
+        match code {
+            1 => Self::Torch,
+            2 => Self::Python,
+            _ => Self::Other(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn framework_is_parsed_with_version() {
+        let texts =
+            ["PyTorch 2.9.1+cu126", "Python 3.14.0", "candle 0.9", "none", "my own", "PyTorch", "pytorch 2", ""];
+        let framework = |name, version: &str| Framework { name, version: version.to_owned() };
+        let other = |name: &str| FrameworkName::Other(name.to_owned());
+        let expected = [
+            framework(FrameworkName::Torch, "2.9.1+cu126"),
+            framework(FrameworkName::Python, "3.14.0"),
+            framework(other("candle"), "0.9"),
+            framework(other("none"), ""),
+            framework(other("my own"), ""),
+            framework(FrameworkName::Torch, ""),
+            framework(other("pytorch"), "2"),
+            framework(other(""), ""),
+        ];
+        for (text, expected) in texts.into_iter().zip(expected) {
+            assert_eq!(Framework::from(text), expected);
+            assert_eq!(expected.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn program_fact_is_never_about_the_same_as_another_kind() {
+        let of_kind = |kind, number| Fact::from(FactFields { kind, about: "a".into(), text: "b".into(), number });
+        let own = |key: &FactKey| Fact::Other { key: key.title().to_owned(), text: "b".into() };
+        for kind in 1..=7 {
+            let key = of_kind(kind, 1).key();
+            assert!(key != own(&key).key() && key.title() == own(&key).key().title(), "{key:?}");
+        }
+        let unknown = [0, 8, 255].map(|kind| of_kind(kind, 1));
+        assert_eq!(unknown, [0; 3].map(|_| Fact::Other { key: "a".into(), text: "b".into() }));
+        assert_eq!(of_kind(1, 3).text(), "a b", "a newer framework keeps its name");
+        assert_eq!(of_kind(1, 1).key(), of_kind(1, 2).key(), "a program has one framework");
+    }
+}
