@@ -318,6 +318,14 @@ mod tests {
     }
 
     #[test]
+    fn compare_commands_that_begin_like_an_import() {
+        let named = |name| run_of(&TrainingRun { name, ..TrainingRun::default() });
+        let comparison = compare(&[&named("imported from a")], &[&named("imported from b")], &[50.0]);
+        let sentence = comparison.sameness.sentence();
+        assert!(sentence.contains("only the command of A has a"), "{sentence}");
+    }
+
+    #[test]
     fn compare_phase_of_one_side_has_no_verdict() {
         let other = run_of(&TrainingRun { steps: 400, phases: vec![("forward", 10 * MS)], ..TrainingRun::default() });
         let comparison = compare(&[&run(20, 0)], &[&other], &[50.0]);

@@ -144,11 +144,8 @@ impl SetupComparison {
     /// Finds the words that only one of the commands has; imported tables have no command.
     fn commands(&mut self, both: [&RunSample<'_>; 2]) {
         let words = |sample: &RunSample<'_>| -> Vec<String> {
-            let command = sample.store().session().info().map(|info| info.command.clone()).unwrap_or_default();
-            if command.starts_with("imported from ") {
-                return Vec::new();
-            }
-            command.split_whitespace().map(str::to_owned).collect()
+            let info = sample.store().session().info().filter(|info| !info.origin.is_import());
+            info.map(|info| info.command.split_whitespace().map(str::to_owned).collect()).unwrap_or_default()
         };
         let [a, b] = both.map(words);
         if a.is_empty() || b.is_empty() {
