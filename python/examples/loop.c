@@ -2,7 +2,8 @@
  *
  *     cargo build --release -p gnntop-python
  *     cc -I python/include python/examples/loop.c target/release/libgnntop_python.so -o loop
- *     LD_LIBRARY_PATH=target/release gnntop run -- ./loop
+ *     LD_LIBRARY_PATH=target/release gnntop run -- ./loop            says where phases and steps begin and end
+ *     LD_LIBRARY_PATH=target/release gnntop run -- ./loop 1000 work  says what it does: gnntop finds the steps
  */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include <gnntop.h>
@@ -19,6 +20,29 @@ static void busy(long microseconds) {
     } while ((now.tv_sec - begin.tv_sec) * 1000000 + (now.tv_nsec - begin.tv_nsec) / 1000 < microseconds);
 }
 
+/* Stands for one piece of work. */
+static void work(int kind, long microseconds, uint64_t which) {
+    int32_t token = gnntop_work_begin(kind);
+    busy(microseconds);
+    gnntop_work_end(kind, token, which);
+}
+
+/* Reports its work, so that gnntop finds the steps: two micro-batches each, and an evaluation before every fourth. */
+static void train_by_work(int steps) {
+    for (int step = 0; step < steps; step++) {
+        for (int batch = 0; step % 4 == 3 && batch < 3; batch++) {
+            work(GNNTOP_FETCH, 20, 1);
+            work(GNNTOP_EVALUATION, 50, 0);
+        }
+        for (int batch = 0; batch < 2; batch++) {
+            work(GNNTOP_FETCH, 20, 1);
+            work(GNNTOP_FORWARD, 50, 0);
+            work(GNNTOP_BACKWARD, 70, 0);
+        }
+        work(GNNTOP_OPTIMIZER, 30, 1);
+    }
+}
+
 int main(int argc, char **argv) {
     int steps = argc > 1 ? atoi(argv[1]) : 1000;
     if (gnntop_abi() != GNNTOP_ABI) {
@@ -33,6 +57,10 @@ int main(int argc, char **argv) {
 
     if (gnntop_open("loop in C", "framework=none\n")) {
         gnntop_track("train", GNNTOP_TRAINING);
+    }
+    if (argc > 2) {
+        train_by_work(steps);
+        steps = 0;
     }
     for (int step = 0; step < steps; step++) {
         gnntop_begin(data_wait);

@@ -223,7 +223,7 @@ def start(name: str | None = None) -> bool:
     _joining.join()
     if _native.status() not in (_native.PUBLISHING, _native.FAILED):
         loop = sys.modules.get(f"{__package__}.hooks.loop")
-        _, facts = loop.loop.describe() if loop is not None else ("", {})
+        _, facts = loop.describe() if loop is not None else ("", {})
         facts = {"framework": f"Python {_program.python()}", **_program.place(), **facts}
         if _native.open_session(name or _program.name(), facts):
             _program.close_at_exit()
@@ -266,7 +266,7 @@ _is_split_by_hand = False
 def _split_by_hand() -> None:
     """Makes the hooks leave steps to the program."""
     global _is_split_by_hand
+    from . import _native
+
     _is_split_by_hand = True
-    loop = sys.modules.get(f"{__package__}.hooks.loop")
-    if loop is not None:
-        loop.loop.is_automatic = False
+    _native.switch(_native.IS_AUTOMATIC, 0)

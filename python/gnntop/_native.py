@@ -31,6 +31,8 @@ this instant; with times from elsewhere, ``now()`` and ``span_at``.
 - **Micro-batches** are spans (``span_name("micro-batch")``) after the fact. **Marks with a duration**: ``stamp`` at the
   begin, ``mark_since(name, slot)`` at the end; ``mark_at`` with times from elsewhere.
 - **Inferred phases**: ``inferred(FORWARD, "from the batch's arrival to backward")``, once.
+- **A loop whose steps are found**: ``token = work_begin(BACKWARD)`` and, unless it is None,
+  ``work_end(BACKWARD, token)``. `hooks.patching.Hooked` does so around a function, without a frame of Python.
 - **Workers**: the parent calls ``worker_ring("loader 0")`` before the worker starts, which gives ``(handle,
   address)``; the worker calls ``worker_attach(address)`` first, whichever way it was started, and then ``begin`` and so
   on; the parent calls ``worker_close(handle)`` when the iterator is done (a death is noticed without).
@@ -57,6 +59,13 @@ MARK, SPAN, PHASE, COUNTER, REPORTED = 0, 1, 2, 3, 4
 OTHER, TRAINING, LOADER, OPERATORS, STREAM = range(5)
 NOT_OPEN, PUBLISHING, OFF, FORKED, FAILED, WORKER = 0, 1, 2, 3, 4, 5
 NOW = -1
+FETCH, SAMPLE, GATHER, TRANSFER, FORWARD, FORWARD_WITHOUT_GRADIENTS, EVALUATION, BACKWARD, GRADIENTS = range(9)
+OPTIMIZER, CLOSURE, ZERO_GRAD, UNSCALE, CLIP, COLLECTIVE, CHECKPOINT, COMPILE = range(9, 17)
+"""Work of a training loop, for `work_begin`, as ``gnntop.h`` numbers it."""
+ON_OPEN, ON_ROOTS, ON_SHAPE, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR = range(7)
+"""What `listen` sets: see ``python/src/events.rs``."""
+IS_AUTOMATIC, HAS_PEERS, IS_ELSEWHERE, ARE_REMOVED = range(4)
+"""What `switch` sets: the rule ends steps, there are other ranks, this process does not train, hooks are removed."""
 _DIRECTORY, _WARNING, _REQUEST = 0, 1, 2
 
 available: bool = False
@@ -98,6 +107,22 @@ worker_close: Callable[[int], None] = _nothing
 cuda: Callable[[int, int], int] = _nothing
 resumed: Callable[[int], None] = _nothing
 
+# The rule for steps: only as built-in functions.
+listen: Callable[[int, Any], None] = _nothing
+work_begin: Callable[[int], int | None] = _nothing
+work_end: Callable[..., None] = _nothing
+fetch_end: Callable[[int, object], None] = _nothing
+optimizer_before: Callable[[Any, Any, Any], None] = _nothing
+optimizer_after: Callable[[Any, Any, Any], None] = _nothing
+optimizer_steps: Callable[[], int] = _nothing
+expect: Callable[..., None] = _nothing
+is_here: Callable[[], int] = _nothing
+is_elsewhere: Callable[[], int] = _nothing
+reducing: Callable[[], None] = _nothing
+switch: Callable[[int, int], None] = _nothing
+Hooked: Any = object
+"""The base of `hooks.patching.Hooked`."""
+
 leave: Callable[..., None] = _nothing
 """Ends the innermost span, whatever it is given: for ``__exit__``."""
 
@@ -122,7 +147,11 @@ _answered: Callable[[bytes], None] = _nothing
 _I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
 _TEXT = ctypes.c_char_p
 # What the library can make built-in functions of, which take a third of the time of a call through ctypes.
-_BUILTINS = ("asked", "begin", "end", "end_to", "stamp", "span_between", "now", "step", "leave")
+_BUILTINS = (
+    *("asked", "begin", "end", "end_to", "stamp", "span_between", "now", "step", "leave"),
+    *("listen", "work_begin", "work_end", "fetch_end", "optimizer_before", "optimizer_after", "optimizer_steps"),
+    *("expect", "is_here", "is_elsewhere", "reducing", "switch", "Hooked"),
+)
 # Result, and argument types where a plain int does not do. PyDLL, not CDLL: to drop the GIL and get it back costs more
 # than any of these calls, and up to 5 ms where another thread takes it.
 _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
@@ -369,7 +398,9 @@ def _take_builtins(library: ctypes.PyDLL) -> None:
     try:
         make = library.gnntop_builtin
         make.restype, make.argtypes = ctypes.py_object, [_TEXT, _I32]
-        globals().update({name: make(name.encode(), 0) for name in _BUILTINS}, _builtin=make)
+        made = {name: make(name.encode(), 0) for name in _BUILTINS}
+        if None not in made.values():
+            globals().update(made, _builtin=make)
     except (AttributeError, ValueError):
         pass
 

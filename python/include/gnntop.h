@@ -178,6 +178,39 @@ int32_t gnntop_step_between(int32_t begin_slot, int32_t end_slot);
 /* Says that a profiler slows down the step that ends next: percentiles and findings leave it out. */
 void gnntop_traced(void);
 
+/* ---- a loop whose steps gnntop finds ------------------------------------------------------------------------------ */
+
+/* Instead of spans and steps, a loop may report its work, as the hooks into PyTorch do: gnntop makes phases of it that do
+ * not overlap, and ends a step after the optimizer's, or after the last of several in turn. What happens between forward and
+ * backward is the loss, evaluations between steps are one validation, and several backward passes before an optimizer's step
+ * are micro-batches. The first thread that reports GNNTOP_BACKWARD is the training thread; work of others is not recorded. */
+enum {
+    GNNTOP_FETCH = 0,                    /* the loop asks for a batch */
+    GNNTOP_SAMPLE = 1,                   /* a loader draws a neighbourhood, in a fetch or outside */
+    GNNTOP_GATHER = 2,                   /* a loader collects the features of what was drawn */
+    GNNTOP_TRANSFER = 3,                 /* a batch is moved to a device */
+    GNNTOP_FORWARD = 4,                  /* the model is called */
+    GNNTOP_FORWARD_WITHOUT_GRADIENTS = 5, /* the same, to train, without gradients */
+    GNNTOP_EVALUATION = 6,               /* the model is called, but not to train */
+    GNNTOP_BACKWARD = 7,                 /* gradients of the parameters are computed */
+    GNNTOP_GRADIENTS = 8,                /* gradients that are no micro-batch's, as for a penalty */
+    GNNTOP_OPTIMIZER = 9,                /* an optimizer steps */
+    GNNTOP_CLOSURE = 10,                 /* an optimizer steps by a closure: forward and backward are inside */
+    GNNTOP_ZERO_GRAD = 11,               /* gradients are set to zero */
+    GNNTOP_UNSCALE = 12,                 /* gradients are unscaled */
+    GNNTOP_CLIP = 13,                    /* gradients are clipped */
+    GNNTOP_COLLECTIVE = 14,              /* the program itself communicates with other ranks */
+    GNNTOP_CHECKPOINT = 15,              /* a checkpoint is written */
+    GNNTOP_COMPILE = 16                  /* code is compiled */
+};
+
+/* Work begins. Returns what its end is to be told, or -1 if it is part of the work around it and not recorded. */
+int32_t gnntop_work_begin(int32_t work);
+
+/* The work is done, or has failed; `token` is from its begin, and -1 does nothing. `which` is, for an optimizer, a number of
+ * it above 0; for a fetch, 1, or 0 if there was no batch; else 0. Returns the number of the step that has ended with it, or 0. */
+int32_t gnntop_work_end(int32_t work, int32_t token, uint64_t which);
+
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
 void gnntop_counter(int32_t name, double value);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 use std::time::Duration;
 
-use gnntop_probe::{BatchShape, Fact, NameKind, TrackRole, after};
+use gnntop_probe::{Fact, NameKind, TrackRole, after};
 
 use crate::early::EarlyEvent;
 use crate::session::Status;
@@ -83,7 +83,10 @@ pub unsafe extern "C" fn gnntop_open(name: *const c_char, facts: *const c_char) 
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_close() {
-    catch_panic((), session::close);
+    catch_panic((), || {
+        thread::with((), |thread| thread.release(u64::MAX));
+        session::close();
+    });
 }
 
 #[unsafe(no_mangle)]
@@ -278,9 +281,7 @@ pub extern "C" fn gnntop_ns(ticks: u64) -> f64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_batch(nodes: i64, edges: i64, graphs: i64, seeds: i64, samples: i64) {
     catch_panic((), || {
-        let known = |value: i64| u64::try_from(value).ok();
-        let batch = BatchShape { graphs: known(graphs), nodes: known(nodes), edges: known(edges), seeds: known(seeds) };
-        thread::with((), |thread| thread.set_batch(batch, known(samples)));
+        thread::with((), |thread| thread.set_shape([nodes, edges, graphs, seeds, samples]));
     });
 }
 

@@ -1,41 +1,17 @@
 //! The calls that a training makes at every step, as built-in functions of the Python that loaded this library. One takes a
 //! third of the time of a call through `ctypes`, which converts every argument and result.
 //!
-//! Nothing is linked against Python. The few functions needed belong to CPython's stable interface and are looked up in the
-//! process. If one is missing, as in PyPy, Python keeps calling through `ctypes`. This code depends on no object's layout,
-//! so it also works for free-threaded builds. C programs do not need it, so it is not in the header.
+//! If a function that this takes is missing, as in PyPy, Python keeps calling through `ctypes`, and torch is not hooked. C
+//! programs do not need this, so it is not in the header.
 
-use std::ffi::{CStr, c_char, c_int, c_long, c_ulonglong, c_void};
+use std::ffi::{CStr, c_char, c_long, c_void};
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 
 use crate::abi::{
     gnntop_asked, gnntop_begin, gnntop_end, gnntop_end_to, gnntop_now, gnntop_span_between, gnntop_stamp, gnntop_step,
 };
-
-/// A reference to a Python object.
-type Object = *mut c_void;
-
-/// How arguments are passed: an array and its length, none, or one.
-const METH_FASTCALL: c_int = 0x80;
-const METH_NOARGS: c_int = 0x04;
-const METH_O: c_int = 0x08;
-
-/// CPython's `PyMethodDef`.
-#[repr(C)]
-struct PyMethodDef {
-    name: *const c_char,
-    call: *const (),
-    flags: c_int,
-    doc: *const c_char,
-}
-
-// SAFETY: the pointers refer to constants and functions, which no thread changes.
-unsafe impl Sync for PyMethodDef {}
-
-const fn method(name: &'static CStr, call: *const (), flags: c_int) -> PyMethodDef {
-    PyMethodDef { name: name.as_ptr(), call, flags, doc: std::ptr::null() }
-}
+use crate::cpython::{METH_FASTCALL, METH_NOARGS, METH_O, Object, PyMethodDef, Python, method, with_python};
+use crate::{hooked, work_builtins};
 
 static METHODS: [PyMethodDef; 10] = [
     method(c"asked", asked as *const (), METH_NOARGS),
@@ -51,122 +27,26 @@ static METHODS: [PyMethodDef; 10] = [
     method(c"leave", leave as *const (), METH_FASTCALL),
 ];
 
-/// The functions used of CPython's stable interface.
-struct Python {
-    new_function: unsafe extern "C" fn(*const PyMethodDef, Object, Object) -> Object,
-    new_int: unsafe extern "C" fn(c_long) -> Object,
-    new_unsigned: unsafe extern "C" fn(c_ulonglong) -> Object,
-    int: unsafe extern "C" fn(Object) -> c_long,
-    exception: unsafe extern "C" fn() -> Object,
-    raise: unsafe extern "C" fn(Object, *const c_char),
-    keep: unsafe extern "C" fn(Object),
-    release: unsafe extern "C" fn(Object),
-    none: Object,
-    type_error: *const Object,
-}
-
-// SAFETY: None and the exception's type live as long as the process, and functions belong to no thread.
-unsafe impl Send for Python {}
-// SAFETY: as above; only threads that hold the interpreter call the functions.
-unsafe impl Sync for Python {}
-
-static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
-
-impl Python {
-    /// Looks the functions up in the process; `None` if any is missing.
-    fn find() -> Option<Self> {
-        // SAFETY: each symbol is a function of the stable interface with this type, in every CPython from 3.2 on.
-        unsafe {
-            Some(Self {
-                new_function: function(c"PyCFunction_NewEx")?,
-                new_int: function(c"PyLong_FromLong")?,
-                new_unsigned: function(c"PyLong_FromUnsignedLongLong")?,
-                int: function(c"PyLong_AsLong")?,
-                exception: function(c"PyErr_Occurred")?,
-                raise: function(c"PyErr_SetString")?,
-                keep: function(c"Py_IncRef")?,
-                release: function(c"Py_DecRef")?,
-                none: symbol(c"_Py_NoneStruct")?,
-                type_error: symbol(c"PyExc_TypeError")?.cast(),
-            })
+/// Creates a built-in function. A `bound` above 0 is passed to each of its calls.
+fn new_function(python: &Python, method: &'static PyMethodDef, bound: i32) -> Object {
+    // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The method lives forever, and its function takes the
+    // arguments that its flags describe. The function object keeps its own reference to the bound number.
+    unsafe {
+        if bound <= 0 {
+            return (python.new_function)(method, null_mut(), null_mut());
         }
-    }
-
-    /// Creates a built-in function. A `bound` above 0 is passed to each of its calls.
-    fn function(&self, method: &'static PyMethodDef, bound: i32) -> Object {
-        // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The method lives forever, and its function takes
-        // the arguments that its flags describe. The function object keeps its own reference to the bound number.
-        unsafe {
-            if bound <= 0 {
-                return (self.new_function)(method, null_mut(), null_mut());
-            }
-            let number = (self.new_int)(c_long::from(bound));
-            if number.is_null() {
-                return null_mut();
-            }
-            let function = (self.new_function)(method, number, null_mut());
-            (self.release)(number);
-            function
+        let number = (python.new_int)(c_long::from(bound));
+        if number.is_null() {
+            return null_mut();
         }
-    }
-
-    /// A small int; `None` for anything else, with an exception set.
-    ///
-    /// # Safety
-    /// The thread must hold the interpreter, and `object` must be one of its objects.
-    #[inline]
-    unsafe fn small(&self, object: Object) -> Option<i32> {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let value = (self.int)(object);
-            if value == -1 && !(self.exception)().is_null() {
-                return None;
-            }
-            let small = i32::try_from(value).ok();
-            if small.is_none() {
-                (self.raise)(*self.type_error, c"expected an int of at most 31 bits".as_ptr());
-            }
-            small
-        }
-    }
-
-    /// A new reference to None.
-    ///
-    /// # Safety
-    /// The thread must hold the interpreter.
-    #[inline]
-    unsafe fn nothing(&self) -> Object {
-        // SAFETY: guaranteed by the caller; None always lives.
-        unsafe { (self.keep)(self.none) };
-        self.none
+        let function = (python.new_function)(method, number, null_mut());
+        (python.release)(number);
+        function
     }
 }
 
-fn symbol(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name ends with a NUL; looking it up changes nothing.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
-}
-
-/// A function of the process.
-///
-/// # Safety
-/// `F` must be the function pointer type of the function with this name.
-unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    let found = symbol(name)?;
-    // SAFETY: a symbol's address has the size of a function pointer, and the caller guarantees its type.
-    Some(unsafe { std::mem::transmute_copy(&found) })
-}
-
-/// Runs `f` with Python. NULL, which Python takes for an exception, cannot occur: functions exist only if Python was found.
-#[inline]
-fn with_python(f: impl FnOnce(&Python) -> Option<Object>) -> Object {
-    PYTHON.get().and_then(Option::as_ref).and_then(f).unwrap_or(null_mut())
-}
-
-/// A built-in function with this name, bound to a number above 0 if it takes one; a new reference, or NULL if there is
-/// none. Python calls this while it loads the library, and holds the interpreter.
+/// A built-in function with this name, bound to a number above 0 if it takes one, or the type `Hooked`; a new reference,
+/// None if it is neither, or NULL without CPython. Python calls this while it loads the library, and holds the interpreter.
 ///
 /// # Safety
 /// `name` must be a C string. If the process has Python, the calling thread must hold its interpreter.
@@ -174,12 +54,15 @@ fn with_python(f: impl FnOnce(&Python) -> Option<Object>) -> Object {
 pub unsafe extern "C" fn gnntop_builtin(name: *const c_char, bound: i32) -> *mut c_void {
     // SAFETY: guaranteed by the caller.
     let name = unsafe { CStr::from_ptr(name) };
+    let Some(python) = Python::get() else { return null_mut() };
+    if name == c"Hooked" {
+        return hooked::new_type(python);
+    }
     // SAFETY: the names of the methods are constants.
     let is_meant = |method: &&PyMethodDef| unsafe { CStr::from_ptr(method.name) } == name;
-    let (Some(python), Some(method)) = (PYTHON.get_or_init(Python::find), METHODS.iter().find(is_meant)) else {
-        return null_mut();
-    };
-    python.function(method, bound)
+    let found = METHODS.iter().chain(&work_builtins::METHODS).find(is_meant);
+    // SAFETY: guaranteed by the caller. Not NULL, at which ctypes crashes.
+    found.map_or_else(|| unsafe { python.nothing() }, |found| new_function(python, found, bound))
 }
 
 // Called by Python. Each returns a new reference, or NULL with an exception set; what they call does not unwind.

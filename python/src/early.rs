@@ -50,6 +50,14 @@ impl EarlyEvent {
         name
     }
 
+    /// When it had ended, in ticks.
+    pub(crate) fn ended(self) -> u64 {
+        match self {
+            Self::Span { end, .. } | Self::TimedMark { end, .. } => end,
+            Self::Counter { at, .. } | Self::Mark { at, .. } => at,
+        }
+    }
+
     /// Records it on the calling thread's track.
     pub(crate) fn record(self) {
         let Some(name) = names::get(self.name()) else { return };

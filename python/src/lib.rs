@@ -7,20 +7,32 @@
 //! process's one session, with what `gnntop trace` asks of it, and `names` its names. `overdue` knows how long phases
 //! usually take, and `stacks` records where the training thread is when one takes too long. `cuda` times a GPU, and `nccl`
 //! has what NCCL reports about the ranks. `warning` keeps what went wrong.
+//!
+//! `steps` understands a training loop from the work that is reported of it. `training` knows which thread trains and records
+//! there; `work_abi` reports for C, and for Python `hooked`, which calls a library's function in between, and
+//! `work_builtins`, both through `events`.
 
 mod abi;
 mod builtins;
+mod cpython;
 mod cuda;
 mod early;
+mod events;
+mod hooked;
 mod names;
 mod nccl;
 mod overdue;
 mod session;
 mod stacks;
+mod steps;
 mod thread;
+mod training;
 mod warning;
+mod work_abi;
+mod work_builtins;
 mod worker;
 
 pub use abi::*;
 pub use builtins::gnntop_builtin;
 pub use nccl::{ncclProfiler_v3, ncclProfiler_v4, ncclProfiler_v5};
+pub use work_abi::*;

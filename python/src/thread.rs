@@ -10,11 +10,14 @@ use gnntop_probe::{BatchShape, Span, Track, TrackRole};
 use crate::early::{EarlyEvent, EarlyEvents};
 use crate::overdue;
 use crate::session::{self, LostEvent, Status};
+use crate::steps::Shape;
 use crate::worker::AttachedThread;
 use crate::{names, worker};
 
 /// Most spans open on a thread at once.
 const MAX_OPEN: usize = 64;
+/// Most events that are kept back.
+const MAX_HELD: usize = 64;
 /// Slots for instants.
 const SLOTS: usize = 16;
 /// Most threads that get a track automatically.
@@ -36,7 +39,7 @@ pub(crate) fn with<T>(otherwise: T, f: impl FnOnce(&mut Thread) -> T) -> T {
 /// An open span.
 enum ThreadSpan {
     /// The probe has it, on this thread's track.
-    Live(#[allow(dead_code, reason = "it is recorded when dropped")] Span),
+    Live { name: i32, span: Span },
     /// Where it goes is decided at its end.
     Kept { name: i32, begin: u64 },
 }
@@ -66,6 +69,9 @@ pub(crate) struct Thread {
     has_asked: bool,
     /// Whether there may be room for early events.
     has_room: bool,
+    /// What has ended while it is kept back, and whether more is.
+    held: Vec<EarlyEvent>,
+    is_holding: bool,
     slots: [u64; SLOTS],
     epoch: u64,
     batch: BatchShape,
@@ -88,6 +94,8 @@ impl Thread {
             early: None,
             has_asked: false,
             has_room: true,
+            held: Vec::new(),
+            is_holding: false,
             slots: [0; SLOTS],
             epoch: 0,
             batch: BatchShape::default(),
@@ -143,6 +151,7 @@ impl Thread {
     }
 
     pub(crate) fn track_end(&mut self) {
+        self.release(u64::MAX);
         self.open.clear();
         self.depth = 0;
         self.track = None;
@@ -186,7 +195,9 @@ impl Thread {
             way = self.ask_for_track();
         }
         match names::get(name) {
-            Some(named) if way == Destination::Track => ThreadSpan::Live(gnntop_probe::span(named.probe())),
+            Some(named) if way == Destination::Track => {
+                ThreadSpan::Live { name, span: gnntop_probe::span(named.probe()) }
+            }
             Some(_) if way != Destination::Nowhere => ThreadSpan::Kept { name, begin: after::ticks() },
             _ => {
                 count_lost();
@@ -219,12 +230,22 @@ impl Thread {
         if depth == 0 && self.is_training {
             overdue::enter(0);
         }
-        if depth < self.open.len()
-            && let Some(ThreadSpan::Kept { name, begin }) = self.open.pop()
-            && name != 0
-        {
-            self.record(EarlyEvent::Span { name, begin, end: after::ticks() });
+        match if depth < self.open.len() { self.open.pop() } else { None } {
+            Some(ThreadSpan::Kept { name, begin }) if name != 0 => {
+                self.record(EarlyEvent::Span { name, begin, end: after::ticks() });
+            }
+            Some(ThreadSpan::Live { name, span }) if self.is_holding => {
+                if let Some((begin, end)) = span.take_back() {
+                    self.record(EarlyEvent::Span { name, begin, end });
+                }
+            }
+            _ => {} // a live span is recorded when it is dropped
         }
+    }
+
+    /// Number of open spans.
+    pub(crate) fn depth(&self) -> i32 {
+        i32::try_from(self.depth).unwrap_or(i32::MAX)
     }
 
     pub(crate) fn end_to(&mut self, depth: i32) {
@@ -234,8 +255,35 @@ impl Thread {
         }
     }
 
-    /// Records an event.
+    /// From now on, keeps back what is recorded, as far as there is room: what will be recorded next has ended before it.
+    pub(crate) fn hold(&mut self) {
+        self.held.reserve_exact(MAX_HELD.saturating_sub(self.held.len()));
+        self.is_holding = true;
+    }
+
+    /// Records what was kept back and had ended by then; after [`u64::MAX`], keeps no more.
+    pub(crate) fn release(&mut self, until: u64) {
+        self.is_holding &= until < u64::MAX;
+        let ended = self.held.iter().take_while(|event| event.ended() <= until).count();
+        for at in 0..ended {
+            self.record_now(self.held[at]);
+        }
+        self.held.drain(..ended);
+    }
+
+    /// Records an event, or keeps it back.
     pub(crate) fn record(&mut self, event: EarlyEvent) {
+        if self.is_holding {
+            if self.held.len() < MAX_HELD {
+                return self.held.push(event);
+            }
+            self.release(u64::MAX);
+        }
+        self.record_now(event);
+    }
+
+    /// Records an event before those that are kept back.
+    pub(crate) fn record_now(&mut self, event: EarlyEvent) {
         match self.destination() {
             Destination::Track => event.record(),
             Destination::Ring => {
@@ -278,8 +326,10 @@ impl Thread {
         self.epoch = epoch;
     }
 
-    pub(crate) fn set_batch(&mut self, batch: BatchShape, samples: Option<u64>) {
-        self.batch = batch;
+    /// Sets nodes, edges, graphs, seeds and samples of batches; below 0 if unknown.
+    pub(crate) fn set_shape(&mut self, shape: Shape) {
+        let [nodes, edges, graphs, seeds, samples] = shape.map(|size| u64::try_from(size).ok());
+        self.batch = BatchShape { graphs, nodes, edges, seeds };
         self.samples = samples;
     }
 
@@ -290,6 +340,7 @@ impl Thread {
 
     /// Ends a step that began at `begin` or, without that, at the end of the previous one.
     pub(crate) fn end_step(&mut self, begin: Option<u64>, end: u64) -> i32 {
+        self.release(u64::MAX);
         let (batch, samples) = (self.batch, self.samples);
         if self.destination() != Destination::Track {
             return 0;

@@ -76,6 +76,35 @@ fn a_loop_in_c_is_published() {
 }
 
 #[test]
+fn work_of_a_loop_in_c_becomes_steps_and_phases() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(dir.path(), "cc", &["-std=c99"]) else { return };
+    let sessions = dir.path().join("sessions");
+    let mut run = Command::new(program);
+    run.args(["12", "work"]).env("GNNTOP_DIR", &sessions).env_remove("GNNTOP");
+    assert!(run.env("LD_LIBRARY_PATH", library().parent().unwrap()).status().unwrap().success());
+    let (definitions, events) = published(&sessions);
+    assert_eq!(events.iter().filter(|event| matches!(event, Event::Step(_))).count(), 12);
+    let id_of = |wanted: &str| {
+        let found = definitions.iter().find_map(|definition| match definition {
+            Definition::Name { id, text, .. } if text == wanted => Some(*id),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("{wanted} was not recorded"))
+    };
+    let spans: Vec<_> =
+        events.iter().filter_map(|event| if let Event::Span(span) = event { Some(span) } else { None }).collect();
+    // Each evaluation is a phase, with its three forward passes inside.
+    let counts =
+        [("data wait", 33), ("forward", 24), ("loss", 24), ("backward", 24), ("optimizer", 12), ("validation", 12)];
+    for (name, count) in counts {
+        let id = id_of(name);
+        assert_eq!(spans.iter().filter(|span| span.name == id).count(), count, "{name}");
+    }
+    assert!(spans.is_sorted_by_key(|span| span.end_ns), "recorded in the order of their ends: {spans:?}");
+}
+
+#[test]
 fn header_compiles_as_cpp() {
     let dir = tempfile::tempdir().unwrap();
     compiled(dir.path(), "c++", &["-x", "c++", "-std=c++11"]);
@@ -95,7 +124,8 @@ fn library_turned_off_publishes_nothing() {
 #[test]
 fn library_exports_exactly_the_functions_of_the_header() {
     let header = std::fs::read_to_string(crate_dir().join("include/gnntop.h")).unwrap();
-    let code = std::fs::read_to_string(crate_dir().join("src/abi.rs")).unwrap();
+    let read = |file: &str| std::fs::read_to_string(crate_dir().join("src").join(file)).unwrap();
+    let code = read("abi.rs") + &read("work_abi.rs");
     let names = |text: &str, before: &str| -> Vec<String> {
         let after = text.split(before).skip(1);
         let mut names: Vec<String> = after.filter_map(|rest| Some(rest.split_once('(')?.0.to_owned())).collect();

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 from conftest import Recorder
-from test_loop import Driven
 
-from gnntop.hooks import device_memory, patching, pytorch
+from gnntop import _native
+from gnntop.hooks import loop, patching, pytorch
 from gnntop.hooks.device_memory import DeviceMemory, Stats
-from gnntop.hooks.loop import Loop
 
 
 class Allocator:
@@ -104,13 +103,38 @@ def test_steps_in_between_are_not_measured(recorder: Recorder, allocator: Alloca
 # ---- what the hooks make of it -------------------------------------------------------------------------------------
 
 
+class Native:
+    """What native code does with what it was told to call."""
+
+    def __init__(self) -> None:
+        self.listeners: dict[int, Any] = {}
+
+    def listen(self, which: int, function: Any) -> None:
+        self.listeners[which] = function
+
+    def step(self) -> None:
+        """A step that opens the session in its backward pass."""
+        self.edge("begin", "forward")
+        opening = self.listeners.pop(_native.ON_OPEN, None)
+        if opening is not None:
+            opening()
+        self.edge("backward", "optimizer", "step")
+
+    def edge(self, *names: str) -> None:
+        for name in names:
+            function = self.listeners.get(_native.ON_EDGE)
+            if function is not None:
+                function(name)
+
+
 @pytest.fixture
-def driven(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driven]:
-    driven = Driven()
-    for module in (device_memory, pytorch):
-        monkeypatch.setattr(module, "loop", driven.loop)
-    monkeypatch.setattr("gnntop._native.cuda", lambda *_: 1)
-    yield driven
+def native(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Native]:
+    native = Native()
+    monkeypatch.setattr(_native, "listen", native.listen)
+    monkeypatch.setattr(_native, "cuda", lambda *_: 1)
+    monkeypatch.setattr(loop, "on_open", [])
+    loop.install()
+    yield native
     patching.on_uninstall.clear()
 
 
@@ -131,13 +155,13 @@ def torch_with(allocator: Allocator | None, **broken: Any) -> Any:
     return SimpleNamespace(cuda=cuda, _C=c)
 
 
-def open_with(loop: Loop, torch: Any) -> None:
+def open_with(torch: Any) -> None:
     loop.on_open.append(lambda: pytorch._observe_device(torch))
 
 
-def test_a_training_on_a_gpu_tells_its_memory(driven: Driven, recorder: Recorder, allocator: Allocator) -> None:
-    open_with(driven.loop, torch_with(allocator))
-    driven.step()
+def test_a_training_on_a_gpu_tells_its_memory(native: Native, recorder: Recorder, allocator: Allocator) -> None:
+    open_with(torch_with(allocator))
+    native.step()
     counters = dict(recorder.counters)
     assert counters["device memory total"] == 80_000
     assert counters["device memory used"] == 1000
@@ -148,24 +172,23 @@ def test_a_training_on_a_gpu_tells_its_memory(driven: Driven, recorder: Recorder
     assert "device memory peaks" in recorder.facts
 
 
-def test_without_a_gpu_nothing_is_asked(driven: Driven, recorder: Recorder) -> None:
-    open_with(driven.loop, torch_with(None))
-    driven.step()
-    driven.step()
-    assert driven.loop.on_edge is None
+def test_without_a_gpu_nothing_is_asked(native: Native, recorder: Recorder) -> None:
+    open_with(torch_with(None))
+    native.step()
+    native.step()
+    assert native.listeners.get(_native.ON_EDGE) is None
     assert recorder.counters == []
 
 
-def test_a_torch_that_tells_something_else_is_asked_once(driven: Driven, recorder: Recorder) -> None:
+def test_a_torch_that_tells_something_else_is_asked_once(native: Native, recorder: Recorder) -> None:
     asked: list[int] = []
 
     def other(device: int) -> Stats:
         asked.append(device)
         return {}
 
-    open_with(driven.loop, torch_with(Allocator(), _cuda_memoryStats=other))
-    driven.step()
-    driven.step()
+    open_with(torch_with(Allocator(), _cuda_memoryStats=other))
+    native.step()
+    native.step()
     assert asked == [0]
     assert "hook switched off: device memory" in recorder.facts
-    assert [phases[-1] for phases in recorder.phases_of_steps()] == ["optimizer"] * 2

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,179 @@ for _ in range(1000):
     _native.end()
 assert sys.getrefcount(None) - before < 100, "references to None leak, or are lost"
 print("ok")
+"""
+
+
+# A library that is hooked by native code: a loader and an optimizer, without torch.
+WATCHED = """
+import copy, gc, inspect, pickle, signal, sys, weakref
+from gnntop import _native
+from gnntop.hooks import loop, patching
+
+class Loader:
+    left = 3
+    def __iter__(self):
+        return self
+    def __next__(self):
+        "The next batch."
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        return [self.left]
+
+class Optimizer:
+    def zero_grad(self, set_to_none: bool = True) -> str:
+        "Frees gradients."
+        return f"zero {set_to_none}"
+    def step(self, closure=None):
+        _native.optimizer_before(self, (self,), {"closure": closure})
+        if closure is not None:
+            closure()
+        _native.optimizer_after(self, (self,), {})
+
+def backward(*losses, inputs=None):
+    if inputs == "bad":
+        raise ValueError(inputs)
+    return losses
+
+class Module:
+    training = True
+    def _call_impl(self, x, *, scale=1):
+        return x * scale
+    def __call__(self, *args, **kwargs):
+        return self._compiled_call_impl(*args, **kwargs)
+
+loop.install()
+this = sys.modules[__name__]
+plain = backward
+patching.watch(Loader, "__next__", _native.FETCH)
+patching.watch(Optimizer, "zero_grad", _native.ZERO_GRAD)
+patching.watch(this, "backward", _native.BACKWARD)
+"""
+
+LIKE_THE_FUNCTION = """
+assert list(inspect.signature(Optimizer().zero_grad).parameters) == ["set_to_none"]
+assert (backward.__name__, Loader.__next__.__doc__) == ("backward", "The next batch.")
+assert pickle.loads(pickle.dumps(backward)) is backward is copy.deepcopy(backward)
+assert Optimizer().zero_grad() == "zero True" and Optimizer().zero_grad(set_to_none=False) == "zero False"
+assert [batch for batch in Loader()] == [[2], [1], [0]]
+assert backward(1, 2) == (1, 2)
+for wrong in ({"inputs": "bad"}, {"unknown": 1}):
+    try:
+        backward(**wrong)
+    except (ValueError, TypeError) as error:
+        assert error.__context__ is None
+    else:
+        sys.exit("nothing was raised")
+module = Module()
+module._compiled_call_impl = patching.Hooked(None, _native.FORWARD, weakref.ref(module))
+assert (module(2), module(2, scale=3)) == (2, 6)
+module._compiled_call_impl = patching.Hooked(lambda x: -x, _native.FORWARD, weakref.ref(module))
+assert module(2) == -2
+gone = weakref.ref(module)
+module._compiled_call_impl = patching.Hooked(module._call_impl, _native.FORWARD, gone)
+del module
+gc.collect()
+assert gone() is None, "a module that its hook's function refers to is never freed"
+kinds = [type(o) for o in gc.get_objects() if isinstance(o, patching.Hooked)]
+assert len(kinds) == 3, kinds
+before = sys.getrefcount(None), sys.getrefcount(plain), sys.getrefcount(patching.Hooked)
+for _ in range(1000):
+    backward(1)
+    Optimizer().zero_grad()
+    patching.Hooked(plain, _native.BACKWARD, None)
+after = sys.getrefcount(None), sys.getrefcount(plain), sys.getrefcount(patching.Hooked)
+assert all(abs(b - a) < 100 for a, b in zip(before, after)), (before, after)
+for wrong in ((), (1, 2, 3, 4), (plain, "1", None)):
+    try:
+        patching.Hooked.__mro__[1](*wrong)
+    except TypeError:
+        continue
+    sys.exit("nothing was raised")
+print("ok")
+"""
+
+STEPS = """
+optimizer = Optimizer()
+for batch in Loader():
+    optimizer.zero_grad()
+    backward(batch)
+    optimizer.step()
+try:
+    backward(inputs="bad")
+except ValueError:
+    pass
+optimizer.step()
+optimizer.step(lambda: backward(1))
+print(_native.directory())
+_native.close()
+"""
+
+# What a signal's handler raises while a hook runs is the program's; what our own code raises is not.
+RAISES = """
+class Batch(dict):
+    def values(self):
+        raise KeyError("own")
+Loader.__next__.__wrapped__
+Loader.left, batch = 1, Batch()
+def handle(*_):
+    sys.exit(5)
+signal.signal(signal.SIGUSR1, handle)
+_native.listen(_native.ON_SHAPE, loop._reader())
+Other = type("Other", (), {"__next__": lambda self: batch})
+patching.watch(Other, "__next__", _native.FETCH)
+assert next(Other()) is batch, "what our code raises does not reach the program"
+assert patching.broken == {"size of batches": "KeyError: 'own'"}
+_native.listen(_native.ON_OPEN, patching.guarded("handled", lambda: signal.raise_signal(signal.SIGUSR1)))
+try:
+    backward(1)
+except SystemExit as error:
+    assert error.code == 5
+else:
+    sys.exit("the program's own exception was lost")
+assert _native.work_begin(_native.BACKWARD) is not None, "work was left open"
+print("ok")
+"""
+
+FORKED = """
+import os, threading
+optimizer = Optimizer()
+backward(1)
+optimizer.step()
+if os.fork() == 0:
+    assert _native.is_elsewhere() and _native.work_begin(_native.BACKWARD) is None
+    assert _native.end_to(_native.work_begin(_native.SAMPLE)) is None, "a worker samples"
+    os._exit(0)
+assert os.wait()[1] == 0
+def other():
+    found.append((_native.is_here(), _native.work_begin(_native.BACKWARD)))
+found = []
+thread = threading.Thread(target=other)
+thread.start()
+thread.join()
+assert found == [(0, None)] and _native.is_here()
+print("ok")
+"""
+
+LEFT_AND_JOINED = """
+import torch
+from gnntop import _joining, _native
+
+def train():
+    _joining.join()
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+    print(_native.directory())
+    _joining.leave()
+
+before = torch.autograd.backward, torch.optim.Optimizer.zero_grad
+train()
+assert (torch.autograd.backward, torch.optim.Optimizer.zero_grad) == before
+train()
 """
 
 
@@ -222,3 +396,34 @@ print("end")
     facts = json.loads(done.stdout)["session"]["facts"]
     assert facts["framework"].startswith("Python "), facts
     assert facts["resumed after steps"] == "5", facts
+
+
+def test_what_native_code_calls_looks_and_acts_like_the_function(tmp_path: Path) -> None:
+    assert python(WATCHED + LIKE_THE_FUNCTION, tmp_path) == "ok"
+
+
+def report_on(session: str | Path) -> dict[str, Any]:
+    done = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_steps_are_counted_by_native_code(tmp_path: Path) -> None:
+    seen = report_on(python(WATCHED + STEPS, tmp_path))
+    assert seen["steps"]["total"] == 5
+    assert {"data wait", "backward", "optimizer"} <= {phase["name"] for phase in seen["phases"]}
+
+
+def test_only_what_the_program_raises_reaches_it(tmp_path: Path) -> None:
+    assert python(WATCHED + RAISES, tmp_path) == "ok"
+
+
+def test_a_child_and_another_thread_do_not_train(tmp_path: Path) -> None:
+    assert python(WATCHED + FORKED, tmp_path) == "ok"
+
+
+def test_a_program_that_is_left_and_joined_again_is_seen_again(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    first, second = map(report_on, python(LEFT_AND_JOINED, tmp_path).split())
+    for seen in (first, second):
+        assert seen["steps"]["total"] == 3
+        assert {"forward", "loss", "backward", "optimizer"} <= {phase["name"] for phase in seen["phases"]}

@@ -114,29 +114,6 @@ def test_a_torch_that_is_too_old_is_left_alone_and_the_reason_told(
     assert vars(torch) == before
 
 
-def test_a_program_that_is_left_and_attached_again_is_seen_again(recorder: Recorder) -> None:
-    torch = pytest.importorskip("torch")
-
-    def train() -> list[list[str]]:
-        from gnntop.hooks import install, uninstall
-
-        before = len(recorder.steps)
-        install()
-        model = torch.nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for _ in range(3):
-            optimizer.zero_grad()
-            model(torch.ones(1, 2)).sum().backward()
-            optimizer.step()
-        uninstall()
-        return recorder.phases_of_steps()[before:]
-
-    seen = ["optimizer", "forward", "loss", "backward", "optimizer"]
-    assert train() == [seen] * 3
-    assert train() == [seen] * 3
-    assert len(recorder.sessions) == 2
-
-
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, RecursionError])
 def test_what_the_programs_own_code_raises_in_a_hook_ends_there(recorder: Recorder, kind: type[BaseException]) -> None:
     class Batch:

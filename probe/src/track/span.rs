@@ -44,6 +44,15 @@ struct RunningSpan {
     account: u8,
 }
 
+impl Span {
+    /// Ends the span without recording it. Returns its begin and its end in ticks, for [`after::span`](crate::after::span)
+    /// later; `None` if nothing is recorded.
+    pub fn take_back(mut self) -> Option<(u64, u64)> {
+        let begun = self.begun.take()?;
+        begun.end(false).map(|end| (begun.start, end))
+    }
+}
+
 impl fmt::Debug for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Span").field("is_recording", &self.begun.is_some()).finish_non_exhaustive()
@@ -101,40 +110,42 @@ impl RunningSpan {
         Some(begun)
     }
 
-    /// Ends it on the calling thread's track.
+    /// Ends it on the calling thread's track. Returns when, in ticks; `None` if there is nowhere to record.
     #[inline(never)]
-    fn end(&self) {
+    fn end(&self, is_recorded: bool) -> Option<u64> {
         if self.account != 0 {
             set_account(self.outer_account);
         }
         // The track may have ended before its span: then there is nowhere to record.
         if !local::is_current(self.local.as_ptr()) {
-            return;
+            return None;
         }
-        match with_track(|track| track.observer.get().is_some()) {
-            Some(false) => _ = with_track(|track| self.end_on(track)),
-            Some(true) => self.end_observed(),
-            None => (),
+        match with_track(|track| track.observer.get().is_some())? {
+            false => with_track(|track| self.end_on(track, is_recorded).end),
+            true => self.end_observed(is_recorded),
         }
     }
 
     #[inline]
-    fn end_on(&self, track: &Local) -> EndedSpan {
+    fn end_on(&self, track: &Local, is_recorded: bool) -> EndedSpan {
         let end = track.clock.raw();
         let step = track.step.get();
-        track.push(RawEvent { a: self.start, b: end, c: step, id: self.name, tag: Tag::Span, present: 0 });
+        if is_recorded {
+            track.push(RawEvent { a: self.start, b: end, c: step, id: self.name, tag: Tag::Span, present: 0 });
+        }
         track.shared.open.set(Open { name: self.outer_name, since: self.outer_since, step });
         EndedSpan { name: self.name, step, begin_mark: self.device_mark, begin: self.start, end }
     }
 
     /// As [`begin_observed`](Self::begin_observed).
     #[inline(never)]
-    fn end_observed(&self) {
-        let Some(track) = current() else { return };
-        let Some(observer) = track.observer.get() else { return };
+    fn end_observed(&self, is_recorded: bool) -> Option<u64> {
+        let track = current()?;
+        let observer = track.observer.get()?;
         observer.before_end(self.is_outer_phase());
-        let ended = self.end_on(&track);
+        let ended = self.end_on(&track, is_recorded);
         observer.end(self.is_outer_phase(), ended);
+        Some(ended.end)
     }
 
     /// Whether it is a phase inside no other.
@@ -147,7 +158,7 @@ impl Drop for Span {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(begun) = &self.begun {
-            begun.end();
+            begun.end(true);
         }
     }
 }

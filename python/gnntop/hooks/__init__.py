@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from types import ModuleType
 
 from .importing import when_imported
@@ -45,6 +43,7 @@ def install() -> None:
 
 def uninstall() -> None:
     """Removes the hooks: what was hooked is as before, except for the program's own changes since."""
+    from .. import _native
     from . import importing, patching
 
     importing.forget()
@@ -54,9 +53,7 @@ def uninstall() -> None:
             patching.on_uninstall.pop()()
         except Exception as error:
             patching.broken["uninstall"] = f"{type(error).__name__}: {error}"
-    loop = sys.modules.get(f"{__package__}.loop")
-    if loop is not None:
-        loop.loop.is_open = False
+    _native.switch(_native.ARE_REMOVED, 1)
 
 
 def _tell(library: str) -> None:
@@ -88,7 +85,5 @@ class _Installer:
 
     def _with_torch(self) -> None:
         from . import collector
-        from .loop import loop
 
         collector.install()
-        os.register_at_fork(after_in_child=loop.forked)

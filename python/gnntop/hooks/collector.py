@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 
 from .. import _native
-from .loop import loop
 from .patching import guarded, on_uninstall
 
 # Most collections are of the young generation, and short: only noticeable ones are recorded.
@@ -22,13 +21,13 @@ def install() -> None:
 
 def _collecting(moment: str, info: dict[str, int]) -> None:
     global _began
-    if not loop.is_here():
+    if not _native.is_here():
         return
     if moment == "start":
         _began = _native.now()
     elif _began:
         end = _native.now()
         if _native.ns(end - _began) >= _SHORT_NS:
-            _native.span_at(loop.names.gc, _began, end)
-            _native.mark_at(loop.names.collected, _began, end)
+            _native.span_at(_native.phase("gc"), _began, end)
+            _native.mark_at(_native.mark_name("garbage collection"), _began, end)
         _began = 0

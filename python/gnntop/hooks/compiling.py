@@ -7,10 +7,9 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
 
 from .. import _native
-from .loop import loop
 from .patching import guarded
 
-_depths: list[int] = []
+_tokens: list[int] = []
 
 
 def install(callback: ModuleType) -> None:
@@ -41,11 +40,11 @@ def _skip_with_inner(code: CodeType, skip: Callable[[CodeType], None]) -> None:
 
 
 def _begin(_: object) -> None:
-    depth = loop.pause_begin(loop.names.compile) if loop.is_here() else None
-    if depth is not None:
-        _depths.append(depth)
+    token = _native.work_begin(_native.COMPILE)
+    if token is not None:
+        _tokens.append(token)
 
 
 def _end(_: object) -> None:
-    if _depths and loop.is_here():
-        _native.end_to(_depths.pop())
+    if _tokens and _native.is_here():
+        _native.work_end(_native.COMPILE, _tokens.pop())

@@ -7,22 +7,21 @@ from typing import Any
 
 from .. import _native
 from . import workers
-from .loop import loop
-from .patching import patch
+from .patching import patch, watch
 
 _READY = "batches ready"
 
 
 def install(dataloader: ModuleType) -> None:
     """Hooks ``torch.utils.data.dataloader``."""
-    patch(dataloader._BaseDataLoaderIter, "__next__", loop.fetch_begin, loop.fetch_end)
+    watch(dataloader._BaseDataLoaderIter, "__next__", _native.FETCH)
     patch(dataloader._MultiProcessingDataLoaderIter, "_next_data", _asked, _count)
     workers.install(dataloader)
 
 
 def _asked(args: tuple[Any, ...]) -> Any:
     """The iterator, when the training loop asks it."""
-    return args[0] if loop.is_here() else None
+    return args[0] if _native.is_here() else None
 
 
 def _count(iterator: Any, _: object) -> None:

@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from .loop import loop
 from .patching import guarded, on_uninstall
 
 Stats = dict[str, dict[str, dict[str, int]]]
@@ -29,12 +28,12 @@ def install(torch: ModuleType, device: int) -> None:
     total = torch.cuda.get_device_properties(device).total_memory
     _native.counter(_native.reported_name("device memory total"), float(total))
     _native.fact("device memory peaks", _HOW_PEAKS)
-    loop.on_edge = guarded("device memory", memory.at)
+    _native.listen(_native.ON_EDGE, guarded("device memory", memory.at))
     on_uninstall.append(_uninstall)
 
 
 def _uninstall() -> None:
-    loop.on_edge = None
+    _native.listen(_native.ON_EDGE, None)
 
 
 class DeviceMemory:

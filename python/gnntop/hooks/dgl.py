@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from .. import _native
 from .batches import Shape, read_with
-from .loop import loop
 from .patching import patch
 from .phases import GATHER, SAMPLE, TRANSFER
 
 
 def install_loader(dataloader: ModuleType) -> None:
     """Hooks ``dgl.dataloading.dataloader``."""
-    patch(dataloader._PrefetchingIter, "__next__", loop.fetch_begin, _after_fetch)
+    patch(dataloader._PrefetchingIter, "__next__", _before_fetch, _after_fetch)
     patch(dataloader.CollateWrapper, "__call__", *SAMPLE)
     patch(dataloader, "_prefetch", *GATHER)
 
@@ -24,10 +24,14 @@ def install_graph(graph: ModuleType) -> None:
     read_with(graph.DGLGraph, _shape)
 
 
-def _after_fetch(depth: int, batch: object) -> None:
+def _before_fetch(_: tuple[Any, ...]) -> int | None:
+    return _native.work_begin(_native.FETCH)
+
+
+def _after_fetch(token: int, batch: object) -> None:
     # Sampled blocks come as input nodes, output nodes and blocks: the first block holds everything to gather.
     is_sampled = isinstance(batch, tuple) and len(batch) == 3 and isinstance(batch[2], list)
-    loop.fetch_end(depth, batch[2] if is_sampled else batch)  # type: ignore[index]
+    _native.fetch_end(token, batch[2] if is_sampled else batch)  # type: ignore[index]
 
 
 def _shape(graph: Any) -> Shape:

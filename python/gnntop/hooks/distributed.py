@@ -13,8 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from .loop import loop
+from . import loop
 from .patching import Before, guarded, patch
+from .phases import COLLECTIVE
 
 # Our hook among others of a process group, which are distinguished by numbers.
 _HOOK_ID = 0x676E6E746F70
@@ -37,28 +38,21 @@ _NAMED = {"barrier": "barrier", "monitored_barrier": "barrier", "broadcast": "br
 def install(distributed: ModuleType) -> None:
     """Hooks ``torch.distributed``."""
     for name in _COLLECTIVES:
-        patch(distributed, name, _before_collective, _after_collective)
+        patch(distributed, name, *COLLECTIVE)
+    _, after = COLLECTIVE
     for name, shown in _NAMED.items():
-        patch(distributed, name, _before(_native.reported_name(shown)), _after_collective)
+        patch(distributed, name, _before(_native.reported_name(shown)), after)
     loop.on_open.append(lambda: _hook_world(distributed))
-
-
-def _before_collective(_: tuple[Any, ...]) -> int | None:
-    return loop.collective_begin()
 
 
 def _before(span: int) -> Before:
     def before(_: tuple[Any, ...]) -> int | None:
-        depth = loop.collective_begin()
-        if depth is not None:
+        token = _native.work_begin(_native.COLLECTIVE)
+        if token is not None:
             _native.begin(span)
-        return depth
+        return token
 
     return before
-
-
-def _after_collective(depth: int, _: object) -> None:
-    loop.pause_end(depth)
 
 
 def _hook_world(distributed: ModuleType) -> None:
@@ -68,7 +62,7 @@ def _hook_world(distributed: ModuleType) -> None:
     world: Any = distributed.group.WORLD
     if distributed.get_backend() == "gloo" and hasattr(world, "register_pre_hook"):
         world.register_pre_hook(_HOOK_ID, guarded("all-reduce", _sending))
-        loop.has_peers = True
+        _native.switch(_native.HAS_PEERS, 1)
         atexit.register(_release_world, distributed)
 
 
@@ -86,4 +80,4 @@ def _release_world(distributed: ModuleType) -> None:
 
 def _sending(what: Any) -> None:
     if what.name.name == "ALLREDUCE":
-        loop.reducing()
+        _native.reducing()

@@ -142,10 +142,36 @@ def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
     real = getattr(owner, attribute, None)
     if real is not None:
         name = f"{getattr(owner, '__module__', '')}.{owner.__name__}.{attribute}".lstrip(".")
-        hooked = around(real, name, before, after)
-        was = vars(owner).get(attribute, _MISSING)
-        setattr(owner, attribute, hooked)
-        on_uninstall.append(lambda: _restore(owner, attribute, hooked, was))
+        _replace(owner, attribute, around(real, name, before, after))
+
+
+class Hooked(_native.Hooked):  # type: ignore[misc]
+    """A function of a library, called as before by native code, which reports it as work: no Python of ours runs."""
+
+    def __init__(self, real: Any, work: int, module: Any) -> None:
+        """Calls ``real``, or for None the `_call_impl` of the module that the weak reference ``module`` is to."""
+        super().__init__(real, work, module)
+        self.is_plain = real is None
+
+    def __reduce__(self) -> str:
+        """Pickled by its name, as a function is."""
+        return str(self.__qualname__)
+
+
+def watch(owner: Any, attribute: str, work: int) -> None:
+    """Reports calls of an attribute of a class or module as work, if there is such an attribute.
+
+    Only for what torch.compile does not trace: it can trace `patch`, and not this.
+    """
+    real = getattr(owner, attribute, None)
+    if real is not None:
+        _replace(owner, attribute, functools.update_wrapper(Hooked(real, work, None), real))
+
+
+def _replace(owner: Any, attribute: str, hooked: Any) -> None:
+    was = vars(owner).get(attribute, _MISSING)
+    setattr(owner, attribute, hooked)
+    on_uninstall.append(lambda: _restore(owner, attribute, hooked, was))
 
 
 def _restore(owner: Any, attribute: str, hooked: Any, was: Any) -> None:

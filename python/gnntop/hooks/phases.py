@@ -1,4 +1,4 @@
-"""Phases that several libraries have: what `patch` calls before and after the function that does the work.
+"""Work that several libraries do: what `patch` calls before and after the function that does it.
 
 Used as ``patch(Data, "to", *TRANSFER)``.
 """
@@ -7,43 +7,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from .loop import loop
+from .. import _native
 from .patching import After, Before
 
 
-def _before_sample(_: tuple[Any, ...]) -> int | None:
-    return loop.loading_begin("sample")
+def reported_as(work: int) -> tuple[Before, After]:
+    """Reports a call as this work of the training loop."""
+
+    def before(_: tuple[Any, ...]) -> int | None:
+        return _native.work_begin(work)
+
+    def after(token: int, _: object) -> None:
+        _native.work_end(work, token)
+
+    return before, after
 
 
-def _before_gather(_: tuple[Any, ...]) -> int | None:
-    return loop.loading_begin("gather")
-
-
-def _after_loading(depth: int, _: object) -> None:
-    loop.loading_end(depth)
-
-
-def _before_transfer(_: tuple[Any, ...]) -> int | None:
-    return loop.transfer_begin()
-
-
-def _after_transfer(depth: int, _: object) -> None:
-    loop.transfer_end(depth)
-
-
-def _before_save(_: tuple[Any, ...]) -> int | None:
-    return loop.save_begin()
-
-
-def _after_save(depth: int, _: object) -> None:
-    loop.save_end(depth)
-
-
-SAMPLE: tuple[Before, After] = (_before_sample, _after_loading)
+SAMPLE = reported_as(_native.SAMPLE)
 """A neighbourhood is drawn."""
-GATHER: tuple[Before, After] = (_before_gather, _after_loading)
+GATHER = reported_as(_native.GATHER)
 """The features of the drawn nodes are collected."""
-TRANSFER: tuple[Before, After] = (_before_transfer, _after_transfer)
+TRANSFER = reported_as(_native.TRANSFER)
 """A batch is moved to a device."""
-CHECKPOINT: tuple[Before, After] = (_before_save, _after_save)
+COLLECTIVE = reported_as(_native.COLLECTIVE)
+"""The program itself communicates with other ranks."""
+CHECKPOINT = reported_as(_native.CHECKPOINT)
 """A checkpoint is written."""

@@ -8,17 +8,14 @@ from types import ModuleType
 from typing import Any
 
 from .. import _answers, _native, _program
-from . import device_memory, patching, roots
-from .loop import loop
-from .patching import Hook, on_uninstall, patch
-from .phases import CHECKPOINT
+from . import device_memory, loop, patching, roots
+from .patching import on_uninstall, patch, watch
+from .phases import CHECKPOINT, reported_as
 
 OLDEST = (2, 3)
 """The oldest torch whose optimizers also call hooks with torch.compile."""
 
-# Tokens of optimizers' steps that have begun; they nest if an optimizer calls another.
-_stepping: list[tuple[int | None, int]] = []
-_steps_begun = 0
+_SKIPPED = "optimizer step skipped: gradients were not finite"
 
 
 def install(torch: ModuleType) -> None:
@@ -29,16 +26,17 @@ def install(torch: ModuleType) -> None:
         return
     # Dynamo makes it return True while it traces; the cheapest function of this kind.
     patching.is_compiling = torch.compiler.is_dynamo_compiling
-    patch(torch.autograd, "backward", loop.backward_begin, loop.backward_end)
-    patch(torch.autograd, "grad", loop.backward_begin, _after_grad)
+    loop.install()
+    watch(torch.autograd, "backward", _native.BACKWARD)
+    patch(torch.autograd, "grad", *reported_as(_native.GRADIENTS))
     _hook_optimizers(torch)
     patch(torch.amp.GradScaler, "step", _before_scaler, _after_scaler)
-    patch(torch.amp.GradScaler, "unscale_", _before_unscale, _after_part)
+    patch(torch.amp.GradScaler, "unscale_", *reported_as(_native.UNSCALE))
     for name in ("clip_grad_norm_", "clip_grad_value_"):
-        patch(torch.nn.utils, name, _before_clip, _after_part)
+        patch(torch.nn.utils, name, *reported_as(_native.CLIP))
     patch(torch, "save", *CHECKPOINT)
     roots.install(torch)
-    loop.describe = lambda: describe(torch)
+    loop.describe = partial(describe, torch)
     observe = partial(_observe_device, torch)
     loop.on_open.append(observe)
     on_uninstall.append(lambda: loop.on_open.remove(observe))
@@ -55,13 +53,6 @@ def install_safetensors(safetensors: ModuleType) -> None:
         patch(safetensors, name, *CHECKPOINT)
 
 
-# ---- backward ------------------------------------------------------------------------------------------------------
-
-
-def _after_grad(depth: int, _: object) -> None:
-    loop.backward_end(depth, is_micro_batch=False)
-
-
 # ---- optimizers ----------------------------------------------------------------------------------------------------
 
 
@@ -69,63 +60,38 @@ def _hook_optimizers(torch: ModuleType) -> None:
     # torch 2.15 has no attribute torch.optim.optimizer, only the module.
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-    hook, is_compiling = Hook("optimizer"), patching.is_compiling
+    is_compiling, begin, end = patching.is_compiling, _native.optimizer_before, _native.optimizer_after
 
-    # Like `patching.guarded`, without a call in between: every step pays for these two.
+    # torch.compile traces these two, and leaves nothing of them.
     def before(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        global _steps_begun
-        if hook.is_on and not is_compiling():
-            try:
-                _steps_begun += 1
-                closure = args[1] if len(args) > 1 else kwargs.get("closure") if kwargs else None
-                _stepping.append((loop.optimizer_begin(closure is not None), id(optimizer)))
-            except BaseException as error:
-                hook.failed(error)
+        if not is_compiling():
+            begin(optimizer, args, kwargs)
 
-    def after(optimizer: Any, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None:
-        if hook.is_on and not is_compiling():
-            try:
-                token, key = _stepping.pop()
-                while key != id(optimizer) and _stepping:  # a step that raised was never popped
-                    token, key = _stepping.pop()
-                if token is not None:
-                    loop.optimizer_end(token, key)
-            except BaseException as error:
-                hook.failed(error)
+    def after(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not is_compiling():
+            end(optimizer, args, kwargs)
 
-    patch(torch.optim.Optimizer, "zero_grad", loop.zero_begin, loop.part_end)
+    watch(torch.optim.Optimizer, "zero_grad", _native.ZERO_GRAD)
     on_uninstall.extend(
         (register_optimizer_step_pre_hook(before).remove, register_optimizer_step_post_hook(after).remove)
     )
 
 
-# ---- gradient scalers and clipping ---------------------------------------------------------------------------------
+# ---- gradient scalers ----------------------------------------------------------------------------------------------
 
 
 def _before_scaler(args: tuple[Any, ...]) -> tuple[int, int, int] | None:
     """The scaler may wait for the device, and may skip the step: all of it is the optimizer's."""
     scaler, optimizer = args[0], args[1]
-    depth = loop.optimizer_begin(has_closure=False) if scaler._enabled else None
-    return None if depth is None else (depth, id(optimizer), _steps_begun)
+    token = _native.work_begin(_native.OPTIMIZER) if scaler._enabled else None
+    return None if token is None else (token, id(optimizer), _native.optimizer_steps())
 
 
-def _after_scaler(token: tuple[int, int, int], _: object) -> None:
-    depth, optimizer, steps_begun = token
-    if _steps_begun == steps_begun:
-        _native.mark(loop.names.skipped)
-    loop.optimizer_end(depth, optimizer)
-
-
-def _before_unscale(_: tuple[Any, ...]) -> int | None:
-    return loop.part_begin(loop.names.unscale) if loop.is_here() else None
-
-
-def _before_clip(_: tuple[Any, ...]) -> int | None:
-    return loop.part_begin(loop.names.clip) if loop.is_here() else None
-
-
-def _after_part(depth: int, _: object) -> None:
-    loop.part_end(depth)
+def _after_scaler(begun: tuple[int, int, int], _: object) -> None:
+    token, optimizer, steps = begun
+    if _native.optimizer_steps() == steps:
+        _native.mark(_native.mark_name(_SKIPPED))
+    _native.work_end(_native.OPTIMIZER, token, optimizer)
 
 
 # ---- the session's name, and what it runs on ---------------------------------------------------------------

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from .loop import loop
-from .patching import Hook, on_uninstall, patch
+from .. import _native
+from .patching import Hook, Hooked, on_uninstall, patch
 
 MOST_ROOTS = 64
 
@@ -29,6 +29,8 @@ def install(torch: ModuleType) -> None:
     global _hook, _torch
     # A new one each time: an earlier one was switched off when the hooks were removed.
     _hook, _torch = Hook("forward"), torch
+    _native.listen(_native.IS_GRAD_ENABLED, torch.is_grad_enabled)
+    _native.listen(_native.TENSOR, torch.Tensor)
     patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, look_soon)
     patch(torch.nn.Module, "compile", lambda _: 0, look_soon)
 
@@ -44,17 +46,16 @@ def _size(module: Any) -> int:
 
 def look_soon(_token: object = None, _result: object = None) -> None:
     """Searches for roots at the next fetch, or `zero_grad` without a loader: there may be new ones."""
-    if loop.thread >= 0 and loop.look_for_roots is None:
-        loop.look_for_roots = _look
+    if not _native.is_elsewhere():
+        _native.listen(_native.ON_ROOTS, _look)
 
 
 def _look() -> None:
-    loop.look_for_roots = None
     if not _hook.is_on:
         return
     try:
         modules, optimizers = _alive()
-        loop.rule.expect({id(optimizer) for optimizer in optimizers})
+        _native.expect(*map(id, optimizers))
         for root in find(modules, _parameters(optimizers)):
             hook_root(root)
     except BaseException as error:
@@ -128,9 +129,16 @@ def hook_root(root: Any) -> None:
         return
     _roots.add(root)
     compiled = vars(root).get("_compiled_call_impl")
-    vars(root)["_compiled_call_impl"] = hooked = _hooked(root, compiled)
+    # Not the module itself: it would keep itself alive until the next garbage collection.
     this = weakref.ref(root)
+    vars(root)["_compiled_call_impl"] = hooked = Hooked(compiled, _native.FORWARD, this)
     on_uninstall.append(lambda: _unhook_root(this(), hooked, compiled))
+
+
+def is_hooked(module: Any) -> bool:
+    """Whether we stand for a module's own function, and not for a compiled one."""
+    hooked = vars(module).get("_compiled_call_impl")
+    return isinstance(hooked, Hooked) and hooked.is_plain
 
 
 def _unhook_root(root: Any, hooked: Any, compiled: Any) -> None:
@@ -141,30 +149,3 @@ def _unhook_root(root: Any, hooked: Any, compiled: Any) -> None:
         del vars(root)["_compiled_call_impl"]
     else:
         vars(root)["_compiled_call_impl"] = compiled
-
-
-def _hooked(root: Any, compiled: Callable[..., Any] | None) -> Callable[..., Any]:
-    # Not the module itself: it would keep itself alive until the next garbage collection.
-    this = weakref.ref(root)
-    call = type(root)._call_impl
-    is_grad_enabled = _torch.is_grad_enabled
-    begin, end = loop.forward_begin, loop.forward_end
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        module: Any = this()
-        depth = None
-        if _hook.is_on:
-            try:
-                depth = begin(is_grad_enabled(), module.training)
-            except BaseException as error:
-                _hook.failed(error)
-        try:
-            return compiled(*args, **kwargs) if compiled else call(module, *args, **kwargs)
-        finally:
-            if depth is not None:
-                try:
-                    end(depth)
-                except BaseException as error:
-                    _hook.failed(error)
-
-    return forward

@@ -62,11 +62,16 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
         if is_below_ours and code.co_filename.startswith("<frozen importlib"):
             continue  # Python leaves these out if no frame is between them and the module
         place, line = one.tb_lasti, one.tb_lineno
-        if is_below_ours and code.co_name == "_wrapped_call_impl":
+        if code.co_name == "_wrapped_call_impl" and _is_hooked(one.tb_frame.f_locals.get("self")):
             place, line = _last_call(code, place, line)
         kept = TracebackType(kept, one.tb_frame, place, line)
         is_below_ours = False
     return kept
+
+
+def _is_hooked(module: Any) -> bool:
+    roots = sys.modules.get(f"{__package__}.roots")
+    return roots is not None and module is not None and bool(roots.is_hooked(module))
 
 
 def _last_call(code: CodeType, place: int, line: int) -> tuple[int, int]:

@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from .loop import loop
 from .patching import Hook, patch
 
 _hook = Hook("loader workers")
@@ -26,7 +25,7 @@ def install(dataloader: ModuleType) -> None:
 
 def _before_start(args: tuple[Any, ...]) -> tuple[Any, Any, Any] | None:
     global _loaders
-    if loop.thread < 0 or not _native.available:
+    if _native.is_elsewhere() or not _native.available:
         return None
     iterator, loader = args[0], args[1]
     _loaders += 1
@@ -82,7 +81,7 @@ _RESTORED = """(lambda module: module.restored(addresses, original) if module el
 
 
 def _record(address: str) -> None:
-    loop.thread = -1
+    _native.switch(_native.IS_ELSEWHERE, 1)
     if address and _native.worker_attach(address):
         _hook_fetchers(_native.phase("fetch"))
 

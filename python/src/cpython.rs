@@ -1,0 +1,255 @@
+//! The few functions of CPython that this library calls. Nothing is linked against Python: they are looked up in the process.
+//!
+//! All belong to CPython's stable interface, and no object's layout is assumed, so this also works for free-threaded builds.
+
+use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_uint, c_ulonglong, c_void};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+/// A reference to a Python object.
+pub(crate) type Object = *mut c_void;
+
+/// A Python exception is set, and is to be raised.
+#[derive(Debug)]
+pub(crate) struct Raised;
+
+/// CPython's `PyMethodDef`.
+#[repr(C)]
+pub(crate) struct PyMethodDef {
+    pub(crate) name: *const c_char,
+    pub(crate) call: *const (),
+    pub(crate) flags: c_int,
+    pub(crate) doc: *const c_char,
+}
+
+// SAFETY: the pointers refer to constants and functions, which no thread changes.
+unsafe impl Sync for PyMethodDef {}
+
+/// How arguments are passed: an array and its length, none, or one.
+pub(crate) const METH_FASTCALL: c_int = 0x80;
+pub(crate) const METH_NOARGS: c_int = 0x04;
+pub(crate) const METH_O: c_int = 0x08;
+
+pub(crate) const fn method(name: &'static CStr, call: *const (), flags: c_int) -> PyMethodDef {
+    PyMethodDef { name: name.as_ptr(), call, flags, doc: std::ptr::null() }
+}
+
+/// CPython's `PyType_Slot`.
+#[repr(C)]
+pub(crate) struct PyTypeSlot {
+    pub(crate) slot: c_int,
+    pub(crate) function: *const (),
+}
+
+/// CPython's `PyType_Spec`.
+#[repr(C)]
+pub(crate) struct PyTypeSpec {
+    pub(crate) name: *const c_char,
+    pub(crate) basicsize: c_int,
+    pub(crate) itemsize: c_int,
+    pub(crate) flags: c_uint,
+    pub(crate) slots: *const PyTypeSlot,
+}
+
+/// The functions and objects used.
+pub(crate) struct Python {
+    pub(crate) new_function: unsafe extern "C" fn(*const PyMethodDef, Object, Object) -> Object,
+    pub(crate) new_method: unsafe extern "C" fn(Object, Object) -> Object,
+    pub(crate) new_type: unsafe extern "C" fn(*const PyTypeSpec) -> Object,
+    pub(crate) new_int: unsafe extern "C" fn(c_long) -> Object,
+    pub(crate) new_unsigned: unsafe extern "C" fn(c_ulonglong) -> Object,
+    pub(crate) new_text: unsafe extern "C" fn(*const c_char) -> Object,
+    new_tuple: unsafe extern "C" fn(isize) -> Object,
+    set_item: unsafe extern "C" fn(Object, isize, Object) -> c_int,
+    int: unsafe extern "C" fn(Object) -> c_long,
+    pub(crate) long: unsafe extern "C" fn(Object) -> c_longlong,
+    is_true: unsafe extern "C" fn(Object) -> c_int,
+    pub(crate) tuple_len: unsafe extern "C" fn(Object) -> isize,
+    pub(crate) tuple_item: unsafe extern "C" fn(Object, isize) -> Object,
+    pub(crate) list_len: unsafe extern "C" fn(Object) -> isize,
+    pub(crate) list_item: unsafe extern "C" fn(Object, isize) -> Object,
+    pub(crate) dict_len: unsafe extern "C" fn(Object) -> isize,
+    pub(crate) dict_item: unsafe extern "C" fn(Object, Object) -> Object,
+    pub(crate) type_of: unsafe extern "C" fn(Object) -> Object,
+    pub(crate) attribute: unsafe extern "C" fn(Object, Object) -> Object,
+    pub(crate) call: unsafe extern "C" fn(Object, Object, Object) -> Object,
+    pub(crate) call_object: unsafe extern "C" fn(Object, Object) -> Object,
+    pub(crate) exception: unsafe extern "C" fn() -> Object,
+    pub(crate) raise: unsafe extern "C" fn(Object, *const c_char),
+    pub(crate) clear: unsafe extern "C" fn(),
+    fetch: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
+    restore: unsafe extern "C" fn(Object, Object, Object),
+    pub(crate) keep: unsafe extern "C" fn(Object),
+    pub(crate) release: unsafe extern "C" fn(Object),
+    pub(crate) untrack: unsafe extern "C" fn(Object),
+    pub(crate) free: unsafe extern "C" fn(Object),
+    pub(crate) none: Object,
+    pub(crate) type_error: *const Object,
+    pub(crate) list_type: Object,
+    pub(crate) tuple_type: Object,
+    pub(crate) object_type: Object,
+}
+
+// SAFETY: None and the types live as long as the process, and functions belong to no thread.
+unsafe impl Send for Python {}
+// SAFETY: as above; only threads that hold the interpreter call the functions.
+unsafe impl Sync for Python {}
+
+static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
+
+impl Python {
+    /// Looks the functions up in the process; `None` if any is missing.
+    fn find() -> Option<Self> {
+        // SAFETY: each symbol is a function of the stable interface with this type, in every CPython from 3.4 on.
+        unsafe {
+            Some(Self {
+                new_function: function(c"PyCFunction_NewEx")?,
+                new_method: function(c"PyMethod_New")?,
+                new_type: function(c"PyType_FromSpec")?,
+                new_int: function(c"PyLong_FromLong")?,
+                new_unsigned: function(c"PyLong_FromUnsignedLongLong")?,
+                new_text: function(c"PyUnicode_InternFromString")?,
+                new_tuple: function(c"PyTuple_New")?,
+                set_item: function(c"PyTuple_SetItem")?,
+                int: function(c"PyLong_AsLong")?,
+                long: function(c"PyLong_AsLongLong")?,
+                is_true: function(c"PyObject_IsTrue")?,
+                tuple_len: function(c"PyTuple_Size")?,
+                tuple_item: function(c"PyTuple_GetItem")?,
+                list_len: function(c"PyList_Size")?,
+                list_item: function(c"PyList_GetItem")?,
+                dict_len: function(c"PyDict_Size")?,
+                dict_item: function(c"PyDict_GetItem")?,
+                type_of: function(c"PyObject_Type")?,
+                attribute: function(c"PyObject_GetAttr")?,
+                call: function(c"PyObject_Call")?,
+                call_object: function(c"PyObject_CallObject")?,
+                exception: function(c"PyErr_Occurred")?,
+                raise: function(c"PyErr_SetString")?,
+                clear: function(c"PyErr_Clear")?,
+                fetch: function(c"PyErr_Fetch")?,
+                restore: function(c"PyErr_Restore")?,
+                keep: function(c"Py_IncRef")?,
+                release: function(c"Py_DecRef")?,
+                untrack: function(c"PyObject_GC_UnTrack")?,
+                free: function(c"PyObject_GC_Del")?,
+                none: symbol(c"_Py_NoneStruct")?,
+                type_error: symbol(c"PyExc_TypeError")?.cast(),
+                list_type: symbol(c"PyList_Type")?,
+                tuple_type: symbol(c"PyTuple_Type")?,
+                object_type: symbol(c"PyBaseObject_Type")?,
+            })
+        }
+    }
+
+    /// Python, if the process has it.
+    pub(crate) fn get() -> Option<&'static Self> {
+        PYTHON.get_or_init(Self::find).as_ref()
+    }
+
+    /// A small int; `None` for anything else, with an exception set.
+    ///
+    /// # Safety
+    /// The thread must hold the interpreter, and `object` must be one of its objects. This holds for all that follows.
+    #[inline]
+    pub(crate) unsafe fn small(&self, object: Object) -> Option<i32> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let value = (self.int)(object);
+            if value == -1 && !(self.exception)().is_null() {
+                return None;
+            }
+            let small = i32::try_from(value).ok();
+            if small.is_none() {
+                (self.raise)(*self.type_error, c"expected an int of at most 31 bits".as_ptr());
+            }
+            small
+        }
+    }
+
+    /// A new reference to None.
+    ///
+    /// # Safety
+    /// As for [`small`](Self::small).
+    #[inline]
+    pub(crate) unsafe fn nothing(&self) -> Object {
+        // SAFETY: guaranteed by the caller; None always lives.
+        unsafe { (self.keep)(self.none) };
+        self.none
+    }
+
+    /// Whether what was returned is true; the reference is released, and an exception cleared: then it is not.
+    ///
+    /// # Safety
+    /// As for [`small`](Self::small), or `returned` is NULL with an exception set.
+    #[inline]
+    pub(crate) unsafe fn truth(&self, returned: Object) -> bool {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let truth = if returned.is_null() { -1 } else { (self.is_true)(returned) };
+            if truth < 0 {
+                (self.clear)();
+            }
+            if !returned.is_null() {
+                (self.release)(returned);
+            }
+            truth > 0
+        }
+    }
+
+    /// Calls a function of ours, which handles its own errors: what it raises is the program's. An exception that is set
+    /// meanwhile is set again afterwards. `argument` is NULL, or a reference that is taken over.
+    ///
+    /// # Safety
+    /// As for [`small`](Self::small).
+    pub(crate) unsafe fn call_ours(&self, function: Object, argument: Object) -> Result<Object, Raised> {
+        let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
+        // SAFETY: guaranteed by the caller. The tuple takes over the argument, and `restore` what was fetched.
+        unsafe {
+            (self.fetch)(&raw mut kind, &raw mut value, &raw mut trace);
+            let mut arguments = null_mut();
+            if !argument.is_null() {
+                arguments = (self.new_tuple)(1);
+                (self.set_item)(arguments, 0, argument);
+            }
+            let result = (self.call_object)(function, arguments);
+            if !arguments.is_null() {
+                (self.release)(arguments);
+            }
+            if result.is_null() {
+                for object in [kind, value, trace].into_iter().filter(|object| !object.is_null()) {
+                    (self.release)(object);
+                }
+                return Err(Raised);
+            }
+            if !kind.is_null() {
+                (self.restore)(kind, value, trace);
+            }
+            Ok(result)
+        }
+    }
+}
+
+fn symbol(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name ends with a NUL; looking it up changes nothing.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// A function of the process.
+///
+/// # Safety
+/// `F` must be the function pointer type of the function with this name.
+unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let found = symbol(name)?;
+    // SAFETY: a symbol's address has the size of a function pointer, and the caller guarantees its type.
+    Some(unsafe { std::mem::transmute_copy(&found) })
+}
+
+/// Runs `f` with Python. NULL, which Python takes for an exception, cannot occur without one: functions exist only if Python
+/// was found.
+#[inline]
+pub(crate) fn with_python(f: impl FnOnce(&Python) -> Option<Object>) -> Object {
+    PYTHON.get().and_then(Option::as_ref).and_then(f).unwrap_or(null_mut())
+}

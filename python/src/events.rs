@@ -1,0 +1,214 @@
+//! Work of a training loop in a process with Python: it begins and ends without a frame of Python.
+//!
+//! What needs Python, such as opening the session with what torch says of itself, calls one of the functions that Python has
+//! set with `listen`. They handle their own errors: what they raise is the program's, such as a signal's handler's.
+
+use std::ffi::{CStr, c_long, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use crate::cpython::{Object, Python, Raised};
+use crate::steps::{OptimizerId, Shape, Work};
+use crate::{session, training};
+
+/// What Python sets: functions, and objects of torch's.
+#[derive(Clone, Copy)]
+pub(crate) enum Listener {
+    /// Opens the session.
+    Open = 0,
+    /// Searches for root modules; called once for each time that it is set.
+    Roots = 1,
+    /// Takes a batch; returns its five sizes, or an empty tuple.
+    Shape = 2,
+    /// Takes the name of a phase that has ended, "begin" before forward, or "step" at a step's end.
+    Edge = 3,
+    /// Takes the number of a step that has ended while a person asks for something.
+    Request = 4,
+    /// Returns whether gradients are computed.
+    IsGradEnabled = 5,
+    /// The type of tensors.
+    Tensor = 6,
+}
+
+static LISTENERS: [AtomicPtr<c_void>; 7] = [const { AtomicPtr::new(null_mut()) }; 7];
+
+/// What Python has set, or NULL.
+#[inline]
+pub(crate) fn listener(which: Listener) -> Object {
+    LISTENERS[which as usize].load(Acquire)
+}
+
+/// Sets a function or an object, or NULL for none; returns whether there is such a listener. It is never released.
+pub(crate) fn listen(which: i32, object: Object) -> bool {
+    let listener = usize::try_from(which).ok().and_then(|which| LISTENERS.get(which));
+    if let Some(listener) = listener {
+        listener.store(object, Release);
+    }
+    listener.is_some()
+}
+
+/// Calls what Python has set, if it has. `argument` makes a reference, or returns NULL for none.
+///
+/// # Safety
+/// As for [`Python::small`], and for all that follows.
+#[inline]
+unsafe fn notify(python: &Python, function: Object, argument: impl FnOnce() -> Object) -> Result<(), Raised> {
+    if !function.is_null() {
+        // SAFETY: guaranteed by the caller; what Python has set is never released.
+        unsafe {
+            let result = python.call_ours(function, argument())?;
+            (python.release)(result);
+        }
+    }
+    Ok(())
+}
+
+/// Says that a phase has ended or begins.
+#[inline]
+unsafe fn notify_edge(python: &Python, edge: &'static CStr) -> Result<(), Raised> {
+    // SAFETY: guaranteed by the caller.
+    unsafe { notify(python, listener(Listener::Edge), || (python.new_text)(edge.as_ptr())) }
+}
+
+/// Searches for roots, if there may be new ones.
+#[inline]
+unsafe fn find_roots(python: &Python) -> Result<(), Raised> {
+    if listener(Listener::Roots).is_null() {
+        return Ok(());
+    }
+    let function = LISTENERS[Listener::Roots as usize].swap(null_mut(), AcqRel);
+    // SAFETY: guaranteed by the caller.
+    unsafe { notify(python, function, null_mut) }
+}
+
+/// Work begins. Returns what its end is to be told, or `None` if it is not recorded.
+///
+/// # Safety
+/// As for [`Python::small`].
+#[inline]
+pub(crate) unsafe fn begin(python: &Python, work: Work) -> Result<Option<i32>, Raised> {
+    // SAFETY: guaranteed by the caller, here and below.
+    unsafe {
+        match work {
+            Work::ZeroGrad => find_roots(python)?,
+            Work::Fetch if training::accepts(work) => find_roots(python)?,
+            Work::Backward | Work::Gradients if training::accepts(work) && training::open() => {
+                notify(python, listener(Listener::Open), null_mut)?;
+            }
+            Work::Forward | Work::ForwardWithoutGradients
+                if !listener(Listener::Edge).is_null() && training::accepts(work) =>
+            {
+                notify_edge(python, c"begin")?;
+            }
+            _ => {}
+        }
+    }
+    Ok(training::begin(work))
+}
+
+/// Work other than a fetch has ended.
+///
+/// # Safety
+/// As for [`Python::small`].
+#[inline]
+pub(crate) unsafe fn end(python: &Python, work: Work, token: i32, optimizer: OptimizerId) -> Result<(), Raised> {
+    training::end(work, token);
+    let edge = match work {
+        Work::Forward | Work::ForwardWithoutGradients => c"forward",
+        Work::Backward | Work::Gradients => c"backward",
+        Work::Optimizer | Work::Closure => c"optimizer",
+        _ => return Ok(()),
+    };
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        notify_edge(python, edge)?;
+        let Some(number) = training::settle(work, optimizer) else { return Ok(()) };
+        if session::is_requested() {
+            notify(python, listener(Listener::Request), || (python.new_int)(c_long::from(number)))?;
+        }
+        notify_edge(python, c"step")
+    }
+}
+
+/// A fetch has ended with this batch: NULL or None for none.
+///
+/// # Safety
+/// As for [`Python::small`], but for NULL.
+#[inline]
+pub(crate) unsafe fn fetched(python: &Python, token: i32, batch: Object) -> Result<(), Raised> {
+    training::end(Work::Fetch, token);
+    // SAFETY: guaranteed by the caller.
+    let shape = if batch.is_null() || batch == python.none { None } else { Some(unsafe { shape_of(python, batch) }?) };
+    training::fetched(shape);
+    Ok(())
+}
+
+/// The sizes of a batch, as far as known. Tensors, and lists and tuples that begin with one, need no Python.
+unsafe fn shape_of(python: &Python, batch: Object) -> Result<Option<Shape>, Raised> {
+    // SAFETY: guaranteed by the caller. `first` is borrowed from the batch.
+    unsafe {
+        let mut first = batch;
+        for _ in 0..4 {
+            let kind = (python.type_of)(first);
+            (python.release)(kind); // the object keeps its type
+            if kind == listener(Listener::Tensor) {
+                return Ok(samples(python, first));
+            }
+            let (len, item) = match kind {
+                _ if kind == python.list_type => (python.list_len, python.list_item),
+                _ if kind == python.tuple_type => (python.tuple_len, python.tuple_item),
+                _ => break,
+            };
+            if len(first) == 0 {
+                return Ok(None);
+            }
+            first = item(first, 0);
+        }
+        let read = listener(Listener::Shape);
+        if read.is_null() {
+            return Ok(None);
+        }
+        (python.keep)(batch);
+        let sizes = python.call_ours(read, batch)?;
+        let shape = five(python, sizes);
+        (python.release)(sizes);
+        Ok(shape)
+    }
+}
+
+/// The first dimension of a tensor.
+unsafe fn samples(python: &Python, tensor: Object) -> Option<Shape> {
+    // SAFETY: guaranteed by the caller. A tensor's shape is a tuple of ints.
+    unsafe {
+        let name = (python.new_text)(c"shape".as_ptr());
+        let shape = (python.attribute)(tensor, name);
+        (python.release)(name);
+        if shape.is_null() {
+            (python.clear)();
+            return None;
+        }
+        let len = (python.tuple_len)(shape);
+        let samples = if len > 0 { (python.long)((python.tuple_item)(shape, 0)) } else { -1 };
+        (python.release)(shape);
+        if samples < 0 || len < 0 {
+            (python.clear)();
+            return None;
+        }
+        Some([-1, -1, -1, -1, samples])
+    }
+}
+
+/// The sizes that Python has read.
+unsafe fn five(python: &Python, sizes: Object) -> Option<Shape> {
+    // SAFETY: guaranteed by the caller. What is no tuple of ints leaves an exception, which is cleared.
+    unsafe {
+        let is_known = (python.tuple_len)(sizes) == 5;
+        let shape = is_known.then(|| std::array::from_fn(|at| (python.long)((python.tuple_item)(sizes, at as isize))));
+        if !(python.exception)().is_null() {
+            (python.clear)();
+            return None;
+        }
+        shape
+    }
+}

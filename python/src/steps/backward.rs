@@ -1,0 +1,115 @@
+//! Backward passes, and the micro-batches that they are of.
+
+use super::record::{Name, Record, Ticks};
+use super::{Loop, State};
+
+impl Loop {
+    pub(super) fn backward_begin(&mut self, to: &mut impl Record) -> i32 {
+        self.end_validation(to);
+        if self.has_forward {
+            self.record_loss(to);
+            self.has_forward = false;
+            self.sees_forward = true;
+        } else {
+            self.infer_forward(to);
+        }
+        self.may_infer = false;
+        if !self.has_peers {
+            return self.enter(State::Backward, Name::Backward, to);
+        }
+        // Its end and the begin of the wait for others are known only at the end.
+        self.state = State::Backward;
+        self.reducing = 0;
+        self.backward_began = to.now();
+        to.begin(Name::BackwardOfRanks)
+    }
+
+    pub(super) fn infer_forward(&mut self, to: &mut impl Record) {
+        if self.may_infer {
+            to.span(Name::Forward, self.guess.0, self.guess.1);
+            self.forget_guess(to);
+            let now = to.now();
+            to.span(Name::Forward, self.rested, now);
+            self.inferred += 1;
+            if self.inferred == 2 {
+                to.inferred(); // the first step is seen before its modules are known
+            }
+        } else if self.has_batch {
+            self.sees_forward = false; // no root was called for this batch: from the next one on, forward is inferred
+        }
+    }
+
+    /// Work begins that may be inside of a forward pass that is not reported: it is kept back until that is known.
+    pub(super) fn guess_forward(&mut self, to: &mut impl Record) {
+        if self.may_infer && self.guess.0 == 0 && self.validation_began == 0 {
+            self.guess = (self.rested, to.now());
+            to.hold();
+        }
+    }
+
+    /// Records what was kept back for a forward pass; it was none, or is recorded.
+    pub(super) fn forget_guess(&mut self, to: &mut impl Record) {
+        if self.guess.0 != 0 {
+            self.guess = (0, 0);
+            to.release(Ticks::MAX);
+        }
+    }
+
+    /// The thread sends gradients to other ranks, in its backward pass.
+    pub(crate) fn reducing(&mut self, to: &mut impl Record) {
+        if self.state == State::Backward {
+            self.reducing = to.now();
+        }
+    }
+
+    pub(super) fn backward_end(&mut self, token: i32, to: &mut impl Record) {
+        if self.has_peers {
+            let now = to.now();
+            let end = if self.reducing == 0 { now } else { self.reducing };
+            to.span(Name::Backward, self.backward_began, end);
+            to.span(Name::AllReduce, self.reducing, now);
+        }
+        self.leave(token, to);
+    }
+
+    pub(super) fn differentiated(&mut self, is_micro_batch: bool, to: &mut impl Record) -> Option<i32> {
+        if is_micro_batch {
+            self.add_micro_batch(to);
+        }
+        self.has_batch = false;
+        if self.accumulates || self.closures > 0 {
+            self.differentiated = to.now();
+        }
+        if !self.rule.backward() || self.closures > 0 {
+            return None;
+        }
+        let number = self.end_step(to);
+        self.rest(to);
+        number
+    }
+
+    pub(super) fn add_micro_batch(&mut self, to: &mut impl Record) {
+        self.in_closure += 1;
+        if self.closures > 0 && self.in_closure > 1 {
+            return; // the same batch again
+        }
+        self.micro_batches += 1;
+        if self.accumulates && self.closures == 0 || self.micro_batches > 1 {
+            let begin = if self.micro_batches > 1 { self.differentiated } else { self.stepped };
+            let now = to.now();
+            to.span(Name::MicroBatch, begin, now);
+        }
+        self.accumulates |= self.micro_batches > 1;
+        if self.has_batch {
+            self.sum = match (self.sum, self.shape) {
+                (Some(sum), Some(shape)) => Some(std::array::from_fn(|at| add(sum[at], shape[at]))),
+                (Some(_), None) => None,
+                (None, shape) => shape,
+            };
+        }
+    }
+}
+
+fn add(a: i64, b: i64) -> i64 {
+    if a >= 0 && b >= 0 { a.saturating_add(b) } else { -1 }
+}

@@ -1,0 +1,292 @@
+//! What a training loop does, understood from what it calls: phases, steps and batches, without Python and without torch.
+//!
+//! A hook reports the begin and the end of one piece of [`Work`]. [`Loop`] turns these into phases that never overlap, and
+//! [`StepRule`](rule::StepRule) decides where a step ends. What comes out goes to a [`Record`].
+//!
+//! ```text
+//!  hooks ─▶ begin(work), end(work), settle(work) ─▶ Loop ─▶ Record: spans, steps, batches, marks
+//!                                                    └─▶ StepRule: does this end a step?
+//! ```
+//!
+//! # States
+//! The thread is in one state. Work that is not accepted is part of the work around it and is not recorded.
+//!
+//! | state | accepts | and is left |
+//! |---|---|---|
+//! | nothing | everything | |
+//! | fetch | sample and gather, which take the place of the wait | at its end |
+//! | transfer | | at its end |
+//! | forward | | at its end |
+//! | evaluation | | at its end; the validation continues until the loop trains again |
+//! | backward | | at its end |
+//! | optimizer | unscale and clip, inside; a fetch: the optimizer has raised | at its end, or with the next step of the same optimizer |
+//! | pause: gradients are set to zero or clipped, ranks communicate, a checkpoint is written, code is compiled | | at its end |
+//!
+//! Every state accepts a checkpoint and a compilation: its phase ends there and continues afterwards. A closure is no state: forward
+//! and backward are inside of it, and the optimizer has what follows each backward pass.
+//!
+//! # What is known only later
+//! - *Loss* is recorded when backward, or another forward, begins: from the end of forward.
+//! - *Forward* that no hook reports is inferred when backward begins: from the last work that was recorded.
+//! - *Validation* ends where the fetch of the next training batch begins, which is known when that batch is trained on. What ends
+//!   in between is kept back, so that everything is recorded in the order of its end.
+//! - *Micro-batches* are recorded from the second accumulated step on, each at the end of its backward pass.
+
+mod backward;
+mod data;
+mod forward;
+mod optimizer;
+mod pauses;
+mod record;
+mod rule;
+#[cfg(test)]
+mod tests;
+mod work;
+
+pub(crate) use record::{Name, Record, Shape, Ticks};
+pub(crate) use rule::OptimizerId;
+pub(crate) use work::Work;
+
+use rule::StepRule;
+
+/// How deep work is inside of other work before memory is taken.
+const DEEPEST: usize = 8;
+
+/// What the thread is inside of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Nothing,
+    Fetch,
+    Transfer,
+    Forward,
+    Evaluation,
+    Backward,
+    Optimizer,
+    /// Work that interrupts one of the others.
+    Pause,
+}
+
+/// A span that was begun: its name, and the number of spans around it.
+type Begun = (Name, i32);
+
+/// What continues when the work that interrupts it has ended.
+#[derive(Debug)]
+struct Paused {
+    /// What was returned when that work began.
+    token: i32,
+    state: State,
+    phase: Option<Begun>,
+    /// Whether the phase has ended meanwhile.
+    is_interrupted: bool,
+}
+
+/// A step of an optimizer that has begun.
+#[derive(Debug)]
+struct OptimizerStep {
+    optimizer: OptimizerId,
+    work: Work,
+    token: Option<i32>,
+}
+
+/// The training loop of one thread. See the [module](super).
+#[derive(Debug)]
+pub(crate) struct Loop {
+    rule: StepRule,
+    state: State,
+    /// The phase of this state, and the states that were interrupted, the innermost last.
+    phase: Option<Begun>,
+    paused: Vec<Paused>,
+    /// Steps of optimizers that have begun; they nest if an optimizer calls another.
+    stepping: Vec<OptimizerStep>,
+    steps_begun: u64,
+    /// How deep in optimizers' closures the thread is, and backward passes in the running one.
+    closures: u32,
+    in_closure: u32,
+    /// Whether a root module was called since the last backward pass, and whether a batch came.
+    has_forward: bool,
+    has_batch: bool,
+    /// Whether the time since `rested` is forward, if a backward pass comes before a root's call.
+    may_infer: bool,
+    inferred: u32,
+    /// Begin and end of what may be forward before gradients were set to zero; what came since is kept back. 0 for none.
+    guess: (Ticks, Ticks),
+    /// What this loop has done so far.
+    sees_forward: bool,
+    accumulates: bool,
+    /// Backward passes since an optimizer stepped.
+    micro_batches: u32,
+    /// When no recorded work was left, when forward, backward and the optimizer's step ended.
+    rested: Ticks,
+    computed: Ticks,
+    differentiated: Ticks,
+    stepped: Ticks,
+    saving: Ticks,
+    fetch_began: Ticks,
+    backward_began: Ticks,
+    /// When the last gradients of a backward pass were sent to other ranks; 0 if none were.
+    reducing: Ticks,
+    /// When the validation began that is not over, and when its last forward pass ended.
+    validation_began: Ticks,
+    evaluated: Ticks,
+    /// The phases of loading that the thread is in, the innermost last.
+    loading: Vec<Name>,
+    /// Finished epochs, by the ends of a loader's data; whether one ended and no batch came since.
+    epoch: u64,
+    is_over: bool,
+    steps: u64,
+    /// The sizes of the last batch, of the step's batches so far, and of the last step.
+    shape: Option<Shape>,
+    sum: Option<Shape>,
+    known: Option<Shape>,
+    /// Whether this ends steps; else the program does.
+    pub(crate) is_automatic: bool,
+    /// Whether backward passes send gradients to other ranks, and [`reducing`](Self::reducing) is called then.
+    pub(crate) has_peers: bool,
+}
+
+impl Loop {
+    pub(crate) fn new() -> Self {
+        Self {
+            rule: StepRule::new(),
+            state: State::Nothing,
+            phase: None,
+            paused: Vec::with_capacity(DEEPEST),
+            stepping: Vec::with_capacity(DEEPEST),
+            steps_begun: 0,
+            closures: 0,
+            in_closure: 0,
+            has_forward: false,
+            has_batch: false,
+            may_infer: false,
+            inferred: 0,
+            guess: (0, 0),
+            sees_forward: false,
+            accumulates: false,
+            micro_batches: 0,
+            rested: 0,
+            computed: 0,
+            differentiated: 0,
+            stepped: 0,
+            saving: 0,
+            fetch_began: 0,
+            backward_began: 0,
+            reducing: 0,
+            validation_began: 0,
+            evaluated: 0,
+            loading: Vec::with_capacity(DEEPEST),
+            epoch: 0,
+            is_over: false,
+            steps: 0,
+            shape: None,
+            sum: None,
+            known: None,
+            is_automatic: true,
+            has_peers: false,
+        }
+    }
+
+    /// Forgets what has not ended, for a thread that begins to train.
+    pub(crate) fn restart(&mut self) {
+        self.state = State::Nothing;
+        self.phase = None;
+        self.paused.clear();
+    }
+
+    /// Sets the optimizers that exist.
+    pub(crate) fn expect(&mut self, optimizers: &[OptimizerId]) {
+        self.rule.expect(optimizers);
+    }
+
+    /// Whether this work would be recorded now.
+    #[inline]
+    pub(crate) fn accepts(&self, work: Work) -> bool {
+        match self.state {
+            _ if matches!(work, Work::Checkpoint | Work::Compile) => true,
+            State::Nothing => true,
+            State::Fetch => matches!(work, Work::Sample | Work::Gather),
+            State::Optimizer => matches!(work, Work::Fetch | Work::Unscale | Work::Clip),
+            _ => false,
+        }
+    }
+
+    /// Work begins. Returns what its end takes, or `None` if it is not recorded; its end is then not to be told.
+    #[inline]
+    pub(crate) fn begin(&mut self, work: Work, to: &mut impl Record) -> Option<i32> {
+        if !self.accepts(work) {
+            return None;
+        }
+        Some(match work {
+            Work::Fetch => self.fetch_begin(to),
+            Work::Sample => self.loading_begin(Name::Sample, to),
+            Work::Gather => self.loading_begin(Name::Gather, to),
+            Work::Transfer => self.transfer_begin(to),
+            Work::Forward => self.forward_begin(true, to),
+            Work::ForwardWithoutGradients => self.forward_begin(false, to),
+            Work::Evaluation if self.has_forward => self.forward_begin(false, to), // in the middle of a training step
+            Work::Evaluation => self.evaluation_begin(to),
+            Work::Backward | Work::Gradients => self.backward_begin(to),
+            Work::Optimizer => self.step_begin(to),
+            Work::Closure => self.closure_begin(to),
+            Work::ZeroGrad => self.pause_begin(Name::Optimizer, to),
+            Work::Unscale => self.part_begin(Name::Unscale, to),
+            Work::Clip => self.part_begin(Name::Clip, to),
+            Work::Collective => self.pause_begin(Name::AllReduce, to),
+            Work::Checkpoint => self.save_begin(to),
+            Work::Compile => self.pause_begin(Name::Compile, to),
+        })
+    }
+
+    /// The work is done, or has raised. [`settle`](Self::settle) or, for a fetch, [`fetched`](Self::fetched) is to follow.
+    #[inline]
+    pub(crate) fn end(&mut self, work: Work, token: i32, to: &mut impl Record) {
+        match work {
+            Work::Fetch => self.fetch_end(token, to),
+            Work::Sample | Work::Gather => self.loading_end(token, to),
+            Work::Transfer => self.transfer_end(token, to),
+            Work::Forward | Work::ForwardWithoutGradients | Work::Evaluation => self.forward_end(token, to),
+            Work::Backward | Work::Gradients => self.backward_end(token, to),
+            Work::Optimizer => self.leave(token, to),
+            Work::Closure => self.closure_end(to),
+            Work::Checkpoint => self.save_end(token, to),
+            Work::ZeroGrad | Work::Unscale | Work::Clip | Work::Collective | Work::Compile => self.pause_end(token, to),
+        }
+    }
+
+    /// What follows from work that has ended. If a step ended with it, returns its number, which is 0 if nothing is recorded.
+    #[inline]
+    pub(crate) fn settle(&mut self, work: Work, optimizer: OptimizerId, to: &mut impl Record) -> Option<i32> {
+        match work {
+            Work::Backward => self.differentiated(true, to),
+            Work::Gradients => self.differentiated(false, to),
+            Work::Optimizer | Work::Closure => self.stepped(optimizer, to),
+            _ => None,
+        }
+    }
+
+    /// Begins a state and its phase.
+    #[inline]
+    fn enter(&mut self, state: State, name: Name, to: &mut impl Record) -> i32 {
+        self.state = state;
+        let depth = to.begin(name);
+        self.phase = Some((name, depth));
+        depth
+    }
+
+    /// Ends a state, its phase, and what is open inside.
+    #[inline]
+    fn leave(&mut self, depth: i32, to: &mut impl Record) {
+        to.end_to(depth);
+        self.state = State::Nothing;
+        self.phase = None;
+        self.paused.clear();
+    }
+
+    /// No recorded work is running: what follows may be a forward pass that is not reported.
+    #[inline]
+    fn rest(&mut self, to: &mut impl Record) {
+        if !self.sees_forward {
+            self.may_infer = true;
+            self.rested = to.now();
+        }
+    }
+}

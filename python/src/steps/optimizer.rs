@@ -1,0 +1,107 @@
+//! Steps of optimizers, and the ends of steps.
+
+use super::record::{Name, Record};
+use super::rule::OptimizerId;
+use super::work::Work;
+use super::{Loop, OptimizerStep, State};
+
+impl Loop {
+    /// This optimizer begins a step; with a closure, forward and backward are inside.
+    pub(crate) fn optimizer_begin(&mut self, optimizer: OptimizerId, has_closure: bool, to: &mut impl Record) {
+        // An optimizer is in no step of its own: that one has raised, and with it those inside.
+        if let Some(place) = self.stepping.iter().position(|step| step.optimizer == optimizer) {
+            self.forget_steps(place, to);
+        }
+        self.steps_begun += 1;
+        let work = if has_closure { Work::Closure } else { Work::Optimizer };
+        let token = self.begin(work, to);
+        self.stepping.push(OptimizerStep { optimizer, work, token });
+    }
+
+    /// This optimizer has stepped. Returns what to [`end`](Self::end), if that is recorded.
+    pub(crate) fn optimizer_end(&mut self, optimizer: OptimizerId, to: &mut impl Record) -> Option<(Work, i32)> {
+        let place = self.stepping.iter().rposition(|step| step.optimizer == optimizer)?;
+        self.forget_steps(place + 1, to); // those inside have raised
+        let OptimizerStep { work, token, .. } = self.stepping.pop()?;
+        token.map(|token| (work, token))
+    }
+
+    /// Steps of optimizers that have begun: of how many a hook was told.
+    pub(crate) fn optimizer_steps(&self) -> u64 {
+        self.steps_begun
+    }
+
+    /// Forgets the steps from this place on: they have raised.
+    pub(super) fn forget_steps(&mut self, place: usize, to: &mut impl Record) {
+        while self.stepping.len() > place {
+            let Some(OptimizerStep { work, token: Some(token), .. }) = self.stepping.pop() else { continue };
+            match work {
+                Work::Closure => self.closures = self.closures.saturating_sub(1),
+                _ if self.state == State::Optimizer => self.leave(token, to),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn step_begin(&mut self, to: &mut impl Record) -> i32 {
+        self.end_validation(to);
+        self.forget_guess(to);
+        self.enter(State::Optimizer, Name::Optimizer, to)
+    }
+
+    pub(super) fn closure_begin(&mut self, to: &mut impl Record) -> i32 {
+        self.end_validation(to);
+        self.forget_guess(to);
+        self.closures += 1;
+        self.in_closure = 0;
+        to.depth()
+    }
+
+    pub(super) fn closure_end(&mut self, to: &mut impl Record) {
+        self.record_optimizer_in_closure(to);
+        self.closures = self.closures.saturating_sub(1);
+        self.state = State::Nothing;
+    }
+
+    pub(super) fn stepped(&mut self, optimizer: OptimizerId, to: &mut impl Record) -> Option<i32> {
+        self.micro_batches = 0;
+        let number = if self.rule.optimizer(optimizer) { self.end_step(to) } else { None };
+        self.rest(to);
+        if self.accumulates {
+            self.stepped = to.now();
+        }
+        number
+    }
+
+    /// In a closure, what the optimizer did since the previous backward pass.
+    pub(super) fn record_optimizer_in_closure(&mut self, to: &mut impl Record) {
+        let is_the_optimizers = !self.has_forward && self.validation_began == 0;
+        if self.closures > 0 && self.in_closure > 0 && is_the_optimizers {
+            let now = to.now();
+            to.span(Name::Optimizer, self.differentiated, now);
+        }
+    }
+
+    pub(super) fn end_step(&mut self, to: &mut impl Record) -> Option<i32> {
+        if !self.is_automatic {
+            return None;
+        }
+        let sum = self.sum.take();
+        if sum != self.known {
+            self.known = sum;
+            to.batch(sum);
+        }
+        self.steps += 1;
+        Some(to.step())
+    }
+
+    /// A part of the optimizer's phase, in its step or outside of it.
+    pub(super) fn part_begin(&mut self, name: Name, to: &mut impl Record) -> i32 {
+        if self.state == State::Optimizer {
+            return to.begin(name); // a part of its phase, and no phase
+        }
+        let token = self.pause_begin(Name::Optimizer, to);
+        to.begin(name);
+        token
+    }
+}

@@ -1,0 +1,66 @@
+//! What the machine does with what it has understood.
+
+/// Instants, in ticks of whatever clock; 0 for none.
+pub(crate) type Ticks = u64;
+
+/// Nodes, edges, graphs, seeds and samples of a batch; below 0 if unknown.
+pub(crate) type Shape = [i64; 5];
+
+/// What is recorded of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Name {
+    DataWait,
+    Sample,
+    Gather,
+    Transfer,
+    Forward,
+    Loss,
+    Backward,
+    AllReduce,
+    Optimizer,
+    Validation,
+    Checkpoint,
+    Compile,
+    /// Backward passes that send gradients to other ranks, whose phases are known only at their end.
+    BackwardOfRanks,
+    MicroBatch,
+    Unscale,
+    Clip,
+    /// Marks at the end of an evaluation and of a checkpoint, with their durations.
+    Validated,
+    Saved,
+}
+
+impl Name {
+    /// How many there are.
+    pub(crate) const COUNT: usize = Self::Saved as usize + 1;
+}
+
+/// Records what one thread does. The calls come in the order of time, and allocate nothing.
+pub(crate) trait Record {
+    /// The current time.
+    fn now(&mut self) -> Ticks;
+    /// Begins a span inside those that are open; returns how many these were.
+    fn begin(&mut self, name: Name) -> i32;
+    /// Number of open spans.
+    fn depth(&self) -> i32;
+    /// Ends open spans until this many are left.
+    fn end_to(&mut self, depth: i32);
+    /// Records a span after the fact; nothing without a begin, or if that is after the end.
+    fn span(&mut self, name: Name, begin: Ticks, end: Ticks);
+    /// Records a mark at the end of something that took this long; nothing without a begin, or if that is after the end.
+    fn timed_mark(&mut self, name: Name, begin: Ticks, end: Ticks);
+    /// From now on, what ends is kept back, because what will be recorded next has ended before it.
+    fn hold(&mut self);
+    /// Records what was kept back and had ended by then. If that is all, keeps no more.
+    fn release(&mut self, until: Ticks);
+    /// Says that forward passes are inferred.
+    fn inferred(&mut self);
+    /// The next step belongs to this epoch.
+    fn epoch(&mut self, epoch: u64);
+    /// The size of the step's batches, until the next call; `None` if unknown.
+    fn batch(&mut self, batch: Option<Shape>);
+    /// Ends a step; returns its number, or 0 if nothing is recorded.
+    fn step(&mut self) -> i32;
+}

@@ -1,0 +1,288 @@
+//! What ends a step.
+//!
+//! A training loop is a sequence of events: fetches of a batch, backward passes (K) and optimizer steps (O). The rule
+//! receives K and O and decides which of them ends a step. A fetch never does, so loaders that look ahead do no harm, and
+//! several backward passes before one optimizer step are micro-batches of one step.
+
+/// After this many backward passes without an optimizer step, each backward pass is its own step.
+const LONE_BACKWARDS: u64 = 50;
+/// After this many steps of one optimizer, others that have not stepped are no longer waited for.
+const LEARNED_WITHIN: usize = 8;
+/// After this many unordered steps of several optimizers, the search for an order starts again.
+const FORGOTTEN_AFTER: usize = 64;
+
+/// An optimizer, by its address; never 0.
+pub(crate) type OptimizerId = u64;
+
+/// Decides whether a backward pass or an optimizer step ends a training step.
+#[derive(Debug)]
+pub(super) struct StepRule {
+    backwards: u64,
+    /// Backward passes since the last optimizer step, and how many may follow one another.
+    lone: u64,
+    limit: u64,
+    /// For each optimizer: how many backward passes there had been at its last step.
+    seen: Vec<(OptimizerId, u64)>,
+    cycle: Cycle,
+}
+
+impl StepRule {
+    pub(super) fn new() -> Self {
+        Self { backwards: 0, lone: 0, limit: LONE_BACKWARDS, seen: Vec::new(), cycle: Cycle::default() }
+    }
+
+    /// Sets the optimizers, before the first of them steps.
+    pub(super) fn expect(&mut self, optimizers: &[OptimizerId]) {
+        self.cycle.expect(optimizers);
+    }
+
+    /// Notes the end of a backward pass; returns whether it ends a step by itself.
+    pub(super) fn backward(&mut self) -> bool {
+        self.backwards += 1;
+        self.lone += 1;
+        self.lone > self.limit
+    }
+
+    /// Notes that an optimizer has stepped, or a scaler skipped its step; returns whether that ends a step.
+    pub(super) fn optimizer(&mut self, optimizer: OptimizerId) -> bool {
+        if self.replace_seen(optimizer) == self.backwards {
+            return false; // nothing was computed for it
+        }
+        // A loop that accumulates more micro-batches than the limit is recognised here.
+        self.limit = self.limit.max(2 * self.lone);
+        self.lone = 0;
+        self.cycle.alone == Some(optimizer) || self.cycle.ends(optimizer)
+    }
+
+    /// Notes that this optimizer has seen all backward passes so far; returns how many it had seen before.
+    fn replace_seen(&mut self, optimizer: OptimizerId) -> u64 {
+        match self.seen.iter_mut().find(|(known, _)| *known == optimizer) {
+            Some((_, seen)) => std::mem::replace(seen, self.backwards),
+            None => {
+                self.seen.push((optimizer, self.backwards));
+                0
+            }
+        }
+    }
+}
+
+/// The order in which several optimizers take turns. The last of a turn ends the step.
+#[derive(Debug, Default)]
+struct Cycle {
+    /// The only optimizer that steps; `None` if there are several, or it is not known yet.
+    alone: Option<OptimizerId>,
+    expected: Set,
+    history: Vec<OptimizerId>,
+    /// Those that have not stepped since the last step's end, while the order is being learned.
+    missing: Set,
+    /// The learned order, and the place in it of the next step. Empty while the order is being learned.
+    period: Vec<OptimizerId>,
+    place: usize,
+}
+
+impl Cycle {
+    /// Sets the optimizers. Starts to learn again if that changes anything.
+    fn expect(&mut self, optimizers: &[OptimizerId]) {
+        let expected: Set = optimizers.iter().copied().collect();
+        if expected != self.expected {
+            self.learn(expected);
+        }
+    }
+
+    /// Notes that an optimizer has stepped; returns whether it is the last of its turn.
+    fn ends(&mut self, optimizer: OptimizerId) -> bool {
+        if let Some(next) = self.period.get(self.place) {
+            if *next == optimizer {
+                self.place = (self.place + 1) % self.period.len();
+                return self.place == 0;
+            }
+            let mut expected = std::mem::take(&mut self.expected);
+            expected.insert(optimizer);
+            self.learn(expected);
+        }
+        self.ends_while_learning(optimizer)
+    }
+
+    fn learn(&mut self, expected: Set) {
+        self.missing = expected.clone();
+        self.expected = expected;
+        self.history.clear();
+        self.period.clear();
+        self.place = 0;
+        self.alone = None;
+    }
+
+    fn ends_while_learning(&mut self, optimizer: OptimizerId) -> bool {
+        self.expected.insert(optimizer);
+        self.history.push(optimizer);
+        self.missing.remove(optimizer);
+        self.forget_absent();
+        if let Some(period) = shortest_period(&self.history).map(|len| &self.history[..len])
+            && self.expected.is_all_of(period)
+        {
+            self.period.extend_from_slice(period);
+            self.alone = if let [alone] = period { Some(*alone) } else { None };
+            self.history.clear();
+            self.missing.0.clear();
+            return true;
+        }
+        if self.history.len() >= FORGOTTEN_AFTER {
+            self.history.clear(); // no order: each turn of all of them is a step
+        }
+        if !self.missing.is_empty() {
+            return false;
+        }
+        self.missing.clone_from(&self.expected);
+        true
+    }
+
+    /// Stops waiting for optimizers that have taken no part in enough steps of the others.
+    fn forget_absent(&mut self) {
+        let absent = self.expected.0.iter().filter(|optimizer| !self.history.contains(optimizer));
+        if self.history.len() >= LEARNED_WITHIN && self.missing.0.iter().eq(absent) {
+            let Self { expected, missing, .. } = self;
+            expected.0.retain(|optimizer| !missing.0.contains(optimizer));
+            missing.0.clear();
+        }
+    }
+}
+
+/// A few optimizers, in ascending order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Set(Vec<OptimizerId>);
+
+impl Set {
+    fn insert(&mut self, optimizer: OptimizerId) {
+        if let Err(place) = self.0.binary_search(&optimizer) {
+            self.0.insert(place, optimizer);
+        }
+    }
+
+    fn remove(&mut self, optimizer: OptimizerId) {
+        if let Ok(place) = self.0.binary_search(&optimizer) {
+            self.0.remove(place);
+        }
+    }
+
+    /// Whether these are all of it, and nothing else.
+    fn is_all_of(&self, optimizers: &[OptimizerId]) -> bool {
+        let is_known = |optimizer: &OptimizerId| self.0.binary_search(optimizer).is_ok();
+        optimizers.iter().all(is_known) && self.0.iter().all(|optimizer| optimizers.contains(optimizer))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<OptimizerId> for Set {
+    fn from_iter<I: IntoIterator<Item = OptimizerId>>(optimizers: I) -> Self {
+        let mut set = Self::default();
+        optimizers.into_iter().for_each(|optimizer| set.insert(optimizer));
+        set
+    }
+}
+
+/// The length of the shortest pattern that the history fully repeats at least twice.
+fn shortest_period(history: &[OptimizerId]) -> Option<usize> {
+    let len = history.len();
+    (1..=len / 2).find(|period| len.is_multiple_of(*period) && history[*period..] == history[..len - period])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The places of the events, counted from 0, that end a step. D fetch, F forward, K backward, O optimizer (O1, O2: which).
+    fn ends(events: &str, expected: &[OptimizerId]) -> Vec<usize> {
+        let mut rule = StepRule::new();
+        if !expected.is_empty() {
+            rule.expect(expected);
+        }
+        let is_end = |event: &str| match event.split_at(1) {
+            ("K", _) => rule.backward(),
+            ("O", which) => rule.optimizer(which.parse().unwrap_or(1)),
+            _ => false,
+        };
+        let ends = events.split_whitespace().map(is_end).enumerate();
+        ends.filter(|(_, is_end)| *is_end).map(|(place, _)| place).collect()
+    }
+
+    #[test]
+    fn one_optimizer_ends_each_step() {
+        for (events, expected) in [
+            ("D F K O D F K O", vec![3, 7]),
+            ("D F K D F K O", vec![6]),        // two micro-batches
+            ("D D F K O D F K O", vec![4, 8]), // a loader that looks ahead
+            ("D F K D O F K D O", vec![4, 8]),
+            ("O D F K O O", vec![4]),   // an optimizer without gradients ends nothing
+            ("F K F K F K O", vec![6]), // a closure that is called three times
+            ("D F K K O", vec![4]),     // two losses
+        ] {
+            assert_eq!(ends(events, &[1]), expected, "{events}");
+            assert_eq!(ends(events, &[]), expected, "{events}, not expected");
+        }
+    }
+
+    #[test]
+    fn two_optimizers_in_turn_are_one_step() {
+        assert_eq!(ends(&"D F K O1 F K O2 ".repeat(3), &[1, 2]), [6, 13, 20]);
+        assert_eq!(ends(&"D F K O1 O2 ".repeat(4), &[1, 2]), [4, 9, 14, 19], "after one backward pass");
+    }
+
+    #[test]
+    fn generator_that_steps_every_fifth_time_ends_the_step() {
+        let turn = "D F K O1 ".repeat(5) + "F K O2 ";
+        assert_eq!(ends(&turn.repeat(3), &[1, 2]), [22, 45, 68]);
+    }
+
+    #[test]
+    fn order_is_learned_where_the_rare_optimizer_comes_first() {
+        let turn = "D F K O1 ".to_owned() + &"F K O2 ".repeat(3);
+        let found = ends(&turn.repeat(6), &[1, 2]);
+        assert_eq!(found[found.len() - 4..], [38, 51, 64, 77]);
+    }
+
+    #[test]
+    fn optimizer_that_never_steps_is_not_waited_for_long() {
+        let found = ends(&"D F K O1 ".repeat(20), &[1, 2]);
+        assert_eq!(found[found.len() - 12..], (8..20).map(|step| 4 * step + 3).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn new_order_is_learned() {
+        let found = ends(&("D F K O1 ".repeat(10) + &"D F K O1 F K O2 ".repeat(8)), &[1]);
+        assert_eq!(found[..10], (0..10).map(|step| 4 * step + 3).collect::<Vec<_>>());
+        assert!([18, 19].contains(&found.len()), "{found:?}");
+    }
+
+    #[test]
+    fn lone_backward_passes_are_steps_in_the_end() {
+        let lone = LONE_BACKWARDS as usize;
+        assert_eq!(
+            ends(&"D F K ".repeat(lone + 3), &[]),
+            (lone..lone + 3).map(|place| 3 * place + 2).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn many_micro_batches_are_learned() {
+        let events = "K ".repeat(40) + "O " + &"K ".repeat(79) + "O";
+        assert_eq!(ends(&events, &[]), [40, 120]);
+    }
+
+    #[test]
+    fn shortest_period_repeats_at_least_twice() {
+        for (history, period) in [
+            (vec![], None),
+            (vec![1], None),
+            (vec![1, 1], Some(1)),
+            (vec![1, 2], None),
+            (vec![1, 2, 1], None),
+            (vec![1, 2, 1, 2], Some(2)),
+            (vec![1, 1, 2, 1, 1, 2], Some(3)),
+        ] {
+            assert_eq!(shortest_period(&history), period, "{history:?}");
+        }
+    }
+}
