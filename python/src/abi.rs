@@ -12,6 +12,9 @@ use crate::session::Status;
 use crate::warning::catch_panic;
 use crate::{names, session, stacks, thread, warning, worker};
 
+/// The roles of tracks, by their numbers in `gnntop.h`.
+const ROLES: [TrackRole; 5] =
+    [TrackRole::Other, TrackRole::Training, TrackRole::Loader, TrackRole::Operators, TrackRole::Stream];
 /// The version of the interface.
 const ABI: i32 = 1;
 /// What `gnntop_status` returns for a worker.
@@ -170,13 +173,7 @@ pub unsafe extern "C" fn gnntop_track(name: *const c_char, role: i32) -> i32 {
     catch_panic(0, || {
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
-        let role = match role {
-            1 => TrackRole::Training,
-            2 => TrackRole::Loader,
-            3 => TrackRole::Operators,
-            4 => TrackRole::Stream,
-            _ => TrackRole::Other,
-        };
+        let role = usize::try_from(role).ok().and_then(|role| ROLES.get(role)).copied().unwrap_or(TrackRole::Other);
         i32::from(thread::with(false, |thread| thread.track(&name, role)))
     })
 }

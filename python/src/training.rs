@@ -10,9 +10,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use gnntop_probe::{Fact, NameKind, Reported, after};
 
 use crate::early::EarlyEvent;
-use crate::warning::{self, catch_panic};
 use crate::steps::{Loop, Name, OptimizerId, Record, Shape, Ticks, Work};
 use crate::thread::{self, Thread};
+use crate::warning::{self, catch_panic};
 use crate::{names, session};
 
 /// Where an inferred forward begins.

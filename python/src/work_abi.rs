@@ -1,9 +1,9 @@
 //! The part of the C interface by which gnntop finds the steps of a loop: `include/gnntop.h` describes each call.
 #![allow(missing_docs, reason = "the header says it, where those who call it look")]
 
-use crate::warning::catch_panic;
 use crate::steps::Work;
 use crate::training;
+use crate::warning::catch_panic;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_work_begin(work: i32) -> i32 {
