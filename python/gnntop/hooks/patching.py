@@ -8,8 +8,10 @@ arrived while a hook ran, is the program's and reaches it.
 from __future__ import annotations
 
 import _signal
+import copy
 import functools
 import os
+import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
@@ -142,7 +144,7 @@ def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
     real = getattr(owner, attribute, None)
     if real is not None:
         name = f"{getattr(owner, '__module__', '')}.{owner.__name__}.{attribute}".lstrip(".")
-        _replace(owner, attribute, around(real, name, before, after))
+        _replace(owner, attribute, around(real, name, before, after), real)
 
 
 class Hooked(_native.Hooked):  # type: ignore[misc]
@@ -152,10 +154,15 @@ class Hooked(_native.Hooked):  # type: ignore[misc]
         """Calls ``real``, or for None the `_call_impl` of the module that the weak reference ``module`` is to."""
         super().__init__(real, work, module)
         self.is_plain = real is None
+        self._real, self._is_modules = real, module is not None
 
-    def __reduce__(self) -> str:
-        """Pickled by its name, as a function is."""
-        return str(self.__qualname__)
+    def __reduce__(self) -> Any:
+        """Pickled by name, as a function is. What is a module's own is None in a copy: it would call that module."""
+        return (type(None), ()) if self._is_modules else str(self.__qualname__)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """As `__reduce__`, but a copy of a compiled module keeps what it was compiled to."""
+        return copy.deepcopy(self._real, memo) if self._is_modules else self
 
 
 def watch(owner: Any, attribute: str, work: int) -> None:
@@ -165,13 +172,35 @@ def watch(owner: Any, attribute: str, work: int) -> None:
     """
     real = getattr(owner, attribute, None)
     if real is not None:
-        _replace(owner, attribute, functools.update_wrapper(Hooked(real, work, None), real))
+        _replace(owner, attribute, functools.update_wrapper(Hooked(real, work, None), real), real)
 
 
-def _replace(owner: Any, attribute: str, hooked: Any) -> None:
+def _replace(owner: Any, attribute: str, hooked: Any, real: Any) -> None:
+    _tell_script(hooked, real)
+    _set(owner, attribute, hooked)
+    # Pickle finds a function where it was defined, and takes it only if it is the same.
+    home = sys.modules.get(getattr(real, "__module__", None) or "")
+    name = getattr(real, "__qualname__", "")
+    if home is not owner and getattr(home, name, None) is real:
+        _set(home, name, hooked)
+
+
+def _set(owner: Any, attribute: str, hooked: Any) -> None:
     was = vars(owner).get(attribute, _MISSING)
     setattr(owner, attribute, hooked)
     on_uninstall.append(lambda: _restore(owner, attribute, hooked, was))
+
+
+def _tell_script(hooked: Any, real: Any) -> None:
+    """``torch.jit.script`` knows some functions by their identity, and compiles the source of all others."""
+    builtins = sys.modules.get("torch.jit._builtins")
+    known = getattr(builtins, "_builtin_ops", [])
+    name = next((name for function, name in known if function is real), None)
+    if name is not None:
+        known.append((hooked, name))
+        table = getattr(builtins, "_builtin_table", None)  # made of these when a first script is compiled
+        if table is not None:
+            table[id(hooked)] = name
 
 
 def _restore(owner: Any, attribute: str, hooked: Any, was: Any) -> None:

@@ -33,6 +33,7 @@ def install(torch: ModuleType) -> None:
     _native.listen(_native.TENSOR, torch.Tensor)
     patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, look_soon)
     patch(torch.nn.Module, "compile", lambda _: 0, look_soon)
+    patch(torch.nn.Module, "_replicate_for_data_parallel", lambda _: 0, _leave_replica)
 
 
 def model() -> Any:
@@ -137,8 +138,14 @@ def hook_root(root: Any) -> None:
 
 def is_hooked(module: Any) -> bool:
     """Whether we stand for a module's own function, and not for a compiled one."""
-    hooked = vars(module).get("_compiled_call_impl")
+    hooked = getattr(module, "__dict__", {}).get("_compiled_call_impl")
     return isinstance(hooked, Hooked) and hooked.is_plain
+
+
+def _leave_replica(_token: object, replica: Any) -> None:
+    """A replica gets all of its module's attributes, and must not call that."""
+    if is_hooked(replica):
+        del vars(replica)["_compiled_call_impl"]
 
 
 def _unhook_root(root: Any, hooked: Any, compiled: Any) -> None:
