@@ -8,7 +8,6 @@ arrived while a hook ran, is the program's and reaches it.
 from __future__ import annotations
 
 import _signal
-import copy
 import functools
 import os
 import sys
@@ -162,6 +161,8 @@ class Hooked(_native.Hooked):  # type: ignore[misc]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """As `__reduce__`, but a copy of a compiled module keeps what it was compiled to."""
+        import copy
+
         return copy.deepcopy(self._real, memo) if self._is_modules else self
 
 
