@@ -78,9 +78,7 @@ _native.close()
 
 def attack_early_ends(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
     """Programs that end without a word soon after their first step."""
-    tally = Tally(
-        "programs that end within 100 ms", f"all steps are seen, but {MOST_STEPS_LOST} after a signal"
-    )
+    tally = Tally("programs that end within 100 ms", f"all steps are seen, but {MOST_STEPS_LOST} after a signal")
     answers = gnntop.home / "answers"
     answers.mkdir()
     for number in range(max(3, int(EARLY_ENDS * share))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
 import time
 import urllib.request
 from collections import defaultdict
@@ -95,7 +96,9 @@ def attack(gnntop: Gnntop, hours: float, python: Path) -> Tally:
     return tally
 
 
-def _watch(gnntop: Gnntop, viewer: PtyProgram, run, seconds: float) -> tuple[dict[str, list[Reading]], int]:
+def _watch(
+    gnntop: Gnntop, viewer: PtyProgram, run: subprocess.Popen[bytes], seconds: float
+) -> tuple[dict[str, list[Reading]], int]:
     """Reads what each process has, until the program ends, and scrapes the server meanwhile."""
     began, scrapes = time.monotonic(), 0
     seen: dict[str, list[Reading]] = defaultdict(list)
