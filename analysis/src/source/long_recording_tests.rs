@@ -363,3 +363,14 @@ fn unexpected_items_in_summaries_are_refused() {
     each_item(&stream, |item| heads += usize::from(matches!(item, Item::Segment(_))));
     assert_eq!(heads, 1);
 }
+
+#[test]
+fn newest_part_keeps_steps_where_a_chunk_ends_with_it() {
+    let whole = recorded();
+    let end = usize::try_from(whole.chunks().unwrap().end()).unwrap();
+    let cut = RecordedFile::new(whole.bytes[..end].to_vec());
+    let mut run = Run::default();
+    Recording::open_newest(&cut.path(), end as u64, 1).unwrap().read_all(&mut run);
+    let steps = run.members()[0].store.steps();
+    assert!(steps.last().is_some_and(|row| row.step().0 == steps.total()), "{} of {}", steps.len(), steps.total());
+}
