@@ -7,7 +7,7 @@ use gnntop_wire::{Item, SessionInfo, put_segment};
 
 use super::chunk_limit::ChunkLimit;
 use super::chunks::{ChunkSummaries, SessionSummary, SummarisedSession};
-use super::session::{Recorder, RecorderOptions, WRITE_LEN};
+use super::session::{Recorder, RecorderOptions};
 use crate::stream::{MAX_SESSIONS, Sink, align};
 
 /// A recording of a run, or of a session that is not part of one.
@@ -242,7 +242,7 @@ impl<W: Write> Sink for RunRecorder<W> {
         let before = recorder.events();
         recorder.apply(item);
         self.due.add(recorder.events() - before);
-        if recorder.out.len() > WRITE_LEN || self.due.has_enough_events() {
+        if self.options.is_worth_writing(recorder.out.len()) || self.due.has_enough_events() {
             self.write_piece(at);
             // Writing to memory cannot fail.
             let _ = self.end_chunk();

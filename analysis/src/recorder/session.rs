@@ -24,7 +24,7 @@ use crate::stream::Sink;
 /// Blocks are merged over this much of the stream's time.
 const MERGE_NS: u64 = 1_000_000_000;
 /// More bytes than this are written out.
-pub(super) const WRITE_LEN: usize = 1 << 20;
+const WRITE_LEN: u64 = 1 << 20;
 /// Tracks whose events are collected at a time; with more, blocks get smaller.
 const MAX_TRACKS: usize = 512;
 /// Definitions that are held back until the first event of their segment.
@@ -54,6 +54,13 @@ pub struct RecorderOptions {
 /// As much as a replay can read before it shows anything: bytes if events are sparse, events if they are dense.
 const CHUNK_BYTES: u64 = 8 << 20;
 const CHUNK_EVENTS: u64 = 500_000;
+
+impl RecorderOptions {
+    /// Whether so many bytes are written out: no chunk gets much longer than it should.
+    pub(super) fn is_worth_writing(&self, len: usize) -> bool {
+        len as u64 > WRITE_LEN.min(self.chunk_bytes)
+    }
+}
 
 impl Default for RecorderOptions {
     fn default() -> Self {
@@ -186,7 +193,7 @@ impl<W: Write> Recorder<W> {
             merging.finish(self.is_among_others, &mut self.ready);
         }
         self.put_skipped_marks();
-        if self.ready.len() > WRITE_LEN {
+        if self.options.is_worth_writing(self.ready.len()) {
             self.write_ready();
         }
     }
