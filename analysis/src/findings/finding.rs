@@ -7,8 +7,8 @@ use serde::Serialize;
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 use super::claim::Claim;
-use super::facts::{Fact, Facts};
 use super::number::Number;
+use super::stated_numbers::{StatedNumber, StatedNumbers};
 
 /// What a finding is about. Each kind is found by one check.
 #[derive(
@@ -207,7 +207,7 @@ pub struct Finding {
     /// Where it was seen, by time, at most 1,024; empty if it is true of the whole run.
     pub places: Vec<Occurrence>,
     /// The numbers in the summary and the evidence.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<StatedNumber>,
     /// The evidence, one line each.
     pub evidence: Vec<String>,
     /// Advice, one line each.
@@ -226,10 +226,10 @@ impl Finding {
         kind: FindingKind,
         confidence: Confidence,
         share: Option<f64>,
-        summary: impl FnOnce(&mut Facts) -> String,
+        summary: impl FnOnce(&mut StatedNumbers) -> String,
     ) -> Self {
         let severity = share.map_or(Severity::Note, Severity::from_share);
-        let mut facts = Facts::default();
+        let mut facts = StatedNumbers::default();
         let (summary, places, evidence, advice) = (summary(&mut facts), Vec::new(), Vec::new(), Vec::new());
         let facts = facts.into();
         Self { kind, severity, confidence, share, summary, count: 1, places, facts, evidence, advice, claim: None }
@@ -249,24 +249,24 @@ impl Finding {
     }
 
     /// The finding with a line of evidence and the numbers in it.
-    pub(super) fn with_evidence_from(self, line: impl FnOnce(&mut Facts) -> String) -> Self {
+    pub(super) fn with_evidence_from(self, line: impl FnOnce(&mut StatedNumbers) -> String) -> Self {
         self.with_evidence_lines(|facts| [line(facts)])
     }
 
     /// The same of any number of lines.
     pub(super) fn with_evidence_lines<L: IntoIterator<Item = String>>(
         mut self,
-        lines: impl FnOnce(&mut Facts) -> L,
+        lines: impl FnOnce(&mut StatedNumbers) -> L,
     ) -> Self {
         self.add_evidence(lines);
         self
     }
 
     /// Adds lines of evidence and the numbers in them.
-    pub(super) fn add_evidence<L: IntoIterator<Item = String>>(&mut self, lines: impl FnOnce(&mut Facts) -> L) {
-        let mut facts = Facts::default();
+    pub(super) fn add_evidence<L: IntoIterator<Item = String>>(&mut self, lines: impl FnOnce(&mut StatedNumbers) -> L) {
+        let mut facts = StatedNumbers::default();
         self.evidence.extend(lines(&mut facts));
-        for fact in Vec::<Fact>::from(facts) {
+        for fact in Vec::<StatedNumber>::from(facts) {
             if !self.facts.contains(&fact) {
                 self.facts.push(fact);
             }

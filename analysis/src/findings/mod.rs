@@ -15,7 +15,6 @@ mod bottleneck;
 mod checks;
 mod claim;
 mod evidence;
-mod facts;
 mod few_steps;
 mod finding;
 mod hardware;
@@ -29,16 +28,17 @@ mod rhythm;
 mod robust;
 mod run_stretches;
 mod stacks;
+mod stated_numbers;
 pub mod sweep;
 mod watch;
 
 pub use bottleneck::Verdict;
 pub use evidence::{Class, classes};
-pub use facts::Fact;
 pub use finding::{Confidence, EndedFinding, Finding, FindingKind, Findings, NotEnough, Occurrence, Severity};
 pub use judgement::{Judgement, all_findings, findings_in, judge_newest, judge_run, verdict};
 pub use number::Number;
 pub use ranks::rank_findings;
+pub use stated_numbers::StatedNumber;
 pub use watch::Watch;
 
 #[cfg(test)]

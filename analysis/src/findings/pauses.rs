@@ -1,8 +1,8 @@
 //! Pauses: time between steps that is far longer than usual and recurs at equal intervals.
 
 use super::evidence::StepEvidence;
-use super::facts::Facts;
 use super::number::Number;
+use super::stated_numbers::StatedNumbers;
 
 /// A pause exceeds the usual time between steps by this share of a step...
 const LONG: f64 = 0.1;
@@ -41,7 +41,7 @@ impl RegularPauses {
     }
 
     /// When they come: `every 20 steps, 14 times, at epoch ends`.
-    pub(super) fn when(&self, facts: &mut Facts) -> String {
+    pub(super) fn when(&self, facts: &mut StatedNumbers) -> String {
         let rhythm = self.every.map(|every| format!("every {} steps", facts.count(Number::EverySteps, every)));
         let times = Some(format!("{} times", facts.count(Number::Times, self.rows.len() as u64)));
         let epochs = self.are_at_epoch_ends.then(|| "at epoch ends".to_owned());

@@ -1,8 +1,8 @@
 //! Where in the program a finding's time goes: a line of evidence from the stacks taken in it.
 
-use super::facts::Facts;
 use super::finding::{Finding, FindingKind, Findings};
 use super::number::Number;
+use super::stated_numbers::StatedNumbers;
 use crate::figures::count;
 use crate::store::{Stack, Store};
 
@@ -32,13 +32,13 @@ fn stacks_in<'s>(finding: &Finding, store: &'s Store) -> Vec<&'s Stack> {
 }
 
 /// A line for what loader workers did, and one for the training thread, which waits for them.
-fn evidence(facts: &mut Facts, store: &Store, stacks: &[&Stack]) -> Vec<String> {
+fn evidence(facts: &mut StatedNumbers, store: &Store, stacks: &[&Stack]) -> Vec<String> {
     let (loaders, own): (Vec<&Stack>, Vec<&Stack>) = stacks.iter().partition(|stack| store.is_loader_stack(stack));
     let lines = [line(facts, store, &loaders, " of loader workers"), line(facts, store, &own, "")];
     lines.into_iter().flatten().collect()
 }
 
-fn line(facts: &mut Facts, store: &Store, stacks: &[&Stack], whose: &str) -> Option<String> {
+fn line(facts: &mut StatedNumbers, store: &Store, stacks: &[&Stack], whose: &str) -> Option<String> {
     let places = store.stack_places(stacks.iter().copied());
     let (all, first) = (stacks.len() as u64, places.first()?);
     let mut taken = |place: &str, times: u64| facts.about(place, |facts| facts.count(Number::Stacks, times));
@@ -72,12 +72,12 @@ mod tests {
         each_item(&stream.bytes(), |item| store.apply(item));
         let stacks: Vec<&Stack> = store.stacks().iter().collect();
         assert_eq!(
-            evidence(&mut Facts::default(), &store, &stacks),
+            evidence(&mut StatedNumbers::default(), &store, &stacks),
             [
                 "2 of 3 stacks of loader workers taken there: in read (data.py:4), under __getitem__ (data.py:2); 1 in decode (data.py:7)",
                 "1 stack taken there: in main (train.py:9)",
             ]
         );
-        assert_eq!(evidence(&mut Facts::default(), &store, &[]), [""; 0]);
+        assert_eq!(evidence(&mut StatedNumbers::default(), &store, &[]), [""; 0]);
     }
 }

@@ -13,11 +13,11 @@ use super::check::{StepCheck, too_few_steps};
 use crate::figures::FigureUnit;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::{Fact, Facts};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::robust::median;
+use crate::findings::stated_numbers::{StatedNumber, StatedNumbers};
 
 /// Steal is reported from this share of a core's time.
 const STEAL: f64 = 0.05;
@@ -143,7 +143,7 @@ fn waiting(evidence: &StepEvidence<'_>, share: f64, signs: &Signs) -> Finding {
     })
 }
 
-fn preempted(facts: &mut Facts, per_s: f64) -> Fact {
+fn preempted(facts: &mut StatedNumbers, per_s: f64) -> StatedNumber {
     facts.note(Number::PreemptionsPerS, per_s.round(), FigureUnit::Count)
 }
 
@@ -249,7 +249,7 @@ impl QuietSteps {
         full.map(|row| (evidence.inside_ns[row] - self.inside_ns).max(0.0)).sum()
     }
 
-    fn describe(&self, facts: &mut Facts) -> String {
+    fn describe(&self, facts: &mut StatedNumbers) -> String {
         let (time, taken) =
             (facts.time(Number::Otherwise, self.inside_ns), facts.count(Number::Preemptions, self.preemptions));
         match self.preemptions {

@@ -8,10 +8,10 @@ use super::gap_filling::{self, GapFilling};
 use crate::figures::duration;
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
 use crate::findings::number::Number;
 use crate::findings::pauses::RegularPauses;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::{PhaseSlot, StepRow};
 
 /// A smaller share of the wall time is not a finding, unless single gaps are long.
@@ -93,13 +93,14 @@ impl StepCheck for Gap {
         });
         let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
         let finding = explain(evidence, finding.with_claim(claim).with_places(places, 1 + long.len() as u64));
-        let lines = |facts: &mut Facts| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
+        let lines =
+            |facts: &mut StatedNumbers| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
         with_advice(finding.with_evidence_lines(lines), &filled, between > 0.5 * gap).into()
     }
 }
 
 /// How long the time between two steps is where it is far longer at equal intervals.
-fn paused(facts: &mut Facts, evidence: &StepEvidence<'_>, pauses: &RegularPauses) -> String {
+fn paused(facts: &mut StatedNumbers, evidence: &StepEvidence<'_>, pauses: &RegularPauses) -> String {
     let each = facts.time(Number::Each, pauses.mean_ns(evidence));
     let usual = facts.time(Number::Usual, evidence.usual_between_ns);
     format!("; {}: {each} between two steps, usually {usual}", pauses.when(facts))
@@ -117,7 +118,7 @@ fn gap_fillings(evidence: &StepEvidence<'_>) -> Vec<GapFilling> {
     filling.take(MAX_NAMED).collect()
 }
 
-fn describe(facts: &mut Facts, filling: &GapFilling) -> String {
+fn describe(facts: &mut StatedNumbers, filling: &GapFilling) -> String {
     let GapFilling { name, count, total_ns, share } = filling;
     facts.about(name, |facts| {
         let (share, times) = (facts.share(Number::OfGap, *share), facts.count(Number::Times, *count));

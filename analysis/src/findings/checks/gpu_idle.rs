@@ -7,10 +7,10 @@ use gnntop_wire::{Quantity, SignalSource};
 use super::check::{StepCheck, too_few_steps};
 use super::gap_filling;
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::hardware;
 use crate::findings::number::Number;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::Signal;
 
 /// Reported from this share of idle time.
@@ -68,7 +68,7 @@ fn check_gpu(evidence: &StepEvidence<'_>, gpu: u32) -> Option<Finding> {
     if most < TAKES_PART || read.max(bound) < WORTH_REPORTING || values.len() < ENOUGH_READINGS {
         return None;
     }
-    let readings = |facts: &mut Facts| {
+    let readings = |facts: &mut StatedNumbers| {
         facts.count(Number::Gpu, gpu.into());
         format!("{}: {} readings", signal.source, facts.count(Number::Readings, values.len() as u64))
     };

@@ -5,11 +5,11 @@ use gnntop_wire::Quantity;
 use super::check::{StepCheck, too_few_steps};
 use crate::figures::FigureUnit;
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::robust::quantile;
+use crate::findings::stated_numbers::StatedNumbers;
 
 /// Reasons for lower clocks that cost speed: bits of NVML's `nvmlClocksThrottleReasons` (nvml.h), in words.
 /// Idle clocks (0x1), clocks set by the user (0x2), sync boost (0x10) and display clocks (0x100) are not among them.
@@ -79,7 +79,7 @@ fn clock_range(evidence: &StepEvidence<'_>, gpu: u32) -> Option<(f64, f64)> {
 }
 
 /// Two clock frequencies in megahertz, as text.
-fn clocks_in_words(facts: &mut Facts, (low, high): (f64, f64)) -> (String, String) {
+fn clocks_in_words(facts: &mut StatedNumbers, (low, high): (f64, f64)) -> (String, String) {
     facts.note(Number::LowClock, low * 1e6, FigureUnit::Frequency);
     facts.note(Number::HighClock, high * 1e6, FigureUnit::Frequency);
     (format!("{low:.0}"), format!("{high:.0}"))

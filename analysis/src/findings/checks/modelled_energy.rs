@@ -8,11 +8,11 @@ use gnntop_wire::{Quantity, SignalKind, SignalSource, Unit};
 use super::check::StepCheck;
 use crate::figures::FigureUnit;
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::robust::median;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::{Point, Signal};
 
 /// With fewer readings a constant power may be chance.
@@ -77,7 +77,7 @@ fn finding(evidence: &StepEvidence<'_>, signal: &Signal) -> Option<Finding> {
 }
 
 /// What a modelled signal says: the energy that it counted, or the mean of the power or energy that it read.
-fn modelled_number(facts: &mut Facts, signal: &Signal) -> String {
+fn modelled_number(facts: &mut StatedNumbers, signal: &Signal) -> String {
     let scale = if signal.unit() == Unit::Microjoules { 1e-6 } else { 1e-3 };
     let summary = signal.series.summary();
     let mut note = |name, value, unit| facts.note(name, value * scale, unit);

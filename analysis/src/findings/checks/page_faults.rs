@@ -5,10 +5,10 @@ use gnntop_wire::Quantity;
 use super::check::{StepCheck, too_few_steps};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
 use crate::findings::hardware;
 use crate::findings::number::Number;
+use crate::findings::stated_numbers::StatedNumbers;
 
 /// With fewer faults in a step it is not a storm.
 const STORM: f64 = 1000.0;
@@ -61,7 +61,7 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
         return None;
     }
     let faults = |row: usize| evidence.rows[row].usage().map_or((0, 0), |u| (u.minor_faults, u.major_faults));
-    let sentence = |facts: &mut Facts, row: &usize| {
+    let sentence = |facts: &mut StatedNumbers, row: &usize| {
         let (step, (minor, major)) = (evidence.rows[*row].step().0, faults(*row));
         let from_disk =
             (major > 0).then(|| format!(", {} of them read from a disk", facts.count(Number::FromDisk, major)));
@@ -72,7 +72,7 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
     let cost: f64 = storms.iter().map(|row| evidence.excess_ns(*row)).sum();
     let share = evidence.share(cost);
     let all: u64 = storms.iter().map(|row| faults(*row).0 + faults(*row).1).fold(0, u64::saturating_add);
-    let place = |row: &usize| evidence.place(*row, sentence(&mut Facts::default(), row));
+    let place = |row: &usize| evidence.place(*row, sentence(&mut StatedNumbers::default(), row));
     let places = storms.iter().take(PLACES_LISTED).map(place).collect();
     let finding = Finding::for_run(FindingKind::PageFaults, Confidence::High, Some(share), |facts| {
         let (steps, cost) = (facts.count(Number::Steps, storms.len() as u64), facts.share(Number::OfTime, share));

@@ -2,10 +2,10 @@
 
 use super::check::{StepCheck, too_few_steps};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::{median, quantile};
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::Phase;
 
 /// Large batches are at least this many times the small ones.
@@ -69,7 +69,7 @@ impl StepCheck for PhaseShift {
 }
 
 /// How a phase's share of a step changes.
-fn changed(facts: &mut Facts, phase: &str, verb: &str, (from, to): (f64, f64)) -> String {
+fn changed(facts: &mut StatedNumbers, phase: &str, verb: &str, (from, to): (f64, f64)) -> String {
     facts.about(phase, |facts| {
         let (from, to) = (facts.share(Number::From, from), facts.share(Number::To, to));
         format!("{phase} {verb} from {from} to {to}")

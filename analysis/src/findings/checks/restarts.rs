@@ -3,9 +3,9 @@
 use super::check::StepCheck;
 use crate::figures::{count, duration, utc};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence, Severity};
 use crate::findings::number::Number;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::{Outage, Restarts, Store};
 
 /// The check.
@@ -44,7 +44,7 @@ fn finding(store: &Store, restarts: &Restarts) -> Finding {
     }
 }
 
-fn summary(facts: &mut Facts, store: &Store, restarts: &Restarts) -> String {
+fn summary(facts: &mut StatedNumbers, store: &Store, restarts: &Restarts) -> String {
     let times = facts.count(Number::Times, restarts.count);
     let times = if restarts.count == 1 { "once".to_owned() } else { format!("{times} times") };
     let lost = facts.time(Number::Lost, restarts.lost_ns as f64);

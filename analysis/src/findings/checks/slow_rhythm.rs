@@ -4,12 +4,12 @@ use super::check::StepCheck;
 use crate::figures::{duration, utc};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence};
 use crate::findings::number::Number;
 use crate::findings::rhythm::{Episode, Rhythm};
 use crate::findings::robust::median;
 use crate::findings::run_stretches::RunStep;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::Store;
 
 /// A shorter run has no rhythm of minutes.
@@ -78,7 +78,7 @@ fn when(store: &Store, rhythm: &Rhythm) -> String {
 }
 
 /// What all of them cost together.
-fn total_cost(facts: &mut Facts, store: &Store, rhythm: &Rhythm) -> String {
+fn total_cost(facts: &mut StatedNumbers, store: &Store, rhythm: &Rhythm) -> String {
     let all_ns: f64 = rhythm.episodes.iter().map(|episode| ns(episode) as f64).sum();
     let lost = all_ns * rhythm.slower / (1.0 + rhythm.slower);
     let steps = rhythm.episodes.iter().map(|episode| episode.ordinals.end.saturating_sub(episode.ordinals.start));
@@ -88,7 +88,12 @@ fn total_cost(facts: &mut Facts, store: &Store, rhythm: &Rhythm) -> String {
 }
 
 /// The phase, or the gap, that grows most in these steps.
-fn grown(facts: &mut Facts, store: &Store, known: &[RunStep<'_>], is_slow: &dyn Fn(u64) -> bool) -> Option<String> {
+fn grown(
+    facts: &mut StatedNumbers,
+    store: &Store,
+    known: &[RunStep<'_>],
+    is_slow: &dyn Fn(u64) -> bool,
+) -> Option<String> {
     let usual = |slot, slow: bool| {
         let rows = known.iter().filter(|known| is_slow(known.row.ordinal()) == slow);
         median(&mut rows.map(|known| known.row.phase_ns(slot) as f64).collect::<Vec<f64>>())

@@ -6,11 +6,11 @@ use super::check::StepCheck;
 use crate::figures::{duration, utc};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence};
 use crate::findings::hardware::held_mean;
 use crate::findings::level_change::LevelChange;
 use crate::findings::number::Number;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::{Signal, Store, StoredMark};
 
 /// A time that is known less exactly than this is given as "about".
@@ -76,7 +76,7 @@ fn finding(evidence: &StepEvidence<'_>, change: &LevelChange<'_>) -> Finding {
 }
 
 /// What a step took before and takes since; nothing if batches changed as well.
-fn times(facts: &mut Facts, change: &LevelChange<'_>) -> String {
+fn times(facts: &mut StatedNumbers, change: &LevelChange<'_>) -> String {
     let times = change.medians(|known| Some(known.row.period_ns().max(1) as f64));
     let is_all = |(before, since): &(f64, f64)| (since / before - 1.0 - change.slower).abs() <= OTHER_BATCHES;
     let text = |(before, since)| {
@@ -86,7 +86,7 @@ fn times(facts: &mut Facts, change: &LevelChange<'_>) -> String {
 }
 
 /// `2026-11-17 14:10:03 UTC (step 12,345,678)`, or the time since the start if the wall clock is unknown.
-fn when(facts: &mut Facts, store: &Store, change: &LevelChange<'_>) -> String {
+fn when(facts: &mut StatedNumbers, store: &Store, change: &LevelChange<'_>) -> String {
     let t_ns = change.begin.t_ns;
     let since_start = || format!("{} after the start", duration(t_ns.saturating_sub(store.first_ns().unwrap_or(0))));
     let time = store.session().wall_ns(t_ns).map_or_else(since_start, utc);
@@ -95,7 +95,7 @@ fn when(facts: &mut Facts, store: &Store, change: &LevelChange<'_>) -> String {
 }
 
 /// The phase, or the gap, that grew most.
-fn grown(facts: &mut Facts, store: &Store, change: &LevelChange<'_>) -> Option<String> {
+fn grown(facts: &mut StatedNumbers, store: &Store, change: &LevelChange<'_>) -> Option<String> {
     let phases = store.phases().iter().filter_map(|phase| {
         let (before, since) = change.medians(|known| Some(known.row.phase_ns(phase.slot) as f64))?;
         (since > before).then_some((since - before, before, since, phase))
@@ -122,14 +122,14 @@ fn mark_before<'s>(store: &'s Store, change: &LevelChange<'_>) -> Option<(&'s st
     Some((store.mark_text(mark), change.begin.t_ns.saturating_sub(mark.t_ns)))
 }
 
-fn mark_line(facts: &mut Facts, (text, ns): (&str, u64)) -> String {
+fn mark_line(facts: &mut StatedNumbers, (text, ns): (&str, u64)) -> String {
     let ahead = facts.time(Number::Ahead, ns as f64);
     let before = if ns > 0 { format!("{ahead} before") } else { "at".to_owned() };
     format!("mark \"{text}\" came {before} the first slow step")
 }
 
 /// Whether the CPU is taken from the steps more often than before, relative to their time.
-fn preemption_line(facts: &mut Facts, change: &LevelChange<'_>) -> Option<String> {
+fn preemption_line(facts: &mut StatedNumbers, change: &LevelChange<'_>) -> Option<String> {
     let (before, since) = change.medians(|known| Some(known.row.usage()?.involuntary_switches as f64))?;
     let longer = TIMES * (1.0 + change.slower);
     let is_taken = since - before >= SWITCHES && since > longer * before;
@@ -141,7 +141,7 @@ fn preemption_line(facts: &mut Facts, change: &LevelChange<'_>) -> Option<String
 }
 
 /// Signals about the machine that change at that time.
-fn changed_signals(facts: &mut Facts, store: &Store, change: &LevelChange<'_>) -> Vec<String> {
+fn changed_signals(facts: &mut StatedNumbers, store: &Store, change: &LevelChange<'_>) -> Vec<String> {
     let t_ns = change.begin.t_ns;
     let before = t_ns.saturating_sub(COMPARED_NS)..t_ns;
     let since = t_ns..t_ns.saturating_add(COMPARED_NS);

@@ -8,10 +8,10 @@
 use super::check::{StepCheck, too_few_steps};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED, Severity};
 use crate::findings::number::Number;
 use crate::findings::robust::sigma;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::{Phase, StepRow};
 
 /// A step that takes this many times what is expected is a spike...
@@ -52,7 +52,7 @@ impl StepCheck for Spikes {
         };
         let usual = UsualStep::new(evidence);
         let cost: f64 = spikes.iter().map(|row| evidence.excess_ns(*row)).sum();
-        let sentence = |row: &usize| usual.sentence(&mut Facts::default(), evidence, *row);
+        let sentence = |row: &usize| usual.sentence(&mut StatedNumbers::default(), evidence, *row);
         let places = spikes.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
         let share = evidence.share(cost);
         let least = spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min);
@@ -123,7 +123,7 @@ impl<'a> UsualStep<'a> {
         }
     }
 
-    fn sentence(&self, facts: &mut Facts, evidence: &StepEvidence<'_>, index: usize) -> String {
+    fn sentence(&self, facts: &mut StatedNumbers, evidence: &StepEvidence<'_>, index: usize) -> String {
         let row = &evidence.rows[index];
         let of_kind = if evidence.kinds.all.is_empty() { "" } else { " of its kind" };
         let mut text = format!(
@@ -146,7 +146,7 @@ impl<'a> UsualStep<'a> {
     }
 
     /// What happened to its thread that is far from usual.
-    fn usage(&self, facts: &mut Facts, row: &StepRow<'_>) -> Option<String> {
+    fn usage(&self, facts: &mut StatedNumbers, row: &StepRow<'_>) -> Option<String> {
         let usage = row.usage()?;
         let many = |n: u64, usual: Option<f64>, least: f64| n as f64 > least + 4.0 * usual.unwrap_or(0.0);
         let mut parts = Vec::new();

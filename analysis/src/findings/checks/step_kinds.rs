@@ -3,10 +3,10 @@
 
 use super::check::{StepCheck, too_few_steps};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::kinds::StepKind;
 use crate::findings::number::Number;
+use crate::findings::stated_numbers::StatedNumbers;
 
 /// The check.
 pub(super) struct StepKinds;
@@ -24,7 +24,7 @@ impl StepCheck for StepKinds {
             return CheckOutcome::Nothing;
         }
         let kinds = &evidence.kinds.all;
-        let usual = |facts: &mut Facts, kind: &StepKind| {
+        let usual = |facts: &mut StatedNumbers, kind: &StepKind| {
             facts.about(&kind.which, |facts| facts.time(Number::Usual, kind.usual_ns).to_string())
         };
         let mut finding = Finding::for_run(FindingKind::StepKinds, Confidence::High, None, |facts| {

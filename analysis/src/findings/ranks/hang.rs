@@ -1,9 +1,9 @@
 //! Hang: no progress, and who holds the run up.
 
 use super::evidence::{RankCheck, RankEvidence};
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::ranks::hang::{RankActivity, StuckRank};
 use crate::ranks::watchdog;
 
@@ -47,7 +47,7 @@ impl RankCheck for Hangs {
 }
 
 /// How long a rank has been doing what it does.
-fn note(facts: &mut Facts, stuck: &StuckRank) {
+fn note(facts: &mut StatedNumbers, stuck: &StuckRank) {
     facts.about(&format!("rank {}", stuck.rank), |facts| {
         stuck.for_ns.map(|ns| facts.time(Number::Lasting, ns as f64));
     });

@@ -6,10 +6,10 @@ use gnntop_wire::TrackRole;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
 
 use super::evidence::{RankCheck, RankEvidence, batch_work};
-use crate::findings::facts::Facts;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::GAP;
 
 /// A rank is slow in a step if it takes this many times as long as its peers...
@@ -137,7 +137,7 @@ fn slow_finding(
     evidence: &RankEvidence<'_>,
     slow: &SlowRank,
     kind: FindingKind,
-    summary: impl FnOnce(&mut Facts) -> String,
+    summary: impl FnOnce(&mut StatedNumbers) -> String,
 ) -> Finding {
     let rank = evidence.ranks.all()[slow.at].place.rank;
     let share = evidence.share(slow.excess_ns);

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::configuration::Configuration;
 use crate::figures::joined;
-use crate::findings::facts::{Fact, Facts};
 use crate::findings::finding::{Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;
+use crate::findings::stated_numbers::{StatedNumber, StatedNumbers};
 
 /// A speed-up is more than the ideal from the first ratio, and clearly less below the second.
 const ABOVE: f64 = 1.03;
@@ -125,7 +125,7 @@ fn above_ideal(now: &Configuration, before: &Configuration, speed_up: f64, ideal
     })
 }
 
-fn step(facts: &mut Facts, of: &Configuration) -> Fact {
+fn step(facts: &mut StatedNumbers, of: &Configuration) -> StatedNumber {
     facts.about(&of.name, |facts| facts.time(Number::Step, of.step_ns))
 }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::marked::{Marked, advised, between_excess};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::{median, sigma};
+use crate::findings::stated_numbers::StatedNumbers;
 
 /// Reported from this share of the wall time.
 const WORTH_REPORTING: f64 = 0.01;
@@ -48,7 +48,7 @@ struct MarkedExcess {
 }
 
 impl MarkedExcess {
-    fn describe(&self, facts: &mut Facts) -> String {
+    fn describe(&self, facts: &mut StatedNumbers) -> String {
         let what = if self.is_inside { "steps with this mark take" } else { "the time before steps with this mark is" };
         let longer = if self.is_inside { "longer than" } else { "longer than before" };
         let place = if self.is_inside { "in steps" } else { "between steps" };

@@ -7,9 +7,9 @@ use gnntop_wire::Reported;
 use crate::figures::duration;
 use crate::findings::claim::StepCost;
 use crate::findings::evidence::StepEvidence;
-use crate::findings::facts::Facts;
 use crate::findings::finding::{Finding, Occurrence};
 use crate::findings::number::Number;
+use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::{StoredMark, describe_place};
 
 /// The marks of one text among the steps looked at.
@@ -86,7 +86,7 @@ impl Marked {
     }
 
     /// Their places, in words.
-    pub(super) fn describe_place(&self, facts: &mut Facts) -> String {
+    pub(super) fn describe_place(&self, facts: &mut StatedNumbers) -> String {
         facts.count(Number::Inside, self.inside);
         facts.count(Number::Outside, self.outside);
         describe_place(self.inside, self.outside)

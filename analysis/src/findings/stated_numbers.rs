@@ -9,7 +9,7 @@ use crate::figures::FigureUnit;
 
 /// A number that a finding states.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Fact {
+pub struct StatedNumber {
     /// What it is.
     pub name: Number,
     /// What it is of, where a finding states it of several: a phase, a span, a process.
@@ -21,7 +21,7 @@ pub struct Fact {
     pub unit: FigureUnit,
 }
 
-impl fmt::Display for Fact {
+impl fmt::Display for StatedNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.unit.format(self.value))
     }
@@ -29,29 +29,29 @@ impl fmt::Display for Fact {
 
 /// The numbers of a finding, each noted as a sentence takes it up.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
-    all: Vec<Fact>,
+pub(super) struct StatedNumbers {
+    all: Vec<StatedNumber>,
     of: Option<String>,
 }
 
-impl Facts {
+impl StatedNumbers {
     /// Notes a duration in nanoseconds, and gives it for a sentence.
-    pub fn time(&mut self, name: Number, ns: f64) -> Fact {
+    pub fn time(&mut self, name: Number, ns: f64) -> StatedNumber {
         self.note(name, ns.max(0.0), FigureUnit::Time)
     }
 
     /// The same of a share from 0 to 1.
-    pub fn share(&mut self, name: Number, share: f64) -> Fact {
+    pub fn share(&mut self, name: Number, share: f64) -> StatedNumber {
         self.note(name, share, FigureUnit::Share)
     }
 
     /// The same of a number of things.
-    pub fn count(&mut self, name: Number, count: u64) -> Fact {
+    pub fn count(&mut self, name: Number, count: u64) -> StatedNumber {
         self.note(name, count as f64, FigureUnit::Count)
     }
 
     /// The same of memory.
-    pub fn bytes(&mut self, name: Number, bytes: f64) -> Fact {
+    pub fn bytes(&mut self, name: Number, bytes: f64) -> StatedNumber {
         self.note(name, bytes, FigureUnit::Bytes)
     }
 
@@ -61,8 +61,8 @@ impl Facts {
     }
 
     /// Notes a number in this unit.
-    pub fn note(&mut self, name: Number, value: f64, unit: FigureUnit) -> Fact {
-        let fact = Fact { name, of: self.of.clone(), value, unit };
+    pub fn note(&mut self, name: Number, value: f64, unit: FigureUnit) -> StatedNumber {
+        let fact = StatedNumber { name, of: self.of.clone(), value, unit };
         if !self.all.contains(&fact) {
             self.all.push(fact.clone());
         }
@@ -78,8 +78,8 @@ impl Facts {
     }
 }
 
-impl From<Facts> for Vec<Fact> {
-    fn from(facts: Facts) -> Self {
+impl From<StatedNumbers> for Vec<StatedNumber> {
+    fn from(facts: StatedNumbers) -> Self {
         facts.all
     }
 }
