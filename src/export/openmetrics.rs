@@ -30,7 +30,7 @@ pub fn write(catalogue: &Catalogue<'_>) -> String {
     if store.statistics().steps() > 0 {
         counts(&mut out, &figure);
     }
-    losses(&mut out, store);
+    losses(&mut out, &figure);
     out += "# EOF\n";
     out
 }
@@ -113,16 +113,16 @@ fn summary(out: &mut String, name: &str, label: &str, durations: &Distribution) 
 fn gauges(out: &mut String, store: &Store, figure: Figure<'_>) {
     let epoch = store.statistics().last_epoch().map(|epoch| epoch as f64);
     gauge(out, "gnntop_epoch", "The epoch of the newest step.", epoch);
-    gauge(out, "gnntop_loss", "The newest loss.", store.statistics().last_loss());
+    gauge(out, "gnntop_loss", "The newest loss.", figure("loss.last"));
     gauge(out, "gnntop_heap_bytes", "Memory that the program has allocated and not freed.", figure("heap.last"));
     let peak = "Peak of the memory that the program has allocated.";
     gauge(out, "gnntop_heap_peak_bytes", peak, figure("heap.peak"));
     let newest = |value: Option<f64>, name: &str| Some((format!("name=\"{}\"", escaped(name)), value?));
-    let told = store
+    let newest_counts = store
         .counters()
         .iter()
         .filter_map(|counter| newest(counter.series.last().and_then(|point| point.value()), store.name(counter.name)));
-    samples(out, ("gnntop_value", "gauge", ""), "The program's own counters, which may go down.", told);
+    samples(out, ("gnntop_value", "gauge", ""), "The program's own counters, which may go down.", newest_counts);
 }
 
 /// Lines of a family that differ in their labels; of equal labels the first.
@@ -172,12 +172,16 @@ fn counts(out: &mut String, figure: Figure<'_>) {
     samples(out, ("gnntop_findings", "gauge", ""), "How often each kind of finding was seen.", lines);
 }
 
-fn losses(out: &mut String, store: &Store) {
-    let losses = store.losses();
-    let dropped = "Events that the program dropped because a ring was full.";
-    counter(out, "gnntop_dropped_events", dropped, losses.dropped_events);
-    counter(out, "gnntop_missed_events", "Events that were published and could not be read.", losses.missed_events);
-    counter(out, "gnntop_lost_segments", "Segments that were gone before they could be read.", losses.lost_segments);
+fn losses(out: &mut String, figure: Figure<'_>) {
+    let all = [
+        ("dropped_events", "Events that the program dropped because a ring was full."),
+        ("missed_events", "Events that were published and could not be read."),
+        ("lost_segments", "Segments that were gone before they could be read."),
+    ];
+    for (name, help) in all {
+        let lost = figure(&format!("lost.{name}.total")).unwrap_or(0.0);
+        counter(out, &format!("gnntop_{name}"), help, lost as u64);
+    }
 }
 
 /// The unit that Prometheus's conventions ask for, and how much of it a raw value of 1 is.

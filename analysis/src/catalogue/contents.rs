@@ -9,7 +9,7 @@ use super::context::Catalogue;
 use super::id::{FigureId, loose, nearest};
 use super::measured::{AbsentFigure, Measured};
 use super::row::{Names, Row};
-use super::rows::all;
+use super::rows::{all, energy};
 use super::statistic::Statistic;
 
 /// A name that the run does not have.
@@ -28,6 +28,9 @@ impl<'a> Catalogue<'a> {
     /// # Errors
     /// If the run does not have it, why.
     pub fn get(&self, id: &FigureId) -> Result<Measured, AbsentFigure> {
+        if self.chosen_rows.is_some() && energy::ROWS.contains(id.row()) {
+            return AbsentFigure::because("energy is known of the whole recording, not of these steps alone");
+        }
         let found = (id.row().get)(self, id.name(), id.statistic())?;
         let (value, interval, population) = (found.value, found.interval, found.population);
         Ok(Measured { value, unit: id.unit(), interval, population })

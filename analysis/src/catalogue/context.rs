@@ -2,12 +2,16 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use crate::energy::{Assumptions, EnergyBook, EnergyFigure, EnergyScope, Intensity, IntensityError, PhaseFigure};
 use crate::findings::{Class, Judgement, classes, rank_findings};
 use crate::ranks::{MAX_COMMON_STEPS, Rank, Ranks, Run, RunWork};
-use crate::store::{BatchTotals, Distribution, MarkTotals, StepRow, StepStatistics, Store};
+use crate::store::{
+    BatchTotals, CounterSeries, Distribution, MarkTotals, SpanStatistics, StepRow, StepStatistics, Store,
+};
 
+use super::names::ByName;
 use super::statistic::Statistic;
 use super::work::{EpochTimes, StepsWork};
 
@@ -21,7 +25,7 @@ pub struct Catalogue<'a> {
     /// Steps at the start that are left out.
     pub(super) skip: u64,
     /// The only steps that step figures are over, if these were chosen one by one.
-    chosen_rows: Option<Vec<StepRow<'a>>>,
+    pub(super) chosen_rows: Option<Vec<StepRow<'a>>>,
     /// Those that are listed.
     pub(super) percentiles: Vec<Statistic>,
     assumptions: Assumptions,
@@ -39,6 +43,9 @@ struct Computed<'a> {
     epochs: OnceCell<EpochTimes>,
     classes: OnceCell<[Batches; 3]>,
     marks: OnceCell<Vec<(&'a str, MarkTotals)>>,
+    marks_by_name: OnceCell<ByName<'a, MarkTotals>>,
+    spans_by_name: OnceCell<[ByName<'a, &'a SpanStatistics>; 2]>,
+    counters_by_name: OnceCell<ByName<'a, &'a CounterSeries>>,
     epochs_energy: OnceCell<Vec<(u64, bool, EnergyFigure)>>,
     energy: OnceCell<EnergyBook>,
     energy_scope: OnceCell<EnergyScope>,
@@ -120,7 +127,7 @@ impl<'a> Catalogue<'a> {
         self
     }
 
-    /// Computes figures on steps from these alone.
+    /// Computes figures on steps from these alone. Those on energy are absent then, since they are of a time.
     #[must_use]
     pub fn with_steps(mut self, rows: Vec<StepRow<'a>>) -> Self {
         self.chosen_rows = Some(rows);
@@ -191,7 +198,11 @@ impl<'a> Catalogue<'a> {
     pub(super) fn class(&self, class: Class) -> &Batches {
         let all = self.computed.classes.get_or_init(|| {
             let mut all: [Batches; 3] = Default::default();
-            for (row, of) in classes(self.store, self.skip..u64::MAX) {
+            let chosen: Option<HashSet<u64>> =
+                self.chosen_rows.as_ref().map(|rows| rows.iter().map(StepRow::ordinal).collect());
+            let is_chosen = |row: &StepRow<'_>| chosen.as_ref().is_none_or(|chosen| chosen.contains(&row.ordinal()));
+            let all_classes = classes(self.store, self.skip..u64::MAX);
+            for (row, of) in all_classes.into_iter().filter(|(row, _)| is_chosen(row)) {
                 let (periods, totals) = &mut all[of as usize];
                 periods.record(row.period_ns());
                 totals.add(&row.batch(), row.period_ns());
@@ -204,6 +215,29 @@ impl<'a> Catalogue<'a> {
     /// The marks by their text.
     pub fn marks(&self) -> &[(&'a str, MarkTotals)] {
         self.computed.marks.get_or_init(|| self.store.marks_by_text())
+    }
+
+    /// The marks with this text.
+    pub(super) fn mark(&self, name: &str) -> Option<&MarkTotals> {
+        self.computed
+            .marks_by_name
+            .get_or_init(|| self.marks().iter().map(|(text, marks)| (*text, marks.clone())).collect())
+            .get(name)
+    }
+
+    /// The spans of this name; those of a phase where no others have it, since outside of all steps a phase is measured
+    /// by its spans alone.
+    pub(super) fn span(&self, name: &str) -> Option<&'a SpanStatistics> {
+        let spans = |is_phase| self.store.spans().iter().filter(move |span| span.is_phase == is_phase);
+        let by_name = |is_phase| spans(is_phase).map(|span| (self.store.name(span.name), span)).collect();
+        let all = self.computed.spans_by_name.get_or_init(|| [false, true].map(by_name));
+        all.iter().find_map(|by_name| by_name.get(name)).copied()
+    }
+
+    /// The counter of this name.
+    pub(super) fn counter(&self, name: &str) -> Option<&'a CounterSeries> {
+        let named = || self.store.counters().iter().map(|counter| (self.store.name(counter.name), counter)).collect();
+        self.computed.counters_by_name.get_or_init(named).get(name).copied()
     }
 
     /// The energy of the newest epochs: each with its number, and whether all of its steps are in it.

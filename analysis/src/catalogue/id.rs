@@ -8,7 +8,8 @@ use thiserror::Error;
 
 use crate::figures::FigureUnit;
 
-use super::row::{Names, Row, listed, slug};
+use super::names::slug;
+use super::row::{Names, Row, listed};
 use super::rows::{NAMED, all};
 use super::statistic::Statistic;
 

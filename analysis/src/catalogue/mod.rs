@@ -15,6 +15,7 @@ mod contents;
 mod context;
 mod id;
 mod measured;
+mod names;
 mod page;
 mod row;
 mod rows;

@@ -7,6 +7,7 @@ use crate::figures::FigureUnit;
 
 use super::context::Catalogue;
 use super::measured::FigureResult;
+use super::names::slug;
 use super::statistic::Statistic;
 
 /// A subject, or all subjects that differ in a name.
@@ -131,20 +132,4 @@ pub(super) fn durations() -> Vec<(Statistic, FigureUnit)> {
 /// The same with a share.
 pub(super) fn shared_durations() -> Vec<(Statistic, FigureUnit)> {
     durations().into_iter().chain([(Statistic::Share, FigureUnit::Share)]).collect()
-}
-
-/// A name as figures have it: without spaces, so that no shell needs quotes.
-pub(super) fn slug(name: &str) -> String {
-    slug_chars(name).collect()
-}
-
-fn slug_chars(name: &str) -> impl Iterator<Item = char> + '_ {
-    name.chars().map(|c| if c.is_whitespace() { '_' } else { c })
-}
-
-/// The one of these with this name: exactly, else the first whose name is the same but for `_` in place of spaces.
-pub(super) fn find_named<T>(all: impl IntoIterator<Item = T>, text: impl Fn(&T) -> &str, name: &str) -> Option<T> {
-    let name_as_slug = slug(name);
-    let alike = all.into_iter().filter(|one| slug_chars(text(one)).eq(name_as_slug.chars()));
-    alike.min_by_key(|one| text(one) != name)
 }

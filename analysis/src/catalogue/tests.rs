@@ -4,6 +4,7 @@ use gnntop_fixtures::device::DeviceRun;
 use gnntop_fixtures::{MS, ParallelRun, START_NS, StreamBuilder, TrainingRun, each_item};
 use gnntop_wire::TrackRole;
 
+use super::names::COMPARED;
 use super::{Catalogue, FigureId, Measured, Population, Statistic};
 use crate::ranks::Run;
 use crate::store::Store;
@@ -50,11 +51,43 @@ fn listed_figures_parse_from_their_text() {
 }
 
 #[test]
+fn listing_compares_each_name_a_few_times_however_many_there_are() {
+    let mut stream = StreamBuilder::new("named");
+    let track = stream.track(TrackRole::Training, "main");
+    for n in 0..500 {
+        stream.span(track, 0, &format!("layer {n}"), START_NS, START_NS + MS);
+        stream.counter(track, &format!("counter {n}"), START_NS, 1.0);
+        stream.mark(track, &format!("mark {n}"), START_NS);
+    }
+    let store = store(&stream.bytes());
+    let figures = Catalogue::new(&store).list();
+    assert!(figures.len() > 5000, "{}", figures.len());
+    assert!(COMPARED.get() < 2 * figures.len(), "{} names were compared for {} figures", COMPARED.get(), figures.len());
+}
+
+#[test]
 fn skipped_steps_are_in_no_step_figure() {
     let store = store(&TrainingRun { steps: 100, ..TrainingRun::default() }.bytes());
     let catalogue = Catalogue::new(&store).with_skipped_steps(30);
     for text in ["steps.count", "period.count", "work.count", "backward.count"] {
         assert_eq!(catalogue.get(&text.parse().unwrap()).unwrap().value, 70.0, "{text}");
+    }
+}
+
+#[test]
+fn figures_of_chosen_steps_are_of_these_alone() {
+    let store = store(&TrainingRun { steps: 400, ..TrainingRun::default() }.bytes());
+    let rows = store.steps().rows(200..250).collect();
+    let catalogue = Catalogue::new(&store).with_steps(rows);
+    let get = |text: &str| catalogue.get(&text.parse().unwrap());
+    for text in ["steps.count", "period.count", "work.count", "backward.count"] {
+        assert_eq!(get(text).unwrap().value, 50.0, "{text}");
+    }
+    let classes = ["full_batch.count", "partial_batch.count"].map(|text| get(text).unwrap().value);
+    assert_eq!(classes, [48.0, 2.0]);
+    for text in ["energy.per_step", "energy.per_epoch", "energy.total", "carbon.per_step"] {
+        let why = get(text).unwrap_err().to_string();
+        assert_eq!(why, "energy is known of the whole recording, not of these steps alone", "{text}");
     }
 }
 

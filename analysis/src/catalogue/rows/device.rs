@@ -2,7 +2,8 @@
 
 use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{AbsentFigure, FoundValue, STEPS};
-use crate::catalogue::row::{Names, Row, find_named, shared_durations};
+use crate::catalogue::names::find_named;
+use crate::catalogue::row::{Names, Row, shared_durations};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
 use crate::store::StepStatistics;

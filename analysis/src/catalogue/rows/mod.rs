@@ -2,7 +2,7 @@
 
 mod batches;
 mod device;
-mod energy;
+pub(super) mod energy;
 mod epochs;
 mod findings;
 mod hardware;

@@ -1,7 +1,7 @@
 //! Counters of the program itself, its restarts, and the recording of it.
 
 use crate::catalogue::measured::{AbsentFigure, FoundValue};
-use crate::catalogue::row::{Names, Row, find_named};
+use crate::catalogue::row::{Names, Row};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
 
@@ -20,11 +20,7 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
                 .chain([(Statistic::Count, FigureUnit::Count)])
                 .collect()
         },
-        get: |context, name, statistic| match find_named(
-            context.store.counters(),
-            |counter| context.store.name(counter.name),
-            name,
-        ) {
+        get: |context, name, statistic| match context.counter(name) {
             Some(counter) => FoundValue::from_readings(&counter.series, statistic, 1.0),
             None => AbsentFigure::because("the program has no such counter"),
         },

@@ -2,7 +2,8 @@
 
 use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue, STEPS};
-use crate::catalogue::row::{Names, Row, find_named};
+use crate::catalogue::names::find_named;
+use crate::catalogue::row::{Names, Row};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
 use crate::ranks::{RankWork, Ranks};

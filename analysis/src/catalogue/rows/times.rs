@@ -2,10 +2,11 @@
 
 use crate::catalogue::context::Catalogue;
 use crate::catalogue::measured::{AbsentFigure, FigureResult, FoundValue, SPANS, STEPS};
-use crate::catalogue::row::{Names, Row, find_named, shared_durations};
+use crate::catalogue::names::find_named;
+use crate::catalogue::row::{Names, Row, shared_durations};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
-use crate::store::{Phase, SpanStatistics};
+use crate::store::Phase;
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
@@ -86,10 +87,7 @@ fn phase_figure(context: &Catalogue<'_>, name: &str, statistic: Statistic) -> Fi
 }
 
 fn span_figure(context: &Catalogue<'_>, name: &str, statistic: Statistic) -> FigureResult {
-    // A phase outside of all steps is measured by its spans alone.
-    let spans = |is_phase| context.store.spans().iter().filter(move |span| span.is_phase == is_phase);
-    let named = |is_phase| find_named(spans(is_phase), |span: &&SpanStatistics| context.store.name(span.name), name);
-    let Some(span) = named(false).or_else(|| named(true)) else {
+    let Some(span) = context.span(name) else {
         return AbsentFigure::because("the recording has no such phase or span");
     };
     if statistic == Statistic::Share {
@@ -100,7 +98,7 @@ fn span_figure(context: &Catalogue<'_>, name: &str, statistic: Statistic) -> Fig
 }
 
 fn mark_figure(context: &Catalogue<'_>, name: &str, statistic: Statistic) -> FigureResult {
-    let Some((_, marks)) = find_named(context.marks(), |(text, _)| text, name) else {
+    let Some(marks) = context.mark(name) else {
         return AbsentFigure::because("the recording has no such mark");
     };
     let value = match statistic {
