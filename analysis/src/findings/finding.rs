@@ -357,6 +357,15 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Adds what the check for this kind reports.
+    pub(super) fn add(&mut self, kind: FindingKind, outcome: CheckOutcome) {
+        match outcome {
+            CheckOutcome::Found(found) => self.found.extend(found),
+            CheckOutcome::Nothing => (),
+            CheckOutcome::NotEnough(reason) => self.not_enough.push(NotEnough { kind, reason }),
+        }
+    }
+
     /// Sorts what was found, the most severe first.
     pub(super) fn sort(&mut self) {
         let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);

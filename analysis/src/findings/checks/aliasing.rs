@@ -7,7 +7,6 @@ use std::f64::consts::TAU;
 
 use gnntop_wire::SignalKind;
 
-use super::check::{StepCheck, too_few_steps};
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
@@ -20,64 +19,51 @@ const FAVOURS: f64 = 0.5;
 /// More readings a step than this cover all of it.
 const MANY_PER_STEP: f64 = 2.0;
 
-/// The check.
-pub(super) struct Aliasing;
-
-impl StepCheck for Aliasing {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Aliasing
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let is_gauge = |signal: &&Signal| signal.kind() == SignalKind::Gauge && !signal.series.is_empty();
+    let mut gauges = evidence.store.signals().all().iter().filter(is_gauge).peekable();
+    if gauges.peek().is_none() {
+        return CheckOutcome::NotEnough("no gauge is sampled, and counters lose nothing between readings".to_owned());
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let is_gauge = |signal: &&Signal| signal.kind() == SignalKind::Gauge && !signal.series.is_empty();
-        let mut gauges = evidence.store.signals().all().iter().filter(is_gauge).peekable();
-        if gauges.peek().is_none() {
-            return CheckOutcome::NotEnough(
-                "no gauge is sampled, and counters lose nothing between readings".to_owned(),
-            );
-        }
-        if !gauges.any(|gauge| gauge.source.is_sampled()) {
-            let reason = "readings were imported, one per step: they are means or last values, not samples";
-            return CheckOutcome::NotEnough(reason.to_owned());
-        }
-        let times = reading_times(evidence);
-        if times.len() < ENOUGH {
-            return CheckOutcome::NotEnough(format!("sensors were read only {} times during these steps", times.len()));
-        }
-        if times.len() as f64 > MANY_PER_STEP * evidence.rows.len() as f64 {
-            return CheckOutcome::Nothing;
-        }
-        let angle = |t_ns: &u64| {
-            let row = &evidence.rows[evidence.row_at(*t_ns)?];
-            Some(t_ns.saturating_sub(row.period_start_ns()) as f64 / row.period_ns().max(1) as f64 * TAU)
-        };
-        let angles: Vec<f64> = times.iter().filter_map(angle).collect();
-        let n = angles.len().max(1) as f64;
-        let mean = |f: fn(f64) -> f64| angles.iter().map(|angle| f(*angle)).sum::<f64>() / n;
-        let (x, y) = (mean(f64::cos), mean(f64::sin));
-        let favours = x.hypot(y);
-        if favours < FAVOURS {
-            return CheckOutcome::Nothing;
-        }
-        let at = y.atan2(x).rem_euclid(TAU) / TAU;
-        let apart = times[times.len() - 1].saturating_sub(times[0]) / (times.len() as u64 - 1).max(1);
-        let finding = Finding::for_run(FindingKind::Aliasing, Confidence::High, None, |facts| {
-            let part = facts.share(Number::AtPart, at);
-            let is_inside = (0.05..=0.95).contains(&at);
-            let place = if is_inside { format!("{part} into a step") } else { "between two steps".to_owned() };
-            format!("sensors are read mostly {place}, so their means describe only that part of a step")
-        })
-        .with_evidence_from(|facts| {
-            let apart = facts.time(Number::ReadingsApart, apart as f64);
-            let (readings, length) =
-                (facts.count(Number::Readings, times.len() as u64), facts.number(Number::Favours, favours));
-            format!("{readings} readings, {apart} apart; their mean vector has length {length:.2}")
-        });
-        finding.with_advice("sample at an interval that is not a multiple of the step time").into()
+    if !gauges.any(|gauge| gauge.source.is_sampled()) {
+        let reason = "readings were imported, one per step: they are means or last values, not samples";
+        return CheckOutcome::NotEnough(reason.to_owned());
     }
+    let times = reading_times(evidence);
+    if times.len() < ENOUGH {
+        return CheckOutcome::NotEnough(format!("sensors were read only {} times during these steps", times.len()));
+    }
+    if times.len() as f64 > MANY_PER_STEP * evidence.rows.len() as f64 {
+        return CheckOutcome::Nothing;
+    }
+    let angle = |t_ns: &u64| {
+        let row = &evidence.rows[evidence.row_at(*t_ns)?];
+        Some(t_ns.saturating_sub(row.period_start_ns()) as f64 / row.period_ns().max(1) as f64 * TAU)
+    };
+    let angles: Vec<f64> = times.iter().filter_map(angle).collect();
+    let n = angles.len().max(1) as f64;
+    let mean = |f: fn(f64) -> f64| angles.iter().map(|angle| f(*angle)).sum::<f64>() / n;
+    let (x, y) = (mean(f64::cos), mean(f64::sin));
+    let favours = x.hypot(y);
+    if favours < FAVOURS {
+        return CheckOutcome::Nothing;
+    }
+    let at = y.atan2(x).rem_euclid(TAU) / TAU;
+    let apart = times[times.len() - 1].saturating_sub(times[0]) / (times.len() as u64 - 1).max(1);
+    let finding = Finding::for_run(FindingKind::Aliasing, Confidence::High, None, |facts| {
+        let part = facts.share(Number::AtPart, at);
+        let is_inside = (0.05..=0.95).contains(&at);
+        let place = if is_inside { format!("{part} into a step") } else { "between two steps".to_owned() };
+        format!("sensors are read mostly {place}, so their means describe only that part of a step")
+    })
+    .with_evidence_from(|facts| {
+        let apart = facts.time(Number::ReadingsApart, apart as f64);
+        let (readings, length) =
+            (facts.count(Number::Readings, times.len() as u64), facts.number(Number::Favours, favours));
+        format!("{readings} readings, {apart} apart; their mean vector has length {length:.2}")
+    });
+    finding.with_advice("sample at an interval that is not a multiple of the step time").into()
 }
 
 /// When sensors were read during the rows, each time counted once.

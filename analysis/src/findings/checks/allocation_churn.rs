@@ -2,7 +2,6 @@
 
 use gnntop_wire::Quantity;
 
-use super::check::{StepCheck, too_few_steps};
 use crate::figures::duration;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
@@ -17,61 +16,50 @@ const LEAST_NS: u64 = 2_000_000_000;
 /// Reported from this share of the process's CPU time in the kernel.
 const IN_KERNEL: f64 = 0.15;
 
-/// The check.
-pub(super) struct AllocationChurn;
-
-impl StepCheck for AllocationChurn {
-    fn kind(&self) -> FindingKind {
-        FindingKind::AllocationChurn
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some(faults) = evidence.median(|row| row.usage().map(|usage| usage.minor_faults as f64)) else {
+        return CheckOutcome::NotEnough("page faults of steps are not recorded".to_owned());
+    };
+    let Some(span) = evidence.span_ns() else { return CheckOutcome::Nothing };
+    if span.end - span.start < LEAST_NS {
+        let reason = format!(
+            "only {} of steps: too short, as CPU time is counted in hundredths of a second",
+            duration(span.end - span.start)
+        );
+        return CheckOutcome::NotEnough(reason);
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let Some(faults) = evidence.median(|row| row.usage().map(|usage| usage.minor_faults as f64)) else {
-            return CheckOutcome::NotEnough("page faults of steps are not recorded".to_owned());
-        };
-        let Some(span) = evidence.span_ns() else { return CheckOutcome::Nothing };
-        if span.end - span.start < LEAST_NS {
-            let reason = format!(
-                "only {} of steps: too short, as CPU time is counted in hundredths of a second",
-                duration(span.end - span.start)
-            );
-            return CheckOutcome::NotEnough(reason);
-        }
-        let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &span);
-        let (Some(kernel), Some(all)) = (rate(Quantity::ProcessCpuTimeSystem), rate(Quantity::ProcessCpuTime)) else {
-            return CheckOutcome::NotEnough("the process's time in the kernel is not recorded".to_owned());
-        };
-        let in_kernel = kernel / all.max(1.0);
-        if faults < FAULTS || in_kernel < IN_KERNEL {
-            return CheckOutcome::Nothing;
-        }
-        // A kernel time of one core is as long as the wall time.
-        let share = (kernel / 1e9).min(1.0);
-        let mut finding = Finding::for_run(FindingKind::AllocationChurn, Confidence::Medium, Some(share), |facts| {
-            format!(
-                "every step takes new memory from the system ({} page faults); the kernel uses {} of the CPU time",
-                facts.count(Number::UsualFaults, faults as u64),
-                facts.share(Number::InKernel, in_kernel)
-            )
-        })
-        .with_claim(Claim::Everywhere(share));
-        let (taken, times) = evidence.store.memory().phases().iter().fold((0u64, 0u64), |sum, phase| {
-            (sum.0.saturating_add(phase.allocated_bytes), sum.1.saturating_add(phase.allocated_count))
+    let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &span);
+    let (Some(kernel), Some(all)) = (rate(Quantity::ProcessCpuTimeSystem), rate(Quantity::ProcessCpuTime)) else {
+        return CheckOutcome::NotEnough("the process's time in the kernel is not recorded".to_owned());
+    };
+    let in_kernel = kernel / all.max(1.0);
+    if faults < FAULTS || in_kernel < IN_KERNEL {
+        return CheckOutcome::Nothing;
+    }
+    // A kernel time of one core is as long as the wall time.
+    let share = (kernel / 1e9).min(1.0);
+    let mut finding = Finding::for_run(FindingKind::AllocationChurn, Confidence::Medium, Some(share), |facts| {
+        format!(
+            "every step takes new memory from the system ({} page faults); the kernel uses {} of the CPU time",
+            facts.count(Number::UsualFaults, faults as u64),
+            facts.share(Number::InKernel, in_kernel)
+        )
+    })
+    .with_claim(Claim::Everywhere(share));
+    let (taken, times) = evidence.store.memory().phases().iter().fold((0u64, 0u64), |sum, phase| {
+        (sum.0.saturating_add(phase.allocated_bytes), sum.1.saturating_add(phase.allocated_count))
+    });
+    let steps = evidence.store.steps().total().max(1) as f64;
+    if taken > 0 {
+        finding = finding.with_evidence_from(|facts| {
+            let times = facts.count(Number::AllocationsPerStep, (times as f64 / steps) as u64);
+            let taken = facts.bytes(Number::BytesPerStep, taken as f64 / steps);
+            format!("{taken} in {times} allocations a step, by the program's own allocator")
         });
-        let steps = evidence.store.steps().total().max(1) as f64;
-        if taken > 0 {
-            finding = finding.with_evidence_from(|facts| {
-                let times = facts.count(Number::AllocationsPerStep, (times as f64 / steps) as u64);
-                let taken = facts.bytes(Number::BytesPerStep, taken as f64 / steps);
-                format!("{taken} in {times} allocations a step, by the program's own allocator")
-            });
-        }
-        finding
-            .with_evidence("time in the kernel has other causes too: reading files, copying to devices")
-            .with_advice("keep malloc from returning memory to the system (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD)")
-            .into()
     }
+    finding
+        .with_evidence("time in the kernel has other causes too: reading files, copying to devices")
+        .with_advice("keep malloc from returning memory to the system (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD)")
+        .into()
 }

@@ -2,7 +2,7 @@
 
 use gnntop_wire::phase::VALIDATION;
 
-use super::check::{StepCheck, fewer_than};
+use super::check::fewer_than;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
@@ -10,23 +10,15 @@ use crate::findings::number::Number;
 /// Share of the wall time that may remain unaccounted for.
 const TOLERANCE: f64 = 0.01;
 
-/// The check.
-pub(super) struct Bookkeeping;
-
-impl StepCheck for Bookkeeping {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Bookkeeping
-    }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        let Some(span) = evidence.span_ns() else { return fewer_than(evidence, 1) };
-        let found = [
-            untiled(evidence, (span.end - span.start) as f64 - outages_ns(evidence) - evidence.traced_ns),
-            overlapping(evidence),
-            lost_events(evidence),
-        ];
-        found.into_iter().flatten().collect::<Vec<Finding>>().into()
-    }
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some(span) = evidence.span_ns() else { return fewer_than(evidence, 1) };
+    let found = [
+        untiled(evidence, (span.end - span.start) as f64 - outages_ns(evidence) - evidence.traced_ns),
+        overlapping(evidence),
+        lost_events(evidence),
+    ];
+    found.into_iter().flatten().collect::<Vec<Finding>>().into()
 }
 
 /// Time between steps in which the run had ended and not started again yet.

@@ -1,15 +1,30 @@
-//! The trait of all checks, and what they report when there is too little data.
+//! What a check is, and what it reports when there is too little data.
 
 use crate::findings::evidence::{ENOUGH_STEPS, StepEvidence};
 use crate::findings::finding::{CheckOutcome, FindingKind};
 
 /// Looks for one kind of finding.
-pub(in crate::findings) trait StepCheck: Sync {
+pub(super) struct StepCheck {
     /// What it looks for.
-    fn kind(&self) -> FindingKind;
+    pub kind: FindingKind,
+    needs_steps: bool,
+    find: fn(&StepEvidence<'_>) -> CheckOutcome,
+}
 
-    /// What it found.
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome;
+impl StepCheck {
+    pub(super) const fn new(kind: FindingKind, find: fn(&StepEvidence<'_>) -> CheckOutcome) -> Self {
+        Self { kind, needs_steps: false, find }
+    }
+
+    /// One that needs enough steps to say anything about them.
+    pub(super) const fn over_steps(kind: FindingKind, find: fn(&StepEvidence<'_>) -> CheckOutcome) -> Self {
+        Self { needs_steps: true, ..Self::new(kind, find) }
+    }
+
+    /// What it finds.
+    pub(super) fn outcome(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
+        if self.needs_steps && !evidence.has_steps() { too_few_steps(evidence) } else { (self.find)(evidence) }
+    }
 }
 
 /// The reason if there are too few steps for most checks.

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use gnntop_wire::Quantity;
 
-use super::check::{StepCheck, too_few_steps};
+use super::check::too_few_steps;
 use crate::figures::FigureUnit;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
@@ -40,33 +40,22 @@ const FAR_LESS: f64 = 4.0;
 /// Other processes that are named.
 const RIVALS_NAMED: usize = 3;
 
-/// The check.
-pub(super) struct Contention;
-
-impl StepCheck for Contention {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Contention
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some(span) = evidence.span_ns() else { return too_few_steps(evidence) };
+    let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &span);
+    let steal = rate(Quantity::MachineCpuSteal);
+    let signs = Signs {
+        waits: waiting_share(evidence, &span),
+        pressure: rate(Quantity::PressureCpuSome).map(|ns| ns / 1e9),
+        preemptions_per_s: preemptions_per_s(evidence),
+    };
+    if steal.is_none() && signs == Signs::default() {
+        let reason = "CPU waits, context switches, steal and CPU pressure are not recorded";
+        return CheckOutcome::NotEnough(reason.to_owned());
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let Some(span) = evidence.span_ns() else { return too_few_steps(evidence) };
-        let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &span);
-        let steal = rate(Quantity::MachineCpuSteal);
-        let signs = Signs {
-            waits: waiting_share(evidence, &span),
-            pressure: rate(Quantity::PressureCpuSome).map(|ns| ns / 1e9),
-            preemptions_per_s: preemptions_per_s(evidence),
-        };
-        if steal.is_none() && signs == Signs::default() {
-            let reason = "CPU waits, context switches, steal and CPU pressure are not recorded";
-            return CheckOutcome::NotEnough(reason.to_owned());
-        }
-        let found = [stolen(evidence, steal), contended(evidence, &span, &signs)];
-        found.into_iter().flatten().collect::<Vec<Finding>>().into()
-    }
+    let found = [stolen(evidence, steal), contended(evidence, &span, &signs)];
+    found.into_iter().flatten().collect::<Vec<Finding>>().into()
 }
 
 /// The recorded evidence of contention.

@@ -3,7 +3,6 @@
 use gnntop_wire::TrackRole;
 use gnntop_wire::phase::DATA_WAIT;
 
-use super::check::{StepCheck, too_few_steps};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
@@ -22,55 +21,44 @@ const UNEVEN: f64 = 0.5;
 /// A machine with a smaller share of idle cores has none to spare.
 const NO_CORE_FREE: f64 = 0.9;
 
-/// The check.
-pub(super) struct DataBound;
-
-impl StepCheck for DataBound {
-    fn kind(&self) -> FindingKind {
-        FindingKind::DataBound
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some(phase) = evidence.store.phase(DATA_WAIT) else {
+        return CheckOutcome::NotEnough(format!("the program has no phase \"{DATA_WAIT}\""));
+    };
+    let share = evidence.share(evidence.phase_total_ns(phase.slot));
+    if share < WORTH_REPORTING {
+        return CheckOutcome::Nothing;
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let Some(phase) = evidence.store.phase(DATA_WAIT) else {
-            return CheckOutcome::NotEnough(format!("the program has no phase \"{DATA_WAIT}\""));
-        };
-        let share = evidence.share(evidence.phase_total_ns(phase.slot));
-        if share < WORTH_REPORTING {
-            return CheckOutcome::Nothing;
-        }
-        let at_epochs: f64 = (0..evidence.rows.len())
-            .filter(|row| evidence.begins_epoch(*row))
-            .map(|row| evidence.rows[row].phase_ns(phase.slot) as f64)
-            .sum();
-        let at_epochs = evidence.share(at_epochs) / share;
-        let mean_ns = evidence.phase_total_ns(phase.slot) / evidence.rows.len() as f64;
-        let mut finding = Finding::for_run(FindingKind::DataBound, Confidence::Medium, Some(share), |facts| {
-            let (share, each) = (facts.share(Number::OfTime, share), facts.time(Number::Each, mean_ns));
-            format!("the loop waits for data {share} of the time, {each} a step on average")
-        })
-        .with_claim(Claim::Phase(phase.slot));
-        if let Some((usual_ns, tenth)) = few_wait(evidence, phase.slot, mean_ns) {
-            finding = finding.with_evidence_from(|facts| {
-                let (usual, tenth) = (facts.time(Number::Usual, usual_ns), facts.share(Number::SlowestTenth, tenth));
-                format!("half of the steps wait at most {usual}; the slowest tenth accounts for {tenth} of the waiting")
-            });
-        }
-        if at_epochs > 0.5 {
-            finding = finding
-                .with_evidence_from(|facts| {
-                    let share = facts.share(Number::FirstBatches, at_epochs);
-                    format!("{share} of the waiting is for the first batch of an epoch")
-                })
-                .with_advice("keep the loader's workers from one epoch to the next");
-        }
-        let mut finding = cause(evidence, finding);
-        // The first advice is what to try first.
-        finding.advice.truncate(1);
-        finding.into()
+    let at_epochs: f64 = (0..evidence.rows.len())
+        .filter(|row| evidence.begins_epoch(*row))
+        .map(|row| evidence.rows[row].phase_ns(phase.slot) as f64)
+        .sum();
+    let at_epochs = evidence.share(at_epochs) / share;
+    let mean_ns = evidence.phase_total_ns(phase.slot) / evidence.rows.len() as f64;
+    let mut finding = Finding::for_run(FindingKind::DataBound, Confidence::Medium, Some(share), |facts| {
+        let (share, each) = (facts.share(Number::OfTime, share), facts.time(Number::Each, mean_ns));
+        format!("the loop waits for data {share} of the time, {each} a step on average")
+    })
+    .with_claim(Claim::Phase(phase.slot));
+    if let Some((usual_ns, tenth)) = few_wait(evidence, phase.slot, mean_ns) {
+        finding = finding.with_evidence_from(|facts| {
+            let (usual, tenth) = (facts.time(Number::Usual, usual_ns), facts.share(Number::SlowestTenth, tenth));
+            format!("half of the steps wait at most {usual}; the slowest tenth accounts for {tenth} of the waiting")
+        });
     }
+    if at_epochs > 0.5 {
+        finding = finding
+            .with_evidence_from(|facts| {
+                let share = facts.share(Number::FirstBatches, at_epochs);
+                format!("{share} of the waiting is for the first batch of an epoch")
+            })
+            .with_advice("keep the loader's workers from one epoch to the next");
+    }
+    let mut finding = cause(evidence, finding);
+    // The first advice is what to try first.
+    finding.advice.truncate(1);
+    finding.into()
 }
 
 /// Where few steps do most of the waiting: the median wait, and the part of the slowest tenth.

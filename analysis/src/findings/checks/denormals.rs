@@ -5,7 +5,6 @@
 
 use gnntop_wire::Reported;
 
-use super::check::{StepCheck, too_few_steps};
 use crate::figures::quantity;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
@@ -18,30 +17,19 @@ const ENOUGH: usize = 10;
 /// Count and excess time are related from this correlation.
 const RELATED: f64 = 0.5;
 
-/// The check.
-pub(super) struct Denormals;
-
-impl StepCheck for Denormals {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Denormals
-    }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some(counter) = evidence.store.counter_of(Reported::Denormals) else {
+        let how = "report them, gnntop.denormals(n): times alone do not show them";
+        return CheckOutcome::NotEnough(how.to_owned());
+    };
+    let mut counts = vec![None; evidence.rows.len()];
+    for point in counter.series.points() {
+        if let (Some(row), Some(value)) = (evidence.row_at(point.t_ns()), point.value()) {
+            counts[row] = Some(value);
         }
-        let Some(counter) = evidence.store.counter_of(Reported::Denormals) else {
-            let how = "report them, gnntop.denormals(n): times alone do not show them";
-            return CheckOutcome::NotEnough(how.to_owned());
-        };
-        let mut counts = vec![None; evidence.rows.len()];
-        for point in counter.series.points() {
-            if let (Some(row), Some(value)) = (evidence.row_at(point.t_ns()), point.value()) {
-                counts[row] = Some(value);
-            }
-        }
-        related(evidence, evidence.store.name(counter.name), &counts)
     }
+    related(evidence, evidence.store.name(counter.name), &counts)
 }
 
 fn related(evidence: &StepEvidence<'_>, name: &str, counts: &[Option<f64>]) -> CheckOutcome {

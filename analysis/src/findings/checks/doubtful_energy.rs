@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use gnntop_wire::{SignalKind, Unit};
 
-use super::check::StepCheck;
 use crate::figures::duration;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
@@ -21,29 +20,21 @@ const STILL: f64 = 0.2;
 /// Two counters whose ratio varies by less than this share are one measurement.
 const SAME_RATIO: f64 = 0.001;
 
-/// The check.
-pub(super) struct DoubtfulEnergy;
-
-impl StepCheck for DoubtfulEnergy {
-    fn kind(&self) -> FindingKind {
-        FindingKind::DoubtfulEnergy
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let is_energy = |signal: &&Signal| {
+        signal.kind() == SignalKind::Counter && matches!(signal.unit(), Unit::Millijoules | Unit::Microjoules)
+    };
+    let counters: Vec<EnergyCounter<'_>> =
+        evidence.store.signals().all().iter().filter(is_energy).map(EnergyCounter::new).collect();
+    if counters.iter().all(|counter| counter.increases.len() < ENOUGH) {
+        return CheckOutcome::NotEnough("no energy counter was read often enough".to_owned());
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        let is_energy = |signal: &&Signal| {
-            signal.kind() == SignalKind::Counter && matches!(signal.unit(), Unit::Millijoules | Unit::Microjoules)
-        };
-        let counters: Vec<EnergyCounter<'_>> =
-            evidence.store.signals().all().iter().filter(is_energy).map(EnergyCounter::new).collect();
-        if counters.iter().all(|counter| counter.increases.len() < ENOUGH) {
-            return CheckOutcome::NotEnough("no energy counter was read often enough".to_owned());
-        }
-        let mut found: Vec<Finding> = counters.iter().filter_map(EnergyCounter::find_standstill).collect();
-        for (at, counter) in counters.iter().enumerate() {
-            found.extend(counters[at + 1..].iter().filter_map(|other| counter.find_proportion(other)));
-        }
-        found.into()
+    let mut found: Vec<Finding> = counters.iter().filter_map(EnergyCounter::find_standstill).collect();
+    for (at, counter) in counters.iter().enumerate() {
+        found.extend(counters[at + 1..].iter().filter_map(|other| counter.find_proportion(other)));
     }
+    found.into()
 }
 
 /// A counter with what it counted between readings.

@@ -1,6 +1,6 @@
 //! Drift: steps with the same work that take longer and longer.
 
-use super::check::{StepCheck, fewer_than};
+use super::check::fewer_than;
 use crate::figures::duration;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
@@ -27,57 +27,48 @@ const TIMES: f64 = 2.0;
 /// Steps that take less in total are not getting slower.
 const LEAST_NS: f64 = 3e9;
 
-/// The check.
-pub(super) struct Drift;
-
-impl StepCheck for Drift {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Drift
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    if evidence.rows.len() < ENOUGH {
+        return fewer_than(evidence, ENOUGH);
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if evidence.rows.len() < ENOUGH {
-            return fewer_than(evidence, ENOUGH);
-        }
-        if evidence.wall_ns < LEAST_NS {
-            let reason = format!(
-                "only {} of steps: too short, as other programs come and go in that time",
-                duration(evidence.wall_ns as u64)
-            );
-            return CheckOutcome::NotEnough(reason);
-        }
-        let ratio = |row: usize| {
-            let is_known = evidence.shape.fit.is_some() || !evidence.shape.is_partial[row];
-            is_known.then(|| evidence.inside_ns[row] / evidence.by_work_ns[row])
-        };
-        let n = evidence.rows.len();
-        let third = |k: usize| (k * n / 3..(k + 1) * n / 3).filter_map(ratio).collect::<Vec<f64>>();
-        let mut thirds = [third(0), third(1), third(2)];
-        let medians = thirds.each_mut().map(|third| median(third));
-        let [Some(first), Some(middle), Some(last)] = medians else { return fewer_than(evidence, ENOUGH) };
-        // The standard error of a median is 1.25 times that of a mean.
-        let error =
-            |third: &[f64], center: f64| 1.25 * sigma(third.iter().copied(), center) / (third.len() as f64).sqrt();
-        let errors = error(&thirds[0], first).hypot(error(&thirds[2], last));
-        let slower = last / first - 1.0;
-        if slower < SLOWER || last - first < ERRORS * errors || middle < first * (1.0 - 0.25 * slower) {
-            return CheckOutcome::Nothing;
-        }
-        let mut levels = Vec::with_capacity(STRETCHES);
-        for k in 0..STRETCHES {
-            let mut stretch: Vec<f64> = (k * n / STRETCHES..(k + 1) * n / STRETCHES).filter_map(ratio).collect();
-            levels.extend(median(&mut stretch).map(|level| (k as f64, level)));
-        }
-        if correlation(&levels).is_none_or(|r| r < ON_AND_ON) {
-            return CheckOutcome::Nothing;
-        }
-        // A single jump is not a drift.
-        let is_at_once = |change: &LevelChange<'_>| change.begin.ordinal >= evidence.rows[0].ordinal();
-        if is_preempted_more(evidence) || evidence.level_change().is_some_and(is_at_once) {
-            return CheckOutcome::Nothing;
-        }
-        finding(evidence, slower, middle / first - 1.0).into()
+    if evidence.wall_ns < LEAST_NS {
+        let reason = format!(
+            "only {} of steps: too short, as other programs come and go in that time",
+            duration(evidence.wall_ns as u64)
+        );
+        return CheckOutcome::NotEnough(reason);
     }
+    let ratio = |row: usize| {
+        let is_known = evidence.shape.fit.is_some() || !evidence.shape.is_partial[row];
+        is_known.then(|| evidence.inside_ns[row] / evidence.by_work_ns[row])
+    };
+    let n = evidence.rows.len();
+    let third = |k: usize| (k * n / 3..(k + 1) * n / 3).filter_map(ratio).collect::<Vec<f64>>();
+    let mut thirds = [third(0), third(1), third(2)];
+    let medians = thirds.each_mut().map(|third| median(third));
+    let [Some(first), Some(middle), Some(last)] = medians else { return fewer_than(evidence, ENOUGH) };
+    // The standard error of a median is 1.25 times that of a mean.
+    let error = |third: &[f64], center: f64| 1.25 * sigma(third.iter().copied(), center) / (third.len() as f64).sqrt();
+    let errors = error(&thirds[0], first).hypot(error(&thirds[2], last));
+    let slower = last / first - 1.0;
+    if slower < SLOWER || last - first < ERRORS * errors || middle < first * (1.0 - 0.25 * slower) {
+        return CheckOutcome::Nothing;
+    }
+    let mut levels = Vec::with_capacity(STRETCHES);
+    for k in 0..STRETCHES {
+        let mut stretch: Vec<f64> = (k * n / STRETCHES..(k + 1) * n / STRETCHES).filter_map(ratio).collect();
+        levels.extend(median(&mut stretch).map(|level| (k as f64, level)));
+    }
+    if correlation(&levels).is_none_or(|r| r < ON_AND_ON) {
+        return CheckOutcome::Nothing;
+    }
+    // A single jump is not a drift.
+    let is_at_once = |change: &LevelChange<'_>| change.begin.ordinal >= evidence.rows[0].ordinal();
+    if is_preempted_more(evidence) || evidence.level_change().is_some_and(is_at_once) {
+        return CheckOutcome::Nothing;
+    }
+    finding(evidence, slower, middle / first - 1.0).into()
 }
 
 /// Whether the training thread is preempted more and more often: then other programs slow it down. A longer step is

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::check::{StepCheck, too_few_steps};
 use super::contention;
 use super::gap_filling::{self, GapFilling};
 use crate::figures::duration;
@@ -28,9 +27,6 @@ const MAX_NAMED: usize = 3;
 /// What fills this much of the gap explains it.
 const MOSTLY: f64 = 0.5;
 
-/// The check.
-pub(super) struct Gap;
-
 /// Whether the time between a row and the previous step is far longer than usual. Starts of epochs do not count.
 pub(super) fn is_long(evidence: &StepEvidence<'_>, row: usize) -> bool {
     let excess = evidence.between_ns[row] - evidence.usual_between_ns;
@@ -39,64 +35,55 @@ pub(super) fn is_long(evidence: &StepEvidence<'_>, row: usize) -> bool {
     !evidence.begins_epoch(row) && excess > least
 }
 
-impl StepCheck for Gap {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Gap
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let device = evidence.store.device().filter(|device| device.steps().total() > 0);
+    if device.is_some_and(|device| !device.is_synchronised()) {
+        let reason = "the host queues work on a device and may wait for it outside every phase; see the device's gap";
+        return CheckOutcome::NotEnough(reason.to_owned());
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let device = evidence.store.device().filter(|device| device.steps().total() > 0);
-        if device.is_some_and(|device| !device.is_synchronised()) {
-            let reason =
-                "the host queues work on a device and may wait for it outside every phase; see the device's gap";
-            return CheckOutcome::NotEnough(reason.to_owned());
-        }
-        let between: f64 = evidence.between_ns.iter().sum();
-        let has_phases = evidence.store.phases().len() > 1;
-        let gap = if has_phases { evidence.phase_total_ns(PhaseSlot::GAP) } else { between };
-        let share = evidence.share(gap);
-        let long: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_long(evidence, *row)).collect();
-        let long = if is_caused_by_machine(evidence, &long) { Vec::new() } else { long };
-        let of_its_own = evidence.share(gap - preempted_ns(evidence)).min(share * (1.0 - contention::waits(evidence)));
-        if of_its_own < WORTH_REPORTING && long.is_empty() {
-            return CheckOutcome::Nothing;
-        }
-        let pauses = RegularPauses::find(evidence);
-        let in_rhythm = pauses.as_ref().map_or(&[][..], |pauses| &pauses.rows);
-        let alone = long.iter().filter(|row| !in_rhythm.contains(row)).count();
-        let long: BTreeSet<usize> = long.iter().chain(in_rhythm).copied().collect();
-        let sentence = |row: &usize| {
-            let step = evidence.rows[*row].step().0;
-            let (took, usual) = (evidence.between_ns[*row] as u64, evidence.usual_between_ns as u64);
-            format!("{} before step {step}, usually {}", duration(took), duration(usual))
-        };
-        let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
-        let where_ = if has_phases { "outside every phase" } else { "between steps" };
-        let filled = gap_fillings(evidence);
-        let finding = Finding::for_run(FindingKind::Gap, Confidence::High, Some(share), |facts| {
-            let share = facts.share(Number::OfTime, share);
-            let filled = filled.iter().map(|filling| {
-                let share = facts.about(&filling.name, |facts| facts.share(Number::OfGap, filling.share));
-                format!(", {share} of it in \"{}\"", filling.name)
-            });
-            let mut summary = format!("{share} of the wall time is {where_}{}", filled.collect::<String>());
-            summary.extend(pauses.as_ref().map(|pauses| paused(facts, evidence, pauses)));
-            if alone > 0 {
-                let long = facts.count(Number::LongGaps, alone as u64);
-                let times = if alone == 1 { "once".to_owned() } else { format!("{long} times") };
-                summary += &format!("; {times}, the time between two steps is far longer than usual");
-            }
-            summary
+    let between: f64 = evidence.between_ns.iter().sum();
+    let has_phases = evidence.store.phases().len() > 1;
+    let gap = if has_phases { evidence.phase_total_ns(PhaseSlot::GAP) } else { between };
+    let share = evidence.share(gap);
+    let long: Vec<usize> = (0..evidence.rows.len()).filter(|row| is_long(evidence, *row)).collect();
+    let long = if is_caused_by_machine(evidence, &long) { Vec::new() } else { long };
+    let of_its_own = evidence.share(gap - preempted_ns(evidence)).min(share * (1.0 - contention::waits(evidence)));
+    if of_its_own < WORTH_REPORTING && long.is_empty() {
+        return CheckOutcome::Nothing;
+    }
+    let pauses = RegularPauses::find(evidence);
+    let in_rhythm = pauses.as_ref().map_or(&[][..], |pauses| &pauses.rows);
+    let alone = long.iter().filter(|row| !in_rhythm.contains(row)).count();
+    let long: BTreeSet<usize> = long.iter().chain(in_rhythm).copied().collect();
+    let sentence = |row: &usize| {
+        let step = evidence.rows[*row].step().0;
+        let (took, usual) = (evidence.between_ns[*row] as u64, evidence.usual_between_ns as u64);
+        format!("{} before step {step}, usually {}", duration(took), duration(usual))
+    };
+    let places = long.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
+    let where_ = if has_phases { "outside every phase" } else { "between steps" };
+    let filled = gap_fillings(evidence);
+    let finding = Finding::for_run(FindingKind::Gap, Confidence::High, Some(share), |facts| {
+        let share = facts.share(Number::OfTime, share);
+        let filled = filled.iter().map(|filling| {
+            let share = facts.about(&filling.name, |facts| facts.share(Number::OfGap, filling.share));
+            format!(", {share} of it in \"{}\"", filling.name)
         });
-        let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
-        let finding = explain(evidence, finding.with_claim(claim).with_places(places, 1 + long.len() as u64));
-        let lines =
-            |facts: &mut StatedNumbers| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
-        with_advice(finding.with_evidence_lines(lines), &filled, between > 0.5 * gap).into()
-    }
+        let mut summary = format!("{share} of the wall time is {where_}{}", filled.collect::<String>());
+        summary.extend(pauses.as_ref().map(|pauses| paused(facts, evidence, pauses)));
+        if alone > 0 {
+            let long = facts.count(Number::LongGaps, alone as u64);
+            let times = if alone == 1 { "once".to_owned() } else { format!("{long} times") };
+            summary += &format!("; {times}, the time between two steps is far longer than usual");
+        }
+        summary
+    });
+    let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
+    let finding = explain(evidence, finding.with_claim(claim).with_places(places, 1 + long.len() as u64));
+    let lines =
+        |facts: &mut StatedNumbers| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
+    with_advice(finding.with_evidence_lines(lines), &filled, between > 0.5 * gap).into()
 }
 
 /// How long the time between two steps is where it is far longer at equal intervals.

@@ -4,7 +4,6 @@
 use gnntop_wire::phase::DATA_WAIT;
 use gnntop_wire::{Quantity, SignalSource};
 
-use super::check::{StepCheck, too_few_steps};
 use super::gap_filling;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
@@ -20,27 +19,16 @@ const TAKES_PART: f64 = 5.0;
 /// With fewer readings a mean means little.
 const ENOUGH_READINGS: usize = 5;
 
-/// The check.
-pub(super) struct GpuIdle;
-
-impl StepCheck for GpuIdle {
-    fn kind(&self) -> FindingKind {
-        FindingKind::GpuIdle
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let gpus = evidence.store.hardware().gpus();
+    if let Some(idle) = evidence.span_ns().and_then(|span| hardware::idle_share(evidence.store, span)) {
+        return check_kernels(evidence, idle).into_iter().collect::<Vec<Finding>>().into();
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let gpus = evidence.store.hardware().gpus();
-        if let Some(idle) = evidence.span_ns().and_then(|span| hardware::idle_share(evidence.store, span)) {
-            return check_kernels(evidence, idle).into_iter().collect::<Vec<Finding>>().into();
-        }
-        if gpus.is_empty() {
-            return CheckOutcome::NotEnough("no GPU is measured".to_owned());
-        }
-        gpus.into_iter().filter_map(|gpu| check_gpu(evidence, gpu)).collect::<Vec<Finding>>().into()
+    if gpus.is_empty() {
+        return CheckOutcome::NotEnough("no GPU is measured".to_owned());
     }
+    gpus.into_iter().filter_map(|gpu| check_gpu(evidence, gpu)).collect::<Vec<Finding>>().into()
 }
 
 /// Every kernel was traced.

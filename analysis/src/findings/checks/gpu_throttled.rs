@@ -2,7 +2,6 @@
 
 use gnntop_wire::Quantity;
 
-use super::check::{StepCheck, too_few_steps};
 use crate::figures::FigureUnit;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
@@ -25,25 +24,14 @@ const WORTH_REPORTING: f64 = 0.05;
 /// A clock below this share of its maximum has dropped.
 const DROPPED: f64 = 0.9;
 
-/// The check.
-pub(super) struct GpuThrottled;
-
-impl StepCheck for GpuThrottled {
-    fn kind(&self) -> FindingKind {
-        FindingKind::GpuThrottled
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let gpus = evidence.store.hardware().gpus();
+    if gpus.is_empty() {
+        return CheckOutcome::NotEnough("no GPU is measured".to_owned());
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let gpus = evidence.store.hardware().gpus();
-        if gpus.is_empty() {
-            return CheckOutcome::NotEnough("no GPU is measured".to_owned());
-        }
-        let of_gpu = |gpu: u32| throttled(evidence, gpu).or_else(|| clock_dropped(evidence, gpu));
-        gpus.into_iter().filter_map(of_gpu).collect::<Vec<Finding>>().into()
-    }
+    let of_gpu = |gpu: u32| throttled(evidence, gpu).or_else(|| clock_dropped(evidence, gpu));
+    gpus.into_iter().filter_map(of_gpu).collect::<Vec<Finding>>().into()
 }
 
 fn throttled(evidence: &StepEvidence<'_>, gpu: u32) -> Option<Finding> {

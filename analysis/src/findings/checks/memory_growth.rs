@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use gnntop_wire::{Metric, Quantity};
 
-use super::check::StepCheck;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;
@@ -33,42 +32,34 @@ const BEGINNING: u64 = 20;
 /// Readings needed in a stretch.
 const READINGS: usize = 3;
 
-/// The check.
-pub(super) struct MemoryGrowth;
-
-impl StepCheck for MemoryGrowth {
-    fn kind(&self) -> FindingKind {
-        FindingKind::MemoryGrowth
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some(steps_ns) = evidence.span_ns() else {
+        return CheckOutcome::NotEnough("there are no steps to look at".to_owned());
+    };
+    let times = [Some(GrowthTime::Steps(steps_ns.clone())), whole_run(evidence, &steps_ns)];
+    let times: Vec<GrowthTime> = times.into_iter().flatten().collect();
+    let hosts = [MemoryKind::Live, MemoryKind::Process].into_iter();
+    let gpus = evidence.store.hardware().gpus().into_iter().map(MemoryKind::Gpu);
+    let (mut found, mut is_known) = (Vec::<Finding>::new(), false);
+    for of in hosts.chain(gpus) {
+        let growths: Vec<(&GrowthTime, [f64; STRETCHES])> =
+            times.iter().filter_map(|time| Some((time, of.growth(evidence.store, time)?))).collect();
+        let before = of.max_before(evidence.store, steps_ns.start);
+        is_known |= !growths.is_empty();
+        // Live and resident memory show the same growth: one is enough.
+        if !of.is_gpu() && !found.is_empty() {
+            continue;
+        }
+        // What was given back before may be given back again.
+        let is_new = |lowest: &[f64; STRETCHES]| lowest[STRETCHES - 1] > before.unwrap_or(0.0);
+        let mut news =
+            growths.into_iter().filter(|(time, lowest)| matches!(time, GrowthTime::Run(_)) || is_new(lowest));
+        found.extend(news.find_map(|(time, lowest)| finding(evidence, time, of, lowest)));
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        let Some(steps_ns) = evidence.span_ns() else {
-            return CheckOutcome::NotEnough("there are no steps to look at".to_owned());
-        };
-        let times = [Some(GrowthTime::Steps(steps_ns.clone())), whole_run(evidence, &steps_ns)];
-        let times: Vec<GrowthTime> = times.into_iter().flatten().collect();
-        let hosts = [MemoryKind::Live, MemoryKind::Process].into_iter();
-        let gpus = evidence.store.hardware().gpus().into_iter().map(MemoryKind::Gpu);
-        let (mut found, mut is_known) = (Vec::<Finding>::new(), false);
-        for of in hosts.chain(gpus) {
-            let growths: Vec<(&GrowthTime, [f64; STRETCHES])> =
-                times.iter().filter_map(|time| Some((time, of.growth(evidence.store, time)?))).collect();
-            let before = of.max_before(evidence.store, steps_ns.start);
-            is_known |= !growths.is_empty();
-            // Live and resident memory show the same growth: one is enough.
-            if !of.is_gpu() && !found.is_empty() {
-                continue;
-            }
-            // What was given back before may be given back again.
-            let is_new = |lowest: &[f64; STRETCHES]| lowest[STRETCHES - 1] > before.unwrap_or(0.0);
-            let mut news =
-                growths.into_iter().filter(|(time, lowest)| matches!(time, GrowthTime::Run(_)) || is_new(lowest));
-            found.extend(news.find_map(|(time, lowest)| finding(evidence, time, of, lowest)));
-        }
-        match is_known {
-            true => found.into(),
-            false => CheckOutcome::NotEnough("too few readings of memory".to_owned()),
-        }
+    match is_known {
+        true => found.into(),
+        false => CheckOutcome::NotEnough("too few readings of memory".to_owned()),
     }
 }
 

@@ -31,46 +31,40 @@ use check::StepCheck;
 
 use super::attribution::attribute;
 use super::evidence::StepEvidence;
-use super::finding::{CheckOutcome, Findings, NotEnough};
+use super::finding::{FindingKind, Findings};
 
 /// All checks over one session.
-static ALL: [&dyn StepCheck; 24] = [
-    &spike::Spikes,
-    &partial_batch::PartialBatches,
-    &step_kinds::StepKinds,
-    &tiny_batch::TinyBatches,
-    &data_bound::DataBound,
-    &gap::Gap,
-    &stall::Stalls,
-    &page_faults::PageFaults,
-    &denormals::Denormals,
-    &contention::Contention,
-    &gpu_idle::GpuIdle,
-    &gpu_throttled::GpuThrottled,
-    &memory_growth::MemoryGrowth,
-    &allocation_churn::AllocationChurn,
-    &warm_up::WarmUp,
-    &drift::Drift,
-    &restarts::RunRestarts,
-    &slower_since::SlowerSince,
-    &slow_rhythm::SlowRhythm,
-    &phase_shift::PhaseShift,
-    &modelled_energy::ModelledEnergy,
-    &doubtful_energy::DoubtfulEnergy,
-    &aliasing::Aliasing,
-    &bookkeeping::Bookkeeping,
+static ALL: [StepCheck; 24] = [
+    StepCheck::over_steps(FindingKind::Spike, spike::check),
+    StepCheck::over_steps(FindingKind::PartialBatch, partial_batch::check),
+    StepCheck::over_steps(FindingKind::StepKinds, step_kinds::check),
+    StepCheck::over_steps(FindingKind::TinyBatch, tiny_batch::check),
+    StepCheck::over_steps(FindingKind::DataBound, data_bound::check),
+    StepCheck::over_steps(FindingKind::Gap, gap::check),
+    StepCheck::over_steps(FindingKind::Stall, stall::check),
+    StepCheck::over_steps(FindingKind::PageFaults, page_faults::check),
+    StepCheck::over_steps(FindingKind::Denormals, denormals::check),
+    StepCheck::over_steps(FindingKind::Contention, contention::check),
+    StepCheck::over_steps(FindingKind::GpuIdle, gpu_idle::check),
+    StepCheck::over_steps(FindingKind::GpuThrottled, gpu_throttled::check),
+    StepCheck::new(FindingKind::MemoryGrowth, memory_growth::check),
+    StepCheck::over_steps(FindingKind::AllocationChurn, allocation_churn::check),
+    StepCheck::over_steps(FindingKind::WarmUp, warm_up::check),
+    StepCheck::new(FindingKind::Drift, drift::check),
+    StepCheck::new(FindingKind::Restarts, restarts::check),
+    StepCheck::new(FindingKind::SlowerSince, slower_since::check),
+    StepCheck::new(FindingKind::SlowRhythm, slow_rhythm::check),
+    StepCheck::over_steps(FindingKind::PhaseShift, phase_shift::check),
+    StepCheck::new(FindingKind::ModelledEnergy, modelled_energy::check),
+    StepCheck::new(FindingKind::DoubtfulEnergy, doubtful_energy::check),
+    StepCheck::over_steps(FindingKind::Aliasing, aliasing::check),
+    StepCheck::new(FindingKind::Bookkeeping, bookkeeping::check),
 ];
 
 /// What all checks find, the weightiest first.
 pub(super) fn findings(evidence: &StepEvidence<'_>) -> Findings {
     let mut findings = Findings::default();
-    for check in ALL {
-        match check.check(evidence) {
-            CheckOutcome::Found(found) => findings.found.extend(found),
-            CheckOutcome::Nothing => (),
-            CheckOutcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
-        }
-    }
+    ALL.iter().for_each(|check| findings.add(check.kind, check.outcome(evidence)));
     attribute(&mut findings.found, evidence);
     findings.sort();
     findings

@@ -5,7 +5,6 @@
 
 use gnntop_wire::{Quantity, SignalKind, SignalSource, Unit};
 
-use super::check::StepCheck;
 use crate::figures::FigureUnit;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
@@ -20,25 +19,17 @@ const ENOUGH: usize = 20;
 /// Powers that differ by no more than this share are equal.
 const SAME: f64 = 0.002;
 
-/// The check.
-pub(super) struct ModelledEnergy;
-
-impl StepCheck for ModelledEnergy {
-    fn kind(&self) -> FindingKind {
-        FindingKind::ModelledEnergy
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let is_energy = |unit: Unit| matches!(unit, Unit::Millijoules | Unit::Microjoules | Unit::Milliwatts);
+    let has_readings = |signal: &&Signal| is_energy(signal.unit()) && signal.series.summary().count > 0;
+    // A power limit is a setting, not a power.
+    let signals = evidence.store.signals().all().iter().filter(has_readings).filter(|signal| !is_limit(signal));
+    let signals: Vec<&Signal> = signals.collect();
+    if signals.is_empty() {
+        return CheckOutcome::NotEnough(nothing_measured(evidence).to_owned());
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        let is_energy = |unit: Unit| matches!(unit, Unit::Millijoules | Unit::Microjoules | Unit::Milliwatts);
-        let has_readings = |signal: &&Signal| is_energy(signal.unit()) && signal.series.summary().count > 0;
-        // A power limit is a setting, not a power.
-        let signals = evidence.store.signals().all().iter().filter(has_readings).filter(|signal| !is_limit(signal));
-        let signals: Vec<&Signal> = signals.collect();
-        if signals.is_empty() {
-            return CheckOutcome::NotEnough(nothing_measured(evidence).to_owned());
-        }
-        signals.into_iter().filter_map(|signal| finding(evidence, signal)).collect::<Vec<Finding>>().into()
-    }
+    signals.into_iter().filter_map(|signal| finding(evidence, signal)).collect::<Vec<Finding>>().into()
 }
 
 fn is_limit(signal: &Signal) -> bool {

@@ -2,7 +2,6 @@
 
 use gnntop_wire::Quantity;
 
-use super::check::{StepCheck, too_few_steps};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
@@ -22,25 +21,14 @@ const MOSTLY: f64 = 0.34;
 /// Share of the time in which something waits for memory that is reclaimed.
 const RECLAIM: f64 = 0.02;
 
-/// The check.
-pub(super) struct PageFaults;
-
-impl StepCheck for PageFaults {
-    fn kind(&self) -> FindingKind {
-        FindingKind::PageFaults
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let reclaim = evidence.span_ns().and_then(|span| reclaim(evidence, &span));
+    if evidence.rows.iter().all(|row| row.usage().is_none()) && reclaim.is_none() {
+        return CheckOutcome::NotEnough("neither page faults of steps nor memory pressure are recorded".to_owned());
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let reclaim = evidence.span_ns().and_then(|span| reclaim(evidence, &span));
-        if evidence.rows.iter().all(|row| row.usage().is_none()) && reclaim.is_none() {
-            return CheckOutcome::NotEnough("neither page faults of steps nor memory pressure are recorded".to_owned());
-        }
-        let found = [storms(evidence), reclaim.flatten()];
-        found.into_iter().flatten().collect::<Vec<Finding>>().into()
-    }
+    let found = [storms(evidence), reclaim.flatten()];
+    found.into_iter().flatten().collect::<Vec<Finding>>().into()
 }
 
 fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {

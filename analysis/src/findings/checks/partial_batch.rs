@@ -1,7 +1,6 @@
 //! Partial batches: steps that are shorter because their batch is smaller, which means and percentiles over all
 //! steps hide.
 
-use super::check::{StepCheck, too_few_steps};
 use crate::figures::{count, duration};
 use crate::findings::batch_fit::batch_size;
 use crate::findings::evidence::StepEvidence;
@@ -9,30 +8,19 @@ use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, P
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 
-/// The check.
-pub(super) struct PartialBatches;
-
-impl StepCheck for PartialBatches {
-    fn kind(&self) -> FindingKind {
-        FindingKind::PartialBatch
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    if evidence.rows.iter().all(|row| batch_size(row).is_none()) {
+        return CheckOutcome::NotEnough("the program does not report batch sizes".to_owned());
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        if evidence.rows.iter().all(|row| batch_size(row).is_none()) {
-            return CheckOutcome::NotEnough("the program does not report batch sizes".to_owned());
-        }
-        let Some(full) = evidence.shape.full else { return CheckOutcome::Nothing };
-        let partial: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.shape.is_partial[*row]).collect();
-        let class_ns = |is: bool| {
-            let of = |row: usize| (evidence.shape.is_partial[row] == is).then(|| evidence.inside_ns[row]);
-            median(&mut (0..evidence.rows.len()).filter_map(of).collect::<Vec<f64>>())
-        };
-        let (Some(partial_ns), Some(full_ns)) = (class_ns(true), class_ns(false)) else { return CheckOutcome::Nothing };
-        finding(evidence, full, &partial, partial_ns, full_ns).into()
-    }
+    let Some(full) = evidence.shape.full else { return CheckOutcome::Nothing };
+    let partial: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.shape.is_partial[*row]).collect();
+    let class_ns = |is: bool| {
+        let of = |row: usize| (evidence.shape.is_partial[row] == is).then(|| evidence.inside_ns[row]);
+        median(&mut (0..evidence.rows.len()).filter_map(of).collect::<Vec<f64>>())
+    };
+    let (Some(partial_ns), Some(full_ns)) = (class_ns(true), class_ns(false)) else { return CheckOutcome::Nothing };
+    finding(evidence, full, &partial, partial_ns, full_ns).into()
 }
 
 fn finding(evidence: &StepEvidence<'_>, full: u64, partial: &[usize], partial_ns: f64, full_ns: f64) -> Finding {

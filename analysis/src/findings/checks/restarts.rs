@@ -1,6 +1,5 @@
 //! A run that ended and was started again, and what that cost.
 
-use super::check::StepCheck;
 use crate::figures::{count, duration, utc};
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, Occurrence, Severity};
@@ -8,18 +7,10 @@ use crate::findings::number::Number;
 use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::{Outage, Restarts, Store};
 
-/// The check.
-pub(super) struct RunRestarts;
-
-impl StepCheck for RunRestarts {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Restarts
-    }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        let store = evidence.store;
-        store.restarts().map_or(CheckOutcome::Nothing, |restarts| finding(store, &restarts).into())
-    }
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let store = evidence.store;
+    store.restarts().map_or(CheckOutcome::Nothing, |restarts| finding(store, &restarts).into())
 }
 
 fn finding(store: &Store, restarts: &Restarts) -> Finding {

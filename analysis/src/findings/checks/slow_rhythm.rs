@@ -1,6 +1,5 @@
 //! Slow at regular times: something on the machine or in the program comes back every few minutes or hours.
 
-use super::check::StepCheck;
 use crate::figures::{duration, utc};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
@@ -15,21 +14,13 @@ use crate::store::Store;
 /// A shorter run has no rhythm of minutes.
 const SHORTEST_RUN_NS: u64 = 240_000_000_000;
 
-/// The check.
-pub(super) struct SlowRhythm;
-
-impl StepCheck for SlowRhythm {
-    fn kind(&self) -> FindingKind {
-        FindingKind::SlowRhythm
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    if evidence.store.elapsed_ns() < SHORTEST_RUN_NS {
+        return CheckOutcome::Nothing;
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if evidence.store.elapsed_ns() < SHORTEST_RUN_NS {
-            return CheckOutcome::Nothing;
-        }
-        let known = evidence.run_steps();
-        Rhythm::find(&known).map_or(CheckOutcome::Nothing, |rhythm| finding(evidence, &known, &rhythm).into())
-    }
+    let known = evidence.run_steps();
+    Rhythm::find(&known).map_or(CheckOutcome::Nothing, |rhythm| finding(evidence, &known, &rhythm).into())
 }
 
 fn finding(evidence: &StepEvidence<'_>, known: &[RunStep<'_>], rhythm: &Rhythm) -> Finding {

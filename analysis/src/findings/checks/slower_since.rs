@@ -2,7 +2,6 @@
 
 use gnntop_wire::Quantity;
 
-use super::check::StepCheck;
 use crate::figures::{duration, utc};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
@@ -32,17 +31,9 @@ const COMPARED_NS: u64 = 60_000_000_000;
 /// A signal that changes by less is not listed.
 const CHANGED: f64 = 0.1;
 
-/// The check.
-pub(super) struct SlowerSince;
-
-impl StepCheck for SlowerSince {
-    fn kind(&self) -> FindingKind {
-        FindingKind::SlowerSince
-    }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        evidence.level_change().map_or(CheckOutcome::Nothing, |change| finding(evidence, change).into())
-    }
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    evidence.level_change().map_or(CheckOutcome::Nothing, |change| finding(evidence, change).into())
 }
 
 fn finding(evidence: &StepEvidence<'_>, change: &LevelChange<'_>) -> Finding {

@@ -5,7 +5,6 @@
 //! logarithms are tested as well. A step that only waited for a CPU is not a spike: [`super::contention`] reports it.
 //! Nor is the time between steps looked at here, but by [`super::gap`].
 
-use super::check::{StepCheck, too_few_steps};
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED, Severity};
@@ -21,9 +20,6 @@ const SIGMAS: f64 = 6.0;
 /// ...and the logarithm of this multiple this many of its standard deviations.
 const LOG_SIGMAS: f64 = 4.5;
 
-/// The check.
-pub(super) struct Spikes;
-
 /// The rows that are spikes.
 fn spikes(evidence: &StepEvidence<'_>) -> Vec<usize> {
     let rows = 0..evidence.rows.len();
@@ -36,49 +32,40 @@ fn spikes(evidence: &StepEvidence<'_>) -> Vec<usize> {
     rows.filter(is_spike).collect()
 }
 
-impl StepCheck for Spikes {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Spike
-    }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let spikes = spikes(evidence);
-        let Some(worst) = spikes.iter().copied().max_by(|a, b| ratio(evidence, *a).total_cmp(&ratio(evidence, *b)))
-        else {
-            return CheckOutcome::Nothing;
-        };
-        let usual = UsualStep::new(evidence);
-        let cost: f64 = spikes.iter().map(|row| evidence.excess_ns(*row)).sum();
-        let sentence = |row: &usize| usual.sentence(&mut StatedNumbers::default(), evidence, *row);
-        let places = spikes.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
-        let share = evidence.share(cost);
-        let least = spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min);
-        let mut finding = Finding::for_run(FindingKind::Spike, Confidence::High, Some(share), |facts| {
-            let (n, cost) = (facts.count(Number::Steps, spikes.len() as u64), facts.share(Number::OfTime, share));
-            let (least, most) = (facts.number(Number::LeastRatio, least), ratio(evidence, worst));
-            let worst = usual.sentence(facts, evidence, worst);
-            match spikes.len() {
-                1 => worst,
-                _ => format!(
-                    "{n} steps take {least:.1} to {most:.1} x their usual time and cost {cost}; the worst: {worst}"
-                ),
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let spikes = spikes(evidence);
+    let Some(worst) = spikes.iter().copied().max_by(|a, b| ratio(evidence, *a).total_cmp(&ratio(evidence, *b))) else {
+        return CheckOutcome::Nothing;
+    };
+    let usual = UsualStep::new(evidence);
+    let cost: f64 = spikes.iter().map(|row| evidence.excess_ns(*row)).sum();
+    let sentence = |row: &usize| usual.sentence(&mut StatedNumbers::default(), evidence, *row);
+    let places = spikes.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
+    let share = evidence.share(cost);
+    let least = spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min);
+    let mut finding = Finding::for_run(FindingKind::Spike, Confidence::High, Some(share), |facts| {
+        let (n, cost) = (facts.count(Number::Steps, spikes.len() as u64), facts.share(Number::OfTime, share));
+        let (least, most) = (facts.number(Number::LeastRatio, least), ratio(evidence, worst));
+        let worst = usual.sentence(facts, evidence, worst);
+        match spikes.len() {
+            1 => worst,
+            _ => {
+                format!("{n} steps take {least:.1} to {most:.1} x their usual time and cost {cost}; the worst: {worst}")
             }
-        })
-        .with_places(places, spikes.len() as u64)
-        .with_claim(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
-        .with_evidence_from(|facts| format!("other steps vary by ± {}", facts.time(Number::Noise, evidence.noise_ns)));
-        finding.severity = Severity::from_share(share);
-        let finding = match rhythm(evidence, &spikes) {
-            Some(every) => finding
-                .with_evidence_from(|facts| format!("they come every {} steps", facts.count(Number::EverySteps, every)))
-                .with_advice("look for work that the program does at that interval"),
-            None => finding.with_advice("open one of these steps: its phases, marks, page faults and context switches"),
-        };
-        finding.into()
-    }
+        }
+    })
+    .with_places(places, spikes.len() as u64)
+    .with_claim(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
+    .with_evidence_from(|facts| format!("other steps vary by ± {}", facts.time(Number::Noise, evidence.noise_ns)));
+    finding.severity = Severity::from_share(share);
+    let finding = match rhythm(evidence, &spikes) {
+        Some(every) => finding
+            .with_evidence_from(|facts| format!("they come every {} steps", facts.count(Number::EverySteps, every)))
+            .with_advice("look for work that the program does at that interval"),
+        None => finding.with_advice("open one of these steps: its phases, marks, page faults and context switches"),
+    };
+    finding.into()
 }
 
 fn ratio(evidence: &StepEvidence<'_>, row: usize) -> f64 {

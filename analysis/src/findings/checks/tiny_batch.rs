@@ -7,7 +7,6 @@
 use gnntop_wire::Reported;
 use gnntop_wire::phase::{BACKWARD, FORWARD, OPTIMIZER};
 
-use super::check::{StepCheck, too_few_steps};
 use crate::findings::batch_fit::batch_size;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
@@ -22,36 +21,25 @@ const FEW_EDGES: u64 = 4096;
 /// The optimizer has at least this share of a step's compute time.
 const FIXED: f64 = 0.15;
 
-/// The check.
-pub(super) struct TinyBatches;
-
-impl StepCheck for TinyBatches {
-    fn kind(&self) -> FindingKind {
-        FindingKind::TinyBatch
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some((size, of)) = usual_size(evidence) else {
+        return CheckOutcome::NotEnough("the program does not report batch sizes".to_owned());
+    };
+    let edges = evidence.median(|row| row.batch().edges.map(|edges| edges as f64)).unwrap_or(0.0);
+    if size > TINY || edges > FEW_EDGES as f64 {
+        return CheckOutcome::Nothing;
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let Some((size, of)) = usual_size(evidence) else {
-            return CheckOutcome::NotEnough("the program does not report batch sizes".to_owned());
-        };
-        let edges = evidence.median(|row| row.batch().edges.map(|edges| edges as f64)).unwrap_or(0.0);
-        if size > TINY || edges > FEW_EDGES as f64 {
-            return CheckOutcome::Nothing;
-        }
-        let phase = |name| evidence.store.phase(name).map_or(0.0, |phase| evidence.phase_total_ns(phase.slot));
-        let (work, fixed) = (phase(FORWARD) + phase(BACKWARD), phase(OPTIMIZER));
-        if work == 0.0 || fixed == 0.0 {
-            return CheckOutcome::NotEnough("the program does not separate forward, backward and optimizer".to_owned());
-        }
-        let of_computing = fixed / (work + fixed);
-        if of_computing < FIXED {
-            return CheckOutcome::Nothing;
-        }
-        finding(evidence, size, of, of_computing, evidence.share(fixed)).into()
+    let phase = |name| evidence.store.phase(name).map_or(0.0, |phase| evidence.phase_total_ns(phase.slot));
+    let (work, fixed) = (phase(FORWARD) + phase(BACKWARD), phase(OPTIMIZER));
+    if work == 0.0 || fixed == 0.0 {
+        return CheckOutcome::NotEnough("the program does not separate forward, backward and optimizer".to_owned());
     }
+    let of_computing = fixed / (work + fixed);
+    if of_computing < FIXED {
+        return CheckOutcome::Nothing;
+    }
+    finding(evidence, size, of, of_computing, evidence.share(fixed)).into()
 }
 
 /// The usual size of a batch, and its unit.

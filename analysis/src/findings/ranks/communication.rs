@@ -6,7 +6,7 @@
 use gnntop_wire::Engine;
 use gnntop_wire::phase::ALL_REDUCE;
 
-use super::evidence::{RankCheck, RankEvidence};
+use super::evidence::RankEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
@@ -17,24 +17,16 @@ const WORTH_REPORTING: f64 = 0.2;
 /// Newest steps of a pipeline that are looked at closely.
 const MAX_STEPS: usize = 16;
 
-/// The check.
-pub(super) struct CommunicationBound;
-
-impl RankCheck for CommunicationBound {
-    fn kind(&self) -> FindingKind {
-        FindingKind::CommunicationBound
+/// What it finds in a run.
+pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
+    if evidence.ranks.all().len() < 2 {
+        return CheckOutcome::NotEnough("only one rank publishes".to_owned());
     }
-
-    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
-        if evidence.ranks.all().len() < 2 {
-            return CheckOutcome::NotEnough("only one rank publishes".to_owned());
-        }
-        if !evidence.has_steps() {
-            return evidence.too_few_steps();
-        }
-        let found = [all_reduce(evidence), hand_over(evidence)];
-        found.into_iter().flatten().collect::<Vec<Finding>>().into()
+    if !evidence.has_steps() {
+        return evidence.too_few_steps();
     }
+    let found = [all_reduce(evidence), hand_over(evidence)];
+    found.into_iter().flatten().collect::<Vec<Finding>>().into()
 }
 
 fn all_reduce(evidence: &RankEvidence<'_>) -> Option<Finding> {

@@ -3,7 +3,7 @@
 use gnntop_wire::phase::{ALL_REDUCE, RECEIVE, SEND};
 
 use crate::findings::evidence::{ENOUGH_STEPS, WARM_UP_STEPS};
-use crate::findings::finding::{CheckOutcome, FindingKind};
+use crate::findings::finding::CheckOutcome;
 use crate::findings::robust::median;
 use crate::ranks::{CommonStep, Rank, Ranks};
 use crate::store::{PhaseSlot, StepRow};
@@ -92,13 +92,4 @@ fn slot(rank: &Rank<'_>, name: &str) -> Option<PhaseSlot> {
 /// Seeds of a step's batch, or its graphs.
 pub(super) fn batch_work(row: &StepRow<'_>) -> Option<u64> {
     row.batch().seeds.or(row.batch().graphs)
-}
-
-/// Looks for one kind of finding over ranks.
-pub(super) trait RankCheck: Sync {
-    /// What it looks for.
-    fn kind(&self) -> FindingKind;
-
-    /// What it found.
-    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome;
 }

@@ -6,7 +6,7 @@
 
 use gnntop_wire::TrackRole;
 
-use super::evidence::{RankCheck, RankEvidence};
+use super::evidence::RankEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
@@ -24,17 +24,9 @@ const AGAIN: f64 = 0.6;
 const WORTH_REPORTING: f64 = 0.03;
 
 /// Looks for a rank that reaches the collectives last.
-pub(super) struct LateRank;
-
-impl RankCheck for LateRank {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Straggler
-    }
-
-    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
-        let found = communicators(evidence).into_iter().filter_map(|name| late(evidence, name));
-        found.collect::<Vec<Finding>>().into()
-    }
+pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
+    let found = communicators(evidence).into_iter().filter_map(|name| late(evidence, name));
+    found.collect::<Vec<Finding>>().into()
 }
 
 /// The communicators' names, each once.

@@ -13,20 +13,23 @@ mod slow_rank;
 mod stages;
 mod work;
 
-use super::finding::{CheckOutcome, Findings, NotEnough};
+use super::finding::{CheckOutcome, FindingKind, Findings};
 use crate::ranks::Ranks;
-use evidence::{RankCheck, RankEvidence};
+use evidence::RankEvidence;
 
-/// All checks over the ranks of a run.
-static ALL: [&dyn RankCheck; 8] = [
-    &hang::Hangs,
-    &slow_rank::Straggler,
-    &late_rank::LateRank,
-    &slow_rank::StarvedRank,
-    &stages::UnequalStages,
-    &work::WorkNotConserved,
-    &communication::CommunicationBound,
-    &oversubscription::Oversubscribed,
+/// Finds one kind of finding over ranks.
+type RankCheck = fn(&RankEvidence<'_>) -> CheckOutcome;
+
+/// All checks over the ranks of a run, with what each looks for.
+static ALL: [(FindingKind, RankCheck); 8] = [
+    (FindingKind::Hang, hang::check),
+    (FindingKind::Straggler, slow_rank::check_straggler),
+    (FindingKind::Straggler, late_rank::check),
+    (FindingKind::StarvedRank, slow_rank::check_starved_rank),
+    (FindingKind::Imbalance, stages::check),
+    (FindingKind::WorkNotConserved, work::check),
+    (FindingKind::CommunicationBound, communication::check),
+    (FindingKind::Oversubscribed, oversubscription::check),
 ];
 
 /// All findings over the ranks of a run, the most severe first; none if there are no ranks.
@@ -36,13 +39,7 @@ pub fn rank_findings(ranks: &Ranks<'_>) -> Findings {
         return findings;
     }
     let evidence = RankEvidence::new(ranks);
-    for check in ALL {
-        match check.check(&evidence) {
-            CheckOutcome::Found(found) => findings.found.extend(found),
-            CheckOutcome::Nothing => (),
-            CheckOutcome::NotEnough(reason) => findings.not_enough.push(NotEnough { kind: check.kind(), reason }),
-        }
-    }
+    ALL.iter().for_each(|(kind, check)| findings.add(*kind, check(&evidence)));
     findings.sort();
     findings
 }

@@ -5,7 +5,7 @@
 use gnntop_wire::TrackRole;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
 
-use super::evidence::{RankCheck, RankEvidence, batch_work};
+use super::evidence::{RankEvidence, batch_work};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
@@ -22,29 +22,13 @@ const WORTH_REPORTING: f64 = 0.03;
 const EQUAL_WORK: f64 = 0.05;
 
 /// Looks for a rank that is slow at anything but waiting for data.
-pub(super) struct Straggler;
-
-/// Looks for a rank that waits for data longer than its peers.
-pub(super) struct StarvedRank;
-
-impl RankCheck for Straggler {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Straggler
-    }
-
-    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
-        outcome(evidence, |slow| !slow.is_starved(), straggler)
-    }
+pub(super) fn check_straggler(evidence: &RankEvidence<'_>) -> CheckOutcome {
+    outcome(evidence, |slow| !slow.is_starved(), straggler)
 }
 
-impl RankCheck for StarvedRank {
-    fn kind(&self) -> FindingKind {
-        FindingKind::StarvedRank
-    }
-
-    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
-        outcome(evidence, SlowRank::is_starved, starved)
-    }
+/// Looks for a rank that waits for data longer than its peers.
+pub(super) fn check_starved_rank(evidence: &RankEvidence<'_>) -> CheckOutcome {
+    outcome(evidence, SlowRank::is_starved, starved)
 }
 
 fn outcome(

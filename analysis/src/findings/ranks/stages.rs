@@ -3,7 +3,7 @@
 use gnntop_wire::phase::{BACKWARD, FORWARD};
 use thiserror::Error;
 
-use super::evidence::{RankCheck, RankEvidence};
+use super::evidence::RankEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::median;
@@ -16,33 +16,24 @@ const UNEQUAL: f64 = 1.25;
 /// A better split must make steps this much faster to be worth reporting.
 const WORTH_REPORTING: f64 = 1.03;
 
-/// The check.
-pub(super) struct UnequalStages;
-
-impl RankCheck for UnequalStages {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Imbalance
+/// What it finds in a run.
+pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
+    let all = evidence.ranks.all();
+    if all.iter().all(|rank| rank.place.stages < 2) {
+        return CheckOutcome::Nothing;
     }
-
-    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
-        let all = evidence.ranks.all();
-        if all.iter().all(|rank| rank.place.stages < 2) {
-            return CheckOutcome::Nothing;
-        }
-        if !evidence.has_steps() {
-            return evidence.too_few_steps();
-        }
-        let mut copies: Vec<u32> = all.iter().map(|rank| rank.place.copy).collect();
-        copies.sort_unstable();
-        copies.dedup();
-        let found: Vec<Result<Option<Finding>, NoSteps>> =
-            copies.iter().map(|copy| check_copy(evidence, *copy)).collect();
-        let errors = || found.iter().filter_map(|found| found.as_ref().err());
-        match errors().next() {
-            Some(reason) if errors().count() == found.len() => CheckOutcome::NotEnough(reason.to_string()),
-            // Copies are split alike, so one represents all.
-            _ => found.into_iter().flatten().flatten().take(1).collect::<Vec<Finding>>().into(),
-        }
+    if !evidence.has_steps() {
+        return evidence.too_few_steps();
+    }
+    let mut copies: Vec<u32> = all.iter().map(|rank| rank.place.copy).collect();
+    copies.sort_unstable();
+    copies.dedup();
+    let found: Vec<Result<Option<Finding>, NoSteps>> = copies.iter().map(|copy| check_copy(evidence, *copy)).collect();
+    let errors = || found.iter().filter_map(|found| found.as_ref().err());
+    match errors().next() {
+        Some(reason) if errors().count() == found.len() => CheckOutcome::NotEnough(reason.to_string()),
+        // Copies are split alike, so one represents all.
+        _ => found.into_iter().flatten().flatten().take(1).collect::<Vec<Finding>>().into(),
     }
 }
 

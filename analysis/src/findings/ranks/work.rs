@@ -4,7 +4,7 @@
 use gnntop_wire::Reported;
 use thiserror::Error;
 
-use super::evidence::{RankCheck, RankEvidence, batch_work};
+use super::evidence::{RankEvidence, batch_work};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::ranks::{Rank, facts};
@@ -15,43 +15,32 @@ const SLACK: f64 = 0.05;
 /// Rows of a rank that are looked at.
 const NEWEST: usize = 16_384;
 
-/// The check.
-pub(super) struct WorkNotConserved;
-
-impl RankCheck for WorkNotConserved {
-    fn kind(&self) -> FindingKind {
-        FindingKind::WorkNotConserved
+/// What it finds in a run.
+pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
+    let all = evidence.ranks.all();
+    let copies = all.iter().map(|rank| rank.place.copies).max().unwrap_or(1);
+    if copies < 2 {
+        return CheckOutcome::Nothing;
     }
-
-    fn check(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
-        let all = evidence.ranks.all();
-        let copies = all.iter().map(|rank| rank.place.copies).max().unwrap_or(1);
-        if copies < 2 {
-            return CheckOutcome::Nothing;
-        }
-        let Some(set) = all.iter().find_map(|rank| facts::count(rank.store, Reported::TrainingSet)) else {
-            return CheckOutcome::NotEnough(format!(
-                "no rank reports the size of the {}",
-                Reported::TrainingSet.text()
-            ));
-        };
-        // The stages of a copy have the same batches: one of them counts.
-        let counted: Vec<&Rank<'_>> = (0..copies.min(all.len() as u32 + 1))
-            .filter_map(|copy| all.iter().filter(|rank| rank.place.copy == copy).min_by_key(|rank| rank.place.stage))
-            .collect();
-        if counted.len() < copies as usize {
-            return CheckOutcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
-        }
-        let set = set as f64;
-        // The last epoch of a run may have been cut short: missing work proves nothing.
-        let judged = match epoch(&counted, true) {
-            Ok(last) if last.times(set) >= 1.0 => Ok(last),
-            _ => epoch(&counted, false),
-        };
-        match judged {
-            Ok(epoch) => check_epoch(set, &epoch),
-            Err(reason) => CheckOutcome::NotEnough(reason.to_string()),
-        }
+    let Some(set) = all.iter().find_map(|rank| facts::count(rank.store, Reported::TrainingSet)) else {
+        return CheckOutcome::NotEnough(format!("no rank reports the size of the {}", Reported::TrainingSet.text()));
+    };
+    // The stages of a copy have the same batches: one of them counts.
+    let counted: Vec<&Rank<'_>> = (0..copies.min(all.len() as u32 + 1))
+        .filter_map(|copy| all.iter().filter(|rank| rank.place.copy == copy).min_by_key(|rank| rank.place.stage))
+        .collect();
+    if counted.len() < copies as usize {
+        return CheckOutcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
+    }
+    let set = set as f64;
+    // The last epoch of a run may have been cut short: missing work proves nothing.
+    let judged = match epoch(&counted, true) {
+        Ok(last) if last.times(set) >= 1.0 => Ok(last),
+        _ => epoch(&counted, false),
+    };
+    match judged {
+        Ok(epoch) => check_epoch(set, &epoch),
+        Err(reason) => CheckOutcome::NotEnough(reason.to_string()),
     }
 }
 

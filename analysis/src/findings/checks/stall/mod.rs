@@ -11,36 +11,24 @@ mod timed;
 
 use marked::Marked;
 
-use super::check::{StepCheck, too_few_steps};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::finding::{CheckOutcome, Finding, FindingKind};
+use crate::findings::finding::{CheckOutcome, Finding};
 
 /// Marks at more than one in this many steps are frequent.
 const OFTEN: usize = 4;
 
-/// The check.
-pub(super) struct Stalls;
-
-impl StepCheck for Stalls {
-    fn kind(&self) -> FindingKind {
-        FindingKind::Stall
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let by_text = Marked::by_text(evidence);
+    if by_text.is_empty() {
+        return CheckOutcome::NotEnough("the program sets no marks during its steps".to_owned());
     }
-
-    fn check(&self, evidence: &StepEvidence<'_>) -> CheckOutcome {
-        if !evidence.has_steps() {
-            return too_few_steps(evidence);
-        }
-        let by_text = Marked::by_text(evidence);
-        if by_text.is_empty() {
-            return CheckOutcome::NotEnough("the program sets no marks during its steps".to_owned());
-        }
-        let found: Vec<Finding> = by_text.iter().filter_map(|(text, marked)| finding(evidence, text, marked)).collect();
-        match by_text.iter().find(|(_, marked)| is_everywhere(evidence, marked)) {
-            Some((text, _)) if found.is_empty() => CheckOutcome::NotEnough(format!(
-                "\"{text}\" marks nearly every step and has no duration, so there are no other steps to compare with"
-            )),
-            _ => found.into(),
-        }
+    let found: Vec<Finding> = by_text.iter().filter_map(|(text, marked)| finding(evidence, text, marked)).collect();
+    match by_text.iter().find(|(_, marked)| is_everywhere(evidence, marked)) {
+        Some((text, _)) if found.is_empty() => CheckOutcome::NotEnough(format!(
+            "\"{text}\" marks nearly every step and has no duration, so there are no other steps to compare with"
+        )),
+        _ => found.into(),
     }
 }
 
