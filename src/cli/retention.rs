@@ -210,6 +210,9 @@ mod tests {
     const STEPS: u64 = 50_000;
     const SPANS: u64 = 40;
 
+    /// Longer than any copy takes, however busy the machine.
+    const AT_ONCE: Duration = Duration::from_secs(3600);
+
     /// Sessions that each publish a few events at every look.
     struct SlowSource {
         sessions: Vec<(u128, StreamReader)>,
@@ -256,7 +259,7 @@ mod tests {
 
     /// Records these sessions into a file that stays within `limits`; `look` sees the file after each look at them.
     fn record(limits: RetentionLimits, streams: &[Vec<u8>], look: impl FnMut(&[u8])) -> Vec<u8> {
-        record_copying(BUDGET, limits, streams, look)
+        record_copying(AT_ONCE, limits, streams, look)
     }
 
     /// Likewise, where a copy proceeds for so long between two looks.
@@ -322,7 +325,7 @@ mod tests {
 
     #[test]
     fn bounded_recording_stays_small_and_covers_the_run() {
-        check_bounded_recording(BUDGET);
+        check_bounded_recording(AT_ONCE);
     }
 
     #[test]
@@ -378,7 +381,7 @@ mod tests {
     #[test]
     fn every_rank_of_a_run_stays_whole() {
         let run = ParallelRun { ranks: 3, ..ParallelRun::default() };
-        let streams: Vec<Vec<u8>> = (0..3).map(|rank| stream_of(&run.info(rank), STEPS / 2)).collect();
+        let streams: Vec<Vec<u8>> = (0..3).map(|rank| stream_of(&run.info(rank), STEPS / 4)).collect();
         let (mut was_copied, mut last_len) = (false, 0);
         let bytes = record(SMALL, &streams, |bytes| {
             was_copied |= bytes.len() < last_len;

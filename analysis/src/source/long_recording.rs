@@ -104,12 +104,13 @@ impl Recording {
     }
 
     /// Opens the first `len` bytes of the recording at `path`: summaries of its older chunks, then at most `newest` bytes event
-    /// by event, or the newest chunk if that is longer. `None` where no chunk ends so late, or its summary is damaged.
+    /// by event, or the newest chunk if that is longer. `None` without chunks, or if a summary is damaged.
     pub fn open_newest(path: &Path, len: u64, newest: u64) -> Option<Self> {
         let chunks = Chunks::open(&user_file::open(path).ok()?)?;
         // One that ends with these bytes would leave no step event by event.
         let followed = chunks.after_byte(len.saturating_sub(newest)).filter(|chunk| chunks.next_offset(*chunk) < len);
-        let chunk = followed.or_else(|| chunks.before_byte(len.saturating_sub(1)))?;
+        let earlier = || chunks.before_byte(len.saturating_sub(1)).or_else(|| chunks.before_byte(len));
+        let chunk = followed.or_else(earlier)?;
         Self::open_between(path, &chunks, chunk, len)
     }
 
