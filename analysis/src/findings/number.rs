@@ -137,8 +137,14 @@ pub enum Number {
     Cores,
     /// Cores in use on the machine.
     BusyCores,
-    /// Cores that other programs use.
+    /// Cores that other processes use.
     OtherCores,
+    /// Cores of the machine.
+    MachineCores,
+    /// Cores that the control group may use.
+    QuotaCores,
+    /// Share of its periods in which the control group is stopped.
+    ThrottledPeriods,
     /// Share of the CPU time that the kernel uses.
     InKernel,
     /// Kernels and copies that were traced.

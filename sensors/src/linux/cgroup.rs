@@ -15,42 +15,50 @@ const NO_MEMORY_LIMIT_BYTES: i64 = 1 << 60;
 
 /// The limits of the observed process. An unreadable limit is `None`, like no limit.
 pub(crate) fn limits(options: &SensorOptions) -> ProcessLimits {
-    let folder = options.proc_root.join(options.pid.to_string());
-    let groups = fs::read(folder.join("cgroup")).unwrap_or_default();
+    ProcessLimits {
+        allowed_cpus: allowed_cpus(&options.proc_root.join(options.pid.to_string())),
+        cpu_millicores: groups(options, "cpu").iter().filter_map(|group| quota(group)).min(),
+        memory_bytes: groups(options, "memory").iter().filter_map(|group| memory_limit(group)).min(),
+    }
+}
+
+/// The group whose CPU quota is the tightest.
+pub(super) fn tightest_quota(options: &SensorOptions) -> Option<PathBuf> {
+    let quotas = groups(options, "cpu").into_iter().filter_map(|group| Some((quota(&group)?, group)));
+    quotas.min().map(|(_, group)| group)
+}
+
+/// The groups of the process for this controller, and all above them.
+fn groups(options: &SensorOptions, controller: &str) -> Vec<PathBuf> {
+    let memberships = fs::read(options.proc_root.join(options.pid.to_string()).join("cgroup")).unwrap_or_default();
     let hierarchy = options.sys_root.join("fs/cgroup");
-    let mut limits = ProcessLimits { allowed_cpus: allowed_cpus(&folder), ..ProcessLimits::default() };
-    for line in lines(&groups) {
+    let mut groups = Vec::new();
+    for line in lines(&memberships) {
         let mut parts = line.splitn(3, |byte| *byte == b':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let Ok(path) = std::str::from_utf8(path) else { continue };
-        let names = || controllers.split(|byte| *byte == b',');
         if controllers.is_empty() {
-            for mount in [hierarchy.clone(), hierarchy.join("unified")] {
-                tighten(&mut limits.cpu_millicores, walk(&mount, path, cpu_max));
-                tighten(&mut limits.memory_bytes, walk(&mount, path, |group| number(group.join("memory.max"))));
-            }
-        } else if names().any(|name| name == b"cpu") {
-            tighten(&mut limits.cpu_millicores, walk(&hierarchy.join("cpu"), path, cpu_quota));
-        } else if names().any(|name| name == b"memory") {
-            tighten(&mut limits.memory_bytes, walk(&hierarchy.join("memory"), path, memory_limit));
+            // Version 2, alone or beside version 1.
+            groups.extend(lineage(&hierarchy, path).chain(lineage(&hierarchy.join("unified"), path)));
+        } else if controllers.split(|byte| *byte == b',').any(|name| name == controller.as_bytes()) {
+            groups.extend(lineage(&hierarchy.join(controller), path));
         }
     }
-    limits
+    groups
 }
 
-/// The tightest limit of a group and its ancestors.
-fn walk(mount: &Path, path: &str, limit: impl Fn(&Path) -> Option<i64>) -> Option<i64> {
-    let mut tightest = limit(mount);
+/// A group and those above it, the mount point first.
+fn lineage<'a>(mount: &Path, path: &'a str) -> impl Iterator<Item = PathBuf> + use<'a> {
+    let names = path.split('/').filter(|name| !matches!(*name, "" | "." | ".."));
     let mut group = mount.to_path_buf();
-    for name in path.split('/').filter(|name| !matches!(*name, "" | "." | "..")) {
+    std::iter::once(group.clone()).chain(names.map(move |name| {
         group.push(name);
-        tighten(&mut tightest, limit(&group));
-    }
-    tightest
+        group.clone()
+    }))
 }
 
-fn tighten(limit: &mut Option<i64>, other: Option<i64>) {
-    *limit = [*limit, other].into_iter().flatten().min();
+fn quota(group: &Path) -> Option<i64> {
+    cpu_max(group).or_else(|| cpu_quota(group))
 }
 
 /// Version 2: `quota period` in microseconds, with `max` for no quota.
@@ -70,7 +78,8 @@ fn millicores(quota_us: i64, period_us: i64) -> Option<i64> {
 }
 
 fn memory_limit(group: &Path) -> Option<i64> {
-    number(group.join("memory.limit_in_bytes")).filter(|bytes| *bytes < NO_MEMORY_LIMIT_BYTES)
+    let bytes = number(group.join("memory.max")).or_else(|| number(group.join("memory.limit_in_bytes")));
+    bytes.filter(|bytes| *bytes < NO_MEMORY_LIMIT_BYTES)
 }
 
 fn number(path: PathBuf) -> Option<i64> {
@@ -133,6 +142,16 @@ mod tests {
     }
 
     #[test]
+    fn tightest_quota_is_of_the_ancestor_that_bounds() {
+        let (root, options) = fixture(&[
+            ("proc/7/cgroup", "0::/job/step\n"),
+            ("sys/fs/cgroup/job/cpu.max", "150000 100000\n"),
+            ("sys/fs/cgroup/job/step/cpu.max", "max 100000\n"),
+        ]);
+        assert_eq!(tightest_quota(&options), Some(root.path().join("sys/fs/cgroup/job")));
+    }
+
+    #[test]
     fn garbage_is_no_limit() {
         let (_root, options) = fixture(&[
             ("proc/7/cgroup", "0::/../../x\n:::\n\u{fffd}\n0:/\n"),
@@ -141,5 +160,6 @@ mod tests {
             ("sys/fs/cgroup/memory.max", "-5\n"),
         ]);
         assert_eq!(limits(&options), ProcessLimits::default());
+        assert_eq!(tightest_quota(&options), None);
     }
 }

@@ -9,6 +9,7 @@
 //! | [`load`] | `/proc/loadavg` |
 //! | [`disk`] | `/proc/diskstats` |
 //! | [`network`] | `/proc/PID/net/dev` |
+//! | [`quota`] | `cpu.stat` of a control group |
 //! | [`rapl`], [`perf`] | `/sys/class/powercap/intel-rapl:*/energy_uj`, or the PMU `power` |
 //! | [`shape`] | `/proc/cpuinfo`, EDAC, control groups: once |
 
@@ -24,6 +25,7 @@ pub(crate) mod parse;
 mod perf;
 mod pressure;
 mod process;
+mod quota;
 mod rapl;
 mod run_queue;
 mod shape;
@@ -33,7 +35,7 @@ use crate::sensor::{Registry, Sensor};
 
 /// Opens every Linux sensor, in the order in which a pass reads them.
 pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<dyn Sensor>> {
-    vec![
+    let mut sensors: Vec<Box<dyn Sensor>> = vec![
         Box::new(process::ProcessSensor::open(options, registry)),
         Box::new(cpu::Cpu::open(options, registry)),
         Box::new(memory::Memory::open(options, registry)),
@@ -43,5 +45,9 @@ pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<
         Box::new(network::Network::open(options, registry)),
         Box::new(rapl::Rapl::open(options, registry)),
         Box::new(shape::Shape::open(options, registry)),
-    ]
+    ];
+    if let Some(quota) = quota::Quota::open(options, registry) {
+        sensors.push(Box::new(quota));
+    }
+    sensors
 }

@@ -22,7 +22,7 @@ use gnntop_wire::{Fact, FactKey, Quantity};
 
 /// One core's time in a second, in nanoseconds.
 const CORE_NS: f64 = 1e9;
-/// All of a share, in thousandths of a percent.
+/// All of a share, or one core, in thousandths of a percent.
 const ALL: f64 = 100_000.0;
 /// Smaller shares get no separate row.
 const WORTH_A_ROW: f64 = 0.01;
@@ -112,6 +112,7 @@ fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
     let waits = waits.filter(|share| *share >= WORTH_A_ROW);
     let waits = waits.map(|share| format!(", waits for a CPU {} of the time", percent(share))).unwrap_or_default();
     lines.extend(read.lines(&process, |ns| format!("{:.2}{of_cores} cores{waits}", ns / CORE_NS)));
+    lines.extend(quota(read));
     let machine = ShownMetric { about: "machine", metric: Quantity::MachineCpuBusy.into(), ..process.clone() };
     let share = |quantity: Quantity| {
         let ns = read.value(quantity).ok()?;
@@ -131,6 +132,15 @@ fn processor<'a>(read: &Readings<'_, 'a>, rows: u16) -> Vec<StripRow<'a>> {
         }
     }
     lines
+}
+
+/// How often the control group's CPU limit stops the program, where it has one.
+fn quota<'a>(read: &Readings<'_, 'a>) -> Option<StripRow<'a>> {
+    let limit = read.value(Quantity::AllottedCpuQuota).ok()?;
+    let periods = read.value(Quantity::AllottedCpuPeriods).ok().filter(|periods| *periods > 0.0)?;
+    let share = read.value(Quantity::AllottedCpuThrottledPeriods).ok()? / periods;
+    let limit = limit / ALL;
+    Some(StripRow::fact("CPU limit", Ok(format!("{limit:.2} cores, reached in {} of the periods", percent(share)))))
 }
 
 fn each_core<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {

@@ -204,6 +204,11 @@ quantities! {
     /// NVML PCIe throughput to the GPU over 20 ms, once a second.
     68 GpuPcieRx "gpu.N.pcie.rx" Gauge BytesPerSecond Gpu;
 
+    /// `cpu.stat` of the control group with the smallest quota, nr_periods; absent without a quota.
+    70 AllottedCpuPeriods "allotted.cpu.periods" Counter Count Allotted;
+    /// Likewise, nr_throttled: periods in which it reached its quota and was stopped.
+    71 AllottedCpuThrottledPeriods "allotted.cpu.throttled_periods" Counter Count Allotted;
+
     /// `CLOCK_THREAD_CPUTIME_ID` of the thread that reads the sensors.
     69 SensorsCpuTime "publisher.sensors.cpu_time" Counter Nanoseconds Publisher;
 }

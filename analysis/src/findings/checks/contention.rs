@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use gnntop_wire::Quantity;
+use gnntop_wire::{Quantity, TrackRole};
 
 use super::check::too_few_steps;
 use crate::figures::FigureUnit;
@@ -37,6 +37,10 @@ const OWN_SHARE: f64 = 0.8;
 const ENOUGH: usize = 10;
 /// An undisturbed step is preempted this many times less often than most.
 const FAR_LESS: f64 = 4.0;
+/// The limit of the control group is the cause from this share of its periods on.
+const THROTTLED: f64 = 0.05;
+/// What to do where nothing says who has the CPU.
+const LOOK: &str = "see what else runs on the machine (top)";
 /// Other processes that are named.
 const RIVALS_NAMED: usize = 3;
 
@@ -163,24 +167,42 @@ fn find_preemptions(evidence: &StepEvidence<'_>, signs: &Signs, quiet: Option<&Q
     }))
 }
 
-/// Adds which processes have the CPU meanwhile, if that is recorded.
+/// Adds what has the CPU meanwhile, if that is recorded, and what to do about it: the limit of the control group, the
+/// program's own threads, its loader workers, or other programs.
 fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
+    if let Some(share) = throttled_share(evidence, span).filter(|share| *share >= THROTTLED) {
+        return throttled(evidence, share, finding);
+    }
     let cores = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, span).map(|ns| ns / 1e9);
     let Some((own, all)) = cores(Quantity::ProcessCpuTime).zip(cores(Quantity::MachineCpuBusy)) else {
-        return finding.with_advice("see what else runs on the machine (top)");
+        return finding.with_advice(LOOK);
     };
     let others = (all - own).max(0.0);
     let finding = finding.with_evidence_from(|facts| {
         let (own, all) = (facts.number(Number::Cores, own), facts.number(Number::BusyCores, all));
         let others = facts.number(Number::OtherCores, others);
-        format!("this process uses {own:.2} of {all:.2} busy cores, other programs {others:.2}")
+        format!("this process uses {own:.2} of {all:.2} busy cores, other processes {others:.2}")
     });
     if own > OWN_SHARE * all {
-        return finding.with_advice("use fewer threads: they compete for cores");
+        return add_threads(evidence, span, finding);
     }
     let rivals = rivals(evidence, span);
+    let workers = evidence.store.tracks().iter().filter(|track| track.role == TrackRole::Loader).count();
+    if workers > 0 && rivals.iter().map(|(_, cores)| cores).sum::<f64>() < others / 2.0 {
+        return finding
+            .with_evidence_from(|facts| {
+                let noun = if workers == 1 { "worker" } else { "workers" };
+                format!(
+                    "it has {} loader {noun}, which count as other processes",
+                    facts.count(Number::Loaders, workers as u64)
+                )
+            })
+            .with_advice(
+                "use fewer loader workers (num_workers), or fewer threads in each: they take the CPU from the training",
+            );
+    }
     if rivals.is_empty() {
-        return finding.with_advice("see what else runs on the machine (top)");
+        return finding.with_advice(LOOK);
     }
     let finding = finding.with_evidence_from(|facts| {
         let named = rivals.iter().map(|(text, cores)| {
@@ -190,6 +212,42 @@ fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) 
         named.collect::<Vec<String>>().join("; ")
     });
     finding.with_advice("end or move the other process")
+}
+
+/// Share of its periods in which the kernel stopped the control group because it had used what it may.
+fn throttled_share(evidence: &StepEvidence<'_>, span: &Range<u64>) -> Option<f64> {
+    let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, span);
+    let (periods, throttled) = (rate(Quantity::AllottedCpuPeriods)?, rate(Quantity::AllottedCpuThrottledPeriods)?);
+    (periods > 0.0).then(|| (throttled / periods).min(1.0))
+}
+
+fn throttled(evidence: &StepEvidence<'_>, share: f64, finding: Finding) -> Finding {
+    let quota =
+        evidence.store.signals().find(Quantity::AllottedCpuQuota).and_then(|signal| signal.series.last()?.value());
+    finding
+        .with_evidence_from(|facts| {
+            let share = facts.share(Number::ThrottledPeriods, share);
+            let limit = quota.map_or_else(String::new, |millipercent| {
+                format!(" of {:.2} cores", facts.number(Number::QuotaCores, millipercent as f64 / 1e5))
+            });
+            format!("its control group reaches its CPU limit{limit} in {share} of the periods, and is stopped until the next")
+        })
+        .with_advice("raise the CPU limit of the container or job, or use fewer threads and loader workers")
+}
+
+/// The process itself has more threads that want to run than cores.
+fn add_threads(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) -> Finding {
+    let cores = evidence.store.hardware().cores().len() as u64;
+    let threads = evidence.store.signals().find(Quantity::ProcessThreads);
+    let threads = threads.and_then(|signal| hardware::held_mean(signal, span)).map_or(0, |mean| mean.round() as u64);
+    let is_crowded = cores > 0 && threads > cores;
+    let finding = finding.with_evidence_lines(|facts| {
+        is_crowded.then(|| {
+            let (threads, cores) = (facts.count(Number::Threads, threads), facts.count(Number::MachineCores, cores));
+            format!("it has {threads} threads on {cores} cores")
+        })
+    });
+    finding.with_advice("use fewer threads (OMP_NUM_THREADS, torch.set_num_threads): they compete for cores")
 }
 
 /// The other processes that took most of the CPU, such as `other process: make (pid 7)`, with the cores that each uses.

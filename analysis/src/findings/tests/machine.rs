@@ -90,6 +90,59 @@ fn contention_names_rivals() {
 }
 
 #[test]
+fn contention_names_the_limit_of_the_control_group() {
+    let readings = [
+        counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8),
+        counted("process.cpu_time", Unit::Nanoseconds, |t| t * 1.5e9),
+        counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 6e9),
+        gauge("allotted.cpu.quota", Unit::MilliPercent, |_| 150e3),
+        counted("allotted.cpu.periods", Unit::Count, |t| t * 10.0),
+        counted("allotted.cpu.throttled_periods", Unit::Count, |t| t * 8.0),
+    ];
+    let found = only(&run(300, |_| MadeUpStep::default(), &readings));
+    let numbers = [(Number::OfTime, 0.4), (Number::ThrottledPeriods, 0.8), (Number::QuotaCores, 1.5)];
+    assert_facts(&found, FindingKind::Contention, &numbers);
+    assert_contains(&found, FindingKind::Contention, &["raise the CPU limit of the container or job"]);
+}
+
+#[test]
+fn contention_names_the_programs_own_threads() {
+    let readings = [
+        counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8),
+        counted("process.cpu_time", Unit::Nanoseconds, |t| t * 1.9e9),
+        counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 2e9),
+        counted("machine.cpu.0.busy", Unit::Nanoseconds, |t| t * 1e9),
+        counted("machine.cpu.1.busy", Unit::Nanoseconds, |t| t * 1e9),
+        gauge("process.threads", Unit::Count, |_| 32.0),
+    ];
+    let found = only(&run(300, |_| MadeUpStep::default(), &readings));
+    assert_facts(&found, FindingKind::Contention, &[(Number::Threads, 32.0), (Number::MachineCores, 2.0)]);
+    assert_contains(&found, FindingKind::Contention, &["use fewer threads (OMP_NUM_THREADS"]);
+}
+
+#[test]
+fn contention_names_loader_workers() {
+    let readings = [
+        counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8),
+        counted("process.cpu_time", Unit::Nanoseconds, |t| t * 0.6e9),
+        counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 2e9),
+    ];
+    let mut store = run(300, |_| MadeUpStep::default(), &readings);
+    let mut stream = StreamBuilder::new("x");
+    for worker in 0..4 {
+        let (id, text) = (TrackId(80 + worker), format!("worker {worker}"));
+        stream.define(Definition::Track { id, role: TrackRole::Loader, thread_id: 0, text });
+    }
+    each_item(&stream.bytes(), |item| {
+        if !matches!(item, Item::Segment(_)) {
+            store.apply(item)
+        }
+    });
+    assert_facts(&only(&store), FindingKind::Contention, &[(Number::Loaders, 4.0), (Number::OtherCores, 1.4)]);
+    assert_contains(&only(&store), FindingKind::Contention, &["use fewer loader workers"]);
+}
+
+#[test]
 fn gpu_findings_need_used_gpu() {
     let idle = [gauge("gpu.0.util", Unit::MilliPercent, |t| if (t * 3.0).sin() > 0.0 { 80e3 } else { 10e3 })];
     let found = only(&run(300, |_| MadeUpStep::default(), &idle));
