@@ -58,6 +58,35 @@ def test_files_stay_the_programs_and_all_steps_are_seen(tmp_path: Path) -> None:
     assert (seen["steps"]["total"], seen["session"]["state"]) == (80, "ended")
 
 
+FEW = """
+import gnntop, os, resource, time
+def restrict(): resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+if {first}: restrict()
+gnntop.start()
+if not {first}: restrict()
+def steps():
+    for _ in range(60):
+        gnntop.step()
+        time.sleep(0.005)
+steps()
+files = []
+try:
+    while True: files.append(os.open("/dev/null", os.O_RDONLY))
+except OSError: print(len(files))
+for file in files: os.close(file)
+steps()
+"""
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_program_that_may_open_few_files_has_nearly_all_of_them(first: bool, tmp_path: Path) -> None:
+    # Three are open in each program; ours are the session's file, and one for a moment.
+    assert int(python(FEW.format(first=first), tmp_path)) >= 20 - 3 - 2
+    (session,) = (tmp_path / "sessions").iterdir()
+    report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True)
+    assert json.loads(report.stdout)["steps"]["total"] == 120
+
+
 @pytest.mark.parametrize("limit", [200, 1024])
 def test_a_crash_writes_into_no_file_of_the_program(limit: int, tmp_path: Path) -> None:
     directory, answers = tmp_path / "checkpoints", tmp_path / "answers"

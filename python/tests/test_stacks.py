@@ -269,6 +269,43 @@ def test_a_frame_that_is_hard_to_read_loses_no_stack(before: str, call: str, pla
     assert all(len(frames) <= 66 for _, frames, _ in sampled["stacks"])
 
 
+# By its filter of system calls, process_vm_readv ends the program.
+FILTERED = """
+import ctypes, gnntop, platform, struct, time
+system = ctypes.CDLL(None)
+word = lambda code, yes, no, k: struct.pack("HBBI", code, yes, no, k)
+forbidden, seccomp = {{"x86_64": (310, 317), "aarch64": (270, 277)}}[platform.machine()]
+def restrict():
+    kept = ctypes.create_string_buffer(
+        word(0x20, 0, 0, 0) + word(0x15, 0, 1, forbidden) + word(6, 0, 0, 0x80000000) + word(6, 0, 0, 0x7fff0000)
+    )
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(kept)))
+    assert system.prctl(38, 1, 0, 0, 0) == 0 and system.syscall(seccomp, 1, 1, program) == 0
+def work(seconds):
+    time.sleep(seconds)
+if {first}: restrict()
+for number in range(60):
+    if number == 20 and not {first}: restrict()
+    with gnntop.phase("forward"):
+        work(1.2 if number == 40 else 0.02)
+    gnntop.step()
+print("end")
+"""
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["later", "from the start"])
+def test_a_filter_of_system_calls_ends_no_program_and_stacks_are_read(first: bool, tmp_path: Path) -> None:
+    script, recording = tmp_path / "train.py", tmp_path / "run.gnntop"
+    script.write_text(FILTERED.format(first=first))
+    watching = (str(GNNTOP), "run", "--plain", "--stacks", "50", "--record", str(recording), "--")
+    watched = run([sys.executable, str(script)], tmp_path / "watched", watching)
+    assert (watched.code, watched.out, watched.err) == (0, b"end\n", b"")
+    seen = report(recording)
+    assert any("work (train.py:13)" in place for place in dict(seen["stacks"]["places"])), seen["stacks"]
+    sampled = seen["sampled_stacks"]
+    assert sampled["taken"] > max(20, 10 * sampled["unread"]), sampled
+
+
 def test_a_rank_that_the_others_wait_for_is_named_with_its_line(tmp_path: Path) -> None:
     done, _ = ranks("hang", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -56,6 +56,7 @@ mod rivals;
 mod sensor;
 mod set;
 mod signal;
+mod syscall_filter;
 
 pub use clock::monotonic_ns;
 pub use doctor::{Diagnosis, DiagnosisState, diagnose};
@@ -67,3 +68,4 @@ pub use rivals::{Rival, Rivals};
 pub use sensor::{Registry, Sensor, Sink};
 pub use set::SensorSet;
 pub use signal::{Reading, SignalIndex, SignalInfo};
+pub use syscall_filter::has_syscall_filter;

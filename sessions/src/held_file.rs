@@ -14,6 +14,8 @@ use rustix::process::{Resource, getrlimit};
 
 /// Our numbers begin here, since the system gives a program the lowest free ones.
 const HIGH: u64 = 1000;
+/// Below this limit on open files, the program needs each number more than we do.
+const FEW: u64 = 64;
 
 /// What tells an open file from another.
 pub type Identity = (u64, u64);
@@ -81,6 +83,11 @@ impl Drop for HeldFile {
             unsafe { ManuallyDrop::drop(&mut self.file) };
         }
     }
+}
+
+/// Whether the program may have so few files open that what can be opened again should not stay open.
+pub fn has_few_numbers() -> bool {
+    getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < FEW)
 }
 
 /// Where to look for a free number: below the limit on open files, even if that is low.

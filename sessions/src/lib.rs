@@ -47,7 +47,7 @@ mod session_dir;
 pub mod user_file;
 
 pub use error::Error;
-pub use held_file::{HeldFile, Identity};
+pub use held_file::{HeldFile, Identity, has_few_numbers};
 pub use live_lock::{LiveLock, Publisher, Stopped};
 pub use private_dir::{NamedDir, PrivateDir, user_id};
 pub use removal::{Candidates, IdleSession, Removal};

@@ -51,7 +51,7 @@ const MAX_NAME: usize = 60;
 
 /// The call that this thread waits in, as a frame: `read of a pipe (<system call>)`; `None` if it runs, or where the kernel
 /// does not report it.
-pub(super) fn frame(process: Process, thread: libc::pid_t) -> Option<String> {
+pub(super) fn frame(process: &Process, thread: libc::pid_t) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{}/task/{thread}/syscall", process.id())).ok()?;
     let (name, descriptor) = parse_syscall(&text)?;
     let of = descriptor.and_then(|descriptor| target(process, descriptor)).map(|target| format!(" of {target}"));
@@ -69,7 +69,7 @@ fn parse_syscall(line: &str) -> Option<(&'static str, Option<u32>)> {
 }
 
 /// What a file descriptor refers to: the kind, or the name of a file.
-fn target(process: Process, descriptor: u32) -> Option<String> {
+fn target(process: &Process, descriptor: u32) -> Option<String> {
     let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", process.id())).ok()?;
     let path = path.to_str()?;
     Some(match path.split_once(':') {
@@ -110,7 +110,7 @@ mod tests {
         let id = receive.recv().unwrap();
         let seen = || {
             thread::sleep(Duration::from_millis(10));
-            frame(Process::own(), id)
+            frame(&Process::own(), id)
         };
         let Some(seen) = (0..200).find_map(|_| seen()) else {
             return eprintln!("skipped: this kernel does not report the system calls of threads");
@@ -131,7 +131,7 @@ mod tests {
             }
         });
         let id = receive.recv().unwrap();
-        assert!((0..200).any(|_| frame(Process::own(), id).is_none()), "a thread that runs waits in no call");
+        assert!((0..200).any(|_| frame(&Process::own(), id).is_none()), "a thread that runs waits in no call");
         is_over.store(true, Ordering::Relaxed);
         busy.join().unwrap();
     }

@@ -1,6 +1,14 @@
 //! Reads a process's memory, failing for invalid addresses. The kernel copies, so no thread has to stop and none can crash.
+//!
+//! Few programs call `process_vm_readv`, so a filter of system calls (seccomp) may end the program for it. Where there is one, the
+//! memory is read as a file.
 
-use std::mem::MaybeUninit;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use gnntop_sensors::has_syscall_filter;
+use gnntop_sessions::HeldFile;
 
 /// Longest piece read, in bytes: the table of lines of a file with some hundred thousand lines.
 const MAX_LEN: usize = 1 << 22;
@@ -9,79 +17,94 @@ const MAX_LEN: usize = 1 << 22;
 pub(super) type Address = usize;
 
 /// A process whose memory is read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Process(libc::pid_t);
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    id: libc::pid_t,
+    /// Its memory as a file, where the program's system calls are filtered.
+    file: Option<Arc<HeldFile>>,
+}
+
+/// Why memory cannot be read under a filter.
+const FILTERED: &str = "the program's system calls are filtered (seccomp), and /proc/PID/mem cannot be opened";
 
 impl Process {
     /// This process, which needs no permission to read itself.
     pub(super) fn own() -> Self {
-        Self(rustix::process::getpid().as_raw_pid())
+        Self { id: rustix::process::getpid().as_raw_pid(), file: None }
     }
 
     /// A child, or a child of one: the system lets processes read their descendants of the same user, unless it is set up
     /// otherwise.
     pub(super) fn descendant(id: u32) -> Option<Self> {
-        libc::pid_t::try_from(id).ok().filter(|id| *id > 0).map(Self)
+        libc::pid_t::try_from(id).ok().filter(|id| *id > 0).map(|id| Self { id, file: None })
     }
 
     /// Its process id.
-    pub(super) fn id(self) -> libc::pid_t {
-        self.0
+    pub(super) fn id(&self) -> libc::pid_t {
+        self.id
     }
 
-    /// Fills `buffer` from `address`; returns whether all of it could be read.
-    fn copy(self, address: Address, buffer: &mut [MaybeUninit<u8>]) -> bool {
+    /// Decides how it is read, before each stack: a program may restrict itself at any time.
+    ///
+    /// # Errors
+    /// Why it must not be read.
+    pub(super) fn prepare(&mut self) -> Result<(), &'static str> {
+        if self.file.as_ref().is_some_and(|file| file.get().is_some()) || !has_syscall_filter() {
+            return Ok(());
+        }
+        let file = File::open(format!("/proc/{}/mem", self.id)).and_then(HeldFile::new).map_err(|_| FILTERED)?;
+        self.file = Some(Arc::new(file));
+        Ok(())
+    }
+
+    /// Fills `buffer` with what is at the addresses, as much of each as its share; returns whether all of it could be read.
+    fn copy(&self, addresses: &[Address], buffer: &mut [u8]) -> bool {
+        let len = buffer.len() / addresses.len().max(1);
+        if let Some(held) = &self.file {
+            let mut parts = addresses.iter().zip(buffer.chunks_exact_mut(len.max(1)));
+            return parts.all(|(at, part)| held.get().is_some_and(|file| file.read_exact_at(part, *at as u64).is_ok()));
+        }
         let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: buffer.len() };
-        // SAFETY: the kernel writes at most `buffer.len()` bytes into `buffer`, which is ours, and returns an error for a
-        // remote address that is not mapped, and for a process that may not be read.
-        let read = unsafe { libc::process_vm_readv(self.0, &raw const local, 1, &raw const remote, 1, 0) };
+        let remote = |address: &Address| libc::iovec { iov_base: *address as *mut libc::c_void, iov_len: len };
+        let remote: Vec<libc::iovec> = addresses.iter().map(remote).collect();
+        // SAFETY: the kernel writes at most `buffer.len()` bytes into `buffer`, which is ours, reads `remote.len()` entries of
+        // `remote`, and returns an error for unmapped memory, for too many entries and for a process that may not be read.
+        let read = unsafe {
+            libc::process_vm_readv(self.id, &raw const local, 1, remote.as_ptr(), remote.len() as libc::c_ulong, 0)
+        };
         usize::try_from(read) == Ok(buffer.len())
     }
 
-    fn array<const N: usize>(self, address: Address) -> Option<[u8; N]> {
-        let mut bytes = [MaybeUninit::new(0); N];
-        // SAFETY: every byte was initialised, with zeros at least.
-        self.copy(address, &mut bytes).then(|| bytes.map(|byte| unsafe { byte.assume_init() }))
-    }
-
     /// A pointer, or another number of its size.
-    pub(super) fn word(self, address: Address) -> Option<usize> {
-        self.array(address).map(usize::from_ne_bytes)
+    pub(super) fn word(&self, address: Address) -> Option<usize> {
+        let mut bytes = [0; size_of::<usize>()];
+        self.copy(&[address], &mut bytes).then(|| usize::from_ne_bytes(bytes))
     }
 
     /// Copies `len` bytes; `None` also if that is more than anything here has.
-    pub(super) fn bytes(self, address: Address, len: usize) -> Option<Vec<u8>> {
+    pub(super) fn bytes(&self, address: Address, len: usize) -> Option<Vec<u8>> {
         if len > MAX_LEN {
             return None;
         }
-        let mut bytes = vec![MaybeUninit::new(0); len];
-        // SAFETY: every byte was initialised, with zeros at least.
-        self.copy(address, &mut bytes).then(|| bytes.into_iter().map(|byte| unsafe { byte.assume_init() }).collect())
+        let mut bytes = vec![0; len];
+        self.copy(&[address], &mut bytes).then_some(bytes)
     }
 
     /// Copies `len` bytes from an address on, and all before them in the same page, which is mapped as a whole.
-    pub(super) fn page(self, address: Address, len: usize) -> Option<MemoryCopy> {
+    pub(super) fn page(&self, address: Address, len: usize) -> Option<MemoryCopy> {
         let from = address & !(PAGE - 1);
         Some(MemoryCopy { from, bytes: self.bytes(from, address.checked_sub(from)?.checked_add(len)?)? })
     }
 
     /// Reads structures of the same length, all at once, and converts each with `read`; `None` if one cannot be read.
     pub(super) fn structures<T>(
-        self,
+        &self,
         addresses: &[Address],
         len: usize,
         read: impl Fn(&Structure<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let mut bytes = vec![0_u8; addresses.len().checked_mul(len)?];
-        let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        let remote = |address: &Address| libc::iovec { iov_base: *address as *mut libc::c_void, iov_len: len };
-        let remote: Vec<libc::iovec> = addresses.iter().map(remote).collect();
-        let count = u32::try_from(remote.len()).ok()?;
-        // SAFETY: the kernel writes at most `bytes.len()` bytes into `bytes`, which is ours, reads `count` entries of
-        // `remote`, and returns an error for unmapped memory, for too many entries and for a process that may not be read.
-        let read_len = unsafe { libc::process_vm_readv(self.0, &raw const local, 1, remote.as_ptr(), count.into(), 0) };
-        (usize::try_from(read_len) == Ok(bytes.len())).then_some(())?;
+        self.copy(addresses, &mut bytes).then_some(())?;
         bytes.chunks_exact(len.max(1)).map(|one| read(&Structure(one))).collect()
     }
 }
@@ -143,6 +166,41 @@ mod tests {
             assert_eq!((own.word(nowhere), own.page(nowhere, 8).is_none()), (None, true), "{nowhere:x}");
         }
         assert_eq!(own.bytes(&raw const value as usize, usize::MAX), None);
+    }
+
+    /// Ends the whole process if the calling thread, or one that it starts, calls `process_vm_readv`.
+    fn forbid_process_vm_readv() {
+        let load = |from| libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: from };
+        let decide = |action| libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: action };
+        let skip_unless =
+            |call: libc::c_long| libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: u32::try_from(call).unwrap() };
+        let mut filter = [
+            load(0),
+            skip_unless(libc::SYS_process_vm_readv),
+            decide(libc::SECCOMP_RET_KILL_PROCESS),
+            decide(libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = libc::sock_fprog { len: 4, filter: filter.as_mut_ptr() };
+        // SAFETY: the filter outlives the calls, which read it, and concerns the calling thread alone.
+        unsafe {
+            assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+            assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
+        }
+    }
+
+    #[test]
+    fn prepare_reads_otherwise_where_a_filter_would_end_the_program() {
+        let values = [7_usize, 8, 9];
+        let addresses = [&raw const values[2] as usize, &raw const values[0] as usize];
+        let read = move || {
+            let mut own = Process::own();
+            forbid_process_vm_readv();
+            own.prepare().unwrap();
+            let words = own.structures(&addresses, 8, |one| one.word(0));
+            (own.word(addresses[0]), words, own.word(4096), own.word(usize::MAX - 7))
+        };
+        let found = std::thread::spawn(read).join().unwrap();
+        assert_eq!(found, (Some(9), Some(vec![9, 7]), None, None));
     }
 
     #[test]

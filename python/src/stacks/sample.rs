@@ -92,7 +92,7 @@ impl Sampler {
         if self.texts.len() >= MAX_TEXTS {
             self.texts.clear();
         }
-        let (phase, frames) = match self.read() {
+        let (phase, frames) = match self.python.process.prepare().and_then(|()| self.read()) {
             Ok(read) => read,
             Err(why) => {
                 self.unread += 1;

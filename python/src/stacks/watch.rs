@@ -46,7 +46,8 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
         return Ok(());
     }
     let layout = Layout::for_this_process()?;
-    let python = PythonProcess { layout, process: Process::own() };
+    let mut python = PythonProcess { layout, process: Process::own() };
+    python.process.prepare()?;
     let own = thread_state().ok_or("this thread's state in Python cannot be found")?;
     let stack = frames::read_stack(&python, own)?;
     // If this frame cannot be read correctly, no other can.
@@ -135,8 +136,8 @@ impl ThreadWatcher {
     }
 
     fn record_own(&mut self) {
-        let call = blocked::frame(self.python.process, self.thread_id);
-        match frames::read_stack(&self.python, self.thread) {
+        let call = blocked::frame(&self.python.process, self.thread_id);
+        match self.python.process.prepare().and_then(|()| frames::read_stack(&self.python, self.thread)) {
             Ok(stack) => record(call.as_deref(), &stack, StackThread::Training),
             Err(why) => {
                 self.unread += 1;
@@ -149,9 +150,12 @@ impl ThreadWatcher {
     /// Records what the loader workers do that are making batches: the training thread waits for one of them.
     fn record_workers(&self) {
         for (process, state) in worker::python_workers().into_iter().take(MAX_WORKERS) {
-            let Some(process) = Process::descendant(process) else { continue };
+            let Some(mut process) = Process::descendant(process) else { continue };
+            if process.prepare().is_err() {
+                continue;
+            }
             // A worker makes its batches on its main thread, which has the process's id.
-            let call = blocked::frame(process, process.id());
+            let call = blocked::frame(&process, process.id());
             let python = PythonProcess { process, ..self.python.clone() };
             let stack = frames::read_stack(&python, state).ok();
             if let Some(stack) = stack.filter(|stack| !is_idle(&stack.frames)) {

@@ -2,7 +2,8 @@
 //!
 //! The descriptor stays open and the buffer is kept, so a read is one `pread`. The kernel returns such a file in one
 //! read if the buffer is large enough. When a read fails, because the process ended or the file disappeared, the path
-//! is reopened once before the failure is reported; so it is when the program has closed the descriptor.
+//! is reopened once before the failure is reported; so it is when the program has closed the descriptor. A program that may
+//! open only a few files has it closed after each read.
 
 use std::fmt;
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use gnntop_sessions::HeldFile;
+use gnntop_sessions::{HeldFile, has_few_numbers};
 use rustix::io::Errno;
 
 use crate::clock::stamped;
@@ -109,7 +110,7 @@ impl HotFile {
             match length {
                 Ok(0) => return Err(FileError::Empty),
                 Ok(length) if length < self.buffer.len() => {
-                    self.file = Some(held);
+                    self.file = (!has_few_numbers()).then_some(held);
                     return Ok((t_ns, length));
                 }
                 Ok(_) if self.buffer.len() >= LARGEST_BUFFER_BYTES => return Err(FileError::TooLong),
@@ -171,6 +172,23 @@ mod tests {
         };
         assert_eq!(file.read().unwrap().bytes, b"ours");
         assert_eq!(theirs.metadata().unwrap().len(), 6, "it is still open");
+    }
+
+    #[test]
+    #[ignore = "run by another test, as a program of its own under a limit"]
+    fn child_reads_under_a_limit() {
+        let mut file = HotFile::new(PathBuf::from("/proc/self/stat"));
+        file.read().unwrap();
+        assert!(file.read().is_ok() && file.file.is_none());
+    }
+
+    #[test]
+    fn hot_file_is_closed_where_few_files_may_be_open() {
+        let mut child = std::process::Command::new("sh");
+        child.args(["-c", "ulimit -n 20; exec \"$0\" --ignored --exact \"$1\""]);
+        child.arg(std::env::current_exe().unwrap()).arg("linux::hot_file::tests::child_reads_under_a_limit");
+        let ran = child.output().unwrap();
+        assert!(ran.status.success() && String::from_utf8_lossy(&ran.stdout).contains("1 passed"), "{ran:?}");
     }
 
     #[test]

@@ -2,15 +2,19 @@
 //!
 //! It needs CAP_PERFMON or a `perf_event_paranoid` of at most 0, and no file that only root may read. The kernel keeps
 //! 64-bit counts, so these never wrap. One event is opened for each package, on the CPU that `cpumask` names for it.
+//!
+//! None is opened where system calls are filtered, since few programs open events and the filter may end the program for it, nor
+//! where only a few files may be open, since a counter counts only while it is.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, RawFd};
 use std::path::Path;
 
-use gnntop_sessions::{HeldFile, Identity};
+use gnntop_sessions::{HeldFile, Identity, has_few_numbers};
 
 use super::parse::number_list;
+use crate::has_syscall_filter;
 
 /// The largest number of packages counted.
 const MAX_PACKAGES: usize = 64;
@@ -82,6 +86,9 @@ impl PerfEvent {
 
     /// Starts counting on a CPU, and recognises the counter by its id: it has no inode of its own.
     fn hold(&self, cpu: u32) -> io::Result<HeldFile> {
+        if has_syscall_filter() || has_few_numbers() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         HeldFile::identified_by(id, self.open(cpu)?)
     }
 
