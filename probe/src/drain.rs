@@ -63,6 +63,8 @@ pub(crate) struct Drain {
     out: Vec<u8>,
     /// Whether anything was written since the last failure.
     has_written: bool,
+    /// Whether the first that could be written was not the first that was recorded.
+    is_late: bool,
     outages: Outages,
     first: FirstSeconds,
 }
@@ -86,6 +88,7 @@ impl Drain {
             defined: Vec::new(),
             out: Vec::new(),
             has_written: false,
+            is_late: false,
             outages: Outages::default(),
             first: FirstSeconds::new(Instant::now()),
         }
@@ -102,6 +105,7 @@ impl Drain {
                 pause = FIRST_PAUSE;
                 continue;
             }
+            self.is_late |= self.info.segment == 0;
             self.discard_blocks();
             switch::stop_recording();
             let stopped = self.outages.begin(&warning);
@@ -160,6 +164,9 @@ impl Drain {
         output.report(None);
         if let Some(fact) = self.outages.end() {
             self.redefine(Definition::Fact(fact));
+        }
+        if std::mem::take(&mut self.is_late) {
+            self.sources.iter_mut().for_each(|source| source.begin_late());
         }
         switch::resume_recording();
         // No viewer waits for a recording, and longer blocks are smaller: there, all blocks are written with the

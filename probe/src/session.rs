@@ -223,13 +223,15 @@ impl Session {
     }
 
     /// Writes out everything recorded so far, which otherwise happens 25 times a second. Returns false if that takes longer
-    /// than a second or nothing is published.
+    /// than a second, and at once if nothing is published, or nothing can be written now.
     pub fn flush(&self) -> bool {
-        let Some(Running { publisher, threads, .. }) = &self.running else { return false };
+        let Some(Running { publisher, threads, .. }) = &self.running.as_ref().filter(|_| self.is_publishing()) else {
+            return false;
+        };
         let (number, give_up_at) = (publisher.request_flush(), Instant::now() + FLUSH_WITHIN);
         threads.iter().for_each(|thread| thread.thread().unpark());
         while !publisher.is_flushed(number) {
-            if Instant::now() >= give_up_at || !publisher.is_of_this_process() {
+            if Instant::now() >= give_up_at || !publisher.is_of_this_process() || !self.is_publishing() {
                 return false;
             }
             std::thread::sleep(JOIN_INTERVAL);

@@ -24,6 +24,9 @@ pub(crate) trait Source: Send {
     /// Makes the next block readable without those before it, which were not written. Called after [`Source::finish`].
     fn begin_again(&mut self);
 
+    /// Called when what follows is the first that is written, and what was before is lost.
+    fn begin_late(&mut self) {}
+
     /// Called when the session ends, at this time of `CLOCK_MONOTONIC` in nanoseconds: nothing arrives after it.
     fn end(&mut self, _t_ns: u64) {}
 

@@ -13,7 +13,7 @@ use crate::reading::RecordedStream;
 use gnntop_fixtures::SmallDisk;
 use gnntop_probe::{Session, TrackRole, intern, phase, span, step};
 use gnntop_sessions::SessionDir;
-use gnntop_wire::NameKind;
+use gnntop_wire::{Fact, NameKind};
 
 fn train(steps: u64) {
     for _ in 0..steps {
@@ -192,6 +192,47 @@ fn full_disk_warns_and_publishing_resumes() {
     assert!(stream.steps().len() < stream.steps().last().unwrap().step.0 as usize, "missing steps are numbered");
     let said = stream.not_recorded("what happened while nothing could be written").unwrap();
     assert!(said.ends_with(" UTC: the disk was full"), "{said}");
+}
+
+#[test]
+fn steps_before_anything_could_be_written_are_counted() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("sessions");
+    fs::write(&dir, "in the way").unwrap();
+    let mut command = program("faults::child_trains_for_ever", &dir);
+    let mut child = command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("cannot publish")));
+    fs::remove_file(&dir).unwrap();
+    let first = crate::reading::wait_for(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        let session = dir.exists().then(|| sessions(&dir).pop()).flatten()?;
+        RecordedStream::from_session(&session).steps().first().map(|step| step.step.0)
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let stream = RecordedStream::from_session(&sessions(&dir)[0]);
+    assert_eq!(stream.not_recorded(Fact::FIRST_STEPS), Some(&*(first - 1).to_string()));
+    assert!(first > 1);
+}
+
+/// Asks often, while nothing can be written, for what it has recorded to be written.
+#[test]
+#[ignore = "run by another test, as a program of its own"]
+fn child_flushes_in_an_outage() {
+    let session = Session::builder("child").sensors(None).on_warning(|w| println!("warned: {w}")).start();
+    crate::reading::wait_for(|| (!session.is_publishing()).then_some(()));
+    println!("{} flushed", (0..600).filter(|_| session.flush()).count());
+}
+
+/// Ten minutes of waiting otherwise.
+#[test]
+fn flush_waits_for_nothing_in_an_outage() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("file");
+    fs::write(&file, "").unwrap();
+    let (status, said) = output_of(&mut program("faults::child_flushes_in_an_outage", &file));
+    assert!(status.success() && said.contains("0 flushed"), "{said}");
 }
 
 /// Trains until it is killed, into a recording.

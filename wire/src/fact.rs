@@ -71,6 +71,9 @@ impl FactKey {
 }
 
 impl Fact {
+    /// [`NotRecorded`](Self::NotRecorded) of a session that could not be written at first: its amount is their number.
+    pub const FIRST_STEPS: &str = "steps before anything could be written";
+
     /// What it is about.
     pub fn key(&self) -> FactKey {
         let title = match self {

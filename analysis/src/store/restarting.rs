@@ -86,6 +86,14 @@ impl Store {
         if let Fact::Resumed { steps } = fact {
             self.attempts.set_resumed(steps);
         }
+        if let Fact::NotRecorded { what, amount } = &fact
+            && what == Fact::FIRST_STEPS
+            // It is repeated in every segment.
+            && self.session.facts().get(&fact.key()) != Some(&fact)
+        {
+            let missing = amount.parse().unwrap_or(0);
+            self.losses.missing_steps = self.losses.missing_steps.saturating_add(missing);
+        }
         self.session.set_fact(fact);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnntop_wire::{
-    Absent, Allocation, BatchShape, BlockEncoder, Counter, Definition, Event, Mark, NameId, Open, Rival, Sample,
+    Absent, Allocation, BatchShape, BlockEncoder, Counter, Definition, Event, Fact, Mark, NameId, Open, Rival, Sample,
     SignalId, Span, StackFrame, StackSample, StackThread, Step, StepId, ThreadUsage, TrackRole,
 };
 use quanta::Clock;
@@ -21,8 +21,10 @@ const OPEN_AGAIN_NS: u64 = 1_000_000_000;
 
 /// One track's ring, the block filled from it, and the step being assembled.
 pub(super) struct RingReader {
-    /// `None` once written.
-    definition: Option<Definition>,
+    /// Until they are written.
+    definitions: Vec<Definition>,
+    /// Whether the next step is the first that is written.
+    is_late: bool,
     is_slow: bool,
     consumer: Consumer,
     shared: Arc<TrackShared>,
@@ -45,7 +47,8 @@ impl RingReader {
     ) -> Self {
         Self {
             is_slow: matches!(definition, Definition::Track { role: TrackRole::Sensors, .. }),
-            definition: Some(definition),
+            definitions: vec![definition],
+            is_late: false,
             consumer,
             shared,
             encoder,
@@ -151,13 +154,17 @@ impl RingReader {
         let parts = if of == raw.c as u32 { parts } else { Step::default() };
         let epoch = if raw.present & LONG_EPOCH == 0 { u64::from(raw.id) } else { parts.epoch };
         let is_traced = raw.present & IS_TRACED != 0;
+        if std::mem::take(&mut self.is_late) && raw.c > 1 {
+            let (what, amount) = (Fact::FIRST_STEPS.to_owned(), (raw.c - 1).to_string());
+            self.definitions.push(Definition::Fact(Fact::NotRecorded { what, amount }));
+        }
         Step { step: StepId(raw.c), epoch, start_ns: map.ns(raw.a), end_ns: map.ns(raw.b), is_traced, ..parts }
     }
 }
 
 impl Source for RingReader {
     fn take_definitions(&mut self) -> Vec<Definition> {
-        self.definition.take().into_iter().collect()
+        std::mem::take(&mut self.definitions)
     }
 
     fn is_slow(&self) -> bool {
@@ -185,6 +192,10 @@ impl Source for RingReader {
 
     fn begin_again(&mut self) {
         self.encoder.begin_again();
+    }
+
+    fn begin_late(&mut self) {
+        self.is_late = true;
     }
 
     fn is_over(&self) -> bool {

@@ -127,6 +127,15 @@ fn lost_step_does_not_lengthen_next() {
 }
 
 #[test]
+fn steps_before_anything_could_be_written_are_missing() {
+    let (mut stream, main) = training();
+    let fact = Fact::NotRecorded { what: Fact::FIRST_STEPS.to_owned(), amount: "399".to_owned() };
+    (0..2).for_each(|_| stream.define(Definition::Fact(fact.clone())));
+    stream.step(main, 400, START_NS, START_NS + 10);
+    assert_eq!(store(&stream.bytes()).losses().missing_steps, 399);
+}
+
+#[test]
 fn odd_step_numbers_alone_are_no_loss() {
     let (mut stream, main) = training();
     stream.step(main, 10, START_NS, START_NS + 10);
