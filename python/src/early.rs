@@ -94,6 +94,7 @@ impl EarlyEvents {
     pub(crate) fn push(&mut self, event: EarlyEvent) {
         self.forget_parent();
         if self.events.len() < MAX_EVENTS {
+            session::count_kept(1);
             self.events.push(event);
         } else if let Some(oldest) = self.events.get_mut(self.oldest) {
             session::count_lost(LostEvent::Early);
@@ -110,9 +111,10 @@ impl EarlyEvents {
         }
     }
 
-    /// All events, oldest first.
+    /// All events, oldest first: they are written now.
     pub(crate) fn in_order(&mut self) -> impl Iterator<Item = EarlyEvent> {
         self.forget_parent();
+        session::count_written(self.events.len() as u64);
         let (newer, older) = self.events.split_at(self.oldest);
         older.iter().chain(newer).copied()
     }

@@ -127,6 +127,7 @@ pub(crate) fn close() {
     }
     set_status(Status::NotOpen);
     let mut own = lock(&OWN);
+    LOST[LostEvent::Thread as usize].fetch_add(KEPT.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     own.publish_lost(|count| count.swap(0, Ordering::Relaxed));
     // What is not recorded is of one session alone.
     own.facts.retain(|fact| !matches!(fact, Fact::NotRecorded { .. }));
@@ -204,8 +205,10 @@ pub(crate) enum LostEvent {
 
 /// What the facts about it are about.
 const LOST_FACTS: [&str; 3] =
-    ["spans nested too deep", "events of more threads than have a track", "the oldest events before the session"];
+    ["spans nested too deep", "events of threads without a track", "the oldest events before the session"];
 static LOST: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+/// Events that threads keep for a track which they may never get.
+static KEPT: AtomicU64 = AtomicU64::new(0);
 
 /// Counts an event that is lost. The fact follows at each power of two, since a program that loses millions must not pay for each,
 /// and only if that takes no wait.
@@ -216,6 +219,16 @@ pub(crate) fn count_lost(lost: LostEvent) {
     if count.is_power_of_two() {
         fact_at_once(not_recorded(LOST_FACTS[at], format!("{count} or more")));
     }
+}
+
+/// Counts events that a thread keeps until it has a track.
+pub(crate) fn count_kept(events: u64) {
+    KEPT.fetch_add(events, Ordering::Relaxed);
+}
+
+/// Counts events that a thread kept and that are written now.
+pub(crate) fn count_written(events: u64) {
+    let _ = KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |kept| Some(kept.saturating_sub(events)));
 }
 
 fn not_recorded(what: &str, amount: String) -> Fact {
@@ -258,7 +271,7 @@ pub(crate) fn directory() -> String {
 pub(crate) fn watch_forks() {
     extern "C" fn in_child() {
         FORKS.fetch_add(1, Ordering::Relaxed);
-        LOST.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        LOST.iter().chain([&KEPT]).for_each(|count| count.store(0, Ordering::Relaxed));
         if matches!(state().0, Status::Publishing | Status::Failed) {
             set_status(Status::Forked);
         }

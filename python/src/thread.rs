@@ -146,8 +146,9 @@ impl Thread {
     fn write_early(&mut self) {
         let Some(mut early) = self.early.take() else { return };
         let begin = |event| if let EarlyEvent::Span { begin, .. } = event { Some(begin) } else { None };
-        self.step_began = early.in_order().filter_map(begin).min().unwrap_or(0);
-        early.in_order().for_each(EarlyEvent::record);
+        let events: Vec<EarlyEvent> = early.in_order().collect();
+        self.step_began = events.iter().copied().filter_map(begin).min().unwrap_or(0);
+        events.into_iter().for_each(EarlyEvent::record);
     }
 
     pub(crate) fn track_end(&mut self) {

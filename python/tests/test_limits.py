@@ -94,7 +94,7 @@ gnntop._native.close()
     facts = seen(code, tmp_path)["session"]["facts"]
     assert {fact: count for fact, count in facts.items() if fact.startswith("not recorded")} == {
         "not recorded: spans nested too deep": "36",
-        "not recorded: events of more threads than have a track": "40",
+        "not recorded: events of threads without a track": "40",
         "not recorded: counters whose value is no number": "1 or more",
     }
 
@@ -141,6 +141,28 @@ for number in range(600):
     report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True).stdout
     facts = json.loads(report)["session"]["facts"]
     assert dict(facts).get("not recorded: the oldest events before the session") == lost
+
+
+def test_events_that_a_thread_kept_for_a_track_it_never_got_are_counted(tmp_path: Path) -> None:
+    code = """
+import gnntop, threading
+from gnntop import _native
+def work():
+    for _ in range(7):
+        _native.mark(_native.mark_name("early"))
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+_native.mark(_native.mark_name("early"))
+gnntop.step()
+_native.close()
+print("end")
+"""
+    assert python(code, tmp_path) == "end"
+    (session,) = (tmp_path / "sessions").iterdir()
+    report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True).stdout
+    facts = json.loads(report)["session"]["facts"]
+    assert dict(facts).get("not recorded: events of threads without a track") == "7"
 
 
 def test_what_one_session_lacks_is_not_said_of_the_next(tmp_path: Path) -> None:
