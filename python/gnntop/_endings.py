@@ -46,7 +46,7 @@ def watch(high: Callable[[int], int], flush: Callable[[], int]) -> None:
             _wrap_exec(flush)
         # A program that has turned it on prints where it was, and wants to go on doing so.
         if not faulthandler.is_enabled():
-            file = _in_time(lambda: _open_high(high))
+            file = in_time(lambda: _open_high(high))
             if file >= 0:
                 faulthandler.enable(file=file, all_threads=False)
     except Exception:
@@ -65,7 +65,7 @@ def _open_high(high: Callable[[int], int]) -> int:
         os.close(low)
 
 
-def _in_time(call: Callable[[], int]) -> int:
+def in_time(call: Callable[[], int]) -> int:
     """What the call returns on a thread of its own; -1 if it raises, or does not return in time."""
     results: list[int] = []
     done = _thread.allocate_lock()
@@ -89,7 +89,7 @@ def _wrap_exit(flush: Callable[[], int]) -> None:
             if os.getpid() == _watched:
                 flush()
                 text = f"os._exit\n{_caller()}".encode("utf-8", "replace")
-                _in_time(lambda: os.write(_open(), text))
+                in_time(lambda: os.write(_open(), text))
         finally:
             end(status)
 

@@ -39,3 +39,22 @@ def test_a_program_that_starts_it_is_seen_with_its_phases(path: Path, tmp_path: 
     seen: dict[str, Any] = json.loads(done.stdout)
     assert (seen["session"]["name"], seen["steps"]["total"]) == ("notebook", 20)
     assert {"data wait", "forward", "loss", "backward", "optimizer"} <= set(times(seen))
+
+
+# The file for its answers hangs, as on a file system that does not answer.
+HANGS = """
+import os
+os.mkfifo(os.path.join(os.environ["GNNTOP_ANSWERS"], str(os.getpid())))
+from gnntop import _bootstrap
+_bootstrap.install()
+print("end")
+"""
+
+
+def test_hooks_are_installed_though_answers_cannot_be_written(tmp_path: Path) -> None:
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    own = {"GNNTOP_ANSWERS": str(answers), "PYTHONPATH": str(REPOSITORY / "python")}
+    variables = environment(tmp_path / "sessions") | REACH | own
+    done = subprocess.run([sys.executable, "-c", HANGS], env=variables, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"end\n", b"")
