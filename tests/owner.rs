@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gnntop_fixtures::SmallDisk;
 
-use crate::sessions::{Ran, Sessions, default_hangup, ignored_hangup, signal, signal_to, spawn, wait_until};
+use crate::sessions::{Ran, Sessions, ignored_hangup, signal, signal_to, spawn, wait_until};
 
 /// What is in a file, once something is.
 fn wait_for_text(path: &Path) -> String {
@@ -27,7 +27,7 @@ fn logs(dir: &Path) -> (Vec<PathBuf>, u64) {
 
 /// `gnntop run --plain` of a script, which has begun: it has made the file `ready`, and its keeper has an entry.
 fn started(sessions: &Sessions, script: &str) -> Child {
-    let child = spawn(default_hangup(&mut sessions.gnntop(["run", "--plain", "--", "sh", "-c", script])));
+    let child = spawn(&mut sessions.gnntop(["run", "--plain", "--", "sh", "-c", script]));
     wait_until(|| sessions.path().join("ready").exists() && keeper_of(sessions).is_some());
     child
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::sessions::{Ran, Sessions, default_hangup, signal, spawn, wait_until};
+use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
 use crate::terminal::Terminal;
 use gnntop_probe::{Session, TrackRole, phase, span, step};
 
@@ -216,7 +216,7 @@ fn study_ends_at_hangup_with_on_hangup_stop() {
     let sessions = Sessions::new();
     write_study(&sessions, WAITS, "[vary]\nsteps = [20, 40]\n");
     let mut command = sessions.gnntop(["study", "tiny.toml", "-o", "out", "--on-hangup", "stop"]);
-    let child = spawn(default_hangup(&mut command));
+    let child = spawn(&mut command);
     wait_until(|| sessions.path().join("ready").exists());
     signal(&child, "HUP");
     let ran = Ran::new(&child.wait_with_output().unwrap());

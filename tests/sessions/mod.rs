@@ -66,6 +66,9 @@ impl Sessions {
         // What a Python is watched with is laid down beside the sessions, and goes with them.
         command.env("XDG_CACHE_HOME", self.path().join("cache"));
         command.stdin(Stdio::null()).current_dir(self.path());
+        // A shell has what it starts in the background ignore the keyboard's signals, and `nohup` hangups.
+        #[cfg(unix)]
+        on_signals(&mut command, &[libc::SIGHUP, libc::SIGINT, libc::SIGQUIT], libc::SIG_DFL);
         command
     }
 
@@ -144,24 +147,18 @@ pub fn spawn(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Has a hangup do to a command what it does by default, however the tests themselves were started: `nohup` has all that it
-/// starts ignore it.
-#[cfg(unix)]
-pub fn default_hangup(command: &mut Command) -> &mut Command {
-    on_hangup(command, libc::SIG_DFL)
-}
-
 /// Has a command ignore hangups, as `nohup` does.
 #[cfg(unix)]
 pub fn ignored_hangup(command: &mut Command) -> &mut Command {
-    on_hangup(command, libc::SIG_IGN)
+    on_signals(command, &[libc::SIGHUP], libc::SIG_IGN)
 }
 
+/// What signals do to a command, however the tests themselves were started.
 #[cfg(unix)]
-fn on_hangup(command: &mut Command, does: libc::sighandler_t) -> &mut Command {
+fn on_signals<'c>(command: &'c mut Command, signals: &'static [i32], does: libc::sighandler_t) -> &'c mut Command {
     let set = move || {
         // SAFETY: signal is async-signal-safe and concerns the child alone.
-        unsafe { libc::signal(libc::SIGHUP, does) };
+        signals.iter().for_each(|signal| unsafe { _ = libc::signal(*signal, does) });
         Ok(())
     };
     // SAFETY: what is called between fork and exec takes no lock and no memory.
