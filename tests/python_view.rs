@@ -69,3 +69,19 @@ fn reports_mark_inferred_phases() {
     let page = sessions.run(["report", "--markdown", "a.gnntop"]).out;
     assert!(page.contains("is inferred | from the batch's arrival") && page.contains("PyTorch 2.15.0"), "{page}");
 }
+
+#[test]
+fn overview_lists_only_phases_that_a_step_has_spent_time_in() {
+    let mut stream = StreamBuilder::new("train.py");
+    let main = stream.track(TrackRole::Training, "train");
+    let worker = stream.track(TrackRole::Loader, "loader 0");
+    let mut t_ns = START_NS;
+    for step in 1..=40 {
+        stream.phase(worker, 0, "fetch", t_ns, t_ns + 5 * MS);
+        stream.phase(main, step, "forward", t_ns, t_ns + 12 * MS);
+        stream.step(main, step, t_ns, t_ns + 13 * MS);
+        t_ns += 14 * MS;
+    }
+    stream.end(t_ns);
+    insta::assert_snapshot!("python_workers_80x24", screen(&mut app_of(&stream.bytes()), 80, 24));
+}

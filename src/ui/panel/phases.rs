@@ -34,7 +34,15 @@ const BAR_MOST: u16 = 24;
 
 /// Rows that the whole table takes.
 pub fn rows(scene: &Scene<'_>) -> u16 {
-    u16::try_from(scene.store.phases().len()).unwrap_or(u16::MAX).saturating_add(2)
+    u16::try_from(phases(scene).count()).unwrap_or(u16::MAX).saturating_add(2)
+}
+
+/// The phases of the run with their places among all: those that a step has spent time in. Others belong to workers alone, or stand
+/// for what has not happened. Before the first step, it is all of them.
+fn phases<'a>(scene: &Scene<'a>) -> impl Iterator<Item = (usize, &'a Phase)> {
+    let (phases, statistics) = (scene.store.phases(), scene.store.statistics());
+    let is_shown = |phase: &Phase| statistics.steps() == 0 || statistics.phase(phase.slot).is_some();
+    phases.iter().enumerate().filter(move |(_, phase)| is_shown(phase))
 }
 
 /// A column of figures.
@@ -100,8 +108,7 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 fn draw_table(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let layout = PhaseTableLayout::new(sheet.width());
     draw_heads(sheet, &layout, scene);
-    let phases = scene.store.phases().iter().enumerate();
-    let phases: Vec<(usize, &Phase)> = phases.filter(|(_, phase)| scene.app.passes(&phase.text)).collect();
+    let phases: Vec<(usize, &Phase)> = phases(scene).filter(|(_, phase)| scene.app.passes(&phase.text)).collect();
     let rows = sheet.height().saturating_sub(2);
     let first = first_scrolled(sheet, scene.app.line(scene.app.view()), phases.len(), rows);
     let visible = usize::from(rows);
