@@ -16,10 +16,12 @@ use super::reach::{self, Descendants};
 use super::remote::{self, RemoteError};
 use super::unreached;
 
-/// Time between two looks for Pythons to join, in the first minutes of a program and later.
-const SOON: Duration = Duration::from_secs(120);
-const SOON_INTERVAL: Duration = Duration::from_millis(500);
-const INTERVAL: Duration = Duration::from_secs(5);
+/// Time between two looks for Pythons to join: at the begin of a program, when most of them start, and later. A look reads about
+/// every process of the program.
+const FIRST_INTERVAL: Duration = Duration::from_millis(500);
+const LAST_INTERVAL: Duration = Duration::from_secs(5);
+/// In between, it is the time since the begin divided by this.
+const INTERVAL_PART: u32 = 10;
 /// A silent Python is asked at these looks: not at the first, when it may be about to answer.
 const ASKED: RangeInclusive<u32> = 2..=6;
 
@@ -81,9 +83,13 @@ pub fn join_children(root: u32, package: &Path, answers: &Answers) {
                 let _ = remote::run(python.process.pid(), &join);
             }
         }
-        // Most Pythons of a program start soon.
-        thread::sleep(if began.elapsed() < SOON { SOON_INTERVAL } else { INTERVAL });
+        thread::sleep(interval(began.elapsed()));
     }
+}
+
+/// Time to the next look, so long after the begin.
+fn interval(elapsed: Duration) -> Duration {
+    (elapsed / INTERVAL_PART).clamp(FIRST_INTERVAL, LAST_INTERVAL)
 }
 
 /// The script that calls a function of `_joining` in the package, beside it. The package has a name of its own, unless the
@@ -122,6 +128,17 @@ finally:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn interval_grows_with_the_time_since_the_begin() {
+        let interval_ms = |s| interval(Duration::from_secs(s)).as_millis();
+        assert_eq!([0, 3, 20, 60, 100_000].map(interval_ms), [500, 500, 2000, 5000, 5000]);
+        let (mut at, mut looks) = (Duration::ZERO, 0);
+        while at < Duration::from_secs(120) {
+            (at, looks) = (at + interval(at), looks + 1);
+        }
+        assert!(looks <= 60, "{looks} looks in two minutes");
+    }
 
     #[test]
     fn a_script_names_the_package_and_its_function() {
