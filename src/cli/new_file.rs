@@ -11,12 +11,16 @@ use anyhow::{Context, bail};
 use gnntop_sessions::user_id;
 use tempfile::NamedTempFile;
 
+use super::patience::within;
+
 /// Suffix of a file that will replace another.
 const UNFINISHED: &str = ".unfinished";
 /// Suffix of a shorter copy of a recording, whose events are also in the longer one.
 const SHORTER: &str = ".shorter.unfinished";
 /// A younger copy may be about to be locked.
 const SETTLED: Duration = Duration::from_secs(60);
+/// How long abandoned copies are looked for before a recording begins.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A file that is being written.
 #[derive(Debug)]
@@ -185,10 +189,11 @@ pub(super) fn write(path: &Path, text: &str, force: bool, inputs: &[&Path]) -> a
     file.finish()
 }
 
-/// Removes this user's shorter copies of recordings in a folder that a killed process has left there. One that cannot be
-/// removed stays.
+/// Removes this user's shorter copies of recordings in a folder that a killed process has left there, and is waited for only
+/// briefly: the folder may have any number of files. One that cannot be removed stays.
 pub(super) fn remove_abandoned(folder: &Path) {
-    abandoned(folder).for_each(|path| _ = fs::remove_file(path));
+    let folder = folder.to_owned();
+    within(LOOK, move || abandoned(&folder).for_each(|path| _ = fs::remove_file(path)));
 }
 
 /// This user's shorter copies of recordings in a folder that a killed process has left there.
