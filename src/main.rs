@@ -1,6 +1,9 @@
 //! The `gnntop` binary: hands the command line to [`gnntop::cli`] and its exit code to the system.
 
 use std::process::ExitCode;
+use std::thread;
+
+use rustix::process::{Resource, getrlimit};
 
 #[cfg(feature = "workloads")]
 use gnntop_workloads::{EndsWhenRefused, TrackingAllocator};
@@ -11,6 +14,16 @@ use gnntop_workloads::{EndsWhenRefused, TrackingAllocator};
 static ALLOCATOR: TrackingAllocator<EndsWhenRefused<std::alloc::System>> =
     TrackingAllocator::new(EndsWhenRefused::new(std::alloc::System));
 
+/// The exit code of a Rust program that panicked.
+const PANICKED: u8 = 101;
+/// What the command line needs, in bytes. The system's limit is meant for the program that is started: it stays as it is.
+const STACK: usize = 2 << 20;
+
 fn main() -> ExitCode {
-    ExitCode::from(gnntop::cli::main(std::env::args_os()))
+    let run = || gnntop::cli::main(std::env::args_os());
+    // Not always, since a built-in training is watched on the main thread.
+    let is_small = getrlimit(Resource::Stack).current.is_some_and(|limit| limit < STACK as u64);
+    let own = is_small.then(|| thread::Builder::new().stack_size(STACK).spawn(run).ok()).flatten();
+    // A thread that panics has said so.
+    ExitCode::from(own.map_or_else(run, |own| own.join().unwrap_or(PANICKED)))
 }

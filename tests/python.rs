@@ -48,6 +48,19 @@ fn alone(sessions: &Sessions, command: &mut Command) -> (String, Option<i32>) {
 }
 
 #[test]
+fn short_program_that_another_has_started_is_seen() {
+    if !has_python((3, 10), (4, 0)) {
+        return;
+    }
+    let sessions = Sessions::new();
+    sessions.file("script.py", STEPS.as_bytes());
+    let ran = sessions.run(["run", "--plain", "--record", "a.gnntop", "--", "timeout", "100", "python3", "script.py"]);
+    assert_eq!(ran.code, Some(0), "{ran:?} {}", log(&sessions));
+    assert!(ran.out.contains("step 20") && !ran.out.contains("publishes no steps"), "{ran:?}");
+    assert_eq!(report(&sessions)["steps"]["total"], 20, "{ran:?}");
+}
+
+#[test]
 fn own_steps_are_published_and_recorded() {
     if !has_python((3, 10), (4, 0)) {
         return;

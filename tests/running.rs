@@ -1,6 +1,9 @@
 //! `gnntop run` and `gnntop train`: starting programs, their output, their exit codes, their sessions.
 
 use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
 use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
@@ -17,8 +20,113 @@ fn the_exit_code_is_passed_on() {
     assert_eq!(sessions.run(["run", "--", "true"]).code, Some(0));
     assert_eq!(sessions.run(["run", "--", "sh", "-c", "exit 7"]).code, Some(7));
     assert_eq!(sessions.run(["run", "--", "sh", "-c", "kill -9 $$"]).code, Some(128 + 9));
-    sessions.run(["run", "--", "no-such-program"]).assert_refused("cannot start no-such-program: No such file");
     assert_eq!(sessions.run(["run"]).code, Some(2));
+}
+
+#[test]
+fn what_a_shell_starts_is_started_and_what_it_refuses_has_its_exit_code() {
+    let sessions = Sessions::new();
+    let script = sessions.file("script", b"exit $(($1 + 4))");
+    let run = |words: &[&str]| sessions.run([&["run", "--plain", "--"], words].concat());
+    let missing = run(&["no-such-program"]);
+    assert_eq!(missing.code, Some(127), "{missing:?}");
+    assert_eq!(missing.err, "gnntop: cannot start no-such-program: No such file or directory (os error 2)\n");
+    assert!(missing.out.is_empty(), "{missing:?}");
+    assert_eq!(run(&["./script", "3"]).code, Some(126), "it may not be executed");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(run(&["./script", "3"]).code, Some(7));
+    let mut found = sessions.gnntop(["run", "--plain", "--", "script", "5"]);
+    let path = format!("{}:{}", sessions.path().display(), std::env::var("PATH").unwrap());
+    assert_eq!(found.env("PATH", path).output().unwrap().status.code(), Some(9));
+    assert_eq!(run(&["/"]).code, Some(126));
+}
+
+/// The longest variable that the system passes on, and a little less.
+const LONG: usize = 131_000;
+
+#[test]
+fn program_whose_environment_has_no_room_is_started_without_ours() {
+    let sessions = Sessions::new();
+    let script = format!("test ${{#PYTHONPATH}} = {LONG} && exit 7");
+    let mut command = sessions.gnntop(["run", "--plain", "--", "sh", "-c", &script]);
+    let ran = Ran::new(&command.env("PYTHONPATH", "/".repeat(LONG)).output().unwrap());
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert_eq!(ran.err.matches("so it is started without them").count(), 1, "{ran:?}");
+}
+
+#[test]
+fn small_stack_is_for_the_program_alone() {
+    let sessions = Sessions::new();
+    for kib in [128, 256, 1024] {
+        let script = format!("test $(ulimit -s) = {kib} && exit 7");
+        let mut command = sessions.gnntop(["run", "--plain", "--", "sh", "-c", &script]);
+        // SAFETY: setrlimit is async-signal-safe and concerns the child alone.
+        unsafe {
+            command.pre_exec(move || {
+                let limit = libc::rlimit { rlim_cur: kib << 10, rlim_max: kib << 10 };
+                let done = libc::setrlimit(libc::RLIMIT_STACK, &raw const limit);
+                if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+            });
+        }
+        let ran = Ran::new(&command.output().unwrap());
+        assert_eq!(ran.code, Some(7), "{kib} KiB: {ran:?}");
+    }
+}
+
+#[test]
+fn removed_log_is_made_again_or_named_as_removed() {
+    let sessions = Sessions::new();
+    let script = |then: &str| format!("echo before; touch ready; until [ -e go ]; do sleep 0.02; done; {then} exit 3");
+    for (then, is_new) in [("echo after;", true), ("", false)] {
+        let child = spawn(&mut sessions.gnntop(["run", "--plain", "--", "sh", "-c", &script(then)]));
+        wait_until(|| sessions.path().join("ready").exists());
+        logs(&sessions).iter().for_each(|log| fs::remove_file(log).unwrap());
+        sessions.file("go", b"");
+        let ran = Ran::new(&child.wait_with_output().unwrap());
+        assert!(ran.code == Some(3) && ran.err.contains("which was removed") != is_new, "{ran:?}");
+        let texts: Vec<String> = logs(&sessions).iter().map(|log| fs::read_to_string(log).unwrap()).collect();
+        let after = is_new.then(|| "[gnntop: this log was removed, with 7 bytes of output]\nafter\n".to_owned());
+        assert_eq!(texts, after.into_iter().collect::<Vec<_>>());
+        ["go", "ready"].iter().for_each(|name| fs::remove_file(sessions.path().join(name)).unwrap());
+    }
+}
+
+#[test]
+fn directory_that_cannot_be_made_is_named_first_and_last() {
+    let sessions = Sessions::new();
+    let dir = sessions.file("in-the-way", b"").join("sessions");
+    let mut command = sessions.gnntop(["run", "--plain", "--", "sh", "-c", "exit 0"]);
+    let ran = Ran::new(&command.env("GNNTOP_DIR", &dir).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let said = format!("nothing can be published in {}: ", dir.display());
+    assert!(ran.err.lines().count() == 2 && ran.err.lines().all(|line| line.contains(&said)), "{ran:?}");
+}
+
+#[test]
+fn program_that_publishes_nothing_yet_is_live_for_every_command() {
+    let sessions = Sessions::new();
+    let start = |name: &str| {
+        let script = format!("touch {name}; until [ -e go ]; do sleep 0.02; done");
+        let child = spawn(&mut sessions.gnntop(["run", "--plain", "--", "sh", "-c", &script]));
+        wait_until(|| sessions.path().join(name).exists() && sessions.run(["list", "--live"]).out.contains(&script));
+        child
+    };
+    let first = start("one");
+    let mut serves = spawn(&mut sessions.gnntop(["serve", "--metrics", "127.0.0.1:0"]));
+    let mut said = [0; 7];
+    serves.stdout.take().unwrap().read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"http://");
+    signal(&serves, "INT");
+    assert_eq!(serves.wait().unwrap().code(), Some(0));
+    sessions.run(["trace"]).assert_refused("publishes nothing");
+    let second = start("two");
+    for command in ["attach", "serve", "trace"] {
+        sessions.run([command]).assert_refused("2 live sessions match; choose one by its pid: sh (pid ");
+    }
+    let several = sessions.run([""; 0]);
+    assert!(several.code == Some(1) && several.out.matches("sh (pid ").count() == 2, "{several:?}");
+    sessions.file("go", b"");
+    [first, second].into_iter().for_each(|child| assert!(child.wait_with_output().unwrap().status.success()));
 }
 
 #[test]

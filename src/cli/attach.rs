@@ -8,14 +8,15 @@ use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS};
 use super::layers::{Layer, LayeredSource};
+use super::run::{self, ProgramEntry};
 use super::settings::{ScreenArguments, SensorArguments, Settings};
-use super::{output, run, screen};
+use super::{output, screen};
 use crate::python::joining::{JoinError, JoinedPython};
 use crate::python::remote::RemoteError;
 use gnntop_analysis::source::playback::PlaybackOptions;
 use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::target::{self, Target, TargetError};
-use gnntop_analysis::source::{Launched, Playback, Source, Status, follow};
+use gnntop_analysis::source::{Launched, Playback, ProgramSession, Source, Status, follow};
 use gnntop_sessions::{discover, layout};
 
 const EXAMPLES: &str = "\
@@ -63,8 +64,8 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
 }
 
 /// The session, recording or process that is meant; without such a session, the only program of this name that
-/// `gnntop run` has started and that publishes nothing.
-fn find_target(named: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
+/// `gnntop run` has started and that publishes nothing, or nothing yet. `gnntop list --live` shows both.
+pub(super) fn find_target(named: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
     target::resolve(named, dir).or_else(|error| {
         if !matches!(error, TargetError::NoSession { .. } | TargetError::UnknownName { .. }) {
             return Err(error);
@@ -72,8 +73,9 @@ fn find_target(named: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
         let mut programs = run::unpublished(&discover::list(dir)?.sessions);
         programs.retain(|program| named.is_none_or(|name| program.name == name));
         match programs.as_slice() {
+            [] => Err(error),
             [only] => Process::find(only.program).map(Target::Process).ok_or(error),
-            _ => Err(error),
+            several => Err(TargetError::Ambiguous { sessions: several.iter().map(ProgramEntry::label).collect() }),
         }
     })
 }
@@ -109,8 +111,12 @@ pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
             Ok(SUCCESS)
         }
         Err(TargetError::Ambiguous { .. }) => {
-            for session in discover::list(&dir)?.sessions.iter().filter(|session| session.alive) {
+            let sessions = discover::list(&dir)?.sessions;
+            for session in sessions.iter().filter(|session| session.alive) {
                 output::print(&format!("{}  {}", target::label(session), session.info.command))?;
+            }
+            for program in run::unpublished(&sessions) {
+                output::print(&format!("{}  {}", program.label(), program.command))?;
             }
             output::print_error("several sessions are live; choose one with `gnntop attach PID`");
             Ok(FAILURE)
@@ -125,7 +131,8 @@ pub(super) fn open(target: Target, dir: &Path) -> anyhow::Result<Box<dyn Source>
         Target::Session(session) => follow(&session),
         Target::Recording(path) => Box::new(Playback::open(path, PlaybackOptions::default())?),
         Target::Process(process) => {
-            Box::new(Launched::watch(process, SystemTime::now(), dir).context("cannot read the sensors")?)
+            let session = ProgramSession::new(process.pid(), SystemTime::now(), dir.to_owned());
+            Box::new(Launched::watch(process, session).context("cannot read the sensors")?)
         }
     })
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use super::exit::{FAILURE, SUCCESS, USAGE, UsageError};
+use super::exit::{FAILURE, NotStarted, SUCCESS, USAGE, UsageError};
 use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
@@ -83,7 +83,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             output::print_error(&format!("{error:#}"));
             let is_usage = error.is::<UsageError>() || error.is::<SettingsError>() || error.is::<FileError>();
-            if is_usage { USAGE } else { FAILURE }
+            let code = error.downcast_ref::<NotStarted>().map(|error| error.code);
+            code.unwrap_or(if is_usage { USAGE } else { FAILURE })
         }
     }
 }

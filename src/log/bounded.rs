@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 
 use gnntop_sessions::{Error, PrivateDir};
 
@@ -44,6 +45,7 @@ impl BoundedLog {
 
     /// Appends output. Output that cannot be written is counted, and a later line says how much it was.
     pub fn write(&mut self, mut bytes: &[u8]) {
+        self.restore();
         let mut may_continue = true;
         while !bytes.is_empty() {
             if self.len >= self.half {
@@ -70,6 +72,18 @@ impl BoundedLog {
         if self.lost > 0 {
             self.write_lost_note();
         }
+    }
+
+    /// Begins a new file if somebody has removed the log. If that fails, what is written goes into the removed one.
+    fn restore(&mut self) {
+        if self.file.metadata().is_ok_and(|found| found.nlink() > 0) {
+            return;
+        }
+        let created = PrivateDir::create(self.dir.path()).and_then(|dir| Ok((dir.create_log(&self.name)?, dir)));
+        let Ok((file, dir)) = created else { return };
+        let line = format!("[gnntop: this log was removed, with {} bytes of output]\n", self.len);
+        (self.file, self.dir, self.len) = (file, dir, 0);
+        self.append(line.as_bytes());
     }
 
     /// How many of these bytes could be written.
@@ -189,11 +203,19 @@ mod tests {
 
     #[test]
     fn removed_log_is_created_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut log = log(dir.path(), 200);
-        fs::remove_file(dir.path().join("a.log")).unwrap();
-        log.write(&[b'x'; 150]);
-        assert!(text(&dir).ends_with(&"x".repeat(50)));
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("sessions");
+        fs::create_dir(&dir).unwrap();
+        let mut log = log(&dir, 2000);
+        let removes: [&dyn Fn(); 2] =
+            [&|| fs::remove_file(dir.join("a.log")).unwrap(), &|| fs::remove_dir_all(&dir).unwrap()];
+        for (remove, before) in removes.iter().zip(["some\n", "more\n"]) {
+            log.write(before.as_bytes());
+            remove();
+            log.write(b"new\n");
+            let text = fs::read_to_string(dir.join("a.log")).unwrap();
+            assert!(text.starts_with("[gnntop: this log was removed, with ") && text.ends_with("]\nnew\n"), "{text}");
+        }
     }
 
     #[test]

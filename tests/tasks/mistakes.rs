@@ -14,7 +14,7 @@ fn ten_mistakes_get_helpful_errors() {
         ("gnntop report b.gnntop", 1, &["b.gnntop", "No such file"]),
         ("gnntop replay notes.txt", 1, &["not a recording"]),
         ("gnntop attach pan", 1, &["no session named pan"]),
-        ("gnntop run -- ./trian", 1, &["cannot start ./trian"]),
+        ("gnntop run -- ./trian", 127, &["cannot start ./trian"]),
         ("gnntop check a.gnntop --max foward.p99=12ms", 2, &["did you mean forward?"]),
         ("gnntop export a.gnntop --to parket -o a.parquet", 2, &["parquet"]),
         ("gnntop export a.gnntop --to csv -o a.gnntop", 1, &["a.gnntop"]),

@@ -1,6 +1,7 @@
 //! A process that may publish a session, now or later: shows its session as soon as it exists, and its hardware until then.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gnntop_sessions::discover::{self, ListedSession};
@@ -14,12 +15,50 @@ use crate::stream::Sink;
 /// Time between two checks for the session.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The source for a process.
-pub struct Launched {
-    process: Process,
-    sessions_dir: PathBuf,
+/// Finds the session of a program, which it or a process that it has started publishes.
+pub struct ProgramSession {
+    pid: u32,
     /// Earlier sessions were published by a process that had the same id before.
     since: SystemTime,
+    sessions_dir: PathBuf,
+    /// Says which processes the program has started, as far as that is known.
+    started: Box<dyn FnMut() -> Vec<u32> + Send>,
+    /// What that has said so far: after the end, nothing else tells whose an ended session was.
+    pids: BTreeSet<u32>,
+}
+
+impl ProgramSession {
+    /// The session of `pid`, which started at `since` or later, in `sessions_dir`.
+    pub fn new(pid: u32, since: SystemTime, sessions_dir: PathBuf) -> Self {
+        Self { pid, since, sessions_dir, started: Box::new(Vec::new), pids: BTreeSet::from([pid]) }
+    }
+
+    /// Also finds a session that has ended already if one of these processes has published it. They are asked for repeatedly.
+    #[must_use]
+    pub fn with_started(self, started: impl FnMut() -> Vec<u32> + Send + 'static) -> Self {
+        Self { started: Box::new(started), ..self }
+    }
+
+    /// The session; of several, that of the program's own process, or else the oldest.
+    pub fn find(&mut self) -> Option<ListedSession> {
+        self.pids.extend((self.started)());
+        // The clocks are read one after another; a second of tolerance is harmless.
+        let since = self.since.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
+        let is_meant = |session: &ListedSession| {
+            let pid = session.info.pid;
+            let own = self.pids.contains(&pid) || session.alive && descends(pid, self.pid);
+            own && u128::from(session.info.start.wall_ns) >= since.as_nanos()
+        };
+        let changed_since = UNIX_EPOCH.checked_add(since.saturating_sub(Duration::from_secs(1)))?;
+        let sessions = discover::list_since(&self.sessions_dir, changed_since).ok()?.sessions;
+        let meant = sessions.into_iter().filter(is_meant);
+        meant.min_by_key(|session| (session.info.pid != self.pid, session.info.start.wall_ns))
+    }
+}
+
+/// The source for a process.
+pub struct Launched {
+    session: ProgramSession,
     next_check: Instant,
     state: LaunchedState,
 }
@@ -31,39 +70,23 @@ enum LaunchedState {
 }
 
 impl Launched {
-    /// Shows `process`, which started at `since` or later, and looks for its session in `sessions_dir`.
+    /// Shows `process`, and its session as soon as there is one.
     ///
     /// # Errors
     /// If the sensors' thread cannot be started.
-    pub fn watch(process: Process, since: SystemTime, sessions_dir: &Path) -> std::io::Result<Self> {
-        let now = LaunchedState::Outside(Box::new(Hardware::observe(process.clone())?));
-        Ok(Self { process, sessions_dir: sessions_dir.to_owned(), since, next_check: Instant::now(), state: now })
+    pub fn watch(process: Process, session: ProgramSession) -> std::io::Result<Self> {
+        let state = LaunchedState::Outside(Box::new(Hardware::observe(process)?));
+        Ok(Self { session, next_check: Instant::now(), state })
     }
 
     /// Looks for the session; if it exists, shows it from its beginning.
     fn find_session(&mut self, sink: &mut dyn Sink) -> bool {
         self.next_check = Instant::now() + CHECK_INTERVAL;
-        let Some(session) = find_session(self.process.pid(), self.since, &self.sessions_dir) else { return false };
+        let Some(session) = self.session.find() else { return false };
         sink.reset();
         self.state = LaunchedState::Inside(follow(&session));
         true
     }
-}
-
-/// The session published since then by the process `pid` or one that it started.
-///
-/// Of several, the one of the process itself, or else the oldest.
-pub fn find_session(pid: u32, since: SystemTime, sessions_dir: &Path) -> Option<ListedSession> {
-    // The clocks are read one after another; a second of tolerance is harmless.
-    let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(1));
-    let is_meant = |session: &ListedSession| {
-        let own = session.info.pid == pid || session.alive && descends(session.info.pid, pid);
-        own && u128::from(session.info.start.wall_ns) >= since.as_nanos()
-    };
-    let changed_since = UNIX_EPOCH.checked_add(since.saturating_sub(Duration::from_secs(1)))?;
-    let sessions = discover::list_since(sessions_dir, changed_since).ok()?.sessions;
-    let meant = sessions.into_iter().filter(is_meant);
-    meant.min_by_key(|session| (session.info.pid != pid, session.info.start.wall_ns))
 }
 
 impl Source for Launched {
@@ -109,7 +132,8 @@ mod tests {
         let (mut child, process) = fixture::sleeper();
         // The hand-written sessions start in November 2023.
         let since = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
-        let mut source = Launched::watch(process, since, dir.path()).unwrap();
+        let session = ProgramSession::new(child.id(), since, dir.path().to_owned());
+        let mut source = Launched::watch(process, session).unwrap();
         let mut heard = CollectedItems::default();
         while heard.segments.is_empty() {
             source.poll(&mut heard, Duration::from_millis(10));
@@ -149,7 +173,8 @@ mod tests {
     fn control_reaches_the_session() {
         let dir = tempfile::tempdir().unwrap();
         let process = Process::find(std::process::id()).unwrap();
-        let mut source = Launched::watch(process, SystemTime::now(), dir.path()).unwrap();
+        let session = ProgramSession::new(process.pid(), SystemTime::now(), dir.path().to_owned());
+        let mut source = Launched::watch(process, session).unwrap();
         source.state = LaunchedState::Inside(Box::new(ControlledSource::default()));
         source.control(Control::Faster);
         assert_eq!(source.status().title, "Some(Faster)");
@@ -161,10 +186,27 @@ mod tests {
         for pid in [900_000_001, 900_000_002] {
             SessionDir::create(dir.path(), "pna", pid).write_segment(0, &fixture::segment("pna", pid, 0));
         }
-        let found = |pid, since| find_session(pid, since, dir.path()).map(|session| session.info.pid);
+        let found = |pid, since| {
+            let found = ProgramSession::new(pid, since, dir.path().to_owned()).find();
+            found.map(|session| session.info.pid)
+        };
         assert_eq!(found(900_000_002, UNIX_EPOCH), Some(900_000_002));
         assert_eq!(found(900_000_003, UNIX_EPOCH), None);
         assert_eq!(found(900_000_002, SystemTime::now()), None);
+    }
+
+    #[test]
+    fn ended_session_of_a_process_that_it_has_started_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let started = 900_000_001;
+        SessionDir::create(dir.path(), "pna", started).write_segment(0, &fixture::segment("pna", started, 0));
+        let session = || ProgramSession::new(std::process::id(), UNIX_EPOCH, dir.path().to_owned());
+        assert!(session().find().is_none(), "it may be anybody's");
+        let mut known = vec![started];
+        // What has started it may be gone by the second look.
+        let mut session = session().with_started(move || std::mem::take(&mut known));
+        let mut found = || session.find().map(|session| session.info.pid);
+        assert_eq!((found(), found()), (Some(started), Some(started)));
     }
 
     #[test]
@@ -174,7 +216,7 @@ mod tests {
         let session = SessionDir::create(dir.path(), "pna", child.id());
         session.write_segment(0, &fixture::segment("pna", child.id(), 0));
         let _lock = session.lock();
-        let found = find_session(std::process::id(), UNIX_EPOCH, dir.path());
+        let found = ProgramSession::new(std::process::id(), UNIX_EPOCH, dir.path().to_owned()).find();
         assert_eq!(found.map(|session| session.info.pid), Some(child.id()));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -40,7 +40,7 @@ mod tally;
 pub mod target;
 
 pub use hardware::Hardware;
-pub use launched::{Launched, find_session};
+pub use launched::{Launched, ProgramSession};
 pub use live::Live;
 pub use live_run::{LiveRun, follow};
 pub use long_recording::{Extent, FULL_READ_LIMIT, FullReadLimit};

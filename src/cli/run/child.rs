@@ -5,16 +5,19 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, PipeWriter};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::super::exit::NotStarted;
 use super::super::patience::{PATIENCE, within};
 use super::super::signals;
 use super::collector::Output;
+use super::spawn::spawn;
 use crate::death::{Death, MemoryFigures, MemoryWatch, ProcessEnd};
 use crate::log;
 use anyhow::Context;
 use gnntop_sessions::{Error, PrivateDir, layout, user_id};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Time between two looks whether the program has ended.
@@ -26,6 +29,10 @@ const LOG_EXTENSION: &str = "log";
 const OLD: [&str; 2] = [LOG_EXTENSION, super::register::EXTENSION];
 /// Lines of the log that are shown if the program failed.
 const TAIL_LINES: usize = 10;
+
+/// Said of a program that is started without what we add to its environment.
+const TOO_LONG: &str = "the program's arguments and variables leave no room for those of gnntop (PYTHONPATH and others), so it is \
+    started without them: Python programs may show only their hardware";
 
 /// How this program starts a workload, given as its name and its settings.
 pub(super) fn own_command(words: &[OsString]) -> anyhow::Result<Vec<OsString>> {
@@ -40,6 +47,8 @@ pub(super) struct Child {
     child: std::process::Child,
     name: String,
     output: Option<Output>,
+    /// Why nothing that it publishes can be kept, if that is so.
+    unpublished: Option<String>,
     memory: MemoryWatch,
     /// How it ended, once it has.
     status: Option<ExitStatus>,
@@ -49,8 +58,8 @@ impl Child {
     /// Starts `command` under the name `name`, with these additional variables in its environment.
     ///
     /// # Errors
-    /// If there is no such program, or the system cannot start it. A log that cannot be written is not an error; `warn`
-    /// is called.
+    /// If there is no such program, or the system cannot start it. A log that cannot be written is not an error, nor is an
+    /// environment that is too long with the variables; `warn` is called.
     pub(super) fn start<'v>(
         command: &[OsString],
         name: &str,
@@ -59,7 +68,9 @@ impl Child {
     ) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("nothing to start")?;
         let dir = layout::sessions_dir();
-        let (output, end) = match start_output(&dir, name, &warn) {
+        let (log_dir, unpublished) = choose_log_dir(&dir);
+        unpublished.iter().for_each(|why| warn(why));
+        let (output, end) = match start_output(&log_dir, name, &warn) {
             Ok((output, end)) => (Some(output), Some(end)),
             Err(error) => {
                 let dir = fallback_log_dir();
@@ -69,15 +80,25 @@ impl Child {
         };
         let stream = || end.as_ref().and_then(|end| end.try_clone().ok()).map_or_else(Stdio::null, Stdio::from);
         // The keyboard belongs to the view; piped input belongs to the program.
-        let stdin = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(stdin).stdout(stream()).stderr(stream()).env("GNNTOP_DIR", &dir);
-        command.envs(variables);
-        // Ctrl-C at the terminal reaches only this process, and is passed on once.
-        let child = command.process_group(0).spawn();
-        let child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+        let stdin = || if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
+        let mut ours: Vec<(&str, &OsStr)> = variables.collect();
+        ours.push(("GNNTOP_DIR", dir.as_os_str()));
+        let start = |variables: &[(&str, &OsStr)]| {
+            spawn(program, arguments, |command| {
+                command.stdin(stdin()).stdout(stream()).stderr(stream()).envs(variables.iter().copied());
+                // Ctrl-C at the terminal reaches only this process, and is passed on once.
+                command.process_group(0);
+            })
+        };
+        let child = start(&ours).or_else(|error| {
+            if Errno::from_io_error(&error) != Some(Errno::TOOBIG) {
+                return Err(error);
+            }
+            start(&[]).inspect(|_| warn(TOO_LONG))
+        });
+        let child = child.map_err(|error| NotStarted::new(&program.to_string_lossy(), &error))?;
         let memory = MemoryWatch::start(child.id());
-        Ok(Self { child, name: name.to_owned(), output, memory, status: None })
+        Ok(Self { child, name: name.to_owned(), output, unpublished, memory, status: None })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -138,10 +159,16 @@ impl Child {
         let _ = kill_process_group(group, signal);
     }
 
-    /// The lines about a program that failed: its last output, and why it died. None for one that did not.
-    pub(super) fn report_failure(&self, code: u8, death: Option<&Death>) -> Vec<String> {
+    /// The lines after its end: why nothing was published, if that is so, and about a program that failed its last output and why
+    /// it died.
+    pub(super) fn last_words(&self, code: u8, death: Option<&Death>) -> Vec<String> {
+        self.unpublished.iter().cloned().chain(self.report_failure(code, death)).collect()
+    }
+
+    fn report_failure(&self, code: u8, death: Option<&Death>) -> Vec<String> {
         let Some(path) = self.log_path().filter(|_| code != 0) else { return Vec::new() };
-        let mut lines = vec![format!("{} ended with exit code {code}; its output is in {}", self.name, path.display())];
+        let mut lines =
+            vec![format!("{} ended with exit code {code}; its output is in {}", self.name, log_place(path))];
         let last = self.last_lines();
         lines.extend(last[last.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}")));
         lines.extend(death.map(|death| death.text.clone()));
@@ -155,6 +182,28 @@ fn exit_code(status: ExitStatus) -> u8 {
         (Some(code), _) => u8::try_from(code).unwrap_or(super::super::exit::FAILURE),
         (None, Some(signal)) => signals::exit_code(signal),
         (None, None) => super::super::exit::FAILURE,
+    }
+}
+
+/// The path of a log, with a note if somebody has removed it.
+pub(super) fn log_place(log: &Path) -> String {
+    let path = log.to_owned();
+    // A file system that hangs has not lost it.
+    let is_removed = within(PATIENCE, move || !path.exists()) == Some(true);
+    format!("{}{}", log.display(), if is_removed { ", which was removed" } else { "" })
+}
+
+/// Where the log goes: beside the sessions, or elsewhere if their directory cannot be used or does not answer. Also why nothing
+/// can be published there, in the first case.
+fn choose_log_dir(sessions: &Path) -> (PathBuf, Option<String>) {
+    let dir = sessions.to_owned();
+    match within(PATIENCE, move || PrivateDir::create(&dir).map(drop)) {
+        Some(Ok(())) => (sessions.to_owned(), None),
+        Some(Err(error)) => {
+            let why = format!("nothing can be published in {}: {error}", sessions.display());
+            (fallback_log_dir(), Some(why))
+        }
+        None => (fallback_log_dir(), None),
     }
 }
 

@@ -16,13 +16,13 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
-use super::super::exit::{FAILURE, SUCCESS};
+use super::super::exit::{FAILURE, NotStarted, SUCCESS};
 use super::super::retention::RetentionLimits;
 use super::super::signals::without_ignored;
 use super::child::{Child, WAIT_INTERVAL};
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use super::post_mortem::examine;
-use super::python::PythonSetup;
+use super::python::{PythonSetup, program_session};
 use super::recording::{ActiveRecording, NOTHING_RECORDED, RecordingFile, RecordingOutcome, Unpublished};
 use super::register::ProgramRegistration;
 use crate::death::{Death, ProcessEnd};
@@ -108,7 +108,8 @@ pub(in super::super) fn keep(arguments: &KeepArguments) -> anyhow::Result<u8> {
             Ok(SUCCESS)
         }
         Err(error) => {
-            send(&starter, &KeeperMessage::Refused(format!("{error:#}")));
+            let code = error.downcast_ref::<NotStarted>().map_or(FAILURE, |error| error.code);
+            send(&starter, &KeeperMessage::Refused { why: format!("{error:#}"), code });
             Ok(FAILURE)
         }
     }
@@ -151,7 +152,11 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     python.join_children(child.pid());
     // How `gnntop stop --kill` asks, also where a shell has had it ignored; the program keeps what the shell gave it.
     signals.add_signal(SIGQUIT)?;
-    let recording = file.map(|file| file.follow(child.pid(), started, Unpublished::Hardware, warn)).transpose()?;
+    let follow = |file: RecordingFile| {
+        let session = program_session(child.pid(), started, python.answers());
+        file.follow(child.pid(), session, Unpublished::Hardware, warn)
+    };
+    let recording = file.map(follow).transpose()?;
     let registered = ProgramRegistration::new(name, child.pid(), command, child.log_path(), record.as_deref());
     let (log, answers) = (child.log_path().map(Path::to_owned), python.answers().map(Path::to_owned));
     send(starter, &KeeperMessage::Started { pid: child.pid(), log, answers });
@@ -175,7 +180,7 @@ impl KeptProgram {
         };
         starter.set_nonblocking(false)?;
         let death = examine(&self.child, &self.python, self.started, self.end_signal());
-        let mut lines = self.child.report_failure(code, death.as_ref());
+        let mut lines = self.child.last_words(code, death.as_ref());
         lines.extend(self.finish_recording(starter, death.as_ref()));
         self.registered.set_exit_code(code);
         let died = death.map(|death| (death.text, death.cause.id().to_owned()));

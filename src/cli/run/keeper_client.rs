@@ -16,10 +16,11 @@ use anyhow::{Context, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-use super::super::exit::FAILURE;
+use super::super::exit::{FAILURE, NotStarted};
 use super::super::layers::Layer;
 use super::super::output;
 use super::super::signals::without_ignored;
+use super::child::log_place;
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::{Status, exit_record};
@@ -78,7 +79,7 @@ impl KeeperClient {
         while let Some(told) = incoming.next(&socket) {
             match told {
                 KeeperMessage::Warning(text) => output::print_note(&format_warning(&text)),
-                KeeperMessage::Refused(why) => bail!(why),
+                KeeperMessage::Refused { why, code } => return Err(NotStarted { why, code }.into()),
                 KeeperMessage::Started { pid, log, answers } => {
                     let signal_sender = SignalSender(socket.try_clone().context("cannot talk to the keeper")?);
                     return Ok(Self { pid, log, answers, inbox: KeeperInbox::new(socket, incoming), signal_sender });
@@ -160,7 +161,7 @@ impl Inbox {
                     self.died = died;
                     self.ended = Some(code);
                 }
-                KeeperMessage::Started { .. } | KeeperMessage::Refused(_) => (),
+                KeeperMessage::Started { .. } | KeeperMessage::Refused { .. } => (),
             }
         }
         if self.ended.is_none() && self.incoming.is_over() {
@@ -195,14 +196,11 @@ impl fmt::Display for KeeperClient {
     /// How to return to it, how to stop it, and where its output is.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pid = self.pid;
+        let log = self.log.as_deref().map_or_else(|| "not kept".to_owned(), log_place);
         write!(
             f,
-            "  to see it again:  gnntop attach {pid}\n  to stop it:       gnntop stop {pid}\n  its output:       "
-        )?;
-        match &self.log {
-            Some(path) => write!(f, "{}", path.display()),
-            None => f.write_str("not kept"),
-        }
+            "  to see it again:  gnntop attach {pid}\n  to stop it:       gnntop stop {pid}\n  its output:       {log}"
+        )
     }
 }
 

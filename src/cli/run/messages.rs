@@ -13,8 +13,12 @@ use serde::{Deserialize, Serialize};
 pub(super) enum KeeperMessage {
     /// Something that does not work and that the program does without.
     Warning(String),
-    /// The program was not started, for this reason.
-    Refused(String),
+    /// The program was not started.
+    Refused {
+        why: String,
+        /// The exit code for this.
+        code: u8,
+    },
     Started {
         pid: u32,
         log: Option<PathBuf>,

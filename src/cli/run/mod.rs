@@ -5,7 +5,7 @@
 //! keeper_client.rs  the program as seen by the command that started the keeper, and signals for it; messages.rs: messages between them
 //! register.rs  an entry for each program, for `gnntop stop` and `gnntop attach`
 //! post_mortem.rs  why it died
-//! child.rs     the program itself, its exit code; python.rs: its Pythons; recording.rs: its recording
+//! child.rs     the program itself, its exit code; spawn.rs: starts it; python.rs: its Pythons; recording.rs: its recording
 //! collect.rs   the process that writes its output to a log (`gnntop collect`); collector.rs: the same as its owner sees it
 //! options.rs   options for stacks, and our own after the name of a built-in training
 //! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
@@ -25,6 +25,7 @@ mod post_mortem;
 mod python;
 mod recording;
 mod register;
+mod spawn;
 mod unattended;
 
 use std::ffi::OsString;
@@ -50,7 +51,7 @@ use gnntop_sessions::layout::{self, RUN, RUN_STARTED_MS};
 use keeper::RecordOptions;
 use keeper_client::{Interrupted, KeeperClient, SignalRelay};
 use options::{StackArguments, given_twice, take_flag, take_value};
-use python::PythonWatch;
+use python::{PythonWatch, program_session};
 
 pub(super) use collect::{CollectArguments, collect};
 pub(super) use keeper::{KeepArguments, keep};
@@ -71,7 +72,8 @@ Examples:
 `Q`, or `q` with --wait, leaves the view and waits for the exit code. It always waits without a terminal or with
 --plain.
 `gnntop run` passes SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 on to the program.
-Exit codes: the program's own; 128 + N if signal N ended it; 130 interrupted; 0 if it keeps running without the view.";
+Exit codes: the program's own; 128 + N if signal N ended it; 127 if there is no such program, 126 if it cannot be executed;
+130 interrupted; 0 if it keeps running without the view.";
 
 /// After the program's end the end of its session is waited for this long.
 const GRACE: Duration = Duration::from_secs(2);
@@ -263,7 +265,8 @@ impl StartedProgram {
             output::print_note(&format!("gnntop: warning: {error}. The program runs, and is not shown"));
             return Ok(None);
         }
-        let source = Launched::watch(process, self.started, &dir).context("cannot read the sensors")?;
+        let session = program_session(process.pid(), self.started, self.kept.answers());
+        let source = Launched::watch(process, session).context("cannot read the sensors")?;
         Ok(Some(LayeredSource::new(Box::new(source)).with(self.python.clone())))
     }
 

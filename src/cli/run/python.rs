@@ -13,7 +13,8 @@ use crate::python::answers::Answers;
 use crate::python::joining;
 use crate::python::package::{self, Package};
 use crate::python::reach::Reach;
-use gnntop_analysis::source::Status;
+use gnntop_analysis::source::{ProgramSession, Status};
+use gnntop_sessions::layout;
 
 /// What was prepared before the program is started.
 pub(super) struct PythonSetup {
@@ -72,6 +73,13 @@ impl PythonSetup {
     pub(super) fn pids(&self) -> impl Iterator<Item = u32> {
         self.answers.iter().flat_map(|answers| answers.read().into_keys())
     }
+}
+
+/// The session of a program that started at `since` or later, whose Pythons answer in this folder.
+pub(super) fn program_session(pid: u32, since: SystemTime, answers: Option<&Path>) -> ProgramSession {
+    let answers = answers.map(|dir| Answers::open(dir.to_owned()));
+    let pythons = move || answers.iter().flat_map(|answers| answers.read().into_keys()).collect();
+    ProgramSession::new(pid, since, layout::sessions_dir()).with_started(pythons)
 }
 
 /// The Pythons of a running program, where they were prepared: says for one without steps why its Pythons show none.

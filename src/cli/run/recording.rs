@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
@@ -16,8 +16,7 @@ use super::super::source_recorder::SourceRecorder;
 use crate::death::Death;
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::process::Process;
-use gnntop_analysis::source::{Hardware, exit_record, find_session, follow};
-use gnntop_sessions::layout;
+use gnntop_analysis::source::{Hardware, ProgramSession, exit_record, follow};
 use gnntop_wire::Definition;
 
 /// Time between two looks at the session.
@@ -96,13 +95,13 @@ impl RecordingFile {
     pub(super) fn follow(
         mut self,
         pid: u32,
-        since: SystemTime,
+        session: ProgramSession,
         unpublished: Unpublished,
         warn: impl Fn(&str) + Send + 'static,
     ) -> anyhow::Result<ActiveRecording> {
         let program_ended = Arc::<ProgramEnd>::default();
         let ended = Arc::clone(&program_ended);
-        let follow = move || match self.record(pid, since, &ended, unpublished, &warn) {
+        let follow = move || match self.record(pid, session, &ended, unpublished, &warn) {
             // An older recording is worth more than one with nothing in it.
             Ok(Some(_)) if self.is_empty && self.file.replaces() => {
                 self.file.discard();
@@ -134,12 +133,11 @@ impl RecordingFile {
     fn record(
         &mut self,
         pid: u32,
-        since: SystemTime,
+        mut session: ProgramSession,
         program: &ProgramEnd,
         unpublished: Unpublished,
         warn: &dyn Fn(&str),
     ) -> anyhow::Result<Option<String>> {
-        let sessions_dir = layout::sessions_dir();
         let mut outside = match unpublished {
             Unpublished::Hardware => record_hardware(pid, self.file.file())?,
             Unpublished::Nothing => None,
@@ -147,7 +145,7 @@ impl RecordingFile {
         let session = loop {
             // Asked before the look, so that a session of a program that has just ended is still found.
             let last_look = program.is_set();
-            if let Some(session) = find_session(pid, since, &sessions_dir) {
+            if let Some(session) = session.find() {
                 break session;
             }
             if let Some(outside) = &mut outside {

@@ -135,6 +135,11 @@ fn read(dir: &PrivateDir, name: &str) -> Option<(ProgramEntry, bool)> {
 }
 
 impl ProgramEntry {
+    /// Its label in messages, like a session's: `pna (pid 4711)`.
+    pub(in super::super) fn label(&self) -> String {
+        format!("{} (pid {})", self.name, self.program)
+    }
+
     /// Whether it is kept at this moment.
     pub(in super::super) fn is_kept(&self) -> bool {
         let is_this = |entry: &ProgramEntry| (entry.program, entry.keeper) == (self.program, self.keeper);

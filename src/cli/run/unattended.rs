@@ -11,7 +11,7 @@ use super::super::output;
 use super::super::signals::Interruption;
 use super::child::{Child, WAIT_INTERVAL, own_command};
 use super::post_mortem::examine;
-use super::python::PythonSetup;
+use super::python::{PythonSetup, program_session};
 use super::recording::{NOTHING_RECORDED, RecordingFile, RecordingOutcome, Unpublished};
 
 /// A program that was asked to end and has not is killed after this long.
@@ -71,7 +71,8 @@ impl UnattendedRun<'_> {
         let python = if self.is_workload { PythonSetup::disabled() } else { PythonSetup::new(&[], warn) };
         let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
         let mut child = Child::start(&command, self.name, variables, warn)?;
-        let recording = file.follow(child.pid(), since, Unpublished::Nothing, warn)?;
+        let session = program_session(child.pid(), since, python.answers());
+        let recording = file.follow(child.pid(), session, Unpublished::Nothing, warn)?;
         let ended = self.wait(&mut child, interruption, &mut waiting);
         let asked = ended.as_ref().ok().and_then(|(_, ended)| ended.signal());
         let death = examine(&child, &python, since, asked);
@@ -81,7 +82,7 @@ impl UnattendedRun<'_> {
             RecordingOutcome::Failed => anyhow::bail!("cannot write {}", self.recording.display()),
         }
         let (code, ended) = ended?;
-        child.report_failure(code, death.as_ref()).iter().for_each(|line| output::print_note(line));
+        child.last_words(code, death.as_ref()).iter().for_each(|line| output::print_note(line));
         Ok(ended)
     }
 

@@ -17,7 +17,6 @@ use anyhow::{Context, bail};
 use super::exit::SUCCESS;
 use super::{attach, output, signals};
 use connections::{Connections, Reply};
-use gnntop_analysis::source::target;
 use gnntop_sessions::layout;
 use http::{HttpRequest, HttpResponse, TEXT};
 use session_follower::SessionFollower;
@@ -58,7 +57,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
         bail!("{address} can be reached from other machines: listen on 127.0.0.1, or add --allow-remote");
     }
     let dir = layout::sessions_dir();
-    let source = attach::open(target::resolve(arguments.session.as_deref(), &dir)?, &dir)?;
+    let source = attach::open(attach::find_target(arguments.session.as_deref(), &dir)?, &dir)?;
     let interruption = signals::Interruption::catch()?;
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     output::print(&format!("http://{}/metrics, until Ctrl-C", listener.local_addr()?))?;

@@ -18,7 +18,7 @@ use self::followed_session::FollowedSession;
 use self::trace_request::{TraceRequest, WaitOutcome};
 use super::exit::SUCCESS;
 use super::new_file::NewFile;
-use super::{output, quantities, signals};
+use super::{attach, output, quantities, signals};
 use crate::app::View;
 use crate::import::chrome::{self, Operator, Operators};
 use gnntop_analysis::figures::{self, counted, duration, percent};
@@ -105,7 +105,7 @@ pub(super) fn trace(arguments: &TraceArguments) -> anyhow::Result<u8> {
 
 /// The live session that is meant.
 fn find_live(named: Option<&str>) -> anyhow::Result<ListedSession> {
-    match target::resolve(named, &layout::sessions_dir())? {
+    match attach::find_target(named, &layout::sessions_dir())? {
         Target::Session(session) if session.alive => Ok(*session),
         Target::Session(session) => {
             bail!("{} has ended: only a running program can be traced", target::label(&session))
