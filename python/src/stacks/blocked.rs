@@ -110,7 +110,7 @@ mod tests {
         let id = receive.recv().unwrap();
         let seen = || {
             thread::sleep(Duration::from_millis(10));
-            frame(&Process::own(), id)
+            frame(&Process::own().unwrap(), id)
         };
         let Some(seen) = (0..200).find_map(|_| seen()) else {
             return eprintln!("skipped: this kernel does not report the system calls of threads");
@@ -131,7 +131,7 @@ mod tests {
             }
         });
         let id = receive.recv().unwrap();
-        assert!((0..200).any(|_| frame(&Process::own(), id).is_none()), "a thread that runs waits in no call");
+        assert!((0..200).any(|_| frame(&Process::own().unwrap(), id).is_none()), "a thread that runs waits in no call");
         is_over.store(true, Ordering::Relaxed);
         busy.join().unwrap();
     }

@@ -107,14 +107,14 @@ impl Layout {
         words.max(self.first_line + 4)
     }
 
-    /// The layout of this process's Python, or why it is not known.
-    pub(super) fn for_this_process() -> Result<Self, &'static str> {
+    /// The layout of the Python in this process, or why it is not known.
+    pub(super) fn read(own: &Process) -> Result<Self, &'static str> {
         const UNKNOWN: &str = "stacks can be read of Python 3.11 to 3.14, on 64-bit Linux";
         if !cfg!(all(target_os = "linux", target_pointer_width = "64")) {
             return Err(UNKNOWN);
         }
         // `const unsigned long Py_Version`, since 3.11.
-        let version = symbol(c"Py_Version").and_then(|version| Process::own().word(version)).ok_or(UNKNOWN)?;
+        let version = symbol(c"Py_Version").and_then(|version| own.word(version)).ok_or(UNKNOWN)?;
         let table = match (version >> 24, (version >> 16) & 0xFF) {
             (3, 11) => return Ok(V3_11),
             (3, 12) => return Ok(V3_12),
@@ -123,15 +123,14 @@ impl Layout {
             _ => return Err(UNKNOWN),
         };
         let runtime = symbol(c"_PyRuntime").ok_or(UNKNOWN)?;
-        if Process::own().word(runtime + FREE_THREADED) == Some(1) {
+        if own.word(runtime + FREE_THREADED) == Some(1) {
             // It keeps a copy of the bytecode for each thread, so that an instruction's address does not lead to its line.
             return Err("stacks cannot be read of a free-threaded Python");
         }
-        Self::from_table(runtime, table).ok_or(UNKNOWN)
+        Self::from_table(own, runtime, table).ok_or(UNKNOWN)
     }
 
-    fn from_table(runtime: Address, table: &OffsetTable) -> Option<Self> {
-        let own = Process::own();
+    fn from_table(own: &Process, runtime: Address, table: &OffsetTable) -> Option<Self> {
         if own.bytes(runtime, 8)? != b"xdebugpy" {
             return None;
         }

@@ -29,14 +29,22 @@ const FILTERED: &str = "the program's system calls are filtered (seccomp), and /
 
 impl Process {
     /// This process, which needs no permission to read itself.
-    pub(super) fn own() -> Self {
-        Self { id: rustix::process::getpid().as_raw_pid(), file: None }
+    ///
+    /// # Errors
+    /// Why it must not be read.
+    pub(super) fn own() -> Result<Self, &'static str> {
+        Self::prepared(rustix::process::getpid().as_raw_pid())
     }
 
     /// A child, or a child of one: the system lets processes read their descendants of the same user, unless it is set up
     /// otherwise.
     pub(super) fn descendant(id: u32) -> Option<Self> {
-        libc::pid_t::try_from(id).ok().filter(|id| *id > 0).map(|id| Self { id, file: None })
+        libc::pid_t::try_from(id).ok().filter(|id| *id > 0).and_then(|id| Self::prepared(id).ok())
+    }
+
+    fn prepared(id: libc::pid_t) -> Result<Self, &'static str> {
+        let mut process = Self { id, file: None };
+        process.prepare().map(|()| process)
     }
 
     /// Its process id.
@@ -158,7 +166,7 @@ mod tests {
 
     #[test]
     fn valid_address_is_read_and_invalid_address_is_none() {
-        let own = Process::own();
+        let own = Process::own().unwrap();
         let value = 0x1234_5678_9ABC_DEF0_usize;
         assert_eq!(own.word(&raw const value as usize), Some(value));
         assert_eq!(own.bytes(b"abc".as_ptr() as usize, 3).as_deref(), Some(&b"abc"[..]));
@@ -193,7 +201,7 @@ mod tests {
         let values = [7_usize, 8, 9];
         let addresses = [&raw const values[2] as usize, &raw const values[0] as usize];
         let read = move || {
-            let mut own = Process::own();
+            let mut own = Process::own().unwrap();
             forbid_process_vm_readv();
             own.prepare().unwrap();
             let words = own.structures(&addresses, 8, |one| one.word(0));
@@ -205,7 +213,7 @@ mod tests {
 
     #[test]
     fn structures_are_read_all_or_none() {
-        let own = Process::own();
+        let own = Process::own().unwrap();
         let values = [7_usize, 8, 9];
         let at = |place: usize| &raw const values[place] as usize;
         let words = |addresses: &[Address]| own.structures(addresses, 8, |one| one.word(0));

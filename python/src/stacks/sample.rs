@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn identify_fails_where_no_frame_can_be_read() {
-        let python = PythonProcess { layout: layout::V3_11, process: Process::own() };
+        let python = PythonProcess { layout: layout::V3_11, process: Process::own().unwrap() };
         let mut sampler = Sampler::new(python, 0, 0, 20);
         for len in [1, 500] {
             let chain = Chain { frames: vec![(4096, 0); len], is_whole: true };

@@ -45,9 +45,8 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     if status != Status::Publishing || WATCHED.swap(session, Ordering::Relaxed) == session {
         return Ok(());
     }
-    let layout = Layout::for_this_process()?;
-    let mut python = PythonProcess { layout, process: Process::own() };
-    python.process.prepare()?;
+    let process = Process::own()?;
+    let python = PythonProcess { layout: Layout::read(&process)?, process };
     let own = thread_state().ok_or("this thread's state in Python cannot be found")?;
     let stack = frames::read_stack(&python, own)?;
     // If this frame cannot be read correctly, no other can.
@@ -150,10 +149,7 @@ impl ThreadWatcher {
     /// Records what the loader workers do that are making batches: the training thread waits for one of them.
     fn record_workers(&self) {
         for (process, state) in worker::python_workers().into_iter().take(MAX_WORKERS) {
-            let Some(mut process) = Process::descendant(process) else { continue };
-            if process.prepare().is_err() {
-                continue;
-            }
+            let Some(process) = Process::descendant(process) else { continue };
             // A worker makes its batches on its main thread, which has the process's id.
             let call = blocked::frame(&process, process.id());
             let python = PythonProcess { process, ..self.python.clone() };
@@ -227,6 +223,6 @@ mod tests {
 
     #[test]
     fn without_a_python_there_is_no_layout() {
-        assert!(Layout::for_this_process().is_err());
+        assert!(Layout::read(&Process::own().unwrap()).is_err());
     }
 }
