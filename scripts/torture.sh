@@ -5,8 +5,8 @@
 #   scripts/torture.sh --quick           the part that workloads/check.sh runs, with a fixed seed
 #   scripts/torture.sh --only mutants    one attack; --help lists them
 #   scripts/torture.sh --old PROGRAM     with another version of gnntop on the same sessions
-#   scripts/torture.sh --soak 1          and an hour of a training with a viewer, whose memory is watched
-#   scripts/torture.sh --only none --soak-python 2 --python PYTHON   a PyTorch training, stacks, a viewer and a scraper, watched for two hours
+#   scripts/torture.sh --soak 1          only an hour of a training with a viewer, whose memory is watched
+#   scripts/torture.sh --soak-python 2 --python PYTHON   only a PyTorch training, stacks, a viewer and a scraper, watched for two hours
 #
 # Needs Python 3.10 or newer, nothing else. As root it also fills a small disk.
 set -euo pipefail

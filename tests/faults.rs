@@ -1,6 +1,8 @@
-//! What is no recording, or only a part of one, given to the commands that read recordings.
+//! What is no recording, or only a part of one, given to the commands that read recordings; and the tests that docs/reliability.md
+//! names.
 
 use std::fs;
+use std::path::Path;
 
 use crate::sessions::Sessions;
 use gnntop_fixtures::TrainingRun;
@@ -99,5 +101,34 @@ fn no_cut_and_no_flipped_byte_crashes_the_program() {
         let flipped = sessions.run(["report", "a.gnntop"]);
         assert_eq!(flipped.code, Some(0), "byte {at}: {flipped:?}");
         assert!(flipped.err.contains("damaged"), "byte {at}: {flipped:?}");
+    }
+}
+
+/// Whether a file of Rust or Python has a function of this name.
+fn has_function(path: &str, name: &str) -> bool {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    ["fn", "def"].iter().any(|keyword| text.contains(&format!("{keyword} {name}(")))
+}
+
+#[test]
+fn every_promise_of_the_docs_names_its_tests() {
+    let docs = include_str!("../docs/reliability.md");
+    let promises: Vec<&str> = docs
+        .lines()
+        .filter_map(|line| line.strip_prefix("- **")?.split_once("**"))
+        .map(|(promise, _)| promise)
+        .collect();
+    let (_, table) = docs.split_once("| promise | tests |").unwrap();
+    let rows = table.lines().skip(2).map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let rows: Vec<(&str, &str)> = rows.collect();
+    assert_eq!(rows.iter().map(|(promise, _)| *promise).collect::<Vec<_>>(), promises);
+    for (promise, tests) in rows {
+        let mut path = "";
+        for name in tests.split('`').skip(1).step_by(2) {
+            match name.contains('/') {
+                true => path = name,
+                false => assert!(has_function(path, name), "{promise}: {path} has no {name}"),
+            }
+        }
     }
 }

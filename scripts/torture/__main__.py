@@ -22,6 +22,7 @@ import screens
 import soak
 import soak_python
 import sockets
+import starts
 import terminals
 import trace_deaths
 import traces
@@ -54,6 +55,11 @@ ATTACKS = {
     "early ends": inside.attack_early_ends,
     "rings": inside.attack_rings,
     "threads and marks": many.attack,
+    "filters": starts.attack_filters,
+    "few files": starts.attack_few_files,
+    "small stacks": starts.attack_stacks,
+    "commands": starts.attack_commands,
+    "removed": starts.attack_removed,
     "trace deaths": trace_deaths.attack,
 }
 QUICK = 0.06
@@ -64,14 +70,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/torture.sh", description=(__doc__ or "").strip())
     parser.add_argument("--quick", action="store_true", help="a small part, always the same")
     parser.add_argument(
-        "--only",
-        choices=[*ATTACKS, "none"],
-        action="append",
-        help="this attack alone; can be given several times; none leaves only the soaks",
+        "--only", choices=ATTACKS, action="append", help="this attack alone; can be given several times"
     )
     parser.add_argument("--seed", type=int, help="makes the tries of an earlier run again; printed by every run")
-    parser.add_argument("--soak", type=float, metavar="HOURS", help="and this long a training with a viewer")
-    parser.add_argument("--soak-python", type=float, metavar="HOURS", help="and this long a PyTorch training")
+    parser.add_argument(
+        "--soak", type=float, metavar="HOURS", help="only this long a training with a viewer, and --only"
+    )
+    parser.add_argument("--soak-python", type=float, metavar="HOURS", help="the same with a PyTorch training")
     parser.add_argument("--python", type=Path, help="a Python with torch, for --soak-python; see scripts/python-env.sh")
     parser.add_argument(
         "--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop", help="the program to attack"
@@ -83,7 +88,8 @@ def main() -> int:
     tallies = []
     with tempfile.TemporaryDirectory(prefix="torture-") as home:
         gnntop = Gnntop(arguments.gnntop.resolve(), Path(home), REPOSITORY / "recordings", arguments.old)
-        for name in [name for name in arguments.only or ATTACKS if name != "none"]:
+        is_soak = arguments.soak or arguments.soak_python
+        for name in arguments.only or ([] if is_soak else ATTACKS):
             tallies += run(name, gnntop, random.Random(f"{seed} {name}"), QUICK if arguments.quick else 1)
         if arguments.soak:
             tallies.append(soak.attack(gnntop, arguments.soak))

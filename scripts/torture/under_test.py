@@ -24,11 +24,13 @@ class Limits:
     address_space: int | None = None
     file_size: int | None = None
     open_files: int | None = None
+    stack: int | None = None
 
     def apply(self) -> None:
         """Limits the calling process and its children."""
         kinds = ((resource.RLIMIT_AS, self.address_space), (resource.RLIMIT_FSIZE, self.file_size))
-        for kind, most in (*kinds, (resource.RLIMIT_NOFILE, self.open_files)):
+        more = ((resource.RLIMIT_NOFILE, self.open_files), (resource.RLIMIT_STACK, self.stack))
+        for kind, most in (*kinds, *more):
             if most is not None:
                 resource.setrlimit(kind, (most, most))
 
