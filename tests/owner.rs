@@ -272,12 +272,12 @@ fn an_older_recording_stays_when_there_is_nothing_to_replace_it() {
     let sessions = Sessions::new();
     let old = sessions.file("a.gnntop", b"old");
     let run = ["run", "--plain", "--force", "--record", "a.gnntop", "--"];
-    assert_eq!(sessions.run([&run[..], &["no-such-program"]].concat()).code, Some(1));
+    assert_eq!(sessions.run([&run[..], &["no-such-program"]].concat()).code, Some(127));
     assert_eq!(fs::read(&old).unwrap(), b"old");
     assert_eq!(sessions.run([&run[..], &["true"]].concat()).code, Some(0));
     let is_replaced = fs::read(&old).unwrap() != b"old";
     assert!(!is_replaced || sessions.run(["report", "a.gnntop"]).code == Some(0), "by a recording, if at all");
-    assert_eq!(sessions.run(["run", "--plain", "--record", "b.gnntop", "--", "no-such-program"]).code, Some(1));
+    assert_eq!(sessions.run(["run", "--plain", "--record", "b.gnntop", "--", "no-such-program"]).code, Some(127));
     assert!(!sessions.path().join("b.gnntop").exists());
 }
 
