@@ -1,4 +1,24 @@
-//! The parts of the `gnntop` binary, from the byte stream to the screen. `ARCHITECTURE.md` has the map.
+//! The parts of the `gnntop` binary, from the byte stream to the screen. `ARCHITECTURE.md` has the map of all members.
+//!
+//! ```text
+//!            main ─▶ cli: a file for each command; the only place that prints
+//!                     │
+//!      ┌──────────────┼────────────────┬──────────────────┬──────────────────┐
+//!  run, attach,    report, compare,  export, serve     import, study     doctor, list, stop,
+//!  replay          check               │                  │              clean, trace, record
+//!      ▼              ▼                ▼                  ▼
+//!   viewer ◀─ keys  report ─▶ document export ─▶ formats  import ─▶ a recording
+//!    │  ▲ │           ▲                ▲                  study  ─▶ runs, then a document
+//!    │  │ └▶ ui       │ figures        │ items
+//!    ▼  │   draws   ┌─┴────────────────┴──┐
+//!   app: state ◀────┤ gnntop-analysis     │◀── sessions, recordings
+//!    update(action) └─────────────────────┘
+//!
+//!  run: keeper ─▶ owns program and recording ─▶ death: why it ended        python: the package that a program imports
+//!       collector ─▶ log: its output, bounded
+//! ```
+//!
+//! `phase_style` has the letters and colours of phases for pages and the screen, `wrap` breaks lines for both.
 
 pub mod app;
 pub mod cli;

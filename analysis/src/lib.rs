@@ -2,19 +2,21 @@
 //! built on this crate; other programs can read recordings with it too.
 //!
 //! ```text
-//! comparison                    two runs, or several a side: which gets its work done faster
-//! catalogue                     every number of a run, by name
-//!    │
-//! findings                      what is slow, as text, with evidence
-//!    │
-//! ranks                         a run: a store for each of its sessions, and arithmetic over all of them
-//!    │
-//! store                         everything known about one session, in bounded memory
-//!    │
-//! energy                        arithmetic alone: joules from counter readings, models, carbon
-//!    │          source          a live session, a recording, a run of several ranks, or sensors alone
-//!    │          recorder        writes what a source passes on into a recording
-//! figures       stream          numbers for people; what receives the items of a stream, and offsets between clocks
+//!  a live session │ a recording │ a run of several ranks │ sensors alone
+//!         ▼
+//!      source ── items, a few at a time ──▶ stream::Sink ──▶ recorder ─▶ a recording
+//!                                              ▼
+//!  energy ─ joules from readings ─▶ store: everything known about one session, in bounded memory
+//!                                     ▼
+//!                                   ranks: a run, a store for each of its sessions
+//!                                     ▼
+//!                                   findings: what is slow, with evidence and its numbers
+//!                                     ▼
+//!                                   catalogue: every number of a run, by name
+//!                                     ▼
+//!                                   comparison: which of two sides gets its work done faster
+//!
+//!  figures: numbers for people, used by all of them
 //! ```
 //!
 //! Each module knows only those below it. A source passes items to a `stream::Sink`; a store, a run and a recorder are

@@ -1,7 +1,16 @@
 //! Graph neural network trainings on candle, instrumented with the gnntop probe.
 //!
-//! Graphs, data sets and loaders are in [`gnntop_data`], kernels and models in [`gnntop_nn`]. Each room uses those above it,
-//! never one below:
+//! Graphs, data sets and loaders are in [`gnntop_data`], kernels and models in [`gnntop_nn`].
+//!
+//! ```text
+//!  command ─▶ launch: device, session, ranks ─▶ trainers ─▶ train: the loop ─▶ Observer ─▶ spans of the probe
+//!                                                  │            ▲
+//!     gnntop_data: batches ────────────────────────┤            └── inject: slow on demand
+//!     gnntop_nn: model, loss, optimizer ───────────┤
+//!     parallel: gradients and activations of ranks ┘
+//! ```
+//!
+//! Each room uses those above it, never one below:
 //!
 //! ```text
 //! gpu            a GPU's time by phase, and its memory

@@ -1,5 +1,15 @@
 //! What graph neural networks are trained on: graphs, data sets that are read or generated, and batches of them.
 //!
+//! ```text
+//!  files ─▶ molecule │ nodes │ images: read, or generated ─▶ a data set
+//!                                                              │
+//!                    sampling: neighbourhoods of some nodes ◀──┤
+//!                          │                                   │
+//!                          └────────▶ graph: a batch ◀─────────┘
+//!                                          ▲
+//!  training loop ◀─ batches in order ── loading: made ahead, on any number of threads
+//! ```
+//!
 //! Each module uses those above it, never one below:
 //!
 //! ```text

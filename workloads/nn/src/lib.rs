@@ -1,7 +1,22 @@
 //! Graph neural networks on candle: kernels over graphs with exact gradients, on the CPU and on NVIDIA GPUs, and the
 //! models made of them.
 //!
-//! Graphs are those of [`gnntop_data`]. Each room uses those above it, never one below:
+//! Graphs are those of [`gnntop_data`].
+//!
+//! ```text
+//!  batch: features, graph      parameters (a VarBuilder, named as PyTorch Geometric's)
+//!            │                        │
+//!            ▼                        ▼
+//!  models: layers ──▶ output ──▶ learn: loss ─▶ gradients ─▶ Adam ─┐
+//!    │ plain: operation by operation       ▲                       │
+//!    │ fused: a layer at once              └────── parameters ◀────┘
+//!    ▼
+//!  kernels: aggregate, spmm, sddmm, softmax, dropout, products: each forward and back
+//!    ├─ CPU: slices, in vector lanes, rows divided among threads
+//!    └─ GPU: cuda ─▶ driver, or absent.rs where it is not compiled in
+//! ```
+//!
+//! Each room uses those above it, never one below:
 //!
 //! ```text
 //! device         errors of GPUs
