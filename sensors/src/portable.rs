@@ -115,7 +115,7 @@ impl Sensor for Portable {
             Ok(system) => system,
             Err(reason) => {
                 let (t_ns, reason) = (crate::clock::monotonic_ns(), reason.clone());
-                return self.every_signal().for_each(|signal| sink.absent(signal, t_ns, &reason));
+                return sink.all_absent(self.every_signal(), t_ns, &reason);
             }
         };
         self.process.read(system, self.pid, sink);

@@ -72,6 +72,16 @@ impl Sink<'_> {
             (self.out)(Reading::Absent { signal, t_ns, reason });
         }
     }
+
+    /// Signals without a value now, all for the same reason.
+    pub(crate) fn all_absent(
+        &mut self,
+        signals: impl IntoIterator<Item = SignalIndex>,
+        t_ns: u64,
+        reason: &dyn fmt::Display,
+    ) {
+        signals.into_iter().for_each(|signal| self.absent(signal, t_ns, reason));
+    }
 }
 
 /// Which signals are absent now, and why.

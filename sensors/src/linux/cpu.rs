@@ -2,9 +2,8 @@
 
 use gnntop_wire::Quantity;
 
-use super::hot_file::{FileTrouble, HotFile};
+use super::hot_file::HotFile;
 use super::parse::{CpuLine, lines, ns_per_tick, number_list};
-use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::{SignalIndex, SignalInfo};
@@ -108,14 +107,8 @@ impl Sensor for Cpu {
 
     fn read(&mut self, sink: &mut Sink<'_>) {
         let Self { stat, ns_per_tick, total, cores } = self;
-        let snapshot = match stat.read() {
-            Ok(snapshot) => snapshot,
-            Err(error) => {
-                let (t_ns, reason) = (monotonic_ns(), FileTrouble { path: stat.path(), error });
-                let every = std::iter::once(&*total).chain(cores.iter().flatten());
-                return every.flat_map(CpuSignals::all).for_each(|signal| sink.absent(signal, t_ns, &reason));
-            }
-        };
+        let every = std::iter::once(&*total).chain(cores.iter().flatten()).flat_map(CpuSignals::all);
+        let Some(snapshot) = stat.read_for(every, sink) else { return };
         // The `cpu` lines come first; after them are long lines of interrupt counts, not worth reading.
         for line in lines(snapshot.bytes).take_while(|line| line.starts_with(b"cpu")).filter_map(CpuLine::parse) {
             let signals = match line.core {
@@ -127,13 +120,12 @@ impl Sensor for Cpu {
             }
         }
         if !std::mem::take(&mut total.is_reported) {
-            total.all().into_iter().for_each(|signal| sink.absent(signal, snapshot.t_ns, &"no cpu line in /proc/stat"));
+            sink.all_absent(total.all(), snapshot.t_ns, &"no cpu line in /proc/stat");
         }
         for (core, signals) in cores.iter_mut().enumerate() {
             let Some(signals) = signals else { continue };
             if !std::mem::take(&mut signals.is_reported) {
-                let reason = format_args!("cpu {core} is offline");
-                signals.all().into_iter().for_each(|signal| sink.absent(signal, snapshot.t_ns, &reason));
+                sink.all_absent(signals.all(), snapshot.t_ns, &format_args!("cpu {core} is offline"));
             }
         }
     }

@@ -7,9 +7,8 @@ use std::path::Path;
 
 use gnntop_wire::Quantity;
 
-use super::hot_file::{FileTrouble, HotFile};
+use super::hot_file::HotFile;
 use super::parse::{decimal, lines, words};
-use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
@@ -66,17 +65,11 @@ impl Sensor for Disk {
 
     fn read(&mut self, sink: &mut Sink<'_>) {
         let signals = [self.read_bytes, self.write_bytes];
-        let mut absent = |t_ns, reason: &dyn std::fmt::Display| {
-            signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, reason));
-        };
-        let snapshot = match self.diskstats.read() {
-            Ok(snapshot) => snapshot,
-            Err(error) => return absent(monotonic_ns(), &FileTrouble { path: self.diskstats.path(), error }),
-        };
+        let Some(snapshot) = self.diskstats.read_for(signals, sink) else { return };
         let all = lines(snapshot.bytes).filter_map(|line| sectors(line, &self.devices));
         let sum = all.reduce(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)));
         let Some((read, written)) = sum else {
-            return absent(snapshot.t_ns, &"no physical disk is visible here");
+            return sink.all_absent(signals, snapshot.t_ns, &"no physical disk is visible here");
         };
         sink.value(self.read_bytes, snapshot.t_ns, read.saturating_mul(SECTOR_BYTES));
         sink.value(self.write_bytes, snapshot.t_ns, written.saturating_mul(SECTOR_BYTES));

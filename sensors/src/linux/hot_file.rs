@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use gnntop_sessions::{HeldFile, has_few_numbers};
 use rustix::io::Errno;
 
-use crate::clock::stamped;
+use crate::clock::{monotonic_ns, stamped};
+use crate::sensor::Sink;
+use crate::signal::SignalIndex;
 
 const FIRST_BUFFER_BYTES: usize = 4096;
 /// `/proc/stat` of a machine with 4,096 cores and as many interrupts stays below this.
@@ -90,12 +92,32 @@ impl HotFile {
 
     /// The whole file as it is now, with the time.
     pub(crate) fn read(&mut self) -> Result<Snapshot<'_>, FileError> {
-        let was_open = self.file.is_some();
-        let (t_ns, length) = match self.read_once() {
-            Err(_) if was_open => self.read_once()?,
-            other => other?,
-        };
+        let (t_ns, length) = self.fill()?;
         Ok(Snapshot { bytes: &self.buffer[..length], t_ns })
+    }
+
+    /// The same for these signals, which are absent where the file cannot be read.
+    pub(crate) fn read_for(
+        &mut self,
+        signals: impl IntoIterator<Item = SignalIndex>,
+        sink: &mut Sink<'_>,
+    ) -> Option<Snapshot<'_>> {
+        match self.fill() {
+            Ok((t_ns, length)) => Some(Snapshot { bytes: &self.buffer[..length], t_ns }),
+            Err(error) => {
+                sink.all_absent(signals, monotonic_ns(), &FileTrouble { path: &self.path, error });
+                None
+            }
+        }
+    }
+
+    /// Reads the file into the buffer: the time, and how long it is.
+    fn fill(&mut self) -> Result<(u64, usize), FileError> {
+        let was_open = self.file.is_some();
+        match self.read_once() {
+            Err(_) if was_open => self.read_once(),
+            other => other,
+        }
     }
 
     /// One attempt. A failure closes the file, so that the next attempt opens the path again.

@@ -2,9 +2,8 @@
 
 use gnntop_wire::Quantity;
 
-use super::hot_file::{FileTrouble, HotFile};
+use super::hot_file::HotFile;
 use super::parse::{thousandths, words};
-use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
@@ -32,13 +31,7 @@ impl Sensor for Load {
     }
 
     fn read(&mut self, sink: &mut Sink<'_>) {
-        let snapshot = match self.loadavg.read() {
-            Ok(snapshot) => snapshot,
-            Err(error) => {
-                let (t_ns, reason) = (monotonic_ns(), FileTrouble { path: self.loadavg.path(), error });
-                return self.signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, &reason));
-            }
-        };
+        let Some(snapshot) = self.loadavg.read_for(self.signals, sink) else { return };
         let mut fields = words(snapshot.bytes.trim_ascii_end());
         for signal in self.signals {
             // One task is one whole core, 100 %; a thousandth of a task is 100 thousandths of a percent.

@@ -2,9 +2,8 @@
 
 use gnntop_wire::Quantity;
 
-use super::hot_file::{FileTrouble, HotFile};
+use super::hot_file::{HotFile, Snapshot};
 use super::parse::keyed;
-use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
@@ -43,14 +42,8 @@ impl Sensor for Memory {
 
     fn read(&mut self, sink: &mut Sink<'_>) {
         let signals = [self.total, self.available, self.used, self.swap_total, self.swap_used];
-        let (t_ns, kib) = match self.meminfo.read() {
-            Ok(snapshot) => (snapshot.t_ns, keyed(snapshot.bytes, &KEYS)),
-            Err(error) => {
-                let (t_ns, reason) = (monotonic_ns(), FileTrouble { path: self.meminfo.path(), error });
-                return signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, &reason));
-            }
-        };
-        let [total, available, swap_total, swap_free] = kib.map(|size| size?.checked_mul(1024));
+        let Some(Snapshot { bytes, t_ns }) = self.meminfo.read_for(signals, sink) else { return };
+        let [total, available, swap_total, swap_free] = keyed(bytes, &KEYS).map(|size| size?.checked_mul(1024));
         let less = |whole: Option<i64>, part: Option<i64>| whole.zip(part).map(|(whole, part)| (whole - part).max(0));
         let bytes = [total, available, less(total, available), swap_total, less(swap_total, swap_free)];
         for (signal, bytes) in signals.into_iter().zip(bytes) {

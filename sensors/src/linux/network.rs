@@ -6,9 +6,8 @@
 
 use gnntop_wire::Quantity;
 
-use super::hot_file::{FileTrouble, HotFile};
+use super::hot_file::HotFile;
 use super::parse::{decimal, lines, words};
-use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
@@ -67,15 +66,9 @@ impl Sensor for Network {
 
     fn read(&mut self, sink: &mut Sink<'_>) {
         let signals = [self.received_bytes, self.sent_bytes];
-        let mut absent = |t_ns, reason: &dyn std::fmt::Display| {
-            signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, reason));
-        };
-        let snapshot = match self.dev.read() {
-            Ok(snapshot) => snapshot,
-            Err(error) => return absent(monotonic_ns(), &FileTrouble { path: self.dev.path(), error }),
-        };
+        let Some(snapshot) = self.dev.read_for(signals, sink) else { return };
         let Some((received, sent)) = total(snapshot.bytes, &self.hardware) else {
-            return absent(snapshot.t_ns, &"no network interface except the loopback");
+            return sink.all_absent(signals, snapshot.t_ns, &"no network interface except the loopback");
         };
         sink.value(self.received_bytes, snapshot.t_ns, received);
         sink.value(self.sent_bytes, snapshot.t_ns, sent);

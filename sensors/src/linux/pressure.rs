@@ -57,7 +57,7 @@ impl Resource {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 let (t_ns, reason) = (monotonic_ns(), NoPressure { path: self.file.path(), error });
-                return self.signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, &reason));
+                return sink.all_absent(self.signals, t_ns, &reason);
             }
         };
         for (signal, label) in self.signals.into_iter().zip(LABELS) {

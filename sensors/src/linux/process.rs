@@ -8,7 +8,7 @@ use std::fmt;
 use gnntop_wire::Quantity;
 
 use super::descendants::Descendants;
-use super::hot_file::{FileError, FileTrouble, HotFile};
+use super::hot_file::{FileError, FileTrouble, HotFile, Snapshot};
 use super::parse::{ProcessStat, keyed, ns_per_tick, page_bytes};
 use super::run_queue::RunQueue;
 use crate::clock::monotonic_ns;
@@ -176,13 +176,8 @@ pub(super) fn report_keyed<const N: usize>(
     signals: [SignalIndex; N],
     sink: &mut Sink<'_>,
 ) {
-    let (t_ns, values) = match file.read() {
-        Ok(snapshot) => (snapshot.t_ns, keyed(snapshot.bytes, keys)),
-        Err(error) => {
-            let (t_ns, reason) = (monotonic_ns(), FileTrouble { path: file.path(), error });
-            return signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, &reason));
-        }
-    };
+    let Some(Snapshot { bytes, t_ns }) = file.read_for(signals, sink) else { return };
+    let values = keyed(bytes, keys);
     for (slot, signal) in signals.into_iter().enumerate() {
         match values[slot].and_then(|value| value.checked_mul(scales[slot])) {
             Some(value) => sink.value(signal, t_ns, value),

@@ -3,9 +3,8 @@
 
 use gnntop_wire::Quantity;
 
-use super::hot_file::{FileTrouble, HotFile};
+use super::hot_file::HotFile;
 use super::parse::{decimal, words};
-use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sink};
 use crate::signal::SignalIndex;
@@ -33,13 +32,7 @@ impl RunQueue {
     }
 
     pub(super) fn read(&mut self, sink: &mut Sink<'_>) {
-        let snapshot = match self.schedstat.read() {
-            Ok(snapshot) => snapshot,
-            Err(error) => {
-                let reason = FileTrouble { path: self.schedstat.path(), error };
-                return sink.absent(self.wait, monotonic_ns(), &reason);
-            }
-        };
+        let Some(snapshot) = self.schedstat.read_for([self.wait], sink) else { return };
         let mut fields = words(snapshot.bytes.trim_ascii_end()).map(decimal);
         match (fields.next().flatten(), fields.next().flatten()) {
             // A thread that was never on a CPU could not have run this code: this kernel does not count.

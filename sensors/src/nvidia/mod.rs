@@ -174,7 +174,7 @@ impl Sensor for Nvidia {
             Err(reason) => {
                 let t_ns = monotonic_ns();
                 let of_gpus = self.gpus.iter().flat_map(Gpu::signals);
-                return std::iter::once(self.count).chain(of_gpus).for_each(|signal| sink.absent(signal, t_ns, reason));
+                return sink.all_absent(std::iter::once(self.count).chain(of_gpus), t_ns, reason);
             }
         };
         match stamped(|| driver.device_count()) {
