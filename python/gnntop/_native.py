@@ -32,7 +32,7 @@ this instant; with times from elsewhere, ``now()`` and ``span_at``.
   begin, ``mark_since(name, slot)`` at the end; ``mark_at`` with times from elsewhere.
 - **Inferred phases**: ``inferred(FORWARD, "from the batch's arrival to backward")``, once.
 - **A loop whose steps are found**: ``token = work_begin(BACKWARD)`` and, unless it is None,
-  ``work_end(BACKWARD, token)``. `hooks.patching.Hooked` does so around a function, without a frame of Python.
+  ``work_end(BACKWARD, token)``. `Hooked` does so around a function, without a frame of Python.
 - **Workers**: the parent calls ``worker_ring("loader 0")`` before the worker starts, which gives ``(handle,
   address)``; the worker calls ``worker_attach(address)`` first, whichever way it was started, and then ``begin`` and so
   on; the parent calls ``worker_close(handle)`` when the iterator is done (a death is noticed without).
@@ -41,7 +41,7 @@ this instant; with times from elsewhere, ``now()`` and ``span_at``.
 - **GPU**: ``cuda(device, stream)`` on the training thread after ``track``.
 
 Arguments marked "int" must fit 31 bits: they are passed without ``argtypes``, which would cost 80 ns a call. What is
-called at every step does not go through ctypes at all where this Python allows: see ``_BUILTINS``.
+called at every step does not go through ctypes at all where this Python allows: see ``_library.py``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import _endings
+from . import _endings, _library
+from ._signals import is_the_programs
 
 ABI = 1
 MARK, SPAN, PHASE, COUNTER, REPORTED = 0, 1, 2, 3, 4
@@ -62,7 +63,9 @@ NOW = -1
 FETCH, SAMPLE, GATHER, TRANSFER, FORWARD, FORWARD_WITHOUT_GRADIENTS, EVALUATION, BACKWARD, GRADIENTS = range(9)
 OPTIMIZER, CLOSURE, ZERO_GRAD, UNSCALE, CLIP, COLLECTIVE, CHECKPOINT, COMPILE = range(9, 17)
 """Work of a training loop, for `work_begin`, as ``gnntop.h`` numbers it."""
-ON_OPEN, ON_ROOTS, ON_SHAPE, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR = range(7)
+OF_ROOTS = -1
+"""In the place of work, for `Hooked`: calls of root modules."""
+ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD = range(9)
 """What `listen` sets: see ``python/src/events.rs``."""
 IS_AUTOMATIC, HAS_PEERS, IS_ELSEWHERE, ARE_REMOVED = range(4)
 """What `switch` sets: the rule ends steps, there are other ranks, this process does not train, hooks are removed."""
@@ -118,10 +121,16 @@ optimizer_steps: Callable[[], int] = _nothing
 expect: Callable[..., None] = _nothing
 is_here: Callable[[], int] = _nothing
 is_elsewhere: Callable[[], int] = _nothing
-reducing: Callable[[], None] = _nothing
+sending: Callable[[Any], None] = _nothing
 switch: Callable[[int, int], None] = _nothing
+add_root: Callable[[Any], int] = _nothing
+fields: Callable[[Any], Any] = _nothing
+shape: Callable[[Any], Any] = _nothing
+read_with: Callable[[type, Any], None] = _nothing
+close_ring_with: Callable[[Any, int], None] = _nothing
+collecting: Callable[..., None] = _nothing
 Hooked: Any = object
-"""The base of `hooks.patching.Hooked`."""
+"""Stands for a function of a library: ``Hooked(function, work, None)``. See ``python/src/hooked.rs``."""
 
 leave: Callable[..., None] = _nothing
 """Ends the innermost span, whatever it is given: for ``__exit__``."""
@@ -143,60 +152,6 @@ _worker_attach: Callable[[bytes], int] = _nothing
 _high: Callable[[int], int] = _nothing
 _text: Callable[[int, Any, int], int] = _nothing
 _answered: Callable[[bytes], None] = _nothing
-
-_I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
-_TEXT = ctypes.c_char_p
-# What the library can make built-in functions of, which take a third of the time of a call through ctypes.
-_BUILTINS = (
-    *("asked", "begin", "end", "end_to", "stamp", "span_between", "now", "step", "leave"),
-    *("listen", "work_begin", "work_end", "fetch_end", "optimizer_before", "optimizer_after", "optimizer_steps"),
-    *("expect", "is_here", "is_elsewhere", "reducing", "switch", "Hooked"),
-)
-# Result, and argument types where a plain int does not do. PyDLL, not CDLL: to drop the GIL and get it back costs more
-# than any of these calls, and up to 5 ms where another thread takes it.
-_SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
-    "abi": (_I32, None),
-    "begin": (_I32, None),
-    "end": (None, None),
-    "end_to": (None, None),
-    "stamp": (None, None),
-    "span_between": (None, None),
-    "now": (_U64, None),
-    "span_at": (None, [_I32, _U64, _U64]),
-    "ns": (_F64, [_U64]),
-    "step": (_I32, None),
-    "step_between": (_I32, None),
-    "traced": (None, None),
-    "asked": (_I32, None),
-    "_answered": (None, [_TEXT]),
-    "epoch": (None, [_I64]),
-    "counter": (None, [_I32, _F64]),
-    "counter_int": (None, None),
-    "mark": (None, None),
-    "mark_value": (None, [_I32, _F64]),
-    "mark_since": (None, None),
-    "mark_at": (None, [_I32, _U64, _U64]),
-    "allocation": (None, [_I64, _U64]),
-    "status": (_I32, None),
-    "track_end": (None, None),
-    "close": (None, None),
-    "flush": (_I32, None),
-    "worker_close": (None, None),
-    "cuda": (_I32, [_I32, _U64]),
-    "resumed": (None, [_U64]),
-    "_name": (_I32, [_I32, _TEXT]),
-    "_open": (_I32, [_TEXT, _TEXT]),
-    "_fact": (None, [_TEXT, _TEXT]),
-    "_not_recorded": (None, [_TEXT, _TEXT]),
-    "_inferred": (None, [_I32, _TEXT]),
-    "_track": (_I32, [_TEXT, _I32]),
-    "_stacks": (_I32, [_TEXT, _I32, _I32]),
-    "_batch": (None, [_I64, _I64, _I64, _I64, _I64]),
-    "_worker_ring": (_I32, [_TEXT, _TEXT, _I32]),
-    "_worker_attach": (_I32, [_TEXT]),
-    "_high": (_I32, [_I32]),
-    "_text": (_I32, [_I32, _TEXT, _I32]),
-}
 
 
 def phase(text: str) -> int:
@@ -237,7 +192,7 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
     ``run`` is what the launcher calls it where it is not given. ``framework`` is what the program is built on, such as
     ``PyTorch 2.9.1``. Everything else is a fact that is shown.
     """
-    lines = (f"{key}={_line(value)}" for key, value in (facts or {}).items())
+    lines = (f"{key}={plain(value)}" for key, value in (facts or {}).items())
     is_open = bool(_open(_bytes(name), "\n".join(lines).encode()))
     if is_open:
         _endings.watch(_high, flush)
@@ -343,66 +298,29 @@ def _text_of(which: int) -> str:
 
 def _bytes(text: object) -> bytes:
     """What goes into one line of C text: no NUL, no line's end, no half of a surrogate pair. Whatever it is given."""
-    return _line(text).encode()
+    return plain(text).encode()
 
 
-def _line(text: object) -> str:
+def plain(text: object) -> str:
+    """Whatever it is given, as a plain text of one line."""
     try:
         cleaned = str(text)[:_MAX_LINE].replace("\0", " ").replace("\n", " ")
         return cleaned.encode("utf-8", "replace").decode("utf-8")
-    except Exception:  # an object's own words are the program's code
+    except BaseException as error:  # an object's own words are the program's code
+        if is_the_programs(error):
+            raise
         return f"({type(text).__name__})"
 
 
-def _path() -> str:
-    """The library: ``GNNTOP_NATIVE``, else beside this file."""
-    return os.environ.get("GNNTOP_NATIVE") or os.path.join(os.path.dirname(__file__), "libgnntop.so")
-
-
-def _is_cut_short(path: str) -> bool:
-    """Whether a library ends before its table of sections, its last part: to load it would crash the program."""
-    with open(path, "rb") as file:
-        head = file.read(64)
-        size = os.fstat(file.fileno()).st_size
-    at, entry, entries = (int.from_bytes(head[a:b], sys.byteorder) for a, b in ((40, 48), (58, 60), (60, 62)))
-    return size < 64 or (head[:5] == b"\x7fELF\x02" and size < at + entry * entries)
-
-
 def _load() -> str:
-    """Loads the library; gives the problem, empty where there is none."""
+    """Takes the library's functions; gives the problem, empty where there is none."""
     if os.environ.get("GNNTOP") == "0":
         return "GNNTOP=0 is set"
-    path = _path()
     try:
-        if _is_cut_short(path):
-            return f"{path} is damaged: it has been cut short"
-        library = ctypes.PyDLL(path)
-        functions: dict[str, Any] = {}
-        for name, (result, arguments) in _SIGNATURES.items():
-            function = library[f"gnntop_{name.lstrip('_')}"]
-            function.restype = result
-            if arguments is not None:
-                function.argtypes = arguments
-            functions[name] = function
-    except (OSError, AttributeError) as error:
-        return f"{path}: {error}"
-    if functions.pop("abi")() != ABI:
-        return f"{path} belongs to another version of gnntop"
-    globals().update(functions)
-    _take_builtins(library)
+        globals().update(_library.functions(ABI))
+    except OSError as error:
+        return f"{error}"
     return ""
-
-
-def _take_builtins(library: ctypes.PyDLL) -> None:
-    """Has the calls of every step go to built-in functions; through ctypes where there are none, as in PyPy."""
-    try:
-        make = library.gnntop_builtin
-        make.restype, make.argtypes = ctypes.py_object, [_TEXT, _I32]
-        made = {name: make(name.encode(), 0) for name in _BUILTINS}
-        if None not in made.values():
-            globals().update(made, _builtin=make)
-    except (AttributeError, ValueError):
-        pass
 
 
 problem = _load()

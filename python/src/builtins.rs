@@ -54,7 +54,8 @@ fn new_function(python: &Python, method: &'static PyMethodDef, bound: i32) -> Ob
 pub unsafe extern "C" fn gnntop_builtin(name: *const c_char, bound: i32) -> *mut c_void {
     // SAFETY: guaranteed by the caller.
     let name = unsafe { CStr::from_ptr(name) };
-    let Some(python) = Python::get() else { return null_mut() };
+    // SAFETY: as above.
+    let Some(python) = (unsafe { Python::get() }) else { return null_mut() };
     if name == c"Hooked" {
         return hooked::new_type(python);
     }

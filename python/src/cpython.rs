@@ -1,6 +1,7 @@
 //! The few functions of CPython that this library calls. Nothing is linked against Python: they are looked up in the process.
 //!
-//! All belong to CPython's stable interface, and no object's layout is assumed, so this also works for free-threaded builds.
+//! All belong to CPython's stable interface, but for `PyObject_Vectorcall` before 3.12, and no object's layout is assumed, so this
+//! also works for free-threaded builds.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_uint, c_ulonglong, c_void};
 use std::ptr::null_mut;
@@ -33,6 +34,23 @@ pub(crate) const METH_O: c_int = 0x08;
 pub(crate) const fn method(name: &'static CStr, call: *const (), flags: c_int) -> PyMethodDef {
     PyMethodDef { name: name.as_ptr(), call, flags, doc: std::ptr::null() }
 }
+
+/// CPython's `PyMemberDef`.
+#[repr(C)]
+pub(crate) struct PyMemberDef {
+    pub(crate) name: *const c_char,
+    pub(crate) kind: c_int,
+    pub(crate) offset: isize,
+    pub(crate) flags: c_int,
+    pub(crate) doc: *const c_char,
+}
+
+/// A function that is called with an array of arguments, their count with a flag in the highest bit, and a tuple of names for the
+/// last of them, or NULL.
+pub(crate) type VectorCall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
+
+/// The flag in the count of a [`VectorCall`].
+pub(crate) const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
 
 /// CPython's `PyType_Slot`.
 #[repr(C)]
@@ -70,10 +88,22 @@ pub(crate) struct Python {
     pub(crate) list_item: unsafe extern "C" fn(Object, isize) -> Object,
     pub(crate) dict_len: unsafe extern "C" fn(Object) -> isize,
     pub(crate) dict_item: unsafe extern "C" fn(Object, Object) -> Object,
+    pub(crate) dict_next: unsafe extern "C" fn(Object, *mut isize, *mut Object, *mut Object) -> c_int,
+    pub(crate) compare_text: unsafe extern "C" fn(Object, *const c_char) -> c_int,
+    pub(crate) is_subtype: unsafe extern "C" fn(Object, Object) -> c_int,
     pub(crate) type_of: unsafe extern "C" fn(Object) -> Object,
     pub(crate) attribute: unsafe extern "C" fn(Object, Object) -> Object,
+    pub(crate) set_attribute: unsafe extern "C" fn(Object, Object, Object) -> c_int,
+    /// Without what the type does itself.
+    pub(crate) generic_attribute: unsafe extern "C" fn(Object, Object) -> Object,
+    pub(crate) own_dict: unsafe extern "C" fn(Object, *mut c_void) -> Object,
+    pub(crate) represent: unsafe extern "C" fn(Object) -> Object,
     pub(crate) call: unsafe extern "C" fn(Object, Object, Object) -> Object,
     pub(crate) call_object: unsafe extern "C" fn(Object, Object) -> Object,
+    /// Python 3.10 has none.
+    pub(crate) vector_call: Option<VectorCall>,
+    new_reference: unsafe extern "C" fn(Object, Object) -> Object,
+    pub(crate) clear_references: unsafe extern "C" fn(Object),
     pub(crate) exception: unsafe extern "C" fn() -> Object,
     pub(crate) raise: unsafe extern "C" fn(Object, *const c_char),
     pub(crate) clear: unsafe extern "C" fn(),
@@ -84,10 +114,23 @@ pub(crate) struct Python {
     pub(crate) untrack: unsafe extern "C" fn(Object),
     pub(crate) free: unsafe extern "C" fn(Object),
     pub(crate) none: Object,
+    pub(crate) true_object: Object,
     pub(crate) type_error: *const Object,
+    pub(crate) object_type: Object,
+    pub(crate) dict_type: Object,
     pub(crate) list_type: Object,
     pub(crate) tuple_type: Object,
-    pub(crate) object_type: Object,
+    pub(crate) text_type: Object,
+    pub(crate) names: Names,
+}
+
+/// Texts of which one is made and kept.
+pub(crate) struct Names {
+    pub(crate) closure: Object,
+    pub(crate) name: Object,
+    pub(crate) qualname: Object,
+    pub(crate) shape: Object,
+    pub(crate) training: Object,
 }
 
 // SAFETY: None and the types live as long as the process, and functions belong to no thread.
@@ -99,16 +142,21 @@ static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
 
 impl Python {
     /// Looks the functions up in the process; `None` if any is missing.
-    fn find() -> Option<Self> {
-        // SAFETY: each symbol is a function of the stable interface with this type, in every CPython from 3.4 on.
+    ///
+    /// # Safety
+    /// If the process has Python, the thread must hold the interpreter.
+    unsafe fn find() -> Option<Self> {
+        // SAFETY: each symbol is a function of this type in every CPython from 3.10 on.
         unsafe {
+            let new_text: unsafe extern "C" fn(*const c_char) -> Object = function(c"PyUnicode_InternFromString")?;
+            let text = |text: &CStr| Some(new_text(text.as_ptr())).filter(|text| !text.is_null());
             Some(Self {
                 new_function: function(c"PyCFunction_NewEx")?,
                 new_method: function(c"PyMethod_New")?,
                 new_type: function(c"PyType_FromSpec")?,
                 new_int: function(c"PyLong_FromLong")?,
                 new_unsigned: function(c"PyLong_FromUnsignedLongLong")?,
-                new_text: function(c"PyUnicode_InternFromString")?,
+                new_text,
                 new_tuple: function(c"PyTuple_New")?,
                 set_item: function(c"PyTuple_SetItem")?,
                 int: function(c"PyLong_AsLong")?,
@@ -120,10 +168,20 @@ impl Python {
                 list_item: function(c"PyList_GetItem")?,
                 dict_len: function(c"PyDict_Size")?,
                 dict_item: function(c"PyDict_GetItem")?,
+                dict_next: function(c"PyDict_Next")?,
+                compare_text: function(c"PyUnicode_CompareWithASCIIString")?,
+                is_subtype: function(c"PyType_IsSubtype")?,
                 type_of: function(c"PyObject_Type")?,
                 attribute: function(c"PyObject_GetAttr")?,
+                set_attribute: function(c"PyObject_SetAttr")?,
+                generic_attribute: function(c"PyObject_GenericGetAttr")?,
+                own_dict: function(c"PyObject_GenericGetDict")?,
+                represent: function(c"PyObject_Repr")?,
                 call: function(c"PyObject_Call")?,
                 call_object: function(c"PyObject_CallObject")?,
+                vector_call: function(c"PyObject_Vectorcall"),
+                new_reference: function(c"PyWeakref_NewRef")?,
+                clear_references: function(c"PyObject_ClearWeakRefs")?,
                 exception: function(c"PyErr_Occurred")?,
                 raise: function(c"PyErr_SetString")?,
                 clear: function(c"PyErr_Clear")?,
@@ -134,17 +192,31 @@ impl Python {
                 untrack: function(c"PyObject_GC_UnTrack")?,
                 free: function(c"PyObject_GC_Del")?,
                 none: symbol(c"_Py_NoneStruct")?,
+                true_object: symbol(c"_Py_TrueStruct")?,
                 type_error: symbol(c"PyExc_TypeError")?.cast(),
+                object_type: symbol(c"PyBaseObject_Type")?,
+                dict_type: symbol(c"PyDict_Type")?,
                 list_type: symbol(c"PyList_Type")?,
                 tuple_type: symbol(c"PyTuple_Type")?,
-                object_type: symbol(c"PyBaseObject_Type")?,
+                text_type: symbol(c"PyUnicode_Type")?,
+                names: Names {
+                    closure: text(c"closure")?,
+                    name: text(c"name")?,
+                    qualname: text(c"__qualname__")?,
+                    shape: text(c"shape")?,
+                    training: text(c"training")?,
+                },
             })
         }
     }
 
     /// Python, if the process has it.
-    pub(crate) fn get() -> Option<&'static Self> {
-        PYTHON.get_or_init(Self::find).as_ref()
+    ///
+    /// # Safety
+    /// If the process has Python, the thread must hold the interpreter.
+    pub(crate) unsafe fn get() -> Option<&'static Self> {
+        // SAFETY: guaranteed by the caller.
+        PYTHON.get_or_init(|| unsafe { Self::find() }).as_ref()
     }
 
     /// A small int; `None` for anything else, with an exception set.
@@ -194,6 +266,25 @@ impl Python {
                 (self.release)(returned);
             }
             truth > 0
+        }
+    }
+
+    /// Has `gone` called with this number, and a reference that it must release, when an object is gone. Returns whether it will be.
+    ///
+    /// # Safety
+    /// As for [`small`](Self::small). `gone` must take one argument.
+    pub(crate) unsafe fn when_gone(&self, object: Object, gone: &'static PyMethodDef, number: i32) -> bool {
+        // SAFETY: guaranteed by the caller. The weak reference is kept, and has its own reference to the function.
+        unsafe {
+            let number = (self.new_int)(c_long::from(number));
+            let function = (self.new_function)(gone, number, null_mut());
+            let reference = (self.new_reference)(object, function);
+            (self.release)(number);
+            (self.release)(function);
+            if reference.is_null() {
+                (self.clear)(); // no objects of this type can be referred to so
+            }
+            !reference.is_null()
         }
     }
 

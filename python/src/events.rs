@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use crate::cpython::{Object, Python, Raised};
-use crate::steps::{OptimizerId, Shape, Work};
-use crate::{session, training};
+use crate::steps::{OptimizerId, Work};
+use crate::{batches, session, training};
 
 /// What Python sets: functions, and objects of torch's.
 #[derive(Clone, Copy)]
@@ -19,8 +19,8 @@ pub(crate) enum Listener {
     Open = 0,
     /// Searches for root modules; called once for each time that it is set.
     Roots = 1,
-    /// Takes a batch; returns its five sizes, or an empty tuple.
-    Shape = 2,
+    /// Returns whether torch tells a `TorchFunctionMode` of what is done now.
+    IsHeard = 2,
     /// Takes the name of a phase that has ended, "begin" before forward, or "step" at a step's end.
     Edge = 3,
     /// Takes the number of a step that has ended while a person asks for something.
@@ -29,9 +29,13 @@ pub(crate) enum Listener {
     IsGradEnabled = 5,
     /// The type of tensors.
     Tensor = 6,
+    /// The type of parameters.
+    Parameter = 7,
+    /// Returns a context in which torch tells no such mode.
+    Unheard = 8,
 }
 
-static LISTENERS: [AtomicPtr<c_void>; 7] = [const { AtomicPtr::new(null_mut()) }; 7];
+static LISTENERS: [AtomicPtr<c_void>; 9] = [const { AtomicPtr::new(null_mut()) }; 9];
 
 /// What Python has set, or NULL.
 #[inline]
@@ -138,77 +142,9 @@ pub(crate) unsafe fn end(python: &Python, work: Work, token: i32, optimizer: Opt
 #[inline]
 pub(crate) unsafe fn fetched(python: &Python, token: i32, batch: Object) -> Result<(), Raised> {
     training::end(Work::Fetch, token);
+    let is_none = batch.is_null() || batch == python.none;
     // SAFETY: guaranteed by the caller.
-    let shape = if batch.is_null() || batch == python.none { None } else { Some(unsafe { shape_of(python, batch) }?) };
+    let shape = if is_none { None } else { Some(unsafe { batches::shape_of(python, batch) }?) };
     training::fetched(shape);
     Ok(())
-}
-
-/// The sizes of a batch, as far as known. Tensors, and lists and tuples that begin with one, need no Python.
-unsafe fn shape_of(python: &Python, batch: Object) -> Result<Option<Shape>, Raised> {
-    // SAFETY: guaranteed by the caller. `first` is borrowed from the batch.
-    unsafe {
-        let mut first = batch;
-        for _ in 0..4 {
-            let kind = (python.type_of)(first);
-            (python.release)(kind); // the object keeps its type
-            if kind == listener(Listener::Tensor) {
-                return Ok(samples(python, first));
-            }
-            let (len, item) = match kind {
-                _ if kind == python.list_type => (python.list_len, python.list_item),
-                _ if kind == python.tuple_type => (python.tuple_len, python.tuple_item),
-                _ => break,
-            };
-            if len(first) == 0 {
-                return Ok(None);
-            }
-            first = item(first, 0);
-        }
-        let read = listener(Listener::Shape);
-        if read.is_null() {
-            return Ok(None);
-        }
-        (python.keep)(batch);
-        let sizes = python.call_ours(read, batch)?;
-        let shape = five(python, sizes);
-        (python.release)(sizes);
-        Ok(shape)
-    }
-}
-
-/// The first dimension of a tensor.
-unsafe fn samples(python: &Python, tensor: Object) -> Option<Shape> {
-    // SAFETY: guaranteed by the caller. A tensor's shape is a tuple of ints.
-    unsafe {
-        let name = (python.new_text)(c"shape".as_ptr());
-        let shape = (python.attribute)(tensor, name);
-        (python.release)(name);
-        if shape.is_null() {
-            (python.clear)();
-            return None;
-        }
-        let len = (python.tuple_len)(shape);
-        let samples = if len > 0 { (python.long)((python.tuple_item)(shape, 0)) } else { -1 };
-        (python.release)(shape);
-        if samples < 0 || len < 0 {
-            (python.clear)();
-            return None;
-        }
-        Some([-1, -1, -1, -1, samples])
-    }
-}
-
-/// The sizes that Python has read.
-unsafe fn five(python: &Python, sizes: Object) -> Option<Shape> {
-    // SAFETY: guaranteed by the caller. What is no tuple of ints leaves an exception, which is cleared.
-    unsafe {
-        let is_known = (python.tuple_len)(sizes) == 5;
-        let shape = is_known.then(|| std::array::from_fn(|at| (python.long)((python.tuple_item)(sizes, at as isize))));
-        if !(python.exception)().is_null() {
-            (python.clear)();
-            return None;
-        }
-        shape
-    }
 }

@@ -1,38 +1,63 @@
-//! The type `Hooked`: a function of a library, called as before, with the training loop told before and after. Python derives
-//! its own from it, which looks like the function.
+//! The type `Hooked`: a function of a library, called as before, with the training loop told before and after. To the program it is
+//! that function: it has its class, its attributes and its place in pickles, adds no frame to tracebacks, and leaves as much room
+//! for recursion.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::mem::offset_of;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::cpython::{Object, PyTypeSlot, PyTypeSpec, Python, Raised, with_python};
+use crate::cpython::{
+    ARGUMENTS_OFFSET, METH_O, Object, PyMemberDef, PyMethodDef, PyTypeSlot, PyTypeSpec, Python, VectorCall, method,
+    with_python,
+};
 use crate::events::{self, Listener, listener};
+use crate::roots;
 use crate::steps::Work;
 
-/// Numbers of `typeslots.h`, and flags of `object.h`.
+/// Numbers of `typeslots.h` and `structmember.h`, and flags of `object.h`.
 const TP_CALL: c_int = 50;
 const TP_CLEAR: c_int = 51;
 const TP_DEALLOC: c_int = 52;
 const TP_DESCR_GET: c_int = 54;
+const TP_GETATTRO: c_int = 58;
 const TP_INIT: c_int = 60;
+const TP_METHODS: c_int = 64;
+const TP_REPR: c_int = 66;
+const TP_SETATTRO: c_int = 69;
 const TP_TRAVERSE: c_int = 71;
-const BASE_TYPE: c_uint = 1 << 10;
+const TP_MEMBERS: c_int = 72;
+const SSIZE: c_int = 19;
+const READ_ONLY: c_int = 1;
+const HAVE_VECTORCALL: c_uint = 1 << 11;
 const HAVE_GC: c_uint = 1 << 14;
+const METHOD_DESCRIPTOR: c_uint = 1 << 17;
+
+/// In the place of the work's number: calls of whichever module is the first argument, which are forward passes if it is a root.
+const OF_ROOTS: i32 = -1;
 
 /// How often hooks were removed: those of before only call their function.
 static REMOVALS: AtomicU32 = AtomicU32::new(0);
 /// Where an object's fields begin: behind what Python has of each object, which differs in free-threaded builds.
 static FIELDS: OnceLock<usize> = OnceLock::new();
+/// A function is pickled by its name.
+static METHODS: [PyMethodDef; 2] = [
+    method(c"__reduce_ex__", name as *const (), METH_O),
+    PyMethodDef { name: std::ptr::null(), call: std::ptr::null(), flags: 0, doc: std::ptr::null() },
+];
 
 /// Fields of an object.
 #[repr(C)]
 struct HookedFields {
-    /// What to call; None for a module's own `_call_impl`.
+    /// What to call.
     real: Object,
-    /// For a module: a weak reference to it, else None.
+    /// For what a module was compiled to: a weak reference to the module, else None.
     module: Object,
+    /// Weak references to this object, which are Python's.
+    references: Object,
+    vector_call: Option<VectorCall>,
     work: i32,
     removals: u32,
 }
@@ -44,20 +69,44 @@ pub(crate) fn switch_off() {
 
 /// Creates the type; NULL with an exception set if that fails.
 pub(crate) fn new_type(python: &Python) -> Object {
-    // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The type copies the slots, and its name lives forever.
+    // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The type copies the slots and members, and what it refers to
+    // lives forever.
     unsafe {
         let name = (python.new_text)(c"__basicsize__".as_ptr());
         let size = (python.attribute)(python.object_type, name);
         (python.release)(name);
         let Some(size) = python.small(size).and_then(|size| usize::try_from(size).ok()) else { return null_mut() };
         let size = *FIELDS.get_or_init(|| size.next_multiple_of(align_of::<HookedFields>()));
+        let has_vector_call = python.vector_call.is_some();
+        let member = |name: &'static std::ffi::CStr, at: usize| PyMemberDef {
+            name: name.as_ptr(),
+            kind: SSIZE,
+            offset: (size + at) as isize,
+            flags: READ_ONLY,
+            doc: std::ptr::null(),
+        };
+        let end = || PyMemberDef { name: std::ptr::null(), ..member(c"", 0) };
+        let members = [
+            member(c"__weaklistoffset__", offset_of!(HookedFields, references)),
+            if has_vector_call {
+                member(c"__vectorcalloffset__", offset_of!(HookedFields, vector_call))
+            } else {
+                end()
+            },
+            end(),
+        ];
         let slots = [
             (TP_CALL, call as *const ()),
             (TP_CLEAR, clear as *const ()),
             (TP_DEALLOC, dealloc as *const ()),
             (TP_DESCR_GET, bind as *const ()),
+            (TP_GETATTRO, attribute as *const ()),
             (TP_INIT, init as *const ()),
+            (TP_METHODS, METHODS.as_ptr().cast()),
+            (TP_REPR, represent as *const ()),
+            (TP_SETATTRO, set_attribute as *const ()),
             (TP_TRAVERSE, traverse as *const ()),
+            (TP_MEMBERS, members.as_ptr().cast()),
             (0, std::ptr::null()),
         ]
         .map(|(slot, function)| PyTypeSlot { slot, function });
@@ -65,7 +114,7 @@ pub(crate) fn new_type(python: &Python) -> Object {
             name: c"gnntop.Hooked".as_ptr(),
             basicsize: (size + size_of::<HookedFields>()) as c_int,
             itemsize: 0,
-            flags: BASE_TYPE | HAVE_GC,
+            flags: HAVE_GC | METHOD_DESCRIPTOR | if has_vector_call { HAVE_VECTORCALL } else { 0 },
             slots: slots.as_ptr(),
         };
         (python.new_type)(&raw const spec)
@@ -75,7 +124,7 @@ pub(crate) fn new_type(python: &Python) -> Object {
 /// The fields of an object of this type. They are zero until it is initialized.
 ///
 /// # Safety
-/// `object` must be of this type, or of one derived from it.
+/// `object` must be of this type.
 unsafe fn fields(object: Object) -> *mut HookedFields {
     let at = FIELDS.get().copied().unwrap_or_default();
     // SAFETY: the type has room for the fields there, and exists only if the place is known.
@@ -84,9 +133,9 @@ unsafe fn fields(object: Object) -> *mut HookedFields {
 
 /// `Hooked(real, work, module)`.
 unsafe extern "C" fn init(this: Object, args: Object, _: Object) -> c_int {
-    let Some(python) = Python::get() else { return -1 };
     // SAFETY: Python calls this, with an object of this type and a tuple.
     unsafe {
+        let Some(python) = Python::get() else { return -1 };
         if (python.tuple_len)(args) != 3 {
             (python.raise)(*python.type_error, c"Hooked() takes 3 arguments".as_ptr());
             return -1;
@@ -95,135 +144,186 @@ unsafe extern "C" fn init(this: Object, args: Object, _: Object) -> c_int {
         let Some(work) = python.small(number) else { return -1 };
         (python.keep)(real);
         (python.keep)(module);
-        let before = fields(this).replace(HookedFields { real, module, work, removals: REMOVALS.load(Relaxed) });
-        forget(python, &before);
+        let fields = fields(this);
+        let before = [(*fields).real, (*fields).module];
+        (*fields).real = real;
+        (*fields).module = module;
+        (*fields).work = work;
+        (*fields).removals = REMOVALS.load(Relaxed);
+        (*fields).vector_call = Some(call_vector);
+        forget(python, before);
         0
     }
 }
 
-unsafe fn forget(python: &Python, fields: &HookedFields) {
-    for object in [fields.real, fields.module].into_iter().filter(|object| !object.is_null()) {
+unsafe fn forget(python: &Python, objects: [Object; 2]) {
+    for object in objects.into_iter().filter(|object| !object.is_null()) {
         // SAFETY: the caller holds the interpreter and these references.
         unsafe { (python.release)(object) };
     }
 }
 
-unsafe extern "C" fn call(this: Object, args: Object, kwargs: Object) -> Object {
+// ---- calls -------------------------------------------------------------------------------------------------------------
+
+/// A call with an array of arguments, as all are but from C, and in Python 3.10.
+unsafe extern "C" fn call_vector(this: Object, arguments: *const Object, count: usize, names: Object) -> Object {
     with_python(|python| {
-        // SAFETY: Python calls this, with an object of this type, which it keeps meanwhile.
+        let call = python.vector_call?;
+        // SAFETY: Python calls this, with an object of this type, which it keeps meanwhile, and as many arguments as it says.
         let result = unsafe {
-            let HookedFields { real, module, work, removals } = fields(this).read();
-            let work = Work::from_number(work).filter(|_| removals == REMOVALS.load(Relaxed));
-            if real.is_null() {
-                (python.raise)(*python.type_error, c"not initialized".as_ptr());
-                return None;
-            }
-            if module == python.none {
-                call_around(python, work, real, args, kwargs)
-            } else {
-                call_module(python, work, real, module, args, kwargs)
-            }
+            let first = if count & !ARGUMENTS_OFFSET > 0 { *arguments } else { null_mut() };
+            call_around(python, this, first, |real| call(real, arguments, count, names))
         };
-        result.ok()
+        (!result.is_null()).then_some(result)
     })
 }
 
-/// Calls `real` as work.
+unsafe extern "C" fn call(this: Object, args: Object, kwargs: Object) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with an object of this type, which it keeps meanwhile, and a tuple.
+        let result = unsafe {
+            let first = if (python.tuple_len)(args) > 0 { (python.tuple_item)(args, 0) } else { null_mut() };
+            call_around(python, this, first, |real| (python.call)(real, args, kwargs))
+        };
+        (!result.is_null()).then_some(result)
+    })
+}
+
+/// Calls what this stands for, as work; `first` is the first argument, or NULL. Returns NULL with an exception set if one is raised.
 #[inline]
-unsafe fn call_around(
-    python: &Python,
-    work: Option<Work>,
-    real: Object,
-    args: Object,
-    kwargs: Object,
-) -> Result<Object, Raised> {
+unsafe fn call_around(python: &Python, this: Object, first: Object, call: impl FnOnce(Object) -> Object) -> Object {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let token = match work {
-            Some(work) => events::begin(python, work)?,
-            None => None,
-        };
-        let result = (python.call)(real, args, kwargs);
-        if let (Some(work), Some(token)) = (work, token) {
-            let ended = match work {
-                Work::Fetch => events::fetched(python, token, result),
-                work => events::end(python, work, token, 0),
-            };
-            if ended.is_err() && !result.is_null() {
-                (python.release)(result);
-            }
-            ended?;
+        let HookedFields { real, module, work, removals, .. } = fields(this).read();
+        if real.is_null() {
+            return refuse(python);
         }
-        if result.is_null() { Err(Raised) } else { Ok(result) }
+        let Some(work) = work_of(python, work, module, first).filter(|_| removals == REMOVALS.load(Relaxed)) else {
+            return call(real);
+        };
+        let Ok(token) = events::begin(python, work) else { return null_mut() };
+        let result = call(real);
+        let Some(token) = token else { return result };
+        let ended = match work {
+            Work::Fetch => events::fetched(python, token, result),
+            work => events::end(python, work, token, 0),
+        };
+        if ended.is_err() && !result.is_null() {
+            (python.release)(result);
+        }
+        if ended.is_err() { null_mut() } else { result }
     }
 }
 
-/// Calls a module: by its own function, or by `real`, which it was compiled to.
-unsafe fn call_module(
-    python: &Python,
-    work: Option<Work>,
-    real: Object,
-    reference: Object,
-    args: Object,
-    kwargs: Object,
-) -> Result<Object, Raised> {
-    // SAFETY: guaranteed by the caller. The module lives, as it is what calls this.
+/// Raises that this was never initialized; returns NULL.
+unsafe fn refuse(python: &Python) -> Object {
+    // SAFETY: guaranteed by the caller.
+    unsafe { (python.raise)(*python.type_error, c"not initialized".as_ptr()) };
+    null_mut()
+}
+
+/// What a call is, if it is to be reported.
+#[inline]
+unsafe fn work_of(python: &Python, work: i32, reference: Object, first: Object) -> Option<Work> {
+    // SAFETY: guaranteed by the caller.
     unsafe {
+        if work == OF_ROOTS {
+            return roots::contains(first).then(|| forward(python, first));
+        }
+        if reference == python.none {
+            return Work::from_number(work);
+        }
         let module = (python.call_object)(reference, null_mut());
         if module.is_null() {
-            return Err(Raised);
+            (python.clear)();
+            return None;
         }
-        let work = work.map(|_| forward(python, module));
-        let call = if real == python.none { attribute(python, module, c"_call_impl") } else { real };
+        let work = if module == python.none { Work::Forward } else { forward(python, module) };
         (python.release)(module);
-        if call.is_null() {
-            return Err(Raised);
-        }
-        let result = call_around(python, work, call, args, kwargs);
-        if call != real {
-            (python.release)(call);
-        }
-        result
+        Some(work)
     }
 }
 
 /// What a call of this module is.
 unsafe fn forward(python: &Python, module: Object) -> Work {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: guaranteed by the caller. What is borrowed of the module's own attributes is only looked at.
     unsafe {
         let is_grad_enabled = listener(Listener::IsGradEnabled);
         if is_grad_enabled.is_null() || python.truth((python.call_object)(is_grad_enabled, null_mut())) {
-            Work::Forward
-        } else if python.truth(attribute(python, module, c"training")) {
-            Work::ForwardWithoutGradients
-        } else {
-            Work::Evaluation
+            return Work::Forward;
         }
+        let fields = python.fields(module);
+        if fields.is_null() {
+            return Work::Evaluation;
+        }
+        let training = (python.dict_item)(fields, python.names.training);
+        let is_training = training == python.true_object;
+        (python.release)(fields);
+        if is_training { Work::ForwardWithoutGradients } else { Work::Evaluation }
     }
 }
 
-unsafe fn attribute(python: &Python, object: Object, name: &'static std::ffi::CStr) -> Object {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let name = (python.new_text)(name.as_ptr());
-        let found = (python.attribute)(object, name);
-        (python.release)(name);
-        found
-    }
-}
-
-/// As a function does: a class's attribute becomes a method of the object that it is looked up in.
+/// As a function does: a class's attribute becomes a method of the object that it is looked up in. What is called of a module that
+/// is no root, and what is looked up in its class, is the function itself, by which torch.compile knows it.
 unsafe extern "C" fn bind(this: Object, object: Object, _: Object) -> Object {
     with_python(|python| {
-        // SAFETY: Python calls this.
+        // SAFETY: Python calls this, with an object of this type.
         unsafe {
-            if object.is_null() || object == python.none {
-                (python.keep)(this);
-                return Some(this);
+            let HookedFields { real, work, .. } = fields(this).read();
+            let is_free = object.is_null() || object == python.none;
+            let meant = if work == OF_ROOTS && !roots::contains(object) && !real.is_null() { real } else { this };
+            if is_free {
+                (python.keep)(meant);
+                return Some(meant);
             }
-            Some((python.new_method)(this, object))
+            Some((python.new_method)(meant, object))
         }
     })
+}
+
+// ---- what else it is asked ---------------------------------------------------------------------------------------------
+
+unsafe extern "C" fn name(this: Object, _: Object) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with an object of this type.
+        unsafe {
+            let real = (*fields(this)).real;
+            Some(if real.is_null() { refuse(python) } else { (python.attribute)(real, python.names.qualname) })
+        }
+    })
+}
+
+/// Attributes are the function's, but for how this is called, bound and pickled.
+unsafe extern "C" fn attribute(this: Object, name: Object) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with an object of this type and a text.
+        unsafe {
+            let real = (*fields(this)).real;
+            let own = [c"__call__", c"__get__", c"__reduce_ex__"];
+            if real.is_null() || own.iter().any(|own| python.is_text(name, own)) {
+                return Some((python.generic_attribute)(this, name));
+            }
+            Some((python.attribute)(real, name))
+        }
+    })
+}
+
+unsafe extern "C" fn set_attribute(this: Object, name: Object, value: Object) -> c_int {
+    // SAFETY: Python calls this, with an object of this type and a text.
+    unsafe {
+        let Some(python) = Python::get() else { return -1 };
+        let real = (*fields(this)).real;
+        if real.is_null() {
+            refuse(python);
+            return -1;
+        }
+        (python.set_attribute)(real, name, value)
+    }
+}
+
+unsafe extern "C" fn represent(this: Object) -> Object {
+    // SAFETY: Python calls this, with an object of this type; NULL is represented, too.
+    with_python(|python| Some(unsafe { (python.represent)((*fields(this)).real) }))
 }
 
 unsafe extern "C" fn traverse(
@@ -240,22 +340,28 @@ unsafe extern "C" fn traverse(
 }
 
 unsafe extern "C" fn clear(this: Object) -> c_int {
-    if let Some(python) = Python::get() {
-        // SAFETY: Python's collector calls this, with an object of this type.
-        unsafe {
-            let nothing = HookedFields { real: null_mut(), module: null_mut(), work: -1, removals: 0 };
-            forget(python, &fields(this).replace(nothing));
+    // SAFETY: Python's collector calls this, with an object of this type.
+    unsafe {
+        if let Some(python) = Python::get() {
+            let fields = fields(this);
+            let before = [(*fields).real, (*fields).module];
+            (*fields).real = null_mut();
+            (*fields).module = null_mut();
+            forget(python, before);
         }
     }
     0
 }
 
 unsafe extern "C" fn dealloc(this: Object) {
-    let Some(python) = Python::get() else { return };
     // SAFETY: Python calls this, with an object of this type to which there are no references. It holds one of its type, and
     // `type_of` adds another.
     unsafe {
+        let Some(python) = Python::get() else { return };
         (python.untrack)(this);
+        if !(*fields(this)).references.is_null() {
+            (python.clear_references)(this);
+        }
         clear(this);
         let kind = (python.type_of)(this);
         (python.free)(this);

@@ -10,10 +10,14 @@
 //!
 //! `steps` understands a training loop from the work that is reported of it. `training` knows which thread trains and records
 //! there; `work_abi` reports for C, and for Python `hooked`, which calls a library's function in between, and
-//! `work_builtins`, both through `events`.
+//! `work_builtins`, both through `events`. `roots` knows the modules whose calls are forward passes, `batches` reads how large
+//! a batch is, and `collector` records the pauses of Python's. `cpython` has the functions of CPython that all these call, and
+//! `objects` what an object tells without its class's code.
 
 mod abi;
+mod batches;
 mod builtins;
+mod collector;
 mod cpython;
 mod cuda;
 mod early;
@@ -21,7 +25,9 @@ mod events;
 mod hooked;
 mod names;
 mod nccl;
+mod objects;
 mod overdue;
+mod roots;
 mod session;
 mod stacks;
 mod steps;

@@ -5,9 +5,9 @@ use std::ptr::null_mut;
 
 use crate::cpython::{METH_FASTCALL, METH_NOARGS, METH_O, Object, PyMethodDef, Python, method, with_python};
 use crate::steps::{OptimizerId, Work};
-use crate::{events, hooked, training};
+use crate::{batches, collector, events, hooked, roots, training, worker};
 
-pub(crate) static METHODS: [PyMethodDef; 12] = [
+pub(crate) static METHODS: [PyMethodDef; 18] = [
     method(c"listen", listen as *const (), METH_FASTCALL),
     method(c"work_begin", work_begin as *const (), METH_O),
     method(c"work_end", work_end as *const (), METH_FASTCALL),
@@ -18,9 +18,18 @@ pub(crate) static METHODS: [PyMethodDef; 12] = [
     method(c"expect", expect as *const (), METH_FASTCALL),
     method(c"is_here", is_here as *const (), METH_NOARGS),
     method(c"is_elsewhere", is_elsewhere as *const (), METH_NOARGS),
-    method(c"reducing", reducing as *const (), METH_NOARGS),
+    method(c"sending", sending as *const (), METH_O),
     method(c"switch", switch as *const (), METH_FASTCALL),
+    method(c"add_root", add_root as *const (), METH_O),
+    method(c"fields", fields as *const (), METH_O),
+    method(c"shape", shape as *const (), METH_O),
+    method(c"read_with", read_with as *const (), METH_FASTCALL),
+    method(c"close_ring_with", close_ring_with as *const (), METH_FASTCALL),
+    method(c"collecting", collector::collecting as *const (), METH_FASTCALL),
 ];
+
+/// Called when what uses a worker's ring is gone.
+static RING_GONE: PyMethodDef = method(c"ring_gone", ring_gone as *const (), METH_O);
 
 /// Arguments of a call.
 ///
@@ -166,10 +175,7 @@ unsafe fn has_closure(python: &Python, args: Object, kwargs: Object) -> bool {
         if !has_names {
             return false;
         }
-        let name = (python.new_text)(c"closure".as_ptr());
-        let closure = (python.dict_item)(kwargs, name);
-        (python.release)(name);
-        is_given(closure)
+        is_given((python.dict_item)(kwargs, python.names.closure))
     }
 }
 
@@ -221,11 +227,21 @@ unsafe extern "C" fn is_elsewhere(_: Object, _: Object) -> Object {
     with_python(|python| Some(unsafe { (python.new_int)(c_long::from(training::is_elsewhere())) }))
 }
 
-/// `reducing()`: this thread sends gradients to other ranks.
-unsafe extern "C" fn reducing(_: Object, _: Object) -> Object {
-    training::reducing();
-    // SAFETY: Python calls this.
-    with_python(|python| Some(unsafe { python.nothing() }))
+/// `sending(what)`: this thread communicates with other ranks, as a process group tells. An all-reduce sends gradients.
+unsafe extern "C" fn sending(_: Object, what: Object) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with one argument. An exception is cleared.
+        unsafe {
+            let kind = (python.attribute)(what, python.names.name);
+            let name = if kind.is_null() { kind } else { (python.attribute)(kind, python.names.name) };
+            if !name.is_null() && python.is_text(name, c"ALLREDUCE") {
+                training::reducing();
+            }
+            [kind, name].into_iter().filter(|object| !object.is_null()).for_each(|object| (python.release)(object));
+            (python.clear)();
+            Some(python.nothing())
+        }
+    })
 }
 
 /// `switch(what, value)`: 0 the rule ends steps, 1 there are other ranks, 2 this process does not train, 3 hooks were removed.
@@ -249,4 +265,75 @@ unsafe extern "C" fn switch(_: Object, arguments: *const Object, count: isize) -
     };
     // SAFETY: Python calls this.
     unsafe { with_given(arguments, count, set) }
+}
+
+/// `add_root(module)`: calls of this module are forward passes from now on; returns whether they were not before.
+unsafe extern "C" fn add_root(_: Object, module: Object) -> Object {
+    // SAFETY: Python calls this, with one argument.
+    with_python(|python| Some(unsafe { (python.new_int)(c_long::from(roots::add(python, module))) }))
+}
+
+/// `fields(object)`: the dictionary of its own attributes, or None, without running any of its code.
+unsafe extern "C" fn fields(_: Object, object: Object) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with one argument.
+        unsafe {
+            let fields = python.fields(object);
+            Some(if fields.is_null() { python.nothing() } else { fields })
+        }
+    })
+}
+
+/// `shape(tensor)`: its shape, or None if it is none of torch's own. None of the program's code runs.
+unsafe extern "C" fn shape(_: Object, tensor: Object) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with one argument.
+        unsafe {
+            let shape = batches::tensor_shape(python, tensor);
+            Some(if shape.is_null() { python.nothing() } else { shape })
+        }
+    })
+}
+
+/// `read_with(type, function)`: the function returns the five sizes of batches of this type, or an empty tuple.
+unsafe extern "C" fn read_with(_: Object, arguments: *const Object, count: isize) -> Object {
+    let set = |python: &Python, given: &[Object]| {
+        // SAFETY: Python calls this. What is set is kept.
+        unsafe {
+            let &[kind, read] = given else { return refuse(python, c"read_with() takes 2 arguments").map(|_| ()) };
+            (python.keep)(kind);
+            (python.keep)(read);
+        }
+        batches::read_with(given[0], given[1]);
+        Some(())
+    };
+    // SAFETY: Python calls this.
+    unsafe { with_given(arguments, count, set) }
+}
+
+/// `close_ring_with(object, ring)`: closes a worker's ring when the object is gone.
+unsafe extern "C" fn close_ring_with(_: Object, arguments: *const Object, count: isize) -> Object {
+    let set = |python: &Python, given: &[Object]| {
+        // SAFETY: Python calls this.
+        unsafe {
+            let &[object, ring] = given else {
+                return refuse(python, c"close_ring_with() takes 2 arguments").map(|_| ());
+            };
+            python.when_gone(object, &RING_GONE, python.small(ring)?);
+        }
+        Some(())
+    };
+    // SAFETY: Python calls this.
+    unsafe { with_given(arguments, count, set) }
+}
+
+unsafe extern "C" fn ring_gone(ring: Object, reference: Object) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with the number that it was made with, and the reference that was kept.
+        unsafe {
+            worker::close(python.small(ring)?);
+            (python.release)(reference);
+            Some(python.nothing())
+        }
+    })
 }

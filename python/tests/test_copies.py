@@ -41,7 +41,7 @@ def trained(kind):
         optimizer.zero_grad()
         model(torch.ones(1, 2)).sum().backward()
         optimizer.step()
-    assert "_compiled_call_impl" in vars(model), "not hooked: this shows nothing"
+    assert type(model._call_impl.__func__).__name__ == "Hooked", "not hooked: this shows nothing"
     return model
 
 def assert_is_own(model):
@@ -54,8 +54,13 @@ assert_is_own(copy.deepcopy(trained(Model)))
 assert_is_own(copy.deepcopy(trained(ByDictionary)))
 assert_is_own(copy.deepcopy(trained(WithState)))
 assert_is_own(pickle.loads(pickle.dumps(trained(WithState))))
+copied = Model()
+vars(copied).update(vars(trained(Model)))  # what it was copied from is gone
+copied.layer = nn.Linear(2, 1)
+assert_is_own(copied)
 replica = trained(Model)._replicate_for_data_parallel()
-assert "_compiled_call_impl" not in vars(replica)
+replica.layer = nn.Linear(2, 1)
+assert_is_own(replica)
 """
 
 PICKLED = """

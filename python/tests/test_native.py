@@ -90,7 +90,7 @@ print("ok")
 WATCHED = """
 import copy, gc, inspect, pickle, signal, sys, weakref
 from gnntop import _native
-from gnntop.hooks import loop, patching
+from gnntop.hooks import batches, loop, patching
 
 class Loader:
     left = 3
@@ -122,8 +122,10 @@ class Module:
     training = True
     def _call_impl(self, x, *, scale=1):
         return x * scale
+    _compiled_call_impl = None
     def __call__(self, *args, **kwargs):
-        return self._compiled_call_impl(*args, **kwargs)
+        call = self._compiled_call_impl or self._call_impl
+        return call(*args, **kwargs)
 
 loop.install()
 this = sys.modules[__name__]
@@ -136,6 +138,9 @@ patching.watch(this, "backward", _native.BACKWARD)
 LIKE_THE_FUNCTION = """
 assert list(inspect.signature(Optimizer().zero_grad).parameters) == ["set_to_none"]
 assert (backward.__name__, Loader.__next__.__doc__) == ("backward", "The next batch.")
+assert inspect.isfunction(backward) and (backward.__code__, repr(backward)) == (plain.__code__, repr(plain))
+backward.own = 1
+assert plain.own == 1 and vars(backward) is vars(plain) and not hasattr(backward, "__wrapped__")
 assert pickle.loads(pickle.dumps(backward)) is backward is copy.deepcopy(backward)
 assert Optimizer().zero_grad() == "zero True" and Optimizer().zero_grad(set_to_none=False) == "zero False"
 assert [batch for batch in Loader()] == [[2], [1], [0]]
@@ -147,29 +152,39 @@ for wrong in ({"inputs": "bad"}, {"unknown": 1}):
         assert error.__context__ is None
     else:
         sys.exit("nothing was raised")
-module = Module()
-module._compiled_call_impl = patching.Hooked(None, _native.FORWARD, weakref.ref(module))
-assert (module(2), module(2, scale=3)) == (2, 6)
-module._compiled_call_impl = patching.Hooked(lambda x: -x, _native.FORWARD, weakref.ref(module))
+call_impl = Module._call_impl
+patching.watch(Module, "_call_impl", _native.OF_ROOTS)
+module, other = Module(), Module()
+assert [_native.add_root(module), _native.add_root(module)] == [1, 0]
+assert Module._call_impl is other._call_impl.__func__ is call_impl is not module._call_impl.__func__
+assert vars(module) == {} and (module(2), module(2, scale=3), other(2, scale=4)) == (2, 6, 8)
+module._call_impl = lambda x: "own"
+assert module(2) == "own"
+del module._call_impl
+for _ in range(100):  # as many roots as there is no room for, had those before not gone
+    assert _native.add_root(Module()) == 1
+module._compiled_call_impl = _native.Hooked(lambda x: -x, _native.FORWARD, weakref.ref(module))
 assert module(2) == -2
 gone = weakref.ref(module)
-module._compiled_call_impl = patching.Hooked(module._call_impl, _native.FORWARD, gone)
+module._compiled_call_impl = _native.Hooked(module._call_impl, _native.FORWARD, gone)
 del module
 gc.collect()
 assert gone() is None, "a module that its hook's function refers to is never freed"
-kinds = [type(o) for o in gc.get_objects() if isinstance(o, patching.Hooked)]
-assert len(kinds) == 3, kinds
-before = sys.getrefcount(None), sys.getrefcount(plain), sys.getrefcount(patching.Hooked)
+assert sum(type(o) is _native.Hooked for o in gc.get_objects()) == 4
+before = sys.getrefcount(None), sys.getrefcount(plain), sys.getrefcount(_native.Hooked)
 for _ in range(1000):
     backward(1)
     Optimizer().zero_grad()
-    patching.Hooked(plain, _native.BACKWARD, None)
-after = sys.getrefcount(None), sys.getrefcount(plain), sys.getrefcount(patching.Hooked)
+    weakref.ref(_native.Hooked(plain, _native.BACKWARD, None))
+after = sys.getrefcount(None), sys.getrefcount(plain), sys.getrefcount(_native.Hooked)
 assert all(abs(b - a) < 100 for a, b in zip(before, after)), (before, after)
-for wrong in ((), (1, 2, 3, 4), (plain, "1", None)):
+raw = _native.Hooked.__new__(_native.Hooked)
+wrong = [lambda: _native.Hooked(), lambda: _native.Hooked(1, 2, 3, 4), lambda: _native.Hooked(plain, "1", None)]
+wrong += [raw, lambda: setattr(raw, "a", 1), lambda: pickle.dumps(raw), lambda: _native.fields()]
+for call in wrong:
     try:
-        patching.Hooked.__mro__[1](*wrong)
-    except TypeError:
+        call()
+    except (TypeError, AttributeError):
         continue
     sys.exit("nothing was raised")
 print("ok")
@@ -193,19 +208,19 @@ _native.close()
 
 # What a signal's handler raises while a hook runs is the program's; what our own code raises is not.
 RAISES = """
-class Batch(dict):
-    def values(self):
-        raise KeyError("own")
-Loader.__next__.__wrapped__
-Loader.left, batch = 1, Batch()
+class Batch:
+    pass
+def read(batch):
+    raise KeyError("own")
+batches.read_with(Batch, read)
+batch = Batch()
 def handle(*_):
     sys.exit(5)
 signal.signal(signal.SIGUSR1, handle)
-_native.listen(_native.ON_SHAPE, loop._reader())
 Other = type("Other", (), {"__next__": lambda self: batch})
 patching.watch(Other, "__next__", _native.FETCH)
 assert next(Other()) is batch, "what our code raises does not reach the program"
-assert patching.broken == {"size of batches": "KeyError: 'own'"}
+assert patching.broken == {"size of Batch": "KeyError: 'own'"}
 _native.listen(_native.ON_OPEN, patching.guarded("handled", lambda: signal.raise_signal(signal.SIGUSR1)))
 try:
     backward(1)
@@ -234,6 +249,30 @@ thread = threading.Thread(target=other)
 thread.start()
 thread.join()
 assert found == [(0, None)] and _native.is_here()
+print("ok")
+"""
+
+# Without a GIL these run at the same time.
+THREADS = """
+import random, threading
+patching.watch(Module, "_call_impl", _native.OF_ROOTS)
+batches.read_with(Module, lambda batch: (1, 2, 3, 4, 5))
+shared = [{"a": 1, "b": [Module()]}]
+def work():
+    for number in range(3000):
+        module = Module()
+        _native.add_root(module)
+        assert module(2) == 2 and backward(number) == (number,)
+        token = _native.work_begin(_native.FETCH)
+        if token is not None:
+            _native.fetch_end(token, shared)
+        shared[0] = {"a": 1, "b": [module]}
+        _native.fields(module)
+        weakref.ref(_native.Hooked(plain, _native.BACKWARD, None))
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+work()
+for thread in threads: thread.join()
 print("ok")
 """
 
@@ -419,6 +458,10 @@ def test_only_what_the_program_raises_reaches_it(tmp_path: Path) -> None:
 
 def test_a_child_and_another_thread_do_not_train(tmp_path: Path) -> None:
     assert python(WATCHED + FORKED, tmp_path) == "ok"
+
+
+def test_many_threads_may_call_what_is_hooked_at_once(tmp_path: Path) -> None:
+    assert python(WATCHED + THREADS, tmp_path) == "ok"
 
 
 def test_a_program_that_is_left_and_joined_again_is_seen_again(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from types import ModuleType
 
@@ -84,6 +85,8 @@ class _Installer:
         _tell(module.__name__.partition(".")[0])
 
     def _with_torch(self) -> None:
-        from . import collector
+        from .. import _native
+        from .patching import on_uninstall
 
-        collector.install()
+        gc.callbacks.append(_native.collecting)
+        on_uninstall.append(lambda: gc.callbacks.remove(_native.collecting))

@@ -7,15 +7,15 @@ from typing import Any
 
 from .. import _native
 from .batches import Shape, read_with
-from .patching import patch
-from .phases import GATHER, SAMPLE, TRANSFER
+from .patching import patch, watch
+from .phases import TRANSFER
 
 
 def install_loader(dataloader: ModuleType) -> None:
     """Hooks ``dgl.dataloading.dataloader``."""
     patch(dataloader._PrefetchingIter, "__next__", _before_fetch, _after_fetch)
-    patch(dataloader.CollateWrapper, "__call__", *SAMPLE)
-    patch(dataloader, "_prefetch", *GATHER)
+    watch(dataloader.CollateWrapper, "__call__", _native.SAMPLE)
+    watch(dataloader, "_prefetch", _native.GATHER)
 
 
 def install_graph(graph: ModuleType) -> None:
@@ -30,10 +30,12 @@ def _before_fetch(_: tuple[Any, ...]) -> int | None:
 
 def _after_fetch(token: int, batch: object) -> None:
     # Sampled blocks come as input nodes, output nodes and blocks: the first block holds everything to gather.
-    is_sampled = isinstance(batch, tuple) and len(batch) == 3 and isinstance(batch[2], list)
+    is_sampled = type(batch) is tuple and len(batch) == 3 and type(batch[2]) is list
     _native.fetch_end(token, batch[2] if is_sampled else batch)  # type: ignore[index]
 
 
 def _shape(graph: Any) -> Shape:
+    if type(graph).__module__ != "dgl.heterograph":
+        return ()  # a class of the program's, with methods of its own
     graphs = graph.batch_size if not graph.is_block else -1
     return graph.num_nodes(), graph.num_edges(), graphs, -1, -1

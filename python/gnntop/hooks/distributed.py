@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import _native
 from . import loop
-from .patching import Before, guarded, patch
+from .patching import Before, patch
 from .phases import COLLECTIVE
 
 # Our hook among others of a process group, which are distinguished by numbers.
@@ -61,7 +61,7 @@ def _hook_world(distributed: ModuleType) -> None:
         return
     world: Any = distributed.group.WORLD
     if distributed.get_backend() == "gloo" and hasattr(world, "register_pre_hook"):
-        world.register_pre_hook(_HOOK_ID, guarded("all-reduce", _sending))
+        world.register_pre_hook(_HOOK_ID, _native.sending)
         _native.switch(_native.HAS_PEERS, 1)
         atexit.register(_release_world, distributed)
 
@@ -76,8 +76,3 @@ def _release_world(distributed: ModuleType) -> None:
         if distributed.is_initialized():
             world: Any = distributed.group.WORLD
             world.unregister_pre_hook(_HOOK_ID)
-
-
-def _sending(what: Any) -> None:
-    if what.name.name == "ALLREDUCE":
-        _native.reducing()

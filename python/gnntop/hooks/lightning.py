@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from .patching import patch
-from .phases import TRANSFER, reported_as
+from .patching import patch, watch
+from .phases import reported_as
 
 
 def install(strategy: ModuleType) -> None:
@@ -18,8 +18,8 @@ def install(strategy: ModuleType) -> None:
     kind = strategy.Strategy
     _, after = reported_as(_native.FORWARD)
     patch(kind, "training_step", _before_training, after)
-    patch(kind, "validation_step", *reported_as(_native.EVALUATION))
-    patch(kind, "batch_to_device", *TRANSFER)
+    watch(kind, "validation_step", _native.EVALUATION)
+    watch(kind, "batch_to_device", _native.TRANSFER)
 
 
 def _before_training(args: tuple[Any, ...]) -> int | None:

@@ -1,4 +1,4 @@
-"""What the native rule for steps needs of Python: the session, and the sizes of batches that are not tensors.
+"""What the native rule for steps needs of Python: the session, and what a person asks for.
 
 The rule itself is in ``python/src/steps``. Hooks report work to it with `_native.work_begin` and `_native.work_end`,
 or have native code call the library's function: see `patching.watch`.
@@ -7,12 +7,10 @@ or have native code call the library's function: see `patching.watch`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from .. import _native
 from . import deep_trace
-from .batches import Shape, shape_of
-from .patching import Hook, guarded
+from .patching import guarded
 
 on_open: list[Callable[[], None]] = []
 """Called when the session opens, on the training thread."""
@@ -26,7 +24,6 @@ def describe() -> tuple[str, dict[str, str]]:
 def install() -> None:
     """Makes the native part call us."""
     _native.listen(_native.ON_OPEN, guarded("session", _open))
-    _native.listen(_native.ON_SHAPE, _reader())
     _native.listen(_native.ON_REQUEST, guarded("deep trace", deep_trace.step_ended))
 
 
@@ -36,18 +33,3 @@ def _open() -> None:
     _native.track("train", _native.TRAINING)
     for call in on_open:
         call()
-
-
-def _reader() -> Callable[[Any], Shape]:
-    """Reads the size of a batch that is no tensor, nor a list or tuple of tensors."""
-    hook = Hook("size of batches")
-
-    def read(batch: Any) -> Shape:
-        if hook.is_on:
-            try:
-                return shape_of(batch)
-            except BaseException as error:
-                hook.failed(error)
-        return ()
-
-    return read

@@ -7,15 +7,13 @@ arrived while a hook ran, is the program's and reaches it.
 
 from __future__ import annotations
 
-import _signal
 import functools
-import os
 import sys
 from collections.abc import Callable
-from types import FunctionType, MethodType
 from typing import Any
 
 from .. import _native
+from .._signals import is_the_programs
 
 Before = Callable[[tuple[Any, ...]], Any]
 """Takes the positional arguments of the call. Its result goes to `After`, which is not called for None."""
@@ -29,7 +27,6 @@ on_uninstall: list[Callable[[], Any]] = []
 """Functions that remove the hooks, to be called from the newest to the oldest."""
 
 _MISSING = object()
-_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def _never() -> bool:
@@ -70,31 +67,6 @@ def described(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except BaseException:
         return type(error).__name__
-
-
-def is_the_programs(error: BaseException) -> bool:
-    """Whether an exception in a hook came from outside: Ctrl-C, a handler of a signal, or another thread."""
-    is_interrupt = isinstance(error, KeyboardInterrupt) and not error.args
-    if is_interrupt and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        return True
-    trace = error.__traceback__
-    is_ours, codes = True, set()
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        is_ours = code.co_filename.startswith(_OURS)
-        codes.add(code)
-        trace = trace.tb_next
-    if is_ours:  # nothing of ours raises SystemExit or KeyboardInterrupt
-        return not isinstance(error, Exception)
-    handlers = (_signal.getsignal(number) for number in _signal.valid_signals())
-    return any(_code(handler) in codes for handler in handlers)
-
-
-def _code(handler: Any) -> Any:
-    handler = getattr(handler, "func", handler)  # functools.partial
-    if not isinstance(handler, (FunctionType, MethodType)):
-        handler = getattr(type(handler), "__call__", None)  # noqa: B004
-    return getattr(getattr(handler, "__func__", handler), "__code__", None)
 
 
 def guarded(name: str, call: Callable[..., Any]) -> Callable[..., None]:
@@ -146,34 +118,14 @@ def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
         _replace(owner, attribute, around(real, name, before, after), real)
 
 
-class Hooked(_native.Hooked):  # type: ignore[misc]
-    """A function of a library, called as before by native code, which reports it as work: no Python of ours runs."""
-
-    def __init__(self, real: Any, work: int, module: Any) -> None:
-        """Calls ``real``, or for None the `_call_impl` of the module that the weak reference ``module`` is to."""
-        super().__init__(real, work, module)
-        self.is_plain = real is None
-        self._real, self._is_modules = real, module is not None
-
-    def __reduce__(self) -> Any:
-        """Pickled by name, as a function is. What is a module's own is None in a copy: it would call that module."""
-        return (type(None), ()) if self._is_modules else str(self.__qualname__)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """As `__reduce__`, but a copy of a compiled module keeps what it was compiled to."""
-        import copy
-
-        return copy.deepcopy(self._real, memo) if self._is_modules else self
-
-
 def watch(owner: Any, attribute: str, work: int) -> None:
     """Reports calls of an attribute of a class or module as work, if there is such an attribute.
 
-    Only for what torch.compile does not trace: it can trace `patch`, and not this.
+    No Python of ours runs. Only for what torch.compile does not trace: it can trace `patch`, and not this.
     """
     real = getattr(owner, attribute, None)
     if real is not None:
-        _replace(owner, attribute, functools.update_wrapper(Hooked(real, work, None), real), real)
+        _replace(owner, attribute, _native.Hooked(real, work, None), real)
 
 
 def _replace(owner: Any, attribute: str, hooked: Any, real: Any) -> None:

@@ -1,4 +1,4 @@
-"""Work that several libraries do: what `patch` calls before and after the function that does it.
+"""Work that several libraries do, in functions that torch.compile may trace: what `patch` calls before and after them.
 
 Used as ``patch(Data, "to", *TRANSFER)``.
 """
@@ -23,13 +23,7 @@ def reported_as(work: int) -> tuple[Before, After]:
     return before, after
 
 
-SAMPLE = reported_as(_native.SAMPLE)
-"""A neighbourhood is drawn."""
-GATHER = reported_as(_native.GATHER)
-"""The features of the drawn nodes are collected."""
 TRANSFER = reported_as(_native.TRANSFER)
 """A batch is moved to a device."""
 COLLECTIVE = reported_as(_native.COLLECTIVE)
 """The program itself communicates with other ranks."""
-CHECKPOINT = reported_as(_native.CHECKPOINT)
-"""A checkpoint is written."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from .. import _native
 from .batches import Shape, read_with
-from .patching import patch
-from .phases import GATHER, SAMPLE, TRANSFER
+from .patching import patch, watch
+from .phases import TRANSFER
 
 
 def install_loader(loader: ModuleType) -> None:
@@ -15,8 +16,8 @@ def install_loader(loader: ModuleType) -> None:
     for name in ("NodeLoader", "LinkLoader"):
         kind = getattr(loader, name, None)
         if kind is not None:
-            patch(kind, "collate_fn", *SAMPLE)
-            patch(kind, "filter_fn", *GATHER)
+            watch(kind, "collate_fn", _native.SAMPLE)
+            watch(kind, "filter_fn", _native.GATHER)
 
 
 def install_data(data: ModuleType) -> None:
@@ -29,7 +30,7 @@ def install_data(data: ModuleType) -> None:
 
 def _shape(batch: Any) -> Shape:
     """Nodes, edges, graphs and seeds of a batch, by the shapes of its tensors; all types of a heterogeneous one."""
-    stores = _stores(vars(batch))
+    stores = _stores(_native.fields(batch))
     nodes = edges = seeds = graphs = 0
     for store in stores:
         nodes += _length(store, ("x", "n_id", "batch", "pos", "z"), 0)
@@ -41,15 +42,18 @@ def _shape(batch: Any) -> Shape:
 
 def _stores(known: dict[str, Any]) -> list[dict[str, Any]]:
     if "_store" in known:
-        return [vars(known["_store"])["_mapping"]]
-    stores = [*known.get("_node_store_dict", {}).values(), *known.get("_edge_store_dict", {}).values()]
-    return [vars(store)["_mapping"] for store in stores]
+        stores = [known["_store"]]
+    else:
+        kinds = (known.get("_node_store_dict"), known.get("_edge_store_dict"))
+        stores = [store for kind in kinds if type(kind) is dict for store in kind.values()]
+    mappings = (_native.fields(store).get("_mapping") for store in stores)
+    return [mapping for mapping in mappings if type(mapping) is dict]
 
 
 def _length(store: dict[str, Any], names: tuple[str, ...], dimension: int) -> int:
     """The size of the first of these that exists; -1 is the last dimension of an edge index, else the first."""
     for name in names:
-        shape = getattr(store.get(name), "shape", None)
+        shape = _native.shape(store.get(name))
         if shape:
             return int(shape[-1] if dimension == -1 and name == "edge_index" else shape[0])
     return 0
@@ -57,4 +61,4 @@ def _length(store: dict[str, Any], names: tuple[str, ...], dimension: int) -> in
 
 def _seeds(store: dict[str, Any]) -> int:
     seeds = store.get("batch_size")
-    return seeds if isinstance(seeds, int) else 0
+    return seeds if type(seeds) is int else 0

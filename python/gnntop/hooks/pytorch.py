@@ -10,7 +10,7 @@ from typing import Any
 from .. import _answers, _native, _program
 from . import device_memory, loop, patching, roots
 from .patching import on_uninstall, patch, watch
-from .phases import CHECKPOINT, reported_as
+from .phases import reported_as
 
 OLDEST = (2, 3)
 """The oldest torch whose optimizers also call hooks with torch.compile."""
@@ -28,13 +28,13 @@ def install(torch: ModuleType) -> None:
     patching.is_compiling = torch.compiler.is_dynamo_compiling
     loop.install()
     watch(torch.autograd, "backward", _native.BACKWARD)
-    patch(torch.autograd, "grad", *reported_as(_native.GRADIENTS))
+    watch(torch.autograd, "grad", _native.GRADIENTS)
     _hook_optimizers(torch)
     patch(torch.amp.GradScaler, "step", _before_scaler, _after_scaler)
     patch(torch.amp.GradScaler, "unscale_", *reported_as(_native.UNSCALE))
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         patch(torch.nn.utils, name, *reported_as(_native.CLIP))
-    patch(torch, "save", *CHECKPOINT)
+    watch(torch, "save", _native.CHECKPOINT)
     roots.install(torch)
     loop.describe = partial(describe, torch)
     observe = partial(_observe_device, torch)
@@ -50,7 +50,7 @@ def _is_too_old(torch: ModuleType) -> bool:
 def install_safetensors(safetensors: ModuleType) -> None:
     """Hooks ``safetensors.torch``."""
     for name in ("save_file", "save_model"):
-        patch(safetensors, name, *CHECKPOINT)
+        watch(safetensors, name, _native.CHECKPOINT)
 
 
 # ---- optimizers ----------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def describe(torch: ModuleType) -> tuple[str, dict[str, str]]:
     model = roots.model()
     if model is not None:
         facts["model"] = type(model).__name__
-        facts["parameters"] = str(sum(p.numel() for p in model.parameters()))
+        facts["parameters"] = str(roots.size(model))
     return _program.name(), facts
 
 

@@ -1,27 +1,29 @@
 """The root modules of a run: the outermost that hold what an optimizer updates. Their calls are forward passes.
 
 They are searched for after an optimizer has been made, right before the next batch is fetched or the gradients are set
-to zero: by then a model has been compiled or wrapped for its ranks. Only roots are hooked, through the attribute in
-which ``Module.compile`` keeps the function to call; copies and saved modules do not include it. A hook for all modules
-would cost each of them, and would show in what torch compiles.
+to zero: by then a model has been compiled or wrapped for its ranks. Nothing is added to a module, which could be copied
+with it: native code stands for ``Module._call_impl``, and knows the roots while they live. torch.compile finds the
+function itself there. Modules are read without running any of their code.
 """
 
 from __future__ import annotations
 
 import gc
+import math
 import weakref
+from collections import OrderedDict
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
 from .. import _native
-from .patching import Hook, Hooked, on_uninstall, patch
+from .patching import Hook, on_uninstall, patch, watch
 
 MOST_ROOTS = 64
 
 _hook = Hook("forward")
 _torch: Any = None
-_roots: weakref.WeakSet[Any] = weakref.WeakSet()
+_roots: list[weakref.ref[Any]] = []
 
 
 def install(torch: ModuleType) -> None:
@@ -31,18 +33,38 @@ def install(torch: ModuleType) -> None:
     _hook, _torch = Hook("forward"), torch
     _native.listen(_native.IS_GRAD_ENABLED, torch.is_grad_enabled)
     _native.listen(_native.TENSOR, torch.Tensor)
+    _native.listen(_native.PARAMETER, torch.nn.Parameter)
+    _native.listen(_native.UNHEARD, torch._C.DisableTorchFunction)
+    _native.listen(_native.IS_HEARD, getattr(torch._C, "_is_torch_function_mode_enabled", None))
+    watch(torch.nn.Module, "_call_impl", _native.OF_ROOTS)
     patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, look_soon)
     patch(torch.nn.Module, "compile", lambda _: 0, look_soon)
-    patch(torch.nn.Module, "_replicate_for_data_parallel", lambda _: 0, _leave_replica)
 
 
 def model() -> Any:
     """The root with the most parameters; None before any was found."""
-    return max(_roots, key=_size, default=None)
+    alive = (root() for root in _roots)
+    return max((root for root in alive if root is not None), key=size, default=None)
 
 
-def _size(module: Any) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
+def size(module: Any) -> int:
+    """How many numbers the parameters of a module have that are tensors of torch's own types."""
+    found: dict[int, Any] = {}
+    modules, seen = [module], set()
+    while modules:
+        one = modules.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            modules += _children(one)
+            found.update((id(parameter), parameter) for parameter in _fields(one, "_parameters").values())
+    shapes = (_native.shape(parameter) for parameter in found.values())
+    return sum(math.prod(shape) for shape in shapes if shape is not None)
+
+
+def _fields(module: Any, name: str) -> dict[str, Any]:
+    """What a module has registered under this name."""
+    found: Any = (_native.fields(module) or {}).get(name)
+    return found if type(found) in (dict, OrderedDict) else {}
 
 
 def look_soon(_token: object = None, _result: object = None) -> None:
@@ -71,13 +93,14 @@ def _alive() -> tuple[list[Any], list[Any]]:
         kind = type(candidate)
         if issubclass(kind, module):
             modules.append(candidate)
-        elif issubclass(kind, optimizer) and "param_groups" in vars(candidate):
+        elif issubclass(kind, optimizer) and "param_groups" in (_native.fields(candidate) or ()):
             optimizers.append(candidate)
     return modules, optimizers
 
 
 def _parameters(optimizers: Iterable[Any]) -> set[int]:
-    return {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
+    groups = (group for optimizer in optimizers for group in _native.fields(optimizer)["param_groups"])
+    return {id(parameter) for group in groups for parameter in group["params"]}
 
 
 def find(modules: list[Any], updated: set[int]) -> list[Any]:
@@ -86,7 +109,7 @@ def find(modules: list[Any], updated: set[int]) -> list[Any]:
     for module in modules:
         for child in _children(module):
             parents.setdefault(id(child), []).append(module)
-    owners = [m for m in modules if any(id(p) in updated for p in (vars(m).get("_parameters") or {}).values())]
+    owners = [m for m in modules if any(id(p) in updated for p in _fields(m, "_parameters").values())]
     found: dict[int, Any] = {}
     seen: set[int] = set()
     while owners:
@@ -116,43 +139,32 @@ def _callers(module: Any, parents: dict[int, list[Any]]) -> list[Any]:
 
 
 def _children(module: Any) -> list[Any]:
-    return [child for child in (vars(module).get("_modules") or {}).values() if child is not None]
+    return [child for child in _fields(module, "_modules").values() if child is not None]
 
 
 def _can_be_called(module: Any) -> bool:
     # A compiled module has its `forward` as its own attribute.
-    return "forward" in vars(module) or getattr(type(module).forward, "__name__", "") != "_forward_unimplemented"
+    kinds = type(module).__mro__[: type(module).__mro__.index(_torch.nn.Module)]
+    return "forward" in _native.fields(module) or any("forward" in vars(kind) for kind in kinds)
 
 
 def hook_root(root: Any) -> None:
     """Reports each call of this module to the loop."""
-    if root in _roots or not _can_be_called(root):
+    if not _can_be_called(root):
         return
-    _roots.add(root)
-    compiled = vars(root).get("_compiled_call_impl")
-    # Not the module itself: it would keep itself alive until the next garbage collection.
-    this = weakref.ref(root)
-    vars(root)["_compiled_call_impl"] = hooked = Hooked(compiled, _native.FORWARD, this)
-    on_uninstall.append(lambda: _unhook_root(this(), hooked, compiled))
-
-
-def is_hooked(module: Any) -> bool:
-    """Whether we stand for a module's own function, and not for a compiled one."""
-    hooked = getattr(module, "__dict__", {}).get("_compiled_call_impl")
-    return isinstance(hooked, Hooked) and hooked.is_plain
-
-
-def _leave_replica(_token: object, replica: Any) -> None:
-    """A replica gets all of its module's attributes, and must not call that."""
-    if is_hooked(replica):
-        del vars(replica)["_compiled_call_impl"]
+    if _native.add_root(root):
+        _roots[:] = [known for known in _roots if known() is not None]
+        _roots.append(weakref.ref(root))
+    fields = _native.fields(root)
+    compiled = fields.get("_compiled_call_impl")
+    if compiled is not None and type(compiled) is not _native.Hooked:
+        # Not the module itself: it would keep itself alive until the next garbage collection.
+        this = weakref.ref(root)
+        fields["_compiled_call_impl"] = hooked = _native.Hooked(compiled, _native.FORWARD, this)
+        on_uninstall.append(lambda: _unhook_root(this(), hooked, compiled))
 
 
 def _unhook_root(root: Any, hooked: Any, compiled: Any) -> None:
-    if root is None or vars(root).get("_compiled_call_impl") is not hooked:
-        return
-    _roots.discard(root)
-    if compiled is None:
-        del vars(root)["_compiled_call_impl"]
-    else:
-        vars(root)["_compiled_call_impl"] = compiled
+    fields = {} if root is None else _native.fields(root)
+    if fields.get("_compiled_call_impl") is hooked:
+        fields["_compiled_call_impl"] = compiled

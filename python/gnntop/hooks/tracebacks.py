@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from .. import _endings
@@ -15,7 +15,7 @@ _OURS = (os.path.dirname(__file__), _endings.__file__)
 
 def install() -> None:
     """Cleans uncaught exceptions before anything prints them."""
-    printing = sys.excepthook
+    printing, original = sys.excepthook, sys.__excepthook__
 
     def excepthook(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         try:
@@ -26,12 +26,16 @@ def install() -> None:
         printing(kind, value, traceback)
 
     sys.excepthook = excepthook
-    on_uninstall.append(lambda: _give_back(excepthook, printing))
+    if printing is original:  # programs compare the two, to learn whether one has been set
+        sys.__excepthook__ = excepthook
+    on_uninstall.append(lambda: _give_back(excepthook, printing, original))
 
 
-def _give_back(ours: Any, theirs: Any) -> None:
+def _give_back(ours: Any, theirs: Any, original: Any) -> None:
     if sys.excepthook is ours:
         sys.excepthook = theirs
+    if sys.__excepthook__ is ours:
+        sys.__excepthook__ = original
 
 
 def clean(error: BaseException) -> None:
@@ -61,31 +65,6 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
             continue
         if is_below_ours and code.co_filename.startswith("<frozen importlib"):
             continue  # Python leaves these out if no frame is between them and the module
-        place, line = one.tb_lasti, one.tb_lineno
-        if code.co_name == "_wrapped_call_impl" and _is_hooked(one.tb_frame.f_locals.get("self")):
-            place, line = _last_call(code, place, line)
-        kept = TracebackType(kept, one.tb_frame, place, line)
+        kept = TracebackType(kept, one.tb_frame, one.tb_lasti, one.tb_lineno)
         is_below_ours = False
     return kept
-
-
-def _is_hooked(module: Any) -> bool:
-    roots = sys.modules.get(f"{__package__}.roots")
-    return roots is not None and module is not None and bool(roots.is_hooked(module))
-
-
-def _last_call(code: CodeType, place: int, line: int) -> tuple[int, int]:
-    """Instruction and line of the function's last line, where ``nn.Module`` calls what has no hooked root."""
-    lines = [(at, number) for at, _, number in code.co_lines() if number is not None]
-    last = max(number for _, number in lines)
-    if not hasattr(code, "co_positions"):
-        return (max(at for at, number in lines if number == last), last)
-    there = [
-        (end_column - column, -column, 2 * index)
-        for index, (number, end, column, end_column) in enumerate(code.co_positions())
-        if number == last == end and column is not None and end_column is not None
-    ]
-    # The whole line is the return; the widest within it is the call.
-    start = max((minus_column for _, minus_column, _ in there), default=0)
-    calls = [(width, at) for width, minus_column, at in there if minus_column < start]
-    return (max(calls)[1], last) if calls else (place, line)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from .patching import patch
-from .phases import CHECKPOINT, TRANSFER
+from .. import _native
+from .patching import patch, watch
+from .phases import TRANSFER
 
 
 def install_trainer(trainer: ModuleType) -> None:
     """Hooks ``transformers.trainer``."""
-    patch(trainer.Trainer, "_prepare_inputs", *TRANSFER)
-    patch(trainer.Trainer, "_save_checkpoint", *CHECKPOINT)
+    watch(trainer.Trainer, "_prepare_inputs", _native.TRANSFER)
+    watch(trainer.Trainer, "_save_checkpoint", _native.CHECKPOINT)
 
 
 def install_accelerate(data_loader: ModuleType) -> None:

@@ -6,7 +6,6 @@ reaches workers by fork, spawn and forkserver alike; the program's own is called
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -33,7 +32,8 @@ def _before_start(args: tuple[Any, ...]) -> tuple[Any, Any, Any] | None:
     made = [ring for ring in rings if ring is not None]
     if not made:
         return None
-    weakref.finalize(iterator, _close, [handle for handle, _ in made]).atexit = False
+    for handle, _ in made:
+        _native.close_ring_with(iterator, handle)
     original = loader.worker_init_fn
     addresses = [ring[1] if ring else "" for ring in rings]
     loader.worker_init_fn = Start(addresses, original)
@@ -43,11 +43,6 @@ def _before_start(args: tuple[Any, ...]) -> tuple[Any, Any, Any] | None:
 def _after_start(token: tuple[Any, Any, Any], _: object) -> None:
     loader, original, _iterator = token
     loader.worker_init_fn = original
-
-
-def _close(handles: list[int]) -> None:
-    for handle in handles:
-        _native.worker_close(handle)
 
 
 class Start:
