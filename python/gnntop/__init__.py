@@ -38,17 +38,38 @@ if __name__ == "gnntop" and "_gnntop" in sys.modules:
     sys.modules[__name__] = sys.modules["_gnntop"]
 
 
+def _part() -> "Any":
+    """The native part, imported with the first call that needs it."""
+    return globals().get("_native") or _load()
+
+
+def _load() -> "Any":
+    try:
+        from . import _native
+    except ImportError:  # the program has emptied ``sys.modules``
+        return _Nothing()
+    return _native
+
+
+class _Nothing:
+    """Stands for the native part where there is none."""
+
+    def enter(self, _: int) -> None:
+        """There is no built-in function."""
+
+    def __getattr__(self, _: str) -> "Any":
+        return lambda *_: 0
+
+
 class Span:
     """A named interval of the calling thread, for the length of a ``with`` block. Made by `span` and `phase`."""
 
     __slots__ = ("_begin", "_end", "_name")
 
     def __init__(self, name: int) -> None:
-        from . import _native
-
         self._name = name
-        self._begin = _native.begin
-        self._end = _native.end
+        self._begin = _part().begin
+        self._end = _part().end
 
     def __enter__(self) -> None:
         """Begins the interval."""
@@ -74,10 +95,9 @@ def span(name: str) -> Span:
     """Records the block: ``with gnntop.span("collate"):``. Takes about 0.3 us."""
     try:
         return _spans[name]
-    except (KeyError, TypeError):
-        from . import _native
-
-        return _known(_spans, name, _native.span_name(name))
+    except BaseException as error:
+        text = _text(name, error)
+        return _known(_spans, text, _part().span_name(text))
 
 
 def phase(name: str) -> Span:
@@ -89,10 +109,25 @@ def phase(name: str) -> Span:
     """
     try:
         return _phases[name]
-    except (KeyError, TypeError):
-        from . import _native
+    except BaseException as error:
+        text = _text(name, error)
+        return _known(_phases, text, _part().phase(text))
 
-        return _known(_phases, name, _native.phase(name))
+
+def _text(name: object, error: BaseException) -> "Any":
+    """A name that was not found, as a plain text. What the search raised is raised again if it is the program's."""
+    _raise_the_programs(error)
+    return name if type(name) is str else _part().plain(name)
+
+
+def _raise_the_programs(error: BaseException) -> None:
+    """Raises an exception again that is not ours, such as a signal's handler's."""
+    try:
+        from ._signals import is_the_programs
+    except ImportError:
+        return
+    if is_the_programs(error):
+        raise error
 
 
 def _known(names: dict[str, Span], name: str, number: int) -> Span:
@@ -100,19 +135,17 @@ def _known(names: dict[str, Span], name: str, number: int) -> Span:
     made = _numbered.get(number)
     if made is None:
         made = _numbered[number] = _new_span(number)
-    if len(names) < _MAX_KNOWN and isinstance(name, str):
+    if len(names) < _MAX_KNOWN:
         names[name] = made
     return made
 
 
 def _new_span(number: int) -> Span:
     """A span whose ``with`` only calls the native part: built-in functions, bound to the name, in its own class."""
-    from . import _native
-
-    enter = _native.enter(number)
+    enter = _part().enter(number)
     if enter is None:
         return Span(number)
-    methods = {"__slots__": (), "__enter__": enter, "__exit__": _native.leave}
+    methods = {"__slots__": (), "__enter__": enter, "__exit__": _part().leave}
     return type("Span", (Span,), methods)(number)  # type: ignore[no-any-return]
 
 
@@ -120,35 +153,33 @@ def counter(name: str, value: float) -> None:
     """Records a current value, such as a reward or the length of a queue."""
     try:
         record, number = _counters[name]
-    except (KeyError, TypeError):
-        from . import _native
-
-        record, number = _native.counter, _native.counter_name(name)
-        if len(_counters) < _MAX_KNOWN and isinstance(name, str):
-            _counters[name] = record, number
+    except BaseException as error:
+        text = _text(name, error)
+        record, number = _part().counter, _part().counter_name(text)
+        if len(_counters) < _MAX_KNOWN:
+            _counters[text] = record, number
     try:
         record(number, value)
-    except Exception:
-        _leave_out("counters whose value is no number")
+    except BaseException as error:
+        _leave_out("counters whose value is no number", error)
 
 
 def mark(name: str, value: float | None = None) -> None:
     """Records that something has happened now, with an optional number."""
-    from . import _native
-
     try:
         number = _marks[name]
-    except (KeyError, TypeError):
-        number = _native.mark_name(name)
-        if len(_marks) < _MAX_KNOWN and isinstance(name, str):
-            _marks[name] = number
+    except BaseException as error:
+        text = _text(name, error)
+        number = _part().mark_name(text)
+        if len(_marks) < _MAX_KNOWN:
+            _marks[text] = number
     if value is not None:
         try:
-            _native.mark_value(number, value)
+            _part().mark_value(number, value)
             return
-        except Exception:
-            _leave_out("values of marks that are no number")
-    _native.mark(number)
+        except BaseException as error:
+            _leave_out("values of marks that are no number", error)
+    _part().mark(number)
 
 
 def step(epoch: int | None = None) -> int:
@@ -157,21 +188,20 @@ def step(epoch: int | None = None) -> int:
     From the first call on, the program says where steps end, and gnntop no longer detects it. The first call opens the
     session and makes the calling thread the training thread.
     """
-    from . import _native
-
+    native = _part()
     if epoch is not None:
         try:
-            _native.epoch(epoch)
-        except Exception:
-            _leave_out("epochs that are no number")
-    number = _native.step()
+            native.epoch(epoch)
+        except BaseException as error:
+            _leave_out("epochs that are no number", error)
+    number: int = native.step()
     # While nothing can be written, steps are counted, but have no number.
-    is_counted = number != 0 or _native.status() == _native.FAILED
+    is_counted = number != 0 or native.status() == native.FAILED
     if not (_is_split_by_hand and is_counted):
         _split_by_hand()
         start()
-        return number if is_counted else _native.step()
-    if _native.asked():
+        return number if is_counted else int(native.step())
+    if native.asked():
         from .hooks import deep_trace
 
         deep_trace.step_ended(number)
@@ -183,14 +213,12 @@ def resumed(steps: int) -> None:
 
     Call it before the first step. A restarted run then shows how many steps were repeated.
     """
-    from . import _native
-
     try:
         if (steps := int(steps)) not in range(1 << 64):
             raise ValueError(steps)
-        _native.resumed(steps)
-    except Exception:
-        _leave_out("resumed steps that are no number")
+        _part().resumed(steps)
+    except BaseException as error:
+        _leave_out("resumed steps that are no number", error)
 
 
 def denormals(count: float) -> None:
@@ -204,12 +232,10 @@ def one_rank(items_per_s: float) -> None:
 
 
 def _report(what: str, value: float) -> None:
-    from . import _native
-
     try:
-        _native.counter(_native.reported_name(what), value)
-    except Exception:
-        _leave_out("reported values that are no number")
+        _part().counter(_part().reported_name(what), value)
+    except BaseException as error:
+        _leave_out("reported values that are no number", error)
 
 
 def start(name: str | None = None) -> bool:
@@ -218,8 +244,10 @@ def start(name: str | None = None) -> bool:
     PyTorch is hooked from here on, as under ``gnntop run``: a notebook needs only this line. Returns whether anything
     is published: not with ``GNNTOP=0``, and not in a child of a published program.
     """
-    from . import _joining, _native, _program
-
+    try:
+        from . import _joining, _native, _program
+    except ImportError:  # the program has emptied ``sys.modules``
+        return False
     _joining.join()
     if _native.status() not in (_native.PUBLISHING, _native.FAILED):
         loop = sys.modules.get(f"{__package__}.hooks.loop")
@@ -246,18 +274,17 @@ _left_out_of = ""
 """The directory of the session that lacks them; empty before there is one."""
 
 
-def _leave_out(what: str) -> None:
+def _leave_out(what: str, error: BaseException) -> None:
     """Counts a value that is not recorded, in a fact of the session at each power of two."""
     global _left_out_of
-    from . import _native
-
-    directory = _native.directory()
+    _raise_the_programs(error)
+    directory = _part().directory()
     if _left_out_of not in ("", directory):
         _left_out.clear()
     _left_out_of = directory
     count = _left_out[what] = _left_out.get(what, 0) + 1
     if count & (count - 1) == 0:
-        _native.not_recorded(what, f"{count} or more")
+        _part().not_recorded(what, f"{count} or more")
 
 
 _is_split_by_hand = False
@@ -266,7 +293,5 @@ _is_split_by_hand = False
 def _split_by_hand() -> None:
     """Makes the hooks leave steps to the program."""
     global _is_split_by_hand
-    from . import _native
-
     _is_split_by_hand = True
-    _native.switch(_native.IS_AUTOMATIC, 0)
+    _part().switch(_part().IS_AUTOMATIC, 0)

@@ -124,7 +124,7 @@ def stop() -> None:
 
 
 def install() -> None:
-    """Installs the hooks. Errors are reported to ``gnntop run`` and never reach the program."""
+    """Installs the hooks. Our errors are reported to ``gnntop run`` and never reach the program."""
     try:
         hidden = _hidden()
         if hidden:
@@ -140,6 +140,9 @@ def install() -> None:
         _endings.in_time(lambda: _answers.tell("torch"))
     except (Exception, SystemExit) as error:
         _answers.tell(f"problem {type(error).__name__}: {error}")
+        signals = sys.modules.get(f"{__package__}._signals")
+        if signals is not None and signals.is_the_programs(error):
+            raise  # a handler of a signal, which arrived just now
 
 
 def _hidden() -> str:

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ._signals import is_the_programs
+
 _MAX_FRAMES = 32
 _WITHIN_S = 1.0
 """How long a file is waited for: its file system may hang."""
@@ -25,7 +27,7 @@ _path = ""
 
 
 def watch(high: Callable[[int], int], flush: Callable[[], int]) -> None:
-    """Watches this process from now on. Never raises.
+    """Watches this process from now on. Raises nothing of its own.
 
     ``high`` gives a descriptor another number, or -1: the fault handler writes into its number whatever that is by
     then, so it must be one that a program that closes all descriptors does not get for a file of its own. ``flush``
@@ -49,8 +51,9 @@ def watch(high: Callable[[int], int], flush: Callable[[], int]) -> None:
             file = in_time(lambda: _open_high(high))
             if file >= 0:
                 faulthandler.enable(file=file, all_threads=False)
-    except Exception:
-        pass
+    except Exception as error:
+        if is_the_programs(error):
+            raise
 
 
 def _open() -> int:
@@ -93,8 +96,7 @@ def _wrap_exit(flush: Callable[[], int]) -> None:
         finally:
             end(status)
 
-    _exit.__doc__ = end.__doc__
-    os._exit = _exit
+    _put_in_place(_exit, end)
 
 
 def _wrap_exec(flush: Callable[[], int]) -> None:
@@ -102,7 +104,6 @@ def _wrap_exec(flush: Callable[[], int]) -> None:
     can_flush = True
 
     def flushing(end: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(end)
         def flush_and_end(*args: Any, **named: Any) -> Any:
             nonlocal can_flush
             # Not again if it has taken too long: a search along PATH comes here once for each folder.
@@ -114,7 +115,16 @@ def _wrap_exec(flush: Callable[[], int]) -> None:
             os.supports_fd.add(flush_and_end)
         return flush_and_end
 
-    os.execv, os.execve = flushing(os.execv), flushing(os.execve)
+    for end in (os.execv, os.execve):
+        _put_in_place(flushing(end), end)
+
+
+def _put_in_place(ours: Callable[..., Any], end: Callable[..., Any]) -> None:
+    """Also where pickle looks for the function, which it takes only if it is the same there."""
+    functools.update_wrapper(ours, end)
+    for module in (os, sys.modules.get(end.__module__)):
+        if getattr(module, end.__name__, None) is end:
+            setattr(module, end.__name__, ours)
 
 
 def _caller() -> str:

@@ -74,6 +74,71 @@ print("end")
     assert python(code, tmp_path, **({"GNNTOP": "0"} if off else {})) == "end"
 
 
+@pytest.mark.parametrize("kind", ["SystemExit", "KeyboardInterrupt", "ValueError", "GeneratorExit"])
+def test_names_whose_own_code_raises_are_taken(kind: str, tmp_path: Path) -> None:
+    code = f"""
+import gnntop
+class Said:
+    def __str__(self): raise {kind}("own")
+class Hashed(str):
+    def __hash__(self): raise {kind}("own")
+class Compared(str):
+    def __eq__(self, other): raise {kind}("own")
+    __hash__ = str.__hash__
+    __str__ = Said.__str__
+gnntop.span("same"), gnntop.phase("same"), gnntop.mark("same"), gnntop.counter("same", 1)
+for name in (Said(), Hashed("same"), Compared("same")):
+    with gnntop.span(name), gnntop.phase(name): gnntop.mark(name)
+    gnntop.counter(name, 1)
+print("end")
+"""
+    assert python(code, tmp_path) == "end"
+
+
+def test_what_a_handler_of_a_signal_raises_in_a_call_reaches_the_program(tmp_path: Path) -> None:
+    code = """
+import gnntop, signal
+class Late(Exception): pass
+def handler(*_): raise Late
+signal.signal(signal.SIGUSR1, handler)
+class Name(str):
+    def __hash__(self): signal.raise_signal(signal.SIGUSR1)
+class Number:
+    def __int__(self): signal.raise_signal(signal.SIGUSR1)
+reached = 0
+for call in (
+    lambda: gnntop.span(Name()),
+    lambda: gnntop.phase(Name()),
+    lambda: gnntop.counter(Name(), 1),
+    lambda: gnntop.mark(Name()),
+    lambda: gnntop.resumed(Number()),
+):
+    try:
+        call()
+    except Late:
+        reached += 1
+print(reached)
+"""
+    assert python(code, tmp_path) == "5"
+
+
+@pytest.mark.parametrize("before", ["", "gnntop.step()"])
+def test_a_program_that_empties_the_table_of_modules_sees_no_error(before: str, tmp_path: Path) -> None:
+    code = f"""
+import gnntop, os, sys
+{before}
+everything = dict(sys.modules)
+sys.modules.clear()
+for _ in range(3):
+    with gnntop.span("a"), gnntop.phase("b"): gnntop.step(epoch=1)
+gnntop.counter("c", "x"), gnntop.mark("d", 1), gnntop.resumed(3), gnntop.denormals(1), gnntop.start()
+sys.modules.update(everything)
+print("end")
+"""
+    reach = {"PYTHONPATH": str(Path(__file__).parents[1] / "gnntop/bootstrap")}
+    assert python(code, tmp_path, **reach) == "end"
+
+
 def test_what_no_table_has_room_for_is_counted_and_said(tmp_path: Path) -> None:
     code = """
 import contextlib

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _native
+from .._signals import is_the_programs
 from .patching import described
 
 MOST_STEPS = 100
@@ -49,7 +50,7 @@ _trace: DeepTrace | None = None
 
 
 def step_ended(step: int) -> None:
-    """A step of the training has ended, and there is a request. Never raises."""
+    """A step of the training has ended, and there is a request. Raises nothing of its own."""
     global _trace
     status = _native.status()
     if status != _native.PUBLISHING:
@@ -69,11 +70,13 @@ def step_ended(step: int) -> None:
         else:
             _trace = None
             trace.finish(step)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         _trace = None
         _give_up(trace.request if trace is not None else request, error)
         if trace is not None:
             trace.abandon()
+        if is_the_programs(error):
+            raise
     _native.mark(_native.mark_name("deep trace"))
     _native.traced()
 
