@@ -9,10 +9,11 @@ function itself there. Modules are read without running any of their code.
 from __future__ import annotations
 
 import gc
-import math
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import reduce
+from operator import mul
 from types import ModuleType
 from typing import Any
 
@@ -58,7 +59,7 @@ def size(module: Any) -> int:
             modules += _children(one)
             found.update((id(parameter), parameter) for parameter in _fields(one, "_parameters").values())
     shapes = (_native.shape(parameter) for parameter in found.values())
-    return sum(math.prod(shape) for shape in shapes if shape is not None)
+    return sum(reduce(mul, shape, 1) for shape in shapes if shape is not None)
 
 
 def _fields(module: Any, name: str) -> dict[str, Any]:
