@@ -4,9 +4,8 @@
 use gnntop_wire::Quantity;
 
 use super::cgroup::tightest_quota;
-use super::hot_file::{FileTrouble, HotFile};
+use super::hot_file::HotFile;
 use super::parse::{decimal, lines, words};
-use crate::clock::monotonic_ns;
 use crate::options::SensorOptions;
 use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
@@ -36,13 +35,7 @@ impl Sensor for Quota {
     }
 
     fn read(&mut self, sink: &mut Sink<'_>) {
-        let snapshot = match self.stat.read() {
-            Ok(snapshot) => snapshot,
-            Err(error) => {
-                let (t_ns, reason) = (monotonic_ns(), FileTrouble { path: self.stat.path(), error });
-                return self.signals.into_iter().for_each(|signal| sink.absent(signal, t_ns, &reason));
-            }
-        };
+        let Some(snapshot) = self.stat.read_for(self.signals, sink) else { return };
         for (signal, key) in self.signals.into_iter().zip(KEYS) {
             match count(snapshot.bytes, key) {
                 Some(count) => sink.value(signal, snapshot.t_ns, count),
