@@ -80,8 +80,8 @@ steps()
 
 @pytest.mark.parametrize("first", [True, False])
 def test_a_program_that_may_open_few_files_has_nearly_all_of_them(first: bool, tmp_path: Path) -> None:
-    # Three are open in each program; ours are the session's file, and one for a moment.
-    assert int(python(FEW.format(first=first), tmp_path)) >= 20 - 3 - 2
+    # Three are open in each program; ours are the session's file, and up to three for a moment.
+    assert int(python(FEW.format(first=first), tmp_path)) >= 20 - 3 - 4
     (session,) = (tmp_path / "sessions").iterdir()
     report = subprocess.run([GNNTOP, "report", "--json", session], capture_output=True, check=True)
     assert json.loads(report.stdout)["steps"]["total"] == 120

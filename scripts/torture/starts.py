@@ -18,8 +18,8 @@ STACKS = 12
 COMMANDS = 40
 REMOVED = 12
 STEPS = 60
-# Standard input, output and error; the session's file; and one that is open for a moment.
-OWN_FILES = 5
+# Standard input, output and error; the session's file; and what is open for a moment.
+OWN_FILES = 7
 # Longer arguments and variables than this are refused by the system.
 LONGEST_VARIABLE = 131_000
 
@@ -77,7 +77,7 @@ def _sampled(gnntop: Gnntop, script: str) -> str | None:
 
 def attack_few_files(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
     """Programs that may have few files open, from the start or later on."""
-    tally = Tally("limits of 20 to 63 open files", "the program can open all but two of them, and all steps are seen")
+    tally = Tally("limits of 20 to 63 open files", "the program can open all but four of them, and all steps are seen")
     for number in range(max(2, int(FEW_FILES * share))):
         limit, first = chance.randint(20, 63), chance.random() < 0.5
         directory = gnntop.home / f"few-{number}"
