@@ -3,11 +3,12 @@
 //! is true and may be said; nothing may be said of the loop itself.
 
 use gnntop_analysis::findings::FindingKind;
+use gnntop_fixtures::planned::{StepPlan, counted, gauge};
 use gnntop_wire::{BatchShape, ThreadUsage, Unit};
 
 use super::case::Case;
 use super::random::Random;
-use super::training::{Plan, Training, counted, gauge};
+use super::training::{Training, ns};
 
 /// A small loop on a machine that is shared.
 #[derive(Clone, Copy)]
@@ -85,7 +86,7 @@ fn stream(shared: Shared) -> Vec<u8> {
         })
 }
 
-fn plan(shared: &Shared, load: f64, random: &mut Random) -> Plan {
+fn plan(shared: &Shared, load: f64, random: &mut Random) -> StepPlan {
     let mut interrupts = 0;
     let parts = [("data wait", 0.05), ("forward", 0.3), ("backward", 0.5), ("optimizer", 0.15)];
     let mut times =
@@ -102,7 +103,13 @@ fn plan(shared: &Shared, load: f64, random: &mut Random) -> Plan {
         ..ThreadUsage::default()
     };
     let batch = BatchShape { graphs: Some(64), ..BatchShape::default() };
-    Plan { phases: times.to_vec(), gap_ms, batch, usage: Some(usage), ..Plan::default() }
+    StepPlan {
+        phases: times.map(|(text, ms)| (text, ns(ms))).to_vec(),
+        gap_ns: ns(gap_ms),
+        batch,
+        usage: Some(usage),
+        ..StepPlan::default()
+    }
 }
 
 /// Some work with the time for which the CPU was taken away meanwhile: at least a slice of the scheduler's.

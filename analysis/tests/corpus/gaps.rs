@@ -1,10 +1,11 @@
 //! Time outside the phases and between steps: always, in a rhythm, once; and what the verdict makes of it.
 
 use gnntop_analysis::findings::FindingKind;
+use gnntop_fixtures::planned::StepPlan;
 
 use super::case::{Case, strengths};
 use super::clean::clean;
-use super::training::{Plan, Training};
+use super::training::{Training, ns};
 
 pub fn cases() -> Vec<Case> {
     let pauses = [(8.0, "1 %"), (45.0, "6 %"), (300.0, "30 %")];
@@ -25,16 +26,16 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn always(gap_ms: f64) -> Case {
-    let stream = Training::new(300, 301).stream(|_, _| Plan { gap_ms, ..Plan::default() });
+    let stream = Training::new(300, 301).stream(|_, _| StepPlan { gap_ns: ns(gap_ms), ..StepPlan::default() });
     Case::new("gap, always", stream).expect(FindingKind::Gap)
 }
 
 /// Epochs of 20 steps with so many milliseconds between them, 14 times.
 fn pauses_at_epoch_ends(pause_ms: f64) -> Case {
-    let stream = Training::new(299, 302).stream(|step, _| Plan {
+    let stream = Training::new(299, 302).stream(|step, _| StepPlan {
         epoch: step / 20,
-        gap_ms: if step.is_multiple_of(20) { pause_ms } else { 0.5 },
-        ..Plan::default()
+        gap_ns: ns(if step.is_multiple_of(20) { pause_ms } else { 0.5 }),
+        ..StepPlan::default()
     });
     let case = Case::new("gap at epoch ends", stream).expect(FindingKind::Gap);
     case.expect_text("every 20 steps").expect_text("14 times").expect_text("at epoch ends")
@@ -43,7 +44,7 @@ fn pauses_at_epoch_ends(pause_ms: f64) -> Case {
 /// The same where the program does not tell its epochs.
 fn regular_pauses(pause_ms: f64) -> Case {
     let stream = Training::new(299, 303)
-        .stream(|step, _| Plan { gap_ms: if step % 20 == 7 { pause_ms } else { 0.5 }, ..Plan::default() });
+        .stream(|step, _| StepPlan { gap_ns: ns(if step % 20 == 7 { pause_ms } else { 0.5 }), ..StepPlan::default() });
     // The seventh step is the first of 15.
     let case = Case::new("gap in a rhythm", stream)
         .expect(FindingKind::Gap)
@@ -54,10 +55,10 @@ fn regular_pauses(pause_ms: f64) -> Case {
 
 /// The first row behind the three that warm up begins an epoch.
 fn three_step_epochs(pause_ms: f64) -> Case {
-    let stream = Training::new(120, 304).stream(|step, _| Plan {
+    let stream = Training::new(120, 304).stream(|step, _| StepPlan {
         epoch: (step - 1) / 3,
-        gap_ms: if step % 3 == 1 { pause_ms } else { 0.5 },
-        ..Plan::default()
+        gap_ns: ns(if step % 3 == 1 { pause_ms } else { 0.5 }),
+        ..StepPlan::default()
     });
     Case::new("gap, epochs of three", stream)
         .expect(FindingKind::Gap)
@@ -67,19 +68,19 @@ fn three_step_epochs(pause_ms: f64) -> Case {
 
 fn single_pause(pause_ms: f64) -> Case {
     let stream = Training::new(300, 305)
-        .stream(|step, _| Plan { gap_ms: if step == 120 { pause_ms } else { 0.5 }, ..Plan::default() });
+        .stream(|step, _| StepPlan { gap_ns: ns(if step == 120 { pause_ms } else { 0.5 }), ..StepPlan::default() });
     Case::new("gap, once", stream).expect(FindingKind::Gap).expect_text("once")
 }
 
 /// Part of every step that no phase names.
 fn inside_the_step(unnamed_ms: f64) -> Case {
-    let stream = Training::new(300, 306).stream(|_, _| Plan { unnamed_ms, ..Plan::default() });
+    let stream = Training::new(300, 306).stream(|_, _| StepPlan { unnamed_ns: ns(unnamed_ms), ..StepPlan::default() });
     Case::new("gap inside the step", stream).expect(FindingKind::Gap).expect_text("add phases for the rest of the step")
 }
 
 /// What lies outside the phases is the largest part, but `mostly` is more than a half.
 fn frequent_gaps(gap_ms: f64) -> Case {
-    let stream = Training::new(200, 307).stream(|_, _| Plan { gap_ms, ..Plan::default() });
+    let stream = Training::new(200, 307).stream(|_, _| StepPlan { gap_ns: ns(gap_ms), ..StepPlan::default() });
     let case = Case::new("gap, the largest part", stream).expect(FindingKind::Gap);
     if gap_ms < 34.0 { case.forbid_text("mostly outside") } else { case.expect_text("mostly outside every phase") }
 }
@@ -92,6 +93,6 @@ fn epoch_behind_warm_up() -> Vec<u8> {
             step if step % 100 == 4 => 60.0,
             _ => 0.5,
         };
-        Plan { epoch: (step + 96) / 100, gap_ms, ..Plan::default() }
+        StepPlan { epoch: (step + 96) / 100, gap_ns: ns(gap_ms), ..StepPlan::default() }
     })
 }

@@ -2,9 +2,12 @@
 //! are spikes only beside their own kind.
 
 use gnntop_analysis::findings::FindingKind;
+use gnntop_fixtures::MS;
+use gnntop_fixtures::planned::StepPlan;
+use gnntop_wire::BatchShape;
 
 use super::case::{Case, strengths};
-use super::training::{Plan, Training};
+use super::training::Training;
 
 pub fn cases() -> Vec<Case> {
     let shorter = [(0.96, "0.96 x"), (0.7, "0.7 x"), (0.37, "0.37 x")];
@@ -26,23 +29,23 @@ pub fn cases() -> Vec<Case> {
 
 /// A published table's rhythm: every third step is short.
 fn every_third(times: f64) -> Case {
-    let stream =
-        Training::new(240, 201).stream(|step, _| Plan::bare(774.0 * if step.is_multiple_of(3) { times } else { 1.0 }));
+    let stream = Training::new(240, 201)
+        .stream(|step, _| StepPlan::bare(774 * MS).times(if step.is_multiple_of(3) { times } else { 1.0 }));
     Case::new("kinds by rhythm, 3", stream).expect(FindingKind::StepKinds).expect_text("every 3rd step takes")
 }
 
 fn alternating(times: f64) -> Case {
     let stream = Training::new(200, 202)
         .spread(0.03)
-        .stream(|step, _| Plan::default().unsized_batch().times(if step.is_multiple_of(2) { times } else { 1.0 }));
+        .stream(|step, _| unsized_step().times(if step.is_multiple_of(2) { times } else { 1.0 }));
     Case::new("kinds by rhythm, 2", stream).expect(FindingKind::StepKinds).expect_text("every 2nd step takes")
 }
 
 /// Epochs of twelve steps, the last of which has what was left over.
 fn last_of_epoch(times: f64) -> Case {
-    let stream = Training::new(240, 203).stream(|step, _| Plan {
+    let stream = Training::new(240, 203).stream(|step, _| StepPlan {
         epoch: (step - 1) / 12,
-        ..Plan::bare(if step.is_multiple_of(12) { 50.0 * times } else { 50.0 })
+        ..StepPlan::bare(50 * MS).times(if step.is_multiple_of(12) { times } else { 1.0 })
     });
     Case::new("kinds by position, 12", stream)
         .expect(FindingKind::StepKinds)
@@ -56,7 +59,7 @@ fn last_of_uneven_epochs(times: f64) -> Case {
         let (round, within) = ((step - 1) / 36, (step - 1) % 36);
         let epoch = round * 3 + u64::from(within >= 11) + u64::from(within >= 23);
         let is_last = [10, 22, 35].contains(&within);
-        Plan { epoch, ..Plan::default().unsized_batch().times(if is_last { times } else { 1.0 }) }
+        StepPlan { epoch, ..unsized_step().times(if is_last { times } else { 1.0 }) }
     });
     Case::new("kinds by position, uneven", stream)
         .expect(FindingKind::StepKinds)
@@ -67,7 +70,7 @@ fn last_of_uneven_epochs(times: f64) -> Case {
 fn mixture(times: f64) -> Case {
     let stream = Training::new(400, 205).spread(0.04).stream(|_, random| {
         let is_long = random.chance(0.3);
-        Plan::default().unsized_batch().times(if is_long { times } else { 1.0 })
+        unsized_step().times(if is_long { times } else { 1.0 })
     });
     Case::new("kinds by mixture", stream).expect(FindingKind::StepKinds).expect_text("in no regular order")
 }
@@ -75,7 +78,7 @@ fn mixture(times: f64) -> Case {
 /// Every tenth step does more, such as reading results back from the device.
 fn longer_every_tenth(times: f64) -> Case {
     let stream = Training::new(300, 206)
-        .stream(|step, _| Plan::default().unsized_batch().times(if step.is_multiple_of(10) { times } else { 1.0 }));
+        .stream(|step, _| unsized_step().times(if step.is_multiple_of(10) { times } else { 1.0 }));
     // At this length each of them is a spike as well, if it is not known for a kind.
     Case::new("kinds by rhythm, 10 longer", stream).expect(FindingKind::StepKinds).expect_text("every 10th step takes")
 }
@@ -84,7 +87,8 @@ fn longer_every_tenth(times: f64) -> Case {
 fn spike_of_a_short_kind(times: f64) -> Case {
     let stream = Training::new(240, 207).stream(|step, _| {
         let is_spike = step == 150;
-        Plan::bare(774.0 * if step.is_multiple_of(3) { 0.37 } else { 1.0 } * if is_spike { times } else { 1.0 })
+        let of_kind = if step.is_multiple_of(3) { 0.37 } else { 1.0 };
+        StepPlan::bare(774 * MS).times(of_kind * if is_spike { times } else { 1.0 })
     });
     let case = Case::new("spike of a short kind", stream).expect(FindingKind::Spike).allow(FindingKind::StepKinds);
     case.expect_text("every 3rd step takes").expect_spikes([150])
@@ -94,8 +98,13 @@ fn spike_of_a_long_kind(times: f64) -> Case {
     let stream = Training::new(300, 208).spread(0.03).stream(|step, _| {
         let is_spike = step == 160;
         let of_kind = if step.is_multiple_of(5) { 2.2 } else { 1.0 };
-        Plan::default().unsized_batch().times(of_kind * if is_spike { times } else { 1.0 })
+        unsized_step().times(of_kind * if is_spike { times } else { 1.0 })
     });
     let case = Case::new("spike of a long kind", stream).expect(FindingKind::Spike).allow(FindingKind::StepKinds);
     case.expect_text("every 5th step takes").expect_spikes([160])
+}
+
+/// A step of which no batch's size is known.
+fn unsized_step() -> StepPlan {
+    StepPlan { batch: BatchShape::default(), ..StepPlan::default() }
 }

@@ -1,12 +1,13 @@
 //! What sensors and the system tell: page faults, memory, clocks, energy, and events that do not add up.
 
 use gnntop_analysis::findings::FindingKind;
+use gnntop_fixtures::planned::{StepPlan, counted, gauge};
 use gnntop_fixtures::{MS, START_NS, StreamBuilder};
 use gnntop_wire::{SignalKind, ThreadUsage, TrackRole, Unit};
 
 use super::case::{Case, strengths};
 use super::random::Random;
-use super::training::{Plan, Training, counted, gauge, ns};
+use super::training::{Training, ns};
 
 pub fn cases() -> Vec<Case> {
     [
@@ -32,10 +33,10 @@ pub fn cases() -> Vec<Case> {
 fn page_faults(more_ms: f64) -> Case {
     let stream = Training::new(300, 501).stream(|step, _| {
         if !step.is_multiple_of(50) {
-            return Plan::default();
+            return StepPlan::default();
         }
         let usage = ThreadUsage { minor_faults: 40_000, voluntary_switches: 2, ..ThreadUsage::default() };
-        Plan { usage: Some(usage), ..Plan::default().with_phase("forward", more_ms) }
+        StepPlan { usage: Some(usage), ..StepPlan::default().with_phase("forward", ns(more_ms)) }
     });
     Case::new("page faults", stream)
         .expect(FindingKind::PageFaults)
@@ -46,7 +47,7 @@ fn page_faults(more_ms: f64) -> Case {
 /// Something waits so long of each second for memory to be reclaimed.
 fn reclaim(ns_per_s: f64) -> Case {
     let pressure = counted("machine.pressure.memory.some", Unit::Nanoseconds, move |t| t * ns_per_s);
-    let stream = Training::new(300, 502).reads(pressure).stream(|_, _| Plan::default());
+    let stream = Training::new(300, 502).reads(pressure).stream(|_, _| StepPlan::default());
     Case::new("memory is reclaimed", stream).expect(FindingKind::PageFaults)
 }
 
@@ -57,14 +58,14 @@ fn churn((minor_faults, in_kernel): (u64, f64)) -> Case {
         .reads(counted("process.cpu_time.system", Unit::Nanoseconds, move |t| t * 1e9 * in_kernel))
         .stream(move |_, _| {
             let usage = ThreadUsage { minor_faults, voluntary_switches: 2, ..ThreadUsage::default() };
-            Plan { usage: Some(usage), ..Plan::default() }
+            StepPlan { usage: Some(usage), ..StepPlan::default() }
         });
     Case::new("allocation churn", stream).expect(FindingKind::AllocationChurn)
 }
 
 fn growth(bytes_per_s: f64) -> Case {
     let rss = gauge("process.rss", Unit::Bytes, move |t| 5e8 + t * bytes_per_s + 1e5 * (t * 7.0).sin());
-    Case::new("memory grows", Training::new(300, 504).reads(rss).stream(|_, _| Plan::default()))
+    Case::new("memory grows", Training::new(300, 504).reads(rss).stream(|_, _| StepPlan::default()))
         .expect(FindingKind::MemoryGrowth)
 }
 
@@ -72,8 +73,8 @@ fn growth(bytes_per_s: f64) -> Case {
 fn denormals(slower: f64) -> Case {
     let stream = Training::new(300, 505).stream(|_, random| {
         let numbers = if random.chance(0.4) { random.between(3e4, 6e4) } else { 0.0 };
-        let plan = Plan::default().times(1.0 + slower * numbers / 6e4);
-        Plan { counter: Some(("denormals", numbers)), ..plan }
+        let plan = StepPlan::default().times(1.0 + slower * numbers / 6e4);
+        StepPlan { counter: Some(("denormals", numbers)), ..plan }
     });
     Case::new("denormal numbers", stream)
         .expect(FindingKind::Denormals)
@@ -88,7 +89,7 @@ fn throttled(share: f64) -> Case {
         .reads(gauge("gpu.0.util", Unit::MilliPercent, |t| 97e3 + 2e3 * (t * 11.0).sin()))
         .reads(gauge("gpu.0.throttle", Unit::Bits, move |t| if is_hot(t) { 64.0 } else { 0.0 }))
         .reads(gauge("gpu.0.clock.sm", Unit::Megahertz, move |t| if is_hot(t) { 1200.0 } else { 1980.0 }));
-    let stream = Training { reading_ms: 7.3, ..training }.stream(|_, _| Plan::default());
+    let stream = Training { reading_ms: 7.3, ..training }.stream(|_, _| StepPlan::default());
     Case::new("GPU throttled", stream).expect(FindingKind::GpuThrottled)
 }
 
@@ -98,7 +99,7 @@ fn modelled(spread: f64) -> Case {
         // The spread is that of the increase in 93 ms, in which the sine may change by twice its height.
         t * 360e6 + 360e6 * 0.093 * spread / 2.0 * (t * 31.0).sin()
     });
-    let stream = Training::new(300, 507).reads(energy).stream(|_, _| Plan::default());
+    let stream = Training::new(300, 507).reads(energy).stream(|_, _| StepPlan::default());
     Case::new("energy of constant power", stream).expect(FindingKind::ModelledEnergy)
 }
 
@@ -109,7 +110,7 @@ fn constant_counter(share: f64) -> Case {
         let n = (t / every_s).floor();
         100e6 * every_s * (n + 0.3 * n.sin())
     });
-    let stream = Training::new(400, 508).reads(energy).stream(|_, _| Plan::default());
+    let stream = Training::new(400, 508).reads(energy).stream(|_, _| StepPlan::default());
     Case::new("energy counter stands still", stream).expect(FindingKind::DoubtfulEnergy)
 }
 
@@ -122,7 +123,7 @@ fn proportional(spread: f64) -> Case {
             // Between two readings the sine may change by twice its height, and the first counter by 0.4 of its mean.
             package(t) * 0.25 + 25e6 * 0.093 * spread * 0.4 / 2.0 * (t * 37.0).sin()
         }))
-        .stream(|_, _| Plan::default());
+        .stream(|_, _| StepPlan::default());
     Case::new("energy counters in proportion", stream).expect(FindingKind::DoubtfulEnergy)
 }
 

@@ -21,7 +21,7 @@ fn found(findings: &Findings, kind: FindingKind) -> &Finding {
 
 #[test]
 fn contention_claims_time_first_and_once() {
-    let plan = |_| MadeUpStep { gap_ns: 10 * MS, ..with_phase("data wait", 60 * MS) };
+    let plan = |_| StepPlan { gap_ns: 10 * MS, ..with_phase("data wait", 60 * MS) };
     let wait = [counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8)];
     let findings = all_findings(&run(200, plan, &wait));
     assert_eq!(findings.found[0].kind, FindingKind::Contention, "{findings:#?}");
@@ -35,8 +35,8 @@ fn contention_claims_time_first_and_once() {
 
 #[test]
 fn gap_from_cpu_waits_is_not_a_gap_finding() {
-    let kinds = |gap_ns: u64, waits: &[MadeUpSignal]| -> Vec<FindingKind> {
-        let plan = move |_| MadeUpStep { gap_ns, ..MadeUpStep::default() };
+    let kinds = |gap_ns: u64, waits: &[Reading]| -> Vec<FindingKind> {
+        let plan = move |_| StepPlan { gap_ns, ..StepPlan::default() };
         all_findings(&run(200, plan, waits)).found.iter().map(|finding| finding.kind).collect()
     };
     let waits = [counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8)];
@@ -53,7 +53,7 @@ fn cpu_wait_alone_is_contention() {
             Unit::Nanoseconds,
             if share > 0.05 { |t| t * 8e7 } else { |t| t * 2e7 },
         )];
-        all_findings(&run(200, |_| MadeUpStep::default(), &wait)).found
+        all_findings(&run(200, |_| StepPlan::default(), &wait)).found
     };
     assert_eq!(waits(0.02), []);
     let found = waits(0.08);
@@ -64,8 +64,8 @@ fn cpu_wait_alone_is_contention() {
 #[test]
 fn a_spike_at_a_mark_is_the_marks() {
     let plan = |step: u64| match step % 20 {
-        0 => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
-        _ => MadeUpStep::default(),
+        0 => StepPlan { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
+        _ => StepPlan::default(),
     };
     let findings = all_findings(&run(300, plan, &[]));
     let (stall, spike) = (found(&findings, FindingKind::Stall), found(&findings, FindingKind::Spike));
@@ -78,7 +78,7 @@ fn a_spike_at_a_mark_is_the_marks() {
 fn few_long_waits_are_described_as_mean() {
     let plan = |step: u64| match step % 10 {
         0 => with_phase("data wait", 200 * MS),
-        _ => MadeUpStep::default(),
+        _ => StepPlan::default(),
     };
     let findings = all_findings(&run(300, plan, &[]));
     let data = found(&findings, FindingKind::DataBound);
@@ -92,7 +92,7 @@ fn few_long_waits_are_described_as_mean() {
 #[test]
 fn advice_follows_the_queue() {
     let with_queue = |often: u64| {
-        let plan = move |step: u64| MadeUpStep {
+        let plan = move |step: u64| StepPlan {
             counter: Some(("queue depth", if step % 10 < often { 0.0 } else { 3.0 })),
             ..with_phase("data wait", 15 * MS)
         };
@@ -109,8 +109,8 @@ fn advice_follows_the_queue() {
 #[test]
 fn modelled_energy_is_not_reported_missing() {
     let load = [counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 8e8)];
-    let reason = |readings: &[MadeUpSignal]| {
-        let not_enough = all_findings(&run(100, |_| MadeUpStep::default(), readings)).not_enough;
+    let reason = |readings: &[Reading]| {
+        let not_enough = all_findings(&run(100, |_| StepPlan::default(), readings)).not_enough;
         not_enough.into_iter().find(|n| n.kind == FindingKind::ModelledEnergy).unwrap().reason
     };
     assert!(reason(&load).contains("modelled from the load"));

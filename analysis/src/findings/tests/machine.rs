@@ -11,8 +11,8 @@ use gnntop_fixtures::SECOND;
 #[test]
 fn a_page_fault_storm_is_found_with_its_cost() {
     let plan = |step: u64| {
-        let mut plan = if step.is_multiple_of(50) { with_phase("forward", 12 * MS) } else { MadeUpStep::default() };
-        plan.usage.minor_faults = if step.is_multiple_of(50) { 40_000 } else { 20 };
+        let mut plan = if step.is_multiple_of(50) { with_phase("forward", 12 * MS) } else { StepPlan::default() };
+        plan.usage.get_or_insert_default().minor_faults = if step.is_multiple_of(50) { 40_000 } else { 20 };
         plan
     };
     let storm = only(&run(300, plan, &[]));
@@ -20,16 +20,16 @@ fn a_page_fault_storm_is_found_with_its_cost() {
     assert_facts(&storm, FindingKind::PageFaults, &numbers);
     assert_facts(&storm, FindingKind::PageFaults, &[(Number::Each, 300.0)]);
     let readings = [counted("machine.pressure.memory.some", Unit::Nanoseconds, |t| t * 2e8)];
-    let reclaim = only(&run(300, |_| MadeUpStep::default(), &readings));
+    let reclaim = only(&run(300, |_| StepPlan::default(), &readings));
     assert_facts(&reclaim, FindingKind::PageFaults, &[(Number::OfTime, 0.2)]);
 }
 
 #[test]
 fn denormals_are_claimed_only_where_they_are_counted() {
-    let slow = |step: u64| if step.is_multiple_of(3) { with_phase("forward", 4 * MS) } else { MadeUpStep::default() };
+    let slow = |step: u64| if step.is_multiple_of(3) { with_phase("forward", 4 * MS) } else { StepPlan::default() };
     let not_counted = all_findings(&run(300, slow, &[]));
     assert!(not_counted.found.is_empty() && not_counted.not_enough.iter().any(|n| n.kind == FindingKind::Denormals));
-    let counted = |step: u64| MadeUpStep {
+    let counted = |step: u64| StepPlan {
         counter: Some(("denormals", if step.is_multiple_of(3) { 5e4 } else { 0.0 })),
         ..slow(step)
     };
@@ -40,8 +40,8 @@ fn denormals_are_claimed_only_where_they_are_counted() {
 #[test]
 fn contention_needs_pressure_and_preemptions() {
     let taken = |step: u64| {
-        let mut plan = if step.is_multiple_of(2) { with_phase("backward", 10 * MS) } else { MadeUpStep::default() };
-        plan.usage.involuntary_switches = if step.is_multiple_of(2) { 12 } else { 0 };
+        let mut plan = if step.is_multiple_of(2) { with_phase("backward", 10 * MS) } else { StepPlan::default() };
+        plan.usage.get_or_insert_default().involuntary_switches = if step.is_multiple_of(2) { 12 } else { 0 };
         plan
     };
     let pressed = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 6e8)];
@@ -51,7 +51,7 @@ fn contention_needs_pressure_and_preemptions() {
     let calm = [counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 1e7)];
     assert_eq!(all_findings(&run(300, taken, &calm)).found, []);
     let steal = [counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 2e8)];
-    let stolen = only(&run(300, |_| MadeUpStep::default(), &steal));
+    let stolen = only(&run(300, |_| StepPlan::default(), &steal));
     assert_facts(&stolen, FindingKind::Contention, &[(Number::OfTime, 0.2)]);
 }
 
@@ -63,7 +63,7 @@ fn contention_names_rivals() {
         counted("process.cpu_time", Unit::Nanoseconds, |t| t * 1e9),
         counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 3e9),
     ];
-    let unnamed = run(300, |_| MadeUpStep::default(), &readings);
+    let unnamed = run(300, |_| StepPlan::default(), &readings);
     assert_contains(&only(&unnamed), FindingKind::Contention, &["see what else runs on the machine (top)"]);
     assert_facts(&only(&unnamed), FindingKind::Contention, &[(Number::OtherCores, 2.0), (Number::Cores, 1.0)]);
     let mut store = unnamed.clone();
@@ -145,22 +145,22 @@ fn contention_names_loader_workers() {
 #[test]
 fn gpu_findings_need_used_gpu() {
     let idle = [gauge("gpu.0.util", Unit::MilliPercent, |t| if (t * 3.0).sin() > 0.0 { 80e3 } else { 10e3 })];
-    let found = only(&run(300, |_| MadeUpStep::default(), &idle));
+    let found = only(&run(300, |_| StepPlan::default(), &idle));
     assert_facts(&found, FindingKind::GpuIdle, &[(Number::Gpu, 0.0), (Number::OfTime, 0.55)]);
     assert_states_of(&found, "backward", &[(Number::OfTime, 0.58)]);
     let unused = [gauge("gpu.0.util", Unit::MilliPercent, |_| 0.0)];
-    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &unused)).found, []);
+    assert_eq!(all_findings(&run(300, |_| StepPlan::default(), &unused)).found, []);
     let hot = [
         gauge("gpu.0.util", Unit::MilliPercent, |_| 99e3),
         gauge("gpu.0.throttle", Unit::Bits, |t| if t > 5.0 { 64.0 } else { 0.0 }),
         gauge("gpu.0.clock.sm", Unit::Megahertz, |t| if t > 5.0 { 1200.0 } else { 1980.0 }),
     ];
-    let found = only(&run(300, |_| MadeUpStep::default(), &hot));
+    let found = only(&run(300, |_| StepPlan::default(), &hot));
     assert_contains(&found, FindingKind::GpuThrottled, &["mostly by heat (hardware slowdown)"]);
     let clocks = [(Number::LowClock, 1.2e9), (Number::HighClock, 1.98e9)];
     assert_facts(&found, FindingKind::GpuThrottled, &clocks);
     let [util, _, clock] = hot;
-    assert_facts(&only(&run(300, |_| MadeUpStep::default(), &[util, clock])), FindingKind::GpuThrottled, &clocks);
+    assert_facts(&only(&run(300, |_| StepPlan::default(), &[util, clock])), FindingKind::GpuThrottled, &clocks);
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn contention_compares_with_least_disturbed_steps() {
     let taken = |spared: u64| {
         move |step: u64| {
             let is_spared = step.is_multiple_of(10) && step <= 10 * spared;
-            let mut plan = if is_spared { MadeUpStep::default() } else { with_phase("backward", 12 * MS) };
-            plan.usage.involuntary_switches = if is_spared { 3 } else { 40 };
+            let mut plan = if is_spared { StepPlan::default() } else { with_phase("backward", 12 * MS) };
+            plan.usage.get_or_insert_default().involuntary_switches = if is_spared { 3 } else { 40 };
             plan
         }
     };
@@ -184,18 +184,18 @@ fn contention_compares_with_least_disturbed_steps() {
 #[test]
 fn memory_growth_ignores_levelling_memory() {
     let leak = [gauge("process.rss", Unit::Bytes, |t| 5e8 + t * 2e7)];
-    let found = only(&run(300, |_| MadeUpStep::default(), &leak));
+    let found = only(&run(300, |_| StepPlan::default(), &leak));
     assert_contains(&found, FindingKind::MemoryGrowth, &["resident memory grows from"]);
     assert_facts(&found, FindingKind::MemoryGrowth, &[(Number::BytesPerStep, 690e3)]);
     let level = [gauge("process.rss", Unit::Bytes, |t| 5e8 + 2e8 * (1.0 - (-t).exp()))];
-    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &level)).found, []);
+    assert_eq!(all_findings(&run(300, |_| StepPlan::default(), &level)).found, []);
 }
 
 #[test]
 fn allocation_churn_needs_faults_and_time_in_the_kernel() {
     let plan = |_| {
-        let mut plan = MadeUpStep::default();
-        plan.usage.minor_faults = 5000;
+        let mut plan = StepPlan::default();
+        plan.usage.get_or_insert_default().minor_faults = 5000;
         plan
     };
     let readings = |system: fn(f64) -> f64| {
@@ -214,11 +214,11 @@ fn stuck_energy_counter_is_doubtful() {
     // Microjoules of about 100 W, which the counter shows only every half second.
     let jumps =
         [counted("gpu.0.energy", Unit::Microjoules, |t| (t * 2.0).floor() * 50e6 + (t * 2.0).floor().sin() * 3e6)];
-    let found = only(&run(300, |_| MadeUpStep::default(), &jumps));
+    let found = only(&run(300, |_| StepPlan::default(), &jumps));
     assert_contains(&found, FindingKind::DoubtfulEnergy, &["gpu.0.energy does not change"]);
     assert_facts(&found, FindingKind::DoubtfulEnergy, &[(Number::Still, 0.81), (Number::Longest, 465e6)]);
     let moves = [counted("gpu.0.energy", Unit::Microjoules, |t| t * 100e6 + (t * 3.0).sin() * 20e6)];
-    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &moves)).found, []);
+    assert_eq!(all_findings(&run(300, |_| StepPlan::default(), &moves)).found, []);
 }
 
 #[test]
@@ -230,23 +230,23 @@ fn proportional_energy_counters_are_doubtful() {
         counted("cpu.0.energy", Unit::Microjoules, package),
         counted("dram.0.energy", Unit::Microjoules, |t| package(t) * 0.25),
     ];
-    let found = only(&run(300, |_| MadeUpStep::default(), &copied));
+    let found = only(&run(300, |_| StepPlan::default(), &copied));
     assert_contains(&found, FindingKind::DoubtfulEnergy, &["dram.0.energy is always 0.2500 x cpu.0.energy"]);
     assert_facts(&found, FindingKind::DoubtfulEnergy, &[(Number::Ratio, 0.25)]);
     let apart = [
         counted("cpu.0.energy", Unit::Microjoules, package),
         counted("dram.0.energy", Unit::Microjoules, |t| package(t) * 0.25 + (t * 5.0).cos() * 2e6),
     ];
-    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &apart)).found, []);
+    assert_eq!(all_findings(&run(300, |_| StepPlan::default(), &apart)).found, []);
 }
 
 #[test]
 fn energy_at_constant_power_is_taken_for_modelled() {
     let model = [counted("cpu.energy", Unit::Microjoules, |t| t * 360e6)];
-    let found = only(&run(300, |_| MadeUpStep::default(), &model));
+    let found = only(&run(300, |_| StepPlan::default(), &model));
     assert_facts(&found, FindingKind::ModelledEnergy, &[(Number::Power, 360.0)]);
     let measured = [counted("cpu.energy", Unit::Microjoules, |t| t * 100e6 + 4e6 * (t * 2.0).sin())];
-    assert_eq!(all_findings(&run(300, |_| MadeUpStep::default(), &measured)).found, []);
+    assert_eq!(all_findings(&run(300, |_| StepPlan::default(), &measured)).found, []);
 }
 
 #[test]

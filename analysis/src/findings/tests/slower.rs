@@ -12,29 +12,8 @@ const STEPS: u64 = 3000;
 const SINCE: u64 = 1800;
 
 /// The stream of a run whose steps follow this plan.
-fn stream(plan: impl Fn(u64) -> MadeUpStep) -> Vec<u8> {
-    let mut stream = StreamBuilder::new("slower");
-    let main = stream.track(TrackRole::Training, "main");
-    let mut t_ns = START_NS;
-    for step in 1..=STEPS {
-        let MadeUpStep { phases, gap_ns, batch, usage, epoch, mark_before, .. } = plan(step);
-        if let Some(text) = mark_before {
-            stream.mark(main, text, t_ns);
-        }
-        t_ns += noisy(gap_ns, step * 31);
-        let start_ns = t_ns;
-        for (i, (text, ns)) in phases.iter().enumerate() {
-            let ns = noisy(*ns, step * 31 + i as u64 + 1);
-            stream.phase(main, step, text, t_ns, t_ns + ns);
-            t_ns += ns;
-        }
-        let (step, end_ns, usage) = (StepId(step), t_ns, Some(usage));
-        stream.event(main, Event::Step(Step { step, epoch, start_ns, end_ns, batch, usage, ..Step::default() }));
-        if step.0.is_multiple_of(50) {
-            stream.flush();
-        }
-    }
-    stream.bytes()
+fn stream(plan: impl Fn(u64) -> StepPlan) -> Vec<u8> {
+    super::stream(STEPS, plan, &[]).bytes()
 }
 
 pub(super) fn store_of_stream(bytes: &[u8]) -> Store {
@@ -74,10 +53,10 @@ fn apply_past(digest: &mut Digest, store: &mut Store) {
     [whole, seconds, open].into_iter().for_each(|entries| store.apply(Item::Past(entries)));
 }
 
-/// Backward takes 8 ms more from a step on, before which a mark stands.
-fn slower_since(step: u64) -> MadeUpStep {
+/// Backward takes 8 ms more from a step on, in the step before which a mark stands.
+fn slower_since(step: u64) -> StepPlan {
     let plan = with_phase("backward", if step >= SINCE { 8 * MS } else { 0 });
-    MadeUpStep { mark_before: (step == SINCE).then_some("warm restart"), ..plan }
+    StepPlan { mark_inside: (step == SINCE - 1).then_some("warm restart"), ..plan }
 }
 
 fn find_kind(store: &Store, kind: FindingKind) -> Option<Finding> {
@@ -85,7 +64,7 @@ fn find_kind(store: &Store, kind: FindingKind) -> Option<Finding> {
 }
 
 #[track_caller]
-fn assert_no_finding(plan: impl Fn(u64) -> MadeUpStep) {
+fn assert_no_finding(plan: impl Fn(u64) -> StepPlan) {
     let bytes = stream(plan);
     for store in [store_of_stream(&bytes), with_past(&bytes, 0.8), with_past(&bytes, 0.3)] {
         assert_eq!(find_kind(&store, FindingKind::SlowerSince), None);
@@ -130,10 +109,10 @@ fn slower_since_accounts_for_batch_size() {
     let plan = |times: f64| {
         move |step: u64| {
             if step < SINCE {
-                return MadeUpStep::default();
+                return StepPlan::default();
             }
             let batch = BatchShape { graphs: Some(512), nodes: Some(7168), edges: Some(14336), seeds: None };
-            let mut plan = MadeUpStep { batch, ..MadeUpStep::default() };
+            let mut plan = StepPlan { batch, ..StepPlan::default() };
             plan.phases.iter_mut().for_each(|phase| phase.1 = (phase.1 as f64 * times) as u64);
             plan
         }
@@ -147,10 +126,12 @@ fn slower_since_accounts_for_batch_size() {
 
 #[test]
 fn temporary_slowness_is_no_level_change() {
-    assert_no_finding(|_| MadeUpStep::default());
-    assert_no_finding(|step| {
-        if (1200..SINCE).contains(&step) { with_phase("backward", 8 * MS) } else { MadeUpStep::default() }
-    });
+    assert_no_finding(|_| StepPlan::default());
+    assert_no_finding(
+        |step| {
+            if (1200..SINCE).contains(&step) { with_phase("backward", 8 * MS) } else { StepPlan::default() }
+        },
+    );
     assert_no_finding(|step| with_phase("forward", if step > SINCE && step.is_multiple_of(20) { 90 * MS } else { 0 }));
     assert_no_finding(|step| with_phase("forward", if step < SINCE { 9 * MS } else { 0 }));
 }

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn clean_runs_have_no_findings() {
-    assert_eq!(all_findings(&run(500, |_| MadeUpStep::default(), &[])).found, []);
+    assert_eq!(all_findings(&run(500, |_| StepPlan::default(), &[])).found, []);
     let sized = |step: u64| {
         let edges = 6000 + step * 7919 % 3000;
         let forward = 10 * MS * edges / 7500;
@@ -26,7 +26,7 @@ fn clean_runs_have_no_findings() {
 
 #[test]
 fn too_few_steps_are_not_enough_for_anything() {
-    let findings = all_findings(&run(8, |_| MadeUpStep::default(), &[]));
+    let findings = all_findings(&run(8, |_| StepPlan::default(), &[]));
     assert_eq!(findings.found, []);
     let about_spikes = findings.not_enough.iter().find(|n| n.kind == FindingKind::Spike).unwrap();
     assert_eq!(about_spikes.reason, "only 8 steps: 13 are needed, as the first 3 may warm up");
@@ -49,8 +49,7 @@ fn spikes_are_found_with_their_phase_also_on_a_slope() {
 
 #[test]
 fn regular_spikes_report_rhythm() {
-    let plan =
-        |step: u64| if step.is_multiple_of(40) { with_phase("backward", 130 * MS) } else { MadeUpStep::default() };
+    let plan = |step: u64| if step.is_multiple_of(40) { with_phase("backward", 130 * MS) } else { StepPlan::default() };
     let spike = only(&run(400, plan, &[]));
     assert_eq!(steps_of(&spike), (1..=10).map(|n| n * 40).collect::<Vec<u64>>());
     assert_facts(&spike, FindingKind::Spike, &[(Number::Steps, 10.0), (Number::EverySteps, 40.0)]);
@@ -59,18 +58,18 @@ fn regular_spikes_report_rhythm() {
 
 #[test]
 fn tiny_batch_needs_cost_independent_of_size() {
-    let plan = |samples: f64, optimizer: u64| MadeUpStep {
+    let plan = |samples: f64, optimizer: u64| StepPlan {
         phases: vec![("forward", MS), ("backward", 2 * MS), ("optimizer", optimizer)],
         gap_ns: MS / 20,
         batch: BatchShape::default(),
         counter: Some(("samples", samples)),
-        ..MadeUpStep::default()
+        ..StepPlan::default()
     };
     let found = only(&run(200, |_| plan(2.0, MS), &[]));
     assert_facts(&found, FindingKind::TinyBatch, &[(Number::BatchSize, 2.0), (Number::OfCompute, 0.25)]);
     assert_eq!(all_findings(&run(200, |_| plan(64.0, MS), &[])).found, [], "a usual batch");
     assert_eq!(all_findings(&run(200, |_| plan(2.0, MS / 5), &[])).found, [], "small, but of much work");
-    let of_graphs = |edges| MadeUpStep {
+    let of_graphs = |edges| StepPlan {
         batch: BatchShape { graphs: Some(1), nodes: None, edges: Some(edges), seeds: None },
         ..plan(0.0, MS)
     };
@@ -81,7 +80,7 @@ fn tiny_batch_needs_cost_independent_of_size() {
 #[test]
 fn partial_batch_is_no_spike() {
     let plan = |step: u64| {
-        let mut plan = MadeUpStep { epoch: step / 3, ..MadeUpStep::default() };
+        let mut plan = StepPlan { epoch: step / 3, ..StepPlan::default() };
         if step % 3 == 2 {
             plan.phases = vec![("data wait", MS), ("forward", 5 * MS), ("backward", 9 * MS), ("optimizer", 3 * MS)];
             plan.batch = BatchShape { graphs: Some(113), nodes: Some(1582), edges: Some(3164), seeds: None };
@@ -99,7 +98,7 @@ fn partial_batch_is_no_spike() {
 
 #[test]
 fn data_bound_is_certain_with_empty_queue() {
-    let plan = |step: u64| MadeUpStep {
+    let plan = |step: u64| StepPlan {
         counter: Some(("queue depth", (step % 8 / 7) as f64)),
         ..with_phase("data wait", 15 * MS)
     };
@@ -110,7 +109,7 @@ fn data_bound_is_certain_with_empty_queue() {
         &[(Number::OfTime, 0.32), (Number::Each, 16e6), (Number::QueueEmpty, 0.875)],
     );
     assert_eq!((found.confidence, found.severity), (Confidence::High, Severity::Major));
-    let idle = |_| MadeUpStep { counter: Some(("queue depth", 4.0)), ..with_phase("data wait", 15 * MS) };
+    let idle = |_| StepPlan { counter: Some(("queue depth", 4.0)), ..with_phase("data wait", 15 * MS) };
     assert_eq!(only(&run(200, idle, &[])).confidence, Confidence::Medium);
 }
 
@@ -119,12 +118,12 @@ fn gap_reports_timed_share_and_long_gaps() {
     let plan = |step: u64| {
         let epoch = step / 20;
         let gap_ns = if step.is_multiple_of(20) { 300 * MS } else { 6 * MS };
-        MadeUpStep { gap_ns, epoch, ..MadeUpStep::default() }
+        StepPlan { gap_ns, epoch, ..StepPlan::default() }
     };
     let gap = only(&run(200, plan, &[]));
     assert_contains(&gap, FindingKind::Gap, &["outside every phase"]);
     assert_facts(&gap, FindingKind::Gap, &[(Number::EpochStart, 299e6), (Number::Timed, 676e6)]);
-    let plan = |step: u64| MadeUpStep { gap_ns: if step == 120 { 400 * MS } else { MS }, ..MadeUpStep::default() };
+    let plan = |step: u64| StepPlan { gap_ns: if step == 120 { 400 * MS } else { MS }, ..StepPlan::default() };
     let once = only(&run(200, plan, &[]));
     assert_facts(&once, FindingKind::Gap, &[(Number::LongGaps, 1.0)]);
     assert_eq!(steps_of(&once), [120]);
@@ -134,8 +133,8 @@ fn gap_reports_timed_share_and_long_gaps() {
 fn traced_steps_give_no_findings() {
     let found = |is_traced| {
         let plan = move |step: u64| match step {
-            100..=105 => MadeUpStep { mark_before: Some("deep trace"), is_traced, ..with_phase("forward", 130 * MS) },
-            _ => MadeUpStep::default(),
+            100..=105 => StepPlan { mark_before: Some("deep trace"), is_traced, ..with_phase("forward", 130 * MS) },
+            _ => StepPlan::default(),
         };
         all_findings(&run(300, plan, &[])).found.into_iter().map(|finding| finding.kind).collect::<Vec<_>>()
     };
@@ -146,9 +145,9 @@ fn traced_steps_give_no_findings() {
 #[test]
 fn stalls_at_marks_inside_and_between_steps() {
     let plan = |step: u64| match step {
-        50 | 150 => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
-        100 | 200 | 250 => MadeUpStep { mark_before: Some("gc"), gap_ns: 130 * MS, ..MadeUpStep::default() },
-        _ => MadeUpStep { mark_before: (step % 25 == 3).then_some("epoch"), ..MadeUpStep::default() },
+        50 | 150 => StepPlan { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
+        100 | 200 | 250 => StepPlan { mark_before: Some("gc"), gap_ns: 130 * MS, ..StepPlan::default() },
+        _ => StepPlan { mark_before: (step % 25 == 3).then_some("epoch"), ..StepPlan::default() },
     };
     let findings = all_findings(&run(300, plan, &[]));
     let stall = findings.found.iter().find(|f| f.kind == FindingKind::Stall).unwrap();
@@ -162,9 +161,9 @@ fn stalls_at_marks_inside_and_between_steps() {
 #[test]
 fn stall_is_found_on_busy_machine() {
     let plan = |step: u64| match step {
-        _ if step.is_multiple_of(25) => MadeUpStep { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
+        _ if step.is_multiple_of(25) => StepPlan { mark_inside: Some("gc"), ..with_phase("forward", 130 * MS) },
         _ if step.is_multiple_of(4) => with_phase("forward", 40 * MS),
-        _ => MadeUpStep::default(),
+        _ => StepPlan::default(),
     };
     let findings = all_findings(&run(300, plan, &[]));
     let stall = findings.found.iter().find(|f| f.kind == FindingKind::Stall).expect("the stall is named");
@@ -174,8 +173,7 @@ fn stall_is_found_on_busy_machine() {
 
 #[test]
 fn warm_up_is_excluded_from_other_checks() {
-    let plan =
-        |step: u64| if step <= 6 { with_phase("forward", (200 - 20 * step) * MS) } else { MadeUpStep::default() };
+    let plan = |step: u64| if step <= 6 { with_phase("forward", (200 - 20 * step) * MS) } else { StepPlan::default() };
     let found = only(&run(300, plan, &[]));
     assert_facts(&found, FindingKind::WarmUp, &[(Number::Steps, 6.0), (Number::Longest, 214e6), (Number::Usual, 34e6)]);
     assert_eq!(found.places[0].ordinals, 0..6);
@@ -193,10 +191,10 @@ fn steps_that_get_slower_are_found_with_their_phase() {
 fn a_shift_from_phase_to_phase_is_found() {
     let plan = |step: u64| {
         let edges = if step.is_multiple_of(2) { 2000 } else { 8000 };
-        MadeUpStep {
+        StepPlan {
             phases: vec![("forward", 10 * MS), ("backward", edges * MS / 400)],
             batch: BatchShape { edges: Some(edges), ..BatchShape::default() },
-            ..MadeUpStep::default()
+            ..StepPlan::default()
         }
     };
     let found = only(&run(300, plan, &[]));
