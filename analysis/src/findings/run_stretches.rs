@@ -80,3 +80,11 @@ impl<'a> RunStretches<'a> {
         if explained_ns > 0.0 { ns / explained_ns } else { ns }
     }
 }
+
+/// The phase, or the time outside phases, that grew most between two times that it takes, which follow it.
+pub(super) fn most_grown(store: &Store, times: impl Fn(PhaseSlot) -> Option<(f64, f64)>) -> Option<(&str, f64, f64)> {
+    let all = store.phases().iter().filter_map(|phase| Some((phase, times(phase.slot)?)));
+    let grown = all.filter(|(_, (from, to))| to > from);
+    let (phase, (from, to)) = grown.max_by(|(_, a), (_, b)| (a.1 - a.0).total_cmp(&(b.1 - b.0)))?;
+    Some((if phase.is_gap() { "the time outside phases" } else { &phase.text }, from, to))
+}

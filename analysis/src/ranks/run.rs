@@ -215,11 +215,6 @@ impl Run {
         first.is_some_and(|first| self.members.iter().any(|member| member.is_continued_by(first)))
     }
 
-    /// Keeps only the selected session's store.
-    pub fn into_store(mut self) -> Store {
-        self.members.swap_remove(self.selected).store
-    }
-
     /// Problems of the run, a sentence each: ranks that are missing, were restarted or are claimed twice, and sessions that
     /// do not fit.
     pub fn notes(&self) -> Vec<String> {

@@ -13,7 +13,7 @@ use gnntop_sessions::{SessionDir, Stopped};
 use gnntop_wire::StreamReader;
 
 use super::holes::Holes;
-use super::polling::{Progress, Source, SourceState, Status};
+use super::polling::{Progress, Source, Status};
 use super::session_past::SessionPast;
 use super::tally::Tally;
 use crate::figures;
@@ -272,23 +272,11 @@ impl Source for Live {
     }
 
     fn status(&self) -> Status {
-        let state = match &self.ended {
-            Some(why) => SourceState::Ended(why.clone()),
-            None if self.tally.session.is_none() => SourceState::Waiting,
-            None => SourceState::Running,
-        };
         Status {
-            title: self.tally.title(),
             live: self.ended.is_none(),
-            state,
             messages: self.stopped.iter().map(published_until).collect(),
             lost_segments: self.lost_segments,
-            damage: self.tally.damage,
-            left_out: 0,
-            ranks_in_turn: false,
-            newer_format: self.tally.newer_format,
-            hint: None,
-            transport: None,
+            ..self.tally.status(self.ended.as_deref())
         }
     }
 }
@@ -299,6 +287,7 @@ mod tests {
     use gnntop_wire::{End, put_end};
 
     use super::super::fixture::{self, CollectedItems, SessionDir};
+    use super::super::polling::SourceState;
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);

@@ -19,7 +19,7 @@ use super::holes::Holes;
 use super::outline::{Outline, TimeSpan};
 use super::owner::{FrameOwner, apply_past};
 use super::pipe::{Pipe, PipeRead};
-use super::polling::{Progress, Source, SourceState, Status};
+use super::polling::{Progress, Source, Status};
 use super::tally::Tally;
 use crate::stream::Sink;
 
@@ -358,19 +358,8 @@ impl Source for Recording {
     }
 
     fn status(&self) -> Status {
-        let state = match &self.ended {
-            Some(why) => SourceState::Ended(why.clone()),
-            None if self.tally.session.is_none() => SourceState::Waiting,
-            None => SourceState::Running,
-        };
-        Status {
-            title: format!("{}, {}", self.tally.title(), self.title),
-            state,
-            damage: self.tally.damage,
-            left_out: self.owner.left_out(),
-            newer_format: self.tally.newer_format,
-            ..Status::default()
-        }
+        let title = format!("{}, {}", self.tally.title(), self.title);
+        Status { title, left_out: self.owner.left_out(), ..self.tally.status(self.ended.as_deref()) }
     }
 }
 
@@ -398,6 +387,7 @@ mod tests {
     use std::fs;
 
     use super::super::fixture::{self, CollectedItems, START_NS, STEP_NS, SessionDir};
+    use super::super::polling::SourceState;
     use std::path::PathBuf;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use gnntop_wire::{Definition, Fact, Item, SessionInfo, StreamReader};
 
-use super::polling::DamageTotal;
+use super::polling::{DamageTotal, SourceState, Status};
 use crate::stream::Sink;
 
 /// Notes that every source takes of the items that it passes on.
@@ -50,6 +50,17 @@ impl Tally {
                 self.death_cause = Some(cause.clone());
             }
         }
+    }
+
+    /// The status of a source that has ended for this reason, or keeps running.
+    pub(super) fn status(&self, ended: Option<&str>) -> Status {
+        let state = match ended {
+            Some(why) => SourceState::Ended(why.to_owned()),
+            None if self.session.is_none() => SourceState::Waiting,
+            None => SourceState::Running,
+        };
+        let (damage, newer_format) = (self.damage, self.newer_format);
+        Status { title: self.title(), state, damage, newer_format, ..Status::default() }
     }
 
     /// `name (pid 4711)`, the name alone of an imported recording, or `unknown` before the first segment.

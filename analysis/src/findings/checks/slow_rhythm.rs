@@ -7,7 +7,7 @@ use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, O
 use crate::findings::number::Number;
 use crate::findings::rhythm::{Episode, Rhythm};
 use crate::findings::robust::median;
-use crate::findings::run_stretches::RunStep;
+use crate::findings::run_stretches::{RunStep, most_grown};
 use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::Store;
 
@@ -89,14 +89,9 @@ fn grown(
         let rows = known.iter().filter(|known| is_slow(known.row.ordinal()) == slow);
         median(&mut rows.map(|known| known.row.phase_ns(slot) as f64).collect::<Vec<f64>>())
     };
-    let phases = store.phases().iter().filter_map(|phase| {
-        let (others, slow) = (usual(phase.slot, false)?, usual(phase.slot, true)?);
-        (slow > others).then_some((slow - others, others, slow, phase))
-    });
-    let (_, others, slow, phase) = phases.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let text = if phase.is_gap() { "the time outside phases" } else { &*phase.text };
-    facts.about(text, |facts| {
+    let (phase, others, slow) = most_grown(store, |slot| Some((usual(slot, false)?, usual(slot, true)?)))?;
+    facts.about(phase, |facts| {
         let (slow, others) = (facts.time(Number::Usual, slow), facts.time(Number::Otherwise, others));
-        Some(format!("most of it in {text}: {slow} then, {others} otherwise"))
+        Some(format!("most of it in {phase}: {slow} then, {others} otherwise"))
     })
 }

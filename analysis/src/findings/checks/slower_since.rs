@@ -9,6 +9,7 @@ use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, O
 use crate::findings::hardware::held_mean;
 use crate::findings::level_change::LevelChange;
 use crate::findings::number::Number;
+use crate::findings::run_stretches::most_grown;
 use crate::findings::stated_numbers::StatedNumbers;
 use crate::store::{Signal, Store, StoredMark};
 
@@ -87,15 +88,11 @@ fn when(facts: &mut StatedNumbers, store: &Store, change: &LevelChange<'_>) -> S
 
 /// The phase, or the gap, that grew most.
 fn grown(facts: &mut StatedNumbers, store: &Store, change: &LevelChange<'_>) -> Option<String> {
-    let phases = store.phases().iter().filter_map(|phase| {
-        let (before, since) = change.medians(|known| Some(known.row.phase_ns(phase.slot) as f64))?;
-        (since > before).then_some((since - before, before, since, phase))
-    });
-    let (_, before, since, phase) = phases.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let text = if phase.is_gap() { "the time outside phases" } else { &*phase.text };
-    facts.about(text, |facts| {
+    let times = |slot| change.medians(|known| Some(known.row.phase_ns(slot) as f64));
+    let (phase, before, since) = most_grown(store, times)?;
+    facts.about(phase, |facts| {
         let (before, since) = (facts.time(Number::From, before), facts.time(Number::To, since));
-        Some(format!("most of it in {text}: {before} before, {since} since"))
+        Some(format!("most of it in {phase}: {before} before, {since} since"))
     })
 }
 

@@ -103,7 +103,8 @@ impl Playback {
     ///
     /// # Errors
     /// As for [`super::Recording::open`].
-    pub fn with_clock(path: PathBuf, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
+    #[cfg(test)]
+    pub(crate) fn with_clock(path: PathBuf, options: PlaybackOptions, clock: Clock) -> Result<Self, RecordingError> {
         Self::open_all(vec![path], options, clock)
     }
 
