@@ -10,38 +10,17 @@ use super::mapping::{Mapping, Role};
 use super::units::{UnitScale, split_unit};
 
 /// Names of columns without a unit, in any case and with any separator between their words.
-const PLAIN: [(&str, Role); 31] = [
-    ("step", Role::Step),
-    ("step_idx", Role::Step),
-    ("global_step", Role::Step),
-    ("iteration", Role::Step),
-    ("iter", Role::Step),
-    ("epoch", Role::Epoch),
-    ("loss", Role::Loss),
-    ("train_loss", Role::Loss),
-    ("graphs", Role::Graphs),
-    ("batch_num_graphs", Role::Graphs),
-    ("num_graphs", Role::Graphs),
-    ("batch_size", Role::Graphs),
-    ("images", Role::Graphs),
-    ("batch_num_images", Role::Graphs),
-    ("num_images", Role::Graphs),
-    ("samples", Role::Graphs),
-    ("num_samples", Role::Graphs),
-    ("sequences", Role::Graphs),
-    ("nodes", Role::Nodes),
-    ("batch_num_nodes", Role::Nodes),
-    ("num_nodes", Role::Nodes),
-    ("edges", Role::Edges),
-    ("batch_num_edges", Role::Edges),
-    ("num_edges", Role::Edges),
-    ("seeds", Role::Seeds),
-    ("num_seeds", Role::Seeds),
-    ("timestamp", Role::End),
-    ("time", Role::End),
-    ("datetime", Role::End),
-    ("end_time", Role::End),
-    ("start_time", Role::Start),
+const PLAIN: [(Role, &[&str]); 10] = [
+    (Role::Step, &["step", "step_idx", "global_step", "iteration", "iter"]),
+    (Role::Epoch, &["epoch"]),
+    (Role::Loss, &["loss", "train_loss"]),
+    (Role::Graphs, &["graphs", "num_graphs", "batch_num_graphs", "batch_size", "sequences"]),
+    (Role::Graphs, &["images", "num_images", "batch_num_images", "samples", "num_samples"]),
+    (Role::Nodes, &["nodes", "num_nodes", "batch_num_nodes"]),
+    (Role::Edges, &["edges", "num_edges", "batch_num_edges"]),
+    (Role::Seeds, &["seeds", "num_seeds"]),
+    (Role::End, &["timestamp", "time", "datetime", "end_time"]),
+    (Role::Start, &["start_time"]),
 ];
 /// Names of the time that a step took.
 const DURATIONS: [&str; 10] = [
@@ -99,7 +78,7 @@ fn normalize(name: &str) -> String {
 fn guess_column(column: &str) -> Option<Mapping> {
     let name = normalize(column);
     let made = |role, scale| Some(Mapping { role, column: column.to_owned(), scale, is_cumulative: false });
-    if let Some((_, role)) = PLAIN.iter().find(|(known, _)| *known == name) {
+    if let Some((role, _)) = PLAIN.iter().find(|(_, names)| names.contains(&name.as_str())) {
         return made(role.clone(), None);
     }
     let scale = UnitScale::from_column(column).filter(UnitScale::is_time)?;
