@@ -54,9 +54,8 @@ impl Binding {
         self
     }
 
-    const fn with_place(mut self, place: FooterPlace) -> Self {
-        self.place = place;
-        self
+    const fn with_place(self, place: FooterPlace, keys: &'static str, word: &'static str) -> Self {
+        Self { place, ..self.with_footer(keys, word) }
     }
 }
 
@@ -67,52 +66,39 @@ use Key::{BackTab, Backspace, Char, Ctrl, Down, End, Enter, Esc, Home, Left, Pag
 /// All keys. Of several lines with the same key, the first that applies wins.
 pub const BINDINGS: &[Binding] = &[
     binding(&[Char('q'), Ctrl('c')], "q  Ctrl-C", When::Always, Command::Quit, "quit the viewer; the run continues")
-        .with_footer("q", "quit")
-        .with_place(Always),
+        .with_place(Always, "q", "quit"),
     binding(&[Char('Q')], "Q", When::Started, Command::Wait, "leave the view and wait for the program's exit code"),
-    binding(&[Char('?')], "?", When::Always, Command::ToggleHelp, "this help")
-        .with_footer("?", "help")
-        .with_place(Always),
+    binding(&[Char('?')], "?", When::Always, Command::ToggleHelp, "this help").with_place(Always, "?", "help"),
     binding(&[Enter], "Enter", When::Choosing, Command::OpenSelected, "open the selected session or recording")
-        .with_footer("Enter", "open")
-        .with_place(FooterPlace::View),
+        .with_place(FooterPlace::View, "Enter", "open"),
     binding(&[Esc, Backspace], "Esc", When::Away, Command::Back, "back; with a step selected, follow the newest again")
         .with_footer("Esc", "back"),
     binding(&[Char(' ')], "Space", When::Live, Command::ToggleFreeze, "freeze the picture, or catch up")
-        .with_footer("Space", "freeze")
-        .with_place(Run),
+        .with_place(Run, "Space", "freeze"),
     binding(&[Char(' ')], "Space", When::Frozen, Command::ToggleFreeze, "resume: catch up with the run")
-        .with_footer("Space", "resume")
-        .with_place(Run),
+        .with_place(Run, "Space", "resume"),
     binding(&[Char(' ')], "Space", When::Paused, Command::TogglePause, "resume the replay")
-        .with_footer("Space", "resume")
-        .with_place(Run),
+        .with_place(Run, "Space", "resume"),
     binding(&[Char(' ')], "Space", When::Playing, Command::TogglePause, "pause or resume the replay")
-        .with_footer("Space", "pause")
-        .with_place(Run),
+        .with_place(Run, "Space", "pause"),
     binding(&[Char(',')], ",", When::Replay, Command::StepFrame { forward: false }, "one frame back")
         .with_footer(", .", "frame"),
     binding(&[Char('.')], ".", When::Replay, Command::StepFrame { forward: true }, "one frame forward"),
-    binding(&[Char('<')], "<", When::Replay, Command::Slower, "slower").with_footer("< >", "speed").with_place(Run),
+    binding(&[Char('<')], "<", When::Replay, Command::Slower, "slower").with_place(Run, "< >", "speed"),
     binding(&[Char('>')], ">", When::Replay, Command::Faster, "faster"),
     binding(&[Char(':')], ":", When::Replay, Command::AskTime, "go to a time or a step: 90, 1:30, +5, 50%, step 120")
-        .with_footer(":", "go to")
-        .with_place(Run),
+        .with_place(Run, ":", "go to"),
     binding(&[Char('%')], "%", When::Replay, Command::AskTime, "the same as :"),
     binding(&[Char('L')], "L", When::Replay, Command::ToggleLoop, "loop at the end, on or off"),
     binding(&[Char('a')], "a", When::Replay, Command::MarkRange, "loop a part: set its start, its end, then clear it")
-        .with_footer("a", "loop")
-        .with_place(Run),
+        .with_place(Run, "a", "loop"),
     binding(&[Char('3')], "3", When::Range, Command::RangePercentiles, "latency: percentiles of the selected range")
-        .with_footer("3", "percentiles")
-        .with_place(FooterPlace::View),
+        .with_place(FooterPlace::View, "3", "percentiles"),
     binding(&[Left, Char('h')], "←  h", When::Steps, Command::MoveCursor { columns: -1 }, "select the previous step")
-        .with_footer("←→", "step")
-        .with_place(FooterPlace::View),
+        .with_place(FooterPlace::View, "←→", "step"),
     binding(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the next step"),
     binding(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "show the selected or newest step in full")
-        .with_footer("Enter", "more")
-        .with_place(FooterPlace::View),
+        .with_place(FooterPlace::View, "Enter", "more"),
     binding(&[PageUp], "PgUp", When::Steps, Command::MovePage { forward: false }, "a screen of steps back"),
     binding(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps forward"),
     binding(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
@@ -128,14 +114,12 @@ pub const BINDINGS: &[Binding] = &[
     ),
     binding(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
     binding(&[Char('v')], "v", When::Steps, Command::ToggleRange, "start a range at the selected step, or clear it")
-        .with_footer("v", "range")
-        .with_place(FooterPlace::View),
+        .with_place(FooterPlace::View, "v", "range"),
     binding(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time per step, or per graph, seed or edge"),
     binding(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equal numbers of steps"),
     binding(&[Char('y')], "y", When::Axis, Command::ToggleLog, "logarithmic axis, or linear"),
     binding(&[Left, Char('h')], "←  h", When::Latency, Command::MovePercentile { by: -1 }, "a more common percentile")
-        .with_footer("←→", "percentile")
-        .with_place(FooterPlace::View),
+        .with_place(FooterPlace::View, "←→", "percentile"),
     binding(&[Right, Char('l')], "→  l", When::Latency, Command::MovePercentile { by: 1 }, "a rarer percentile"),
     binding(
         &[Enter],
@@ -144,11 +128,9 @@ pub const BINDINGS: &[Binding] = &[
         Command::ShowPercentile,
         "show the step that is the selected percentile",
     )
-    .with_footer("Enter", "show step")
-    .with_place(FooterPlace::View),
+    .with_place(FooterPlace::View, "Enter", "show step"),
     binding(&[Char('r')], "r", When::Latency, Command::NextRange, "range: all steps, the newest, or the selected ones")
-        .with_footer("r", "range")
-        .with_place(FooterPlace::View),
+        .with_place(FooterPlace::View, "r", "range"),
     binding(
         &[Left, Char('h')],
         "←  h",
@@ -156,8 +138,7 @@ pub const BINDINGS: &[Binding] = &[
         Command::MoveCursor { columns: -1 },
         "an eighth of a screen back",
     )
-    .with_footer("←→", "time")
-    .with_place(FooterPlace::View),
+    .with_place(FooterPlace::View, "←→", "time"),
     binding(
         &[Right, Char('l')],
         "→  l",
@@ -187,8 +168,7 @@ pub const BINDINGS: &[Binding] = &[
         Command::MovePlace { forward: false },
         "the next longer place of the finding",
     )
-    .with_footer("←→", "place")
-    .with_place(FooterPlace::View),
+    .with_place(FooterPlace::View, "←→", "place"),
     binding(
         &[Right, Char('l')],
         "→  l",
@@ -197,8 +177,7 @@ pub const BINDINGS: &[Binding] = &[
         "the next shorter place of the finding",
     ),
     binding(&[Enter], "Enter", When::FoundHere, Command::ShowPlace, "show the selected place in the steps view")
-        .with_footer("Enter", "show step")
-        .with_place(FooterPlace::View),
+        .with_place(FooterPlace::View, "Enter", "show step"),
     binding(
         &[Char('[')],
         "[",
@@ -255,9 +234,11 @@ pub const BINDINGS: &[Binding] = &[
     ),
     binding(&[Char('f')], "f", When::Open, Command::Show(View::Stacks), "stacks: where in the program the time goes"),
     binding(&[Up, Char('k')], "↑  k", When::Stacks, Command::Scroll { lines: -1 }, "the caller of the selected frame"),
-    binding(&[Down, Char('j')], "↓  j", When::Stacks, Command::Scroll { lines: 1 }, "what it calls most")
-        .with_footer("↑↓", "caller, called")
-        .with_place(FooterPlace::View),
+    binding(&[Down, Char('j')], "↓  j", When::Stacks, Command::Scroll { lines: 1 }, "what it calls most").with_place(
+        FooterPlace::View,
+        "↑↓",
+        "caller, called",
+    ),
     binding(
         &[Left, Char('h')],
         "←  h",
@@ -265,8 +246,7 @@ pub const BINDINGS: &[Binding] = &[
         Command::MoveCursor { columns: -1 },
         "the previous frame of that caller",
     )
-    .with_footer("←→", "beside")
-    .with_place(FooterPlace::View),
+    .with_place(FooterPlace::View, "←→", "beside"),
     binding(
         &[Right, Char('l')],
         "→  l",
@@ -281,8 +261,7 @@ pub const BINDINGS: &[Binding] = &[
         Command::Zoom { inward: true },
         "give the selected frame the whole width",
     )
-    .with_footer("+ -", "zoom")
-    .with_place(FooterPlace::View),
+    .with_place(FooterPlace::View, "+ -", "zoom"),
     binding(&[Enter], "Enter", When::Stacks, Command::ToggleDetail, "the same as +"),
     binding(
         &[Char('-')],
