@@ -211,7 +211,8 @@ impl View {
     }
 
     /// Whether only runs of several ranks have it.
-    pub fn is_of_ranks(self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_of_ranks(self) -> bool {
         self.has(ViewPart::Ranks) || self.has(ViewPart::Stages)
     }
 }
