@@ -75,21 +75,26 @@ class _TorchFinder:
 
 
 class _OwnFinder:
-    """Last in ``sys.meta_path``: a program that imports ``gnntop`` and has none gets this package."""
+    """Last in ``sys.meta_path``: a program that imports ``gnntop`` and has none gets this package.
+
+    Also if it has removed it from ``sys.modules``, or loads it again.
+    """
+
+    def __init__(self, package: "ModuleType") -> None:
+        self.package, self.spec = package, package.__spec__
 
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
-        """Finds this package under its public name."""
-        package = sys.modules.get(PRIVATE)
-        if name != PUBLIC or package is None or package.__spec__ is None:
-            return None
-        return type(package.__spec__)(PUBLIC, self, origin=package.__file__)  # type: ignore[arg-type]
+        """Finds this package under its public name, and under its own."""
+        if name != PUBLIC or self.spec is None:
+            return self.spec if name == PRIVATE else None
+        return type(self.spec)(PUBLIC, self, origin=self.package.__file__)  # type: ignore[arg-type]
 
     def create_module(self, spec: "ModuleSpec") -> "ModuleType":
         """The package, as it is."""
-        self.spec = sys.modules[PRIVATE].__spec__
-        return sys.modules[PRIVATE]
+        sys.modules.setdefault(PRIVATE, self.package)
+        return self.package
 
     def exec_module(self, module: "ModuleType") -> None:
         """Undoes what the import has changed in it."""
@@ -107,7 +112,7 @@ def start() -> None:
     _has_started = True
     _answers.tell(f"python {sys.version.split()[0]}")
     if __package__ == PRIVATE:
-        sys.meta_path.append(_OwnFinder())
+        sys.meta_path.append(_OwnFinder(sys.modules[PRIVATE]))
     if "torch" in sys.modules:
         install()
     else:

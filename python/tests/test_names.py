@@ -128,6 +128,24 @@ import torch
     assert "ctypes.py takes the place of a module" in answer(tmp_path)
 
 
+def test_a_program_that_removes_the_package_may_import_it_again(tmp_path: Path) -> None:
+    code = """
+import gnntop, importlib, sys
+gnntop.step()
+del sys.modules["gnntop"]
+import gnntop
+gnntop.step()
+for name in [name for name in sys.modules if "gnntop" in name]:
+    del sys.modules[name]
+import gnntop
+gnntop.step()
+importlib.reload(gnntop)
+print(gnntop.step())
+"""
+    write(tmp_path, {"program.py": code})
+    assert run(tmp_path, environment(tmp_path / "sessions") | REACH) == (0, "4\n", "")
+
+
 def test_what_the_hooks_need_of_python_is_known(tmp_path: Path) -> None:
     code = """
 import sys
