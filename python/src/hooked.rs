@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::abi::{gnntop_begin, gnntop_end_to};
 use crate::cpython::{
     ARGUMENTS_OFFSET, METH_O, Object, PyMemberDef, PyMethodDef, PyTypeSlot, PyTypeSpec, Python, VectorCall, method,
     with_python,
@@ -36,6 +37,7 @@ const HAVE_GC: c_uint = 1 << 14;
 const METHOD_DESCRIPTOR: c_uint = 1 << 17;
 
 /// In the place of the work's number: calls of whichever module is the first argument, which are forward passes if it is a root.
+/// Less than this by the number of a name: calls are spans of this name, on any thread.
 const OF_ROOTS: i32 = -1;
 
 /// How often hooks were removed: those of before only call their function.
@@ -197,6 +199,12 @@ unsafe fn call_around(python: &Python, this: Object, first: Object, call: impl F
         let HookedFields { real, module, work, removals, .. } = fields(this).read();
         if real.is_null() {
             return refuse(python);
+        }
+        if work < OF_ROOTS && removals == REMOVALS.load(Relaxed) {
+            let depth = gnntop_begin(OF_ROOTS - work);
+            let result = call(real);
+            gnntop_end_to(depth);
+            return result;
         }
         let Some(work) = work_of(python, work, module, first).filter(|_| removals == REMOVALS.load(Relaxed)) else {
             return call(real);

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from .patching import Hook, patch
+from .patching import Hook, patch, watch
 
 _hook = Hook("loader workers")
 _loaders = 0
@@ -84,11 +84,5 @@ def _record(address: str) -> None:
 def _hook_fetchers(name: int) -> None:
     from torch.utils.data._utils import fetch
 
-    def before(_: tuple[Any, ...]) -> int:
-        return _native.begin(name)
-
-    def after(depth: int, _: object) -> None:
-        _native.end_to(depth)
-
-    patch(fetch._MapDatasetFetcher, "fetch", before, after)
-    patch(fetch._IterableDatasetFetcher, "fetch", before, after)
+    for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
+        watch(kind, "fetch", _native.OF_ROOTS - name)
