@@ -36,7 +36,7 @@ def install(torch: ModuleType) -> None:
     _native.listen(_native.TENSOR, torch.Tensor)
     _native.listen(_native.PARAMETER, torch.nn.Parameter)
     _native.listen(_native.UNHEARD, torch._C.DisableTorchFunction)
-    _native.listen(_native.IS_HEARD, getattr(torch._C, "_is_torch_function_mode_enabled", None))
+    _native.listen(_native.IS_HEARD, torch._C._len_torch_function_stack)
     watch(torch.nn.Module, "_call_impl", _native.OF_ROOTS)
     patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, look_soon)
     patch(torch.nn.Module, "compile", lambda _: 0, look_soon)
