@@ -64,7 +64,7 @@ FETCH, SAMPLE, GATHER, TRANSFER, FORWARD, FORWARD_WITHOUT_GRADIENTS, EVALUATION,
 OPTIMIZER, CLOSURE, ZERO_GRAD, UNSCALE, CLIP, COLLECTIVE, CHECKPOINT, COMPILE = range(9, 17)
 """Work of a training loop, for `work_begin`, as ``gnntop.h`` numbers it."""
 OF_ROOTS = -1
-"""In the place of work, for `Hooked`: calls of root modules. ``OF_ROOTS - name``: calls are spans of this name."""
+"""Instead of work, for `Hooked`: calls of root modules. ``OF_ROOTS - name``: calls are spans of this name."""
 ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD = range(9)
 """What `listen` sets: see ``python/src/events.rs``."""
 IS_AUTOMATIC, HAS_PEERS, IS_ELSEWHERE, ARE_REMOVED = range(4)

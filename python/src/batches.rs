@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use crate::cpython::{Object, Python, Raised};
-use crate::events::{Listener, listener};
+use crate::listeners::{Listener, listener};
 use crate::objects::Container;
 use crate::steps::Shape;
 

@@ -3,54 +3,13 @@
 //! What needs Python, such as opening the session with what torch says of itself, calls one of the functions that Python has
 //! set with `listen`. They handle their own errors: what they raise is the program's, such as a signal's handler's.
 
-use std::ffi::{CStr, c_long, c_void};
+use std::ffi::{CStr, c_long};
 use std::ptr::null_mut;
-use std::sync::atomic::AtomicPtr;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use crate::cpython::{Object, Python, Raised};
+use crate::listeners::{self, Listener, listener};
 use crate::steps::{OptimizerId, Work};
 use crate::{batches, session, training};
-
-/// What Python sets: functions, and objects of torch's.
-#[derive(Clone, Copy)]
-pub(crate) enum Listener {
-    /// Opens the session.
-    Open = 0,
-    /// Searches for root modules; called once for each time that it is set.
-    Roots = 1,
-    /// Returns whether torch tells a `TorchFunctionMode` of what is done now.
-    IsHeard = 2,
-    /// Takes the name of a phase that has ended, "begin" before forward, or "step" at a step's end.
-    Edge = 3,
-    /// Takes the number of a step that has ended while a person asks for something.
-    Request = 4,
-    /// Returns whether gradients are computed.
-    IsGradEnabled = 5,
-    /// The type of tensors.
-    Tensor = 6,
-    /// The type of parameters.
-    Parameter = 7,
-    /// Returns a context in which torch tells no such mode.
-    Unheard = 8,
-}
-
-static LISTENERS: [AtomicPtr<c_void>; 9] = [const { AtomicPtr::new(null_mut()) }; 9];
-
-/// What Python has set, or NULL.
-#[inline]
-pub(crate) fn listener(which: Listener) -> Object {
-    LISTENERS[which as usize].load(Acquire)
-}
-
-/// Sets a function or an object, or NULL for none; returns whether there is such a listener. It is never released.
-pub(crate) fn listen(which: i32, object: Object) -> bool {
-    let listener = usize::try_from(which).ok().and_then(|which| LISTENERS.get(which));
-    if let Some(listener) = listener {
-        listener.store(object, Release);
-    }
-    listener.is_some()
-}
 
 /// Calls what Python has set, if it has. `argument` makes a reference, or returns NULL for none.
 ///
@@ -81,7 +40,7 @@ unsafe fn find_roots(python: &Python) -> Result<(), Raised> {
     if listener(Listener::Roots).is_null() {
         return Ok(());
     }
-    let function = LISTENERS[Listener::Roots as usize].swap(null_mut(), AcqRel);
+    let function = listeners::take(Listener::Roots);
     // SAFETY: guaranteed by the caller.
     unsafe { notify(python, function, null_mut) }
 }

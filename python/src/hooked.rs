@@ -14,7 +14,8 @@ use crate::cpython::{
     ARGUMENTS_OFFSET, METH_O, Object, PyMemberDef, PyMethodDef, PyTypeSlot, PyTypeSpec, Python, VectorCall, method,
     with_python,
 };
-use crate::events::{self, Listener, listener};
+use crate::events;
+use crate::listeners::{Listener, listener};
 use crate::roots;
 use crate::steps::Work;
 
@@ -36,7 +37,7 @@ const HAVE_VECTORCALL: c_uint = 1 << 11;
 const HAVE_GC: c_uint = 1 << 14;
 const METHOD_DESCRIPTOR: c_uint = 1 << 17;
 
-/// In the place of the work's number: calls of whichever module is the first argument, which are forward passes if it is a root.
+/// Instead of the number of work: calls of whichever module is the first argument, which are forward passes if it is a root.
 /// Less than this by the number of a name: calls are spans of this name, on any thread.
 const OF_ROOTS: i32 = -1;
 

@@ -10,9 +10,9 @@
 //!
 //! `steps` understands a training loop from the work that is reported of it. `training` knows which thread trains and records
 //! there; `work_abi` reports for C, and for Python `hooked`, which calls a library's function in between, and
-//! `work_builtins`, both through `events`. `roots` knows the modules whose calls are forward passes, `batches` reads how large
-//! a batch is, and `collector` records the pauses of Python's. `cpython` has the functions of CPython that all these call, and
-//! `objects` what an object tells without its class's code.
+//! `work_builtins`, both through `events`; `listeners` has what Python sets for them. `roots` knows the modules whose calls are
+//! forward passes, `batches` reads how large a batch is, and `collector` records the pauses of Python's. `cpython` has the
+//! functions of CPython that all these call, and `objects` what an object tells without its class's code.
 
 mod abi;
 mod batches;
@@ -23,6 +23,7 @@ mod cuda;
 mod early;
 mod events;
 mod hooked;
+mod listeners;
 mod names;
 mod nccl;
 mod objects;

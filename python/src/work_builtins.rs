@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use crate::cpython::{METH_FASTCALL, METH_NOARGS, METH_O, Object, PyMethodDef, Python, method, with_python};
 use crate::steps::{OptimizerId, Work};
-use crate::{batches, collector, events, hooked, roots, training, worker};
+use crate::{batches, collector, events, hooked, listeners, roots, training, worker};
 
 pub(crate) static METHODS: [PyMethodDef; 18] = [
     method(c"listen", listen as *const (), METH_FASTCALL),
@@ -76,7 +76,7 @@ unsafe extern "C" fn listen(_: Object, arguments: *const Object, count: isize) -
             let &[which, object] = given else { return refuse(python, c"listen() takes 2 arguments").map(|_| ()) };
             let which = python.small(which)?;
             (python.keep)(object);
-            if events::listen(which, if object == python.none { null_mut() } else { object }) {
+            if listeners::listen(which, if object == python.none { null_mut() } else { object }) {
                 return Some(());
             }
             refuse(python, c"no such listener").map(|_| ())
