@@ -99,7 +99,7 @@ fn contention_names_the_limit_of_the_control_group() {
         counted("allotted.cpu.periods", Unit::Count, |t| t * 10.0),
         counted("allotted.cpu.throttled_periods", Unit::Count, |t| t * 8.0),
     ];
-    let found = only(&run(300, |_| MadeUpStep::default(), &readings));
+    let found = only(&run(300, |_| StepPlan::default(), &readings));
     let numbers = [(Number::OfTime, 0.4), (Number::ThrottledPeriods, 0.8), (Number::QuotaCores, 1.5)];
     assert_facts(&found, FindingKind::Contention, &numbers);
     assert_contains(&found, FindingKind::Contention, &["raise the CPU limit of the container or job"]);
@@ -115,7 +115,7 @@ fn contention_names_the_programs_own_threads() {
         counted("machine.cpu.1.busy", Unit::Nanoseconds, |t| t * 1e9),
         gauge("process.threads", Unit::Count, |_| 32.0),
     ];
-    let found = only(&run(300, |_| MadeUpStep::default(), &readings));
+    let found = only(&run(300, |_| StepPlan::default(), &readings));
     assert_facts(&found, FindingKind::Contention, &[(Number::Threads, 32.0), (Number::MachineCores, 2.0)]);
     assert_contains(&found, FindingKind::Contention, &["use fewer threads (OMP_NUM_THREADS"]);
 }
@@ -127,7 +127,7 @@ fn contention_names_loader_workers() {
         counted("process.cpu_time", Unit::Nanoseconds, |t| t * 0.6e9),
         counted("machine.cpu.busy", Unit::Nanoseconds, |t| t * 2e9),
     ];
-    let mut store = run(300, |_| MadeUpStep::default(), &readings);
+    let mut store = run(300, |_| StepPlan::default(), &readings);
     let mut stream = StreamBuilder::new("x");
     for worker in 0..4 {
         let (id, text) = (TrackId(80 + worker), format!("worker {worker}"));
