@@ -166,8 +166,8 @@ impl Digest {
                 self.note_kind(*id, *kind);
                 Defined::Name(id.0)
             }
-            Definition::Track { id, role, .. } => {
-                self.tracks.define(*id, *role);
+            Definition::Track { id, role, text, .. } => {
+                self.tracks.define(*id, *role, text);
                 Defined::Track(id.0)
             }
             Definition::Signal { id, metric, .. } => {
@@ -256,7 +256,7 @@ impl Digest {
 
     fn span(&mut self, id: TrackId, span: &Span) {
         let slot = self.slot(span.name);
-        let is_training = self.tracks.training().is_none_or(|training| training == id);
+        let is_training = self.tracks.is_training(id);
         let Some(track) = self.tracks.get(id) else { return };
         track.end.spans += 1;
         track.end.last_ns = span.end_ns;
@@ -271,7 +271,7 @@ impl Digest {
     }
 
     fn step(&mut self, id: TrackId, step: &Step) {
-        if !self.tracks.claim_steps(id) {
+        if !self.tracks.claim_steps(id, step.step.0) {
             return;
         }
         let Some(track) = self.tracks.get(id) else { return };

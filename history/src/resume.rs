@@ -52,7 +52,7 @@ impl Digest {
         let (next_seq, dropped) =
             self.tracks.get(*track).map_or((0, 0), |track| (track.end.next_seq, track.end.dropped));
         self.tracks.begin(*track, next_seq, dropped);
-        if self.tracks.claim_steps(*track)
+        if self.tracks.claim_steps(*track, *last_step)
             && let Some(tiling) = self.tracks.get(*track).and_then(|track| track.tiling.as_mut())
         {
             tiling.resume(&waiting);

@@ -286,3 +286,19 @@ fn traced_steps_are_counted_but_not_in_durations() {
         entries.iter().filter_map(|past| if let PastEntry::Slow(slow) = past { Some(slow) } else { None }).collect();
     assert!(slow.iter().all(|slow| slow.figures.step.step.0 != 50 && slow.spans.len() == 1), "{slow:?}");
 }
+
+#[test]
+fn thread_that_continues_a_training_adds_to_its_steps() {
+    let mut stream = StreamBuilder::new("threads");
+    let first = stream.track(TrackRole::Training, "train");
+    let other = stream.track(TrackRole::Training, "train 2");
+    let next = stream.track(TrackRole::Training, "train");
+    for (track, step) in [(first, 1), (first, 2), (other, 3), (next, 3), (next, 4)] {
+        stream.phase(track, step, "forward", START_NS + step * MS, START_NS + step * MS + MS / 2);
+        stream.step(track, step, START_NS + step * MS, START_NS + (step + 1) * MS);
+    }
+    let (entries, seconds, _) = all_entries(&mut digest(&stream.bytes()));
+    assert_eq!(find_totals(&entries).steps, 4);
+    let (_, forward) = &sum(&seconds).phases[0];
+    assert_eq!((forward.count, forward.total_ns), (4, 4 * MS / 2), "phases tile the steps of both threads");
+}

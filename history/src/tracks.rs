@@ -17,6 +17,8 @@ const MAX_TILINGS: usize = 64;
 pub(crate) struct Track {
     pub(crate) end: TrackEnd,
     pub(crate) role: TrackRole,
+    /// Its name, if the training may run on it.
+    name: String,
     pub(crate) tiling: Option<Box<Tiling>>,
 }
 
@@ -26,14 +28,18 @@ pub(crate) struct Tracks {
     all: Vec<Option<Box<Track>>>,
     has_training: bool,
     training: Option<TrackId>,
+    /// The newest step there.
+    last_step: u64,
     tilings: usize,
 }
 
 impl Tracks {
-    pub(crate) fn define(&mut self, id: TrackId, role: TrackRole) {
-        self.has_training |= role == TrackRole::Training;
+    pub(crate) fn define(&mut self, id: TrackId, role: TrackRole, name: &str) {
+        let is_training = role == TrackRole::Training;
+        self.has_training |= is_training;
         if let Some(track) = self.get(id) {
             track.role = role;
+            track.name = if is_training { name.to_owned() } else { String::new() };
         }
     }
 
@@ -60,7 +66,7 @@ impl Tracks {
 
     /// Makes a track collect phases if it may be the training track, and notes what was lost before its event `seq`.
     pub(crate) fn begin(&mut self, id: TrackId, seq: u64, dropped: u64) -> Option<&mut Track> {
-        let may_tile = self.training.is_none_or(|training| training == id);
+        let may_tile = self.is_training(id);
         let (has_training, has_room) = (self.has_training, self.tilings < MAX_TILINGS);
         let track = self.get(id)?;
         let may_tile = may_tile && (!has_training || track.role == TrackRole::Training);
@@ -93,17 +99,36 @@ impl Tracks {
         }
     }
 
-    /// The track whose steps are the run's.
-    pub(crate) fn training(&self) -> Option<TrackId> {
-        self.training
+    /// Whether the steps of this track are the run's, may continue them, or may be them while none are known.
+    pub(crate) fn is_training(&self, id: TrackId) -> bool {
+        self.training.is_none_or(|training| training == id || self.may_continue(training, id))
     }
 
-    /// Whether a step on this track is one of the run's; the first track that may have steps is the training track.
-    pub(crate) fn claim_steps(&mut self, id: TrackId) -> bool {
-        if self.training.is_none() && self.get(id).is_some_and(|track| track.tiling.is_some()) {
+    /// Whether a step on this track is one of the run's; the first track that may have steps is the training track, until
+    /// another thread continues its steps.
+    pub(crate) fn claim_steps(&mut self, id: TrackId, step: u64) -> bool {
+        let may_tile = self.get(id).is_some_and(|track| track.tiling.is_some());
+        let is_next = match self.training {
+            None => may_tile,
+            Some(training) => {
+                may_tile && step.checked_sub(1) == Some(self.last_step) && self.may_continue(training, id)
+            }
+        };
+        if is_next {
             self.training = Some(id);
         }
+        if self.training == Some(id) {
+            self.last_step = step;
+        }
         self.training == Some(id)
+    }
+
+    /// Whether a track without a step so far may be another thread's that continues this training: it has the same name.
+    fn may_continue(&self, training: TrackId, id: TrackId) -> bool {
+        let track = |id: TrackId| self.all.get(id.0 as usize)?.as_deref();
+        let (Some(training), Some(track)) = (track(training), track(id)) else { return false };
+        let is_training = |track: &Track| track.role == TrackRole::Training;
+        is_training(training) && is_training(track) && track.end.steps == 0 && track.name == training.name
     }
 
     /// The state of all tracks.

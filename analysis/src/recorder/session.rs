@@ -4,7 +4,7 @@
 //! second and packed, which halves their size. Sequence numbers and drop counts are kept, so that a reader finds the
 //! same gaps. Only whole frames are written, so the file of a recorder that is killed can be read.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
@@ -83,7 +83,7 @@ pub struct Recorder<W: Write> {
     /// Definitions since the last block, which are written before the next one.
     defined: Vec<Definition>,
     past: PastWindow,
-    tracks: HashMap<TrackId, Merging>,
+    tracks: BTreeMap<TrackId, Merging>, // in order, as one may continue another's steps
     /// The summary of everything recorded, if asked for.
     pub(super) summary: Option<Box<SessionSummary>>,
     merged_since_ns: u64,
@@ -124,7 +124,7 @@ impl<W: Write> Recorder<W> {
             skipped_marks: SkippedMarks::default(),
             first_steps: FirstSteps::default(),
             defined: Vec::new(),
-            tracks: HashMap::new(),
+            tracks: BTreeMap::new(),
             summary: None,
             merged_since_ns: 0,
             written_bytes: 0,

@@ -267,7 +267,8 @@ impl Store {
         if !state.wants_rest {
             return;
         }
-        if !self.tracks.claim_steps(state.track) {
+        let last = self.steps.last().map_or(0, |row| row.step().0);
+        if !self.tracks.claim_steps(state.track, step.step.0, last) {
             self.losses.steps_elsewhere += 1;
             return;
         }

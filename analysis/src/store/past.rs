@@ -86,7 +86,7 @@ impl Store {
     fn resume_tiling(&mut self, unfinished: &Unfinished) {
         let Some(index) = self.tracks.index(unfinished.track) else { return };
         self.tracks.prepare_tiling(index);
-        if !self.tracks.claim_steps(index) {
+        if !self.tracks.claim_steps(index, 0, 0) {
             return;
         }
         let slot = |store: &mut Self, name| store.past_slot(name).map(|slot| slot.0);

@@ -191,10 +191,10 @@ impl Tracks {
         true
     }
 
-    /// Whether phases on this track may tile steps: it runs the training loop, or no track claims to.
+    /// Whether phases on this track may tile steps: it runs the training loop, or may continue it, or no track claims to.
     pub(super) fn may_tile(&self, index: usize) -> bool {
         match self.main.filter(|_| !self.is_previous_attempt) {
-            Some(main) => main == index,
+            Some(main) => main == index || self.may_continue(main, index),
             None => !self.has_training || self.all[index].role == TrackRole::Training,
         }
     }
@@ -235,9 +235,22 @@ impl Tracks {
         self.main.map(|index| &self.all[index])
     }
 
-    /// Whether a step on this track goes into the step table; the first track that may decides for the session.
-    pub(super) fn claim_steps(&mut self, index: usize) -> bool {
-        if (self.main.is_none() || self.is_previous_attempt) && self.may_tile(index) {
+    /// Whether a track without a step so far may be another thread's that continues this training: it has the same name.
+    fn may_continue(&self, main: usize, index: usize) -> bool {
+        let (main, track) = (&self.all[main], &self.all[index]);
+        let is_training = |track: &Track| track.role == TrackRole::Training;
+        is_training(main) && is_training(track) && track.steps == 0 && track.text == main.text
+    }
+
+    /// Whether this step of a track goes into the step table, whose newest step is `last`: the first track that may decides
+    /// for the session, until another thread continues its steps.
+    pub(super) fn claim_steps(&mut self, index: usize, step: u64, last: u64) -> bool {
+        let main = self.main.filter(|_| !self.is_previous_attempt);
+        let is_next = match main {
+            None => self.may_tile(index),
+            Some(main) => step.checked_sub(1) == Some(last) && self.may_continue(main, index),
+        };
+        if is_next {
             (self.main, self.is_previous_attempt) = (Some(index), false);
         }
         self.main == Some(index) && !self.is_previous_attempt

@@ -85,6 +85,26 @@ fn only_the_outermost_phase_counts() {
 }
 
 #[test]
+fn thread_that_continues_a_training_fills_the_same_table() {
+    let (mut stream, main) = training();
+    for step in 1..=2 {
+        stream.step(main, step, START_NS + 10 * step, START_NS + 10 * step + 10);
+    }
+    // Another trains meanwhile, and one with the same name does not continue.
+    let other = stream.track(TrackRole::Training, "main 2");
+    stream.step(other, 3, START_NS + 20, START_NS + 30);
+    let again = stream.track(TrackRole::Training, "main");
+    stream.step(again, 1, START_NS + 30, START_NS + 35);
+    let next = stream.track(TrackRole::Training, "main");
+    stream.phase(next, 3, "forward", START_NS + 40, START_NS + 48);
+    stream.step(next, 3, START_NS + 40, START_NS + 50);
+    let store = store(&stream.bytes());
+    assert_eq!((store.steps().total(), store.losses().steps_elsewhere), (3, 2));
+    assert_eq!(row_ns(&store, 2), named(&[("forward", 8), ("gap", 2)]));
+    assert_eq!(store.training_track().unwrap().id, next);
+}
+
+#[test]
 fn phases_of_other_threads_do_not_tile() {
     let (mut stream, main) = training();
     let loader = stream.track(TrackRole::Loader, "loader");
