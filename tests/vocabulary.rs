@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gnntop_wire::{Engine, Fact, Reported, Sampling, phase};
+use gnntop_wire::{Engine, Fact, Mode, Reported, Sampling, phase};
 
 use crate::imports::{compared, texts};
 use crate::{crate_of, members};
@@ -57,6 +57,7 @@ fn facts() -> Vec<String> {
         Fact::NotRecorded { what: text(), amount: text() },
         Fact::Died { cause: text(), text: text() },
         Fact::NoStacks { why: text() },
+        Fact::Mode(Mode::Inference),
     ];
     let frameworks = ["PyTorch", "Python"].map(str::to_owned);
     facts.map(|fact| fact.key().title().to_owned()).into_iter().chain(frameworks).collect()

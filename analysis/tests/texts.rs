@@ -11,7 +11,7 @@ use gnntop_analysis::store::{GAP, Store};
 use gnntop_fixtures::uneven::{place, rank_info};
 use gnntop_fixtures::{MS, SECOND, START_NS, StreamBuilder, each_item};
 use gnntop_wire::{
-    Counter, Definition, Event, Fact, Mark, NameKind, Open, Place, Reported, Sampling, Span, StepId, TrackId,
+    Counter, Definition, Event, Fact, Mark, Mode, NameKind, Open, Place, Reported, Sampling, Span, StepId, TrackId,
     TrackRole, phase,
 };
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ const MAGIC: [&str; 16] = [
 ];
 
 /// What readers know of the program. Facts of its own say the same.
-fn known_facts() -> [Fact; 7] {
+fn known_facts() -> [Fact; 8] {
     let text = |text: &str| text.to_owned();
     [
         Fact::Framework("candle 0.9".into()),
@@ -47,6 +47,7 @@ fn known_facts() -> [Fact; 7] {
         Fact::NotRecorded { what: text("spans nested too deep"), amount: text("36") },
         Fact::Died { cause: text("killed"), text: text("The kernel killed it.") },
         Fact::NoStacks { why: text("none: not permitted") },
+        Fact::Mode(Mode::Inference),
         Fact::Note { key: text("marks before this part"), text: text("gc: 3") },
     ]
 }

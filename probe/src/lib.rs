@@ -68,7 +68,7 @@ mod warning;
 pub use allocator::TrackingAllocator;
 pub use gnntop_sensors::{SensorOptions, monotonic_ns};
 pub use gnntop_wire::{
-    BatchShape, ClockOffset, Engine, Fact, Framework, FrameworkName, NameId, NameKind, Origin, Place, RankKind,
+    BatchShape, ClockOffset, Engine, Fact, Framework, FrameworkName, Mode, NameId, NameKind, Origin, Place, RankKind,
     Reported, Sampling, StackThread, TrackRole,
 };
 pub use host::host_identity;

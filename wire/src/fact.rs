@@ -46,6 +46,8 @@ pub enum Fact {
         /// Why, for people.
         why: String,
     },
+    /// What the program does with its model.
+    Mode(Mode),
     /// What gnntop notes for people.
     Note {
         /// What it is about.
@@ -84,6 +86,7 @@ impl Fact {
             Self::NotRecorded { what, .. } => format!("not recorded: {what}"),
             Self::Died { .. } => "died".to_owned(),
             Self::NoStacks { .. } => "stacks".to_owned(),
+            Self::Mode(_) => "mode".to_owned(),
         };
         FactKey { title, kind: self.fields().kind }
     }
@@ -93,6 +96,7 @@ impl Fact {
         match self {
             Self::Framework(framework) => framework.to_string(),
             Self::Resumed { steps } => steps.to_string(),
+            Self::Mode(mode) => mode.as_str().to_owned(),
             _ => self.fields().text.to_owned(),
         }
     }
@@ -108,6 +112,7 @@ impl Fact {
             Self::Died { cause, text } => (5, cause.as_str(), text.as_str(), 0),
             Self::NoStacks { why } => (6, "", why.as_str(), 0),
             Self::Note { key, text } => (7, key.as_str(), text.as_str(), 0),
+            Self::Mode(mode) => (8, "", "", *mode as u64),
         };
         FactFields { kind, about, text, number }
     }
@@ -132,7 +137,27 @@ impl From<FactFields<String>> for Fact {
             5 => Self::Died { cause: about, text },
             6 => Self::NoStacks { why: text },
             7 => Self::Note { key: about, text },
+            8 => Self::Mode(if number == Mode::Inference as u64 { Mode::Inference } else { Mode::Training }),
             _ => Self::Other { key: about, text },
+        }
+    }
+}
+
+/// What a program does with its model. It trains it unless a fact says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It trains it.
+    Training = 0,
+    /// It only runs it: its steps are batches, or calls.
+    Inference = 1,
+}
+
+impl Mode {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::Inference => "inference",
         }
     }
 }
@@ -233,11 +258,11 @@ mod tests {
     fn program_fact_is_never_about_the_same_as_another_kind() {
         let of_kind = |kind, number| Fact::from(FactFields { kind, about: "a".into(), text: "b".into(), number });
         let own = |key: &FactKey| Fact::Other { key: key.title().to_owned(), text: "b".into() };
-        for kind in 1..=7 {
+        for kind in 1..=8 {
             let key = of_kind(kind, 1).key();
             assert!(key != own(&key).key() && key.title() == own(&key).key().title(), "{key:?}");
         }
-        let unknown = [0, 8, 255].map(|kind| of_kind(kind, 1));
+        let unknown = [0, 9, 255].map(|kind| of_kind(kind, 1));
         assert_eq!(unknown, [0; 3].map(|_| Fact::Other { key: "a".into(), text: "b".into() }));
         assert_eq!(of_kind(1, 3).text(), "a b", "a newer framework keeps its name");
         assert_eq!(of_kind(1, 1).key(), of_kind(1, 2).key(), "a program has one framework");

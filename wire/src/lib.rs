@@ -231,7 +231,7 @@ pub use event::{
     Absent, Allocation, BatchShape, Counter, Definition, Event, Mark, Open, PhaseMemory, Rival, Sample, Span,
     StackFrame, StackSample, StackThread, Step, ThreadUsage, TrackRole,
 };
-pub use fact::{Fact, FactKey, Framework, FrameworkName};
+pub use fact::{Fact, FactKey, Framework, FrameworkName, Mode};
 pub use frame::{HEADER_LEN, MAX_PAYLOAD_LEN, peek};
 pub use ids::{NameId, SignalId, StepId, TrackId};
 pub use meta::{

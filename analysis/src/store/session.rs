@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
 
-use gnntop_wire::{Anchor, End, Fact, FactKey, Framework, FrameworkName, SessionInfo};
+use gnntop_wire::{Anchor, End, Fact, FactKey, Framework, FrameworkName, Mode, SessionInfo};
 
 /// Most clock steps that are listed; further ones are only counted.
 const CLOCK_STEPS_KEPT: usize = 256;
@@ -89,6 +89,11 @@ impl StoredSession {
     /// Whether the program uses PyTorch.
     pub fn uses_torch(&self) -> bool {
         self.framework().is_some_and(|framework| framework.name == FrameworkName::Torch)
+    }
+
+    /// Whether the program only runs a model: its steps are batches, or calls.
+    pub fn is_inference(&self) -> bool {
+        self.facts.values().any(|fact| *fact == Fact::Mode(Mode::Inference))
     }
 
     /// Why the program died, in one paragraph, if its keeper added that.

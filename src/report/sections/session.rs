@@ -10,7 +10,7 @@ use crate::report::document::{Block, ComparisonTable};
 use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::figures::{count, counted, duration, utc};
 use gnntop_analysis::store::SessionState;
-use gnntop_wire::{Fact, FactKey};
+use gnntop_wire::{Fact, FactKey, Mode};
 
 /// Who published what, when. Texts are empty where nothing is known.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -98,7 +98,9 @@ impl SessionReport {
         }
         length.extend(steps.loss().map(|loss| format!("; loss {loss}")));
         let framework = self.facts.values().find(|fact| matches!(fact, Fact::Framework(_))).map(Fact::text);
-        let on: Vec<&str> = framework.as_deref().into_iter().chain(gpus.iter().copied()).collect();
+        let is_inference = self.facts.values().any(|fact| *fact == Fact::Mode(Mode::Inference));
+        let mode = is_inference.then_some(Mode::Inference.as_str());
+        let on: Vec<&str> = framework.as_deref().into_iter().chain(mode).chain(gpus.iter().copied()).collect();
         let died = self.died.as_ref().map(|died| format!("why it died: {died}"));
         let lines = [
             Some(length),

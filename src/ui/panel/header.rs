@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnntop_wire::SessionInfo;
+use gnntop_wire::{Mode, SessionInfo};
 use ratatui::style::Style;
 
 use crate::app::{SourceState, Transport};
@@ -95,6 +95,9 @@ fn draw_facts(sheet: &mut Sheet<'_>, scene: &Scene<'_>, state: &str, style: Styl
     let theme = scene.theme;
     let separator = theme.text(" │ ", " | ");
     let mut facts = vec![(state.to_owned(), style)];
+    if scene.store.session().is_inference() {
+        facts.push((Mode::Inference.as_str().to_owned(), theme.plain()));
+    }
     let in_view = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
     if let Some(row) = in_view {
         facts.push((format!("epoch {}", count(row.epoch())), theme.plain()));

@@ -409,6 +409,7 @@ fn fact() -> impl Strategy<Value = Fact> {
         texts().prop_map(|(what, amount)| Fact::NotRecorded { what, amount }),
         texts().prop_map(|(cause, text)| Fact::Died { cause, text }),
         text().prop_map(|why| Fact::NoStacks { why }),
+        prop_oneof![Just(Fact::Mode(Mode::Training)), Just(Fact::Mode(Mode::Inference))],
         texts().prop_map(|(key, text)| Fact::Note { key, text }),
     ]
 }
