@@ -61,7 +61,7 @@ OTHER, TRAINING, LOADER, OPERATORS, STREAM = range(5)
 NOT_OPEN, PUBLISHING, OFF, FORKED, FAILED, WORKER = 0, 1, 2, 3, 4, 5
 NOW = -1
 FETCH, SAMPLE, GATHER, TRANSFER, FORWARD, FORWARD_WITHOUT_GRADIENTS, EVALUATION, BACKWARD, GRADIENTS = range(9)
-OPTIMIZER, CLOSURE, ZERO_GRAD, UNSCALE, CLIP, COLLECTIVE, CHECKPOINT, COMPILE = range(9, 17)
+OPTIMIZER, CLOSURE, ZERO_GRAD, UNSCALE, CLIP, COLLECTIVE, CHECKPOINT, COMPILE, ENVIRONMENT = range(9, 18)
 """Work of a training loop, for `work_begin`, as ``gnntop.h`` numbers it."""
 OF_ROOTS = -1
 """Instead of work, for `Hooked`: calls of root modules. ``OF_ROOTS - name``: calls are spans of this name."""
@@ -119,11 +119,13 @@ optimizer_before: Callable[[Any, Any, Any], None] = _nothing
 optimizer_after: Callable[[Any, Any, Any], None] = _nothing
 optimizer_steps: Callable[[], int] = _nothing
 expect: Callable[..., None] = _nothing
+made: Callable[[Any], None] = _nothing
 is_here: Callable[[], int] = _nothing
 is_elsewhere: Callable[[], int] = _nothing
 sending: Callable[[Any], None] = _nothing
 switch: Callable[[int, int], None] = _nothing
 add_root: Callable[[Any], int] = _nothing
+remove_root: Callable[[Any], None] = _nothing
 fields: Callable[[Any], Any] = _nothing
 shape: Callable[[Any], Any] = _nothing
 read_with: Callable[[type, Any], None] = _nothing
@@ -201,10 +203,10 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
 
 def track(name: str, role: int = OTHER) -> bool:
     """Opens a track for the calling thread; whether it records."""
-    is_open = bool(_track(_bytes(name), role))
-    if is_open and role == TRAINING:
+    place = _track(_bytes(name), role)
+    if place == 1 and role == TRAINING:  # not a further thread that trains
         _watch_stacks()
-    return is_open
+    return bool(place)
 
 
 def _watch_stacks() -> None:

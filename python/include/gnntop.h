@@ -114,7 +114,9 @@ int32_t gnntop_high(int32_t file);
 enum { GNNTOP_OTHER = 0, GNNTOP_TRAINING = 1, GNNTOP_LOADER = 2, GNNTOP_OPERATORS = 3, GNNTOP_STREAM = 4 };
 
 /* Opens a track for the calling thread; returns 1 if it records. The thread keeps it until it ends. A second call on
- * the same thread returns 1 and changes nothing, unless it makes this the training thread. */
+ * the same thread changes nothing, unless it makes this a training thread. Of several threads that train at the same time each
+ * has its own, with its number, from 2 on, after the name; that is returned then. One that trains after another has ended, or has
+ * been idle for 10 s, continues its track. */
 int32_t gnntop_track(const char *name, int32_t role);
 
 /* For Python only: records the calling thread's Python stack when one of its phases takes twice its p99 and at least
@@ -183,7 +185,9 @@ void gnntop_traced(void);
 /* Instead of spans and steps, a loop may report its work, as the hooks into PyTorch do: gnntop makes phases of it that do
  * not overlap, and ends a step after the optimizer's, or after the last of several in turn. What happens between forward and
  * backward is the loss, evaluations between steps are one validation, and several backward passes before an optimizer's step
- * are micro-batches. The first thread that reports GNNTOP_BACKWARD is the training thread; work of others is not recorded. */
+ * are micro-batches. Evaluations with environments between them are a rollout. Each thread that reports GNNTOP_BACKWARD trains,
+ * and needs a track; what it did before is recorded, too. Where nothing trains, each batch that the model is called for is a
+ * step or, without GNNTOP_FETCH, each call without gradients. */
 enum {
     GNNTOP_FETCH = 0,                    /* the loop asks for a batch */
     GNNTOP_SAMPLE = 1,                   /* a loader draws a neighbourhood, in a fetch or outside */
@@ -201,7 +205,8 @@ enum {
     GNNTOP_CLIP = 13,                    /* gradients are clipped */
     GNNTOP_COLLECTIVE = 14,              /* the program itself communicates with other ranks */
     GNNTOP_CHECKPOINT = 15,              /* a checkpoint is written */
-    GNNTOP_COMPILE = 16                  /* code is compiled */
+    GNNTOP_COMPILE = 16,                 /* code is compiled */
+    GNNTOP_ENVIRONMENT = 17              /* an environment steps or is reset */
 };
 
 /* Work begins. Returns what its end is to be told, or -1 if it is part of the work around it and not recorded. */

@@ -8,9 +8,8 @@ use std::time::Duration;
 use gnntop_probe::{Fact, NameKind, TrackRole, after};
 
 use crate::early::EarlyEvent;
-use crate::session::Status;
 use crate::warning::catch_panic;
-use crate::{names, session, stacks, thread, warning, worker};
+use crate::{names, session, stacks, thread, training, warning, worker};
 
 /// The roles of tracks, by their numbers in `gnntop.h`.
 const ROLES: [TrackRole; 5] =
@@ -87,6 +86,7 @@ pub unsafe extern "C" fn gnntop_open(name: *const c_char, facts: *const c_char) 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_close() {
     catch_panic((), || {
+        training::finish();
         thread::with((), |thread| thread.release(u64::MAX));
         session::close();
     });
@@ -99,10 +99,10 @@ pub extern "C" fn gnntop_flush() -> i32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_status() -> i32 {
-    catch_panic(Status::Failed as i32, || match thread::with(false, |thread| thread.is_worker()) {
+    catch_panic(session::Status::Failed as i32, || match thread::with(false, |thread| thread.is_worker()) {
         true => WORKER,
         false => match session::state().0 {
-            Status::Publishing if !session::is_publishing() => Status::Failed as i32,
+            session::Status::Publishing if !session::is_publishing() => session::Status::Failed as i32,
             status => status as i32,
         },
     })
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn gnntop_track(name: *const c_char, role: i32) -> i32 {
         // SAFETY: as the caller promises.
         let name = unsafe { text(name) };
         let role = usize::try_from(role).ok().and_then(|role| ROLES.get(role)).copied().unwrap_or(TrackRole::Other);
-        i32::from(thread::with(false, |thread| thread.track(&name, role)))
+        thread::with(0, |thread| if thread.track(&name, role) { thread.trains().max(1) as i32 } else { 0 })
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gnntop_probe::after;
 
 use crate::names;
-use crate::session::{self, LostEvent};
+use crate::session;
 
 /// Most events kept by a thread.
 const MAX_EVENTS: usize = 512;
@@ -77,6 +77,10 @@ pub(crate) struct EarlyEvents {
     events: Vec<EarlyEvent>,
     /// Index of the oldest event once all places are taken; the next one replaces it.
     oldest: usize,
+    /// How many were replaced.
+    lost: u64,
+    /// How many count as missing unless they are written.
+    counted: u64,
     /// The process of these events: a forked child has a copy, but they are not its own.
     process: u32,
 }
@@ -88,16 +92,24 @@ impl EarlyEvents {
             THREADS.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        Some(Self { events: Vec::with_capacity(MAX_EVENTS), oldest: 0, process: session::generation() })
+        Some(Self {
+            events: Vec::with_capacity(MAX_EVENTS),
+            oldest: 0,
+            lost: 0,
+            counted: 0,
+            process: session::generation(),
+        })
     }
 
-    pub(crate) fn push(&mut self, event: EarlyEvent) {
+    pub(crate) fn push(&mut self, event: EarlyEvent, is_missing_unless_written: bool) {
         self.forget_parent();
         if self.events.len() < MAX_EVENTS {
-            session::count_kept(1);
+            let counted = u64::from(is_missing_unless_written);
+            session::count_kept(counted);
+            self.counted += counted;
             self.events.push(event);
         } else if let Some(oldest) = self.events.get_mut(self.oldest) {
-            session::count_lost(LostEvent::Early);
+            self.lost += 1;
             *oldest = event;
             self.oldest = (self.oldest + 1) % MAX_EVENTS;
         }
@@ -107,14 +119,19 @@ impl EarlyEvents {
         if self.process != session::generation() {
             self.process = session::generation();
             self.events.clear();
-            self.oldest = 0;
+            (self.oldest, self.lost, self.counted) = (0, 0, 0);
         }
+    }
+
+    /// How many there was no room for.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// All events, oldest first: they are written now.
     pub(crate) fn in_order(&mut self) -> impl Iterator<Item = EarlyEvent> {
         self.forget_parent();
-        session::count_written(self.events.len() as u64);
+        session::count_written(std::mem::take(&mut self.counted));
         let (newer, older) = self.events.split_at(self.oldest);
         older.iter().chain(newer).copied()
     }
@@ -135,10 +152,11 @@ mod tests {
         let mut early = EarlyEvents::new().unwrap();
         let event = |at| EarlyEvent::Mark { name: 1, at, value: None };
         let total = MAX_EVENTS as u64 * 2 + 7;
-        (0..total).for_each(|at| early.push(event(at)));
+        (0..total).for_each(|at| early.push(event(at), false));
         let kept: Vec<EarlyEvent> = early.in_order().collect();
         let expected: Vec<EarlyEvent> = (total - MAX_EVENTS as u64..total).map(event).collect();
         assert_eq!(kept, expected);
         assert_eq!(early.events.capacity(), MAX_EVENTS, "never grown");
+        assert_eq!(early.lost(), total - MAX_EVENTS as u64);
     }
 }

@@ -9,7 +9,8 @@ use std::ptr::null_mut;
 use crate::cpython::{Object, Python, Raised};
 use crate::listeners::{self, Listener, listener};
 use crate::steps::{OptimizerId, Work};
-use crate::{batches, session, training};
+use crate::training::{self, Needs, Settled};
+use crate::{batches, session};
 
 /// Calls what Python has set, if it has. `argument` makes a reference, or returns NULL for none.
 ///
@@ -45,6 +46,18 @@ unsafe fn find_roots(python: &Python) -> Result<(), Raised> {
     unsafe { notify(python, function, null_mut) }
 }
 
+/// Opens the session if the thread is the first that needs one, and its track.
+#[inline]
+unsafe fn open(python: &Python, needs: Needs) -> Result<(), Raised> {
+    let is_first = match needs {
+        Needs::Nothing => return Ok(()),
+        Needs::Track => 0,
+        Needs::Session => 1,
+    };
+    // SAFETY: guaranteed by the caller.
+    unsafe { notify(python, listener(Listener::Open), || (python.new_int)(is_first)) }
+}
+
 /// Work begins. Returns what its end is to be told, or `None` if it is not recorded.
 ///
 /// # Safety
@@ -56,8 +69,9 @@ pub(crate) unsafe fn begin(python: &Python, work: Work) -> Result<Option<i32>, R
         match work {
             Work::ZeroGrad => find_roots(python)?,
             Work::Fetch if training::accepts(work) => find_roots(python)?,
-            Work::Backward | Work::Gradients if training::accepts(work) && training::open() => {
-                notify(python, listener(Listener::Open), null_mut)?;
+            Work::Backward | Work::Gradients => {
+                find_roots(python)?;
+                open(python, training::train(work))?;
             }
             Work::Forward | Work::ForwardWithoutGradients
                 if !listener(Listener::Edge).is_null() && training::accepts(work) =>
@@ -67,7 +81,23 @@ pub(crate) unsafe fn begin(python: &Python, work: Work) -> Result<Option<i32>, R
             _ => {}
         }
     }
-    Ok(training::begin(work))
+    let (token, ended) = training::begin(work);
+    if let Some(number) = ended {
+        // SAFETY: guaranteed by the caller.
+        unsafe { step_ended(python, number) }?;
+    }
+    Ok(token)
+}
+
+/// A step has ended.
+unsafe fn step_ended(python: &Python, number: i32) -> Result<(), Raised> {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if session::is_requested() {
+            notify(python, listener(Listener::Request), || (python.new_int)(c_long::from(number)))?;
+        }
+        notify_edge(python, c"step")
+    }
 }
 
 /// Work other than a fetch has ended.
@@ -78,7 +108,7 @@ pub(crate) unsafe fn begin(python: &Python, work: Work) -> Result<Option<i32>, R
 pub(crate) unsafe fn end(python: &Python, work: Work, token: i32, optimizer: OptimizerId) -> Result<(), Raised> {
     training::end(work, token);
     let edge = match work {
-        Work::Forward | Work::ForwardWithoutGradients => c"forward",
+        Work::Forward | Work::ForwardWithoutGradients | Work::Evaluation => c"forward",
         Work::Backward | Work::Gradients => c"backward",
         Work::Optimizer | Work::Closure => c"optimizer",
         _ => return Ok(()),
@@ -86,11 +116,13 @@ pub(crate) unsafe fn end(python: &Python, work: Work, token: i32, optimizer: Opt
     // SAFETY: guaranteed by the caller.
     unsafe {
         notify_edge(python, edge)?;
-        let Some(number) = training::settle(work, optimizer) else { return Ok(()) };
-        if session::is_requested() {
-            notify(python, listener(Listener::Request), || (python.new_int)(c_long::from(number)))?;
+        let Settled { step, is_inference } = training::settle(work, optimizer);
+        if is_inference {
+            open(python, training::before_infer())?;
+            training::infer();
         }
-        notify_edge(python, c"step")
+        let Some(number) = step else { return Ok(()) };
+        step_ended(python, number)
     }
 }
 

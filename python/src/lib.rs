@@ -8,11 +8,12 @@
 //! usually take, and `stacks` records where the training thread is when one takes too long. `cuda` times a GPU, and `nccl`
 //! has what NCCL reports about the ranks. `warning` keeps what went wrong.
 //!
-//! `steps` understands a training loop from the work that is reported of it. `training` knows which thread trains and records
-//! there; `work_abi` reports for C, and for Python `hooked`, which calls a library's function in between, and
-//! `work_builtins`, both through `events`; `listeners` has what Python sets for them. `roots` knows the modules whose calls are
-//! forward passes, `batches` reads how large a batch is, and `collector` records the pauses of Python's. `cpython` has the
-//! functions of CPython that all these call, and `objects` what an object tells without its class's code.
+//! `steps` understands a training loop from the work that is reported of it. `training` has a loop for each thread, `recorded`
+//! records what it understands, and `slots` says which threads train; `work_abi` reports for C, and for Python `hooked`, which
+//! calls a library's function in between, and `work_builtins`, both through `events`; `listeners` has what Python sets for them.
+//! `roots` knows the modules whose calls are forward passes, `batches` reads how large a batch is, and `collector` records the
+//! pauses of Python's. `cpython` has the functions of CPython that all these call, and `objects` what an object tells without
+//! its class's code.
 
 mod abi;
 mod batches;
@@ -28,8 +29,10 @@ mod names;
 mod nccl;
 mod objects;
 mod overdue;
+mod recorded;
 mod roots;
 mod session;
+mod slots;
 mod stacks;
 mod steps;
 mod thread;

@@ -10,7 +10,7 @@ use crate::cpython::Object;
 /// What Python sets: functions, and objects of torch's.
 #[derive(Clone, Copy)]
 pub(crate) enum Listener {
-    /// Opens the session.
+    /// Takes whether the session is to be opened, and opens the track of the thread.
     Open = 0,
     /// Searches for root modules; called once for each time that it is set.
     Roots = 1,

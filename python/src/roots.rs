@@ -11,6 +11,9 @@ use crate::cpython::{METH_O, Object, PyMethodDef, Python, method, with_python};
 /// Most roots at a time.
 const MOST: usize = 64;
 
+/// What was a root: the address of no object.
+const NONE: Object = std::ptr::without_provenance_mut(1);
+
 static ROOTS: [AtomicPtr<c_void>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
 /// The places that were ever taken.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
@@ -40,6 +43,14 @@ pub(crate) unsafe fn add(python: &Python, module: Object) -> bool {
         ROOTS[place].store(null_mut(), Release);
     }
     will_be_known
+}
+
+/// A module is no root any more. Its place is taken until it is gone: only then is its callback.
+pub(crate) fn remove(module: Object) {
+    let taken = TAKEN.load(Acquire).min(MOST);
+    for root in &ROOTS[..taken] {
+        let _ = root.compare_exchange(module, NONE, AcqRel, Relaxed);
+    }
 }
 
 /// A root is gone, and its place in memory may become that of another object.

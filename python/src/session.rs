@@ -231,6 +231,15 @@ pub(crate) fn count_written(events: u64) {
     let _ = KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |kept| Some(kept.saturating_sub(events)));
 }
 
+/// Counts this many lost events, and says it now, since a kill leaves no time for it.
+pub(crate) fn add_lost(lost: LostEvent, number: u64) {
+    if number > 0 {
+        let at = lost as usize;
+        let count = LOST[at].fetch_add(number, Ordering::Relaxed) + number;
+        fact_at_once(not_recorded(LOST_FACTS[at], count.to_string()));
+    }
+}
+
 fn not_recorded(what: &str, amount: String) -> Fact {
     Fact::NotRecorded { what: what.to_owned(), amount }
 }

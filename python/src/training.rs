@@ -1,32 +1,26 @@
-//! The training loop of this process: which thread it is on, and where what its [`Loop`] understands is recorded.
+//! The training loops of this process, one for each thread that has any: where what a [`Loop`] understands is recorded.
 //!
-//! The first event of the main thread makes it the training thread, as does the first backward pass of any other.
+//! What a thread does is kept until its first backward pass shows that it trains. Then it gets a track, with all of that.
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Mutex, PoisonError};
 
-use gnntop_probe::{Fact, NameKind, Reported, after};
-
-use crate::early::EarlyEvent;
-use crate::steps::{Loop, Name, OptimizerId, Record, Shape, Ticks, Work};
+use crate::recorded::number;
+use crate::session::{self, Status};
+use crate::steps::{Loop, Name, OptimizerId, Shape, Work};
 use crate::thread::{self, Thread};
-use crate::warning::{self, catch_panic};
-use crate::{names, session};
+use crate::warning::catch_panic;
 
-/// Where an inferred forward begins.
-const FROM_ARRIVAL: &str =
-    "from the batch's arrival to backward: no module was called that holds the optimizer's parameters";
+/// How torch's threads that differentiate are called.
+const AUTOGRAD: &str = "pt_autograd";
 
-/// No thread trains yet.
-const NOBODY: usize = 0;
-/// This process does not train: it is a loader's worker, or the child of a process that trains.
-const NEVER: usize = usize::MAX;
-
-/// The training thread, or one of the above.
-static TRAINING: AtomicUsize = AtomicUsize::new(NOBODY);
-/// Whether a session has been requested, so that no other thread can become the training thread.
+/// Whether any thread of this process has begun what may be a training loop.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+/// Whether this process does not train: it is a loader's worker, or the child of a process that trains.
+static IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
+/// Whether a session has been requested.
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
 /// Whether the rule ends steps; not once the program has said where they end.
 static IS_AUTOMATIC: AtomicBool = AtomicBool::new(true);
@@ -35,38 +29,55 @@ static HAS_PEERS: AtomicBool = AtomicBool::new(false);
 /// The optimizers that exist, and how often they were counted.
 static EXPECTED: Mutex<Vec<OptimizerId>> = Mutex::new(Vec::new());
 static EXPECTATIONS: AtomicU32 = AtomicU32::new(0);
-/// The numbers of the names. Registered with the first record, not before.
-static NAMES: OnceLock<[i32; Name::COUNT]> = OnceLock::new();
 
 /// A loop, and how often the optimizers had been counted when it heard of them.
 struct ThreadLoop {
     training: Loop,
     expectations: u32,
+    /// The optimizers that this thread has made.
+    made: Vec<OptimizerId>,
+    /// Whether this thread's work is reported to it, and whether it has a track for it.
+    has_begun: bool,
+    trains: bool,
+}
+
+impl ThreadLoop {
+    fn new() -> Self {
+        Self { training: Loop::new(), expectations: 0, made: Vec::new(), has_begun: false, trains: false }
+    }
 }
 
 thread_local! {
-    static PLACE: u8 = const { 0 };
-    static LOOP: RefCell<ThreadLoop> = RefCell::new(ThreadLoop { training: Loop::new(), expectations: 0 });
-}
-
-/// Identifies the calling thread among those that live.
-#[inline]
-fn this_thread() -> usize {
-    PLACE.with(|place| std::ptr::from_ref(place) as usize)
+    static LOOP: RefCell<ThreadLoop> = RefCell::new(ThreadLoop::new());
 }
 
 /// Runs `f` with the calling thread's loop and its state; returns `otherwise` at the thread's very end, or if `f` panics.
 #[inline]
-fn with_loop<T>(otherwise: T, f: impl FnOnce(&mut Loop, &mut Thread) -> T) -> T {
+fn with_loop<T>(otherwise: T, f: impl FnOnce(&mut ThreadLoop, &mut Thread) -> T) -> T {
     let run = |thread: &mut Thread| {
         let run = |found: &RefCell<ThreadLoop>| {
             let mut found = found.try_borrow_mut().ok()?;
             found.update();
-            Some(f(&mut found.training, thread))
+            thread.is_candidate = !found.trains;
+            Some(f(&mut found, thread))
         };
-        LOOP.try_with(run).ok().flatten()
+        let result = LOOP.try_with(run).ok().flatten();
+        thread.is_candidate = false;
+        result
     };
     catch_panic(None, || thread::with(None, run)).unwrap_or(otherwise)
+}
+
+/// As [`with_loop`], for work of a thread whose loop has begun, or begins with it.
+#[inline]
+fn with_admitted<T>(work: Work, otherwise: T, f: impl FnOnce(&mut Loop, &mut Thread) -> T) -> T {
+    if is_elsewhere() {
+        return otherwise;
+    }
+    let run = |found: &mut ThreadLoop, thread: &mut Thread| {
+        (found.has_begun || found.may_begin(work)).then(|| f(&mut found.training, thread))
+    };
+    with_loop(None, run).unwrap_or(otherwise)
 }
 
 impl ThreadLoop {
@@ -78,73 +89,98 @@ impl ThreadLoop {
         let expectations = EXPECTATIONS.load(Relaxed);
         if self.expectations != expectations {
             self.expectations = expectations;
-            self.training.expect(&EXPECTED.lock().unwrap_or_else(PoisonError::into_inner));
+            self.expect(&EXPECTED.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 }
 
 // ---- threads and processes ---------------------------------------------------------------------------------------------
 
-/// Whether the calling thread is the training thread, or becomes it with this work.
-#[inline]
-fn admits(work: Work) -> bool {
-    TRAINING.load(Relaxed) == this_thread() || decide(work)
-}
-
-#[cold]
-fn decide(work: Work) -> bool {
-    use Work::*;
-    let is_backward = matches!(work, Backward | Gradients);
-    let is_first_here = match TRAINING.load(Relaxed) {
-        NEVER => false,
-        NOBODY if is_main_thread() => {
-            !matches!(work, Sample | Gather | Transfer | Unscale | Clip | Collective | Checkpoint | Compile)
-        }
-        _ => false,
-    };
-    // The first thread that differentiates is the training thread.
-    let is_first = is_backward && !IS_OPEN.load(Relaxed) && TRAINING.load(Relaxed) != NEVER;
-    if is_first_here || is_first {
-        TRAINING.store(this_thread(), Relaxed);
-        with_loop((), |training, _| training.restart());
+impl ThreadLoop {
+    /// Of the optimizers that exist, expects those that this thread has made, if any: others train on other threads.
+    fn expect(&mut self, optimizers: &[OptimizerId]) {
+        self.made.retain(|optimizer| optimizers.contains(optimizer));
+        self.training.expect(if self.made.is_empty() { optimizers } else { &self.made });
     }
-    is_first_here || is_first
+
+    /// This thread trains, or runs a model, and is recorded. Returns what that takes.
+    #[inline]
+    fn train(&mut self, thread: &mut Thread) -> Needs {
+        self.trains = true;
+        thread.keep_slot();
+        if !IS_OPEN.load(Relaxed) && open() {
+            return Needs::Session;
+        }
+        if thread.trains() == 0 && session::state().0 == Status::Publishing {
+            return Needs::Track;
+        }
+        Needs::Nothing
+    }
+
+    /// Whether this work begins a loop: not what other threads do for it, nor what torch does on threads of its own, which
+    /// differentiate again what was not kept for them (reentrant checkpoints).
+    #[cold]
+    fn may_begin(&mut self, work: Work) -> bool {
+        use Work::*;
+        let is_for_others =
+            matches!(work, Sample | Gather | Transfer | Unscale | Clip | Collective | Checkpoint | Compile);
+        if is_for_others || thread::name().starts_with(AUTOGRAD) {
+            return false;
+        }
+        if !HAS_BEGUN.swap(true, Relaxed) {
+            // SAFETY: the handler only changes an atomic, which is allowed between fork and exec.
+            unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        }
+        self.has_begun = true;
+        true
+    }
 }
 
-#[cfg(target_os = "linux")]
-fn is_main_thread() -> bool {
-    rustix::thread::gettid() == rustix::process::getpid()
+/// With this work, if it is accepted, the calling thread trains. Returns what that takes.
+#[inline]
+pub(crate) fn train(work: Work) -> Needs {
+    let train = |found: &mut ThreadLoop, thread: &mut Thread| {
+        let is_accepted = (found.has_begun || found.may_begin(work)) && found.training.accepts(work);
+        if is_accepted { found.train(thread) } else { Needs::Nothing }
+    };
+    if is_elsewhere() { Needs::Nothing } else { with_loop(Needs::Nothing, train) }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn is_main_thread() -> bool {
-    false
+/// What a thread needs that trains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    Nothing,
+    /// A track; the session is open.
+    Track,
+    /// A session, and a track.
+    Session,
 }
 
-/// Whether the calling thread is the training thread.
+/// Whether the calling thread trains. Before any does, the first that may train counts.
 pub(crate) fn is_here() -> bool {
-    TRAINING.load(Relaxed) == this_thread()
+    !is_elsewhere() && with_loop(false, |found, _| found.trains || found.has_begun && !IS_OPEN.load(Relaxed))
 }
 
 /// Whether this process does not train.
+#[inline]
 pub(crate) fn is_elsewhere() -> bool {
-    TRAINING.load(Relaxed) == NEVER
+    IS_ELSEWHERE.load(Relaxed)
 }
 
 /// This process does not train.
 pub(crate) fn set_elsewhere() {
-    TRAINING.store(NEVER, Relaxed);
+    IS_ELSEWHERE.store(true, Relaxed);
 }
 
 /// This process is a child of one that trains, or may train: only what has not begun may begin here.
 extern "C" fn forked() {
-    if TRAINING.load(Relaxed) != NOBODY {
+    if HAS_BEGUN.load(Relaxed) {
         set_elsewhere();
     }
 }
 
 /// Notes that the session is requested now; returns whether it had not been.
-pub(crate) fn open() -> bool {
+fn open() -> bool {
     !IS_OPEN.swap(true, Relaxed)
 }
 
@@ -163,6 +199,11 @@ pub(crate) fn set_peers(has_peers: bool) {
     HAS_PEERS.store(has_peers, Relaxed);
 }
 
+/// The calling thread has made an optimizer.
+pub(crate) fn made(optimizer: OptimizerId) {
+    with_loop((), |found, _| found.made.push(optimizer));
+}
+
 /// Sets the optimizers that exist.
 pub(crate) fn expect(optimizers: Vec<OptimizerId>) {
     *EXPECTED.lock().unwrap_or_else(PoisonError::into_inner) = optimizers;
@@ -174,22 +215,24 @@ pub(crate) fn expect(optimizers: Vec<OptimizerId>) {
 /// Whether this work of the calling thread would be recorded now.
 #[inline]
 pub(crate) fn accepts(work: Work) -> bool {
-    admits(work) && with_loop(false, |training, _| training.accepts(work))
+    with_admitted(work, false, |training, _| training.accepts(work))
 }
 
-/// Work of the calling thread begins. Returns what its end is to be told, or `None` if it is not recorded.
+/// Work of the calling thread begins. Returns what its end is to be told, or `None` if it is not recorded, and the number of
+/// the step that ended where it began, if one did.
 #[inline]
-pub(crate) fn begin(work: Work) -> Option<i32> {
-    if admits(work) {
-        return with_loop(None, |training, thread| training.begin(work, thread));
+pub(crate) fn begin(work: Work) -> (Option<i32>, Option<i32>) {
+    if !is_elsewhere() {
+        let begin = |training: &mut Loop, thread: &mut Thread| (training.begin(work, thread), training.take_ended());
+        return with_admitted(work, (None, None), begin);
     }
     // A worker's thread loads, and does nothing else.
     let name = match work {
         Work::Sample => Name::Sample,
         Work::Gather => Name::Gather,
-        _ => return None,
+        _ => return (None, None),
     };
-    is_elsewhere().then(|| thread::with(0, |thread| thread.begin(number(name))))
+    (Some(thread::with(0, |thread| thread.begin(number(name)))), None)
 }
 
 /// The work is done, or has raised. [`settle`] or, for a fetch, [`fetched`] is to follow.
@@ -198,144 +241,72 @@ pub(crate) fn end(work: Work, token: i32) {
     if is_elsewhere() {
         return thread::with((), |thread| thread.end_to(token));
     }
-    with_loop((), |training, thread| training.end(work, token, thread));
+    with_loop((), |found, thread| found.training.end(work, token, thread));
 }
 
-/// What follows from work that has ended; if a step ended with it, its number, which is 0 if nothing is recorded.
+/// What follows from work that has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Settled {
+    /// If a step ended with it, its number, which is 0 if nothing is recorded.
+    pub(crate) step: Option<i32>,
+    /// Whether it is sure now that the thread runs a model and does not train it: [`infer`] is to follow.
+    pub(crate) is_inference: bool,
+}
+
+/// What follows from work that has ended.
 #[inline]
-pub(crate) fn settle(work: Work, optimizer: OptimizerId) -> Option<i32> {
-    with_loop(None, |training, thread| training.settle(work, optimizer, thread))
+pub(crate) fn settle(work: Work, optimizer: OptimizerId) -> Settled {
+    with_loop(Settled::default(), |found, thread| Settled {
+        step: found.training.settle(work, optimizer, thread),
+        is_inference: found.training.is_surely_inference(),
+    })
+}
+
+/// The calling thread runs a model. Returns what that takes before [`infer`].
+pub(crate) fn before_infer() -> Needs {
+    with_loop(Needs::Nothing, ThreadLoop::train)
+}
+
+/// The steps so far of a thread that runs a model are recorded.
+pub(crate) fn infer() {
+    with_loop((), |found, thread| found.training.publish_inference(thread));
+}
+
+/// The calling thread's loop is over: what has not ended does.
+pub(crate) fn finish() {
+    with_loop((), |found, thread| found.training.finish(thread));
 }
 
 /// The loop has a batch of this size, as far as known; or `None`: there was none.
 #[inline]
 pub(crate) fn fetched(batch: Option<Option<Shape>>) {
-    with_loop((), |training, thread| match batch {
-        Some(shape) => training.fetched(shape, thread),
-        None => training.exhausted(),
+    with_loop((), |found, thread| match batch {
+        Some(shape) => found.training.fetched(shape, thread),
+        None => found.training.exhausted(),
     });
 }
 
 /// An optimizer begins a step.
 #[inline]
 pub(crate) fn optimizer_begin(optimizer: OptimizerId, has_closure: bool) {
-    if admits(Work::Optimizer) {
-        with_loop((), |training, thread| training.optimizer_begin(optimizer, has_closure, thread));
-    }
+    let begin = |training: &mut Loop, thread: &mut Thread| training.optimizer_begin(optimizer, has_closure, thread);
+    with_admitted(Work::Optimizer, (), begin);
 }
 
 /// An optimizer has stepped. Returns what to [`end`], if that is recorded.
 #[inline]
 pub(crate) fn optimizer_end(optimizer: OptimizerId) -> Option<(Work, i32)> {
-    with_loop(None, |training, thread| training.optimizer_end(optimizer, thread))
+    with_loop(None, |found, thread| found.training.optimizer_end(optimizer, thread))
 }
 
 /// Steps of optimizers that the calling thread has begun.
 pub(crate) fn optimizer_steps() -> u64 {
-    with_loop(0, |training, _| training.optimizer_steps())
+    with_loop(0, |found, _| found.training.optimizer_steps())
 }
 
 /// The calling thread sends gradients to other ranks.
 pub(crate) fn reducing() {
     if is_here() {
-        with_loop((), |training, thread| training.reducing(thread));
-    }
-}
-
-// ---- where it is recorded ----------------------------------------------------------------------------------------------
-
-/// The number of a name.
-#[inline]
-fn number(name: Name) -> i32 {
-    NAMES.get_or_init(register)[name as usize]
-}
-
-#[cold]
-fn register() -> [i32; Name::COUNT] {
-    warning::set_panic_hook();
-    session::watch_forks();
-    // SAFETY: the handler only changes an atomic, which is allowed between fork and exec.
-    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-    use NameKind::{Phase, Span, Text};
-    let validated = NameKind::Reported(Reported::Validation);
-    [
-        (Phase, "data wait"),
-        (Phase, "sample"),
-        (Phase, "gather"),
-        (Phase, "transfer"),
-        (Phase, "forward"),
-        (Phase, "loss"),
-        (Phase, "backward"),
-        (Phase, "all-reduce"),
-        (Phase, "optimizer"),
-        (Phase, "validation"),
-        (Phase, "checkpoint"),
-        (Phase, "compile"),
-        (Span, "backward and all-reduce"),
-        (Span, "micro-batch"),
-        (Span, "unscale gradients"),
-        (Span, "clip gradients"),
-        (validated, "validation"),
-        (Text, "checkpoint"),
-    ]
-    .map(|(kind, text)| names::register(kind, text))
-}
-
-impl Record for Thread {
-    #[inline]
-    fn now(&mut self) -> Ticks {
-        after::ticks()
-    }
-
-    #[inline]
-    fn begin(&mut self, name: Name) -> i32 {
-        Self::begin(self, number(name))
-    }
-
-    #[inline]
-    fn depth(&self) -> i32 {
-        Self::depth(self)
-    }
-
-    #[inline]
-    fn end_to(&mut self, depth: i32) {
-        Self::end_to(self, depth);
-    }
-
-    #[inline]
-    fn span(&mut self, name: Name, begin: Ticks, end: Ticks) {
-        if begin != 0 && end >= begin {
-            self.record_now(EarlyEvent::Span { name: number(name), begin, end });
-        }
-    }
-
-    fn timed_mark(&mut self, name: Name, begin: Ticks, end: Ticks) {
-        if begin != 0 && end >= begin {
-            self.record_now(EarlyEvent::TimedMark { name: number(name), begin, end });
-        }
-    }
-
-    fn hold(&mut self) {
-        Self::hold(self);
-    }
-
-    fn release(&mut self, until: Ticks) {
-        Self::release(self, until);
-    }
-
-    fn inferred(&mut self) {
-        session::fact(Fact::Inferred { phase: "forward".to_owned(), how: FROM_ARRIVAL.to_owned() });
-    }
-
-    fn epoch(&mut self, epoch: u64) {
-        self.set_epoch(epoch);
-    }
-
-    fn batch(&mut self, batch: Option<Shape>) {
-        self.set_shape(batch.unwrap_or([-1; 5]));
-    }
-
-    fn step(&mut self) -> i32 {
-        self.end_step(None, after::ticks())
+        with_loop((), |found, thread| found.training.reducing(thread));
     }
 }

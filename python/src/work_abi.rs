@@ -2,17 +2,17 @@
 #![allow(missing_docs, reason = "the header says it, where those who call it look")]
 
 use crate::steps::Work;
-use crate::training;
+use crate::training::{self, Settled};
 use crate::warning::catch_panic;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_work_begin(work: i32) -> i32 {
     catch_panic(-1, || {
         let begin = |work| {
-            if matches!(work, Work::Backward | Work::Gradients) && training::accepts(work) {
-                training::open();
+            if matches!(work, Work::Backward | Work::Gradients) {
+                training::train(work);
             }
-            training::begin(work)
+            training::begin(work).0
         };
         Work::from_number(work).and_then(begin).unwrap_or(-1)
     })
@@ -26,6 +26,11 @@ pub extern "C" fn gnntop_work_end(work: i32, token: i32, which: u64) -> i32 {
         if work == Work::Fetch {
             training::fetched((which != 0).then_some(None));
         }
-        training::settle(work, which).unwrap_or(0)
+        let Settled { step, is_inference } = training::settle(work, which);
+        if is_inference {
+            training::before_infer();
+            training::infer();
+        }
+        step.unwrap_or(0)
     })
 }

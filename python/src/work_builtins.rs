@@ -7,7 +7,7 @@ use crate::cpython::{METH_FASTCALL, METH_NOARGS, METH_O, Object, PyMethodDef, Py
 use crate::steps::{OptimizerId, Work};
 use crate::{batches, collector, events, hooked, listeners, roots, training, worker};
 
-pub(crate) static METHODS: [PyMethodDef; 18] = [
+pub(crate) static METHODS: [PyMethodDef; 20] = [
     method(c"listen", listen as *const (), METH_FASTCALL),
     method(c"work_begin", work_begin as *const (), METH_O),
     method(c"work_end", work_end as *const (), METH_FASTCALL),
@@ -16,11 +16,13 @@ pub(crate) static METHODS: [PyMethodDef; 18] = [
     method(c"optimizer_after", optimizer_after as *const (), METH_FASTCALL),
     method(c"optimizer_steps", optimizer_steps as *const (), METH_NOARGS),
     method(c"expect", expect as *const (), METH_FASTCALL),
+    method(c"made", made as *const (), METH_O),
     method(c"is_here", is_here as *const (), METH_NOARGS),
     method(c"is_elsewhere", is_elsewhere as *const (), METH_NOARGS),
     method(c"sending", sending as *const (), METH_O),
     method(c"switch", switch as *const (), METH_FASTCALL),
     method(c"add_root", add_root as *const (), METH_O),
+    method(c"remove_root", remove_root as *const (), METH_O),
     method(c"fields", fields as *const (), METH_O),
     method(c"shape", shape as *const (), METH_O),
     method(c"read_with", read_with as *const (), METH_FASTCALL),
@@ -215,6 +217,13 @@ unsafe extern "C" fn expect(_: Object, arguments: *const Object, count: isize) -
     unsafe { with_given(arguments, count, expected) }
 }
 
+/// `made(optimizer)`: this thread has made it.
+unsafe extern "C" fn made(_: Object, optimizer: Object) -> Object {
+    training::made(optimizer as OptimizerId);
+    // SAFETY: Python calls this.
+    with_python(|python| Some(unsafe { python.nothing() }))
+}
+
 /// `is_here()`: whether this is the training thread.
 unsafe extern "C" fn is_here(_: Object, _: Object) -> Object {
     // SAFETY: Python calls this.
@@ -271,6 +280,13 @@ unsafe extern "C" fn switch(_: Object, arguments: *const Object, count: isize) -
 unsafe extern "C" fn add_root(_: Object, module: Object) -> Object {
     // SAFETY: Python calls this, with one argument.
     with_python(|python| Some(unsafe { (python.new_int)(c_long::from(roots::add(python, module))) }))
+}
+
+/// `remove_root(module)`: calls of this module are none any more.
+unsafe extern "C" fn remove_root(_: Object, module: Object) -> Object {
+    roots::remove(module);
+    // SAFETY: Python calls this.
+    with_python(|python| Some(unsafe { python.nothing() }))
 }
 
 /// `fields(object)`: the dictionary of its own attributes, or None, without running any of its code.

@@ -105,6 +105,12 @@ pub fn begin_steps() {
     }
 }
 
+/// As [`begin_steps`], on a track that continues another one: its first step has the number after `last`.
+pub fn continue_steps(last: u64) {
+    with_track(|track| track.last_step.set(track.last_step.get().max(last)));
+    begin_steps();
+}
+
 /// A step that has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndedStep {

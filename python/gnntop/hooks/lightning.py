@@ -18,7 +18,8 @@ def install(strategy: ModuleType) -> None:
     kind = strategy.Strategy
     _, after = reported_as(_native.FORWARD)
     patch(kind, "training_step", _before_training, after)
-    watch(kind, "validation_step", _native.EVALUATION)
+    for step in ("validation_step", "test_step", "predict_step"):
+        watch(kind, step, _native.EVALUATION)
     watch(kind, "batch_to_device", _native.TRANSFER)
 
 

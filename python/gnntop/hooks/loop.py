@@ -13,7 +13,7 @@ from . import deep_trace
 from .patching import guarded
 
 on_open: list[Callable[[], None]] = []
-"""Called when the session opens, on the training thread."""
+"""Called when the session opens, on the thread that trains first."""
 
 
 def describe() -> tuple[str, dict[str, str]]:
@@ -27,9 +27,12 @@ def install() -> None:
     _native.listen(_native.ON_REQUEST, guarded("deep trace", deep_trace.step_ended))
 
 
-def _open() -> None:
-    name, facts = describe()
-    _native.open_session(name, facts)
+def _open(is_first: int) -> None:
+    """Opens the track of a thread that trains, and the session before the first one."""
+    if is_first:
+        name, facts = describe()
+        _native.open_session(name, facts)
     _native.track("train", _native.TRAINING)
-    for call in on_open:
-        call()
+    if is_first:
+        for call in on_open:
+            call()

@@ -34,6 +34,7 @@ def install(torch: ModuleType) -> None:
     patch(torch.amp.GradScaler, "unscale_", *reported_as(_native.UNSCALE))
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         patch(torch.nn.utils, name, *reported_as(_native.CLIP))
+    patch(torch.nn.Module, "zero_grad", *reported_as(_native.ZERO_GRAD))
     watch(torch, "save", _native.CHECKPOINT)
     roots.install(torch)
     loop.describe = partial(describe, torch)

@@ -1,7 +1,8 @@
 """The root modules of a run: the outermost that hold what an optimizer updates. Their calls are forward passes.
 
-They are searched for after an optimizer has been made, right before the next batch is fetched or the gradients are set
-to zero: by then a model has been compiled or wrapped for its ranks. Nothing is added to a module, which could be copied
+They are searched for after an optimizer has been made, right before the next batch is fetched, gradients are computed
+or set to zero: by then a model has been compiled or wrapped for its ranks. While no optimizer exists, as where a
+model is only run, the outermost modules with any parameters count, and those whose `eval` is called. Nothing is added to a module, which could be copied
 with it: native code stands for ``Module._call_impl``, and knows the roots while they live. torch.compile finds the
 function itself there. Modules are read without running any of their code.
 """
@@ -21,25 +22,33 @@ from .. import _native
 from .patching import Hook, on_uninstall, patch, watch
 
 MOST_ROOTS = 64
+# How often to search while there is no optimizer.
+_MOST_GUESSES = 3
 
 _hook = Hook("forward")
 _torch: Any = None
 _roots: list[weakref.ref[Any]] = []
+# Those found while there was no optimizer.
+_guessed: list[weakref.ref[Any]] = []
+_guesses = 0
+_has_optimizers = False
 
 
 def install(torch: ModuleType) -> None:
     """Searches for roots whenever an optimizer has been made or a module compiled."""
-    global _hook, _torch
+    global _hook, _torch, _guesses
     # A new one each time: an earlier one was switched off when the hooks were removed.
-    _hook, _torch = Hook("forward"), torch
+    _hook, _torch, _guesses = Hook("forward"), torch, 0
     _native.listen(_native.IS_GRAD_ENABLED, torch.is_grad_enabled)
     _native.listen(_native.TENSOR, torch.Tensor)
     _native.listen(_native.PARAMETER, torch.nn.Parameter)
     _native.listen(_native.UNHEARD, torch._C.DisableTorchFunction)
     _native.listen(_native.IS_HEARD, torch._C._len_torch_function_stack)
     watch(torch.nn.Module, "_call_impl", _native.OF_ROOTS)
-    patch(torch.optim.Optimizer, "_patch_step_function", lambda _: 0, look_soon)
+    patch(torch.optim.Optimizer, "_patch_step_function", lambda args: args[0], _optimizer_made)
+    patch(torch.nn.Module, "eval", _evaluating, lambda *_: None)
     patch(torch.nn.Module, "compile", lambda _: 0, look_soon)
+    look_soon()
 
 
 def model() -> Any:
@@ -74,16 +83,56 @@ def look_soon(_token: object = None, _result: object = None) -> None:
         _native.listen(_native.ON_ROOTS, _look)
 
 
+def _optimizer_made(optimizer: object, _result: object) -> None:
+    global _has_optimizers
+    _has_optimizers = True
+    _native.made(optimizer)
+    look_soon()
+
+
+def _evaluating(args: tuple[Any, ...]) -> None:
+    """Where a model is only run, it is the one that is set to evaluation."""
+    if not (_has_optimizers or _native.is_elsewhere()) and size(args[0]) > 0:
+        _hook_guess(args[0])
+
+
 def _look() -> None:
     if not _hook.is_on:
         return
     try:
         modules, optimizers = _alive()
         _native.expect(*map(id, optimizers))
-        for root in find(modules, _parameters(optimizers)):
-            hook_root(root)
+        if optimizers:
+            _hook_all(find(modules, _parameters(optimizers)))
+        else:
+            _guess(modules)
     except BaseException as error:
         _hook.failed(error)
+
+
+def _hook_all(roots: list[Any]) -> None:
+    """Hooks the roots, and no longer those that were guessed and are none."""
+    for guess in [known() for known in _guessed]:
+        if guess is not None and not any(guess is root for root in roots):
+            _native.remove_root(guess)
+    _guessed.clear()
+    for root in roots:
+        hook_root(root)
+
+
+def _guess(modules: list[Any]) -> None:
+    """There is no optimizer: roots are the outermost modules with parameters. There may be more of them later."""
+    global _guesses
+    for root in find(modules, {id(p) for m in modules for p in _fields(m, "_parameters").values()}):
+        _hook_guess(root)
+    _guesses += 1
+    if _guesses < _MOST_GUESSES:
+        look_soon()
+
+
+def _hook_guess(root: Any) -> None:
+    hook_root(root)
+    _guessed.append(weakref.ref(root))
 
 
 def _alive() -> tuple[list[Any], list[Any]]:

@@ -39,7 +39,7 @@ static WATCHED: AtomicU32 = AtomicU32::new(0);
 
 /// Watches the calling thread from now on. Takes a stack when one of its phases is overdue and has lasted at least `least`,
 /// unless that is 0, and samples `a_second` stacks a second in any case. `expected` is what Python says about the calling
-/// frame, as `NAME (FILE:LINE)`. Returns why it cannot be done.
+/// frame, as `NAME (FILE:LINE)`. Only the first thread of a session that asks is watched. Returns why it cannot be done.
 pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<(), &'static str> {
     let (status, session) = session::state();
     if status != Status::Publishing || WATCHED.swap(session, Ordering::Relaxed) == session {
@@ -55,6 +55,7 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     }
     // Before the sampler asks for the phase.
     overdue::set_watched(true);
+    crate::thread::with((), |thread| thread.set_watched());
     if a_second > 0 {
         let sampler = Sampler::new(python.clone(), own, session, a_second);
         start("gnntop sampler", move || sampler.run())?;

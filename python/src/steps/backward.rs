@@ -1,11 +1,14 @@
 //! Backward passes, and the micro-batches that they are of.
 
-use super::record::{Name, Record, Ticks};
+use super::record::{Name, Record, Ticks, add_shapes};
 use super::{Loop, State};
 
 impl Loop {
     pub(super) fn backward_begin(&mut self, to: &mut impl Record) -> i32 {
+        self.trains(to);
         self.end_validation(to);
+        self.follows_environment = false;
+        self.lone.forget_update();
         if self.has_forward {
             self.record_loss(to);
             self.has_forward = false;
@@ -32,7 +35,7 @@ impl Loop {
             to.span(Name::Forward, self.rested, now);
             self.inferred += 1;
             if self.inferred == 2 {
-                to.inferred(); // the first step is seen before its modules are known
+                to.inferred(Name::Forward); // the first step is seen before its modules are known
             }
         } else if self.has_batch {
             self.sees_forward = false; // no root was called for this batch: from the next one on, forward is inferred
@@ -80,11 +83,11 @@ impl Loop {
         if self.accumulates || self.closures > 0 {
             self.differentiated = to.now();
         }
-        if !self.rule.backward() || self.closures > 0 {
-            return None;
+        self.rule.backward(self.lone.is_part(is_micro_batch));
+        let number = self.lone_backward(is_micro_batch, to);
+        if self.rule.is_lone() && self.closures == 0 {
+            self.rest(to);
         }
-        let number = self.end_step(to);
-        self.rest(to);
         number
     }
 
@@ -101,15 +104,7 @@ impl Loop {
         }
         self.accumulates |= self.micro_batches > 1;
         if self.has_batch {
-            self.sum = match (self.sum, self.shape) {
-                (Some(sum), Some(shape)) => Some(std::array::from_fn(|at| add(sum[at], shape[at]))),
-                (Some(_), None) => None,
-                (None, shape) => shape,
-            };
+            self.sum = add_shapes(self.sum, self.shape);
         }
     }
-}
-
-fn add(a: i64, b: i64) -> i64 {
-    if a >= 0 && b >= 0 { a.saturating_add(b) } else { -1 }
 }

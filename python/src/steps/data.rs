@@ -11,6 +11,9 @@ impl Loop {
         }
         self.record_optimizer_in_closure(to);
         self.forget_guess(to);
+        self.lone_fetch(to);
+        self.inference_fetch(to);
+        self.has_fetched = true;
         self.fetch_began = to.now();
         self.enter(State::Fetch, Name::DataWait, to)
     }
@@ -45,6 +48,7 @@ impl Loop {
         self.record_loss(to);
         self.record_optimizer_in_closure(to);
         self.forget_guess(to);
+        self.end_update(to);
         self.enter(State::Transfer, Name::Transfer, to)
     }
 
@@ -61,6 +65,7 @@ impl Loop {
             self.record_loss(to);
             self.record_optimizer_in_closure(to);
             self.forget_guess(to);
+            self.end_update(to);
         }
         self.loading.push(name);
         to.begin(name)

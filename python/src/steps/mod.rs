@@ -17,7 +17,9 @@
 //! | fetch | sample and gather, which take the place of the wait | at its end |
 //! | transfer | | at its end |
 //! | forward | | at its end |
-//! | evaluation | | at its end; the validation continues until the loop trains again |
+//! | evaluation | | at its end; the validation or rollout continues until the loop trains again |
+//! | inference: a root is called and nothing has trained | | at its end |
+//! | environment: it steps or is reset | | at its end; the rollout continues until the loop trains again |
 //! | backward | | at its end |
 //! | optimizer | unscale and clip, inside; a fetch: the optimizer has raised | at its end, or with the next step of the same optimizer |
 //! | pause: gradients are set to zero or clipped, ranks communicate, a checkpoint is written, code is compiled | | at its end |
@@ -30,17 +32,24 @@
 //! - *Forward* that no hook reports is inferred when backward begins: from the last work that was recorded.
 //! - *Validation* ends where the fetch of the next training batch begins, which is known when that batch is trained on. What ends
 //!   in between is kept back, so that everything is recorded in the order of its end.
+//! - *Rollouts* are such a phase, too, if an environment has stepped in it; they end with its last step.
+//! - *Steps of a program that only runs a model* are kept back until it is sure that it does not train: see [`inference`].
+//! - *Steps without an optimizer* are kept back until it is sure that none follows: see [`lone`].
 //! - *Micro-batches* are recorded from the second accumulated step on, each at the end of its backward pass.
 
+mod aside;
 mod backward;
 mod data;
 mod forward;
+mod inference;
+mod lone;
 mod optimizer;
 mod pauses;
 mod record;
 mod rule;
 #[cfg(test)]
 mod tests;
+mod unsure;
 mod work;
 
 pub(crate) use record::{Name, Record, Shape, Ticks};
@@ -48,6 +57,7 @@ pub(crate) use rule::OptimizerId;
 pub(crate) use work::Work;
 
 use rule::StepRule;
+use unsure::{Inference, Lone};
 
 /// How deep work is inside of other work before memory is taken.
 const DEEPEST: usize = 8;
@@ -60,6 +70,10 @@ enum State {
     Transfer,
     Forward,
     Evaluation,
+    /// A call of a root where nothing trains.
+    Inference,
+    /// An environment's step.
+    Environment,
     Backward,
     Optimizer,
     /// Work that interrupts one of the others.
@@ -92,6 +106,10 @@ struct OptimizerStep {
 #[derive(Debug)]
 pub(crate) struct Loop {
     rule: StepRule,
+    lone: Lone,
+    inference: Inference,
+    /// The number of a step that ended where work began, until it is asked for.
+    ended: Option<i32>,
     state: State,
     /// The phase of this state, and the states that were interrupted, the innermost last.
     phase: Option<Begun>,
@@ -120,14 +138,23 @@ pub(crate) struct Loop {
     computed: Ticks,
     differentiated: Ticks,
     stepped: Ticks,
+    closure_began: Ticks,
     saving: Ticks,
     fetch_began: Ticks,
     backward_began: Ticks,
     /// When the last gradients of a backward pass were sent to other ranks; 0 if none were.
     reducing: Ticks,
-    /// When the validation began that is not over, and when its last forward pass ended.
+    /// When the validation or rollout began that is not over, when its last forward pass and its environment's last step
+    /// ended, and whether it has called a root that is not in training mode.
     validation_began: Ticks,
     evaluated: Ticks,
+    stepped_environment: Ticks,
+    has_evaluated: bool,
+    /// Whether there is an environment, and whether a step of one came last.
+    has_environment: bool,
+    follows_environment: bool,
+    /// Whether there is a loader.
+    has_fetched: bool,
     /// The phases of loading that the thread is in, the innermost last.
     loading: Vec<Name>,
     /// Finished epochs, by the ends of a loader's data; whether one ended and no batch came since.
@@ -148,6 +175,9 @@ impl Loop {
     pub(crate) fn new() -> Self {
         Self {
             rule: StepRule::new(),
+            lone: Lone::default(),
+            inference: Inference::default(),
+            ended: None,
             state: State::Nothing,
             phase: None,
             paused: Vec::with_capacity(DEEPEST),
@@ -167,12 +197,18 @@ impl Loop {
             computed: 0,
             differentiated: 0,
             stepped: 0,
+            closure_began: 0,
             saving: 0,
             fetch_began: 0,
             backward_began: 0,
             reducing: 0,
             validation_began: 0,
             evaluated: 0,
+            stepped_environment: 0,
+            has_evaluated: false,
+            has_environment: false,
+            follows_environment: false,
+            has_fetched: false,
             loading: Vec::with_capacity(DEEPEST),
             epoch: 0,
             is_over: false,
@@ -183,13 +219,6 @@ impl Loop {
             is_automatic: true,
             has_peers: false,
         }
-    }
-
-    /// Forgets what has not ended, for a thread that begins to train.
-    pub(crate) fn restart(&mut self) {
-        self.state = State::Nothing;
-        self.phase = None;
-        self.paused.clear();
     }
 
     /// Sets the optimizers that exist.
@@ -221,18 +250,25 @@ impl Loop {
             Work::Gather => self.loading_begin(Name::Gather, to),
             Work::Transfer => self.transfer_begin(to),
             Work::Forward => self.forward_begin(true, to),
+            // In the middle of a training step.
+            Work::ForwardWithoutGradients | Work::Evaluation if self.has_forward => self.forward_begin(false, to),
+            Work::ForwardWithoutGradients | Work::Evaluation if self.may_be_inference() => self.inference_begin(to),
+            Work::ForwardWithoutGradients if self.may_be_policy() => self.policy_begin(to),
             Work::ForwardWithoutGradients => self.forward_begin(false, to),
-            Work::Evaluation if self.has_forward => self.forward_begin(false, to), // in the middle of a training step
             Work::Evaluation => self.evaluation_begin(to),
             Work::Backward | Work::Gradients => self.backward_begin(to),
             Work::Optimizer => self.step_begin(to),
             Work::Closure => self.closure_begin(to),
-            Work::ZeroGrad => self.pause_begin(Name::Optimizer, to),
+            Work::ZeroGrad => {
+                self.lone_zero(to);
+                self.pause_begin(Name::Optimizer, to)
+            }
             Work::Unscale => self.part_begin(Name::Unscale, to),
             Work::Clip => self.part_begin(Name::Clip, to),
             Work::Collective => self.pause_begin(Name::AllReduce, to),
             Work::Checkpoint => self.save_begin(to),
             Work::Compile => self.pause_begin(Name::Compile, to),
+            Work::Environment => self.environment_begin(to),
         })
     }
 
@@ -248,6 +284,7 @@ impl Loop {
             Work::Optimizer => self.leave(token, to),
             Work::Closure => self.closure_end(to),
             Work::Checkpoint => self.save_end(token, to),
+            Work::Environment => self.environment_end(token, to),
             Work::ZeroGrad | Work::Unscale | Work::Clip | Work::Collective | Work::Compile => self.pause_end(token, to),
         }
     }
@@ -259,8 +296,15 @@ impl Loop {
             Work::Backward => self.differentiated(true, to),
             Work::Gradients => self.differentiated(false, to),
             Work::Optimizer | Work::Closure => self.stepped(optimizer, to),
+            Work::ForwardWithoutGradients | Work::Evaluation => self.inference_called(to),
             _ => None,
         }
+    }
+
+    /// The number of the step that ended where the last work began, if one did.
+    #[inline]
+    pub(crate) fn take_ended(&mut self) -> Option<i32> {
+        self.ended.take()
     }
 
     /// Begins a state and its phase.

@@ -44,20 +44,30 @@ impl Loop {
     }
 
     pub(super) fn step_begin(&mut self, to: &mut impl Record) -> i32 {
+        self.end_inference(to);
         self.end_validation(to);
         self.forget_guess(to);
+        self.end_lone(to);
         self.enter(State::Optimizer, Name::Optimizer, to)
     }
 
     pub(super) fn closure_begin(&mut self, to: &mut impl Record) -> i32 {
+        self.end_inference(to);
         self.end_validation(to);
         self.forget_guess(to);
+        self.end_lone(to);
         self.closures += 1;
         self.in_closure = 0;
+        self.closure_began = to.now();
         to.depth()
     }
 
     pub(super) fn closure_end(&mut self, to: &mut impl Record) {
+        let has_fetched = self.fetch_began > self.closure_began;
+        if self.in_closure == 0 && !self.has_forward && self.validation_began == 0 && !has_fetched {
+            let now = to.now(); // the closure does nothing, as in Lightning's manual optimization
+            to.span(Name::Optimizer, self.closure_began, now);
+        }
         self.record_optimizer_in_closure(to);
         self.closures = self.closures.saturating_sub(1);
         self.state = State::Nothing;

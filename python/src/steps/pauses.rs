@@ -9,6 +9,7 @@ impl Loop {
         if self.state == State::Nothing {
             self.record_loss(to);
             self.record_optimizer_in_closure(to);
+            self.end_update(to);
             self.guess_forward(to);
         }
         // Where the program has opened spans of its own in the phase, the work is inside of them.

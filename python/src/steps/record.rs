@@ -6,6 +6,19 @@ pub(crate) type Ticks = u64;
 /// Nodes, edges, graphs, seeds and samples of a batch; below 0 if unknown.
 pub(crate) type Shape = [i64; 5];
 
+/// The size of both batches; unknown if that of the second is.
+pub(super) fn add_shapes(sum: Option<Shape>, shape: Option<Shape>) -> Option<Shape> {
+    match (sum, shape) {
+        (Some(sum), Some(shape)) => Some(std::array::from_fn(|at| add(sum[at], shape[at]))),
+        (Some(_), None) => None,
+        (None, shape) => shape,
+    }
+}
+
+fn add(a: i64, b: i64) -> i64 {
+    if a >= 0 && b >= 0 { a.saturating_add(b) } else { -1 }
+}
+
 /// What is recorded of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -22,6 +35,10 @@ pub(crate) enum Name {
     Validation,
     Checkpoint,
     Compile,
+    /// Experience is collected: a policy and an environment take turns.
+    Rollout,
+    /// The environment's part of it.
+    Environment,
     /// Backward passes that send gradients to other ranks, whose phases are known only at their end.
     BackwardOfRanks,
     MicroBatch,
@@ -55,8 +72,18 @@ pub(crate) trait Record {
     fn hold(&mut self);
     /// Records what was kept back and had ended by then. If that is all, keeps no more.
     fn release(&mut self, until: Ticks);
-    /// Says that forward passes are inferred.
-    fn inferred(&mut self);
+    /// From now on keeps everything back, steps too: it is not sure yet that they are steps.
+    fn defer(&mut self);
+    /// Of the steps that are kept back, the last ones are part of one that has not ended.
+    fn merge(&mut self, steps: usize);
+    /// Records what was kept back, with the steps if they are some.
+    fn publish(&mut self, are_steps: bool);
+    /// Records a span among what is kept back, in the order of the ends.
+    fn insert(&mut self, name: Name, begin: Ticks, end: Ticks);
+    /// Says whether steps are batches of a model that is only run.
+    fn inference(&mut self, is_inference: bool);
+    /// Says that this phase, forward or optimizer, is inferred.
+    fn inferred(&mut self, phase: Name);
     /// The next step belongs to this epoch.
     fn epoch(&mut self, epoch: u64);
     /// The size of the step's batches, until the next call; `None` if unknown.

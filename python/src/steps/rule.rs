@@ -4,8 +4,10 @@
 //! receives K and O and decides which of them ends a step. A fetch never does, so loaders that look ahead do no harm, and
 //! several backward passes before one optimizer step are micro-batches of one step.
 
-/// After this many backward passes without an optimizer step, each backward pass is its own step.
+/// After this many backward passes without an optimizer step, none is waited for.
 const LONE_BACKWARDS: u64 = 50;
+/// The same if no optimizer exists that could step.
+const LONE_WITHOUT_OPTIMIZER: u64 = 3;
 /// After this many steps of one optimizer, others that have not stepped are no longer waited for.
 const LEARNED_WITHIN: usize = 8;
 /// After this many unordered steps of several optimizers, the search for an order starts again.
@@ -14,13 +16,15 @@ const FORGOTTEN_AFTER: usize = 64;
 /// An optimizer, by its address; never 0.
 pub(crate) type OptimizerId = u64;
 
-/// Decides whether a backward pass or an optimizer step ends a training step.
+/// Decides whether an optimizer step ends a training step, and whether there are any.
 #[derive(Debug)]
 pub(super) struct StepRule {
     backwards: u64,
     /// Backward passes since the last optimizer step, and how many may follow one another.
     lone: u64,
     limit: u64,
+    /// Whether an optimizer has stepped with gradients.
+    has_stepped: bool,
     /// For each optimizer: how many backward passes there had been at its last step.
     seen: Vec<(OptimizerId, u64)>,
     cycle: Cycle,
@@ -28,7 +32,14 @@ pub(super) struct StepRule {
 
 impl StepRule {
     pub(super) fn new() -> Self {
-        Self { backwards: 0, lone: 0, limit: LONE_BACKWARDS, seen: Vec::new(), cycle: Cycle::default() }
+        Self {
+            backwards: 0,
+            lone: 0,
+            limit: LONE_BACKWARDS,
+            has_stepped: false,
+            seen: Vec::new(),
+            cycle: Cycle::default(),
+        }
     }
 
     /// Sets the optimizers, before the first of them steps.
@@ -36,11 +47,30 @@ impl StepRule {
         self.cycle.expect(optimizers);
     }
 
-    /// Notes the end of a backward pass; returns whether it ends a step by itself.
-    pub(super) fn backward(&mut self) -> bool {
+    /// Notes the end of a backward pass, or of gradients that are only part of one, as for a penalty.
+    pub(super) fn backward(&mut self, is_part: bool) {
         self.backwards += 1;
-        self.lone += 1;
-        self.lone > self.limit
+        self.lone += u64::from(!is_part);
+    }
+
+    /// The newest backward pass is the first that counts: those before were parts of it.
+    pub(super) fn count_from_here(&mut self) {
+        self.lone = 1;
+    }
+
+    /// Whether steps may end without an optimizer: none has stepped, or for a long time.
+    pub(super) fn is_lone(&self) -> bool {
+        !self.has_stepped || self.lone > self.limit
+    }
+
+    /// Whether there are optimizers.
+    pub(super) fn has_optimizers(&self) -> bool {
+        self.has_stepped || !self.cycle.expected.is_empty()
+    }
+
+    /// Whether steps do end without an optimizer.
+    pub(super) fn is_sure(&self) -> bool {
+        self.lone > if self.has_optimizers() { self.limit } else { LONE_WITHOUT_OPTIMIZER }
     }
 
     /// Notes that an optimizer has stepped, or a scaler skipped its step; returns whether that ends a step.
@@ -48,6 +78,7 @@ impl StepRule {
         if self.replace_seen(optimizer) == self.backwards {
             return false; // nothing was computed for it
         }
+        self.has_stepped = true;
         // A loop that accumulates more micro-batches than the limit is recognised here.
         self.limit = self.limit.max(2 * self.lone);
         self.lone = 0;
@@ -200,7 +231,10 @@ mod tests {
             rule.expect(expected);
         }
         let is_end = |event: &str| match event.split_at(1) {
-            ("K", _) => rule.backward(),
+            ("K", _) => {
+                rule.backward(false);
+                rule.has_stepped && rule.is_lone()
+            }
             ("O", which) => rule.optimizer(which.parse().unwrap_or(1)),
             _ => false,
         };
@@ -257,12 +291,18 @@ mod tests {
     }
 
     #[test]
-    fn lone_backward_passes_are_steps_in_the_end() {
+    fn lone_backward_passes_are_sure_to_be_steps_in_the_end() {
+        for (expected, limit) in [(&[][..], LONE_WITHOUT_OPTIMIZER), (&[1], LONE_BACKWARDS)] {
+            let mut rule = StepRule::new();
+            rule.expect(expected);
+            (0..limit).for_each(|_| rule.backward(false));
+            assert!(rule.is_lone() && !rule.is_sure(), "{expected:?}");
+            rule.backward(false);
+            assert!(rule.is_lone() && rule.is_sure(), "{expected:?}");
+        }
         let lone = LONE_BACKWARDS as usize;
-        assert_eq!(
-            ends(&"D F K ".repeat(lone + 3), &[]),
-            (lone..lone + 3).map(|place| 3 * place + 2).collect::<Vec<_>>()
-        );
+        let events = "K O ".to_owned() + &"K ".repeat(lone + 3);
+        assert_eq!(ends(&events, &[1]), [1, lone + 2, lone + 3, lone + 4], "an optimizer that no longer steps");
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use super::*;
 
+mod aside;
+mod inference;
+mod lone;
 mod loops;
 mod table;
 
@@ -14,11 +17,15 @@ struct Recorder {
     spans: Vec<(Name, Ticks, Ticks)>,
     marks: Vec<(Name, Ticks, Ticks)>,
     held: Option<Vec<(Name, Ticks, Ticks)>>,
+    /// How many steps had ended when all was kept back.
+    deferred: Option<usize>,
     /// When each step ended.
     steps: Vec<Ticks>,
     epochs: Vec<u64>,
     batches: Vec<Option<Shape>>,
-    inferred: u32,
+    /// Phases that are inferred, each time that this is said.
+    inferred: Vec<Name>,
+    inference: Vec<bool>,
 }
 
 impl Recorder {
@@ -90,8 +97,34 @@ impl Record for Recorder {
         self.held = (until < Ticks::MAX).then_some(later);
     }
 
-    fn inferred(&mut self) {
-        self.inferred += 1;
+    fn defer(&mut self) {
+        self.deferred.get_or_insert(self.steps.len());
+    }
+
+    fn merge(&mut self, steps: usize) {
+        if let Some(deferred) = self.deferred {
+            self.steps.truncate(deferred.max(self.steps.len().saturating_sub(steps)));
+        }
+    }
+
+    fn publish(&mut self, are_steps: bool) {
+        let Some(steps) = self.deferred.take() else { return };
+        if !are_steps {
+            self.steps.truncate(steps);
+        }
+    }
+
+    fn insert(&mut self, name: Name, begin: Ticks, end: Ticks) {
+        let place = self.spans.partition_point(|(_, _, other)| *other <= end);
+        self.spans.insert(place, (name, begin, end));
+    }
+
+    fn inference(&mut self, is_inference: bool) {
+        self.inference.push(is_inference);
+    }
+
+    fn inferred(&mut self, phase: Name) {
+        self.inferred.push(phase);
     }
 
     fn epoch(&mut self, epoch: u64) {
@@ -127,6 +160,9 @@ impl Program {
         if let Some(token) = token {
             self.training.end(work, token, &mut self.to);
             self.training.settle(work, 1, &mut self.to);
+            if work != Work::Fetch && self.training.is_surely_inference() {
+                self.training.publish_inference(&mut self.to);
+            }
         }
         token.is_some()
     }

@@ -38,10 +38,12 @@ pub(crate) enum Work {
     Checkpoint = 15,
     /// Code is compiled.
     Compile = 16,
+    /// An environment steps or is reset.
+    Environment = 17,
 }
 
 impl Work {
-    pub(super) const ALL: [Self; 17] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::Fetch,
         Self::Sample,
         Self::Gather,
@@ -59,6 +61,7 @@ impl Work {
         Self::Collective,
         Self::Checkpoint,
         Self::Compile,
+        Self::Environment,
     ];
 
     /// The work with this number.

@@ -1,30 +1,28 @@
 //! A thread's open spans, and where its events go: to its track, to its parent's ring, or to what is kept until there is a
-//! session.
+//! session. `track` opens and ends its track and its steps, `kept` has what is kept back.
+
+mod deferred;
+mod kept;
+mod track;
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gnntop_probe::after::{self, EndedStep};
-use gnntop_probe::{BatchShape, Span, Track, TrackRole};
+use gnntop_probe::after;
+use gnntop_probe::{BatchShape, Span, Track};
 
 use crate::early::{EarlyEvent, EarlyEvents};
 use crate::overdue;
 use crate::session::{self, LostEvent, Status};
+use crate::slots::Slot;
 use crate::steps::Shape;
 use crate::worker::AttachedThread;
 use crate::{names, worker};
+use deferred::Deferred;
 
 /// Most spans open on a thread at once.
 const MAX_OPEN: usize = 64;
-/// Most events that are kept back.
-const MAX_HELD: usize = 64;
 /// Slots for instants.
 const SLOTS: usize = 16;
-/// Most threads that get a track automatically.
-const MAX_UNASKED: usize = 8;
-
-static UNASKED: AtomicUsize = AtomicUsize::new(0);
-
 thread_local! {
     static THREAD: RefCell<Thread> = RefCell::new(Thread::new());
 }
@@ -61,8 +59,15 @@ pub(crate) struct Thread {
     track: Option<Track>,
     /// The session of the track.
     session: u32,
-    /// Whether the track is the training loop's.
-    is_training: bool,
+    /// For the track of a training loop, its place among those of other threads, and its name as it was given.
+    slot: Option<Slot>,
+    loop_name: String,
+    /// Whether it trains: it may have a track for that before.
+    is_busy: bool,
+    /// Whether this thread's stacks are taken when a phase is overdue.
+    is_watched: bool,
+    /// Whether what is recorded now is of a loop that may train, and is kept until it does.
+    pub(crate) is_candidate: bool,
     ring: Option<AttachedThread>,
     early: Option<EarlyEvents>,
     /// Whether it has asked for a track by itself.
@@ -72,6 +77,8 @@ pub(crate) struct Thread {
     /// What has ended while it is kept back, and whether more is.
     held: Vec<EarlyEvent>,
     is_holding: bool,
+    /// What has ended while it is not sure where steps end.
+    deferred: Option<Box<Deferred>>,
     slots: [u64; SLOTS],
     epoch: u64,
     batch: BatchShape,
@@ -89,13 +96,18 @@ impl Thread {
             depth: 0,
             track: None,
             session: 0,
-            is_training: false,
+            slot: None,
+            loop_name: String::new(),
+            is_busy: false,
+            is_watched: false,
+            is_candidate: false,
             ring: None,
             early: None,
             has_asked: false,
             has_room: true,
             held: Vec::new(),
             is_holding: false,
+            deferred: None,
             slots: [0; SLOTS],
             epoch: 0,
             batch: BatchShape::default(),
@@ -114,48 +126,9 @@ impl Thread {
         match session::state() {
             (Status::Publishing, number) if number == self.session && self.track.is_some() => Destination::Track,
             (Status::NotOpen, _) => Destination::Early,
+            (Status::Publishing, _) if self.is_candidate => Destination::Early,
             _ => Destination::Nowhere,
         }
-    }
-
-    /// Opens a track for the calling thread; returns whether it records.
-    pub(crate) fn track(&mut self, name: &str, role: TrackRole) -> bool {
-        if self.ring.is_some() {
-            return true;
-        }
-        let (status, number) = session::state();
-        if status != Status::Publishing {
-            return false;
-        }
-        let is_training = role == TrackRole::Training;
-        if self.session != number || self.track.is_none() || is_training && !self.is_training {
-            self.track_end();
-            self.is_training = is_training;
-            self.open.reserve_exact(MAX_OPEN);
-            self.track = session::with_session(|session| session.track(name, role));
-            self.session = number;
-            self.write_early();
-        }
-        if is_training {
-            after::begin_steps();
-        }
-        self.track.as_ref().is_some_and(Track::is_recording)
-    }
-
-    /// Writes the events kept while there was no session.
-    fn write_early(&mut self) {
-        let Some(mut early) = self.early.take() else { return };
-        let begin = |event| if let EarlyEvent::Span { begin, .. } = event { Some(begin) } else { None };
-        let events: Vec<EarlyEvent> = early.in_order().collect();
-        self.step_began = events.iter().copied().filter_map(begin).min().unwrap_or(0);
-        events.into_iter().for_each(EarlyEvent::record);
-    }
-
-    pub(crate) fn track_end(&mut self) {
-        self.release(u64::MAX);
-        self.open.clear();
-        self.depth = 0;
-        self.track = None;
     }
 
     /// Records to the ring with this address from now on. Its reader may then read the stack of the thread with this state.
@@ -177,7 +150,7 @@ impl Thread {
     pub(crate) fn begin(&mut self, name: i32) -> i32 {
         let depth = self.depth;
         self.depth += 1;
-        if depth == 0 && self.is_training {
+        if depth == 0 && self.is_watched {
             overdue::enter(name);
         }
         if depth == self.open.len() && depth < MAX_OPEN {
@@ -191,6 +164,9 @@ impl Thread {
 
     #[inline]
     fn open_span(&mut self, name: i32) -> ThreadSpan {
+        if self.step_began == 0 && self.slot.is_some() {
+            self.step_began = after::ticks(); // the first step's: the track was opened before the loop
+        }
         let mut way = self.destination();
         if way == Destination::Nowhere && !self.has_asked {
             way = self.ask_for_track();
@@ -207,35 +183,18 @@ impl Thread {
         }
     }
 
-    /// Opens a track for a thread that begins a span while a session is open, unless too many threads have one.
-    #[cold]
-    fn ask_for_track(&mut self) -> Destination {
-        if session::state().0 == Status::Publishing {
-            self.has_asked = true;
-            if UNASKED.fetch_add(1, Ordering::Relaxed) < MAX_UNASKED {
-                // A new track ends all spans; those that are on none stay open.
-                let (depth, mut open) = (self.depth, std::mem::take(&mut self.open));
-                open.retain(|span| matches!(span, ThreadSpan::Kept { .. }));
-                self.track(&thread_name(), TrackRole::Other);
-                self.open.extend(open);
-                self.depth = depth;
-            }
-        }
-        self.destination()
-    }
-
     #[inline]
     pub(crate) fn end(&mut self) {
         let Some(depth) = self.depth.checked_sub(1) else { return };
         self.depth = depth;
-        if depth == 0 && self.is_training {
+        if depth == 0 && self.is_watched {
             overdue::enter(0);
         }
         match if depth < self.open.len() { self.open.pop() } else { None } {
             Some(ThreadSpan::Kept { name, begin }) if name != 0 => {
                 self.record(EarlyEvent::Span { name, begin, end: after::ticks() });
             }
-            Some(ThreadSpan::Live { name, span }) if self.is_holding => {
+            Some(ThreadSpan::Live { name, span }) if self.is_holding || self.deferred.is_some() => {
                 if let Some((begin, end)) = span.take_back() {
                     self.record(EarlyEvent::Span { name, begin, end });
                 }
@@ -253,59 +212,6 @@ impl Thread {
         let depth = usize::try_from(depth).unwrap_or(0);
         while self.depth > depth {
             self.end();
-        }
-    }
-
-    /// From now on, keeps back what is recorded, as far as there is room: what will be recorded next has ended before it.
-    pub(crate) fn hold(&mut self) {
-        self.held.reserve_exact(MAX_HELD.saturating_sub(self.held.len()));
-        self.is_holding = true;
-    }
-
-    /// Records what was kept back and had ended by then; after [`u64::MAX`], keeps no more.
-    pub(crate) fn release(&mut self, until: u64) {
-        self.is_holding &= until < u64::MAX;
-        let ended = self.held.iter().take_while(|event| event.ended() <= until).count();
-        for at in 0..ended {
-            self.record_now(self.held[at]);
-        }
-        self.held.drain(..ended);
-    }
-
-    /// Records an event, or keeps it back.
-    pub(crate) fn record(&mut self, event: EarlyEvent) {
-        if self.is_holding {
-            if self.held.len() < MAX_HELD {
-                return self.held.push(event);
-            }
-            self.release(u64::MAX);
-        }
-        self.record_now(event);
-    }
-
-    /// Records an event before those that are kept back.
-    pub(crate) fn record_now(&mut self, event: EarlyEvent) {
-        match self.destination() {
-            Destination::Track => event.record(),
-            Destination::Ring => {
-                if let Some(ring) = &mut self.ring {
-                    ring.record(event);
-                }
-            }
-            Destination::Early => self.keep(event),
-            Destination::Nowhere => count_lost(),
-        }
-    }
-
-    fn keep(&mut self, event: EarlyEvent) {
-        if self.early.is_none() && self.has_room {
-            self.early = EarlyEvents::new();
-            self.has_room = self.early.is_some();
-        }
-        if let Some(early) = &mut self.early {
-            early.push(event);
-        } else {
-            session::count_lost(LostEvent::Thread);
         }
     }
 
@@ -339,24 +245,6 @@ impl Thread {
         self.is_traced = true;
     }
 
-    /// Ends a step that began at `begin` or, without that, at the end of the previous one.
-    pub(crate) fn end_step(&mut self, begin: Option<u64>, end: u64) -> i32 {
-        self.release(u64::MAX);
-        let (batch, samples) = (self.batch, self.samples);
-        if self.destination() != Destination::Track {
-            return 0;
-        }
-        if let Some(samples) = samples {
-            after::counter(&SAMPLES, end, samples as f64);
-        }
-        let known = Some(self.step_began).filter(|began| *began != 0);
-        let begin = begin.or(known).unwrap_or(end);
-        self.step_began = end;
-        let is_traced = std::mem::take(&mut self.is_traced);
-        let number = after::end_step(&EndedStep { epoch: self.epoch, batch, begin, end, is_traced });
-        i32::try_from(number).unwrap_or(i32::MAX)
-    }
-
     /// Records a large allocation.
     pub(crate) fn allocation(&mut self, bytes: i64, live_bytes: u64) {
         if self.destination() == Destination::Track {
@@ -373,9 +261,6 @@ fn count_lost() {
     }
 }
 
-/// Rows of a step's batch, if it is not a graph.
-static SAMPLES: gnntop_probe::Name = gnntop_probe::Name::reported(gnntop_probe::Reported::Samples);
-
 /// Opens the session, and makes it drain the rings of existing workers.
 pub(crate) fn open_session(name: &str, facts: &str) -> bool {
     let is_open = session::open(name, facts);
@@ -386,7 +271,7 @@ pub(crate) fn open_session(name: &str, facts: &str) -> bool {
 }
 
 /// The system's name of the calling thread.
-fn thread_name() -> String {
+pub(crate) fn name() -> String {
     let mut name = [0_u8; 16];
     #[cfg(target_os = "linux")]
     // SAFETY: the call writes at most 16 bytes, the NUL included.

@@ -1,0 +1,33 @@
+"""A model that is only run, in the way that the first argument names."""
+
+import sys
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+how = sys.argv[1]
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4)).eval()
+loader = DataLoader(TensorDataset(torch.randn(640, 16)), batch_size=32)
+if how == "batches":
+    with torch.inference_mode():
+        for (x,) in loader:
+            print(model(x).sum().item().hex())
+elif how == "calls":
+    token = torch.zeros(1, 16)
+    with torch.no_grad():
+        for _ in range(30):
+            token[0, model(token).argmax()] += 1.0
+    print(token.tolist())
+elif how == "then trains":
+    with torch.no_grad():
+        print(sum(model(x).sum().item() for (x,) in DataLoader(loader.dataset, batch_size=256)).hex())
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for (x,) in loader:
+        optimizer.zero_grad()
+        loss = model.train()(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        print(loss.item().hex())
