@@ -85,7 +85,7 @@ fn an_unknown_session_is_answered_with_the_known_ones() {
     let _live = sessions.live("one", &run_of("pna"));
     sessions.run(["attach", "pan"]).assert_refused("no session named pan; live sessions: pna (pid 4711)");
     let _other = sessions.live("two", &run_of("pna"));
-    sessions.run(["attach", "pna"]).assert_refused("2 live sessions match");
+    sessions.run(["attach", "pna"]).assert_refused("pna may be any of 2: pna (pid 4711), pna (pid 4711)");
 }
 
 #[test]

@@ -8,13 +8,13 @@ use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS};
 use super::layers::{Layer, LayeredSource};
-use super::run::{self, ProgramEntry};
+use super::named::{self, NAMED};
+use super::run;
 use super::settings::{ScreenArguments, SensorArguments, Settings};
 use super::{output, screen};
 use crate::python::joining::{JoinError, JoinedPython};
 use crate::python::remote::RemoteError;
 use gnntop_analysis::source::playback::PlaybackOptions;
-use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::target::{self, Target, TargetError};
 use gnntop_analysis::source::{Launched, Playback, ProgramSession, Source, Status, follow};
 use gnntop_sessions::{discover, layout};
@@ -35,11 +35,11 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct AttachArguments {
-    /// Process id, name or directory of the session [default: the only live one]
-    #[arg(value_name = "PID|NAME|DIR")]
+    /// A session by name, process id, run or their beginning, or its directory [default: the only live one]
+    #[arg(value_name = NAMED)]
     session: Option<String>,
     /// Another session or recording to compare with; `9` shows the comparison
-    #[arg(long, value_name = "PID|NAME|DIR|FILE")]
+    #[arg(long, value_name = NAMED)]
     against: Option<String>,
     #[command(flatten)]
     sensors: SensorArguments,
@@ -52,7 +52,7 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let settings = Settings::load(&arguments.screen)?;
     arguments.sensors.apply();
     let dir = layout::sessions_dir();
-    let target = find_target(arguments.session.as_deref(), &dir)?;
+    let target = named::find(arguments.session.as_deref())?;
     let outside = if let Target::Process(process) = &target { Some(process.pid()) } else { None };
     let log = log_path(&target);
     let source = open(target, &dir)?;
@@ -61,23 +61,6 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
         None => source,
     };
     screen::show_against(source, arguments.against.as_deref(), &settings, log)
-}
-
-/// The session, recording or process that is meant; without such a session, the only program of this name that
-/// `gnntop run` has started and that publishes nothing, or nothing yet. `gnntop list --live` shows both.
-pub(super) fn find_target(named: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
-    target::resolve(named, dir).or_else(|error| {
-        if !matches!(error, TargetError::NoSession { .. } | TargetError::UnknownName { .. }) {
-            return Err(error);
-        }
-        let mut programs = run::unpublished(&discover::list(dir)?.sessions);
-        programs.retain(|program| named.is_none_or(|name| program.name == name));
-        match programs.as_slice() {
-            [] => Err(error),
-            [only] => Process::find(only.program).map(Target::Process).ok_or(error),
-            several => Err(TargetError::Ambiguous { sessions: several.iter().map(ProgramEntry::label).collect() }),
-        }
-    })
 }
 
 /// The output of a program that `gnntop run` has started.
@@ -94,12 +77,12 @@ fn log_path(target: &Target) -> Option<PathBuf> {
 pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
     let settings = Settings::load(arguments)?;
     let dir = layout::sessions_dir();
-    match find_target(None, &dir) {
+    match named::find(None) {
         Ok(target) => {
             let log = log_path(&target);
             screen::show(open(target, &dir)?, &settings, log)
         }
-        Err(TargetError::NoSession { .. } | TargetError::Ambiguous { .. })
+        Err(TargetError::NoSession { .. } | TargetError::SeveralLive { .. })
             if screen::is_wanted(&settings) && !screen::catalog().entries()?.is_empty() =>
         {
             screen::choose(&settings)
@@ -110,7 +93,7 @@ pub(super) fn choose(arguments: &ScreenArguments) -> anyhow::Result<u8> {
             output::print("play a recording with `gnntop replay FILE`, or see `gnntop --help`.")?;
             Ok(SUCCESS)
         }
-        Err(TargetError::Ambiguous { .. }) => {
+        Err(TargetError::SeveralLive { .. }) => {
             let sessions = discover::list(&dir)?.sessions;
             for session in sessions.iter().filter(|session| session.alive) {
                 output::print(&format!("{}  {}", target::label(session), session.info.command))?;
@@ -142,6 +125,9 @@ fn join(pid: u32) -> Option<JoinHint> {
     let (joined, text) = match JoinedPython::join(pid) {
         Ok(joined) => (Some(joined), "joined its Python: steps appear from the next backward pass on".to_owned()),
         Err(JoinError::Remote(RemoteError::NoPython)) => return None,
+        Err(error) if run::find_by_process(pid).is_some() => {
+            (None, format!("hardware only: {error}; `gnntop run` shows its steps as soon as it trains"))
+        }
         Err(error) => (
             None,
             format!(

@@ -110,7 +110,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(CliCommand::Report(arguments)) => report::report(&arguments),
         Some(CliCommand::Compare(arguments)) => compare::run(&arguments),
         Some(CliCommand::Check(arguments)) => check::check(&arguments),
-        Some(CliCommand::Export(arguments)) => export::export(&arguments),
+        Some(CliCommand::Export(arguments)) => export::export(arguments),
         Some(CliCommand::Serve(arguments)) => serve::serve(&arguments),
         Some(CliCommand::Import(arguments)) => import::import(&arguments),
         Some(CliCommand::Study(arguments)) => study::study(&arguments),

@@ -10,6 +10,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::assumptions::EnergyArguments;
 use super::exit::{SUCCESS, UsageError};
+use super::named::{self, NAMED};
 use super::new_file::{self, NewFile};
 use super::settings::Settings;
 use super::{output, quantities};
@@ -47,8 +48,8 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ExportArguments {
-    /// The recording
-    #[arg(value_name = "FILE")]
+    /// The recording, or a session by name, process id, run or their beginning
+    #[arg(value_name = NAMED)]
     file: PathBuf,
     /// Format
     #[arg(long, value_name = "FORMAT", value_parser = ExportTarget::parser())]
@@ -119,7 +120,9 @@ fn parse_steps(text: &str) -> Result<Range<u64>, String> {
 }
 
 /// Does `gnntop export`.
-pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
+pub(super) fn export(mut arguments: ExportArguments) -> anyhow::Result<u8> {
+    arguments.file = named::find_path(&arguments.file)?;
+    let arguments = &arguments;
     let is_hlog = matches!(arguments.to, ExportTarget::Events { form: ExportFormat::Hlog { .. }, .. });
     if arguments.interval.is_some() && !is_hlog {
         bail!("--interval is for --to hlog");

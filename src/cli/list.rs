@@ -70,7 +70,8 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     };
     let left_out = leave_out(&mut groups, most_ended);
     if groups.is_empty() && silent.is_empty() {
-        output::print_note(&format!("no sessions in {}; start one with `gnntop run pna`", dir.display()));
+        let what = if arguments.live { "no live sessions" } else { "no sessions" };
+        output::print_note(&format!("{what} in {}; start one with `gnntop run pna`", dir.display()));
     } else {
         output::print(&table(&silent, &groups, SystemTime::now(), output::columns()))?;
     }

@@ -17,6 +17,7 @@ mod export;
 mod import;
 mod layers;
 mod list;
+mod named;
 mod new_file;
 mod output;
 mod patience;

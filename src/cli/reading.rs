@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use super::output;
+use super::{named, output};
 use gnntop_analysis::figures::count;
 use gnntop_analysis::ranks::Run;
-use gnntop_analysis::source::target::{self, Target, TargetError};
+use gnntop_analysis::source::target::Target;
 use gnntop_analysis::source::{Extent, FULL_READ_LIMIT, Recording, Source, Status, follow};
 use gnntop_analysis::store::{EventSelection, Limits};
 use gnntop_analysis::stream::Sink;
-use gnntop_sessions::layout;
 
 /// Steps that findings and `--skip-steps` can look at: at most 125 MiB. A screen keeps fewer.
 const STEP_ROWS: usize = 1 << 19;
@@ -41,7 +40,7 @@ impl ExactArguments {
 
 /// Reads everything available now, and reports on standard error what could not be read.
 pub(super) fn read_run(input: Option<&str>, exact: ExactArguments) -> anyhow::Result<Run> {
-    let (run, status, extent) = match resolve(input)? {
+    let (run, status, extent) = match named::find(input)? {
         Target::Recording(path) if path.is_file() => read_recording(&path, exact)?,
         _ => {
             let mut run = empty_run();
@@ -114,7 +113,7 @@ pub(super) fn read_into(
     exact: ExactArguments,
     sink: &mut dyn Sink,
 ) -> anyhow::Result<(Status, Extent)> {
-    match resolve(input)? {
+    match named::find(input)? {
         Target::Recording(path) => {
             let (mut recording, extent) = exact.open(&path)?;
             recording.read_all(sink);
@@ -133,17 +132,8 @@ pub(super) fn read_into(
 
 /// The path of an input that is a recording.
 pub(super) fn recording_path(input: &str) -> Option<PathBuf> {
-    match resolve(Some(input)).ok()? {
+    match named::find(Some(input)).ok()? {
         Target::Recording(path) => Some(path),
         Target::Session(_) | Target::Process(_) => None,
-    }
-}
-
-/// What an input means. What looks like a file is one, whether or not it exists.
-fn resolve(input: Option<&str>) -> Result<Target, TargetError> {
-    let looks_like_file = |input: &&str| input.contains(['/', '.']) && !Path::new(input).is_dir();
-    match input.filter(looks_like_file) {
-        Some(file) => Ok(Target::Recording(file.into())),
-        None => target::resolve(input, &layout::sessions_dir()),
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use super::exit::{SUCCESS, UsageError};
+use super::named::{self, NAMED};
 use super::new_file::{self, NewFile};
 use super::retention::{self, Retention, RetentionLimits};
 use super::source_recorder::SourceRecorder;
@@ -15,11 +16,10 @@ use super::{output, quantities, signals};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::runs::{self, SessionGroup};
-use gnntop_analysis::source::target::{self, Target};
+use gnntop_analysis::source::target::Target;
 use gnntop_analysis::source::{Hardware, Recording, Source, follow};
 use gnntop_analysis::stream::align;
 use gnntop_sessions::discover::{self, ListedSession};
-use gnntop_sessions::layout;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,9 +43,9 @@ const GRACE: Duration = Duration::from_millis(300);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RecordArguments {
-    /// Process id, name or directory of the session, or a recording [default: the only live session]; `-` writes
-    /// the only live session to standard output
-    #[arg(value_name = "PID|NAME|FILE")]
+    /// A session by name, process id, run or their beginning, or a recording [default: the only live session]; `-`
+    /// writes the only live session to standard output
+    #[arg(value_name = NAMED)]
     session: Option<String>,
     /// Output file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -72,10 +72,9 @@ pub(super) struct RecordArguments {
 
 /// Does `gnntop record`.
 pub(super) fn record(arguments: &RecordArguments) -> anyhow::Result<u8> {
-    let dir = layout::sessions_dir();
     let to_stdout = arguments.session.as_deref() == Some("-");
     let named = arguments.session.as_deref().filter(|_| !to_stdout);
-    let request = RecordRequest::new(target::resolve(named, &dir)?, arguments)?;
+    let request = RecordRequest::new(named::find(named)?, arguments)?;
     let path =
         if to_stdout { PathBuf::from("-") } else { arguments.output.clone().unwrap_or(request.file_name.clone()) };
     let limits = RetentionLimits::new(arguments.keep, arguments.slow);
@@ -130,6 +129,8 @@ struct RecordRequest {
     /// Stop when nothing more is available, even if the session continues.
     only_past: bool,
     duration: Option<Duration>,
+    /// Whether nothing but a person ends it while the program runs.
+    is_open_ended: bool,
     /// The file's name if none was given.
     file_name: PathBuf,
     /// The recording or directory that is read.
@@ -171,6 +172,7 @@ impl RecordRequest {
             },
             only_past: last.is_some() && duration.is_none(),
             duration: duration.filter(|_| is_live),
+            is_open_ended: is_live && last.is_none() && duration.is_none(),
             file_name: PathBuf::from(format!("{stem}.gnntop")),
             input,
         })
@@ -246,6 +248,9 @@ fn run<W: Write>(
 ) -> anyhow::Result<u8> {
     let interruption = signals::Interruption::catch()?;
     let deadline = request.duration.map(|duration| Instant::now() + duration + GRACE);
+    if let Some(name) = name.filter(|_| request.is_open_ended) {
+        output::print_note(&format!("recording into {name} from now until the program ends, or Ctrl-C"));
+    }
     let mut recording = SourceRecorder::new(request.source, out, request.options);
     let why = loop {
         let progress = recording.poll()?;

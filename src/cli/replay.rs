@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::named::{self, NAMED};
 use super::settings::{ScreenArguments, Settings};
 use super::{quantities, screen};
 use gnntop_analysis::source::Playback;
@@ -23,8 +24,9 @@ Keys: Space pauses, `,` and `.` move by a frame, `<` and `>` change the speed, `
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReplayArguments {
-    /// The recording; `-` is standard input, a directory is a session. Several files are the ranks of one run
-    #[arg(value_name = "FILE", required = true)]
+    /// The recording, or a kept session by name, process id, run or their beginning; `-` is standard input. Several are
+    /// the ranks of one run
+    #[arg(value_name = NAMED, required = true)]
     files: Vec<PathBuf>,
     /// Speed, from 0.1 to 100
     #[arg(long, default_value = "1", value_parser = quantities::parse_speed)]
@@ -36,7 +38,7 @@ pub(super) struct ReplayArguments {
     #[arg(long = "loop")]
     looping: bool,
     /// Another recording or session to compare with; `9` shows the comparison
-    #[arg(long, value_name = "PID|NAME|DIR|FILE")]
+    #[arg(long, value_name = NAMED)]
     against: Option<String>,
     #[command(flatten)]
     screen: ScreenArguments,
@@ -46,6 +48,7 @@ pub(super) struct ReplayArguments {
 pub(super) fn replay(arguments: ReplayArguments) -> anyhow::Result<u8> {
     let ReplayArguments { files, speed, from, looping, against, screen } = arguments;
     let settings = Settings::load(&screen)?;
+    let files = files.iter().map(|file| named::find_path(file)).collect::<anyhow::Result<Vec<PathBuf>>>()?;
     let source = Box::new(Playback::open_run(files, PlaybackOptions { speed, from, looping })?);
     screen::show_against(source, against.as_deref(), &settings, None)
 }

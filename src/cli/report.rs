@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 
 use super::assumptions::EnergyArguments;
 use super::exit::SUCCESS;
+use super::named::NAMED;
 use super::reading::{ExactArguments, read_into, read_run};
 use super::settings::Settings;
 use super::{new_file, output};
@@ -33,9 +34,9 @@ Exit codes: 0 success, also if part of a recording is damaged (standard error ha
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArguments {
-    /// Recordings (`-` is standard input), or sessions by process id, name or directory [default: the only live
-    /// session]
-    #[arg(value_name = "FILE|PID|NAME")]
+    /// Sessions by name, process id, run or their beginning, or recordings (`-` is standard input) [default: the
+    /// only live session]
+    #[arg(value_name = NAMED)]
     inputs: Vec<String>,
     /// Write JSON: an object, or an array for several inputs
     #[arg(long, group = "form")]
@@ -65,7 +66,7 @@ pub(super) struct ReportArguments {
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
     /// For a run of several ranks: a recording of the same training on one rank, to compute the efficiency
-    #[arg(long, value_name = "FILE|PID|NAME")]
+    #[arg(long, value_name = NAMED)]
     against: Option<String>,
     #[command(flatten)]
     exact: ExactArguments,

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use super::exit::SUCCESS;
 use super::settings::Settings;
-use super::{plain, signals};
+use super::{named, plain, signals};
 use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
 use gnntop_analysis::source::catalog::Catalog;
-use gnntop_analysis::source::target::{self, Target};
+use gnntop_analysis::source::target::Target;
 use gnntop_analysis::source::{FULL_READ_LIMIT, Recording, Source, follow};
 use gnntop_sessions::layout;
 
@@ -82,7 +82,7 @@ fn exit_code(outcome: Outcome) -> u8 {
 
 /// The other side of a comparison: a whole recording, or a live session as it continues.
 fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
-    Ok(match target::resolve(Some(named), &layout::sessions_dir())? {
+    Ok(match named::find(Some(named))? {
         Target::Session(session) => follow(&session),
         Target::Recording(path) => Box::new(Recording::open_with_past(&path, FULL_READ_LIMIT)?.0),
         Target::Process(_) => anyhow::bail!("{named} publishes no steps, so there is nothing to compare with"),

@@ -3,18 +3,20 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use gnntop_analysis::figures::elapsed_time;
+use gnntop_analysis::source::target::{self, Target, TargetError, is_same_program};
 use rustix::process::Signal;
 
 use super::exit::{FAILURE, SUCCESS};
 use super::run::{self, ProgramEntry};
-use super::{output, quantities};
+use super::{named, output, quantities};
 
 const EXAMPLES: &str = "\
 Examples:
   gnntop stop             the only running program that `gnntop run` has started
   gnntop stop 4711        by process id, or that of one of its child processes
-  gnntop stop pna         by name, if only one program has it
+  gnntop stop train.py    by name, with or without its interpreter, by the name's beginning, or by a run's id
   gnntop stop 4711 --kill immediately; the program cannot save anything
 
 Sends SIGINT, as Ctrl-C does, and SIGTERM if the program has not ended after 10 s.";
@@ -28,8 +30,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StopArguments {
-    /// Process id or name of the program [default: the only one]
-    #[arg(value_name = "PID|NAME")]
+    /// The program by name, process id, run or their beginning [default: the only one]
+    #[arg(value_name = "NAME|PID")]
     program: Option<String>,
     /// Send SIGKILL
     #[arg(long)]
@@ -69,19 +71,46 @@ fn find(named: Option<&str>) -> anyhow::Result<ProgramEntry> {
     let kept = run::entries().into_iter().filter(|(entry, is_kept)| *is_kept && entry.code.is_none());
     let mut kept: Vec<ProgramEntry> = kept.map(|(entry, _)| entry).collect();
     if let Some(named) = named {
-        let of_process = || run::find_by_process(named.parse().ok()?).filter(|entry| entry.code.is_none());
-        kept = of_process()
-            .map_or_else(|| kept.into_iter().filter(|entry| entry.name == named).collect(), |one| vec![one]);
+        kept = matching(&kept, named);
     }
     match (kept.as_slice(), named) {
         ([only], _) => Ok(only.clone()),
         ([], None) => bail!("`gnntop run` has no running program"),
-        ([], Some(named)) => bail!(
-            "`gnntop run` has no running program {named}; stop other programs where they were started, or with kill"
-        ),
+        ([], Some(named)) => find_by_session(named),
         (several, _) => {
             let all: Vec<_> = several.iter().map(|entry| format!("{} ({})", entry.program, entry.name)).collect();
             bail!("several programs are running: {}; choose one by its process id", all.join(", "))
         }
     }
+}
+
+/// Those of this process, called so, or beginning so.
+fn matching(kept: &[ProgramEntry], named: &str) -> Vec<ProgramEntry> {
+    let of_process = || run::find_by_process(named.parse().ok()?).filter(|entry| entry.code.is_none());
+    if let Some(one) = of_process() {
+        return vec![one];
+    }
+    let called = |is_it: &dyn Fn(&str) -> bool| kept.iter().filter(|entry| is_it(&entry.name)).cloned().collect();
+    let same: Vec<ProgramEntry> = called(&|name| is_same_program(name, named));
+    if same.is_empty() { called(&|name| name.split(' ').any(|word| word.starts_with(named))) } else { same }
+}
+
+/// The program that publishes the session of this name.
+fn find_by_session(named: &str) -> anyhow::Result<ProgramEntry> {
+    let elsewhere = "stop other programs where they were started, or with kill";
+    let session = match named::find(Some(named)) {
+        Ok(Target::Session(session)) => session,
+        Ok(_) => bail!("`gnntop run` has not started {named}; {elsewhere}"),
+        Err(TargetError::UnknownName { .. } | TargetError::UnknownPid { .. }) => {
+            bail!("`gnntop run` has no running program {named}; {elsewhere}")
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !session.alive {
+        let ago = session.last_active.and_then(|time| time.elapsed().ok()).map(elapsed_time);
+        let when = ago.map(|ago| format!(" {ago} ago")).unwrap_or_default();
+        bail!("{} has ended{when}", target::label(&session));
+    }
+    let entry = run::find_by_process(session.info.pid).filter(|entry| entry.code.is_none());
+    entry.with_context(|| format!("`gnntop run` has not started {}; {elsewhere}", target::label(&session)))
 }

@@ -1,6 +1,25 @@
 //! Identifies a file by its first bytes.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
 use gnntop_wire::{Item, StreamReader};
+
+/// Bytes of a file that are looked at.
+const HEAD: usize = 64 * 1024;
+
+/// Whether a file is a recording, or what it is instead.
+pub(super) fn identify(path: &Path) -> Result<(), &'static str> {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+    if read.is_err() {
+        return Err("cannot be read");
+    }
+    let mut reader = StreamReader::new();
+    reader.fill(&head);
+    if check_format(&mut reader).is_some() { Ok(()) } else { Err(describe_other_format(&head)) }
+}
 
 /// Whether the stream so far is a recording: its first good frame, or the newer version that it has.
 pub(super) fn check_format(reader: &mut StreamReader) -> Option<Result<(), u64>> {

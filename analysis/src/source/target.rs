@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use gnntop_sessions::Error as SessionsError;
 use gnntop_sessions::discover::{self, ListedSession};
 
+use super::file_format;
 use super::process::Process;
 use super::runs::{self, SessionGroup};
 
@@ -36,10 +37,12 @@ pub enum TargetError {
         dir: PathBuf,
     },
     /// Nothing has this name.
-    #[error("no session named {name}; {}", list_sessions(sessions))]
+    #[error("no session named {name}{}; {}", file_in_words(*file), list_sessions(sessions))]
     UnknownName {
         /// The name.
         name: String,
+        /// What the file of this name is, if there is one.
+        file: Option<&'static str>,
         /// The existing ones, one label each.
         sessions: Vec<String>,
     },
@@ -51,11 +54,19 @@ pub enum TargetError {
         /// The existing ones, one label each.
         sessions: Vec<String>,
     },
-    /// More than one session could be meant.
+    /// Nothing was named, and several sessions are live.
     #[error("{} live sessions match; choose one by its pid: {}", sessions.len(), sessions.join(", "))]
-    Ambiguous {
+    SeveralLive {
         /// One label for each.
         sessions: Vec<String>,
+    },
+    /// More than one session, or a session and a recording, could be meant.
+    #[error("{name} may be any of {}: {}; choose a session by its pid, a file with a slash", all.len(), all.join(", "))]
+    Ambiguous {
+        /// What was named.
+        name: String,
+        /// One label for each.
+        all: Vec<String>,
     },
     /// A directory that is not a session.
     #[error("{} {error}", path.display())]
@@ -65,6 +76,10 @@ pub enum TargetError {
         /// Why it cannot be read as one.
         error: SessionsError,
     },
+}
+
+fn file_in_words(file: Option<&str>) -> String {
+    file.map_or_else(String::new, |file| format!(", and the file of this name {file}"))
 }
 
 fn list_sessions(sessions: &[String]) -> String {
@@ -82,22 +97,58 @@ pub fn label(session: &ListedSession) -> String {
 
 /// Resolves `argument` among the sessions in `dir`; without one, the only live session.
 ///
-/// A path to an existing file or directory takes precedence over a name; a number is a process id. Among several sessions
-/// with one name, the only live one is chosen, or the most recently active if none is live.
+/// What has a slash is a path, and a number is a process id. Anything else is a session's name, id or run, or their beginning,
+/// or a file or directory that is a recording or a session. A live session is chosen before those that have ended, and of
+/// ended ones with one name the most recently active.
 ///
 /// # Errors
-/// What exists instead, in one line.
+/// What exists instead, or what could be meant, in one line.
 pub fn resolve(argument: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
     match argument {
         None => only_live(dir),
         Some("-") => Ok(Target::Recording(PathBuf::from("-"))),
+        Some(argument) if argument.contains('/') => by_path(argument),
         Some(argument) if argument.parse::<u32>().is_ok() => by_pid(argument.parse().unwrap_or_default(), dir),
-        Some(argument) => match fs::metadata(argument) {
-            Ok(meta) if meta.is_dir() => by_directory(Path::new(argument)),
-            Ok(_) => Ok(Target::Recording(PathBuf::from(argument))),
-            Err(_) => by_name(argument, dir),
+        Some(argument) => match (by_name(argument, dir), recording_kind(Path::new(argument))) {
+            (Ok(session), Some(Ok(()))) if !is_inside(Path::new(argument), dir) => {
+                let all = vec![target_label(&session), format!("the file ./{argument}")];
+                Err(TargetError::Ambiguous { name: argument.to_owned(), all })
+            }
+            (Err(TargetError::UnknownName { .. }), Some(Ok(()))) => by_path(argument),
+            // Its opening says what is wrong with it.
+            (Err(TargetError::UnknownName { .. }), _) if is_called_recording(argument) => by_path(argument),
+            (Err(TargetError::UnknownName { name, sessions, .. }), Some(Err(file))) => {
+                Err(TargetError::UnknownName { name, file: Some(file), sessions })
+            }
+            (found, _) => found,
         },
     }
+}
+
+/// Whether the name is that of a recording, whether or not there is one.
+fn is_called_recording(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "gnntop")
+}
+
+/// Whether a path is a recording or a session's directory, or what it is instead; `None` if there is nothing.
+fn recording_kind(path: &Path) -> Option<Result<(), &'static str>> {
+    let meta = fs::metadata(path).ok()?;
+    if meta.is_dir() {
+        return discover::read(&std::path::absolute(path).ok()?).ok().map(|_| Ok(()));
+    }
+    // A pipe can be read once only.
+    Some(if meta.is_file() { file_format::identify(path) } else { Ok(()) })
+}
+
+/// Whether a path is one of the directories in `dir`, where it is the session of its own name.
+fn is_inside(path: &Path, dir: &Path) -> bool {
+    let is_there = |path: &Path| Some(fs::canonicalize(path).ok()?.parent()? == fs::canonicalize(dir).ok()?);
+    path.is_dir() && is_there(path).unwrap_or(false)
+}
+
+fn by_path(path: &str) -> Result<Target, TargetError> {
+    let path = Path::new(path);
+    if path.is_dir() { by_directory(path) } else { Ok(Target::Recording(path.to_owned())) }
 }
 
 fn only_live(dir: &Path) -> Result<Target, TargetError> {
@@ -105,7 +156,7 @@ fn only_live(dir: &Path) -> Result<Target, TargetError> {
     match runs::group(&live).as_slice() {
         [] => Err(TargetError::NoSession { dir: dir.to_owned() }),
         [only] => Ok(first_of(only)),
-        several => Err(TargetError::Ambiguous { sessions: several.iter().map(group_label).collect() }),
+        several => Err(TargetError::SeveralLive { sessions: several.iter().map(group_label).collect() }),
     }
 }
 
@@ -139,23 +190,53 @@ fn by_directory(path: &Path) -> Result<Target, TargetError> {
     session.map(|session| Target::Session(Box::new(session))).map_err(refused)
 }
 
-/// A session's name, its directory's, or a run's id.
+/// A session's name, its directory's, its id or its run's; or where none is called so, one that begins so.
 fn by_name(name: &str, dir: &Path) -> Result<Target, TargetError> {
     let sessions = discover::list(dir)?.sessions;
-    let called = |session: &ListedSession| {
-        let is_run = session.info.place.as_ref().is_some_and(|place| place.run == name);
-        is_run || session.info.name == name || session.dir.file_name().is_some_and(|dir_name| dir_name == name)
+    let groups = runs::group(&sessions);
+    let called = |is_it: fn(&str, &str) -> bool| {
+        let is_called = |session: &ListedSession| identifiers(session).iter().any(|known| is_it(known, name));
+        groups.iter().filter(|group| group.sessions.iter().any(is_called)).collect::<Vec<&SessionGroup>>()
     };
-    let mut found = runs::group(&sessions);
-    found.retain(|group| group.sessions.iter().any(called));
-    let living = found.iter().filter(|group| group.living() > 0).count();
-    match (found.as_slice(), living) {
-        ([], _) => Err(TargetError::UnknownName { name: name.to_owned(), sessions: live_labels(&sessions) }),
-        ([first, ..], 0 | 1) => Ok(first_of(first)),
-        _ => {
-            let living = found.iter().filter(|group| group.living() > 0);
-            Err(TargetError::Ambiguous { sessions: living.map(group_label).collect() })
+    let mut found = called(is_same_program);
+    if found.is_empty() {
+        found = called(|known, name| known.starts_with(name));
+    }
+    if found.iter().any(|group| group.living() > 0) {
+        found.retain(|group| group.living() > 0);
+    } else if found.windows(2).all(|two| two[0].sessions[0].info.name == two[1].sessions[0].info.name) {
+        found.truncate(1);
+    }
+    match found.as_slice() {
+        [] => Err(TargetError::UnknownName { name: name.to_owned(), file: None, sessions: live_labels(&sessions) }),
+        [only] => Ok(first_of(only)),
+        several => {
+            let all = several.iter().map(|group| group_label(group)).collect();
+            Err(TargetError::Ambiguous { name: name.to_owned(), all })
         }
+    }
+}
+
+/// What a session may be called: its name, its directory's, the id at the end of that, its run.
+fn identifiers(session: &ListedSession) -> Vec<String> {
+    let dir = session.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let id = dir.rsplit_once('-').map(|(_, id)| id.to_owned());
+    let run = session.info.place.as_ref().map(|place| place.run.clone());
+    [Some(session.info.name.clone()), Some(dir.clone()), id, run].into_iter().flatten().collect()
+}
+
+/// Whether two names are the same, or the same script with and without its interpreter: `python train.py`, `train.py`.
+pub fn is_same_program(known: &str, name: &str) -> bool {
+    let script = |name: &str| name.rsplit(' ').next().map(str::to_owned);
+    known == name || (known.contains(' ') != name.contains(' ') && script(known) == script(name))
+}
+
+/// A target's label in messages.
+fn target_label(target: &Target) -> String {
+    match target {
+        Target::Session(session) => label(session),
+        Target::Recording(path) => path.display().to_string(),
+        Target::Process(process) => format!("process {}", process.pid()),
     }
 }
 
@@ -225,6 +306,46 @@ mod tests {
         assert_eq!(pid_of(resolve(Some(dir_name), dir.path()).unwrap()), B);
         let refusal = refusal(Some("pan"), dir.path());
         assert_eq!(refusal, "no session named pan; live sessions: pna (pid 900000002)");
+    }
+
+    #[test]
+    fn resolve_beginning_is_the_only_session_that_begins_so() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), "train.py", A);
+        add(dir.path(), "train.py", A + 7);
+        assert!((A..=A + 7).contains(&pid_of(resolve(Some("tra"), dir.path()).unwrap())));
+        add(dir.path(), "trace.py", B);
+        assert_eq!(pid_of(resolve(Some("trac"), dir.path()).unwrap()), B);
+        let all = refusal(Some("tra"), dir.path());
+        assert!(all.starts_with("tra may be any of 3: ") && all.contains("trace.py (pid 900000002)"), "{all}");
+        let live = add(dir.path(), "train.py", B + 1);
+        let _lock = live.lock();
+        assert_eq!(pid_of(resolve(Some("tra"), dir.path()).unwrap()), B + 1, "it is the live one");
+    }
+
+    #[test]
+    fn resolve_script_is_found_with_and_without_its_interpreter() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), "train.py", A);
+        assert_eq!(pid_of(resolve(Some("python train.py"), dir.path()).unwrap()), A);
+        assert!(is_same_program("python train.py", "train.py"));
+        assert!(!is_same_program("python train.py", "python3 train.py") && !is_same_program("train.py", "rain.py"));
+    }
+
+    #[test]
+    fn resolve_file_without_slash_is_a_recording_or_not_meant() {
+        let (dir, here) = (tempfile::tempdir().unwrap(), Path::new(env!("CARGO_MANIFEST_DIR")));
+        let session = add(dir.path(), "pna", A);
+        assert_eq!(recording_kind(&here.join("Cargo.toml")), Some(Err("is a text file: not a recording")));
+        assert_eq!(recording_kind(&session.path().join("00000000.gnntop")), Some(Ok(())));
+        assert_eq!(recording_kind(session.path()), Some(Ok(())));
+        assert_eq!([recording_kind(&here.join("src")), recording_kind(&here.join("none"))], [None, None]);
+        // Tests run in their crate's directory.
+        add(dir.path(), "Cargo.toml", B);
+        assert_eq!(pid_of(resolve(Some("Cargo.toml"), dir.path()).unwrap()), B);
+        let said = refusal(Some("build.rs"), dir.path());
+        assert!(said.starts_with("no session named build.rs"), "{said}");
+        assert!(matches!(resolve(Some("none.gnntop"), dir.path()), Ok(Target::Recording(_))));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::net::{SocketAddr, TcpListener};
 use anyhow::{Context, bail};
 
 use super::exit::SUCCESS;
+use super::named::{self, NAMED};
 use super::{attach, output, signals};
 use connections::{Connections, Reply};
 use gnntop_sessions::layout;
@@ -35,8 +36,8 @@ docs/export.md lists the metrics. After the session ends, its last figures stay 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ServeArguments {
-    /// Process id, name or directory of the session, or a recording [default: the only live session]
-    #[arg(value_name = "PID|NAME|DIR|FILE")]
+    /// A session by name, process id, run or their beginning, or a recording [default: the only live session]
+    #[arg(value_name = NAMED)]
     session: Option<String>,
     /// Address to listen on, for HTTP without encryption
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9464")]
@@ -57,7 +58,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
         bail!("{address} can be reached from other machines: listen on 127.0.0.1, or add --allow-remote");
     }
     let dir = layout::sessions_dir();
-    let source = attach::open(attach::find_target(arguments.session.as_deref(), &dir)?, &dir)?;
+    let source = attach::open(named::find(arguments.session.as_deref())?, &dir)?;
     let interruption = signals::Interruption::catch()?;
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     output::print(&format!("http://{}/metrics, until Ctrl-C", listener.local_addr()?))?;

@@ -12,13 +12,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use gnntop_sessions::{layout, request};
+use gnntop_sessions::request;
 
 use self::followed_session::FollowedSession;
 use self::trace_request::{TraceRequest, WaitOutcome};
 use super::exit::SUCCESS;
+use super::named::{self, NAMED};
 use super::new_file::NewFile;
-use super::{attach, output, quantities, signals};
+use super::{output, quantities, signals};
 use crate::app::View;
 use crate::import::chrome::{self, Operator, Operators};
 use gnntop_analysis::figures::{self, counted, duration, percent};
@@ -53,8 +54,8 @@ enum TraceStart {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct TraceArguments {
-    /// Process id, name or directory of the session [default: the only live one]
-    #[arg(value_name = "PID|NAME|DIR")]
+    /// A session by name, process id, run or their beginning, or its directory [default: the only live one]
+    #[arg(value_name = NAMED)]
     session: Option<String>,
     /// Number of steps
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=i64::from(request::MAX_STEPS)))]
@@ -105,7 +106,7 @@ pub(super) fn trace(arguments: &TraceArguments) -> anyhow::Result<u8> {
 
 /// The live session that is meant.
 fn find_live(named: Option<&str>) -> anyhow::Result<ListedSession> {
-    match attach::find_target(named, &layout::sessions_dir())? {
+    match named::find(named)? {
         Target::Session(session) if session.alive => Ok(*session),
         Target::Session(session) => {
             bail!("{} has ended: only a running program can be traced", target::label(&session))

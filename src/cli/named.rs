@@ -1,0 +1,42 @@
+//! What a person names on the command line: a session, live or kept, a recording, or a program that publishes nothing. All
+//! commands take the same names.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+
+use super::run::{self, ProgramEntry};
+use gnntop_analysis::source::process::Process;
+use gnntop_analysis::source::target::{self, Target, TargetError, is_same_program};
+use gnntop_sessions::{discover, layout};
+
+/// How such an argument is shown in usage and completions.
+pub(super) const NAMED: &str = "NAME|PID|FILE";
+
+/// The session, recording or process that is meant; without such a session, the only program of this name that
+/// `gnntop run` has started and that publishes nothing, or nothing yet. `gnntop list --live` shows both.
+pub(super) fn find(named: Option<&str>) -> Result<Target, TargetError> {
+    let dir = layout::sessions_dir();
+    target::resolve(named, &dir).or_else(|error| {
+        if !matches!(error, TargetError::NoSession { .. } | TargetError::UnknownName { .. }) {
+            return Err(error);
+        }
+        let mut programs = run::unpublished(&discover::list(&dir)?.sessions);
+        programs.retain(|program| named.is_none_or(|name| is_same_program(&program.name, name)));
+        match programs.as_slice() {
+            [] => Err(error),
+            [only] => Process::find(only.program).map(Target::Process).ok_or(error),
+            several => Err(TargetError::SeveralLive { sessions: several.iter().map(ProgramEntry::label).collect() }),
+        }
+    })
+}
+
+/// The recording or the session's directory that is meant, for commands that read files.
+pub(super) fn find_path(named: &Path) -> anyhow::Result<PathBuf> {
+    let Some(name) = named.to_str() else { return Ok(named.to_owned()) };
+    match find(Some(name))? {
+        Target::Recording(path) => Ok(path),
+        Target::Session(session) => Ok(session.dir),
+        Target::Process(process) => bail!("process {} publishes nothing", process.pid()),
+    }
+}
