@@ -24,6 +24,7 @@ mod import;
 mod interaction;
 mod layering;
 mod mutants;
+mod names;
 #[cfg(unix)]
 mod owner;
 mod pages;
@@ -47,6 +48,8 @@ mod sessions;
 #[cfg(target_os = "linux")]
 mod stacks;
 mod stacks_view;
+#[cfg(target_os = "linux")]
+mod standstill;
 mod study;
 mod summaries;
 #[cfg(unix)]

@@ -379,6 +379,32 @@ fn hung_phase_is_drawn() {
 }
 
 #[test]
+fn run_that_stands_still_between_steps_is_drawn_with_its_place() {
+    let mut stream = StreamBuilder::new("hang.py");
+    let main = stream.track(TrackRole::Training, "main");
+    let stacks = stream.track(TrackRole::Stacks, "stacks of train");
+    for step in 0..200 {
+        let start_ns = START_NS + step * 40 * MS;
+        stream.phase(main, step + 1, "forward", start_ns, start_ns + 12 * MS);
+        stream.phase(main, step + 1, "backward", start_ns + 12 * MS, start_ns + 39 * MS);
+        stream.step(main, step + 1, start_ns, start_ns + 39 * MS);
+    }
+    let last_ns = START_NS + 199 * 40 * MS + 39 * MS;
+    let frames = ["futex (<system call>)", "wait_for_lock (hang.py:6)", "main (hang.py:20)"];
+    stream.stack(stacks, last_ns + 1000 * MS, gnntop_wire::StackThread::Training, &frames);
+    stream.anchor(last_ns + 12_000 * MS);
+    let mut app = app_of(&stream.bytes());
+    let shown = screen(&mut app, 80, 24);
+    assert!(shown.contains(" no step for 12 s, in wait_for_lock (hang.py:6)") && !shown.contains("live"), "{shown}");
+    assert!(shown.contains("0 steps/s for 12.0 s"), "{shown}");
+    insta::assert_snapshot!("still_80x24", shown);
+    insta::assert_snapshot!("still_120x40", screen(&mut app, 120, 40));
+    insta::assert_snapshot!("still_20x6", screen(&mut app, 20, 6));
+    press(&mut app, &[Key::Char('8')]);
+    insta::assert_snapshot!("still_findings_80x24", screen(&mut app, 80, 24));
+}
+
+#[test]
 fn missing_data_is_highlighted() {
     let mut stream = StreamBuilder::new("pna");
     let main = stream.track(TrackRole::Training, "main");

@@ -13,6 +13,7 @@ use super::exit::SUCCESS;
 use super::{output, signals};
 use gnntop_analysis::figures;
 use gnntop_analysis::findings;
+use gnntop_analysis::ranks::lone_hang::find_lone_hang;
 use gnntop_analysis::ranks::{Run, watchdog};
 use gnntop_analysis::source::{Source, SourceState, Status};
 use gnntop_analysis::store::{Phase, StepRow, Store};
@@ -137,11 +138,12 @@ impl PlainView {
         lines
     }
 
-    /// Which rank holds the run up, once each time that it hangs.
+    /// Where the run is, or which rank holds it up, once each time that it hangs.
     fn hang(&mut self) -> Option<String> {
-        let hang = watchdog::find_hang(&self.run.ranks());
+        let of_ranks = watchdog::find_hang(&self.run.ranks()).map(|hang| hang.sentence());
+        let hang = of_ranks.or_else(|| Some(find_lone_hang(self.run.store())?.sentence()));
         let hung = std::mem::replace(&mut self.hung, hang.is_some());
-        hang.filter(|_| !hung).map(|hang| format!("hang: {}", hang.sentence()))
+        hang.filter(|_| !hung).map(|hang| format!("hang: {hang}"))
     }
 
     /// Says on standard error what is missing, each thing once.

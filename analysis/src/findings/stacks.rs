@@ -21,10 +21,12 @@ pub(super) fn locate(mut findings: Findings, store: &Store) -> Findings {
     findings
 }
 
-/// The stacks taken in the steps of a finding, or all if it is about the whole run.
+/// The stacks taken in the steps of a finding, or in all steps if it is about the whole run: where the program is without a
+/// step is evidence of nothing else.
 fn stacks_in<'s>(finding: &Finding, store: &'s Store) -> Vec<&'s Stack> {
     if finding.places.is_empty() {
-        return store.stacks().iter().collect();
+        let end_ns = store.steps().last().map_or(0, |row| row.end_ns());
+        return store.stacks().iter().filter(|stack| stack.t_ns <= end_ns).collect();
     }
     let is_there =
         |stack: &&Stack| finding.places.iter().any(|place| (place.start_ns..=place.end_ns).contains(&stack.t_ns));

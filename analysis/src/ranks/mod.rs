@@ -9,6 +9,7 @@
 //!                                      ├─ strip.rs      a rank's phases in time, waiting shown separately
 //!                                      ├─ pipeline.rs   a step of a pipeline, by schedule.rs and by what was measured
 //!                                      ├─ watchdog.rs   whether the run advances, and who holds it up; hang.rs: in words
+//!                                      ├─ lone_hang.rs  the same of a process that is no rank of several
 //!                                      └─ facts.rs      what ranks publish about themselves
 //! ```
 
@@ -20,6 +21,7 @@ pub mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod hang;
+pub mod lone_hang;
 pub mod pipeline;
 mod rank;
 mod run;

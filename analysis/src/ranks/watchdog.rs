@@ -18,23 +18,26 @@ use crate::figures::duration;
 use crate::store::{Distribution, Store};
 
 /// A run hangs after this many usual steps without an advance...
-const USUAL_STEPS: u64 = 10;
+pub(super) const USUAL_STEPS: u64 = 10;
 /// ...and never before this.
-const FLOOR_NS: u64 = 3_000_000_000;
+pub(super) const FLOOR_NS: u64 = 3_000_000_000;
 /// Patience before the duration of a step is known.
 const START_FLOOR_NS: u64 = 60_000_000_000;
 /// Work may take this many times its longest duration so far.
-const LONGEST_TIMES: u64 = 3;
+pub(super) const LONGEST_TIMES: u64 = 3;
 /// Work outside of steps gets at least this much if it was seen before...
 const OUTSIDE_FLOOR_NS: u64 = 60_000_000_000;
 /// ...and this much the first time.
 const FIRST_FLOOR_NS: u64 = 600_000_000_000;
 /// Number of steps after which the usual one is known.
-const KNOWN_STEPS: u64 = 5;
+pub(super) const KNOWN_STEPS: u64 = 5;
 
-/// Checks whether the run advances; `None` if it does or has ended. A run whose recordings simply stop is judged as of its
-/// last moment.
+/// Checks whether a run of several ranks advances; `None` if it does or has ended. A run whose recordings simply stop is
+/// judged as of its last moment.
 pub fn find_hang(ranks: &Ranks<'_>) -> Option<Hang> {
+    if ranks.expected() <= 1 {
+        return None;
+    }
     let mut all: Vec<StuckRank> = ranks.all().iter().map(|rank| stuck_rank(ranks, rank)).collect();
     let here = || ranks.all().iter().filter(|rank| ranks.presence(rank) == Presence::Here);
     let living = if here().next().is_some() { here().collect::<Vec<_>>() } else { gone_ranks(ranks) };
@@ -94,7 +97,7 @@ fn gone_ranks<'a, 'r>(ranks: &'r Ranks<'a>) -> Vec<&'r Rank<'a>> {
 }
 
 /// Time since the newest span or step of a training or loader track ended.
-fn idle_ns(store: &Store) -> u64 {
+pub(super) fn idle_ns(store: &Store) -> u64 {
     let works = |role: TrackRole| matches!(role, TrackRole::Training | TrackRole::Loader);
     let main = store.training_track().map(|track| track.id);
     let tracks = store.tracks().iter().filter(|track| works(track.role) || Some(track.id) == main);
@@ -105,7 +108,7 @@ fn idle_ns(store: &Store) -> u64 {
 }
 
 /// The open span of the training track.
-fn open(store: &Store) -> Option<&Open> {
+pub(super) fn open(store: &Store) -> Option<&Open> {
     let main = store.training_track().map(|track| track.id);
     let is_main = |id, role| main.map_or(role == TrackRole::Training, |main| main == id);
     store.open_spans().find(|(track, _)| is_main(track.id, track.role)).map(|(_, open)| open)
@@ -144,7 +147,7 @@ fn newest_stack_place(store: &Store, since_ns: u64, is_of_loader: bool) -> Optio
 }
 
 /// What an open span says about what its rank is doing.
-fn rank_activity(store: &Store, open: &Open) -> RankActivity {
+pub(super) fn rank_activity(store: &Store, open: &Open) -> RankActivity {
     let name = store.name(open.name);
     match store.reported(open.name) {
         // Of an all-reduce, only the innermost part is reported as open.
@@ -219,7 +222,7 @@ fn patience_ns(ranks: &Ranks<'_>, stuck: &StuckRank, usual_step_ns: Option<u64>,
 }
 
 /// Patience with work outside of steps, given its longest duration so far.
-fn outside_ns(longest_ns: Option<u64>) -> u64 {
+pub(super) fn outside_ns(longest_ns: Option<u64>) -> u64 {
     longest_ns.map_or(FIRST_FLOOR_NS, |ns| ns.saturating_mul(LONGEST_TIMES).max(OUTSIDE_FLOOR_NS))
 }
 

@@ -10,6 +10,7 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
 use crate::ui::theme::Theme;
 use gnntop_analysis::figures::{count, elapsed, elapsed_time, quantity, timecode};
+use gnntop_analysis::findings::{FindingKind, Number};
 
 /// Draws the header.
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -62,11 +63,19 @@ pub fn state(scene: &Scene<'_>) -> (String, Style) {
     match &status.state {
         SourceState::Waiting => ("waiting".to_owned(), theme.warning()),
         SourceState::Ended(_) => (format!("{} ended", theme.text("■", "#")), theme.warning()),
-        SourceState::Running => match app.silent_for() {
-            Some(time) => (format!("silent for {}", elapsed_time(time)), theme.warning()),
-            None => (format!("{} live", theme.text("●", "*")), theme.good()),
+        SourceState::Running => match (app.silent_for(), standstill_ns(scene)) {
+            (Some(time), _) => (format!("silent for {}", elapsed_time(time)), theme.warning()),
+            (None, Some(ns)) => (format!("no step for {}", elapsed(ns)), theme.warning()),
+            (None, None) => (format!("{} live", theme.text("●", "*")), theme.good()),
         },
     }
+}
+
+/// For how long the run has hung, in nanoseconds; `None` if it does not.
+fn standstill_ns(scene: &Scene<'_>) -> Option<u64> {
+    let found = &scene.app.findings().found;
+    let hang = found.iter().find(|finding| finding.kind == FindingKind::Hang)?;
+    Some(hang.fact(Number::Lasting)? as u64)
 }
 
 fn ago(time: Duration) -> String {

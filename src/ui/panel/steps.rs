@@ -124,14 +124,16 @@ fn selected(scene: &Scene<'_>) -> Option<String> {
     })
 }
 
-/// The run's throughput, in short only in steps; nothing while it hangs.
+/// The run's throughput, in short only in steps; while it makes no step, for how long it has not.
 fn throughput(in_short: bool, scene: &Scene<'_>) -> String {
-    if scene.open_phase().is_some() {
+    let recent = scene.store.recent_throughput(THROUGHPUT_WINDOW_NS);
+    let stands = recent.steps_per_s == Some(0.0);
+    if stands || scene.open_phase().is_some() {
         let last_ns = scene.store.steps().last().map(|row| row.end_ns());
         let since = last_ns.map(|last| duration(scene.store.now_ns().saturating_sub(last)));
-        return since.map(|since| format!("no step for {since}")).unwrap_or_default();
+        let what = if stands { "0 steps/s" } else { "no step" };
+        return since.map(|since| format!("{what} for {since}")).unwrap_or_default();
     }
-    let recent = scene.store.recent_throughput(THROUGHPUT_WINDOW_NS);
     let rates = [
         (recent.steps_per_s, "steps/s"),
         (

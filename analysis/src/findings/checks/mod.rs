@@ -13,6 +13,7 @@ mod gap;
 mod gap_filling;
 mod gpu_idle;
 mod gpu_throttled;
+mod hang;
 mod memory_growth;
 mod modelled_energy;
 mod page_faults;
@@ -34,7 +35,8 @@ use super::evidence::StepEvidence;
 use super::finding::{FindingKind, Findings};
 
 /// All checks over one session.
-static ALL: [StepCheck; 24] = [
+static ALL: [StepCheck; 25] = [
+    StepCheck::new(FindingKind::Hang, hang::check),
     StepCheck::over_steps(FindingKind::Spike, spike::check),
     StepCheck::over_steps(FindingKind::PartialBatch, partial_batch::check),
     StepCheck::over_steps(FindingKind::StepKinds, step_kinds::check),

@@ -3,7 +3,13 @@
 use serde::Serialize;
 
 use crate::store::contents::Store;
+use crate::store::session::SessionState;
 use crate::store::steps::statistics::{BatchTotals, StepStatistics};
+
+/// Nothing is being done after this many usual steps without one...
+const STILL_STEPS: u64 = 10;
+/// ...and this long.
+const STILL_NS: u64 = 3_000_000_000;
 
 /// Work per second over some steps. A rate is `None` if the program does not report the number behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -35,8 +41,8 @@ impl StepStatistics {
 }
 
 impl Store {
-    /// Work per second over the steps that ended within `window_ns` before [`Store::now_ns`], at least the last one. A hung
-    /// run slows down here only with its next step; see [`Store::open_spans`].
+    /// Work per second over the steps that ended within `window_ns` before [`Store::now_ns`], at least the last one; 0 once
+    /// there has been none for ten usual steps, 3 s and the window, unless the program has ended.
     pub fn recent_throughput(&self, window_ns: u64) -> Throughput {
         let since = self.now_ns().saturating_sub(window_ns);
         let mut totals = BatchTotals::default();
@@ -49,12 +55,17 @@ impl Store {
             period_ns = period_ns.saturating_add(row.period_ns());
             totals.add(&row.batch(), row.period_ns());
         }
+        let usual_ns = self.statistics().period().percentile(0.5).unwrap_or(0);
+        let still_ns = usual_ns.saturating_mul(STILL_STEPS).max(STILL_NS).max(window_ns);
+        let idle_ns = self.steps().last().map_or(0, |row| self.now_ns().saturating_sub(row.end_ns()));
+        let goes_on = idle_ns < still_ns || matches!(self.session().state(), SessionState::Ended(_));
+        let now = |rate: Option<f64>| rate.map(|rate| if goes_on { rate } else { 0.0 });
         Throughput {
-            steps_per_s: (period_ns > 0).then(|| steps as f64 * 1e9 / period_ns as f64),
-            graphs_per_s: totals.graphs.per_s(),
-            nodes_per_s: totals.nodes.per_s(),
-            edges_per_s: totals.edges.per_s(),
-            seeds_per_s: totals.seeds.per_s(),
+            steps_per_s: now((period_ns > 0).then(|| steps as f64 * 1e9 / period_ns as f64)),
+            graphs_per_s: now(totals.graphs.per_s()),
+            nodes_per_s: now(totals.nodes.per_s()),
+            edges_per_s: now(totals.edges.per_s()),
+            seeds_per_s: now(totals.seeds.per_s()),
         }
     }
 }
