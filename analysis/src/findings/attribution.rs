@@ -51,24 +51,31 @@ pub(super) fn attribute(found: &mut [Finding], evidence: &StepEvidence<'_>) {
         let mut causes: Vec<&str> = causes.map(|(_, (cause, _))| found[*cause].kind.title()).collect();
         causes.dedup();
         let causes = causes.join(", ");
-        keep_share(&mut found[*at], evidence.share(left_ns), &causes);
+        keep_share(&mut found[*at], evidence.share(left_ns), &causes, matches!(claim, Claim::Phase(_)));
     }
 }
 
-/// Leaves a finding this share of the time if it has claimed more.
-fn keep_share(finding: &mut Finding, left: f64, causes: &str) {
+/// Leaves a finding this share of the time if it has claimed more. A whole phase keeps its share, which is that of the
+/// tables and of the verdict; its evidence says how much of it is counted elsewhere.
+fn keep_share(finding: &mut Finding, left: f64, causes: &str, is_phase: bool) {
     let Some(told) = finding.share else { return };
     if told - left < WORTH_REPORTING || causes.is_empty() {
         return;
     }
-    finding.share = Some(left);
     let is_repeated = left < REPEATS * told;
+    if is_repeated || !is_phase {
+        finding.share = Some(left);
+    }
     if finding.severity > Severity::Note {
         finding.severity = if is_repeated { Severity::Note } else { Severity::from_share(left) };
     }
     finding.add_evidence(|facts| {
         let share = facts.share(Number::CountedElsewhere, told - left);
-        let how_much = if is_repeated { "all of it".to_owned() } else { share.to_string() };
+        let how_much = match (is_repeated, is_phase) {
+            (true, _) => "all of it".to_owned(),
+            (_, true) => format!("of this, {share} of the time"),
+            _ => share.to_string(),
+        };
         [format!("{how_much} is already counted under {causes}")]
     });
 }

@@ -46,6 +46,8 @@ pub struct Verdict {
     pub gap_share: Option<f64>,
     /// p99 of the full batches' periods as a multiple of their median; `None` if there are too few.
     pub p99_over_p50: Option<f64>,
+    /// The steps that it is of, if not of all.
+    pub p99_of: Option<&'static str>,
     /// What steps too few for findings show besides their shares.
     pub few: Vec<String>,
     /// What is open now and for how many nanoseconds, while no step has ended.
@@ -86,6 +88,12 @@ impl Verdict {
         if periods.len() >= ENOUGH_FOR_P99 {
             let p50_ns = median(&mut periods).unwrap_or(1.0).max(1.0);
             verdict.p99_over_p50 = quantile(&mut periods, 0.99).map(|p99| p99 / p50_ns);
+            let are_left_out = evidence.rows.len() - periods.len();
+            verdict.p99_of = match (are_left_out, full.len() < evidence.rows.len()) {
+                (0, _) => None,
+                (_, true) => Some("full batches"),
+                (_, false) => Some("the commonest kind"),
+            };
         }
         verdict
     }
@@ -166,7 +174,8 @@ impl Verdict {
 
     /// How even the steps are.
     pub(super) fn spread(&self) -> Option<String> {
-        self.p99_over_p50.map(|ratio| format!("period p99 {ratio:.1} x p50"))
+        let of = self.p99_of.map(|of| format!(" of {of}")).unwrap_or_default();
+        self.p99_over_p50.map(|ratio| format!("period p99 {ratio:.1} x p50{of}"))
     }
 
     /// Whether [`Verdict::shares`] includes data wait.

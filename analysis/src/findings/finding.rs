@@ -35,6 +35,9 @@ pub enum FindingKind {
     /// Wall time outside every phase.
     #[strum(message = "time outside phases")]
     Gap,
+    /// The phase that takes the largest part of the time, if no other finding is about it.
+    #[strum(message = "longest phase")]
+    Bound,
     /// Steps, or the time between them, that are long at a mark.
     #[strum(message = "stalls at marks")]
     Stall,
@@ -197,8 +200,8 @@ pub struct Finding {
     pub severity: Severity,
     /// How sure it is.
     pub confidence: Confidence,
-    /// Share (0 to 1) of the wall time looked at that it costs, without time already counted under a cause; `None` if
-    /// that is unknown.
+    /// Share (0 to 1) of the wall time looked at that it costs, without time already counted under a cause; of a phase and
+    /// of the gap, all of it, as in tables. `None` if that is unknown.
     pub share: Option<f64>,
     /// The whole finding in one sentence, even if there are many places.
     pub summary: String,
@@ -369,14 +372,9 @@ impl Findings {
     /// Sorts what was found, the most severe first.
     pub(super) fn sort(&mut self) {
         let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
-        // A run without progress costs all the time; and if the CPU is taken away, all other times are longer
-        // than the program makes them.
-        let is_first = |finding: &Finding| match finding.kind {
-            FindingKind::Hang => 2,
-            FindingKind::Contention if finding.severity == Severity::Major => 1,
-            _ => 0,
-        };
-        self.found.sort_by_key(|finding| (Reverse(is_first(finding)), Reverse(weight(finding)), finding.kind));
+        // A run without progress costs all the time.
+        let is_hang = |finding: &Finding| finding.kind == FindingKind::Hang;
+        self.found.sort_by_key(|finding| (Reverse(is_hang(finding)), Reverse(weight(finding)), finding.kind));
     }
 
     /// These findings and others, the most severe first.

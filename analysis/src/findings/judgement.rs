@@ -8,7 +8,7 @@ use super::bottleneck::Verdict;
 use super::evidence::StepEvidence;
 use super::finding::{Finding, FindingKind, Findings, Severity};
 use super::ranks::rank_findings;
-use super::{checks, stacks};
+use super::{bound, checks, stacks};
 use crate::figures::{counted, percent};
 use crate::ranks::Run;
 use crate::store::Store;
@@ -38,7 +38,10 @@ impl Judgement {
         let first = rows().next().map_or(0, |row| row.ordinal());
         let end = rows().next_back().map_or(0, |row| row.ordinal() + 1);
         let verdict = Verdict::from_evidence(&evidence);
-        Self { verdict, findings: stacks::locate(checks::findings(&evidence), store), ordinals: first..end }
+        let mut findings = stacks::locate(checks::findings(&evidence), store);
+        findings.found.extend(bound::finding(&verdict, &findings.found));
+        findings.sort();
+        Self { verdict, findings, ordinals: first..end }
     }
 
     /// The same, with the findings over the ranks of the run.
@@ -67,12 +70,13 @@ impl Judgement {
                 kinds.push(finding);
             }
         }
-        // If the CPU is taken away, all phases are longer than the program makes them.
-        let is_contended =
-            |finding: &&Finding| finding.kind == FindingKind::Contention && finding.severity == Severity::Major;
-        let contention = kinds.first().copied().filter(is_contended);
-        let mut parts: Vec<String> = contention.iter().map(|finding| named(finding)).collect();
-        kinds.drain(..parts.len());
+        // If the CPU is taken away most of the time, that leads: all phases are longer than the program makes them.
+        let bound = self.verdict.bound.as_ref().map_or(0.0, |(_, share)| *share);
+        let leads = |finding: &&Finding| {
+            finding.kind == FindingKind::Contention && finding.share.is_some_and(|share| share > bound)
+        };
+        let contention = kinds.iter().position(|finding| leads(&finding)).map(|at| kinds.remove(at));
+        let mut parts: Vec<String> = contention.into_iter().map(named).collect();
         parts.extend(self.verdict.shares());
         parts.extend(self.verdict.without());
         parts.extend(kinds.iter().take(KINDS_NAMED).map(|finding| named(finding)));

@@ -12,6 +12,7 @@
 mod attribution;
 mod batch_fit;
 mod bottleneck;
+mod bound;
 mod checks;
 mod claim;
 mod evidence;

@@ -22,7 +22,7 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, first_shown, selected_and_first};
 use crate::wrap::wrapped;
 use gnntop_analysis::figures::{count, percent};
-use gnntop_analysis::findings::{Finding, Severity};
+use gnntop_analysis::findings::{Finding, FindingKind, Severity};
 
 /// Columns before a finding's name: whether it is selected, and its sign above bars.
 const SIGN: u16 = 4;
@@ -57,7 +57,8 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 /// What to say where nothing was found.
 fn nothing_found(scene: &Scene<'_>) -> Option<String> {
     let judgement = scene.app.judgement();
-    if !judgement.findings.found.is_empty() {
+    // What bounds the run does not stand out.
+    if judgement.findings.found.iter().any(|finding| finding.kind != FindingKind::Bound) {
         return None;
     }
     Some(match judgement.steps() {
@@ -106,7 +107,7 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, s
     let theme = scene.theme;
     let is_narrow = sheet.width() < NARROW;
     let end = if is_narrow { sheet.width().saturating_sub(SHARE + 1).max(SIGN) } else { name_end(sheet.width()) };
-    let name = |kind: gnntop_analysis::findings::FindingKind| clip(kind.title(), (end - SIGN).saturating_sub(1), theme);
+    let name = |kind: FindingKind| clip(kind.title(), (end - SIGN).saturating_sub(1), theme);
     match line {
         FindingLine::Found(finding) => {
             let style = weight(finding, scene);

@@ -3,15 +3,18 @@
 use gnntop_wire::{Definition, Quantity, SignalId, SignalSource, TrackRole, Unit};
 
 use super::*;
+use crate::figures::percent;
+use crate::findings::Judgement;
 
-/// The shares of the findings that are of the run's time together.
+/// The shares of the findings that are of the run's time together, without what they say is counted under another.
 fn shares(findings: &Findings) -> f64 {
-    findings
-        .found
-        .iter()
-        .filter(|finding| finding.kind != FindingKind::GpuIdle)
-        .filter_map(|finding| finding.share)
-        .sum()
+    let elsewhere = |finding: &Finding| match (finding.kind, finding.severity) {
+        (_, Severity::Note) => 0.0,
+        (FindingKind::DataBound | FindingKind::Gap, _) => finding.fact(Number::CountedElsewhere).unwrap_or(0.0),
+        _ => 0.0,
+    };
+    let of_the_run = findings.found.iter().filter(|finding| finding.kind != FindingKind::GpuIdle);
+    of_the_run.filter_map(|finding| Some(finding.share? - elsewhere(finding))).sum()
 }
 
 #[track_caller]
@@ -24,13 +27,33 @@ fn contention_claims_time_first_and_once() {
     let plan = |_| StepPlan { gap_ns: 10 * MS, ..with_phase("data wait", 60 * MS) };
     let wait = [counted("process.main_thread.cpu_wait", Unit::Nanoseconds, |t| t * 4e8)];
     let findings = all_findings(&run(200, plan, &wait));
-    assert_eq!(findings.found[0].kind, FindingKind::Contention, "{findings:#?}");
-    assert_facts(&findings.found[0], FindingKind::Contention, &[(Number::OfTime, 0.4)]);
+    assert_facts(found(&findings, FindingKind::Contention), FindingKind::Contention, &[(Number::OfTime, 0.4)]);
     let data = found(&findings, FindingKind::DataBound);
     assert_facts(data, FindingKind::DataBound, &[(Number::OfTime, 0.587)]);
-    assert!((data.share.unwrap() - 0.587 * 0.6).abs() < 0.01, "{data:#?}");
-    assert!(data.evidence.iter().any(|line| line.contains("already counted under CPU contention")), "{data:#?}");
+    assert!((data.share.unwrap() - 0.587).abs() < 0.01, "as in the table: {data:#?}");
+    let line = "of this, 23 % of the time is already counted under CPU contention";
+    assert!(data.evidence.iter().any(|known| known == line), "{data:#?}");
     assert!(shares(&findings) < 1.0, "{findings:#?}");
+}
+
+#[test]
+fn largest_share_leads_and_the_bound_is_always_named() {
+    let judged = |data_ms: u64, waits: fn(f64) -> f64| {
+        let wait = [counted("process.main_thread.cpu_wait", Unit::Nanoseconds, waits)];
+        let store = run(200, move |_| with_phase("data wait", data_ms * MS), &wait);
+        let judgement = Judgement::for_steps(&store, 0..u64::MAX);
+        (judgement.parts(), judgement.findings.found)
+    };
+    let (parts, found) = judged(300, |t| t * 6e7);
+    let (share, data) = (percent(found[0].share.unwrap()), &found[0]);
+    assert_eq!(data.kind, FindingKind::DataBound, "{found:#?}");
+    assert_eq!(parts[0], format!("data-bound ({share})"), "the same number in the headline and the table");
+    assert!(data.summary.contains(&format!("waits for data {share} of the time")), "{data:#?}");
+    assert!(parts.contains(&"CPU contention (6.0 %, in all phases)".to_owned()), "{parts:?}");
+    let (parts, found) = judged(10, |t| t * 8e8);
+    assert_eq!(parts[0], "CPU contention (80 %, in all phases)");
+    assert!(parts[1].contains("-bound ("), "{parts:?}");
+    assert_eq!(found[0].kind, FindingKind::Contention);
 }
 
 #[test]
@@ -149,7 +172,9 @@ fn frequent_timed_marks_cost_their_durations() {
     );
     assert_facts(stall, FindingKind::Stall, &[(Number::Each, 2e6), (Number::Outside, 100.0), (Number::Inside, 0.0)]);
     let gap = found(&findings, FindingKind::Gap);
-    assert!((gap.share.unwrap() - 0.05).abs() < 0.01, "half of the gap is the marks': {gap:#?}");
+    assert!((gap.share.unwrap() - 0.095).abs() < 0.01, "as in the table: {gap:#?}");
+    let line = "of this, 4.5 % of the time is already counted under stalls at marks";
+    assert!(gap.evidence.iter().any(|known| known == line), "half of the gap is the marks': {gap:#?}");
 }
 
 #[test]

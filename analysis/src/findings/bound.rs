@@ -1,0 +1,81 @@
+//! What bounds the run as a finding of its own, with what to try first: the verdict's phase, if no other finding is about it.
+
+use gnntop_wire::phase::{
+    ALL_REDUCE, ASSEMBLE, BACKWARD, DATA_WAIT, FORWARD, GATHER, OPTIMIZER, RECEIVE, SAMPLE, SEND, TRANSFER, VALIDATION,
+};
+
+use super::bottleneck::Verdict;
+use super::finding::{Confidence, Finding, FindingKind, Severity};
+use super::number::Number;
+use crate::store::GAP;
+
+/// The finding; `None` if nothing bounds the run, or another finding says so.
+pub(super) fn finding(verdict: &Verdict, found: &[Finding]) -> Option<Finding> {
+    let (phase, share) = verdict.bound.as_ref().filter(|_| verdict.is_settled && verdict.bare_ns.is_none())?;
+    let about = match phase.as_str() {
+        DATA_WAIT => FindingKind::DataBound,
+        GAP => FindingKind::Gap,
+        ALL_REDUCE | RECEIVE | SEND => FindingKind::CommunicationBound,
+        _ => FindingKind::Bound,
+    };
+    if found.iter().any(|finding| finding.kind == about) {
+        return None;
+    }
+    let of = if verdict.is_on_device { " on the device" } else { "" };
+    let finding = Finding::for_run(FindingKind::Bound, Confidence::High, Some(*share), |facts| {
+        let share = facts.share(Number::OfTime, *share);
+        match phase.as_str() {
+            GAP => format!("{share} of the time is outside every phase, more than any phase takes"),
+            _ => format!("{phase} takes {share} of the time{of}, more than any other phase"),
+        }
+    });
+    // It is where the time goes, and no mistake.
+    let finding = Finding { severity: Severity::Note, ..finding };
+    Some(finding.with_advice(advice(phase)))
+}
+
+fn advice(phase: &str) -> &'static str {
+    match phase {
+        FORWARD | BACKWARD => {
+            "see which layer takes most of it (`gnntop trace`, the spans, stacks with --stacks 20), then try a larger batch"
+        }
+        OPTIMIZER => "try the optimizer's fused or foreach form",
+        DATA_WAIT | SAMPLE | GATHER | ASSEMBLE => "let loader workers prepare batches ahead, or make a batch cheaper",
+        TRANSFER => "pin the batches' memory and copy them without waiting, or keep them on the device",
+        ALL_REDUCE | RECEIVE | SEND => "see which rank the others wait for; communicate less often, or overlap it",
+        VALIDATION => "validate less often, or on fewer batches",
+        "checkpoint" => "write checkpoints less often, or from another thread",
+        "compile" => "see what is compiled again: shapes that change, or code that does",
+        GAP => "name what the loop does there: put phases or spans around it",
+        _ => "see what it does: spans inside it, or stacks with --stacks 20",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::findings::{Finding, FindingKind, Judgement, Severity};
+    use crate::store::Store;
+    use gnntop_fixtures::{MS, TrainingRun, each_item};
+
+    fn found(phases: Vec<(&'static str, u64)>) -> Vec<Finding> {
+        let mut store = Store::new();
+        let run = TrainingRun { phases, steps: 200, epoch_steps: 1000, has_hardware: false, ..TrainingRun::default() };
+        each_item(&run.bytes(), |item| store.apply(item));
+        Judgement::for_steps(&store, 0..u64::MAX).findings.found
+    }
+
+    #[test]
+    fn bound_has_a_finding_with_what_to_try() {
+        let found = found(vec![("forward", 10 * MS), ("backward", 22 * MS)]);
+        let [bound] = found.as_slice() else { panic!("{found:#?}") };
+        assert_eq!((bound.kind, bound.severity, bound.advice.len()), (FindingKind::Bound, Severity::Note, 1));
+        assert_eq!(bound.summary, "backward takes 67 % of the time, more than any other phase");
+    }
+
+    #[test]
+    fn bound_that_another_finding_is_about_is_not_repeated() {
+        let found = found(vec![("data wait", 30 * MS), ("forward", 10 * MS)]);
+        let kinds: Vec<FindingKind> = found.iter().map(|finding| finding.kind).collect();
+        assert_eq!(kinds, [FindingKind::DataBound]);
+    }
+}
