@@ -18,6 +18,8 @@ const COST: f64 = 0.1;
 const SIGMAS: f64 = 3.0;
 /// Share of the steps with that many faults that must take longer.
 const MOSTLY: f64 = 0.34;
+/// CPU time in the kernel is counted in hundredths of a second: over a shorter time it shows nothing.
+const LEAST_NS: u64 = 2_000_000_000;
 /// Share of the time in which something waits for memory that is reclaimed.
 const RECLAIM: f64 = 0.02;
 
@@ -57,7 +59,15 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
         let more = facts.time(Number::More, evidence.excess_ns(*row));
         format!("step {step} has {faults} page faults{} and takes {more} longer", from_disk.unwrap_or_default())
     };
-    let cost: f64 = storms.iter().map(|row| evidence.excess_ns(*row)).sum();
+    let excess: f64 = storms.iter().map(|row| evidence.excess_ns(*row)).sum();
+    let waits_for_disk = storms.iter().any(|row| faults(*row).1 > 0);
+    let most = kernel_ns(evidence).filter(|_| !waits_for_disk).unwrap_or(f64::INFINITY);
+    // Faults that merely come with the time are not its cause.
+    if most < MOSTLY * excess {
+        return None;
+    }
+    let part = (most / excess.max(1.0)).min(1.0);
+    let cost = excess * part;
     let share = evidence.share(cost);
     let all: u64 = storms.iter().map(|row| faults(*row).0 + faults(*row).1).fold(0, u64::saturating_add);
     let place = |row: &usize| evidence.place(*row, sentence(&mut StatedNumbers::default(), row));
@@ -73,13 +83,23 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
         }
     })
     .with_places(places, storms.len() as u64)
-    .with_claim(Claim::Steps(storms.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
+    .with_claim(Claim::Steps(
+        storms.iter().map(|row| StepCost::excess(*row, part * evidence.excess_ns(*row))).collect(),
+    ))
     .with_evidence_from(|facts| {
         format!("{} page faults in a usual step", facts.count(Number::UsualFaults, usual as u64))
     })
     .with_evidence_from(|facts| format!("about {} per fault", facts.time(Number::Each, cost / all.max(1) as f64)))
     .with_advice("reuse large buffers instead of allocating them again (a pool)");
     Some(finding)
+}
+
+/// The process's time in the kernel, which is the most that its faults can cost if none waits for a disk; `None` if it is not
+/// recorded for long enough.
+fn kernel_ns(evidence: &StepEvidence<'_>) -> Option<f64> {
+    let span = evidence.span_ns().filter(|span| span.end - span.start >= LEAST_NS)?;
+    let rate = hardware::rate_per_s(evidence.store, Quantity::ProcessCpuTimeSystem, &span)?;
+    Some(rate * (span.end - span.start) as f64 / 1e9)
 }
 
 /// Whether memory was reclaimed while something waited; `None` if that is not recorded.

@@ -9,6 +9,22 @@ use super::*;
 use gnntop_fixtures::SECOND;
 
 #[test]
+fn page_faults_cost_no_more_than_the_time_in_the_kernel() {
+    let plan = |step: u64| {
+        let mut plan = if step.is_multiple_of(50) { with_phase("forward", 90 * MS) } else { MadeUpStep::default() };
+        plan.usage.minor_faults = if step.is_multiple_of(50) { 9_000 } else { 20 };
+        plan
+    };
+    let kinds = |system: fn(f64) -> f64| {
+        let kernel = [counted("process.cpu_time.system", Unit::Nanoseconds, system)];
+        let found = all_findings(&run(300, plan, &kernel)).found;
+        found.iter().map(|finding| finding.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(|t| t * 19e6)[0], FindingKind::Spike, "they came with the time");
+    assert_eq!(kinds(|t| t * 3e8)[0], FindingKind::PageFaults);
+}
+
+#[test]
 fn a_page_fault_storm_is_found_with_its_cost() {
     let plan = |step: u64| {
         let mut plan = if step.is_multiple_of(50) { with_phase("forward", 12 * MS) } else { StepPlan::default() };
