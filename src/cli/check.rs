@@ -7,6 +7,7 @@ use anyhow::Context;
 
 use super::assumptions::EnergyArguments;
 use super::exit::{REGRESSED, SUCCESS, UNDECIDED, UsageError};
+use super::named::NAMED;
 use super::output;
 use super::reading::{ExactArguments, read_run};
 use super::report::{print_rank, select};
@@ -14,7 +15,7 @@ use super::settings::Settings;
 use crate::report::{Bound, Rule, Ruling, aligned, rule_change};
 use gnntop_analysis::catalogue::{AbsentFigure, Catalogue, FigureId, Measured};
 use gnntop_analysis::comparison::{Compared, compare};
-use gnntop_analysis::figures::{count, duration};
+use gnntop_analysis::figures::{change, count, duration};
 use gnntop_analysis::ranks::Run;
 
 const EXAMPLES: &str = "\
@@ -40,8 +41,8 @@ broken and one cannot be decided.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckArguments {
-    /// The recording
-    #[arg(value_name = "FILE")]
+    /// The recording or session, by file, name, process id, run or their beginning
+    #[arg(value_name = NAMED)]
     file: String,
     /// Upper limit, as FIGURE=LIMIT; can be given several times
     #[arg(long, value_name = "RULE", value_parser = |text: &str| Rule::parse(text, Bound::Max))]
@@ -55,8 +56,8 @@ pub(super) struct CheckArguments {
     /// List every figure that can be limited, with its value
     #[arg(long, conflicts_with_all = ["max", "min", "rules", "baseline"])]
     list: bool,
-    /// A recording to compare with
-    #[arg(long, value_name = "FILE")]
+    /// A recording or session to compare with
+    #[arg(long, value_name = NAMED)]
     baseline: Option<String>,
     /// How much slower than the baseline is allowed
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, requires = "baseline")]
@@ -205,9 +206,8 @@ fn check_against(baseline: &Run, run: &Run, allowed: f64) -> anyhow::Result<Vec<
 }
 
 fn comparison_line(number: &Compared, ruling: Ruling, allowed: f64, population: &str) -> String {
-    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
     let interval = match number.interval {
-        Some((low, high)) => format!("95 %: {} to {}", percent(low), percent(high)),
+        Some((low, high)) => format!("95 %: {} to {}", change(low), change(high)),
         None => "too few steps".to_owned(),
     };
     let [before, now] = [number.first_ns, number.second_ns].map(|ns| duration(ns as u64));
@@ -215,7 +215,7 @@ fn comparison_line(number: &Compared, ruling: Ruling, allowed: f64, population: 
         "{} period.{} against the baseline: {} ({before} to {now}; {interval}; of {population}), at most {}",
         word(ruling),
         number.statistic,
-        percent(number.change),
-        percent(allowed)
+        change(number.change),
+        change(allowed)
     )
 }

@@ -36,13 +36,15 @@ The first line says how much more work B does in the same time, the second wheth
 after the warm-up are compared, at most the newest 4,096 of a run. A change counts as faster or slower only if its 95 %
 interval excludes zero and it is at least 0.5 % of the value and of the step. With one run on each side, the interval is
 over its steps (moving-block bootstrap) and does not include the variation from run to run; with several on each side,
-it is over runs (Welch). If other programs disturbed a run on its CPU, there is no verdict.";
+it is over runs (Welch). If other programs disturbed a run on its CPU, the first line says so, and
+decides only where the interval excludes 1.";
 
 /// Compare two recordings, several on each side, or a part of one with what came before
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompareArguments {
-    /// Two recordings or sessions, A and B; one with --from; with --against, all runs of side A
+    /// Two recordings or sessions, A and B, by file, name, process id, run or their beginning; one with --from; with
+    /// --against, all runs of side A
     #[arg(value_name = "A", required = true)]
     first: Vec<String>,
     /// The runs of side B

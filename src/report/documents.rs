@@ -7,7 +7,7 @@ use super::sections::percentile_curve::{self, PercentileCurve};
 use super::sections::session::file_stem;
 use super::sections::{BESIDE, Named, Report, SECTIONS, curves, each_part, finding_steps, findings, phases, trace};
 use gnntop_analysis::comparison::{Compared, Comparison, Line};
-use gnntop_analysis::figures::duration;
+use gnntop_analysis::figures::{change, duration};
 
 const BOTH_TIMES: &str = "step: from its own start; period: with the gap before it, as in work per second; a phase: in the \
                           steps that have it";
@@ -56,14 +56,13 @@ fn numbers(comparison: &Comparison) -> Vec<Vec<String>> {
 }
 
 fn cells(compared: &Compared) -> Vec<String> {
-    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
-    let interval = |(low, high): (f64, f64)| format!("{} to {}", percent(low), percent(high));
+    let interval = |(low, high): (f64, f64)| format!("{} to {}", change(low), change(high));
     vec![
         compared.name.clone(),
         compared.statistic.clone(),
         duration(compared.first_ns as u64),
         duration(compared.second_ns as u64),
-        percent(compared.change),
+        change(compared.change),
         compared.interval.map_or_else(|| "-".to_owned(), interval),
         compared.verdict.as_str().to_owned(),
     ]

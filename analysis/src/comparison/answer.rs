@@ -20,7 +20,7 @@ const SIDES: [&str; 2] = ["A", "B"];
 pub struct Comparison {
     /// The steps compared on each side, A first.
     pub sides: [Side; 2],
-    /// Disturbed runs; if there are any, there is no verdict.
+    /// Disturbed runs; if there are any, there is a verdict only where the interval excludes 1.
     pub disturbed: Vec<Disturbed>,
     /// Whether both sides ran the same thing.
     pub sameness: SetupComparison,
@@ -208,8 +208,15 @@ impl Comparison {
         let [a, b] = [work.first_per_s, work.second_per_s].map(quantity);
         let interval = work.interval.map(|(low, high)| format!(" (95 %: {low:.2} to {high:.2} x)")).unwrap_or_default();
         let rates = format!("{a} and {b} {}/s{interval}", work.unit);
-        if !self.disturbed.is_empty() {
-            return format!("no verdict, because {}: {rates}", self.disturbance());
+        let differs = work.interval.filter(|(low, high)| *low > 1.0 || *high < 1.0);
+        match (self.disturbed.is_empty(), differs, work.verdict) {
+            (false, Some((low, high)), Change::Faster | Change::Slower) => {
+                let how = if work.ratio > 1.0 { "faster" } else { "slower" };
+                let (a, b, runs) = (a, b, self.disturbance());
+                return format!("B is {how}, {low:.2} to {high:.2} x: {a} and {b} {}/s; {runs}", work.unit);
+            }
+            (false, ..) => return format!("no verdict, because {}: {rates}", self.disturbance()),
+            _ => (),
         }
         match work.verdict {
             Change::Faster | Change::Slower => format!("B does {:.2} x the work of A: {rates}", work.ratio),
@@ -234,7 +241,8 @@ impl Comparison {
 
     /// Which runs were disturbed, and by what.
     fn disturbance(&self) -> String {
-        let all: Vec<String> = self.disturbed.iter().map(|it| format!("in {} {}", it.run, it.what)).collect();
+        let all: Vec<String> =
+            self.disturbed.iter().map(|it| format!("{} was disturbed ({})", it.run, it.what)).collect();
         all.join(" and ")
     }
 
@@ -292,6 +300,18 @@ mod tests {
         assert_eq!(number(&there, "tiny", "p50").verdict, Change::NoEvidence);
         let ratios = [&there, &back].map(|comparison| comparison.work.as_ref().unwrap().ratio);
         assert!((ratios[0] * ratios[1] - 1.0).abs() < 1e-9, "{ratios:?}");
+    }
+
+    #[test]
+    fn headline_of_disturbed_runs_decides_only_where_the_interval_does() {
+        let disturbed = |first: &Run, second: &Run| {
+            let run = Disturbed { run: "A".to_owned(), what: "steal".to_owned() };
+            Comparison { disturbed: vec![run], ..compare(&[first], &[second], &[50.0]) }.headline()
+        };
+        let said = disturbed(&run(20, 0), &run(40, 7));
+        assert!(said.starts_with("B is slower, 0.6") && said.ends_with("graphs/s; A was disturbed (steal)"), "{said}");
+        let said = disturbed(&run(20, 0), &run(20, 7));
+        assert!(said.starts_with("no verdict, because A was disturbed (steal): "), "{said}");
     }
 
     #[test]

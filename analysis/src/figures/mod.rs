@@ -4,7 +4,7 @@ mod text;
 mod unit;
 
 pub use text::{
-    bytes, count, counted, difference, duration, elapsed, elapsed_time, joined, percent, quantity, shorten_pair,
-    timecode, utc,
+    bytes, change, count, counted, difference, duration, elapsed, elapsed_time, joined, percent, quantity,
+    shorten_pair, timecode, utc,
 };
 pub use unit::{FigureUnit, UnitError};

@@ -70,6 +70,16 @@ pub fn percent(share: f64) -> String {
     if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
+/// A relative change such as `+4.2 %`, `-31.0 %`, or from ten times on `x 1,594`.
+pub fn change(share: f64) -> String {
+    let times = 1.0 + share;
+    match times {
+        _ if times < 10.0 => format!("{:+.1} %", share * 100.0),
+        _ if times < 1000.0 => format!("x {}", three_digits(times)),
+        _ => format!("x {}", count(times as u64)),
+    }
+}
+
 /// A difference of `value` from `usual` as `+12 %`, `-3.1 %` or `x 4.2`.
 pub fn difference(value: u64, usual: u64) -> Option<String> {
     if usual == 0 {
@@ -187,6 +197,12 @@ fn shorten_around(name: &str, at: usize, most: usize, sign: char) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn change_is_a_percentage_or_a_factor() {
+        assert_eq!([0.042, -0.31, 8.9].map(change), ["+4.2 %", "-31.0 %", "+890.0 %"]);
+        assert_eq!([9.0, 41.0, 1593.17].map(change), ["x 10.0", "x 42.0", "x 1,594"]);
+    }
 
     #[test]
     fn shortened_names_still_differ() {
