@@ -75,7 +75,7 @@ impl Judgement {
         let leads = |finding: &&Finding| {
             finding.kind == FindingKind::Contention && finding.share.is_some_and(|share| share > bound)
         };
-        let contention = kinds.iter().position(|finding| leads(&finding)).map(|at| kinds.remove(at));
+        let contention = kinds.iter().position(leads).map(|at| kinds.remove(at));
         let mut parts: Vec<String> = contention.into_iter().map(named).collect();
         parts.extend(self.verdict.shares());
         parts.extend(self.verdict.without());
