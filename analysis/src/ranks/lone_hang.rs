@@ -33,7 +33,7 @@ pub struct LoneHang {
 }
 
 /// What a process does, and since when.
-struct Doing {
+struct LastActivity {
     activity: RankActivity,
     since_ns: u64,
     /// The name of its span.
@@ -60,7 +60,7 @@ pub fn find_lone_hang(store: &Store) -> Option<LoneHang> {
     }
     let (last_end_ns, now_ns) = (store.steps().last()?.end_ns(), store.now_ns());
     let usual_step_ns = store.statistics().period().percentile(0.5)?;
-    let doing = doing(store, last_end_ns, is_over);
+    let doing = last_activity(store, last_end_ns, is_over);
     if now_ns.saturating_sub(doing.since_ns) < patience_ns(store, &doing, usual_step_ns) {
         return None;
     }
@@ -78,7 +78,7 @@ pub fn find_lone_hang(store: &Store) -> Option<LoneHang> {
 }
 
 /// What it does since its last advance. What its loaders do counts only while it waits for them.
-fn doing(store: &Store, last_end_ns: u64, is_over: bool) -> Doing {
+fn last_activity(store: &Store, last_end_ns: u64, is_over: bool) -> LastActivity {
     let (mut newest_ns, mut cut) = (last_end_ns, None);
     let now_ns = store.now_ns();
     let lane = store.training_track().and_then(|track| track.lane());
@@ -98,22 +98,22 @@ fn doing(store: &Store, last_end_ns: u64, is_over: bool) -> Doing {
     if let Some((name, since_ns)) = cut {
         let open = Open { name, since_ns, t_ns: now_ns, step: StepId::NONE };
         let cut_ns = Some(now_ns.saturating_sub(since_ns).saturating_sub(CUT_NS));
-        return Doing { activity: rank_activity(store, &open), since_ns, name: Some(name), cut_ns };
+        return LastActivity { activity: rank_activity(store, &open), since_ns, name: Some(name), cut_ns };
     }
     let Some(open) = open(store) else {
-        return Doing { activity: RankActivity::Between, since_ns: newest_ns, name: None, cut_ns: None };
+        return LastActivity { activity: RankActivity::Between, since_ns: newest_ns, name: None, cut_ns: None };
     };
     let activity = rank_activity(store, open);
     let since_ns = match activity {
         RankActivity::Data(_) => now_ns.saturating_sub(idle_ns(store)),
         _ => newest_ns.max(open.since_ns),
     };
-    Doing { activity, since_ns, name: Some(open.name), cut_ns: None }
+    LastActivity { activity, since_ns, name: Some(open.name), cut_ns: None }
 }
 
 /// How long this may last before it counts as a hang: ten usual steps and 3 s at least, and three times what it has taken
 /// before.
-fn patience_ns(store: &Store, doing: &Doing, usual_step_ns: u64) -> u64 {
+fn patience_ns(store: &Store, doing: &LastActivity, usual_step_ns: u64) -> u64 {
     let floor_ns = usual_step_ns.saturating_mul(USUAL_STEPS).max(FLOOR_NS);
     let Some(name) = doing.name else {
         let gap = store.phase(GAP).and_then(|gap| store.statistics().phase(gap.slot));
