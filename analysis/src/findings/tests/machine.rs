@@ -11,8 +11,8 @@ use gnntop_fixtures::SECOND;
 #[test]
 fn page_faults_cost_no_more_than_the_time_in_the_kernel() {
     let plan = |step: u64| {
-        let mut plan = if step.is_multiple_of(50) { with_phase("forward", 90 * MS) } else { MadeUpStep::default() };
-        plan.usage.minor_faults = if step.is_multiple_of(50) { 9_000 } else { 20 };
+        let mut plan = if step.is_multiple_of(50) { with_phase("forward", 90 * MS) } else { StepPlan::default() };
+        plan.usage.get_or_insert_default().minor_faults = if step.is_multiple_of(50) { 9_000 } else { 20 };
         plan
     };
     let kinds = |system: fn(f64) -> f64| {
