@@ -79,7 +79,8 @@ fn removed_log_is_made_again_or_named_as_removed() {
     let script = |then: &str| format!("echo before; touch ready; until [ -e go ]; do sleep 0.02; done; {then} exit 3");
     for (then, is_new) in [("echo after;", true), ("", false)] {
         let child = spawn(&mut sessions.gnntop(["run", "--plain", "--", "sh", "-c", &script(then)]));
-        wait_until(|| sessions.path().join("ready").exists());
+        let is_written = |log: &PathBuf| fs::read_to_string(log).is_ok_and(|text| text == "before\n");
+        wait_until(|| sessions.path().join("ready").exists() && logs(&sessions).iter().any(is_written));
         logs(&sessions).iter().for_each(|log| fs::remove_file(log).unwrap());
         sessions.file("go", b"");
         let ran = Ran::new(&child.wait_with_output().unwrap());

@@ -19,6 +19,7 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
     fake.write("sys/devices/system/edac/mc/mc0/dimm0/size", "16384\n");
     fake.write("proc/4242/cgroup", "0::/job\n");
     fake.write("sys/fs/cgroup/job/cpu.max", "150000 100000\n");
+    fake.write("sys/fs/cgroup/job/cpu.stat", "usage_usec 9\nnr_periods 40\nnr_throttled 12\nthrottled_usec 7\n");
     fake.write("sys/fs/cgroup/job/memory.max", "4294967296\n");
     let pass = Pass::read(&mut fake.open());
     let page = 4096;
@@ -76,6 +77,8 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
         ("allotted.cpu.threads", 2),
         ("allotted.cpu.quota", 150_000),
         ("allotted.memory", 4_294_967_296),
+        ("allotted.cpu.periods", 40),
+        ("allotted.cpu.throttled_periods", 12),
     ];
     for (name, value) in expected {
         assert_eq!(pass.value(name), Some(value), "{name}");

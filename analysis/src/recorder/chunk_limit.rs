@@ -1,6 +1,6 @@
 //! When a chunk of a recording ends: after a number of bytes or of events, whichever comes first.
 
-use super::session::RecorderOptions;
+use super::options::RecorderOptions;
 
 /// A number of events ends a chunk only if the chunk is many times as large as its summaries, which would otherwise be
 /// the larger part.

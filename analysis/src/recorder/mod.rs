@@ -4,6 +4,7 @@
 mod chunk_limit;
 mod chunks;
 mod first_steps;
+mod options;
 #[cfg(test)]
 mod past_tests;
 mod run;
@@ -11,5 +12,6 @@ mod segment_head;
 mod session;
 mod skipped_marks;
 
+pub use options::RecorderOptions;
 pub use run::RunRecorder;
-pub use session::{Recorder, RecorderOptions};
+pub use session::Recorder;

@@ -7,7 +7,8 @@ use gnntop_wire::{Item, SessionInfo, put_segment};
 
 use super::chunk_limit::ChunkLimit;
 use super::chunks::{ChunkSummaries, SessionSummary, SummarisedSession};
-use super::session::{Recorder, RecorderOptions};
+use super::options::RecorderOptions;
+use super::session::Recorder;
 use crate::stream::{MAX_SESSIONS, Sink, align};
 
 /// A recording of a run, or of a session that is not part of one.

@@ -161,7 +161,7 @@ impl Child {
 
     /// The lines after its end: why nothing was published, if that is so, and about a program that failed its last output and why
     /// it died.
-    pub(super) fn last_words(&self, code: u8, death: Option<&Death>) -> Vec<String> {
+    pub(super) fn ending_lines(&self, code: u8, death: Option<&Death>) -> Vec<String> {
         self.unpublished.iter().cloned().chain(self.report_failure(code, death)).collect()
     }
 

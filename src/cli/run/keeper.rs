@@ -180,7 +180,7 @@ impl KeptProgram {
         };
         starter.set_nonblocking(false)?;
         let death = examine(&self.child, &self.python, self.started, self.end_signal());
-        let mut lines = self.child.last_words(code, death.as_ref());
+        let mut lines = self.child.ending_lines(code, death.as_ref());
         lines.extend(self.finish_recording(starter, death.as_ref()));
         self.registered.set_exit_code(code);
         let died = death.map(|death| (death.text, death.cause.id().to_owned()));

@@ -82,7 +82,7 @@ impl UnattendedRun<'_> {
             RecordingOutcome::Failed => anyhow::bail!("cannot write {}", self.recording.display()),
         }
         let (code, ended) = ended?;
-        child.last_words(code, death.as_ref()).iter().for_each(|line| output::print_note(line));
+        child.ending_lines(code, death.as_ref()).iter().for_each(|line| output::print_note(line));
         Ok(ended)
     }
 
