@@ -46,7 +46,7 @@ def _part() -> "Any":
 def _load() -> "Any":
     try:
         from . import _native
-    except ImportError:  # the program has emptied ``sys.modules``
+    except Exception:  # the program has emptied ``sys.modules``
         return _Nothing()
     return _native
 
@@ -122,11 +122,7 @@ def _text(name: object, error: BaseException) -> "Any":
 
 def _raise_the_programs(error: BaseException) -> None:
     """Raises an exception again that is not ours, such as a signal's handler's."""
-    try:
-        from ._signals import is_the_programs
-    except ImportError:
-        return
-    if is_the_programs(error):
+    if _part().is_the_programs(error):
         raise error
 
 
@@ -246,7 +242,7 @@ def start(name: str | None = None) -> bool:
     """
     try:
         from . import _joining, _native, _program
-    except ImportError:  # the program has emptied ``sys.modules``
+    except Exception:  # the program has emptied ``sys.modules``
         return False
     _joining.join()
     if _native.status() not in (_native.PUBLISHING, _native.FAILED):
