@@ -3,8 +3,8 @@
 They are searched for after an optimizer has been made, right before the next batch is fetched, gradients are computed
 or set to zero: by then a model has been compiled or wrapped for its ranks. While no optimizer exists, as where a model
 is only run, the outermost modules with any parameters count, and those whose `eval` is called. Nothing is added to a
-module, which could be copied with it: native code stands for ``Module._call_impl``, and knows the roots while they live.
-torch.compile finds the function itself there. Modules are read without running any of their code.
+module, which could be copied with it: native code stands for ``Module._call_impl``, and knows the roots while they
+live. torch.compile finds the function itself there. Modules are read without running any of their code.
 """
 
 from __future__ import annotations
