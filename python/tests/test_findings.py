@@ -30,7 +30,7 @@ NAMED = {
 }
 
 # True of every program, or caused by other programs on the machine.
-NO_MISTAKE = {"warm-up", "contention"}
+NO_MISTAKE = {"warm-up", "bound", "contention"}
 # What a moment of the machine may do to single steps, as long as it costs little.
 MOMENTS = {"spike", "page-faults", "aliasing"}
 
