@@ -117,7 +117,7 @@ class Native:
         self.edge("begin", "forward")
         opening = self.listeners.pop(_native.ON_OPEN, None)
         if opening is not None:
-            opening()
+            opening(True)
         self.edge("backward", "optimizer", "step")
 
     def edge(self, *names: str) -> None:
