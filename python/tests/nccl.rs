@@ -89,8 +89,9 @@ fn shows_what_nccl_did(version: u32, track_name: &str) {
     assert_eq!(told.len(), 47);
     for ((name, start_ns, end_ns), told) in spans.iter().zip(&told) {
         assert_eq!(name, gnntops_name(&told.name));
-        // The kernel ran within what the plugin's host saw of it, and the clocks of both are mapped within some microseconds.
-        let apart = 20_000;
+        // The kernel ran within what the plugin's host saw of it. The clocks of both are mapped within some microseconds, or more
+        // on a busy machine, but less than an operation takes.
+        let apart = 300_000;
         assert!(*start_ns + apart >= told.begin_ns && *end_ns <= told.end_ns + apart, "{name}: {start_ns} to {end_ns}");
         assert!(end_ns - start_ns >= 400_000, "{name} took {} ns", end_ns - start_ns);
     }
