@@ -60,7 +60,7 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
         Some(hint) => Box::new(LayeredSource::new(source).with(hint)),
         None => source,
     };
-    screen::show_against(source, arguments.against.as_deref(), &settings, log)
+    screen::show_against(source, named::open_against(arguments.against.as_deref())?, &settings, log)
 }
 
 /// The output of a program that `gnntop run` has started.

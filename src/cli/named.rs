@@ -8,6 +8,7 @@ use anyhow::bail;
 use super::run::{self, ProgramEntry};
 use gnntop_analysis::source::process::Process;
 use gnntop_analysis::source::target::{self, Target, TargetError, is_same_program};
+use gnntop_analysis::source::{FULL_READ_LIMIT, Recording, Source, follow};
 use gnntop_sessions::{discover, layout};
 
 /// How such an argument is shown in usage and completions.
@@ -39,4 +40,17 @@ pub(super) fn find_path(named: &Path) -> anyhow::Result<PathBuf> {
         Target::Session(session) => Ok(session.dir),
         Target::Process(process) => bail!("process {} publishes nothing", process.pid()),
     }
+}
+
+/// The other side of a comparison, if one is named: a whole recording, or a live session as it continues.
+///
+/// # Errors
+/// If it cannot be read, or publishes no steps.
+pub(super) fn open_against(named: Option<&str>) -> anyhow::Result<Option<Box<dyn Source>>> {
+    let Some(named) = named else { return Ok(None) };
+    Ok(Some(match find(Some(named))? {
+        Target::Session(session) => follow(&session),
+        Target::Recording(path) => Box::new(Recording::open_with_past(&path, FULL_READ_LIMIT)?.0),
+        Target::Process(_) => bail!("{named} publishes no steps, so there is nothing to compare with"),
+    }))
 }

@@ -50,5 +50,5 @@ pub(super) fn replay(arguments: ReplayArguments) -> anyhow::Result<u8> {
     let settings = Settings::load(&screen)?;
     let files = files.iter().map(|file| named::find_path(file)).collect::<anyhow::Result<Vec<PathBuf>>>()?;
     let source = Box::new(Playback::open_run(files, PlaybackOptions { speed, from, looping })?);
-    screen::show_against(source, against.as_deref(), &settings, None)
+    screen::show_against(source, named::open_against(against.as_deref())?, &settings, None)
 }

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 
 use super::exit::SUCCESS;
 use super::settings::Settings;
-use super::{named, plain, signals};
+use super::{plain, signals};
 use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
+use gnntop_analysis::source::Source;
 use gnntop_analysis::source::catalog::Catalog;
-use gnntop_analysis::source::target::Target;
-use gnntop_analysis::source::{FULL_READ_LIMIT, Recording, Source, follow};
 use gnntop_sessions::layout;
 
 /// Whether a screen can be shown: standard output is a terminal that can be drawn on, and keys can be read, even while
@@ -39,18 +38,17 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
     !settings.plain && is_possible()
 }
 
-/// Shows `source` as [`show`] does, beside the session to compare with, if one is named. A comparison needs a terminal.
+/// Shows `source` as [`show`] does, beside what to compare it with, if there is any. A comparison needs a terminal.
 ///
 /// # Errors
-/// When `against` cannot be read, or the terminal or standard output cannot be used.
+/// When the terminal or standard output cannot be used.
 pub(super) fn show_against(
     source: Box<dyn Source>,
-    against: Option<&str>,
+    against: Option<Box<dyn Source>>,
     settings: &Settings,
     log_path: Option<PathBuf>,
 ) -> anyhow::Result<u8> {
     let Some(against) = against else { return show(source, settings, log_path) };
-    let against = open_against(against)?;
     if !is_wanted(settings) {
         anyhow::bail!("--against needs a terminal; `gnntop compare` compares recordings without one");
     }
@@ -78,15 +76,6 @@ fn exit_code(outcome: Outcome) -> u8 {
         Outcome::Quit | Outcome::Wait | Outcome::Stop => SUCCESS,
         Outcome::Signal(signal) => signals::exit_code(signal),
     }
-}
-
-/// The other side of a comparison: a whole recording, or a live session as it continues.
-fn open_against(named: &str) -> anyhow::Result<Box<dyn Source>> {
-    Ok(match named::find(Some(named))? {
-        Target::Session(session) => follow(&session),
-        Target::Recording(path) => Box::new(Recording::open_with_past(&path, FULL_READ_LIMIT)?.0),
-        Target::Process(_) => anyhow::bail!("{named} publishes no steps, so there is nothing to compare with"),
-    })
 }
 
 /// Shows `source`, a program that was just started, on the screen; a key shows its log.
