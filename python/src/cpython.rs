@@ -133,6 +133,24 @@ pub(crate) struct Names {
     pub(crate) training: Object,
 }
 
+impl Names {
+    /// Makes the texts; `None` without memory for one.
+    ///
+    /// # Safety
+    /// The thread must hold the interpreter, whose `PyUnicode_InternFromString` this is.
+    unsafe fn new(intern: unsafe extern "C" fn(*const c_char) -> Object) -> Option<Self> {
+        // SAFETY: guaranteed by the caller; each text ends with a zero byte.
+        let text = |text: &CStr| Some(unsafe { intern(text.as_ptr()) }).filter(|text| !text.is_null());
+        Some(Self {
+            closure: text(c"closure")?,
+            name: text(c"name")?,
+            qualname: text(c"__qualname__")?,
+            shape: text(c"shape")?,
+            training: text(c"training")?,
+        })
+    }
+}
+
 // SAFETY: None and the types live as long as the process, and functions belong to no thread.
 unsafe impl Send for Python {}
 // SAFETY: as above; only threads that hold the interpreter call the functions.
@@ -149,7 +167,6 @@ impl Python {
         // SAFETY: each symbol is a function of this type in every CPython from 3.10 on.
         unsafe {
             let new_text: unsafe extern "C" fn(*const c_char) -> Object = function(c"PyUnicode_InternFromString")?;
-            let text = |text: &CStr| Some(new_text(text.as_ptr())).filter(|text| !text.is_null());
             Some(Self {
                 new_function: function(c"PyCFunction_NewEx")?,
                 new_method: function(c"PyMethod_New")?,
@@ -199,13 +216,7 @@ impl Python {
                 list_type: symbol(c"PyList_Type")?,
                 tuple_type: symbol(c"PyTuple_Type")?,
                 text_type: symbol(c"PyUnicode_Type")?,
-                names: Names {
-                    closure: text(c"closure")?,
-                    name: text(c"name")?,
-                    qualname: text(c"__qualname__")?,
-                    shape: text(c"shape")?,
-                    training: text(c"training")?,
-                },
+                names: Names::new(new_text)?,
             })
         }
     }
