@@ -17,7 +17,8 @@
 //! Then, in another terminal: `gnntop attach`.
 //!
 //! # What it promises the program
-//! - It never waits. Each thread writes into its own ring; a full ring drops the newest event and counts it.
+//! - It never waits. Each thread writes into its own ring; a full ring drops the newest event and counts it. Steps
+//!   have places of their own, which no flood of marks or phases takes.
 //! - It never grows. A ring takes 512 KiB, reserved when its track opens; the drain thread keeps under 2 MiB, and up to 8
 //!   more in a run of weeks, for the figures of dropped segments.
 //! - It never fails. If nothing can be published, the program gets one warning ([`SessionBuilder::on_warning`]) and

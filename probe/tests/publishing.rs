@@ -210,22 +210,24 @@ fn threads_have_tracks_of_their_own() {
 }
 
 #[test]
-fn a_full_ring_drops_the_newest_and_counts() {
+fn a_full_ring_drops_the_newest_but_keeps_steps() {
     let _alone = alone();
     let temp = tempfile::tempdir().unwrap();
     let session = quiet("floods", temp.path()).drain_interval(Duration::from_secs(60)).start();
     let dir = session.dir().unwrap().to_owned();
     std::thread::sleep(Duration::from_millis(200)); // the drain thread has looked and sleeps now
     let track = session.track("train", TrackRole::Training);
-    let written = 100_000;
-    for _ in 0..written {
-        drop(span(&INNER));
+    let (written, steps) = (100_000, 100);
+    for _ in 0..steps {
+        let _step = step(0);
+        (0..written / steps).for_each(|_| drop(span(&INNER)));
     }
     drop((track, session));
     let stream = RecordedStream::from_session(&dir);
     let kept = stream.spans("inner").len() as u64;
     assert_eq!(kept + stream.dropped(), written);
-    assert!(kept >= 1 << 14 && stream.dropped() > 0, "{kept} kept");
+    assert!(kept >= 15_000 && stream.dropped() > 0, "{kept} kept");
+    assert_eq!(stream.steps().len() as u64, steps, "steps have places of their own");
 }
 
 #[test]

@@ -8,11 +8,11 @@ use std::sync::{Arc, Weak};
 
 use gnntop_wire::{Definition, TrackRole};
 use quanta::Clock;
-use ringbuf::traits::Producer as _;
+use ringbuf::traits::{Observer as _, Producer as _};
 
 use super::observer::Observer;
 use super::reader::RingReader;
-use super::shared::{self, Producer, RawEvent, TrackShared};
+use super::shared::{self, Producer, RING_EVENTS, RawEvent, STEP_EVENTS, TrackShared};
 use crate::publisher::Publisher;
 use crate::switch;
 use crate::usage::UsageSnapshot;
@@ -39,6 +39,8 @@ pub(super) fn set_account(account: u8) {
 /// A track's state on its own thread.
 pub(super) struct Local {
     producer: UnsafeCell<Producer>,
+    /// Events that are no steps for which the ring surely has room.
+    room: Cell<usize>,
     pub(super) clock: Clock,
     pub(super) shared: Arc<TrackShared>,
     publisher: Weak<Publisher>,
@@ -55,15 +57,39 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// Records an event, or counts it as dropped when the ring is full.
+    /// Records an event that is no step, or counts it as dropped when the ring has only the places of steps left.
     #[inline]
     pub(super) fn push(&self, event: RawEvent) {
+        if self.room.get() == 0 && !self.has_room() {
+            return self.shared.count_drop();
+        }
+        self.put(event);
+    }
+
+    /// Records a step or a part of it, or counts it as dropped when the ring is full.
+    #[inline]
+    pub(super) fn push_step(&self, event: RawEvent) {
+        self.put(event);
+    }
+
+    #[inline]
+    fn put(&self, event: RawEvent) {
+        self.room.set(self.room.get().saturating_sub(1));
         // SAFETY: only this track's thread reaches `producer`, since neither `Rc<Local>` nor a reference leaves it.
         // `try_push` cannot come back here: it neither allocates nor calls out.
         let producer = unsafe { &mut *self.producer.get() };
         if producer.try_push(event).is_err() {
             self.shared.count_drop();
         }
+    }
+
+    /// Asks the ring for its room.
+    #[cold]
+    fn has_room(&self) -> bool {
+        // SAFETY: as in `put`.
+        let producer = unsafe { &*self.producer.get() };
+        self.room.set(producer.vacant_len().saturating_sub(STEP_EVENTS));
+        self.room.get() > 0
     }
 }
 
@@ -154,6 +180,7 @@ impl Track {
         publisher.open(Box::new(RingReader::new(definition, publisher.encoder(id), consumer, Arc::clone(&shared))));
         let local = Rc::new(Local {
             producer: UnsafeCell::new(producer),
+            room: Cell::new(RING_EVENTS - STEP_EVENTS),
             clock: publisher.clock.clone(),
             shared,
             publisher: Arc::downgrade(publisher),

@@ -7,6 +7,8 @@ use crate::ring;
 
 /// Events that a ring holds: 512 KiB a track, enough for 800,000 events a second with a drain every 20 ms.
 pub(super) const RING_EVENTS: usize = 1 << 14;
+/// Those of them that only steps and their parts may take, so that a flood of marks costs no step.
+pub(super) const STEP_EVENTS: usize = 1 << 10;
 
 pub(super) type Producer = ring::Producer<RawEvent, RING_EVENTS>;
 pub(super) type Consumer = ring::Consumer<RawEvent, RING_EVENTS>;

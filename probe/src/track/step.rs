@@ -51,7 +51,7 @@ pub(super) fn end(track: &Local, parts: &StepParts, begin: u64, end: u64) {
     parts.push(track, step, is_long_epoch);
     push_usage(track, step, end);
     let present = if is_long_epoch { LONG_EPOCH } else { 0 } | if parts.is_traced { IS_TRACED } else { 0 };
-    track.push(RawEvent { a: begin, b: end, c: step, id: epoch, tag: Tag::Step, present });
+    track.push_step(RawEvent { a: begin, b: end, c: step, id: epoch, tag: Tag::Step, present });
     if let Some(observer) = track.observer.get() {
         observer.end_step(step, begin, end);
     }
@@ -105,12 +105,12 @@ impl StepParts {
         let BatchShape { graphs, nodes, edges, seeds } = self.batch;
         let present = known(graphs, 0) | known(nodes, 1) | known(edges, 2);
         if present != 0 {
-            track.push(part(Tag::StepBatch, present, value(graphs), value(nodes), value(edges)));
+            track.push_step(part(Tag::StepBatch, present, value(graphs), value(nodes), value(edges)));
         }
         let present = known(seeds, 0) | u8::from(self.loss.is_some()) << 1;
         if present != 0 || is_long_epoch {
             let loss_bits = self.loss.unwrap_or(0.0).to_bits();
-            track.push(part(Tag::StepRun, present, value(seeds), loss_bits, self.epoch));
+            track.push_step(part(Tag::StepRun, present, value(seeds), loss_bits, self.epoch));
         }
     }
 }
@@ -118,7 +118,7 @@ impl StepParts {
 /// Records the thread's page faults and context switches since it last asked.
 fn push_usage(track: &Local, step: u64, end: u64) {
     if let Some((now, [a, b])) = track.charged.get().and_then(|before| before.at_step_end(end, &track.clock)) {
-        track.push(RawEvent { a, b, c: 0, id: step as u32, tag: Tag::StepUsage, present: 0 });
+        track.push_step(RawEvent { a, b, c: 0, id: step as u32, tag: Tag::StepUsage, present: 0 });
         track.charged.set(Some(now));
     }
 }
