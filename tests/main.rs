@@ -11,6 +11,8 @@
 #[cfg(unix)]
 mod clean;
 mod command_line;
+#[cfg(unix)]
+mod demos;
 mod dependencies;
 mod device_view;
 #[cfg(target_os = "linux")]

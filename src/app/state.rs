@@ -80,6 +80,11 @@ impl App {
         self.is_started_here = true;
     }
 
+    /// Says where to look first, for as long as news.
+    pub fn show_hint(&mut self, hint: String) {
+        self.message.show_progress(hint, self.feed.now());
+    }
+
     /// Whether the program was started for this view, and has not ended.
     pub(super) fn may_stop_the_program(&self) -> bool {
         self.is_started_here && !matches!(self.status().state, SourceState::Ended(_))

@@ -9,14 +9,15 @@ use super::exit::{FAILURE, NotStarted, SUCCESS, USAGE, UsageError};
 use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
-    attach, check, clean, compare, completions, config, doctor, export, import, list, output, record, replay, report,
-    run, serve, stop, study, trace, train,
+    attach, check, clean, compare, completions, config, demo, doctor, export, import, list, output, record, replay,
+    report, run, serve, stop, study, trace, train,
 };
 use crate::study::FileError;
 use gnntop_sessions::layout;
 
 const EXAMPLES: &str = "\
 Examples:
+  gnntop demo                       watch a recorded training with a fault
   gnntop run pna                    train a PNA on generated molecules and watch it
   gnntop run -- python train.py     start any program and watch it
   gnntop                            watch the current run
@@ -46,6 +47,7 @@ struct Arguments {
 enum CliCommand {
     Run(run::RunArguments),
     Train(train::TrainArguments),
+    Demo(demo::DemoArguments),
     Attach(attach::AttachArguments),
     Stop(stop::StopArguments),
     List(list::ListArguments),
@@ -98,6 +100,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         None => attach::choose(&arguments.screen),
         Some(CliCommand::Run(arguments)) => run::run(arguments),
         Some(CliCommand::Train(arguments)) => train::train(&arguments),
+        Some(CliCommand::Demo(arguments)) => demo::demo(&arguments),
         Some(CliCommand::Attach(arguments)) => attach::attach(&arguments),
         Some(CliCommand::Stop(arguments)) => stop::stop(&arguments),
         Some(CliCommand::Keep(arguments)) => run::keep(&arguments),

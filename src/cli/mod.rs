@@ -11,6 +11,7 @@ mod commands;
 mod compare;
 mod completions;
 mod config;
+mod demo;
 mod doctor;
 mod exit;
 mod export;

@@ -33,6 +33,18 @@ pub(super) fn show(source: Box<dyn Source>, settings: &Settings, log_path: Optio
     Ok(exit_code(run_screen(source, options)?))
 }
 
+/// Shows `source` as [`show`] does, with a hint on its first screens.
+///
+/// # Errors
+/// As for [`show`].
+pub(super) fn show_with_hint(source: Box<dyn Source>, hint: String, settings: &Settings) -> anyhow::Result<u8> {
+    if !is_wanted(settings) {
+        return plain::follow(source, settings.interval);
+    }
+    let options = ScreenOptions { hint: Some(hint), ..settings.options(None) };
+    Ok(exit_code(run_screen(source, options)?))
+}
+
 /// Whether a screen can be shown, and plain lines were not requested.
 pub(super) fn is_wanted(settings: &Settings) -> bool {
     !settings.plain && is_possible()

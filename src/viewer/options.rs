@@ -13,6 +13,8 @@ pub struct ScreenOptions {
     pub log_path: Option<PathBuf>,
     /// Whether the program was started for this view, which then may be left to wait for the program, or to stop it.
     pub is_started_here: bool,
+    /// Where to look first, shown for a while.
+    pub hint: Option<String>,
     /// Draw ASCII only.
     pub ascii: bool,
     /// Colours, whatever the environment says.

@@ -78,6 +78,9 @@ fn show(
     if options.is_started_here {
         app.own_the_program();
     }
+    if let Some(hint) = options.hint {
+        app.show_hint(hint);
+    }
     if options.catalog.is_some() {
         app.offer_sessions(source.is_none());
     }

@@ -112,6 +112,7 @@ impl Settings {
         ScreenOptions {
             log_path,
             is_started_here: false,
+            hint: None,
             ascii: self.ascii.value.unwrap_or_else(|| !is_utf8(env)),
             colors: self.colors.value.0,
             background: self.background.value.0,
