@@ -20,9 +20,12 @@ echo "127.0.0.1 localhost workstation" >"$work/hosts"
 for fault in "$@"; do
     command=(python train.py "$fault")
     [ "$fault" != straggler ] || command=(python -m torch.distributed.run --nproc-per-node 2 train.py "$fault")
-    # A recording has the machine's name: this one is nobody's.
-    PATH=$(dirname "$python"):$PATH unshare --uts --mount --map-root-user sh -c 'hostname workstation; mount --bind hosts /etc/hosts; exec "$@"' sh \
-        timeout --signal INT 55 "$gnntop" run --plain --record "$fault.gnntop" -- "${command[@]}" </dev/null || true
+    # A recording has the names of the machine and of Python's folder: these are nobody's.
+    environment=$(dirname "$(dirname "$python")") unshare --uts --mount --map-root-user bash -c '
+        hostname workstation && mount --bind hosts /etc/hosts
+        mount -t tmpfs none /opt && mkdir /opt/python && mount --bind "$environment" /opt/python
+        PATH=/opt/python/bin:$PATH exec timeout --signal INT 55 "$@"
+    ' bash "$gnntop" run --plain --record "$fault.gnntop" -- "${command[@]}" </dev/null || true
     install -m 644 "$fault.gnntop" "$demos"
 done
 ls -l "$demos"

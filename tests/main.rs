@@ -8,6 +8,7 @@
     missing_docs
 )]
 
+mod agents;
 #[cfg(unix)]
 mod clean;
 mod command_line;

@@ -9,8 +9,8 @@ use super::exit::{FAILURE, NotStarted, SUCCESS, USAGE, UsageError};
 use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
-    attach, check, clean, compare, completions, config, demo, doctor, export, import, list, output, record, replay,
-    report, run, serve, stop, study, trace, train,
+    attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, record,
+    replay, report, run, serve, stop, study, trace, train,
 };
 use crate::study::FileError;
 use gnntop_sessions::layout;
@@ -63,6 +63,7 @@ enum CliCommand {
     Import(import::ImportArguments),
     Study(study::StudyArguments),
     Doctor(doctor::DoctorArguments),
+    Mcp(mcp::McpArguments),
     Config(config::ConfigArguments),
     Completions(completions::CompletionsArguments),
     Man(completions::ManArguments),
@@ -118,6 +119,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(CliCommand::Import(arguments)) => import::import(&arguments),
         Some(CliCommand::Study(arguments)) => study::study(&arguments),
         Some(CliCommand::Doctor(arguments)) => doctor::doctor(&arguments),
+        Some(CliCommand::Mcp(arguments)) => mcp::mcp(&arguments),
         Some(CliCommand::Config(arguments)) => config::config(&arguments),
         Some(CliCommand::Completions(arguments)) => completions::completions(&arguments, Arguments::command()),
         Some(CliCommand::Man(arguments)) => completions::man(&arguments, Arguments::command()),

@@ -18,6 +18,7 @@ mod export;
 mod import;
 mod layers;
 mod list;
+mod mcp;
 mod named;
 mod new_file;
 mod output;
