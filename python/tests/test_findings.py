@@ -22,7 +22,9 @@ pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo
 # Kinds, and words that one of their findings must have.
 NAMED = {
     "slow_collate": ("data-bound", "training thread"),
+    "samples": ("data-bound", "sample is on the training thread"),
     "starved": ("data-bound", "1 loader thread"),
+    "slow_worker": ("data-bound", "worker 1 takes"),
     "leak": ("memory-growth", "losses with their graph"),
     "collects": ("stall", "garbage collection"),
     "saves": ("stall", "checkpoint"),

@@ -51,7 +51,7 @@ pub(super) fn attribute(found: &mut [Finding], evidence: &StepEvidence<'_>) {
         let mut causes: Vec<&str> = causes.map(|(_, (cause, _))| found[*cause].kind.title()).collect();
         causes.dedup();
         let causes = causes.join(", ");
-        keep_share(&mut found[*at], evidence.share(left_ns), &causes, matches!(claim, Claim::Phase(_)));
+        keep_share(&mut found[*at], evidence.share(left_ns), &causes, matches!(claim, Claim::Phases(_)));
     }
 }
 
@@ -104,10 +104,12 @@ impl Ledger {
         let mut taken_ns = 0.0;
         let rows = self.owners.len();
         match claim {
-            Claim::Phase(slot) => {
-                let Some(place) = self.slots.iter().position(|known| known == slot) else { return (0.0, 0) };
+            Claim::Phases(slots) => {
+                let is_claimed: Vec<bool> = self.slots.iter().map(|known| slots.contains(known)).collect();
                 for row in 0..rows {
-                    taken_ns += f64::from(std::mem::take(&mut self.left_ns[row * self.slots.len() + place]));
+                    for place in (0..is_claimed.len()).filter(|place| is_claimed[*place]) {
+                        taken_ns += f64::from(std::mem::take(&mut self.left_ns[row * is_claimed.len() + place]));
+                    }
                     owners |= self.mark_claimed(row, nth);
                 }
             }

@@ -178,9 +178,10 @@ impl Verdict {
         self.p99_over_p50.map(|ratio| format!("period p99 {ratio:.1} x p50{of}"))
     }
 
-    /// Whether [`Verdict::shares`] includes data wait.
-    pub(super) fn includes_data_wait(&self) -> bool {
-        self.data_wait_share.is_some() || self.bound.as_ref().is_some_and(|(text, _)| text == DATA_WAIT)
+    /// The share of data wait that [`Verdict::shares`] includes; 0 if it includes none.
+    pub(super) fn shown_data_wait(&self) -> f64 {
+        let bound = self.bound.as_ref().filter(|(text, _)| text == DATA_WAIT);
+        self.data_wait_share.or(bound.map(|(_, share)| *share)).unwrap_or(0.0)
     }
 
     /// Whether [`Verdict::shares`] includes the gap.

@@ -13,7 +13,7 @@ use crate::store::GAP;
 pub(super) fn finding(verdict: &Verdict, found: &[Finding]) -> Option<Finding> {
     let (phase, share) = verdict.bound.as_ref().filter(|_| verdict.is_settled && verdict.bare_ns.is_none())?;
     let about = match phase.as_str() {
-        DATA_WAIT => FindingKind::DataBound,
+        DATA_WAIT | SAMPLE | GATHER | ASSEMBLE | TRANSFER => FindingKind::DataBound,
         GAP => FindingKind::Gap,
         ALL_REDUCE | RECEIVE | SEND => FindingKind::CommunicationBound,
         _ => FindingKind::Bound,

@@ -5,8 +5,8 @@ use crate::store::PhaseSlot;
 /// The time that a finding says is lost, before other findings have claimed the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Claim {
-    /// All the steps' time in a phase, or in the gap.
-    Phase(PhaseSlot),
+    /// All the steps' time in these phases, or in the gap.
+    Phases(Vec<PhaseSlot>),
     /// Some of the time of single steps.
     Steps(Vec<StepCost>),
     /// This share (0 to 1) of every step, in whichever phase.

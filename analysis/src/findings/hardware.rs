@@ -59,6 +59,15 @@ pub(super) fn machine_busy(store: &Store, span: &Range<u64>) -> Option<f64> {
     (cores > 0).then(|| busy / cores as f64)
 }
 
+/// The cores that the program may use: those in its CPU mask, or fewer by the limit of its control group; `None` if neither is
+/// known.
+pub(super) fn allotted_cores(store: &Store) -> Option<f64> {
+    let reading = |quantity: Quantity| store.signals().find(quantity)?.series.last()?.value().map(|value| value as f64);
+    let quota = reading(Quantity::AllottedCpuQuota).map(|millipercent| millipercent / 1e5);
+    let mask = reading(Quantity::AllottedCpuThreads);
+    [mask, quota].into_iter().flatten().filter(|cores| *cores > 0.0).reduce(f64::min)
+}
+
 /// How much of a time a device was idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Idle {

@@ -15,6 +15,8 @@ use crate::store::Store;
 
 /// Kinds of findings that the line mentions.
 const KINDS_NAMED: usize = 4;
+/// Shares that differ by no more than this are taken for the same.
+const ABOUT_THE_SAME: f64 = 0.01;
 /// Newest steps that are looked at in a running session: enough for a p99, and some milliseconds of work.
 const LIVE_STEPS: u64 = 8192;
 
@@ -89,7 +91,9 @@ impl Judgement {
     /// of steps cost none, but without knowing of them the numbers are misread.
     fn is_worth_naming(&self, finding: &Finding) -> bool {
         match finding.kind {
-            FindingKind::DataBound => !self.verdict.includes_data_wait(),
+            FindingKind::DataBound => {
+                finding.share.is_none_or(|share| share > self.verdict.shown_data_wait() + ABOUT_THE_SAME)
+            }
             FindingKind::Gap => !self.verdict.includes_gap(),
             FindingKind::PartialBatch | FindingKind::StepKinds => true,
             _ => finding.severity > Severity::Note,
@@ -174,7 +178,7 @@ mod tests {
     fn judgement_line_is_bounded_without_repeats() {
         let mut judgement = judge(&TrainingRun { steps: 200, ..TrainingRun::default() });
         assert_eq!(judgement.verdict.shares().len(), 3, "bound, data wait, gap");
-        let made_up = |kind| Finding::for_run(kind, super::super::Confidence::High, Some(0.2), |_| String::new());
+        let made_up = |kind| Finding::for_run(kind, super::super::Confidence::High, Some(0.1), |_| String::new());
         let others = FindingKind::ALL.iter().filter(|kind| **kind != FindingKind::Hang);
         judgement.findings.found = others.flat_map(|kind| [made_up(*kind), made_up(*kind)]).collect();
         let parts = judgement.parts();

@@ -97,6 +97,18 @@ pub enum Number {
     MachineBusy,
     /// Loader threads.
     Loaders,
+    /// Share of the loader workers' time.
+    OfWorkers,
+    /// Batches that take far longer to make than others.
+    SlowBatches,
+    /// What a batch usually takes to make.
+    UsualBatch,
+    /// Nodes that a seed brings into its batch.
+    NodesPerSeed,
+    /// Edges that a seed brings into its batch.
+    EdgesPerSeed,
+    /// How many times as many nodes a seed brings in the end as in the beginning.
+    SeedGrowth,
     /// Share of the gap.
     OfGap,
     /// Times between steps that are far longer than usual.
@@ -143,6 +155,22 @@ pub enum Number {
     MachineCores,
     /// Cores that the control group may use.
     QuotaCores,
+    /// Cores that the program may use.
+    MayUseCores,
+    /// Those of them that nothing uses.
+    FreeCores,
+    /// Bytes that are read in a second, cached ones too.
+    ReadPerS,
+    /// Bytes that are read with one call.
+    ReadSize,
+    /// Calls that read, of a step.
+    ReadsPerStep,
+    /// Bytes that are read from disks in a second.
+    FromDisksPerS,
+    /// Bytes that are read from disks in an epoch.
+    FromDisksPerEpoch,
+    /// Bytes that the machine receives in a second.
+    ReceivedPerS,
     /// Share of its periods in which the control group is stopped.
     ThrottledPeriods,
     /// Share of the CPU time that the kernel uses.
@@ -169,6 +197,20 @@ pub enum Number {
     BytesPerHour,
     /// Allocations of a step.
     AllocationsPerStep,
+    /// How often a GPU's memory ran out and cached blocks were given back.
+    Retries,
+    /// How often that did not help.
+    InVain,
+    /// Memory that a GPU's allocator holds, or by which that grows.
+    Reserved,
+    /// The most of it that tensors used.
+    UsedAtMost,
+    /// The GPU's memory.
+    OfGpuMemory,
+    /// By how much tensors grow.
+    TensorGrowth,
+    /// By how much the process grows.
+    OwnGrowth,
     /// Stretches of the time in which it rises.
     Rises,
     /// Time until nothing is left.

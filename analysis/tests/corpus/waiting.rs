@@ -28,6 +28,7 @@ pub fn cases() -> Vec<Case> {
                 .forbid_text("more workers")
         }),
         strengths([(0.08, "8 %"), (0.2, "20 %"), (0.55, "55 %")], occasional_wait),
+        strengths([(0.08, "8 %"), (0.2, "20 %"), (0.55, "55 %")], sampling),
         vec![busy_machine(), quick_loader()],
     ]
     .into_iter()
@@ -98,6 +99,23 @@ fn occasional_wait(share: f64) -> Case {
         .allow(FindingKind::StepKinds)
         .expect_text("a step on average")
         .forbid_text("µs a step")
+}
+
+/// The training thread samples and gathers for this share of the time, and hardly waits.
+fn sampling(share: f64) -> Case {
+    let mut run = TrainingLoop::new(48);
+    let own_ms = STEP_MS * share / (1.0 - share);
+    for _ in 0..STEPS {
+        run.pass(0.2);
+        run.step(|run| {
+            run.phase("data wait", 0.1);
+            run.phase("sample", 0.4 * own_ms);
+            run.phase("gather", 0.6 * own_ms);
+            run.usual_phases();
+        });
+    }
+    let case = Case::new("sampling on the training thread", run.stream()).expect(FindingKind::DataBound);
+    case.expect_text("gather is on the training thread")
 }
 
 /// Others keep the machine busy, and the training thread has its CPU all the same.

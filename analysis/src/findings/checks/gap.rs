@@ -79,7 +79,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         }
         summary
     });
-    let claim = if has_phases { Claim::Phase(PhaseSlot::GAP) } else { claim_between(evidence) };
+    let claim = if has_phases { Claim::Phases(vec![PhaseSlot::GAP]) } else { claim_between(evidence) };
     let finding = explain(evidence, finding.with_claim(claim).with_places(places, 1 + long.len() as u64));
     let lines =
         |facts: &mut StatedNumbers| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();

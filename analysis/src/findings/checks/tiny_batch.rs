@@ -65,7 +65,7 @@ fn finding(evidence: &StepEvidence<'_>, size: u64, of: &str, of_computing: f64, 
             "batches of {size} {of} are so small that the optimizer, a fixed cost, takes {optimizer} of the compute time"
         )
     });
-    let claim = evidence.store.phase(OPTIMIZER).map(|phase| Claim::Phase(phase.slot));
+    let claim = evidence.store.phase(OPTIMIZER).map(|phase| Claim::Phases(vec![phase.slot]));
     Finding { claim, ..finding }
         .with_evidence_from(|facts| {
             let each = facts.time(Number::PerItem, step_ns / size.max(1) as f64);

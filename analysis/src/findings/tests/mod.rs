@@ -3,6 +3,7 @@
 use gnntop_wire::{BatchShape, NameKind, SignalKind, TrackRole, Unit};
 
 mod agreement;
+mod input;
 mod leak;
 mod machine;
 mod rhythm;

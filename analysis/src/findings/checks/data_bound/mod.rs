@@ -1,0 +1,211 @@
+//! Data-bound: the loop waits for its next batch, or its thread makes the batch itself.
+
+mod advice;
+mod input;
+mod sampled;
+mod workers;
+
+use gnntop_wire::phase::{DATA_WAIT, TRANSFER};
+use gnntop_wire::{Origin, Quantity};
+
+use crate::findings::claim::Claim;
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::hardware;
+use crate::findings::number::Number;
+use crate::findings::stated_numbers::StatedNumbers;
+
+use input::{Input, InputPart};
+use workers::LoaderWorkers;
+
+/// A smaller share of the wall time is not a finding.
+const WORTH_REPORTING: f64 = 0.15;
+/// A queue that is empty this often is filled too slowly...
+const EMPTY: f64 = 0.25;
+/// ...and one that is empty less often than this is not the cause.
+const READY: f64 = 0.05;
+/// If the median wait is below this part of the mean, few steps wait most.
+const UNEVEN: f64 = 0.5;
+/// If no smaller share of the cores is busy, none is free.
+const NO_CORE_FREE: f64 = 0.9;
+
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some(input) = Input::find(evidence) else {
+        let reason = "the program has no phase \"data wait\", or another in which it gets its batches";
+        return CheckOutcome::NotEnough(reason.to_owned());
+    };
+    if input.share() < WORTH_REPORTING {
+        return CheckOutcome::Nothing;
+    }
+    let finding = Finding::for_run(FindingKind::DataBound, Confidence::Medium, Some(input.share()), |facts| {
+        summary(evidence, &input, facts)
+    })
+    .with_claim(Claim::Phases(input.slots()));
+    let finding = uneven_steps(evidence, &input, finding);
+    let mut finding = sampled::describe(evidence, place(evidence, &input, finding));
+    // The first advice is what to try first.
+    finding.advice.truncate(1);
+    finding.into()
+}
+
+/// Share of the time in which the loop gets its batches, if that is worth a finding.
+pub(super) fn share(evidence: &StepEvidence<'_>) -> Option<f64> {
+    Input::find(evidence).map(|input| input.share()).filter(|share| *share >= WORTH_REPORTING)
+}
+
+fn summary(evidence: &StepEvidence<'_>, input: &Input, facts: &mut StatedNumbers) -> String {
+    let mean_ns = evidence.rows.iter().map(|row| input.row_ns(row)).sum::<f64>() / evidence.rows.len() as f64;
+    let (share, each) = (facts.share(Number::OfTime, input.share()), facts.time(Number::Each, mean_ns));
+    if input.named().all(|part| part.text == DATA_WAIT) {
+        return format!("the loop waits for data {share} of the time, {each} a step on average");
+    }
+    let part = |part: &InputPart| {
+        let share = facts.about(part.text, |facts| facts.share(Number::OfTime, part.share));
+        format!("{share} in {}", part.text)
+    };
+    let parts = input.named().map(part).collect::<Vec<String>>().join(", ");
+    format!("the loop takes {share} of the time to get its batches, {each} a step on average: {parts}")
+}
+
+/// Adds whether few steps do most of the waiting, such as the first of epochs.
+fn uneven_steps(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) -> Finding {
+    let mut waits: Vec<f64> = evidence.rows.iter().map(|row| input.row_ns(row)).collect();
+    let all: f64 = waits.iter().sum();
+    let of_epochs: f64 = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row)).map(|row| waits[row]).sum();
+    waits.sort_unstable_by(|a, b| b.total_cmp(a));
+    let tenth = waits[..waits.len().div_ceil(10)].iter().sum::<f64>() / all;
+    let usual_ns = evidence.median(|row| Some(input.row_ns(row))).unwrap_or(0.0);
+    let is_even = usual_ns > UNEVEN * all / evidence.rows.len() as f64;
+    let finding = finding.with_evidence_lines(|facts| {
+        (!is_even).then(|| {
+            let (usual, tenth) = (facts.time(Number::Usual, usual_ns), facts.share(Number::SlowestTenth, tenth));
+            format!("half of the steps wait at most {usual}; the slowest tenth accounts for {tenth} of the waiting")
+        })
+    });
+    if of_epochs <= 0.5 * all {
+        return finding;
+    }
+    finding
+        .with_evidence_from(|facts| {
+            let share = facts.share(Number::FirstBatches, of_epochs / all);
+            format!("{share} of the waiting is for the first batch of an epoch")
+        })
+        .with_advice("keep the loader's workers from one epoch to the next (persistent_workers=True)")
+}
+
+/// Adds where batches are made, what holds them up, and what to try.
+fn place(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) -> Finding {
+    let workers = LoaderWorkers::find(evidence);
+    match input.own() {
+        Some(part) => on_training_thread(evidence, part, &workers, finding),
+        None => by_loader(evidence, &workers, finding),
+    }
+}
+
+/// The training thread makes its batches itself.
+fn on_training_thread(
+    evidence: &StepEvidence<'_>,
+    part: &InputPart,
+    workers: &LoaderWorkers,
+    finding: Finding,
+) -> Finding {
+    let (is_free, finding) = cores(evidence, workers, describe_count(workers, finding));
+    let has_gpu = !evidence.store.hardware().gpus().is_empty() || evidence.store.device().is_some();
+    // A copy may wait for the device instead, and its time would not show it.
+    let confidence = if part.text == TRANSFER { Confidence::Medium } else { Confidence::High };
+    Finding { confidence, ..finding }
+        .with_evidence(format!("{} is on the training thread, which computes nothing meanwhile", part.text))
+        .with_advice(advice::for_part(part.text, workers.count, is_free, has_gpu))
+}
+
+/// The loop waits: adds evidence from queues, workers and cores.
+fn by_loader(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, mut finding: Finding) -> Finding {
+    let queue = emptiest_queue(evidence);
+    if let Some((name, empty)) = &queue {
+        finding = finding.with_evidence_from(|facts| {
+            format!("\"{name}\" is empty in {} of its readings", facts.share(Number::QueueEmpty, *empty))
+        });
+    }
+    finding = workers.describe(describe_count(workers, finding));
+    match queue {
+        Some((_, empty)) if empty <= READY && workers.are_uneven() => finding
+            .with_evidence("batches are ready while the loop waits, but not the next one in order")
+            .with_advice("give each worker as much to do, or take batches in any order (DataLoader(in_order=False))"),
+        Some((_, empty)) if empty <= READY => finding
+            .with_advice("batches are ready while the loop waits: look at how it fetches one (copies, pinning, locks)"),
+        Some((_, empty)) if empty >= EMPTY => {
+            finding.confidence = Confidence::High;
+            make_more(evidence, workers, finding.with_evidence("the loader is slower than the loop"))
+        }
+        None if workers.count == 0 && !is_imported(evidence) => make_more(
+            evidence,
+            workers,
+            finding
+                .with_evidence("the training thread probably makes the batches")
+                .with_advice("prepare batches ahead in worker threads or processes"),
+        ),
+        _ => make_more(evidence, workers, finding),
+    }
+}
+
+/// Whether what is missing may have been missing in a file.
+fn is_imported(evidence: &StepEvidence<'_>) -> bool {
+    evidence.store.session().info().is_some_and(|info| matches!(info.origin, Origin::Table | Origin::Trace))
+}
+
+fn describe_count(workers: &LoaderWorkers, finding: Finding) -> Finding {
+    match workers.count {
+        0 => finding.with_evidence("no loader thread publishes"),
+        n => finding.with_evidence_from(|facts| {
+            let loaders = facts.count(Number::Loaders, n as u64);
+            format!("{loaders} loader thread{}", if n == 1 { "" } else { "s" })
+        }),
+    }
+}
+
+/// Adds what to do about the loader: more workers if cores are free.
+fn make_more(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, finding: Finding) -> Finding {
+    let (is_free, finding) = cores(evidence, workers, finding);
+    if workers.are_uneven() {
+        return finding
+            .with_advice("give each worker as much to do: the others wait for the slow one, or for slow batches");
+    }
+    finding.with_advice(match is_free {
+        Some(false) => "make batches cheaper: no core is free for more workers",
+        Some(true) => "use more loader workers: cores are free",
+        None => "use more loader workers",
+    })
+}
+
+/// Adds how busy the cores are; with it, whether one is free, if that is recorded.
+fn cores(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, finding: Finding) -> (Option<bool>, Finding) {
+    let Some(span) = evidence.span_ns() else { return (None, finding) };
+    let Some(busy) = hardware::machine_busy(evidence.store, &span) else { return (None, finding) };
+    let cores = evidence.store.hardware().cores().len() as f64;
+    let may_use = hardware::allotted_cores(evidence.store).filter(|allotted| *allotted < cores);
+    let own = hardware::rate_per_s(evidence.store, Quantity::ProcessCpuTime, &span).map_or(0.0, |ns| ns / 1e9);
+    let finding = finding
+        .with_evidence_from(|facts| format!("the machine's cores are {} busy", facts.share(Number::MachineBusy, busy)));
+    let Some(may_use) = may_use else { return (Some(busy < NO_CORE_FREE), finding) };
+    // Workers are processes of their own, and are at work while they make a batch.
+    let used = own + workers.busy;
+    let finding = finding.with_evidence_from(|facts| {
+        let (may_use, used) = (facts.number(Number::MayUseCores, may_use), facts.number(Number::Cores, used));
+        format!("the program may use {may_use:.1} of them and uses about {used:.1}")
+    });
+    (Some(busy < NO_CORE_FREE && used < NO_CORE_FREE * may_use), finding)
+}
+
+/// The queue counter that is 0 most often, with how often that is.
+fn emptiest_queue(evidence: &StepEvidence<'_>) -> Option<(String, f64)> {
+    let span = evidence.span_ns()?;
+    let emptiness = |counter: &crate::store::CounterSeries| {
+        let name = evidence.store.name(counter.name);
+        let speaks = ["queue", "ready", "prefetch"].iter().any(|word| name.to_lowercase().contains(word));
+        let values = counter.series.points().filter(|point| span.contains(&point.t_ns())).filter_map(|p| p.value());
+        let (empty, all) = values.fold((0u64, 0u64), |(empty, all), v| (empty + u64::from(v <= 0.0), all + 1));
+        (speaks && all >= 10).then(|| (name.to_owned(), empty as f64 / all as f64))
+    };
+    evidence.store.counters().iter().filter_map(emptiness).max_by(|a, b| a.1.total_cmp(&b.1))
+}

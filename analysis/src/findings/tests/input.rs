@@ -1,0 +1,132 @@
+//! Loops that wait for their input, or make it themselves: which part, and where.
+
+use gnntop_wire::SessionInfo;
+
+use super::*;
+use gnntop_fixtures::session_info;
+
+/// A step of a sampled batch of 64 seeds, of which these phases come before the model.
+fn sampled(phases: &[(&'static str, u64)], nodes: u64) -> StepPlan {
+    let mut plan = StepPlan::default();
+    plan.phases.splice(0..1, phases.iter().copied());
+    plan.batch = BatchShape { seeds: Some(64), nodes: Some(nodes), edges: Some(10 * nodes), graphs: None };
+    plan
+}
+
+/// A machine of four cores of which so many are busy, and what this process takes of them.
+fn four_cores(busy: f64, own: f64) -> Vec<Reading> {
+    let names = ["machine.cpu.0.busy", "machine.cpu.1.busy", "machine.cpu.2.busy", "machine.cpu.3.busy"];
+    let cores = names.map(|name| counted(name, Unit::Nanoseconds, move |t| t * busy / 4.0 * 1e9));
+    let all = counted("machine.cpu.busy", Unit::Nanoseconds, move |t| t * busy * 1e9);
+    cores.into_iter().chain([all, counted("process.cpu_time", Unit::Nanoseconds, move |t| t * own * 1e9)]).collect()
+}
+
+/// Loader workers, each of which takes so long for the batches that it makes one after the other from a time on.
+fn with_workers(stream: &mut StreamBuilder, loader: u64, from_ns: u64, batches: u64, each_ns: &[&dyn Fn(u64) -> u64]) {
+    for (worker, each) in each_ns.iter().enumerate() {
+        let track = stream.track(TrackRole::Loader, &format!("loader {loader} worker {worker}"));
+        let mut t_ns = from_ns;
+        for batch in 0..batches {
+            let end_ns = t_ns + noisy(each(batch), batch);
+            stream.phase(track, 0, "fetch", t_ns, end_ns);
+            t_ns = end_ns;
+        }
+    }
+}
+
+#[test]
+fn sampling_on_the_training_thread_is_waiting_for_input() {
+    let plan = |_| sampled(&[("data wait", MS), ("sample", 20 * MS), ("gather", 10 * MS)], 6400);
+    let found = only(&run(300, plan, &four_cores(1.0, 1.0)));
+    let numbers = [(Number::OfTime, 0.48), (Number::Each, 31e6), (Number::NodesPerSeed, 100.0)];
+    assert_facts(&found, FindingKind::DataBound, &numbers);
+    assert_states_of(&found, "sample", &[(Number::OfTime, 0.31)]);
+    assert_states_of(&found, "gather", &[(Number::OfTime, 0.155)]);
+    assert_eq!(found.confidence, Confidence::High);
+    let words = ["sample is on the training thread", "(num_workers): cores are free"];
+    assert_contains(&found, FindingKind::DataBound, &words);
+    let little = |_| sampled(&[("data wait", MS), ("sample", 2 * MS), ("gather", MS)], 6400);
+    assert_eq!(all_findings(&run(300, little, &four_cores(1.0, 1.0))).found, []);
+}
+
+#[test]
+fn advice_for_input_follows_part_and_cores() {
+    let advice = |phases: &'static [(&'static str, u64)], readings: Vec<Reading>| {
+        let found = all_findings(&run(300, |_| sampled(phases, 6400), &readings)).found;
+        found.into_iter().find(|finding| finding.kind == FindingKind::DataBound).unwrap().advice.remove(0)
+    };
+    let samples: &[(&str, u64)] = &[("sample", 20 * MS), ("gather", 10 * MS)];
+    let gathers: &[(&str, u64)] = &[("sample", 10 * MS), ("gather", 20 * MS)];
+    assert!(advice(samples, four_cores(3.9, 3.9)).contains("fewer neighbours or hops"));
+    assert!(advice(gathers, four_cores(3.9, 3.9)).contains("gather less"));
+    let allotted = gauge("allotted.cpu.quota", Unit::MilliPercent, |_| 100e3);
+    assert!(advice(samples, four_cores(1.0, 1.0).into_iter().chain([allotted]).collect()).contains("no core is free"));
+    let gpu = || gauge("gpu.0.util", Unit::MilliPercent, |_| 60e3);
+    assert!(advice(gathers, vec![gpu()]).contains("features on the GPU"));
+    assert!(advice(&[("transfer", 20 * MS)], vec![gpu()]).contains("pin_memory=True"));
+}
+
+#[test]
+fn copies_that_wait_for_a_busy_gpu_are_no_input() {
+    let busy = [gauge("gpu.0.util", Unit::MilliPercent, |_| 97e3)];
+    assert_eq!(all_findings(&run(300, |_| sampled(&[("transfer", 20 * MS)], 6400), &busy)).found, []);
+}
+
+#[test]
+fn nodes_per_seed_that_rise_are_reported() {
+    let plan = |step: u64| sampled(&[("sample", 30 * MS)], 6400 + 32 * step);
+    let found = only(&run(300, plan, &[]));
+    assert_facts(&found, FindingKind::DataBound, &[(Number::SeedGrowth, 14_432.0 / 8_096.0)]);
+}
+
+#[test]
+fn a_slow_worker_is_named() {
+    let mut stream = stream(300, |_| with_phase("data wait", 15 * MS), &[]);
+    let usual = &|_| 100 * MS;
+    with_workers(&mut stream, 1, START_NS, 70, &[usual, usual, usual, &|_| 210 * MS]);
+    let found = only(&store_of(stream));
+    assert_contains(&found, FindingKind::DataBound, &["worker 3 takes 2.1 x as long for a batch as the others"]);
+    assert_states_of(&found, "worker 3", &[(Number::Ratio, 2.1), (Number::Each, 210e6), (Number::Otherwise, 100e6)]);
+    assert_contains(&found, FindingKind::DataBound, &["give each worker as much to do"]);
+    assert_facts(&found, FindingKind::DataBound, &[(Number::Loaders, 4.0)]);
+}
+
+#[test]
+fn even_workers_are_counted_once_for_all_epochs() {
+    let mut stream = stream(300, |_| with_phase("data wait", 15 * MS), &[]);
+    for epoch in 0..3 {
+        let usual = &|_| 100 * MS;
+        with_workers(&mut stream, epoch + 1, START_NS + epoch * 4000 * MS, 30, &[usual, usual]);
+    }
+    let found = only(&store_of(stream));
+    assert_facts(&found, FindingKind::DataBound, &[(Number::Loaders, 2.0)]);
+    assert!(!found.evidence.iter().any(|line| line.contains("as the others")), "{found:#?}");
+}
+
+#[test]
+fn few_slow_batches_are_reported() {
+    let mut stream = stream(300, |_| with_phase("data wait", 15 * MS), &[]);
+    let slow = &|batch: u64| if batch.is_multiple_of(20) { 2000 * MS } else { 100 * MS };
+    with_workers(&mut stream, 1, START_NS, 60, &[slow, slow]);
+    let found = only(&store_of(stream));
+    let numbers = [(Number::SlowBatches, 6.0), (Number::UsualBatch, 100e6), (Number::OfWorkers, 0.51)];
+    assert_facts(&found, FindingKind::DataBound, &numbers);
+}
+
+#[test]
+fn an_import_does_not_conclude_from_missing_workers() {
+    let words = |origin| {
+        let info = SessionInfo { origin, ..session_info("imported") };
+        let mut stream = StreamBuilder::from_info(&info);
+        let main = stream.track(TrackRole::Training, "main");
+        for step in 1..=100 {
+            let start_ns = START_NS + step * 50 * MS;
+            stream.phase(main, step, "data wait", start_ns, start_ns + 30 * MS);
+            stream.phase(main, step, "forward", start_ns + 30 * MS, start_ns + 49 * MS);
+            stream.step(main, step, start_ns, start_ns + 49 * MS);
+        }
+        only(&store_of(stream)).evidence.join("\n")
+    };
+    assert!(words(gnntop_wire::Origin::Python).contains("the training thread probably makes the batches"));
+    assert!(!words(gnntop_wire::Origin::Trace).contains("probably"));
+}
