@@ -222,7 +222,27 @@ fn allocation_churn_needs_faults_and_time_in_the_kernel() {
     };
     let found = only(&run(300, plan, &readings(|t| t * 3e8)));
     assert_facts(&found, FindingKind::AllocationChurn, &[(Number::UsualFaults, 5000.0), (Number::InKernel, 0.3)]);
+    assert_contains(&found, FindingKind::AllocationChurn, &["MALLOC_TRIM_THRESHOLD_=", "LD_PRELOAD"]);
     assert_eq!(all_findings(&run(300, plan, &readings(|t| t * 3e7))).found, []);
+}
+
+#[test]
+fn allocation_churn_claims_what_faults_can_cost() {
+    let found = |faults: u64, cores: f64, kernel: f64| {
+        let plan = move |_| {
+            let mut plan = StepPlan::default();
+            plan.usage.get_or_insert_default().minor_faults = faults;
+            plan
+        };
+        let cpu = counted("process.cpu_time", Unit::Nanoseconds, move |t| t * cores * 1e9);
+        let system = counted("process.cpu_time.system", Unit::Nanoseconds, move |t| t * kernel * 1e9);
+        all_findings(&run(300, plan, &[cpu, system])).found
+    };
+    assert_eq!(found(600, 1.0, 0.5), [], "17,000 faults a second take a tenth of a core at most");
+    let [bound] = &found(2000, 1.0, 0.5)[..] else { panic!("not found") };
+    assert_facts(bound, FindingKind::AllocationChurn, &[(Number::InKernel, 0.29)]);
+    let [of_threads] = &found(50_000, 4.0, 1.2)[..] else { panic!("not found") };
+    assert!((of_threads.share.unwrap() - 0.3).abs() < 0.01, "four threads at once: {of_threads:#?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{Finding, Occurrence};
 use crate::findings::number::Number;
 use crate::findings::stated_numbers::StatedNumbers;
-use crate::store::{StoredMark, describe_place};
+use crate::store::{StepRow, StoredMark, describe_place};
 
 /// The marks of one text among the steps looked at.
 #[derive(Default)]
@@ -67,10 +67,11 @@ impl Marked {
             if evidence.store.reported(mark.name) == Some(Reported::Validation) && evidence.has_validation() {
                 continue;
             }
-            let Some(is_inside) = is_inside(evidence, mark) else { continue };
-            // Work of another thread did not hold up this one.
+            let Some(row) = row_of(evidence, mark) else { continue };
+            let is_inside = evidence.store.is_mark_inside(mark, row);
+            // Work of another thread did not hold up this one, and no step is held up for longer than it takes.
             let own_ns = mark.duration_ns().filter(|_| Some(mark.track) == training);
-            let own_ns = own_ns.map(|ns| ns as f64);
+            let own_ns = own_ns.map(|ns| ns.min(row.period_ns()) as f64);
             let marked = by_text.entry(text).or_default();
             marked.inside += u64::from(is_inside);
             marked.outside += u64::from(!is_inside);
@@ -98,13 +99,13 @@ pub(super) fn between_excess(evidence: &StepEvidence<'_>, row: usize) -> f64 {
     evidence.between_ns[row] - evidence.usual_between_ns
 }
 
-/// Whether a mark is inside a step, by its own timer, or before one; `None` for one outside of all rows looked at.
-fn is_inside(evidence: &StepEvidence<'_>, mark: &StoredMark) -> Option<bool> {
-    let row = match evidence.row_at(mark.t_ns) {
-        Some(row) => &evidence.rows[row],
-        None => evidence.warm_up.iter().find(|row| mark.t_ns > row.period_start_ns() && mark.t_ns <= row.end_ns())?,
-    };
-    Some(evidence.store.is_mark_inside(mark, row))
+/// The row that a mark is in or before; `None` for one outside of all rows looked at.
+fn row_of<'e, 's>(evidence: &'e StepEvidence<'s>, mark: &StoredMark) -> Option<&'e StepRow<'s>> {
+    let is_there = |row: &&StepRow<'_>| mark.t_ns > row.period_start_ns() && mark.t_ns <= row.end_ns();
+    match evidence.row_at(mark.t_ns) {
+        Some(row) => Some(&evidence.rows[row]),
+        None => evidence.warm_up.iter().find(is_there),
+    }
 }
 
 /// Finds the step that was running at the time of a mark.

@@ -32,7 +32,8 @@ pub(super) fn finding(evidence: &StepEvidence<'_>, text: &str, marked: &Marked) 
     }
     let cost: f64 = stalls.iter().map(|effect| effect.excess_ns).sum();
     let share = evidence.share(cost);
-    let confidence = if stalls.len() >= 3 { Confidence::High } else { Confidence::Medium };
+    // The time at a mark is not measured to be its.
+    let confidence = if stalls.len() >= 3 { Confidence::Medium } else { Confidence::Low };
     let places = stalls.iter().take(PLACES_LISTED).map(|effect| effect.place(evidence, text)).collect();
     let finding = Finding::for_run(FindingKind::Stall, confidence, Some(share), |facts| {
         let each = facts.time(Number::Each, cost / stalls.len() as f64);
