@@ -22,6 +22,8 @@ PUBLIC = "gnntop"
 _NEEDED = [
     "__future__",
     "_ctypes",
+    "_opcode",
+    "_opcode_metadata",
     "_struct",
     "_typing",
     "_weakrefset",
@@ -33,6 +35,7 @@ _NEEDED = [
     "functools",
     "importlib",
     "keyword",
+    "opcode",
     "operator",
     "re",
     "reprlib",

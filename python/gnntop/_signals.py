@@ -7,28 +7,44 @@ from __future__ import annotations
 
 import _signal
 import os
-from types import FunctionType, MethodType
+from opcode import opname
+from types import FunctionType, MethodType, TracebackType
 from typing import Any
 
 _OURS = os.path.dirname(__file__) + os.sep
+_CALLS_NOTHING = ("LOAD_FAST", "LOAD_CONST", "LOAD_GLOBAL", "LOAD_DEREF", "NOP", "POP_", "PUSH_NULL", "RESUME", "RETURN")
+"""Names of instructions, or how they begin."""
 
 
 def is_the_programs(error: BaseException) -> bool:
-    """Whether an exception in our code came from outside: Ctrl-C, a handler of a signal, or another thread."""
+    """Whether an exception in our code came from outside: Ctrl-C, a handler of a signal, another thread, or a tracer."""
     is_interrupt = isinstance(error, KeyboardInterrupt) and not error.args
     if is_interrupt and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         return True
     trace = error.__traceback__
-    is_ours, codes = True, set()
+    ours, last, codes = trace, trace, set()
     while trace is not None:
         code = trace.tb_frame.f_code
-        is_ours = code.co_filename.startswith(_OURS)
+        ours, last = (trace if code.co_filename.startswith(_OURS) else ours), trace
         codes.add(code)
         trace = trace.tb_next
-    if is_ours:  # nothing of ours raises SystemExit or KeyboardInterrupt
+    if last is not None and _is_of_a_thread(error, last):
+        return True
+    if ours is None or last is ours:  # nothing of ours raises SystemExit or KeyboardInterrupt
         return not isinstance(error, Exception)
     handlers = (_signal.getsignal(number) for number in _signal.valid_signals())
-    return any(_code(handler) in codes for handler in handlers)
+    # What our code calls nowhere is a tracer or a profiler, such as a debugger that is left.
+    return any(_code(handler) in codes for handler in handlers) or _instruction(ours).startswith(_CALLS_NOTHING)
+
+
+def _is_of_a_thread(error: BaseException, last: TracebackType) -> bool:
+    """Whether another thread has raised this where nothing raises: without words, which Python and libraries have."""
+    has_words = bool(error.args) or isinstance(error, (MemoryError, StopIteration))
+    return not has_words and _instruction(last) not in ("RAISE_VARARGS", "RERAISE")
+
+
+def _instruction(trace: TracebackType) -> str:
+    return opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
 
 
 def _code(handler: Any) -> Any:

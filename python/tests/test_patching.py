@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib
 import signal
 import sys
+import threading
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -151,6 +153,40 @@ def test_what_a_handler_of_a_signal_raises_in_a_hook_is_the_programs(
             hooked()
     finally:
         signal.signal(signal.SIGINT, before)
+    assert recorder.facts == {}
+
+
+class LateError(Exception):
+    """As libraries for timeouts raise in another thread, or a debugger that is left."""
+
+
+RAISED = {
+    "thread": "set_exception(c_ulong(get_ident()), py_object(kind))\n    while True: pass",
+    "trace": "settrace(tracer)\n    inner()",
+    "profile": "setprofile(tracer)\n    inner()",
+}
+
+
+@pytest.mark.parametrize("by", RAISED)
+@pytest.mark.parametrize("kind", [LateError, TimeoutError, SystemExit])
+def test_what_a_thread_or_a_tracer_raises_in_a_hook_is_the_programs(
+    recorder: Recorder, by: str, kind: type[BaseException]
+) -> None:
+    def tracer(*_: object) -> None:
+        raise kind("left")
+
+    ours: dict[str, Any] = {"kind": kind, "tracer": tracer, "get_ident": threading.get_ident, **vars(sys), **vars(ctypes)}
+    ours["set_exception"] = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    text = f"def inner(): pass\ndef before(_):\n    {RAISED[by]}"
+    exec(compile(text, patching.__file__, "exec"), ours)
+    hooked = patching.around(lambda: "result", f"{by} {kind}", ours["before"], lambda *_: None)
+    tracing = sys.gettrace(), sys.getprofile()
+    try:
+        with pytest.raises(kind):
+            hooked()
+    finally:
+        sys.settrace(tracing[0])
+        sys.setprofile(tracing[1])
     assert recorder.facts == {}
 
 
