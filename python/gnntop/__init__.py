@@ -145,6 +145,11 @@ def _new_span(number: int) -> Span:
     return type("Span", (Span,), methods)(number)  # type: ignore[no-any-return]
 
 
+def _float(value: "Any") -> float:
+    """A number as native code takes it. ctypes would lose what a handler of a signal raises in a class's own code."""
+    return value if type(value) is float else type(value).__float__(value)  # type: ignore[no-any-return]
+
+
 def counter(name: str, value: float) -> None:
     """Records a current value, such as a reward or the length of a queue."""
     try:
@@ -155,7 +160,7 @@ def counter(name: str, value: float) -> None:
         if len(_counters) < _MAX_KNOWN:
             _counters[text] = record, number
     try:
-        record(number, value)
+        record(number, _float(value))
     except BaseException as error:
         _leave_out("counters whose value is no number", error)
 
@@ -171,7 +176,7 @@ def mark(name: str, value: float | None = None) -> None:
             _marks[text] = number
     if value is not None:
         try:
-            _part().mark_value(number, value)
+            _part().mark_value(number, _float(value))
             return
         except BaseException as error:
             _leave_out("values of marks that are no number", error)
@@ -229,7 +234,7 @@ def one_rank(items_per_s: float) -> None:
 
 def _report(what: str, value: float) -> None:
     try:
-        _part().counter(_part().reported_name(what), value)
+        _part().counter(_part().reported_name(what), _float(value))
     except BaseException as error:
         _leave_out("reported values that are no number", error)
 

@@ -105,6 +105,7 @@ class Name(str):
     def __hash__(self): signal.raise_signal(signal.SIGUSR1)
 class Number:
     def __int__(self): signal.raise_signal(signal.SIGUSR1)
+    __float__ = __int__
 reached = 0
 for call in (
     lambda: gnntop.span(Name()),
@@ -112,6 +113,9 @@ for call in (
     lambda: gnntop.counter(Name(), 1),
     lambda: gnntop.mark(Name()),
     lambda: gnntop.resumed(Number()),
+    lambda: gnntop.counter("number", Number()),
+    lambda: gnntop.mark("number", Number()),
+    lambda: gnntop.denormals(Number()),
 ):
     try:
         call()
@@ -119,7 +123,7 @@ for call in (
         reached += 1
 print(reached)
 """
-    assert python(code, tmp_path) == "5"
+    assert python(code, tmp_path) == "8"
 
 
 @pytest.mark.parametrize("before", ["", "gnntop.step()"])
