@@ -1,23 +1,56 @@
 """Reports to ``gnntop run`` which Python programs it has reached, and their outcome.
 
 ``GNNTOP_ANSWERS`` is a directory made by ``gnntop run``. Each process has a file there, named after its id, with a line
-per message. The program's own output never shows any of it.
+per message. The program's own output never shows any of it. Every Python under ``gnntop run`` runs this file at its start.
 """
 
+import _thread
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def tell(line: str) -> int:
-    """Adds a line to this process's answer; returns the bytes written. Never raises, and waits for the file system."""
+_WITHIN_S = 1.0
+"""How long a file is waited for: its file system may hang."""
+_hangs = False
+"""Whether it does: then nothing more is waited for."""
+
+
+def tell(line: str) -> None:
+    """Adds a line to this process's answer. Never raises, and does not wait long for the file system."""
     directory = os.environ.get("GNNTOP_ANSWERS")
-    if not directory:
-        return 0
-    try:
+    if directory and not _hangs:
         path = os.path.join(directory, str(os.getpid()))
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        text = line.replace("\n", " ").encode("utf-8", "replace") + b"\n"
+        in_time(lambda: _append(path, text))
+
+
+def _append(path: str, text: bytes) -> int:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        return os.write(file, text)
+    finally:
+        os.close(file)
+
+
+def in_time(call: "Callable[[], int]") -> int:
+    """What the call returns on a thread of its own; -1 if it raises, or does not return in time."""
+    global _hangs
+    results: list[int] = []
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def run() -> None:
         try:
-            return os.write(file, line.replace("\n", " ").encode("utf-8", "replace") + b"\n")
-        finally:
-            os.close(file)
-    except OSError:
-        return 0
+            results.append(call())
+        except BaseException:
+            pass
+        done.release()
+
+    try:
+        _thread.start_new_thread(run, ())
+    except RuntimeError:  # there may be no further thread
+        run()
+    _hangs = not done.acquire(timeout=_WITHIN_S)
+    return results[0] if results else -1

@@ -138,14 +138,14 @@ def install() -> None:
         if hidden:
             _answers.tell(f"problem {hidden} takes the place of a module of Python's that gnntop needs; rename it")
             return
-        from . import _endings, _native, _program, hooks
+        from . import _native, _program, hooks
 
         if not _native.available:
             _answers.tell(f"problem {_native.problem}")
             return
         _program.close_at_exit()
         hooks.install()
-        _endings.in_time(lambda: _answers.tell("torch"))
+        _answers.tell("torch")
     except (Exception, SystemExit) as error:
         _answers.tell(f"problem {type(error).__name__}: {error}")
         signals = sys.modules.get(f"{__package__}._signals")

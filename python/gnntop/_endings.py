@@ -7,19 +7,16 @@ reads it to say why the program died. Whatever hangs, the program waits for it a
 
 from __future__ import annotations
 
-import _thread
-import contextlib
 import functools
 import os
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ._answers import in_time
 from ._signals import is_the_programs
 
 _MAX_FRAMES = 32
-_WITHIN_S = 1.0
-"""How long a file is waited for: its file system may hang."""
 _watched = 0
 """The process that is watched, 0 for none; a child that it forks is not."""
 _path = ""
@@ -66,22 +63,6 @@ def _open_high(high: Callable[[int], int]) -> int:
         return high(low)
     finally:
         os.close(low)
-
-
-def in_time(call: Callable[[], int]) -> int:
-    """What the call returns on a thread of its own; -1 if it raises, or does not return in time."""
-    results: list[int] = []
-    done = _thread.allocate_lock()
-    done.acquire()
-
-    def run() -> None:
-        with contextlib.suppress(BaseException):
-            results.append(call())
-        done.release()
-
-    _thread.start_new_thread(run, ())
-    done.acquire(timeout=_WITHIN_S)
-    return results[0] if results else -1
 
 
 def _wrap_exit(flush: Callable[[], int]) -> None:

@@ -59,3 +59,10 @@ def test_hooks_are_installed_though_answers_cannot_be_written(tmp_path: Path) ->
     variables = environment(tmp_path / "sessions") | REACH | own
     done = subprocess.run([sys.executable, "-c", HANGS], env=variables, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"end\n", b"")
+
+
+def test_no_python_waits_for_its_first_answer(tmp_path: Path) -> None:
+    variables = environment(tmp_path / "sessions") | REACH | {"GNNTOP_ANSWERS": str(tmp_path)}
+    starts = ["sh", "-c", 'mkfifo "$GNNTOP_ANSWERS/$$"; exec "$@"', "sh", sys.executable, "-c", "print('end')"]
+    done = subprocess.run(starts, env=variables, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"end\n", b"")
