@@ -16,9 +16,7 @@ class Hops(BaseSampler):
         self.edge_index, self.nodes = data.edge_index, data.num_nodes
 
     def sample_from_nodes(self, index, **kwargs):
-        nodes, edges, _, mask = k_hop_subgraph(
-            index.node, 2, self.edge_index, relabel_nodes=True, num_nodes=self.nodes
-        )
+        nodes, edges, _, mask = k_hop_subgraph(index.node, 2, self.edge_index, relabel_nodes=True, num_nodes=self.nodes)
         return SamplerOutput(nodes, edges[0], edges[1], mask.nonzero().view(-1), metadata=(index.input_id, None))
 
     def sample_from_edges(self, index, **kwargs):

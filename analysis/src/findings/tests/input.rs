@@ -13,7 +13,7 @@ fn sampled(phases: &[(&'static str, u64)], nodes: u64) -> StepPlan {
     plan
 }
 
-/// A machine of four cores of which so many are busy, and what this process takes of them.
+/// A machine of four cores of which this many are busy, and what this process takes of them.
 fn four_cores(busy: f64, own: f64) -> Vec<Reading> {
     let names = ["machine.cpu.0.busy", "machine.cpu.1.busy", "machine.cpu.2.busy", "machine.cpu.3.busy"];
     let cores = names.map(|name| counted(name, Unit::Nanoseconds, move |t| t * busy / 4.0 * 1e9));

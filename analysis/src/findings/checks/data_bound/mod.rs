@@ -1,11 +1,10 @@
 //! Data-bound: the loop waits for its next batch, or its thread makes the batch itself.
 
-mod advice;
 mod input;
 mod sampled;
 mod workers;
 
-use gnntop_wire::phase::{DATA_WAIT, TRANSFER};
+use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE, TRANSFER};
 use gnntop_wire::{Origin, Quantity};
 
 use crate::findings::claim::Claim;
@@ -116,7 +115,27 @@ fn on_training_thread(
     let confidence = if part.text == TRANSFER { Confidence::Medium } else { Confidence::High };
     Finding { confidence, ..finding }
         .with_evidence(format!("{} is on the training thread, which computes nothing meanwhile", part.text))
-        .with_advice(advice::for_part(part.text, workers.count, is_free, has_gpu))
+        .with_advice(advice(part.text, workers.count, is_free, has_gpu))
+}
+
+/// What to try first where the training thread makes its batches: by what takes the most time, how many workers the loader
+/// has, and whether a core is free for more of them.
+fn advice(part: &str, workers: usize, is_core_free: Option<bool>, has_gpu: bool) -> &'static str {
+    match (part, workers, is_core_free) {
+        (TRANSFER, ..) => "pin the batches' memory (pin_memory=True) and copy them without waiting (non_blocking=True)",
+        (GATHER, ..) if has_gpu => {
+            "keep the features on the GPU, or gather them in the loader's workers (PyG: filter_per_worker=True)"
+        }
+        (GATHER, 1.., _) => "gather in the loader's workers too (PyG: filter_per_worker=True)",
+        (GATHER, 0, Some(false)) => {
+            "gather less: fewer neighbours, smaller features (float16), kept in one contiguous tensor"
+        }
+        (SAMPLE, _, Some(false)) => "sample fewer neighbours or hops: no core is free for loader workers",
+        (_, 0, Some(true)) => "let loader workers make batches ahead (num_workers): cores are free",
+        (_, 0, None) => "let loader workers make batches ahead (num_workers)",
+        (_, _, Some(false)) => "make batches cheaper: no core is free for loader workers",
+        _ => "move this into the loader's workers, which make batches ahead",
+    }
 }
 
 /// The loop waits: adds evidence from queues, workers and cores.

@@ -7,7 +7,7 @@ use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::store::StepRow;
 
-/// It rises if the last third of the steps has so many times as much as the first.
+/// It rises if the last third of the steps has this many times as much as the first.
 const RISES: f64 = 1.2;
 
 /// Adds how many nodes and edges there are for each seed, if batches are sampled.
