@@ -18,7 +18,7 @@ class Allocator:
     """What PyTorch's caching allocator counts. Only the program resets its peak."""
 
     def __init__(self) -> None:
-        self.current = self.peak = self.reserved = self.allocated = self.reads = 0
+        self.current = self.peak = self.reserved = self.allocated = self.reads = self.retries = 0
 
     def take(self, size: int) -> None:
         self.current += size
@@ -37,6 +37,8 @@ class Allocator:
             "allocated_bytes": counted(self.current, self.peak, self.allocated),
             "reserved_bytes": counted(self.reserved, self.reserved, 1),
             "allocation": counted(1, 1, self.allocated),
+            "num_alloc_retries": self.retries,
+            "num_ooms": 0,
         }
 
 
@@ -63,12 +65,15 @@ def step(memory: DeviceMemory, allocator: Allocator) -> None:
 
 def test_memory_by_phase(recorder: Recorder, allocator: Allocator) -> None:
     memory = DeviceMemory(allocator.stats, clock=lambda: 0.0)
+    allocator.retries = 3
     step(memory, allocator)
     assert dict(recorder.counters) == {
         "device memory used": 1000,
         "device memory peak": 2700,
         "device memory reserved": 2700,
         "device memory allocations": 4,
+        "device memory retries": 3,
+        "device memory out of memory": 0,
         "device memory of activations": 500,
         "device memory peak in forward": 1550,
         "device memory peak in backward": 2700,

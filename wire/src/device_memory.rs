@@ -1,4 +1,4 @@
-//! What the counters of a device's memory say, in bytes except for [`DeviceMemory::Allocations`].
+//! What the counters of a device's memory say, in bytes except for those that count how often something happened.
 //!
 //! The publisher reads them at the start and end of phases, in some steps only: reading takes the driver's time.
 
@@ -21,6 +21,10 @@ pub enum DeviceMemory {
     Total,
     /// Number of allocations in a measured step, if the pool counts them.
     Allocations,
+    /// How often the device had no memory left and cached blocks were given back to it, since the program began.
+    Retries,
+    /// How often that did not help, since the program began.
+    OutOfMemory,
     /// Peak held by tensors while this phase ran in a measured step.
     PeakIn(NameId),
     /// Peak reserved while this phase ran.

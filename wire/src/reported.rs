@@ -44,7 +44,7 @@ pub enum Reported {
 }
 
 /// What carries no number of its own, with its text. The place here is the number in the stream.
-const PLAIN: [(Reported, &str); 27] = [
+const PLAIN: [(Reported, &str); 29] = [
     (Reported::Wait, "wait"),
     (Reported::Reduce, "reduce"),
     (Reported::Barrier, "barrier"),
@@ -72,6 +72,8 @@ const PLAIN: [(Reported, &str); 27] = [
     (Reported::Memory(DeviceMemory::Of(Purpose::Activations)), "device memory of activations"),
     (Reported::Memory(DeviceMemory::Of(Purpose::Workspace)), "device memory of workspace"),
     (Reported::Validation, "validation"),
+    (Reported::Memory(DeviceMemory::Retries), "device memory retries"),
+    (Reported::Memory(DeviceMemory::OutOfMemory), "device memory out of memory"),
 ];
 
 /// Numbers in the stream of what carries a number of its own, and the beginnings of their texts.

@@ -16,11 +16,12 @@ use super::number::Number;
 use crate::store::PhaseSlot;
 
 /// The kinds that claim time, causes before what they cause.
-const CAUSES_FIRST: [FindingKind; 12] = [
+const CAUSES_FIRST: [FindingKind; 13] = [
     FindingKind::Contention,
     FindingKind::PageFaults,
     FindingKind::Denormals,
     FindingKind::Stall,
+    FindingKind::GpuAllocator,
     FindingKind::TinyBatch,
     FindingKind::DataBound,
     FindingKind::Gap,

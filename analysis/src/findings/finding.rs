@@ -62,6 +62,9 @@ pub enum FindingKind {
     /// Memory taken from the system and given back in every step.
     #[strum(message = "allocation churn")]
     AllocationChurn,
+    /// GPU memory that runs out, or is held and not used.
+    #[strum(message = "GPU memory's allocator")]
+    GpuAllocator,
     /// The first steps, which are slower.
     #[strum(message = "warm-up")]
     WarmUp,

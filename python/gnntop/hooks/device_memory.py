@@ -15,9 +15,11 @@ from typing import Any
 from .. import _native
 from .patching import guarded, on_uninstall
 
-Stats = dict[str, dict[str, dict[str, int]]]
+Stats = dict[str, Any]
 
 _MEASURE_EVERY_S = 0.1
+# How often there was no memory left, and blocks that nobody used were given back; and how often that did not help.
+_FAILURES = {"retries": "num_alloc_retries", "out of memory": "num_ooms"}
 _HOW_PEAKS = "lower bounds: read at the ends of phases; the program's peak is the highest so far"
 
 
@@ -84,11 +86,14 @@ class DeviceMemory:
             self._begin()
 
     def _record(self) -> None:
-        used, peak, reserved, allocations = _read(self._stats())
+        stats = self._stats()
+        used, peak, reserved, allocations = _read(stats)
         self._count("used", used)
         self._count("peak", peak)
         self._count("reserved", reserved)
         self._count("allocations", allocations - self._allocations)
+        for what, figure in _FAILURES.items():
+            self._count(what, stats.get(figure, 0))
         if self._activations is not None:
             self._count("of activations", self._activations)
         for phase, most in self._peaks.items():

@@ -11,6 +11,7 @@ mod doubtful_energy;
 mod drift;
 mod gap;
 mod gap_filling;
+mod gpu_allocator;
 mod gpu_idle;
 mod gpu_throttled;
 mod hang;
@@ -35,7 +36,7 @@ use super::evidence::StepEvidence;
 use super::finding::{FindingKind, Findings};
 
 /// All checks over one session.
-static ALL: [StepCheck; 25] = [
+static ALL: [StepCheck; 26] = [
     StepCheck::new(FindingKind::Hang, hang::check),
     StepCheck::over_steps(FindingKind::Spike, spike::check),
     StepCheck::over_steps(FindingKind::PartialBatch, partial_batch::check),
@@ -51,6 +52,7 @@ static ALL: [StepCheck; 25] = [
     StepCheck::over_steps(FindingKind::GpuThrottled, gpu_throttled::check),
     StepCheck::new(FindingKind::MemoryGrowth, memory_growth::check),
     StepCheck::over_steps(FindingKind::AllocationChurn, allocation_churn::check),
+    StepCheck::over_steps(FindingKind::GpuAllocator, gpu_allocator::check),
     StepCheck::over_steps(FindingKind::WarmUp, warm_up::check),
     StepCheck::new(FindingKind::Drift, drift::check),
     StepCheck::new(FindingKind::Restarts, restarts::check),

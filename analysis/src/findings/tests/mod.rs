@@ -6,6 +6,7 @@ mod agreement;
 mod input;
 mod leak;
 mod machine;
+mod program;
 mod rhythm;
 mod slower;
 mod steps;

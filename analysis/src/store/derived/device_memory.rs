@@ -22,6 +22,10 @@ pub struct DeviceMemory<'a> {
     pub total: Option<&'a CounterSeries>,
     /// Number of allocations in a measured step.
     pub allocations: Option<&'a CounterSeries>,
+    /// How often cached blocks were given back to the device because it had no memory left.
+    pub retries: Option<&'a CounterSeries>,
+    /// How often that did not help.
+    pub out_of_memory: Option<&'a CounterSeries>,
     /// By phase, in the order of appearance: name, peak held by tensors, peak reserved.
     pub phases: Vec<(&'a str, &'a CounterSeries, Option<&'a CounterSeries>)>,
     /// By purpose: name, how the figure is derived, and the figure.
@@ -60,6 +64,8 @@ impl Store {
                 Figure::Free => &mut memory.free,
                 Figure::Total => &mut memory.total,
                 Figure::Allocations => &mut memory.allocations,
+                Figure::Retries => &mut memory.retries,
+                Figure::OutOfMemory => &mut memory.out_of_memory,
                 Figure::PeakIn(phase) => {
                     memory.phases.push((self.name(phase), counter, None));
                     phases.push(phase);
