@@ -41,3 +41,48 @@ fn memory_that_only_the_allocator_holds_is_reported() {
     assert_eq!(allocator(0.4, 1.2, |_| 0), [], "there is enough");
 }
 
+#[test]
+fn growth_by_the_same_in_each_step_is_possible_soon() {
+    // 400 steps of 2.5 ms: ten readings.
+    let short = |bytes: fn(f64) -> f64| {
+        let plan = |_| StepPlan { gap_ns: 0, phases: vec![("forward", 5 * MS / 2)], ..StepPlan::default() };
+        of_kind(&run(400, plan, &[gauge("process.rss", Unit::Bytes, bytes)]), FindingKind::MemoryGrowth)
+    };
+    let [found] = &short(|t| 5e8 + t * 400.0 * 1.7e6)[..] else { panic!("not found") };
+    assert_facts(found, FindingKind::MemoryGrowth, &[(Number::BytesPerStep, 1.7e6)]);
+    assert_eq!((found.confidence, found.severity), (Confidence::Low, Severity::Minor));
+    assert_eq!(short(|t| 5e8 + 4e8 * (1.0 - (-4.0 * t).exp())), [], "it levels off");
+    assert_eq!(short(|t| 5e8 + t * 1e7), [], "little");
+}
+
+#[test]
+fn growth_of_workers_and_of_a_caching_allocator_is_distinguished() {
+    let plan = |_| StepPlan::default();
+    let rss = |bytes: f64| gauge("process.rss", Unit::Bytes, move |t| 2e9 + bytes * t);
+    let machine = || gauge("machine.memory.used", Unit::Bytes, |t| 8e9 + 5e7 * t);
+    let with_workers = |own: f64| {
+        let mut stream = stream(1200, plan, &[rss(own), machine()]);
+        stream.track(TrackRole::Loader, "loader 1 worker 0");
+        of_kind(&store_of(stream), FindingKind::MemoryGrowth)
+    };
+    let [workers] = &with_workers(0.0)[..] else { panic!("not found") };
+    assert_contains(workers, FindingKind::MemoryGrowth, &["the machine's memory in use grows", "arrays or tensors"]);
+    assert_eq!(workers.confidence, Confidence::Low);
+    let [own] = &with_workers(5e7)[..] else { panic!("not found") };
+    assert_contains(own, FindingKind::MemoryGrowth, &["the process's resident memory grows"]);
+    assert_eq!(of_kind(&run(1200, plan, &[rss(0.0), machine()]), FindingKind::MemoryGrowth), [], "it has no workers");
+
+    let on_gpu = |tensors: f64| {
+        let gpu = gauge("gpu.0.memory.used", Unit::Bytes, |t| 8e9 + 1e8 * t);
+        let mut stream = stream(600, plan, &[gpu]);
+        for step in 1..=600 {
+            let (t_ns, s) = (START_NS + step * 34 * MS, step as f64 * 0.034);
+            stream.counter(gnntop_wire::TrackId(1), "device memory used", t_ns, 4e9 + tensors * s);
+            stream.counter(gnntop_wire::TrackId(1), "device memory reserved", t_ns, 7e9 + 1e8 * s);
+        }
+        let [found] = &of_kind(&store_of(stream), FindingKind::MemoryGrowth)[..] else { panic!("not found") };
+        found.advice.join("\n")
+    };
+    assert!(on_gpu(0.0).contains("expandable_segments:True"));
+    assert!(on_gpu(1e8).contains("objects kept from step to step"));
+}
