@@ -58,6 +58,7 @@ fn facts() -> Vec<String> {
         Fact::Died { cause: text(), text: text() },
         Fact::NoStacks { why: text() },
         Fact::Mode(Mode::Inference),
+        Fact::ComputeThreads(0),
     ];
     let frameworks = ["PyTorch", "Python"].map(str::to_owned);
     facts.map(|fact| fact.key().title().to_owned()).into_iter().chain(frameworks).collect()

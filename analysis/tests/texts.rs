@@ -38,7 +38,7 @@ const MAGIC: [&str; 16] = [
 ];
 
 /// What readers know of the program. Facts of its own say the same.
-fn known_facts() -> [Fact; 8] {
+fn known_facts() -> [Fact; 9] {
     let text = |text: &str| text.to_owned();
     [
         Fact::Framework("candle 0.9".into()),
@@ -48,6 +48,7 @@ fn known_facts() -> [Fact; 8] {
         Fact::Died { cause: text("killed"), text: text("The kernel killed it.") },
         Fact::NoStacks { why: text("none: not permitted") },
         Fact::Mode(Mode::Inference),
+        Fact::ComputeThreads(8),
         Fact::Note { key: text("marks before this part"), text: text("gc: 3") },
     ]
 }

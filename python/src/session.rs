@@ -107,6 +107,7 @@ pub(crate) fn open(name: &str, facts: &str) -> bool {
     if own.session.is_none() {
         let (place, facts) = split_place(facts);
         facts.into_iter().for_each(|(key, value)| own.set_fact(opening_fact(key, value)));
+        compute_threads(&place).into_iter().for_each(|fact| own.set_fact(fact));
         let builder = with_place(Session::builder(name).origin(Origin::Python), place).on_request(set_request);
         let session = builder.on_warning(|warning| warning::note(&warning.to_string())).start();
         let status = if session.dir().is_some() { Status::Publishing } else { Status::Failed };
@@ -313,6 +314,12 @@ fn split_place(lines: &str) -> (Pairs<'_>, Pairs<'_>) {
     ];
     let pairs = lines.lines().filter_map(|line| line.split_once('=')).map(|(key, value)| (key.trim(), value.trim()));
     pairs.partition(|(key, _)| PLACE.contains(key))
+}
+
+/// How many threads the program computes with, which a run of a single session says too.
+fn compute_threads(place: &Pairs<'_>) -> Option<Fact> {
+    let (_, threads) = place.iter().find(|(key, _)| *key == "threads")?;
+    threads.parse().ok().map(Fact::ComputeThreads)
 }
 
 /// Sets the session's place among several ranks; a run of a single session has none.

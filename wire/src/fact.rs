@@ -48,6 +48,8 @@ pub enum Fact {
     },
     /// What the program does with its model.
     Mode(Mode),
+    /// Threads that it computes with.
+    ComputeThreads(u64),
     /// What gnntop notes for people.
     Note {
         /// What it is about.
@@ -87,6 +89,7 @@ impl Fact {
             Self::Died { .. } => "died".to_owned(),
             Self::NoStacks { .. } => "stacks".to_owned(),
             Self::Mode(_) => "mode".to_owned(),
+            Self::ComputeThreads(_) => "compute threads".to_owned(),
         };
         FactKey { title, kind: self.fields().kind }
     }
@@ -95,7 +98,7 @@ impl Fact {
     pub fn text(&self) -> String {
         match self {
             Self::Framework(framework) => framework.to_string(),
-            Self::Resumed { steps } => steps.to_string(),
+            Self::Resumed { steps: number } | Self::ComputeThreads(number) => number.to_string(),
             Self::Mode(mode) => mode.as_str().to_owned(),
             _ => self.fields().text.to_owned(),
         }
@@ -113,6 +116,7 @@ impl Fact {
             Self::NoStacks { why } => (6, "", why.as_str(), 0),
             Self::Note { key, text } => (7, key.as_str(), text.as_str(), 0),
             Self::Mode(mode) => (8, "", "", *mode as u64),
+            Self::ComputeThreads(threads) => (9, "", "", *threads),
         };
         FactFields { kind, about, text, number }
     }
@@ -138,6 +142,7 @@ impl From<FactFields<String>> for Fact {
             6 => Self::NoStacks { why: text },
             7 => Self::Note { key: about, text },
             8 => Self::Mode(if number == Mode::Inference as u64 { Mode::Inference } else { Mode::Training }),
+            9 => Self::ComputeThreads(number),
             _ => Self::Other { key: about, text },
         }
     }
@@ -258,11 +263,11 @@ mod tests {
     fn program_fact_is_never_about_the_same_as_another_kind() {
         let of_kind = |kind, number| Fact::from(FactFields { kind, about: "a".into(), text: "b".into(), number });
         let own = |key: &FactKey| Fact::Other { key: key.title().to_owned(), text: "b".into() };
-        for kind in 1..=8 {
+        for kind in 1..=9 {
             let key = of_kind(kind, 1).key();
             assert!(key != own(&key).key() && key.title() == own(&key).key().title(), "{key:?}");
         }
-        let unknown = [0, 9, 255].map(|kind| of_kind(kind, 1));
+        let unknown = [0, 10, 255].map(|kind| of_kind(kind, 1));
         assert_eq!(unknown, [0; 3].map(|_| Fact::Other { key: "a".into(), text: "b".into() }));
         assert_eq!(of_kind(1, 3).text(), "a b", "a newer framework keeps its name");
         assert_eq!(of_kind(1, 1).key(), of_kind(1, 2).key(), "a program has one framework");

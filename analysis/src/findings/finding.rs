@@ -50,6 +50,9 @@ pub enum FindingKind {
     /// The CPU was taken away.
     #[strum(message = "CPU contention")]
     Contention,
+    /// Far fewer threads than free cores, or more than cores.
+    #[strum(message = "number of threads")]
+    Threads,
     /// A GPU that has nothing to do.
     #[strum(message = "GPU idle")]
     GpuIdle,

@@ -96,6 +96,14 @@ impl StoredSession {
         self.facts.values().any(|fact| *fact == Fact::Mode(Mode::Inference))
     }
 
+    /// Threads that the program computes with, if it says so.
+    pub fn compute_threads(&self) -> Option<u64> {
+        self.facts.values().find_map(|fact| match fact {
+            Fact::ComputeThreads(threads) => Some(*threads),
+            _ => None,
+        })
+    }
+
     /// Why the program died, in one paragraph, if its keeper added that.
     pub fn death_text(&self) -> Option<&str> {
         self.died.as_deref()

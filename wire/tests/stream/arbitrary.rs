@@ -406,6 +406,7 @@ fn fact() -> impl Strategy<Value = Fact> {
         text().prop_map(|version| Fact::Framework(Framework { name: FrameworkName::Python, version })),
         texts().prop_map(|(phase, how)| Fact::Inferred { phase, how }),
         number().prop_map(|steps| Fact::Resumed { steps }),
+        number().prop_map(Fact::ComputeThreads),
         texts().prop_map(|(what, amount)| Fact::NotRecorded { what, amount }),
         texts().prop_map(|(cause, text)| Fact::Died { cause, text }),
         text().prop_map(|why| Fact::NoStacks { why }),

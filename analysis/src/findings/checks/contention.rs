@@ -192,10 +192,13 @@ fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) 
         return finding
             .with_evidence_from(|facts| {
                 let noun = if workers == 1 { "worker" } else { "workers" };
-                format!(
-                    "it has {} loader {noun}, which count as other processes",
-                    facts.count(Number::Loaders, workers as u64)
-                )
+                let threads = evidence.store.session().compute_threads();
+                let beside = threads.map(|threads| {
+                    let noun = if threads == 1 { "thread" } else { "threads" };
+                    format!(", beside {} {noun} of its own", facts.count(Number::Threads, threads))
+                });
+                let workers = facts.count(Number::Loaders, workers as u64);
+                format!("it has {workers} loader {noun}, which count as other processes{}", beside.unwrap_or_default())
             })
             .with_advice(
                 "use fewer loader workers (num_workers), or fewer threads in each: they take the CPU from the training",

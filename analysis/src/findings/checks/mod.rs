@@ -26,6 +26,7 @@ mod slower_since;
 pub(super) mod spike;
 mod stall;
 mod step_kinds;
+mod threads;
 mod tiny_batch;
 mod warm_up;
 
@@ -36,7 +37,7 @@ use super::evidence::StepEvidence;
 use super::finding::{FindingKind, Findings};
 
 /// All checks over one session.
-static ALL: [StepCheck; 26] = [
+static ALL: [StepCheck; 27] = [
     StepCheck::new(FindingKind::Hang, hang::check),
     StepCheck::over_steps(FindingKind::Spike, spike::check),
     StepCheck::over_steps(FindingKind::PartialBatch, partial_batch::check),
@@ -48,6 +49,7 @@ static ALL: [StepCheck; 26] = [
     StepCheck::over_steps(FindingKind::PageFaults, page_faults::check),
     StepCheck::over_steps(FindingKind::Denormals, denormals::check),
     StepCheck::over_steps(FindingKind::Contention, contention::check),
+    StepCheck::over_steps(FindingKind::Threads, threads::check),
     StepCheck::over_steps(FindingKind::GpuIdle, gpu_idle::check),
     StepCheck::over_steps(FindingKind::GpuThrottled, gpu_throttled::check),
     StepCheck::new(FindingKind::MemoryGrowth, memory_growth::check),

@@ -1,7 +1,7 @@
 //! What the machine shows: faults, switches, signals, losses.
 
 use gnntop_wire::{
-    AnyMetric, Definition, Event, Item, NameId, PhaseMemory, Rival, SignalId, SignalKind, SignalSource, TrackId,
+    AnyMetric, Definition, Event, Fact, Item, NameId, PhaseMemory, Rival, SignalId, SignalKind, SignalSource, TrackId,
     TrackRole, Unit,
 };
 
@@ -149,12 +149,14 @@ fn contention_names_loader_workers() {
         let (id, text) = (TrackId(80 + worker), format!("worker {worker}"));
         stream.define(Definition::Track { id, role: TrackRole::Loader, thread_id: 0, text });
     }
+    stream.define(Definition::Fact(Fact::ComputeThreads(2)));
     each_item(&stream.bytes(), |item| {
         if !matches!(item, Item::Segment(_)) {
             store.apply(item)
         }
     });
-    assert_facts(&only(&store), FindingKind::Contention, &[(Number::Loaders, 4.0), (Number::OtherCores, 1.4)]);
+    let numbers = [(Number::Loaders, 4.0), (Number::OtherCores, 1.4), (Number::Threads, 2.0)];
+    assert_facts(&only(&store), FindingKind::Contention, &numbers);
     assert_contains(&only(&store), FindingKind::Contention, &["use fewer loader workers"]);
 }
 

@@ -1,9 +1,42 @@
 //! What the program's own settings and memory cost: threads, checkpoints, allocators, growth in each step.
 
+use gnntop_wire::{Definition, Fact};
+
 use super::*;
 
 fn of_kind(store: &Store, kind: FindingKind) -> Vec<Finding> {
     all_findings(store).found.into_iter().filter(|finding| finding.kind == kind).collect()
+}
+
+/// A machine of eight cores of which this many are busy, and a program that computes with this many threads and uses as many cores
+/// as it takes.
+fn computes(threads: u64, used: f64, busy: f64) -> Vec<Finding> {
+    let cores = [0, 1, 2, 3, 4, 5, 6, 7].map(|core| {
+        let name: &'static str = format!("machine.cpu.{core}.busy").leak();
+        counted(name, Unit::Nanoseconds, move |t| t * busy / 8.0 * 1e9)
+    });
+    let mut readings: Vec<Reading> = cores.into_iter().collect();
+    readings.push(counted("machine.cpu.busy", Unit::Nanoseconds, move |t| t * busy * 1e9));
+    readings.push(counted("process.cpu_time", Unit::Nanoseconds, move |t| t * used * 1e9));
+    let mut stream = stream(300, |_| StepPlan::default(), &readings);
+    stream.define(Definition::Fact(Fact::ComputeThreads(threads)));
+    of_kind(&store_of(stream), FindingKind::Threads)
+}
+
+#[test]
+fn threads_are_few_if_cores_are_free() {
+    let [found] = &computes(1, 1.0, 1.2)[..] else { panic!("not found") };
+    assert_facts(found, FindingKind::Threads, &[(Number::Threads, 1.0), (Number::FreeCores, 6.8)]);
+    assert_eq!(found.confidence, Confidence::Low);
+    assert_eq!(computes(1, 1.0, 7.0), [], "other ranks use the cores");
+    assert_eq!(computes(4, 4.0, 4.2), [], "half of them is not few");
+}
+
+#[test]
+fn threads_are_many_beyond_the_cores() {
+    let [found] = &computes(64, 7.9, 8.0)[..] else { panic!("not found") };
+    assert_facts(found, FindingKind::Threads, &[(Number::Threads, 64.0), (Number::MayUseCores, 8.0)]);
+    assert_eq!(computes(8, 7.9, 8.0), []);
 }
 
 /// What a GPU's allocator holds and tensors use at most, in GB, and how often memory ran out by a step.
