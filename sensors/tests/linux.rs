@@ -37,6 +37,7 @@ fn every_signal_of_a_healthy_machine_has_its_value() {
         ("process.main_thread.involuntary_switches", 22),
         ("process.main_thread.cpu_wait", 2_000_000),
         ("process.io.rchar", 1000),
+        ("process.io.read_calls", 10),
         ("process.io.wchar", 2000),
         ("process.io.read_bytes", 4096),
         ("process.io.write_bytes", 8192),

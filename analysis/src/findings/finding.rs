@@ -32,6 +32,9 @@ pub enum FindingKind {
     /// The loop waits for data.
     #[strum(message = "waiting for data")]
     DataBound,
+    /// What the loop waits for comes slowly from a disk or over the network.
+    #[strum(message = "slow storage")]
+    SlowStorage,
     /// Wall time outside every phase.
     #[strum(message = "time outside phases")]
     Gap,

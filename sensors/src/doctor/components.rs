@@ -143,6 +143,10 @@ fn is_io(quantity: Quantity) -> bool {
             | Quantity::ProcessIoWchar
             | Quantity::ProcessIoReadBytes
             | Quantity::ProcessIoWriteBytes
+            | Quantity::ProcessIoReadCalls
+            | Quantity::ChildrenIoRchar
+            | Quantity::ChildrenIoReadCalls
+            | Quantity::ChildrenIoReadBytes
     )
 }
 

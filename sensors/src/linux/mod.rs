@@ -3,6 +3,7 @@
 //! | sensor | files |
 //! |---|---|
 //! | [`process`] | `/proc/PID/stat`, `/proc/PID/status`, `/proc/PID/io`; with [`run_queue`] `/proc/PID/schedstat` |
+//! | [`children`] | `/proc/PID/task/PID/children`, and `io` of each |
 //! | [`cpu`] | `/proc/stat` |
 //! | [`memory`] | `/proc/meminfo` |
 //! | [`pressure`] | `/proc/pressure/cpu`, `memory`, `io` |
@@ -14,6 +15,7 @@
 //! | [`shape`] | `/proc/cpuinfo`, EDAC, control groups: once |
 
 pub(crate) mod cgroup;
+mod children;
 mod cpu;
 mod descendants;
 mod disk;
@@ -46,6 +48,9 @@ pub(crate) fn open(options: &SensorOptions, registry: &mut Registry) -> Vec<Box<
         Box::new(rapl::Rapl::open(options, registry)),
         Box::new(shape::Shape::open(options, registry)),
     ];
+    if let Some(children) = children::Children::open(options, registry) {
+        sensors.push(Box::new(children));
+    }
     if let Some(quota) = quota::Quota::open(options, registry) {
         sensors.push(Box::new(quota));
     }

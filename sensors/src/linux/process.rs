@@ -17,7 +17,7 @@ use crate::sensor::{Registry, Sensor, Sink};
 use crate::signal::SignalIndex;
 
 const STATUS_KEYS: [&[u8]; 4] = [b"VmHWM", b"VmSwap", b"voluntary_ctxt_switches", b"nonvoluntary_ctxt_switches"];
-const IO_KEYS: [&[u8]; 4] = [b"rchar", b"wchar", b"read_bytes", b"write_bytes"];
+const IO_KEYS: [&[u8]; 5] = [b"rchar", b"wchar", b"syscr", b"read_bytes", b"write_bytes"];
 
 /// Reads `/proc/PID/stat`, `status` and `io`.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) struct ProcessSensor {
     major_faults: SignalIndex,
     threads: SignalIndex,
     status_signals: [SignalIndex; 4],
-    io_signals: [SignalIndex; 4],
+    io_signals: [SignalIndex; 5],
 }
 
 impl ProcessSensor {
@@ -136,11 +136,12 @@ fn register_status(registry: &mut Registry) -> [SignalIndex; 4] {
     ]
 }
 
-fn register_io(registry: &mut Registry) -> [SignalIndex; 4] {
+fn register_io(registry: &mut Registry) -> [SignalIndex; 5] {
     let mut io = |quantity| registry.plain(quantity, "/proc/PID/io");
     [
         io(Quantity::ProcessIoRchar),
         io(Quantity::ProcessIoWchar),
+        io(Quantity::ProcessIoReadCalls),
         io(Quantity::ProcessIoReadBytes),
         io(Quantity::ProcessIoWriteBytes),
     ]
@@ -163,7 +164,7 @@ impl Sensor for ProcessSensor {
         }
         // Sizes in `status` are in KiB, the rest are plain numbers.
         report_keyed(&mut self.status, &STATUS_KEYS, [1024, 1024, 1, 1], self.status_signals, sink);
-        report_keyed(&mut self.io, &IO_KEYS, [1; 4], self.io_signals, sink);
+        report_keyed(&mut self.io, &IO_KEYS, [1; 5], self.io_signals, sink);
         self.run_queue.read(sink);
     }
 }

@@ -91,6 +91,14 @@ quantities! {
     15 ProcessIoReadBytes "process.io.read_bytes" Counter Bytes Process;
     /// `/proc/PID/io`: what was written to disks.
     16 ProcessIoWriteBytes "process.io.write_bytes" Counter Bytes Process;
+    /// `/proc/PID/io`: calls that read.
+    72 ProcessIoReadCalls "process.io.read_calls" Counter Count Process;
+    /// [`ProcessIoRchar`](Self::ProcessIoRchar) of the processes that it has started, such as loader workers; once a second.
+    73 ChildrenIoRchar "children.io.rchar" Counter Bytes Process;
+    /// [`ProcessIoReadCalls`](Self::ProcessIoReadCalls) of the processes that it has started.
+    74 ChildrenIoReadCalls "children.io.read_calls" Counter Count Process;
+    /// [`ProcessIoReadBytes`](Self::ProcessIoReadBytes) of the processes that it has started.
+    75 ChildrenIoReadBytes "children.io.read_bytes" Counter Bytes Process;
 
     /// `/proc/stat` user + nice + system + irq + softirq, the sum of all cores.
     17 MachineCpuBusy "machine.cpu.busy" Counter Nanoseconds Machine;

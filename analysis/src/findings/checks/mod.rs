@@ -22,6 +22,7 @@ mod partial_batch;
 mod phase_shift;
 mod restarts;
 mod slow_rhythm;
+mod slow_storage;
 mod slower_since;
 pub(super) mod spike;
 mod stall;
@@ -37,13 +38,14 @@ use super::evidence::StepEvidence;
 use super::finding::{FindingKind, Findings};
 
 /// All checks over one session.
-static ALL: [StepCheck; 27] = [
+static ALL: [StepCheck; 28] = [
     StepCheck::new(FindingKind::Hang, hang::check),
     StepCheck::over_steps(FindingKind::Spike, spike::check),
     StepCheck::over_steps(FindingKind::PartialBatch, partial_batch::check),
     StepCheck::over_steps(FindingKind::StepKinds, step_kinds::check),
     StepCheck::over_steps(FindingKind::TinyBatch, tiny_batch::check),
     StepCheck::over_steps(FindingKind::DataBound, data_bound::check),
+    StepCheck::over_steps(FindingKind::SlowStorage, slow_storage::check),
     StepCheck::over_steps(FindingKind::Gap, gap::check),
     StepCheck::over_steps(FindingKind::Stall, stall::check),
     StepCheck::over_steps(FindingKind::PageFaults, page_faults::check),

@@ -10,6 +10,7 @@ mod program;
 mod rhythm;
 mod slower;
 mod steps;
+mod storage;
 
 use super::*;
 use crate::ranks::Run;
