@@ -16,11 +16,12 @@ use super::number::Number;
 use crate::store::PhaseSlot;
 
 /// The kinds that claim time, causes before what they cause.
-const CAUSES_FIRST: [FindingKind; 13] = [
+const CAUSES_FIRST: [FindingKind; 14] = [
     FindingKind::Contention,
     FindingKind::PageFaults,
     FindingKind::Denormals,
     FindingKind::Stall,
+    FindingKind::AfterCheckpoint,
     FindingKind::GpuAllocator,
     FindingKind::TinyBatch,
     FindingKind::DataBound,

@@ -44,6 +44,9 @@ pub enum FindingKind {
     /// Steps, or the time between them, that are long at a mark.
     #[strum(message = "stalls at marks")]
     Stall,
+    /// Steps that are slower after a checkpoint.
+    #[strum(message = "slow after checkpoints")]
+    AfterCheckpoint,
     /// Page faults, or memory being reclaimed, that cost time.
     #[strum(message = "page faults")]
     PageFaults,

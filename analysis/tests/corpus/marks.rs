@@ -20,6 +20,7 @@ pub fn cases() -> Vec<Case> {
             inside("frequent marks in steps, without durations", 4, share, None)
         }),
         strengths([(4.0, "4 ms"), (20.0, "20 ms"), (130.0, "130 ms")], rare),
+        strengths([(0.03, "+3 %"), (0.2, "+20 %"), (1.0, "+100 %")], slow_after),
         clean(),
     ]
     .into_iter()
@@ -97,6 +98,25 @@ fn rare(pause_ms: f64) -> Case {
         .allow(FindingKind::Spike)
         .allow(FindingKind::StepKinds)
         .expect_text("checkpoint")
+}
+
+/// A checkpoint every 40 steps takes no time, and the six steps after it take this much longer.
+fn slow_after(more: f64) -> Case {
+    let mut run = TrainingLoop::new(11);
+    for step in 1..=STEPS {
+        run.pass(0.5);
+        if step % 40 == 0 {
+            run.mark("checkpoint");
+        }
+        run.step(|run| {
+            run.usual_phases();
+            if step >= 40 && step % 40 < 6 {
+                run.phase("backward", more * 60.0);
+            }
+        });
+    }
+    let case = Case::new("slow after checkpoints", run.stream()).expect(FindingKind::AfterCheckpoint);
+    case.allow(FindingKind::Spike).allow(FindingKind::StepKinds).expect_text("the 6 steps after a checkpoint")
 }
 
 /// Marks that cost nothing, or whose numbers are no durations.

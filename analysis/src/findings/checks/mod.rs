@@ -1,5 +1,6 @@
 //! The checks: one file for each kind of finding.
 
+mod after_checkpoint;
 mod aliasing;
 mod allocation_churn;
 mod bookkeeping;
@@ -38,7 +39,7 @@ use super::evidence::StepEvidence;
 use super::finding::{FindingKind, Findings};
 
 /// All checks over one session.
-static ALL: [StepCheck; 28] = [
+static ALL: [StepCheck; 29] = [
     StepCheck::new(FindingKind::Hang, hang::check),
     StepCheck::over_steps(FindingKind::Spike, spike::check),
     StepCheck::over_steps(FindingKind::PartialBatch, partial_batch::check),
@@ -48,6 +49,7 @@ static ALL: [StepCheck; 28] = [
     StepCheck::over_steps(FindingKind::SlowStorage, slow_storage::check),
     StepCheck::over_steps(FindingKind::Gap, gap::check),
     StepCheck::over_steps(FindingKind::Stall, stall::check),
+    StepCheck::over_steps(FindingKind::AfterCheckpoint, after_checkpoint::check),
     StepCheck::over_steps(FindingKind::PageFaults, page_faults::check),
     StepCheck::over_steps(FindingKind::Denormals, denormals::check),
     StepCheck::over_steps(FindingKind::Contention, contention::check),

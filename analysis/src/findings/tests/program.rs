@@ -39,6 +39,29 @@ fn threads_are_many_beyond_the_cores() {
     assert_eq!(computes(8, 7.9, 8.0), []);
 }
 
+#[test]
+fn steps_after_a_checkpoint_are_slower() {
+    let after = |slow: u64, more_ms: u64| {
+        let plan = move |step: u64| {
+            let after = (step - 1) % 40;
+            let is_slow = after < slow && step > 40;
+            let mut plan = if is_slow { with_phase("forward", more_ms * MS) } else { StepPlan::default() };
+            plan.mark_before = (after == 0 && step > 1).then_some("checkpoint");
+            plan
+        };
+        of_kind(&run(400, plan, &[]), FindingKind::AfterCheckpoint)
+    };
+    let [found] = &after(5, 20)[..] else { panic!("not found") };
+    assert_facts(
+        found,
+        FindingKind::AfterCheckpoint,
+        &[(Number::Steps, 5.0), (Number::More, 20e6), (Number::Times, 9.0)],
+    );
+    assert_eq!(steps_of(found)[0], 41);
+    assert_eq!(after(0, 0), []);
+    assert_eq!(after(40, 20), [], "what lasts to the next one is another thing");
+}
+
 /// What a GPU's allocator holds and tensors use at most, in GB, and how often memory ran out by a step.
 fn allocator(used: f64, reserved: f64, retries: impl Fn(u64) -> u64) -> Vec<Finding> {
     let plan =
