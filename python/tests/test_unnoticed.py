@@ -277,3 +277,26 @@ def test_sizes_of_ordinary_batches_are_known(kind: str, tmp_path: Path) -> None:
         assert found == [2, 6, 8]
     else:
         assert [(one["name"], one["last"]) for one in report["counters"]] == [("samples", 7)]
+
+
+# An optimizer in every step, as where a model learns how to learn, and a heap that takes 20 ms to look through.
+MANY_OPTIMIZERS = """
+import time
+look, looks = gc.get_objects, []
+def slow(*args):
+    looks.append(time.sleep(0.02))
+    return look(*args)
+gc.get_objects = slow
+model = nn.Linear(2, 1)
+for _ in range(150):
+    train(model, [1])
+print(len(looks))
+"""
+
+
+def test_programs_that_make_many_optimizers_do_not_wait_for_searches(tmp_path: Path) -> None:
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    code, out, error = outcome(MANY_OPTIMIZERS, tmp_path / "watched", **REACH, GNNTOP_ANSWERS=str(answers))
+    assert (code, error) == (0, "")
+    assert 1 <= int(out) < 75

@@ -32,6 +32,13 @@ _roots: list[weakref.ref[Any]] = []
 _guessed: list[weakref.ref[Any]] = []
 _guesses = 0
 _has_optimizers = False
+_optimizers: list[weakref.ref[Any]] = []
+# Searches among all objects may take this much at once and, beyond that, this share of the time since the first: some
+# programs make an optimizer in every step.
+_AT_ONCE_NS = 1e9
+_SHARE = 0.01
+_first_search = 0
+_searched_ns = 0.0
 
 
 def install(torch: ModuleType) -> None:
@@ -87,6 +94,7 @@ def _optimizer_made(optimizer: object, _result: object) -> None:
     global _has_optimizers
     _has_optimizers = True
     _native.made(optimizer)
+    _optimizers.append(weakref.ref(optimizer))
     look_soon()
 
 
@@ -97,17 +105,36 @@ def _evaluating(args: tuple[Any, ...]) -> None:
 
 
 def _look() -> None:
+    global _searched_ns
     if not _hook.is_on:
         return
+    begin = _native.now()
     try:
-        modules, optimizers = _alive()
+        modules = _modules() if _may_search(begin) else None
+        optimizers = _known_optimizers()
         _native.expect(*map(id, optimizers))
-        if optimizers:
+        if modules is None:
+            look_soon()
+        elif optimizers:
             _hook_all(find(modules, _parameters(optimizers)))
         else:
             _guess(modules)
     except BaseException as error:
         _hook.failed(error)
+    _searched_ns += _native.ns(_native.now() - begin)
+
+
+def _may_search(now: int) -> bool:
+    global _first_search
+    _first_search = _first_search or now
+    return _searched_ns <= _AT_ONCE_NS + _SHARE * _native.ns(now - _first_search)
+
+
+def _known_optimizers() -> list[Any]:
+    """The optimizers that live. Wrappers of optimizers, which hold no parameters, do not count."""
+    _optimizers[:] = [known for known in _optimizers if known() is not None]
+    alive = [optimizer for known in _optimizers if (optimizer := known()) is not None]
+    return [optimizer for optimizer in alive if "param_groups" in (_native.fields(optimizer) or ())]
 
 
 def _hook_all(roots: list[Any]) -> None:
@@ -135,17 +162,21 @@ def _hook_guess(root: Any) -> None:
     _guessed.append(weakref.ref(root))
 
 
-def _alive() -> tuple[list[Any], list[Any]]:
-    """All modules and optimizers of this process. Wrappers of optimizers, which hold no parameters, do not count."""
+def _modules() -> list[Any]:
+    """All modules. Notes optimizers that were made before there were hooks.
+
+    Python's collector, which is asked, does not know what was frozen (`gc.freeze`).
+    """
     module, optimizer = _torch.nn.Module, _torch.optim.Optimizer
-    modules, optimizers = [], []
+    known = {id(one()) for one in _optimizers}
+    modules = []
     for candidate in gc.get_objects():
         kind = type(candidate)
         if issubclass(kind, module):
             modules.append(candidate)
-        elif issubclass(kind, optimizer) and "param_groups" in (_native.fields(candidate) or ()):
-            optimizers.append(candidate)
-    return modules, optimizers
+        elif issubclass(kind, optimizer) and id(candidate) not in known:
+            _optimizers.append(weakref.ref(candidate))
+    return modules
 
 
 def _parameters(optimizers: Iterable[Any]) -> set[int]:
