@@ -106,12 +106,15 @@ impl ThreadLoop {
     /// This thread trains, or runs a model, and is recorded. Returns what that takes.
     #[inline]
     fn train(&mut self, thread: &mut Thread) -> Needs {
-        self.trains = true;
         thread.keep_slot();
-        if !IS_OPEN.load(Relaxed) && open() {
+        let status = session::state().0;
+        let opens = !IS_OPEN.load(Relaxed) && open();
+        // While another thread opens the session, what this one records is kept for the track that it will get.
+        self.trains = opens || status != Status::NotOpen;
+        if opens {
             return Needs::Session;
         }
-        if thread.trains() == 0 && session::state().0 == Status::Publishing {
+        if thread.trains() == 0 && status == Status::Publishing {
             return Needs::Track;
         }
         Needs::Nothing

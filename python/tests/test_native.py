@@ -276,6 +276,32 @@ for thread in threads: thread.join()
 print("ok")
 """
 
+# While one thread opens the session, the first backward pass of another begins, and it ends afterwards.
+OPENING = """
+import threading
+begun, opened = threading.Event(), threading.Event()
+def slow():
+    begun.set()
+    opened.wait()
+patching.watch(this, "slow", _native.BACKWARD)
+def train(first):
+    optimizer = Optimizer()
+    for differentiate in (first, backward, backward):
+        differentiate()
+        optimizer.step()
+other = threading.Thread(target=train, args=(slow,))
+def describe():
+    other.start()
+    begun.wait()
+    return "two threads", {}
+loop.describe = describe
+loop.on_open.append(opened.set)
+train(backward)
+other.join()
+print(_native.directory())
+_native.close()
+"""
+
 LEFT_AND_JOINED = """
 import torch
 from gnntop import _joining, _native
@@ -462,6 +488,11 @@ def test_a_child_does_not_train_and_another_thread_does(tmp_path: Path) -> None:
 
 def test_many_threads_may_call_what_is_hooked_at_once(tmp_path: Path) -> None:
     assert python(WATCHED + THREADS, tmp_path) == "ok"
+
+
+def test_no_event_is_lost_of_a_thread_that_trains_while_another_opens_the_session(tmp_path: Path) -> None:
+    facts = report_on(python(WATCHED + OPENING, tmp_path))["session"]["facts"]
+    assert not [fact for fact in facts if fact.startswith("not recorded")], facts
 
 
 def test_a_program_that_is_left_and_joined_again_is_seen_again(tmp_path: Path) -> None:
