@@ -21,6 +21,7 @@ CASES = [
     ("plain", [], 20, (*PLAIN, "validation")),
     ("micro_batches", [], 10, PLAIN),
     ("gan", [], 25, PLAIN),
+    ("folds", [], 20, PLAIN),
     ("lbfgs", [], 20, FULL_BATCH),
     ("scaler", [], 20, PLAIN),
     ("raises", [], 12, PLAIN),

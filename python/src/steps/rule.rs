@@ -102,6 +102,8 @@ impl StepRule {
 struct Cycle {
     /// The only optimizer that steps; `None` if there are several, or it is not known yet.
     alone: Option<OptimizerId>,
+    /// All that exist, and those of them that are expected to step.
+    existing: Set,
     expected: Set,
     history: Vec<OptimizerId>,
     /// Those that have not stepped since the last step's end, while the order is being learned.
@@ -112,9 +114,21 @@ struct Cycle {
 }
 
 impl Cycle {
-    /// Sets the optimizers. Starts to learn again if that changes anything.
+    /// Sets the optimizers. Starts to learn again if that changes anything: where an order was known, those of another training
+    /// take over, and the old ones are not expected until they step.
     fn expect(&mut self, optimizers: &[OptimizerId]) {
-        let expected: Set = optimizers.iter().copied().collect();
+        let before = std::mem::replace(&mut self.existing, optimizers.iter().copied().collect());
+        if before == self.existing {
+            return;
+        }
+        let is_new = |optimizer: &OptimizerId| !before.contains(optimizer);
+        let has_new = self.existing.0.iter().any(is_new);
+        let is_expected = |optimizer: &OptimizerId| match (self.period.is_empty(), has_new) {
+            (true, _) => true,
+            (false, true) => is_new(optimizer),
+            (false, false) => self.expected.contains(optimizer),
+        };
+        let expected = self.existing.0.iter().copied().filter(is_expected).collect();
         if expected != self.expected {
             self.learn(expected);
         }
@@ -127,7 +141,8 @@ impl Cycle {
                 self.place = (self.place + 1) % self.period.len();
                 return self.place == 0;
             }
-            let mut expected = std::mem::take(&mut self.expected);
+            // After one that stepped alone, another training may have begun.
+            let mut expected = if self.alone.is_some() { Set::default() } else { std::mem::take(&mut self.expected) };
             expected.insert(optimizer);
             self.learn(expected);
         }
@@ -195,9 +210,13 @@ impl Set {
         }
     }
 
+    fn contains(&self, optimizer: &OptimizerId) -> bool {
+        self.0.binary_search(optimizer).is_ok()
+    }
+
     /// Whether these are all of it, and nothing else.
     fn is_all_of(&self, optimizers: &[OptimizerId]) -> bool {
-        let is_known = |optimizer: &OptimizerId| self.0.binary_search(optimizer).is_ok();
+        let is_known = |optimizer: &OptimizerId| self.contains(optimizer);
         optimizers.iter().all(is_known) && self.0.iter().all(|optimizer| optimizers.contains(optimizer))
     }
 
@@ -288,6 +307,35 @@ mod tests {
         let found = ends(&("D F K O1 ".repeat(10) + &"D F K O1 F K O2 ".repeat(8)), &[1]);
         assert_eq!(found[..10], (0..10).map(|step| 4 * step + 3).collect::<Vec<_>>());
         assert!([18, 19].contains(&found.len()), "{found:?}");
+    }
+
+    #[test]
+    fn trainings_one_after_the_other_lose_no_step() {
+        let all_are_made_first: String = (1..=4).map(|fold| format!("D F K O{fold} ").repeat(5)).collect();
+        assert_eq!(ends(&all_are_made_first, &[]).len(), 20);
+        let mut rule = StepRule::new();
+        for folds in 1..=4 {
+            rule.expect(&(1..=folds).collect::<Vec<_>>()); // those before are kept
+            for step in 0..5 {
+                rule.backward(false);
+                assert!(rule.optimizer(folds), "step {step} of fold {folds}");
+                rule.expect(&(1..=folds).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn optimizer_that_is_gone_is_no_longer_waited_for() {
+        let mut rule = StepRule::new();
+        let mut step = |rule: &mut StepRule, optimizer| {
+            rule.backward(false);
+            rule.optimizer(optimizer)
+        };
+        rule.expect(&[1, 2]);
+        let found: Vec<bool> = [1, 2, 1, 2].into_iter().map(|optimizer| step(&mut rule, optimizer)).collect();
+        assert_eq!(found, [false, true, false, true]);
+        rule.expect(&[1]);
+        assert!(step(&mut rule, 1) && step(&mut rule, 1));
     }
 
     #[test]
