@@ -29,16 +29,19 @@ pub struct BoundedLog {
 }
 
 impl BoundedLog {
-    /// Continues the log of this name in `dir`.
+    /// Continues the log of this name in `dir`, or begins it again if somebody has removed it.
     ///
     /// # Errors
-    /// When there is none that is this user's.
+    /// When it is not this user's, or cannot be made.
     pub fn open(dir: PrivateDir, name: &str) -> Result<Self, Error> {
         Self::with_bound(dir, name, MAX_BYTES)
     }
 
     fn with_bound(dir: PrivateDir, name: &str, max_bytes: u64) -> Result<Self, Error> {
-        let file = dir.append(name)?;
+        let file = match dir.append(name) {
+            Err(error) if error.is_not_found() => dir.create_log(name)?,
+            opened => opened?,
+        };
         let len = file.metadata()?.len();
         Ok(Self { file, dir, name: name.to_owned(), len, half: max_bytes / 2, forgotten: 0, lost: 0 })
     }
@@ -216,6 +219,13 @@ mod tests {
             let text = fs::read_to_string(dir.join("a.log")).unwrap();
             assert!(text.starts_with("[gnntop: this log was removed, with ") && text.ends_with("]\nnew\n"), "{text}");
         }
+    }
+
+    #[test]
+    fn log_that_was_removed_before_it_was_opened_is_created_again() {
+        let dir = tempfile::tempdir().unwrap();
+        BoundedLog::open(PrivateDir::open(dir.path()).unwrap(), "a.log").unwrap().write(b"new\n");
+        assert_eq!(text(&dir), "new\n");
     }
 
     #[test]

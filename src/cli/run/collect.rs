@@ -29,7 +29,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in super::super) struct CollectArguments {
-    /// The log, which exists
+    /// The log
     #[arg(long, value_name = "FILE")]
     log: PathBuf,
 }
@@ -56,7 +56,7 @@ pub(in super::super) fn collect(arguments: &CollectArguments) -> anyhow::Result<
     let (dir, name) = (arguments.log.parent(), arguments.log.file_name().and_then(OsStr::to_str));
     let (dir, name) = dir.zip(name).context("no log")?;
     let pipe = PipeReader::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let pump = Arc::new(Pump::start(pipe, BoundedLog::open(PrivateDir::open(dir)?, name)?)?);
+    let pump = Arc::new(Pump::start(pipe, BoundedLog::open(PrivateDir::create(dir)?, name)?)?);
     let asked = Arc::clone(&pump);
     let answers = thread::Builder::new().name("gnntop owner".to_owned()).spawn(move || answer(&owner, &asked))?;
     pump.wait_for_the_end();

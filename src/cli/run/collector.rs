@@ -24,8 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes dropped at a time: as much as a pipe holds.
 const CHUNK: usize = 64 << 10;
 
-/// The message if the collector was killed.
-const KILLED: &str = "the process that writes the program's output to its log was killed: output is lost from now on";
+/// The message if the collector was killed, or could not write the log at all.
+const ENDED: &str = "the process that writes the program's output to its log has ended: output is lost from now on";
 
 /// The output of one program.
 pub(super) struct Output {
@@ -150,7 +150,7 @@ fn guard(mut pipe: PipeReader, collector: &Mutex<Collector>, mut process: Child,
 
 /// Empties the pipe until the collector answers or the last writer has gone.
 fn drop_output(pipe: &mut PipeReader, collector: &Mutex<Collector>, warn: &dyn Fn(&str)) {
-    let (mut dropped, mut chunk, mut is_killed) = (0, vec![0; CHUNK], false);
+    let (mut dropped, mut chunk, mut has_ended) = (0, vec![0; CHUNK], false);
     loop {
         let found = poll_pipe(pipe, Some(POLL_INTERVAL));
         // Without output in it, this is an error.
@@ -160,11 +160,11 @@ fn drop_output(pipe: &mut PipeReader, collector: &Mutex<Collector>, warn: &dyn F
         if is_back || found == PollFlags::HUP {
             collector.send(&ToCollector::Dropped(dropped));
         }
-        // It may have been stopped before it was killed.
+        // It may have been stopped before it ended.
         let is_over = collector.incoming.is_over();
         drop(collector);
-        if is_over && !std::mem::replace(&mut is_killed, true) {
-            warn(KILLED);
+        if is_over && !std::mem::replace(&mut has_ended, true) {
+            warn(ENDED);
         }
         if is_back || found == PollFlags::HUP {
             return;
@@ -215,6 +215,6 @@ mod tests {
         drop(end);
         let warnings = RefCell::new(Vec::new());
         drop_output(&mut pipe, &Mutex::new(collector), &|text| warnings.borrow_mut().push(text.to_owned()));
-        assert_eq!(*warnings.borrow(), [KILLED]);
+        assert_eq!(*warnings.borrow(), [ENDED]);
     }
 }
