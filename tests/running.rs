@@ -1,7 +1,7 @@
 //! `gnntop run` and `gnntop train`: starting programs, their output, their exit codes, their sessions.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -96,11 +96,29 @@ fn removed_log_is_made_again_or_named_as_removed() {
 fn directory_that_cannot_be_made_is_named_first_and_last() {
     let sessions = Sessions::new();
     let dir = sessions.file("in-the-way", b"").join("sessions");
-    let mut command = sessions.gnntop(["run", "--plain", "--", "sh", "-c", "exit 0"]);
-    let ran = Ran::new(&command.env("GNNTOP_DIR", &dir).output().unwrap());
+    // It ends once it has been shown.
+    let script = format!("until [ -e {0}/go ]; do sleep 0.02; done", sessions.path().display());
+    let mut command = sessions.gnntop(["run", "--plain", "--interval", "100ms", "--", "sh", "-c", &script]);
+    let mut child = spawn(command.env("GNNTOP_DIR", &dir));
+    let (mut lines, mut shown) = (BufReader::new(child.stdout.take().unwrap()), String::new());
+    lines.read_line(&mut shown).unwrap();
+    sessions.file("go", b"");
+    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
+    let ran = Ran::new(&child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let said = format!("nothing can be published in {}: ", dir.display());
+    assert!(shown.contains(&said), "{shown}");
     assert!(ran.err.lines().count() == 2 && ran.err.lines().all(|line| line.contains(&said)), "{ran:?}");
+}
+
+#[test]
+fn program_that_goes_to_another_folder_publishes_where_it_was_started() {
+    let sessions = Sessions::new();
+    let script = "cd /; test \"$GNNTOP_DIR\" = \"$0\"";
+    let expected = sessions.path().join("relative");
+    let mut command = sessions.gnntop(["run", "--plain", "--", "sh", "-c", script]);
+    let ran = command.arg(&expected).env("GNNTOP_DIR", "relative").current_dir(sessions.path()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
 }
 
 #[test]

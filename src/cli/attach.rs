@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 
 use super::exit::{FAILURE, SUCCESS};
-use super::layers::{Layer, LayeredSource};
+use super::layers::{Hint, LayeredSource};
 use super::named::{self, NAMED};
 use super::run;
 use super::settings::{ScreenArguments, SensorArguments, Settings};
@@ -16,7 +16,7 @@ use crate::python::joining::{JoinError, JoinedPython};
 use crate::python::remote::RemoteError;
 use gnntop_analysis::source::playback::PlaybackOptions;
 use gnntop_analysis::source::target::{self, Target, TargetError};
-use gnntop_analysis::source::{Launched, Playback, ProgramSession, Source, Status, follow};
+use gnntop_analysis::source::{Launched, Playback, ProgramSession, Source, follow};
 use gnntop_sessions::{discover, layout};
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,9 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let outside = if let Target::Process(process) = &target { Some(process.pid()) } else { None };
     let log = log_path(&target);
     let source = open(target, &dir)?;
-    let source: Box<dyn Source> = match outside.and_then(join) {
+    // It is joined for as long as it is shown.
+    let (hint, _joined) = outside.and_then(join).unzip();
+    let source: Box<dyn Source> = match hint {
         Some(hint) => Box::new(LayeredSource::new(source).with(hint)),
         None => source,
     };
@@ -121,7 +123,7 @@ pub(super) fn open(target: Target, dir: &Path) -> anyhow::Result<Box<dyn Source>
 }
 
 /// Joins the Python of a process for as long as the result lives, and says whether that worked; `None` if it runs none.
-fn join(pid: u32) -> Option<JoinHint> {
+fn join(pid: u32) -> Option<(Hint, Option<JoinedPython>)> {
     let (joined, text) = match JoinedPython::join(pid) {
         Ok(joined) => (Some(joined), "joined its Python: steps appear from the next backward pass on".to_owned()),
         Err(JoinError::Remote(RemoteError::NoPython)) => return None,
@@ -136,19 +138,5 @@ fn join(pid: u32) -> Option<JoinHint> {
         ),
     };
     output::print_note(&format!("process {pid}: {text}"));
-    Some(JoinHint { text, _joined: joined })
-}
-
-/// Says of a program without steps whether its Python was joined.
-struct JoinHint {
-    text: String,
-    _joined: Option<JoinedPython>,
-}
-
-impl Layer for JoinHint {
-    fn amend(&self, status: &mut Status) {
-        if let Some(hint) = &mut status.hint {
-            self.text.clone_into(hint);
-        }
-    }
+    Some((Hint(text), joined))
 }

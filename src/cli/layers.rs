@@ -18,6 +18,17 @@ pub(super) trait Layer: Send {
     fn amend(&self, _status: &mut Status) {}
 }
 
+/// Says of a program without steps why it has none.
+pub(super) struct Hint(pub(super) String);
+
+impl Layer for Hint {
+    fn amend(&self, status: &mut Status) {
+        if let Some(hint) = &mut status.hint {
+            self.0.clone_into(hint);
+        }
+    }
+}
+
 /// A source with its layers, of which the first is the innermost.
 pub(super) struct LayeredSource {
     source: Box<dyn Source>,

@@ -82,7 +82,9 @@ impl Child {
         // The keyboard belongs to the view; piped input belongs to the program.
         let stdin = || if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
         let mut ours: Vec<(&str, &OsStr)> = variables.collect();
-        ours.push(("GNNTOP_DIR", dir.as_os_str()));
+        // The program may go to another folder.
+        let absolute = std::path::absolute(&dir).unwrap_or_else(|_| dir.clone());
+        ours.push(("GNNTOP_DIR", absolute.as_os_str()));
         let start = |variables: &[(&str, &OsStr)]| {
             spawn(program, arguments, |command| {
                 command.stdin(stdin()).stdout(stream()).stderr(stream()).envs(variables.iter().copied());
@@ -196,15 +198,18 @@ pub(super) fn log_place(log: &Path) -> String {
 /// Where the log goes: beside the sessions, or elsewhere if their directory cannot be used or does not answer. Also why nothing
 /// can be published there, in the first case.
 fn choose_log_dir(sessions: &Path) -> (PathBuf, Option<String>) {
-    let dir = sessions.to_owned();
-    match within(PATIENCE, move || PrivateDir::create(&dir).map(drop)) {
+    match check_usable(sessions) {
         Some(Ok(())) => (sessions.to_owned(), None),
-        Some(Err(error)) => {
-            let why = format!("nothing can be published in {}: {error}", sessions.display());
-            (fallback_log_dir(), Some(why))
-        }
+        Some(Err(why)) => (fallback_log_dir(), Some(why)),
         None => (fallback_log_dir(), None),
     }
+}
+
+/// Whether anything can be published in the directory of all sessions, and else why not; `None` if it does not answer.
+pub(super) fn check_usable(sessions: &Path) -> Option<Result<(), String>> {
+    let dir = sessions.to_owned();
+    let made = within(PATIENCE, move || PrivateDir::create(&dir).map(drop))?;
+    Some(made.map_err(|error| format!("nothing can be published in {}: {error}", sessions.display())))
 }
 
 /// Has a log filled in `dir`, or elsewhere if `dir` cannot have it or does not answer. Returns the end of the pipe that fills it.

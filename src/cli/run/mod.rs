@@ -38,13 +38,13 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT};
 
 use super::exit::{SUCCESS, UsageError};
-use super::layers::LayeredSource;
+use super::layers::{Hint, LayeredSource};
 use super::patience::check_answers;
 use super::plain::PlainView;
 use super::settings::{ScreenArguments, SensorArguments, Settings};
 use super::{output, retention, screen, signals, train};
 use crate::viewer::Outcome;
-use child::own_command;
+use child::{check_usable, own_command};
 use gnntop_analysis::source::Launched;
 use gnntop_analysis::source::program_name::program_name;
 use gnntop_sessions::layout::{self, RUN, RUN_STARTED_MS};
@@ -267,7 +267,11 @@ impl StartedProgram {
         }
         let session = program_session(process.pid(), self.started, self.kept.answers());
         let source = Launched::watch(process, session).context("cannot read the sensors")?;
-        Ok(Some(LayeredSource::new(Box::new(source)).with(self.python.clone())))
+        let source = LayeredSource::new(Box::new(source));
+        Ok(Some(match check_usable(&dir) {
+            Some(Err(why)) => source.with(Hint(format!("hardware only: {why}"))),
+            _ => source.with(self.python.clone()),
+        }))
     }
 
     /// Does what the user left the view for. Returns our exit code if there is nothing to wait for.
