@@ -127,7 +127,13 @@ fn cache_dirs() -> Vec<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
     let user = format!("gnntop-cache-{}", user_id());
-    home.map(|cache| cache.join("gnntop")).into_iter().chain([std::env::temp_dir().join(user)]).collect()
+    let dirs = home.map(|cache| cache.join("gnntop")).into_iter().chain([std::env::temp_dir().join(user)]);
+    dirs.filter(|dir| can_be_searched(dir)).collect()
+}
+
+/// Whether `PYTHONPATH` can have this folder: it cannot have a colon in a name.
+fn can_be_searched(dir: &Path) -> bool {
+    std::env::join_paths([dir]).is_ok()
 }
 
 /// Lays everything into `dir`/`name`, unless it is there.
@@ -285,7 +291,7 @@ pub fn is_off() -> bool {
 fn prepend_path(first: OsString, path: Option<OsString>) -> OsString {
     let rest = path.unwrap_or_default();
     let others = std::env::split_paths(&rest).filter(|entry| entry.as_os_str() != first && !rest.is_empty());
-    // An entry of ours has no colon in it, and the others had none either.
+    // An entry of ours has no colon in it (see `cache_dirs`), and the others had none either.
     std::env::join_paths(std::iter::once(first.clone().into()).chain(others)).unwrap_or(first)
 }
 
@@ -301,6 +307,13 @@ mod tests {
             assert!(names.contains(&file), "{file} is not in {names:?}");
         }
         assert_ne!(hash(b"one"), hash(b"other"));
+    }
+
+    #[test]
+    fn folder_with_a_colon_is_not_searched_and_the_programs_own_path_stays() {
+        assert!(!can_be_searched(Path::new("/home/a:b/.cache/gnntop")) && can_be_searched(Path::new("/home/a b/.cache")));
+        assert!(cache_dirs().iter().all(|dir| can_be_searched(dir)));
+        assert_eq!(prepend_path("/ours".into(), Some("own::/x".into())), "/ours:own::/x");
     }
 
     #[test]
