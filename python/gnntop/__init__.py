@@ -147,7 +147,7 @@ def _new_span(number: int) -> Span:
 
 def _float(value: "Any") -> float:
     """A number as native code takes it. ctypes would lose what a handler of a signal raises in a class's own code."""
-    return value if type(value) is float else type(value).__float__(value)  # type: ignore[no-any-return]
+    return value if type(value) is float else type(value).__float__(value)
 
 
 def counter(name: str, value: float) -> None:

@@ -1,7 +1,8 @@
 """Reports to ``gnntop run`` which Python programs it has reached, and their outcome.
 
 ``GNNTOP_ANSWERS`` is a directory made by ``gnntop run``. Each process has a file there, named after its id, with a line
-per message. The program's own output never shows any of it. Every Python under ``gnntop run`` runs this file at its start.
+per message. The program's own output never shows any of it. Every Python under ``gnntop run`` runs this file at its
+start, so it imports nothing else.
 """
 
 import _thread
@@ -42,7 +43,7 @@ def in_time(call: "Callable[[], int]") -> int:
     done.acquire()
 
     def run() -> None:
-        try:
+        try:  # noqa: SIM105
             results.append(call())
         except BaseException:
             pass

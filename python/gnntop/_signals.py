@@ -12,12 +12,22 @@ from types import FunctionType, MethodType, TracebackType
 from typing import Any
 
 _OURS = os.path.dirname(__file__) + os.sep
-_CALLS_NOTHING = ("LOAD_FAST", "LOAD_CONST", "LOAD_GLOBAL", "LOAD_DEREF", "NOP", "POP_", "PUSH_NULL", "RESUME", "RETURN")
+_CALLS_NOTHING = (
+    "LOAD_FAST",
+    "LOAD_CONST",
+    "LOAD_GLOBAL",
+    "LOAD_DEREF",
+    "NOP",
+    "POP_",
+    "PUSH_NULL",
+    "RESUME",
+    "RETURN",
+)
 """Names of instructions, or how they begin."""
 
 
 def is_the_programs(error: BaseException) -> bool:
-    """Whether an exception in our code came from outside: Ctrl-C, a handler of a signal, another thread, or a tracer."""
+    """Whether an exception in our code came from outside: Ctrl-C, a signal's handler, another thread, or a tracer."""
     is_interrupt = isinstance(error, KeyboardInterrupt) and not error.args
     if is_interrupt and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         return True

@@ -175,7 +175,13 @@ def test_what_a_thread_or_a_tracer_raises_in_a_hook_is_the_programs(
     def tracer(*_: object) -> None:
         raise kind("left")
 
-    ours: dict[str, Any] = {"kind": kind, "tracer": tracer, "get_ident": threading.get_ident, **vars(sys), **vars(ctypes)}
+    ours: dict[str, Any] = {
+        "kind": kind,
+        "tracer": tracer,
+        "get_ident": threading.get_ident,
+        **vars(sys),
+        **vars(ctypes),
+    }
     ours["set_exception"] = ctypes.pythonapi.PyThreadState_SetAsyncExc
     text = f"def inner(): pass\ndef before(_):\n    {RAISED[by]}"
     exec(compile(text, patching.__file__, "exec"), ours)

@@ -311,7 +311,9 @@ mod tests {
 
     #[test]
     fn folder_with_a_colon_is_not_searched_and_the_programs_own_path_stays() {
-        assert!(!can_be_searched(Path::new("/home/a:b/.cache/gnntop")) && can_be_searched(Path::new("/home/a b/.cache")));
+        assert!(
+            !can_be_searched(Path::new("/home/a:b/.cache/gnntop")) && can_be_searched(Path::new("/home/a b/.cache"))
+        );
         assert!(cache_dirs().iter().all(|dir| can_be_searched(dir)));
         assert_eq!(prepend_path("/ours".into(), Some("own::/x".into())), "/ours:own::/x");
     }
