@@ -3,9 +3,9 @@
 # full program and the viewer alone; a Debian package and an SBOM if their tools are installed; and checksums of all.
 #
 #   scripts/package.sh [FOLDER]        default target/packages
-#   scripts/package.sh --test [FOLDER] and unpacks each tarball and the Debian package, and runs its program
+#   scripts/package.sh --test [FOLDER] and unpacks each tarball, installs and removes the Debian package, and runs its program
 #
-# GNNTOP_PROGRAM  a finished full program; then neither is built and there is no tarball of the viewer
+# GNNTOP_PROGRAM  a finished program; then neither is built and there is no tarball of the viewer
 # TARGET          a target that rustup has, such as x86_64-unknown-linux-musl for a static program (default: this machine's)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -46,13 +46,56 @@ run_packed() {
     test -s "$folder"/*/completions/gnntop.bash && test -s "$folder"/*/man/gnntop.1 && test -s "$folder"/*/LICENSE-MIT
     rm -r "$folder"
 }
-# run_debian PACKAGE: the program runs from where the package puts it, and its manual pages and completions are there.
+# debian PROGRAM: the Debian package. It depends on the C library that the program was linked with.
+debian() {
+    local root=$out/deb glibc
+    glibc=$(readelf --dyn-syms --wide "$1" | grep -o 'GLIBC_[0-9.]*' | sort --version-sort --unique | tail -1)
+    install -D --mode=755 "$1" "$root/usr/bin/gnntop"
+    strip "$root/usr/bin/gnntop"
+    mkdir -p "$root"/usr/share/{doc/gnntop,man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d}
+    cat LICENSE-MIT LICENSE-APACHE >"$root/usr/share/doc/gnntop/copyright"
+    gzip --no-name --best <CHANGELOG.md >"$root/usr/share/doc/gnntop/changelog.gz"
+    "$1" man "$root/usr/share/man/man1"
+    gzip --no-name --best "$root"/usr/share/man/man1/*
+    "$1" completions bash >"$root/usr/share/bash-completion/completions/gnntop"
+    "$1" completions zsh >"$root/usr/share/zsh/vendor-completions/_gnntop"
+    "$1" completions fish >"$root/usr/share/fish/vendor_completions.d/gnntop.fish"
+    mkdir "$root/DEBIAN"
+    cat >"$root/DEBIAN/control" <<END
+Package: gnntop
+Version: $version
+Architecture: $(dpkg --print-architecture)
+Maintainer: The gnntop authors
+Section: utils
+Priority: optional
+Depends: libc6 (>= ${glibc#GLIBC_}), libgcc-s1
+Installed-Size: $(du --summarize --block-size=1024 "$root/usr" | cut --fields=1)
+Description: live profiler in the terminal for training runs
+ Shows live where each step of a training spends its time, memory and energy,
+ and why a step was slow: for PyTorch, without a change to the program, and for
+ graph neural networks first. Sessions are recorded, replayed and compared.
+END
+    dpkg-deb --root-owner-group --build "$root" "$out/gnntop_${version}_$(dpkg --print-architecture).deb"
+    rm -r "$root"
+}
+# run_debian PACKAGE: dpkg installs it into an empty system, where it finds the libraries that it depends on; the program runs, and
+# nothing is left of it afterwards. Without root's rights it is only unpacked.
 run_debian() {
     local folder
     folder=$(mktemp -d)
-    dpkg-deb --extract "$1" "$folder"
+    if [ "$(id --user)" = 0 ]; then
+        mkdir -p "$folder/var/lib/dpkg/"{info,updates}
+        dpkg-query --status libc6 libgcc-s1 >"$folder/var/lib/dpkg/status"
+        dpkg --root="$folder" --install "$1" 2>"$folder/notes" || { cat "$folder/notes" && return 1; }
+    else
+        dpkg-deb --extract "$1" "$folder"
+    fi
     "$folder"/usr/bin/gnntop --version
-    test -s "$folder"/usr/share/man/man1/gnntop.1* && test -s "$folder"/usr/share/bash-completion/completions/gnntop
+    test -s "$folder"/usr/share/man/man1/gnntop.1.gz && test -s "$folder"/usr/share/bash-completion/completions/gnntop
+    if [ "$(id --user)" = 0 ]; then
+        dpkg --root="$folder" --purge gnntop 2>"$folder/notes" || { cat "$folder/notes" && return 1; }
+        test ! -e "$folder/usr/bin/gnntop"
+    fi
     rm -r "$folder"
 }
 build() { cargo build --release --locked --target "$target" "$@"; }
@@ -72,19 +115,13 @@ else
 fi
 if [ "$test" = yes ]; then for tarball in "$out"/*.tar.gz; do run_packed "$tarball"; done; fi
 
-if [ -n "${GNNTOP_PROGRAM:-}" ]; then
-    echo "SKIPPED: no Debian package of a finished program"
-elif [[ $target == *-musl ]]; then
+if [[ $target == *-musl ]]; then
     echo "no Debian package of a static program"
-elif command -v cargo-deb >/dev/null; then
-    program=target/$target/release/gnntop
-    mkdir -p target/deb/man
-    for shell in bash zsh fish; do "$program" completions "$shell" >"target/deb/gnntop.$shell"; done
-    "$program" man target/deb/man
-    cargo deb --no-build --target "$target" --output "$out"
+elif command -v dpkg-deb >/dev/null; then
+    debian "${GNNTOP_PROGRAM:-target/$target/release/gnntop}"
     if [ "$test" = yes ]; then run_debian "$out"/*.deb; fi
 else
-    echo "SKIPPED: no Debian package. To install its tool: cargo install --locked cargo-deb"
+    echo "SKIPPED: no Debian package: there is no dpkg-deb"
 fi
 if command -v cargo-cyclonedx >/dev/null; then
     cargo cyclonedx --format json --override-filename "gnntop-$version.cdx"

@@ -20,9 +20,12 @@ scripts/package.sh --test "$out"
 mv "$static"/*.tar.gz "$out"
 scripts/wheel.sh --test "$out"
 TARGET=aarch64-unknown-linux-gnu scripts/wheel.sh "$out"
+# What the recipes in packaging/ build from.
+git archive --prefix="gnntop-$version/" HEAD | gzip --no-name --best >"$out/gnntop-$version.tar.gz"
 rm "$out/SHA256SUMS"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
+packaging/fill.sh "${GITHUB_SERVER_URL:-https://github.com}/${GITHUB_REPOSITORY:-OWNER/gnntop}" "$out"
 [ "${2:-}" = --no-draft ] && exit
 # The changelog's section for this version.
 notes=$(sed -n "/^## \[$version\]/,/^## \[/p" CHANGELOG.md | grep -v '^## \[')
-gh release create "$tag" --draft --title "gnntop $version" --notes "$notes" "$out"/*
+gh release create "$tag" --draft --title "gnntop $version" --notes "$notes" "$out"/*.* "$out/SHA256SUMS" "$out"/packaging/*

@@ -30,6 +30,7 @@ mod mutants;
 mod names;
 #[cfg(unix)]
 mod owner;
+mod packaging;
 mod pages;
 mod parts;
 mod pictures;

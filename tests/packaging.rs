@@ -1,0 +1,71 @@
+//! What a release is handed in with: the recipes of other packagers, filled in, and the order of the crates.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::sessions::Sessions;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn recipes_have_the_version_the_address_and_the_checksum() {
+    let (version, address) = (env!("CARGO_PKG_VERSION"), "https://github.com/someone/gnntop");
+    let sessions = Sessions::new();
+    sessions.file("SHA256SUMS", format!("5ca1ab1e  gnntop-{version}.tar.gz\nc0ffee  other.tar.gz\n").as_bytes());
+    let mut fill = Command::new(root().join("packaging/fill.sh"));
+    let filled = fill.arg(address).arg(sessions.path()).output().unwrap();
+    assert!(filled.status.success(), "{}", String::from_utf8_lossy(&filled.stderr));
+    for recipe in ["recipe.yaml", "gnntop.rb", "PKGBUILD"] {
+        let text = fs::read_to_string(sessions.path().join("packaging").join(recipe)).unwrap();
+        assert!(!text.contains('@'), "{recipe}: {text}");
+        for part in [version, address, "5ca1ab1e", "MIT", "Apache-2.0"] {
+            assert!(text.contains(part), "{recipe} has no {part}: {text}");
+        }
+    }
+    let syntax = Command::new("bash").arg("-n").arg(sessions.path().join("packaging/PKGBUILD")).status().unwrap();
+    assert!(syntax.success());
+}
+
+#[test]
+fn recipes_without_a_source_are_refused() {
+    let sessions = Sessions::new();
+    sessions.file("SHA256SUMS", b"c0ffee  other.tar.gz\n");
+    let mut fill = Command::new(root().join("packaging/fill.sh"));
+    let filled = fill.arg("https://github.com/someone/gnntop").arg(sessions.path()).output().unwrap();
+    assert!(!filled.status.success() && !sessions.path().join("packaging").exists());
+}
+
+#[test]
+fn crates_are_published_after_those_that_they_need() {
+    let script = fs::read_to_string(root().join("scripts/crates.sh")).unwrap();
+    let list = script.split_once("CRATES=(").unwrap().1.split_once(')').unwrap().0;
+    let folders: Vec<&str> = list.split_whitespace().collect();
+    let manifests = folders.iter().map(|folder| fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap());
+    let manifests: Vec<toml::Table> = manifests.map(|text| toml::from_str(&text).unwrap()).collect();
+    let names: Vec<&str> = manifests.iter().map(|manifest| manifest["package"]["name"].as_str().unwrap()).collect();
+    for (at, manifest) in manifests.iter().enumerate() {
+        let needed = manifest["dependencies"].as_table().unwrap().keys().filter(|name| name.starts_with("gnntop"));
+        for name in needed {
+            assert!(names[..at].contains(&name.as_str()), "{} needs {name}", names[at]);
+        }
+    }
+    let published = |workspace: &str| -> Vec<String> {
+        let text = fs::read_to_string(root().join(workspace).join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = toml::from_str(&text).unwrap();
+        let members = manifest["workspace"]["members"].as_array().unwrap().iter();
+        let members = members.map(|member| Path::new(workspace).join(member.as_str().unwrap()).display().to_string());
+        members.filter(|member| is_published(member)).collect()
+    };
+    for member in [published(""), published("workloads")].concat() {
+        assert!(folders.contains(&member.as_str()), "{member} is not in {folders:?}");
+    }
+}
+
+fn is_published(member: &str) -> bool {
+    let manifest: toml::Table =
+        toml::from_str(&fs::read_to_string(root().join(member).join("Cargo.toml")).unwrap()).unwrap();
+    manifest["package"].get("publish").is_none_or(|publish| publish.as_bool() != Some(false))
+}
