@@ -44,7 +44,11 @@ workspace() {
         cargo test "${ALL[@]}" --test it import::published -- --ignored
     fi
 }
-docs() { RUSTDOCFLAGS="-D warnings" cargo doc "${ALL[@]}" --no-deps; }
+# The crates' documentation, and the site. `tests/documents.rs` holds the site's pages and links.
+docs() {
+    RUSTDOCFLAGS="-D warnings" cargo doc "${ALL[@]}" --no-deps
+    if command -v mdbook >/dev/null; then mdbook build; else echo "SKIPPED: the site. To build it: cargo install --locked mdbook"; fi
+}
 # Every crate that is to be published packs; that each builds from its package, `members` has shown.
 # No lock file is packed here: that would take the trainings from the registry, where they are only after a release.
 package() { cargo package --quiet --workspace --no-verify --allow-dirty --offline --exclude-lockfile; }

@@ -18,6 +18,7 @@ mod dependencies;
 mod device_view;
 #[cfg(target_os = "linux")]
 mod died;
+mod documents;
 mod emissions;
 mod export;
 mod export_parquet;
