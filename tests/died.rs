@@ -24,6 +24,7 @@ struct DiedRun {
     cause: Value,
     text: String,
     list: String,
+    report: Value,
 }
 
 fn die(end: &str) -> Option<DiedRun> {
@@ -36,12 +37,12 @@ fn die(end: &str) -> Option<DiedRun> {
     let report = sessions.run(["report", "a.gnntop", "--json"]);
     let report: Value = serde_json::from_str(&report.out).unwrap_or_else(|error| panic!("{error}: {report:?} {ran:?}"));
     assert_eq!(report["steps"]["total"], 20, "{report}");
-    let session = &report["session"];
+    let session = report["session"].clone();
     let text = session["died"].as_str().unwrap_or_default().to_owned();
     assert!(ran.err.contains(&text), "{text:?} is printed: {ran:?}");
-    let report = sessions.run(["report", "a.gnntop"]).out;
-    assert_eq!(report.contains("why it died: "), !text.is_empty(), "{report}");
-    Some(DiedRun { cause: session["died_of"].clone(), text, list: sessions.run(["list"]).out, ran })
+    let page = sessions.run(["report", "a.gnntop"]).out;
+    assert_eq!(page.contains("why it died: "), !text.is_empty(), "{page}");
+    Some(DiedRun { cause: session["died_of"].clone(), text, list: sessions.run(["list"]).out, report, ran })
 }
 
 #[track_caller]
@@ -106,6 +107,54 @@ resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 x = bytearray(8 << 30)
 ";
     check(end, 1, "memory-refused", &["ran out of memory: MemoryError, in train.py:12", "smaller batch"]);
+}
+
+#[test]
+fn program_that_asks_its_terminal_is_told_that_it_has_none() {
+    let words = ["in ask, train.py:10", "gives it none", "echo yes | gnntop run"];
+    check("def ask():\n    input('go on? ')\nask()", 1, "no-terminal", &words);
+    check("def ask():\n    breakpoint()\n    x = 1\nask()", 1, "no-terminal", &["gives it none"]);
+}
+
+#[test]
+fn group_and_thread_exceptions_are_reported() {
+    if has_python((3, 11), (4, 0)) {
+        let end = "def f():\n    raise ExceptionGroup('two', [KeyError('x'), OSError(3)])\nf()";
+        check(
+            end,
+            1,
+            "exception",
+            &["ExceptionGroup: two (2 sub-exceptions), the first: KeyError: 'x', in f, train.py:10."],
+        );
+    }
+    let end = "import sys, threading\ndef load():\n    raise ValueError('thrown')\nt = threading.Thread(target=load, name='loader')\n\
+               t.start(); t.join()\nprint('epoch 1:  45%|####5 |', end='', flush=True)\nsys.exit(3)";
+    check(
+        end,
+        3,
+        "exit-code",
+        &["exited with code 3. The last exception that it printed: ValueError: thrown, in load"],
+    );
+    let end = "import sys\nsys.stderr.write('epoch 1:  45%|####5 | 45/100')\nraise ValueError('thrown')";
+    check(end, 1, "exception", &["ValueError: thrown, in train.py:11."]);
+}
+
+#[test]
+fn early_end_with_code_0_is_no_death() {
+    for end in [
+        "import os; os._exit(0)",
+        "import os, sys; os.execv('/bin/true', ['true'])",
+        "import os\nif os.fork(): os._exit(0)",
+    ] {
+        let Some(death) = die(end) else { return };
+        assert_eq!((death.ran.code, &death.cause), (Some(0), &Value::Null), "{end}: {:?}", death.ran);
+        let report = &death.report["session"];
+        assert_eq!(
+            (&report["state"], &report["end_reason"]),
+            (&"ended".into(), &"exit code 0".into()),
+            "{end}: {report}"
+        );
+    }
 }
 
 #[test]

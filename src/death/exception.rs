@@ -1,4 +1,4 @@
-//! What a program can die of, and the Python traceback that says so: its exception, what that means, and the program's own line.
+//! What a program can die of, and the exception that says so: its text, what that means, and the program's own line.
 
 use strum::IntoStaticStr;
 
@@ -11,10 +11,12 @@ pub struct Exception {
     pub place: Option<String>,
     /// The rank that printed it, where it says so.
     pub rank: Option<u32>,
+    /// The thread that it ended, where it ended no more than that.
+    pub thread: Option<String>,
 }
 
 /// Words of an exception's text, in lower case, and what they mean; the first that fits counts.
-const MEANINGS: [(&[&str], Cause); 18] = [
+const MEANINGS: [(&[&str], Cause); 19] = [
     (
         &["cuda out of memory", "hip out of memory", "cuda error: out of memory", "cublas_status_alloc_failed"],
         GPU_MEMORY,
@@ -36,6 +38,7 @@ const MEANINGS: [(&[&str], Cause); 18] = [
     (&["connection reset by peer", "connection closed by peer", "connection refused"], Cause::PeerGone),
     (&["broken pipe", "nccl communicator was aborted", "remote process exited"], Cause::PeerGone),
     (&["socket timeout", "store wait"], TIMEOUT),
+    (&["eof when reading a line", "bdbquit", "inappropriate ioctl for device", "'/dev/tty'"], Cause::NoTerminal),
     (&["keyboardinterrupt"], Cause::Asked),
     (&["modulenotfounderror", "no module named"], Cause::NoModule),
     (&[""], Cause::Exception),
@@ -65,45 +68,6 @@ pub(super) fn classify(text: &str) -> Cause {
     let text = text.to_lowercase();
     let fits = |words: &[&str]| words.iter().any(|word| text.contains(word));
     MEANINGS.iter().find(|(words, _)| fits(words)).map_or(Cause::Exception, |(_, cause)| *cause)
-}
-
-/// Reads tracebacks line by line.
-#[derive(Debug, Default)]
-pub(super) struct Tracebacks {
-    /// Those that are complete, in the order of their ends, with the number of their last line.
-    pub(super) done: Vec<(usize, Exception)>,
-    open: Vec<OpenTraceback>,
-}
-
-/// A traceback whose exception is still missing.
-#[derive(Debug)]
-struct OpenTraceback {
-    rank: Option<u32>,
-    place: CodePlace,
-}
-
-impl Tracebacks {
-    /// Takes a line of this rank, with its number.
-    pub(super) fn push_line(&mut self, number: usize, rank: Option<u32>, line: &str) {
-        if line.trim_end() == "Traceback (most recent call last):" {
-            self.open.retain(|open| open.rank != rank);
-            return self.open.push(OpenTraceback { rank, place: CodePlace::default() });
-        }
-        let Some(at) = self.open.iter().position(|open| open.rank == rank) else { return };
-        if !self.open[at].place.take_inner(line) && !line.starts_with([' ', '\t']) && !line.trim().is_empty() {
-            let OpenTraceback { rank, place } = self.open.swap_remove(at);
-            self.done.push((number, Exception { text: shortened(line.trim()), place: place.text(), rank }));
-        }
-    }
-}
-
-/// A message that becomes part of a paragraph.
-fn shortened(text: &str) -> String {
-    const MOST: usize = 200;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// Why a program died.
@@ -136,6 +100,8 @@ pub enum Cause {
     FileLimit,
     /// Threads, processes or open files ran out.
     TooMany,
+    /// It wanted to read from a terminal, and has none.
+    NoTerminal,
     /// A module is not installed.
     NoModule,
     /// Any other exception in Python.
@@ -159,60 +125,6 @@ impl Cause {
     }
 }
 
-/// Folders that libraries and Python itself are in.
-const LIBRARIES: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
-
-/// What is known of a stack while its frames are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct CodePlace {
-    /// The innermost frame of the program itself.
-    own: Option<String>,
-    innermost: Option<String>,
-}
-
-impl CodePlace {
-    /// Takes the next line of a traceback, whose innermost frame comes last. Returns whether it is a frame.
-    pub(super) fn take_inner(&mut self, line: &str) -> bool {
-        let Some((text, is_own)) = frame(line) else { return false };
-        if is_own {
-            self.own = Some(text.clone());
-        }
-        self.innermost = Some(text);
-        true
-    }
-
-    /// Takes the next line of a stack whose innermost frame comes first. Returns whether it is a frame.
-    pub(super) fn take_outer(&mut self, line: &str) -> bool {
-        let Some((text, is_own)) = frame(line) else { return false };
-        self.innermost.get_or_insert_with(|| text.clone());
-        if is_own {
-            self.own.get_or_insert(text);
-        }
-        true
-    }
-
-    /// `collate, data.py:81`, or `main, train.py:9 (inside forward, linear.py:134)`; `None` before the first frame.
-    pub(super) fn text(&self) -> Option<String> {
-        match (&self.own, &self.innermost) {
-            (Some(own), Some(innermost)) if own != innermost => Some(format!("{own} (inside {innermost})")),
-            (_, innermost) => innermost.clone(),
-        }
-    }
-}
-
-/// `collate, data.py:81` of `  File "/home/me/data.py", line 81, in collate`, and whether the file is the program's own.
-fn frame(line: &str) -> Option<(String, bool)> {
-    let (file, rest) = line.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
-    let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    let is_own = !file.starts_with('<') && !LIBRARIES.iter().any(|folder| file.contains(folder));
-    let file = file.rsplit('/').next().unwrap_or(file);
-    let text = match rest.split_once(" in ") {
-        Some((_, function)) if function != "<module>" => format!("{}, {file}:{number}", function.trim()),
-        _ => format!("{file}:{number}"),
-    };
-    Some((text, is_own))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,49 +144,12 @@ mod tests {
             ("RuntimeError: can't start new thread", Cause::TooMany),
             ("RuntimeError: Connection closed by peer [127.0.0.1]:2", Cause::PeerGone),
             ("ModuleNotFoundError: No module named 'dgl'", Cause::NoModule),
+            ("EOFError: EOF when reading a line", Cause::NoTerminal),
+            ("bdb.BdbQuit", Cause::NoTerminal),
+            ("EOFError: Ran out of input", Cause::Exception),
             ("ValueError: thrown", Cause::Exception),
         ] {
             assert_eq!(classify(text), cause, "{text}");
         }
-    }
-
-    #[test]
-    fn interleaved_tracebacks_of_two_ranks_are_separated() {
-        let mut read = Tracebacks::default();
-        let lines = [
-            (1, "Traceback (most recent call last):"),
-            (0, "Traceback (most recent call last):"),
-            (1, "  File \"/a/train.py\", line 9, in <module>"),
-            (0, "  File \"/a/train.py\", line 12, in main"),
-            (1, "    step()"),
-            (1, "  File \"/a/data.py\", line 81, in collate"),
-            (1, "ValueError: 3"),
-            (0, "KeyError: 'x'"),
-        ];
-        lines.iter().enumerate().for_each(|(at, (rank, line))| read.push_line(at, Some(*rank), line));
-        let said: Vec<_> = read.done.iter().map(|(_, e)| (e.rank, e.text.as_str(), e.place.as_deref())).collect();
-        let expected = [
-            (Some(1), "ValueError: 3", Some("collate, data.py:81")),
-            (Some(0), "KeyError: 'x'", Some("main, train.py:12")),
-        ];
-        assert_eq!(said, expected);
-    }
-
-    const OWN: &str = "  File \"/w/train.py\", line 9, in main";
-    const LIBRARY: &str = "  File \"/env/lib/python3.11/site-packages/torch/nn/linear.py\", line 134, in forward";
-
-    #[test]
-    fn own_line_precedes_library_line() {
-        let place = |lines: &[&str], take: fn(&mut CodePlace, &str) -> bool| {
-            let mut place = CodePlace::default();
-            lines.iter().for_each(|line| _ = take(&mut place, line));
-            place.text()
-        };
-        let both = Some("main, train.py:9 (inside forward, linear.py:134)".to_owned());
-        assert_eq!(place(&[OWN, "    step()", LIBRARY], CodePlace::take_inner), both);
-        assert_eq!(place(&[LIBRARY, OWN, "  File \"/w/a.py\", line 1 in <module>"], CodePlace::take_outer), both);
-        assert_eq!(place(&[OWN], CodePlace::take_inner).as_deref(), Some("main, train.py:9"));
-        assert_eq!(place(&[LIBRARY], CodePlace::take_outer).as_deref(), Some("forward, linear.py:134"));
-        assert_eq!(place(&["no frame"], CodePlace::take_outer), None);
     }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! kernel.rs     memory: limits, peaks and out-of-memory kills, read before and after
 //! output.rs     what the program's last lines say: exceptions, launchers, crashes
-//! exception.rs  what a program can die of; a Python traceback, its cause and the program's line
+//! tracebacks.rs Python's tracebacks in it, in each form, and the program's own line in them
+//! exception.rs  what a program can die of, and the exception that says so
 //! diagnosis.rs  all that is known of the end, as plain data, and the one cause that fits it
 //! paragraph.rs  the words
 //! ```
@@ -15,6 +16,7 @@ mod exception;
 mod kernel;
 mod output;
 mod paragraph;
+mod tracebacks;
 
 pub use diagnosis::{Evidence, LastMoment, MemoryChange, ProcessEnd};
 pub use exception::Cause;

@@ -1,7 +1,8 @@
 //! What a program's last lines say of its end: the exception that ended it, the rank that failed first by the word of the
 //! launcher, a crash in native code.
 
-use super::exception::{Cause, CodePlace, Exception, Tracebacks, classify};
+use super::exception::{Cause, Exception, classify};
+use super::tracebacks::{CodePlace, Tracebacks};
 
 /// A traceback further from the end was handled by the program.
 const LAST_LINES: usize = 80;
@@ -22,6 +23,8 @@ pub struct FailedRank {
 pub struct OutputEvidence {
     /// The decisive exception: of the rank that failed first, else the first that is not a consequence of another.
     pub exception: Option<Exception>,
+    /// Whether there is an exception at all, perhaps one that the program has handled.
+    pub has_exceptions: bool,
     /// Who failed first.
     pub failed: Option<FailedRank>,
     /// The line in which a library gives up, without an exception: a collective's watchdog, the C++ runtime, a panic.
@@ -52,7 +55,9 @@ impl OutputEvidence {
             said.read_slurm(line);
             said.read_last_words(line, lines.get(number + 1));
         }
+        tracebacks.finish(lines.len());
         said.crashed_in = crash(lines);
+        said.has_exceptions = !tracebacks.done.is_empty();
         said.exception = said.choose(&tracebacks.done, lines.len());
         said.last_line = lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).map(str::to_owned);
         said

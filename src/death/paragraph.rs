@@ -16,8 +16,10 @@ pub struct Death {
     pub text: String,
 }
 
-/// Memory that changed by less is one figure.
+/// Memory that changed by less is one figure...
 const STEADY: f64 = 0.1;
+/// ...which is worth a sentence if it was one for this long.
+const STEADY_NS: u64 = 10_000_000_000;
 
 impl Death {
     /// Why it died; `None` where it ended well.
@@ -28,7 +30,7 @@ impl Death {
             others(cause, evidence),
             place(&evidence.moment),
             evidence.moment.stack.as_ref().filter(|_| is_place_unknown(evidence.output)).map(stack),
-            evidence.moment.memory.as_ref().map(memory),
+            evidence.moment.memory.as_ref().and_then(memory),
             advice(cause, evidence).map(str::to_owned),
         ];
         Some(Self { cause, text: sentences.into_iter().flatten().collect::<Vec<_>>().join(" ") })
@@ -42,7 +44,8 @@ fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
     let exception = || {
         let Some(exception) = &said.exception else { return String::new() };
         let place = exception.place.as_ref().map(|place| format!(", in {place}")).unwrap_or_default();
-        format!("{}{place}", exception.text.trim_end_matches('.'))
+        let thread = exception.thread.as_ref().map(|name| format!(", on its thread {name}")).unwrap_or_default();
+        format!("{}{place}{thread}", exception.text.trim_end_matches('.'))
     };
     let words = || said.last_words.as_ref().map(|(_, text)| text.trim_end_matches('.').to_owned());
     let what = || words().unwrap_or_else(exception);
@@ -60,24 +63,36 @@ fn headline(cause: Cause, evidence: &Evidence<'_>) -> String {
         Cause::DiskFull => format!("{who} found the disk full: {}.", what()),
         Cause::FileLimit => format!("{who} reached the limit on the size of files (ulimit -f)."),
         Cause::TooMany => format!("{who} ran out of threads, processes or open files: {}.", exception()),
+        Cause::NoTerminal => {
+            format!("{who} wanted to read from a terminal, and `gnntop run` gives it none: {}.", exception())
+        }
         Cause::NoModule | Cause::Exception => format!("{who} raised an exception: {}.", exception()),
         Cause::Panic => format!("{who} panicked: {}.", what().trim_start_matches("thread ")),
         Cause::Crash => crash(&who, evidence),
         Cause::Killed => format!("{who} was killed by SIGKILL. {}", no_kill(evidence)),
         Cause::Signal => format!("{who} was ended by {}.", ended_by(evidence)),
-        Cause::ExitCode => {
-            let code = diagnosis::code(evidence).unwrap_or_default();
-            let line = said
-                .last_line
-                .as_ref()
-                .map(|line| format!(" Its last line: \"{}\".", line.chars().take(160).collect::<String>()));
-            let line = line.unwrap_or_default();
-            match &said.left_from {
-                Some(place) => format!("{who} called os._exit in {place}: exit code {code}, and no exception.{line}"),
-                None => format!("{who} exited with code {code} and printed no exception.{line}"),
-            }
-        }
+        Cause::ExitCode => exit_code(&who, &exception(), evidence),
     }
+}
+
+/// What is known of a program that chose its exit code; `exception` is the last one that it printed, if it did.
+fn exit_code(who: &str, exception: &str, evidence: &Evidence<'_>) -> String {
+    let said = evidence.output;
+    let code = diagnosis::code(evidence).unwrap_or_default();
+    let end = match &said.left_from {
+        Some(place) => format!("{who} called os._exit in {place}: exit code {code}"),
+        None => format!("{who} exited with code {code}"),
+    };
+    if !exception.is_empty() {
+        return format!("{end}. The last exception that it printed: {exception}.");
+    }
+    let silence = match (said.has_exceptions, &said.left_from) {
+        (true, _) => "",
+        (false, Some(_)) => ", and no exception",
+        (false, None) => " and printed no exception",
+    };
+    let line = said.last_line.as_ref().map(|line| line.chars().take(160).collect::<String>());
+    format!("{end}{silence}.{}", line.map(|line| format!(" Its last line: \"{line}\".")).unwrap_or_default())
 }
 
 /// The program, or the rank of it that failed first.
@@ -188,15 +203,16 @@ fn stack((place, before_ns): &(String, u64)) -> String {
     format!("A stack taken {} before the end shows {place}.", duration(*before_ns))
 }
 
-/// Memory in the last minute.
-fn memory(growth: &MemoryChange) -> String {
+/// Memory in the last minute, unless it was only looked at for a moment, and steady.
+fn memory(growth: &MemoryChange) -> Option<String> {
     let MemoryChange { from_bytes, to_bytes, over_ns } = *growth;
     let over = duration(over_ns);
     if (to_bytes - from_bytes).abs() <= STEADY * to_bytes.max(from_bytes) {
-        return format!("Its memory was steady at {} for the last {over}.", bytes(to_bytes));
+        return (over_ns >= STEADY_NS)
+            .then(|| format!("Its memory was steady at {} for the last {over}.", bytes(to_bytes)));
     }
     let word = if to_bytes > from_bytes { "grew" } else { "fell" };
-    format!("Its memory {word} from {} to {} in its last {over}.", bytes(from_bytes), bytes(to_bytes))
+    Some(format!("Its memory {word} from {} to {} in its last {over}.", bytes(from_bytes), bytes(to_bytes)))
 }
 
 /// One thing to try.
@@ -215,6 +231,10 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
         Cause::SharedMemory => "Enlarge /dev/shm (docker run --shm-size), or use fewer loader workers.",
         Cause::DiskFull => "Free some space, or write elsewhere.",
         Cause::TooMany => "Raise the limit (ulimit -u, ulimit -n), or use fewer loader workers.",
+        Cause::NoTerminal => {
+            "Give it what it asks for by a pipe, as in `echo yes | gnntop run -- ...`, or start it alone in its terminal and watch \
+             it with `gnntop attach PID` from another one."
+        }
         Cause::NoModule => "Install it in this program's environment.",
         Cause::Crash if evidence.output.crashed_in.is_none() => {
             "If it is a Python program, run it once with PYTHONFAULTHANDLER=1 to see where it was."
@@ -309,7 +329,34 @@ mod tests {
         );
         let words = "train.py raised an exception: ValueError: 3, in collate, data.py:81.";
         check(&evidence(ProcessEnd::Code(1), &said), Cause::Exception, &[words]);
-        check(&evidence(ProcessEnd::Code(3), &said), Cause::ExitCode, &["exited with code 3 and printed no exception"]);
+        let words = "exited with code 3. The last exception that it printed: ValueError: 3, in collate, data.py:81.";
+        check(&evidence(ProcessEnd::Code(3), &said), Cause::ExitCode, &[words]);
+    }
+
+    #[test]
+    fn no_exception_is_claimed_only_without_one() {
+        let silent = parse_output("loading");
+        let words = ["exited with code 3 and printed no exception. Its last line: \"loading\"."];
+        check(&evidence(ProcessEnd::Code(3), &silent), Cause::ExitCode, &words);
+        let handled = format!("Traceback (most recent call last):\nKeyError: 1\n{}", "step\n".repeat(200));
+        check(
+            &evidence(ProcessEnd::Code(3), &parse_output(&handled)),
+            Cause::ExitCode,
+            &["exited with code 3. Its last line"],
+        );
+        let thread = parse_output("Exception in thread T:\nTraceback (most recent call last):\nKeyError: 1");
+        check(&evidence(ProcessEnd::Code(1), &thread), Cause::Exception, &["KeyError: 1, on its thread T."]);
+    }
+
+    #[test]
+    fn memory_steady_for_a_moment_is_left_out() {
+        let said = OutputEvidence::default();
+        let text = |over_ns| {
+            let memory = Some(MemoryChange { from_bytes: 1.0e9, to_bytes: 1.0e9, over_ns });
+            let moment = LastMoment { memory, ..LastMoment::default() };
+            Death::from_evidence(&Evidence { moment, ..evidence(ProcessEnd::Code(3), &said) }).unwrap().text
+        };
+        assert!(!text(107_000_000).contains("memory") && text(60_000_000_000).contains("steady at 954 MiB"));
     }
 
     #[test]
@@ -319,6 +366,7 @@ mod tests {
             ("RuntimeError: CUDA error: device-side assert triggered", Cause::Cuda, "CUDA_LAUNCH_BLOCKING"),
             ("OSError: [Errno 28] No space left on device", Cause::DiskFull, "disk full"),
             ("MemoryError", Cause::MemoryRefused, "smaller batch"),
+            ("EOFError: EOF when reading a line", Cause::NoTerminal, "`echo yes | gnntop run -- ...`"),
             ("RuntimeError: unable to mmap 8 bytes from file </torch_1>", Cause::SharedMemory, "--shm-size"),
         ] {
             let said = parse_output(&format!(

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -69,8 +70,9 @@ impl Drop for JoinedPython {
 
 /// Joins the Pythons at and below `root` that do not look for us: those of a script that overwrites `PYTHONPATH`, or with an
 /// option such as `-I`. Each is asked a few times, since one that is just starting does not listen yet. One that cannot be
-/// joined stays as it is, and `gnntop run` says why it is not reached. Returns when `root` has ended.
-pub fn join_children(root: u32, package: &Path, answers: &Answers) {
+/// joined stays as it is, and `gnntop run` says why it is not reached; so does `unreached`, for the newest of them. Returns when
+/// `root` has ended.
+pub fn join_children(root: u32, package: &Path, answers: &Answers, unreached: &Mutex<Option<String>>) {
     let (Ok(join), Some(root)) = (script(package, "join"), Process::find(root)) else { return };
     let (mut below, mut seen) = (Descendants::new(root.pid()), BTreeMap::<Process, u32>::new());
     let began = Instant::now();
@@ -78,10 +80,15 @@ pub fn join_children(root: u32, package: &Path, answers: &Answers) {
         for python in reach::silent(&mut below, &answers.read()) {
             let times = seen.entry(python.process.clone()).or_default();
             *times = times.saturating_add(1);
-            if ASKED.contains(times) && unreached::reason(&python.process, &python.words).may_join {
+            if !ASKED.contains(times) {
+                continue;
+            }
+            let reason = unreached::reason(&python.process, &python.words);
+            if reason.may_join {
                 // Whatever fails: the view says that it is not reached.
                 let _ = remote::run(python.process.pid(), &join);
             }
+            *unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.text);
         }
         thread::sleep(interval(began.elapsed()));
     }

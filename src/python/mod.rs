@@ -12,4 +12,4 @@ pub mod package;
 pub mod reach;
 pub mod remote;
 mod stale;
-mod unreached;
+pub mod unreached;

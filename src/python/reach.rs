@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gnntop_analysis::figures;
 use gnntop_analysis::source::process::{Process, descends};
 
 use super::answers::{Answer, Answers};
@@ -14,6 +15,8 @@ use super::unreached::{self, Reason};
 
 /// A Python that has not answered for this long was not reached, even if nothing shows why.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A program that lived less may have ended before it got anywhere.
+const SHORT: Duration = Duration::from_secs(2);
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Programs whose programs are no children of theirs, and where to run gnntop instead.
@@ -141,6 +144,27 @@ fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&(u32, Reason)>) 
     (!answers.is_empty()).then(|| "hardware only: no Python of this program has imported torch".to_owned())
 }
 
+/// Why a program that has ended showed no steps, by what its Pythons have said; `unreached` says why one of them has said nothing,
+/// and `lived` how long the program ran. `None` if nothing is known of any Python.
+pub fn explain_end(answers: &Answers, unreached: Option<&str>, lived: Duration) -> Option<String> {
+    let answers = answers.read();
+    if let Some((pid, problem)) = answers.iter().find_map(|(pid, answer)| Some((pid, answer.problems.first()?))) {
+        return Some(format!("the Python of process {pid} cannot be watched: {problem}"));
+    }
+    if answers.values().any(|answer| answer.has_torch) {
+        return Some("it imported torch, and ended before a backward pass or a batch through a model".to_owned());
+    }
+    if let Some(reason) = unreached {
+        return Some(format!("its Python was not reached: {reason}"));
+    }
+    let short = if lived < SHORT {
+        format!("; it ended after {}", figures::duration(lived.as_nanos() as u64))
+    } else {
+        String::new()
+    };
+    (!answers.is_empty()).then(|| format!("no Python of it imported torch{short}"))
+}
+
 /// Finds the processes at and below one, again and again, on a machine that may have thousands of others.
 #[derive(Debug)]
 pub(super) struct Descendants {
@@ -231,6 +255,23 @@ mod tests {
         assert!(said(&[answer(false, &[])]).contains("no Python of this program has imported torch"));
         assert!(said(&[answer(false, &[]), answer(true, &[])]).contains("first backward pass"));
         assert!(said(&[answer(true, &["no library"])]).contains("no library"));
+    }
+
+    #[test]
+    fn end_without_steps_has_its_cause() {
+        let dir = tempfile::tempdir().unwrap();
+        let answers = Answers::open(dir.path().to_owned());
+        let explain = |unreached, ms| explain_end(&answers, unreached, Duration::from_millis(ms)).unwrap_or_default();
+        assert_eq!(explain(None, 9000), "", "no Python is known");
+        assert_eq!(explain(Some("it was started with -I"), 9000), "its Python was not reached: it was started with -I");
+        let write = |text: &str| fs::write(dir.path().join("17"), text).unwrap();
+        write("python 3.12.1\n");
+        assert_eq!(explain(None, 300), "no Python of it imported torch; it ended after 300 ms");
+        assert_eq!(explain(None, 9000), "no Python of it imported torch");
+        write("python 3.12.1\ntorch\n");
+        assert!(explain(None, 9000).starts_with("it imported torch, and ended before a backward pass"));
+        write("python 3.12.1\nproblem torch 1.8 is too old\n");
+        assert!(explain(None, 9000).ends_with("cannot be watched: torch 1.8 is too old"));
     }
 
     /// A process that sleeps under another name.

@@ -80,10 +80,7 @@ impl UnreachedEvidence {
             return certain("it runs in a container of its own: run gnntop inside it".to_owned(), false);
         }
         if let Some(letter) = ignoring_option(&self.words) {
-            let text = format!(
-                "it was started with -{letter}, which ignores PYTHONPATH or sitecustomize; start it without, or add {START}"
-            );
-            return certain(text, is_of_the_run && !self.is_other_user);
+            return certain(ignored(letter), is_of_the_run && !self.is_other_user);
         }
         if self.is_other_user {
             let text =
@@ -160,6 +157,19 @@ fn below_gnntop(above: impl Iterator<Item = (u32, Vec<String>)>) -> impl Iterato
 
 fn file_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
+}
+
+/// Why a Python that is started with this command line will not be reached, if that alone says so.
+pub fn reason_in_command(words: &[String]) -> Option<String> {
+    let is_python = words.first().is_some_and(|program| file_name(program).starts_with("python"));
+    ignoring_option(words).filter(|_| is_python).map(ignored)
+}
+
+/// For a Python with this option.
+fn ignored(letter: char) -> String {
+    format!(
+        "it was started with -{letter}, which ignores PYTHONPATH or sitecustomize; start it without, or add {START}"
+    )
 }
 
 /// The letter of the option by which a Python that was started with these words does not look at `PYTHONPATH`.

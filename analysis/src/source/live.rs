@@ -14,6 +14,7 @@ use gnntop_wire::StreamReader;
 
 use super::holes::Holes;
 use super::polling::{Progress, Source, Status};
+use super::process::still_runs;
 use super::session_past::SessionPast;
 use super::tally::Tally;
 use crate::figures;
@@ -223,6 +224,9 @@ impl Live {
             Some(reason) if reason.is_empty() => "ended".to_owned(),
             Some(reason) => format!("ended: {reason}"),
             None if self.tally.blocks == 0 => "ended before it published anything".to_owned(),
+            None if self.tally.session.as_ref().is_some_and(still_runs) => {
+                "ended: its process runs another program now".to_owned()
+            }
             None => "ended unexpectedly: killed?".to_owned(),
         }
     }

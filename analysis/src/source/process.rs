@@ -4,6 +4,8 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
+use gnntop_wire::SessionInfo;
+
 use super::program_name::program_name;
 
 /// Most generations of parents followed.
@@ -76,6 +78,26 @@ impl Process {
     }
 }
 
+/// Whether the process that published this session still runs on this machine, as it does after `exec`.
+pub(super) fn still_runs(info: &SessionInfo) -> bool {
+    // Another machine, or another container, has processes of its own.
+    let is_here = kernel_says("hostname", &info.host) && has_our_clock(info);
+    let start_ns = |process: Process| {
+        let ticks = u128::from(process.start_ticks) * 1_000_000_000;
+        ticks / u128::from(rustix::param::clock_ticks_per_second())
+    };
+    is_here && Process::find(info.pid).is_some_and(|process| start_ns(process) <= u128::from(info.start.boot_ns))
+}
+
+/// Whether the session's monotonic clock is this machine's.
+pub(super) fn has_our_clock(info: &SessionInfo) -> bool {
+    kernel_says("random/boot_id", &info.boot_id)
+}
+
+fn kernel_says(name: &str, text: &str) -> bool {
+    fs::read_to_string(format!("/proc/sys/kernel/{name}")).is_ok_and(|own| own.trim() == text)
+}
+
 /// Whether the process `pid` is `ancestor` or descends from it.
 pub fn descends(pid: u32, ancestor: u32) -> bool {
     let mut pid = pid;
@@ -137,6 +159,19 @@ mod tests {
         assert!(descends(own.pid(), std::os::unix::process::parent_id()));
         assert_eq!(own.parent().map(|parent| parent.pid()), Some(std::os::unix::process::parent_id()));
         assert!(!descends(own.pid(), 900_000_001));
+    }
+
+    #[test]
+    fn publisher_that_still_runs_is_found_on_its_machine_alone() {
+        let kernel = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap().trim().to_owned();
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let start = gnntop_wire::Anchor { boot_ns: now.tv_sec.cast_unsigned() * 1_000_000_000, ..Default::default() };
+        let (host, boot_id) = (kernel("hostname"), kernel("random/boot_id"));
+        let own = SessionInfo { pid: std::process::id(), host, boot_id, start, ..SessionInfo::default() };
+        assert!(still_runs(&SessionInfo { start: gnntop_wire::Anchor { boot_ns: u64::MAX, ..start }, ..own.clone() }));
+        assert!(!still_runs(&SessionInfo { host: "elm".to_owned(), ..own.clone() }));
+        assert!(!still_runs(&SessionInfo { start: Default::default(), ..own.clone() }), "a later process with its id");
+        assert!(!still_runs(&SessionInfo { pid: 900_000_001, ..own }));
     }
 
     #[test]

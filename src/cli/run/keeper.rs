@@ -21,7 +21,7 @@ use super::super::retention::RetentionLimits;
 use super::super::signals::without_ignored;
 use super::child::{Child, WAIT_INTERVAL};
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
-use super::post_mortem::examine;
+use super::post_mortem::{examine, note_end};
 use super::python::{PythonSetup, program_session};
 use super::recording::{ActiveRecording, NOTHING_RECORDED, RecordingFile, RecordingOutcome, Unpublished};
 use super::register::ProgramRegistration;
@@ -180,7 +180,9 @@ impl KeptProgram {
         };
         starter.set_nonblocking(false)?;
         let death = examine(&self.child, &self.python, self.started, self.end_signal());
+        let silence = if death.is_none() { note_end(&self.child, &self.python, self.started) } else { None };
         let mut lines = self.child.ending_lines(code, death.as_ref());
+        lines.extend(silence);
         lines.extend(self.finish_recording(starter, death.as_ref()));
         self.registered.set_exit_code(code);
         let died = death.map(|death| (death.text, death.cause.id().to_owned()));

@@ -4,15 +4,16 @@
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::layers::Layer;
 use crate::python::answers::Answers;
 use crate::python::joining;
 use crate::python::package::{self, Package};
-use crate::python::reach::Reach;
+use crate::python::reach::{self, Reach};
+use crate::python::unreached::reason_in_command;
 use gnntop_analysis::source::{ProgramSession, Status};
 use gnntop_sessions::layout;
 
@@ -21,12 +22,16 @@ pub(super) struct PythonSetup {
     answers: Option<Answers>,
     variables: Vec<(&'static str, OsString)>,
     package: Option<Package>,
+    /// The program and its arguments.
+    command: Vec<String>,
+    /// Why the newest Python that has not answered was not reached.
+    unreached: Arc<Mutex<Option<String>>>,
 }
 
 impl PythonSetup {
     /// Prepares nothing: for our own programs, or if everything is turned off.
     pub(super) fn disabled() -> Self {
-        Self { answers: None, variables: Vec::new(), package: None }
+        Self { answers: None, variables: Vec::new(), package: None, command: Vec::new(), unreached: Arc::default() }
     }
 
     /// Unpacks the Python package. If that fails, a message says so, and the hardware of Pythons is still seen.
@@ -37,7 +42,8 @@ impl PythonSetup {
         let prepared = package::package().map_err(anyhow::Error::from).and_then(|package| {
             let answers = Answers::create()?;
             let variables = package::environment(package.folder(), &launch_id(command), &answers);
-            Ok(Self { answers: Some(answers), variables, package: Some(package) })
+            let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            Ok(Self { answers: Some(answers), variables, package: Some(package), command, unreached: Arc::default() })
         });
         prepared.unwrap_or_else(|error| {
             warn(&format!("Python programs will show only their hardware: {error:#}"));
@@ -54,7 +60,8 @@ impl PythonSetup {
     pub(super) fn join_children(&self, pid: u32) {
         let (Some(answers), Some(package)) = (self.answers(), &self.package) else { return };
         let (answers, package) = (Answers::open(answers.to_owned()), package.folder().to_owned());
-        let join = move || joining::join_children(pid, &package, &answers);
+        let unreached = Arc::clone(&self.unreached);
+        let join = move || joining::join_children(pid, &package, &answers, &unreached);
         // Without the thread the view says which Pythons are not reached.
         let _ = thread::Builder::new().name("gnntop joins".to_owned()).spawn(join);
     }
@@ -67,6 +74,13 @@ impl PythonSetup {
     /// Where this process crashed or ended itself; empty where it did neither.
     pub(super) fn crash_report(&self, pid: u32) -> Vec<String> {
         self.answers.as_ref().map(|answers| answers.crash_report(pid)).unwrap_or_default()
+    }
+
+    /// Why the program, which has ended after this time, showed no steps; `None` if nothing is known of a Python in it.
+    pub(super) fn explain_end(&self, lived: Duration) -> Option<String> {
+        let unreached = self.unreached.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unreached = unreached.or_else(|| reason_in_command(&self.command));
+        reach::explain_end(self.answers.as_ref()?, unreached.as_deref(), lived)
     }
 
     /// The processes that have answered.

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGKILL, SIGTERM};
 use super::super::output;
 use super::super::signals::Interruption;
 use super::child::{Child, WAIT_INTERVAL, own_command};
-use super::post_mortem::examine;
+use super::post_mortem::{examine, note_end};
 use super::python::{PythonSetup, program_session};
 use super::recording::{NOTHING_RECORDED, RecordingFile, RecordingOutcome, Unpublished};
 
@@ -76,6 +76,8 @@ impl UnattendedRun<'_> {
         let ended = self.wait(&mut child, interruption, &mut waiting);
         let asked = ended.as_ref().ok().and_then(|(_, ended)| ended.signal());
         let death = examine(&child, &python, since, asked);
+        let silence = if death.is_none() { note_end(&child, &python, since) } else { None };
+        silence.iter().for_each(|why| warn(why));
         match recording.finish(death.as_ref()) {
             RecordingOutcome::Recorded(summary) => output::print_note(&format!("recorded {summary}")),
             RecordingOutcome::Nothing => warn(NOTHING_RECORDED),
