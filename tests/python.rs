@@ -172,6 +172,8 @@ fn a_program_without_torch_shows_and_records_its_hardware() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.contains("no Python of this program has imported torch"), "{ran:?}");
     assert!(ran.err.contains("hardware only"), "{ran:?}");
+    assert!(ran.err.contains("showed no steps: no Python of it imported torch"), "{ran:?}");
+    assert!(!ran.out.contains("start it with `gnntop run"), "that is what was done: {ran:?}");
     assert_eq!(report(&sessions)["steps"]["total"], 0);
 }
 

@@ -137,7 +137,7 @@ fn program_that_publishes_nothing_yet_is_live_for_every_command() {
     assert_eq!(&said, b"http://");
     signal(&serves, "INT");
     assert_eq!(serves.wait().unwrap().code(), Some(0));
-    sessions.run(["trace"]).assert_refused("publishes nothing");
+    sessions.run(["trace"]).assert_refused("has published no steps yet");
     let second = start("two");
     for command in ["attach", "serve", "trace"] {
         sessions.run([command]).assert_refused("2 live sessions match; choose one by its pid: sh (pid ");
@@ -210,6 +210,7 @@ fn program_without_session_is_recorded_from_outside() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.contains("hardware only"), "{ran:?}");
     assert!(ran.err.contains("hardware only: the program published no steps"), "{ran:?}");
+    assert!(!ran.out.contains("start it with `gnntop run"), "that is what was done: {ran:?}");
     let report = sessions.run(["report", "a.gnntop", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
     assert_eq!((&report["session"]["name"], &report["steps"]["total"]), (&"sleep".into(), &0.into()));

@@ -117,7 +117,8 @@ pub(super) fn open(target: Target, dir: &Path) -> anyhow::Result<Box<dyn Source>
         Target::Recording(path) => Box::new(Playback::open(path, PlaybackOptions::default())?),
         Target::Process(process) => {
             let session = ProgramSession::new(process.pid(), SystemTime::now(), dir.to_owned());
-            Box::new(Launched::watch(process, session).context("cannot read the sensors")?)
+            let launcher = run::launcher(process.pid());
+            Box::new(Launched::watch(process, launcher, session).context("cannot read the sensors")?)
         }
     })
 }

@@ -10,7 +10,7 @@ use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
     attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, record,
-    replay, report, run, serve, stop, study, trace, train,
+    replay, report, run, serve, stop, study, suggestion, trace, train,
 };
 use crate::study::FileError;
 use gnntop_sessions::layout;
@@ -75,9 +75,16 @@ enum CliCommand {
 
 /// Does what the command line says and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(error) => return output::print_usage(&error),
+        Err(mut error) => {
+            let command = Arguments::command();
+            let names: Vec<&str> =
+                command.get_subcommands().filter(|known| !known.is_hide_set()).map(clap::Command::get_name).collect();
+            suggestion::amend(&mut error, &words, &names);
+            return output::print_usage(&error);
+        }
     };
     match dispatch(arguments) {
         Ok(code) => code,

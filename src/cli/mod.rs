@@ -39,6 +39,7 @@ mod signals;
 mod source_recorder;
 mod stop;
 mod study;
+mod suggestion;
 mod time_spec;
 mod trace;
 mod train;

@@ -12,7 +12,7 @@ use super::named::{self, NAMED};
 use super::new_file::{self, NewFile};
 use super::retention::{self, Retention, RetentionLimits};
 use super::source_recorder::SourceRecorder;
-use super::{output, quantities, signals};
+use super::{output, quantities, run, signals};
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::runs::{self, SessionGroup};
@@ -156,7 +156,9 @@ impl RecordRequest {
             }
             Target::Process(process) => {
                 let stem = format!("{}-{}", process.name().replace('/', "_"), process.pid());
-                (Box::new(Hardware::observe(process).context("cannot read the sensors")?), Some(0), true, stem)
+                let launcher = run::launcher(process.pid());
+                let source = Hardware::observe(process, launcher).context("cannot read the sensors")?;
+                (Box::new(source), Some(0), true, stem)
             }
         };
         let mut window_ns = window(newest_ns, is_live, last, duration);

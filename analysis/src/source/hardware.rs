@@ -24,12 +24,31 @@ const PASS_INTERVAL: Duration = Duration::from_millis(100);
 const PASSES_PER_ANCHOR: u64 = 10;
 /// The only track.
 const TRACK: TrackId = TrackId(1);
+
+/// Who started a process that is seen from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// `gnntop run`, which reaches the Pythons in it.
+    Gnntop,
+    /// Anything else.
+    Other,
+}
+
 /// Shown when there are no steps: what to do in the program's language, if its command line shows which that is.
-fn hint(command: &str) -> String {
+fn hint(command: &str, launcher: Launcher) -> String {
     let mut words = command.split_whitespace();
     let is_interpreter = |word: &str| word.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
     let shell = words.clone().next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-    let how = match words.any(|word| is_interpreter(word) || word.ends_with(".py")) {
+    let is_python = words.any(|word| is_interpreter(word) || word.ends_with(".py"));
+    if launcher == Launcher::Gnntop {
+        let how = if is_python {
+            "they appear from the first backward pass on"
+        } else {
+            "Pythons that it starts show theirs, and others if they link gnntop-probe"
+        };
+        return format!("hardware only: this program has published no steps; {how}");
+    }
+    let how = match is_python {
         true => "start it with `gnntop run -- python ...` to see them",
         false if ["sh", "bash", "dash", "zsh", "ksh"].contains(&shell) => "nor does a program that it has started",
         false => {
@@ -55,15 +74,15 @@ impl Hardware {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn observe(process: Process) -> std::io::Result<Self> {
+    pub fn observe(process: Process, launcher: Launcher) -> std::io::Result<Self> {
         let (sender, frames) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (observed, stopped) = (process.clone(), Arc::clone(&stop));
         thread::Builder::new()
             .name("gnntop sensors".to_owned())
-            .spawn(move || sample_until_gone(&observed, &sender, &stopped))?;
+            .spawn(move || sample_until_gone(&observed, launcher, &sender, &stopped))?;
         let (reader, tally) = (StreamReader::new(), Tally::default());
-        let hint = hint(&process.command());
+        let hint = hint(&process.command(), launcher);
         Ok(Self { process, hint, frames, reader, tally, has_ended: false, stop })
     }
 }
@@ -112,9 +131,9 @@ impl Source for Hardware {
 }
 
 /// Sends frames until the process ends or the receiver is gone.
-fn sample_until_gone(process: &Process, sender: &Sender<Vec<u8>>, stopped: &AtomicBool) {
+fn sample_until_gone(process: &Process, launcher: Launcher, sender: &Sender<Vec<u8>>, stopped: &AtomicBool) {
     let mut publisher = HardwarePublisher::open(process);
-    let mut bytes = publisher.head(process);
+    let mut bytes = publisher.head(process, launcher);
     let mut next = Instant::now();
     for pass in 1_u64.. {
         publisher.pass(&mut bytes);
@@ -149,11 +168,11 @@ impl HardwarePublisher {
     }
 
     /// The frames at the start of the session.
-    fn head(&mut self, process: &Process) -> Vec<u8> {
+    fn head(&mut self, process: &Process, launcher: Launcher) -> Vec<u8> {
         let mut bytes = Vec::new();
         let start = read_clocks();
         put_segment(&mut bytes, &self.session(process, start));
-        let hint = hint(&process.command());
+        let hint = hint(&process.command(), launcher);
         let hint_name = self.name(&hint);
         let mut definitions = vec![
             Definition::Track { id: TRACK, role: TrackRole::Sensors, thread_id: 0, text: "sensors".to_owned() },
@@ -268,7 +287,7 @@ mod tests {
     #[test]
     fn hardware_follows_process_until_end() {
         let (mut child, process) = fixture::sleeper();
-        let mut hardware = Hardware::observe(process).unwrap();
+        let mut hardware = Hardware::observe(process, Launcher::Other).unwrap();
         let mut heard = CollectedItems::default();
         poll_until(&mut hardware, &mut heard, |heard, _| heard.events.len() > 3);
         assert_eq!((heard.segments[0].name.as_str(), heard.segments[0].pid), ("sleep", child.id()));
@@ -285,15 +304,17 @@ mod tests {
     #[test]
     fn hint_follows_program_language() {
         for command in ["python train.py", "/usr/bin/python3.12 -m train", "uv run train.py"] {
-            assert!(hint(command).ends_with("start it with `gnntop run -- python ...` to see them"), "{command}");
+            let [own, other] = [Launcher::Gnntop, Launcher::Other].map(|launcher| hint(command, launcher));
+            assert!(other.ends_with("start it with `gnntop run -- python ...` to see them"), "{command}");
+            assert!(own.ends_with("they appear from the first backward pass on"), "that is what a person did: {own}");
         }
-        assert!(hint("bash train.sh").contains("nor does a program that it has started"));
-        assert!(hint("./train --fast").contains("gnntop-probe (Rust) or gnntop.h (C, C++)"));
+        assert!(hint("bash train.sh", Launcher::Other).contains("nor does a program that it has started"));
+        assert!(hint("./train --fast", Launcher::Other).contains("gnntop-probe (Rust) or gnntop.h (C, C++)"));
     }
 
     #[test]
     fn absence_reasons_are_named() {
-        let hardware = Hardware::observe(Process::find(std::process::id()).unwrap());
+        let hardware = Hardware::observe(Process::find(std::process::id()).unwrap(), Launcher::Other);
         let (mut hardware, mut heard) = (hardware.unwrap(), CollectedItems::default());
         poll_until(&mut hardware, &mut heard, |heard, _| heard.events.len() > 10);
         let named = |id| heard.definitions.iter().any(|d| matches!(d, Definition::Name { id: at, .. } if *at == id));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gnntop_sessions::discover::{self, ListedSession};
 
-use super::hardware::Hardware;
+use super::hardware::{Hardware, Launcher};
 use super::live_run::follow;
 use super::polling::{Control, Progress, Source, SourceState, Status};
 use super::process::{Process, descends};
@@ -74,8 +74,8 @@ impl Launched {
     ///
     /// # Errors
     /// If the sensors' thread cannot be started.
-    pub fn watch(process: Process, session: ProgramSession) -> std::io::Result<Self> {
-        let state = LaunchedState::Outside(Box::new(Hardware::observe(process)?));
+    pub fn watch(process: Process, launcher: Launcher, session: ProgramSession) -> std::io::Result<Self> {
+        let state = LaunchedState::Outside(Box::new(Hardware::observe(process, launcher)?));
         Ok(Self { session, next_check: Instant::now(), state })
     }
 
@@ -133,7 +133,7 @@ mod tests {
         // The hand-written sessions start in November 2023.
         let since = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
         let session = ProgramSession::new(child.id(), since, dir.path().to_owned());
-        let mut source = Launched::watch(process, session).unwrap();
+        let mut source = Launched::watch(process, Launcher::Gnntop, session).unwrap();
         let mut heard = CollectedItems::default();
         while heard.segments.is_empty() {
             source.poll(&mut heard, Duration::from_millis(10));
@@ -174,7 +174,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let process = Process::find(std::process::id()).unwrap();
         let session = ProgramSession::new(process.pid(), SystemTime::now(), dir.path().to_owned());
-        let mut source = Launched::watch(process, session).unwrap();
+        let mut source = Launched::watch(process, Launcher::Gnntop, session).unwrap();
         source.state = LaunchedState::Inside(Box::new(ControlledSource::default()));
         source.control(Control::Faster);
         assert_eq!(source.status().title, "Some(Faster)");

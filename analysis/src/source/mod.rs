@@ -39,7 +39,7 @@ mod session_past;
 mod tally;
 pub mod target;
 
-pub use hardware::Hardware;
+pub use hardware::{Hardware, Launcher};
 pub use launched::{Launched, ProgramSession};
 pub use live::Live;
 pub use live_run::{LiveRun, follow};

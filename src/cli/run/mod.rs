@@ -42,11 +42,11 @@ use super::layers::{Hint, LayeredSource};
 use super::patience::check_answers;
 use super::plain::PlainView;
 use super::settings::{ScreenArguments, SensorArguments, Settings};
-use super::{output, retention, screen, signals, train};
+use super::{output, retention, screen, signals, suggestion, train};
 use crate::viewer::Outcome;
 use child::{check_usable, own_command};
-use gnntop_analysis::source::Launched;
 use gnntop_analysis::source::program_name::program_name;
+use gnntop_analysis::source::{Launched, Launcher};
 use gnntop_sessions::layout::{self, RUN, RUN_STARTED_MS};
 use keeper::RecordOptions;
 use keeper_client::{Interrupted, KeeperClient, SignalRelay};
@@ -56,7 +56,7 @@ use python::{PythonWatch, program_session};
 pub(super) use collect::{CollectArguments, collect};
 pub(super) use keeper::{KeepArguments, keep};
 pub(super) use keeper_client::OnHangup;
-pub(super) use register::{ProgramEntry, entries, find_by_process, unpublished};
+pub(super) use register::{ProgramEntry, entries, find_by_process, launcher, unpublished};
 pub(super) use unattended::{UnattendedEnd, UnattendedRun};
 
 const EXAMPLES: &str = "\
@@ -171,10 +171,17 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let settings = Settings::load(&arguments.screen)?;
     let stacks = arguments.stacks.variables(arguments.command.is_empty())?;
     arguments.sensors.apply();
-    if let Some((name, options)) = arguments.words.split_first()
-        && let Some(code) = train::check_arguments(&name.to_string_lossy(), options)?
-    {
-        return Ok(code);
+    if let Some((name, options)) = arguments.words.split_first() {
+        let name = name.to_string_lossy();
+        if train::check_name(&name).is_err()
+            && let Some(command) = suggestion::own_program(&arguments.words)
+        {
+            let text = format!("{name} is no built-in training; to start a program of your own: {command}");
+            return Err(UsageError::with_message(text));
+        }
+        if let Some(code) = train::check_arguments(&name, options)? {
+            return Ok(code);
+        }
     }
     let (command, name) = command(&arguments)?;
     let record = arguments.record_options();
@@ -266,7 +273,7 @@ impl StartedProgram {
             return Ok(None);
         }
         let session = program_session(process.pid(), self.started, self.kept.answers());
-        let source = Launched::watch(process, session).context("cannot read the sensors")?;
+        let source = Launched::watch(process, Launcher::Gnntop, session).context("cannot read the sensors")?;
         let source = LayeredSource::new(Box::new(source));
         Ok(Some(match check_usable(&dir) {
             Some(Err(why)) => source.with(Hint(format!("hardware only: {why}"))),

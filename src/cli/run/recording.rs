@@ -16,7 +16,7 @@ use super::super::source_recorder::SourceRecorder;
 use crate::death::Death;
 use gnntop_analysis::recorder::RecorderOptions;
 use gnntop_analysis::source::process::Process;
-use gnntop_analysis::source::{Hardware, ProgramSession, exit_record, follow};
+use gnntop_analysis::source::{Hardware, Launcher, ProgramSession, exit_record, follow};
 use gnntop_wire::Definition;
 
 /// Time between two looks at the session.
@@ -215,7 +215,7 @@ impl ActiveRecording {
 /// The recording of a program's hardware; `None` if it has ended already.
 fn record_hardware(pid: u32, file: &File) -> anyhow::Result<Option<SourceRecorder<File>>> {
     let Some(process) = Process::find(pid) else { return Ok(None) };
-    let hardware = Hardware::observe(process).context("cannot read the sensors")?;
+    let hardware = Hardware::observe(process, Launcher::Gnntop).context("cannot read the sensors")?;
     let file = file.try_clone().context("cannot write the recording")?;
     Ok(Some(SourceRecorder::new(Box::new(hardware), file, RecorderOptions::default())))
 }

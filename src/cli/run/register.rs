@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::patience::{PATIENCE, within};
+use gnntop_analysis::source::Launcher;
 use gnntop_analysis::source::process::descends;
 use gnntop_sessions::discover::ListedSession;
 use gnntop_sessions::{Error, PrivateDir, layout};
@@ -116,6 +117,11 @@ pub(in super::super) fn entries() -> Vec<(ProgramEntry, bool)> {
 pub(in super::super) fn find_by_process(pid: u32) -> Option<ProgramEntry> {
     let is_it = |entry: &ProgramEntry, is_kept: bool| entry.program == pid || is_kept && descends(pid, entry.program);
     entries().into_iter().find(|(entry, is_kept)| is_it(entry, *is_kept)).map(|(entry, _)| entry)
+}
+
+/// Who started this process.
+pub(in super::super) fn launcher(pid: u32) -> Launcher {
+    if find_by_process(pid).is_some() { Launcher::Gnntop } else { Launcher::Other }
 }
 
 /// The programs that are kept and have none of these sessions: those that publish nothing, or nothing yet.

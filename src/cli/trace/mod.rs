@@ -19,10 +19,11 @@ use self::trace_request::{TraceRequest, WaitOutcome};
 use super::exit::SUCCESS;
 use super::named::{self, NAMED};
 use super::new_file::NewFile;
-use super::{output, quantities, signals};
+use super::{output, quantities, run, signals};
 use crate::app::View;
 use crate::import::chrome::{self, Operator, Operators};
 use gnntop_analysis::figures::{self, counted, duration, percent};
+use gnntop_analysis::source::Launcher;
 use gnntop_analysis::source::target::{self, Target};
 use gnntop_sessions::discover::ListedSession;
 
@@ -112,6 +113,9 @@ fn find_live(named: Option<&str>) -> anyhow::Result<ListedSession> {
             bail!("{} has ended: only a running program can be traced", target::label(&session))
         }
         Target::Recording(path) => bail!("{} is a recording: only a running program can be traced", path.display()),
+        Target::Process(process) if run::launcher(process.pid()) == Launcher::Gnntop => {
+            bail!("process {} has published no steps yet: it can be traced from the first one on", process.pid())
+        }
         Target::Process(process) => bail!(
             "process {} publishes nothing: start it with `gnntop run -- python ...`, or join it with `gnntop attach {}` first",
             process.pid(),
