@@ -5,7 +5,8 @@ use std::io::Read;
 use std::os::unix::fs::symlink;
 
 use crate::sessions::{Sessions, spawn, wait_until};
-use gnntop_fixtures::{StreamBuilder, TrainingRun};
+use gnntop_fixtures::{MS, SECOND, StreamBuilder, TrainingRun, session_info};
+use gnntop_wire::{SessionInfo, TrackRole};
 
 fn run_of(name: &'static str) -> Vec<u8> {
     TrainingRun { name, ..TrainingRun::default() }.bytes()
@@ -272,4 +273,40 @@ fn completions_and_man_cover_every_command() {
     assert_eq!(sessions.run(["man", dir.to_str().unwrap()]).code, Some(0));
     let page = std::fs::read_to_string(dir.join("gnntop-replay.1")).unwrap();
     assert!(page.contains("Speed, from 0.1 to 100"), "{page}");
+}
+
+#[test]
+fn hints_at_what_was_meant_work() {
+    let sessions = Sessions::new();
+    let said = |arguments: &[&str]| sessions.run(arguments).err;
+    assert!(said(&["rn", "pna"]).contains("a similar subcommand exists: 'run'"), "{}", said(&["rn", "pna"]));
+    for arguments in [&["run", "train.py", "--lr", "0.1"][..], &["train.py", "--lr", "0.1"]] {
+        let said = said(arguments);
+        assert!(said.contains("to start a program of your own: gnntop run -- python train.py --lr 0.1"), "{said}");
+    }
+    for arguments in [&["run", "sh", "-c", "exit 3"][..], &["sh", "-c", "exit 3"]] {
+        let said = said(arguments);
+        assert!(said.contains("to start a program of your own: gnntop run -- sh -c 'exit 3'"), "{said}");
+    }
+    assert_eq!(sessions.run(["run", "--", "sh", "-c", "exit 3"]).code, Some(3), "what is suggested works");
+}
+
+#[test]
+fn hung_session_is_listed_as_one_without_steps() {
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
+    let now_ns = gnntop_sensors::monotonic_ns();
+    let stream = |last_step_s: u64| {
+        let mut stream =
+            StreamBuilder::from_info(&SessionInfo { boot_id: boot_id.clone(), ..session_info("train.py") });
+        let main = stream.track(TrackRole::Training, "main");
+        let end_ns = now_ns - last_step_s * SECOND;
+        (1..=20).for_each(|step| stream.step(main, step, end_ns - (21 - step) * MS, end_ns - (20 - step) * MS));
+        stream.bytes()
+    };
+    let sessions = Sessions::new();
+    let _hung = sessions.live("hung", &stream(60));
+    let _live = sessions.live("live", &stream(0));
+    let list = sessions.run(["list"]).out;
+    let states = ["no step for 1m", "live"].map(|state| list.lines().filter(|line| line.contains(state)).count());
+    assert_eq!(states, [1, 1], "{list}");
 }

@@ -9,6 +9,7 @@ use gnntop::app::{Action, App, Background, ColorDepth, Gesture, Palette, Prefere
 use gnntop::ui::theme::Theme;
 use gnntop::ui::{Spot, draw};
 use gnntop_analysis::source::catalog::{CatalogEntry, EntryKind};
+use gnntop_analysis::source::latest::Latest;
 use gnntop_analysis::source::{Status, Transport};
 use gnntop_fixtures::{SECOND, TrainingRun};
 use ratatui::buffer::Buffer;
@@ -103,6 +104,10 @@ fn session_choice_is_drawn() {
         command: command.to_owned(),
         size_bytes: 73_374 * seconds,
         age: Some(Duration::from_secs(seconds)),
+        started: pid.map(|_| Duration::from_secs(100 + seconds)),
+        folder: (kind == EntryKind::Live).then(|| "/home/me/runs/lr-0.1".into()),
+        latest: (kind == EntryKind::Live)
+            .then(|| Latest { step: 400, still: (seconds == 3).then(|| Duration::from_secs(40)) }),
         path: name.into(),
     };
     let entries = vec![

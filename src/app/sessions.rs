@@ -155,7 +155,18 @@ mod tests {
     fn entry(name: &str) -> CatalogEntry {
         let (pid, command, age) = (None, String::new(), None);
         let path = PathBuf::from(name);
-        CatalogEntry { kind: EntryKind::Recording, name: name.to_owned(), pid, command, size_bytes: 1, age, path }
+        CatalogEntry {
+            kind: EntryKind::Recording,
+            name: name.to_owned(),
+            pid,
+            command,
+            size_bytes: 1,
+            age,
+            started: None,
+            folder: None,
+            latest: None,
+            path,
+        }
     }
 
     fn choosing(names: &[&str]) -> App {

@@ -9,6 +9,7 @@ use super::run::{self, ProgramEntry};
 use crate::wrap;
 use gnntop_analysis::figures;
 use gnntop_analysis::source::exit_record;
+use gnntop_analysis::source::latest::Latest;
 use gnntop_analysis::source::runs::{self, SessionGroup};
 use gnntop_sessions::discover::{self, ListedSession};
 use gnntop_sessions::layout;
@@ -24,7 +25,8 @@ Dashes mean that `gnntop run` has started the program and it publishes nothing: 
 The ranks of a run are listed below it; if it was restarted, those of the newest start. `gnntop attach` and \
 `gnntop record` accept the run's id for all of them.
 
-AGE is the time since the start, ENDED the time since the last write. SIZE is what the session's files take on the disk.
+`no step for 40s` in place of live: the program runs, and has done no step for ten usual ones and 3 s; `gnntop attach PID` \
+shows where it is. AGE is the time since the start, ENDED the time since the last write. SIZE is what the session's files take on the disk.
 
 `gnntop attach PID` shows the last minutes of an ended session, `gnntop record PID` saves them. A session that ended \
 well is kept for a week; if its program was killed or failed, it is kept until `gnntop clean` removes it or 1 GiB is \
@@ -39,6 +41,8 @@ const MIN_COMMAND_COLUMNS: usize = 10;
 
 /// Longer command lines are cut where the output has no width.
 const MAX_COMMAND_COLUMNS: usize = 60;
+/// Columns of a name, which is cut beyond.
+const MAX_NAME_COLUMNS: usize = 30;
 /// Columns of the lines that say why a program died.
 const NOTE_COLUMNS: usize = 110;
 const HEADINGS: [&str; 6] = ["NAME", "PID", "STATE", "AGE", "ENDED", "SIZE"];
@@ -144,7 +148,8 @@ fn merge_notes(rows: &mut [SessionRow]) {
 }
 
 impl SessionRow {
-    fn new(cells: [String; 6], tail: RowTail) -> Self {
+    fn new(mut cells: [String; 6], tail: RowTail) -> Self {
+        cells[0] = shortened(&cells[0], MAX_NAME_COLUMNS);
         Self { cells, tail, died: None }
     }
 
@@ -229,13 +234,24 @@ fn row(session: &ListedSession, group: &SessionGroup, now: SystemTime) -> Sessio
     let cells = [
         format!("{before}{}", info.name),
         info.pid.to_string(),
-        if session.alive { "live" } else { "ended" }.to_owned(),
+        state(session),
         age(system_time(info.start.wall_ns), now),
         ago(session.last_active.filter(|_| !session.alive), now),
         figures::bytes(session.size_bytes as f64),
     ];
     let died = if session.alive { None } else { exit_record::read(&session.dir) };
     SessionRow { died, ..SessionRow::new(cells, RowTail::Command(info.command.clone())) }
+}
+
+/// Whether it runs, and whether it advances.
+fn state(session: &ListedSession) -> String {
+    let still = || Latest::read(session)?.still;
+    match session.alive {
+        false => "ended".to_owned(),
+        true => {
+            still().map_or_else(|| "live".to_owned(), |still| format!("no step for {}", figures::elapsed_time(still)))
+        }
+    }
 }
 
 fn system_time(ns: u64) -> Option<SystemTime> {
@@ -284,6 +300,13 @@ mod tests {
             |columns| table(&[], std::slice::from_ref(&group), now, columns).lines().map(str::len).max().unwrap();
         assert!((70..=80).contains(&lines(Some(80))), "{}", lines(Some(80)));
         assert!(lines(None) > 100);
+    }
+
+    #[test]
+    fn a_long_name_is_cut() {
+        let name = "python -m a.module.with.a.very.long.name.indeed";
+        let row = SessionRow::new(std::array::from_fn(|_| name.to_owned()), RowTail::Note(String::new()));
+        assert_eq!(row.cells[0], "python -m a.module.with.a.v...");
     }
 
     #[test]

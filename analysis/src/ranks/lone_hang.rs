@@ -3,7 +3,7 @@
 //! The rules are the watchdog's, with less patience between steps: nobody waits for the process but the person in front
 //! of it.
 
-use gnntop_wire::{NameId, Open, StepId};
+use gnntop_wire::{NameId, Open, Quantity, StepId};
 
 use super::hang::RankActivity;
 use super::watchdog::{FLOOR_NS, KNOWN_STEPS, LONGEST_TIMES, USUAL_STEPS, idle_ns, open, outside_ns, rank_activity};
@@ -12,6 +12,9 @@ use crate::store::{Distribution, GAP, SessionState, Stack, Store};
 
 /// What was cut off by the end of the program ended this shortly before it.
 const CUT_NS: u64 = 1_000_000_000;
+
+/// A process that uses this much of a core computes.
+const COMPUTES: f64 = 0.5;
 
 /// A process that does not advance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,12 +115,19 @@ fn last_activity(store: &Store, last_end_ns: u64, is_over: bool) -> LastActivity
 }
 
 /// How long this may last before it counts as a hang: ten usual steps and 3 s at least, and three times what it has taken
-/// before.
+/// before. Work that was never seen gets ten minutes.
 fn patience_ns(store: &Store, doing: &LastActivity, usual_step_ns: u64) -> u64 {
     let floor_ns = usual_step_ns.saturating_mul(USUAL_STEPS).max(FLOOR_NS);
     let Some(name) = doing.name else {
         let gap = store.phase(GAP).and_then(|gap| store.statistics().phase(gap.slot));
-        return gap.and_then(Distribution::max_ns).unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns);
+        let longest_ns = gap.and_then(Distribution::max_ns);
+        // Work that no hook sees, such as an evaluation by hand, may come back; what waits for a lock computes nothing.
+        let work_ns = if computes(store, doing.since_ns) {
+            outside_ns(longest_ns.filter(|ns| *ns >= floor_ns))
+        } else {
+            longest_ns.unwrap_or(0).saturating_mul(LONGEST_TIMES)
+        };
+        return work_ns.max(floor_ns);
     };
     let seen = store.durations(name);
     let longest_ns = seen.and_then(Distribution::max_ns);
@@ -130,6 +140,15 @@ fn patience_ns(store: &Store, doing: &LastActivity, usual_step_ns: u64) -> u64 {
         RankActivity::In(_) if times < KNOWN_STEPS => outside_ns(longest_ns).max(floor_ns),
         _ => longest_ns.unwrap_or(0).saturating_mul(LONGEST_TIMES).max(floor_ns),
     }
+}
+
+/// Whether the process has used a CPU for most of the time since then.
+fn computes(store: &Store, since_ns: u64) -> bool {
+    let passed_ns = store.now_ns().saturating_sub(since_ns) as f64;
+    let Some(signal) = store.signals().find(Quantity::ProcessCpuTime) else { return false };
+    let before = signal.series.last_before(since_ns);
+    let now = signal.series.last().and_then(|point| point.value());
+    before.zip(now).is_some_and(|((_, before), now)| (now - before) as f64 >= COMPUTES * passed_ns)
 }
 
 /// The longest but one.
@@ -255,6 +274,23 @@ mod tests {
         trained.stream.stack(stacks, trained.t_ns + SECOND, StackThread::Training, &frames);
         let said = trained.sentence(None, 12 * SECOND);
         assert_eq!(said.as_deref(), Some("no step for 12 s, in wait_for_lock (hang.py:6)"));
+    }
+
+    #[test]
+    fn first_pause_that_computes_is_no_hang_for_ten_minutes() {
+        let sentence = |cores: f64, after_ns: u64| {
+            let mut trained = Trained::new();
+            let sensors = trained.stream.track(TrackRole::Sensors, "sensors");
+            let cpu = trained.stream.metric(Quantity::ProcessCpuTime);
+            let from_ns = trained.t_ns;
+            for at_ns in (0..=after_ns / SECOND).map(|second| second * SECOND) {
+                trained.stream.sample(sensors, cpu, from_ns + at_ns, (at_ns as f64 * cores) as i64);
+            }
+            trained.sentence(None, after_ns)
+        };
+        assert_eq!(sentence(1.0, 400 * SECOND), None, "an evaluation that no hook sees");
+        assert_eq!(sentence(1.0, 601 * SECOND).as_deref(), Some("no step for 10m 01s, between steps"));
+        assert_eq!(sentence(0.05, 4 * SECOND).as_deref(), Some("no step for 4 s, between steps"));
     }
 
     #[test]

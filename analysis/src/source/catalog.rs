@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gnntop_sessions::Error as SessionsError;
 use gnntop_sessions::discover::{self, ListedSession};
 use gnntop_wire::text;
 
+use super::latest::Latest;
 use super::live::Live;
 use super::live_run::follow;
 use super::playback::{Playback, PlaybackOptions};
@@ -49,6 +50,12 @@ pub struct CatalogEntry {
     pub size_bytes: u64,
     /// Time since it last grew.
     pub age: Option<Duration>,
+    /// Time since the program started, if known.
+    pub started: Option<Duration>,
+    /// The folder that a living program works in; `None` if it is over or not to be seen.
+    pub folder: Option<PathBuf>,
+    /// The newest step of a living program.
+    pub latest: Option<Latest>,
     /// Directory of the session, or path of the recording.
     pub path: PathBuf,
 }
@@ -128,6 +135,9 @@ fn session_entry(session: &ListedSession, now: SystemTime) -> CatalogEntry {
         command: session.info.command.clone(),
         size_bytes: session.size_bytes,
         age: session.last_active.and_then(|at| now.duration_since(at).ok()),
+        started: now.duration_since(UNIX_EPOCH + Duration::from_nanos(session.info.start.wall_ns)).ok(),
+        folder: fs::read_link(format!("/proc/{}/cwd", session.info.pid)).ok().filter(|_| session.alive),
+        latest: if session.alive { Latest::read(session) } else { None },
         path: session.dir.clone(),
     }
 }
@@ -148,8 +158,18 @@ fn recording_entry(path: PathBuf, now: SystemTime) -> Option<CatalogEntry> {
     // File names may contain anything.
     let name = text::clean(path.file_name()?.as_encoded_bytes());
     let age = meta.modified().ok().and_then(|at| now.duration_since(at).ok());
-    let (pid, command) = (None, String::new());
-    Some(CatalogEntry { kind: EntryKind::Recording, name, pid, command, size_bytes: meta.len(), age, path })
+    Some(CatalogEntry {
+        kind: EntryKind::Recording,
+        name,
+        pid: None,
+        command: String::new(),
+        size_bytes: meta.len(),
+        age,
+        started: None,
+        folder: None,
+        latest: None,
+        path,
+    })
 }
 
 #[cfg(test)]
@@ -179,6 +199,7 @@ mod tests {
         assert_eq!(named(&entries), expected);
         for entry in &entries {
             assert!(open(entry).is_ok() && entry.size_bytes > 0 && entry.age.is_some(), "{entry:?}");
+            assert_eq!(entry.started.is_some(), entry.kind != EntryKind::Recording, "{entry:?}");
         }
     }
 

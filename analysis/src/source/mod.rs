@@ -17,6 +17,7 @@ mod file_format;
 pub(crate) mod fixture;
 mod hardware;
 mod holes;
+pub mod latest;
 mod launched;
 mod live;
 mod live_run;
