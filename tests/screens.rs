@@ -255,6 +255,7 @@ fn transport() -> Transport {
         looping: false,
         repeated: (None, None),
         seeking: false,
+        missed_step: None,
     }
 }
 

@@ -71,7 +71,7 @@ impl ColorDepth {
     pub fn detect(env: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| env(name).filter(|value| !value.is_empty());
         let term = set("TERM").unwrap_or_default();
-        if set("NO_COLOR").is_some() || term.is_empty() || term == "dumb" {
+        if set("NO_COLOR").is_some() || is_colourless(&term) {
             return Self::None;
         }
         match set("COLORTERM").as_deref() {
@@ -102,6 +102,13 @@ impl ColorDepth {
             _ => return None,
         })
     }
+}
+
+/// Whether a terminal of this kind has no colours: DEC's VT52 to VT420 and those that say that they are monochrome.
+fn is_colourless(term: &str) -> bool {
+    let model = term.strip_prefix("vt").map(|rest| rest.split('-').next().unwrap_or(rest));
+    let is_dec = model.is_some_and(|model| ["52", "100", "102", "220", "320", "400", "420"].contains(&model));
+    term.is_empty() || term == "dumb" || is_dec || term.split('-').any(|part| ["mono", "m"].contains(&part))
 }
 
 /// The terminal's background.
@@ -177,6 +184,10 @@ mod tests {
         assert_eq!(depth(&[("TERM", "linux")]), ColorDepth::Ansi);
         assert_eq!(depth(&[("TERM", "dumb"), ("COLORTERM", "truecolor")]), ColorDepth::None);
         assert_eq!(depth(&[]), ColorDepth::None);
+        for term in ["vt100", "vt220", "vt100-w", "xterm-mono"] {
+            assert_eq!(depth(&[("TERM", term)]), ColorDepth::None, "{term}");
+        }
+        assert_eq!(depth(&[("TERM", "vt525")]), ColorDepth::Ansi);
         assert_eq!(depth(&[("TERM", "xterm"), ("NO_COLOR", "1")]), ColorDepth::None);
         assert_eq!(depth(&[("TERM", "xterm"), ("NO_COLOR", "")]), ColorDepth::Ansi, "empty does not count");
     }

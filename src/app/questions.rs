@@ -196,6 +196,19 @@ impl Prompt {
         }
     }
 
+    /// What to type next, or what is wrong with what was typed.
+    pub fn hint(&self) -> String {
+        if let Some(complaint) = self.complaint {
+            return complaint.to_owned();
+        }
+        let number = self.text.trim();
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        if self.question == Question::Position && is_number {
+            return format!("{number} seconds; for the step: step {number}");
+        }
+        self.question.hint().to_owned()
+    }
+
     pub(super) fn pop(&mut self) {
         self.complaint = None;
         self.text.pop();
@@ -282,6 +295,16 @@ mod tests {
         ] {
             assert!(answer(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn plain_number_is_said_to_be_seconds() {
+        let mut prompt = Prompt::new(Question::Position, String::new());
+        assert!(prompt.hint().starts_with("90, 1:30"));
+        "100".chars().for_each(|c| prompt.push(c));
+        assert_eq!(prompt.hint(), "100 seconds; for the step: step 100");
+        prompt.push('%');
+        assert!(prompt.hint().starts_with("90, 1:30"));
     }
 
     #[test]

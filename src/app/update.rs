@@ -6,6 +6,7 @@ use super::presentation::ClockedPhases;
 use super::state::App;
 use super::view::{LineKind, View, ViewPart};
 use crate::report::EnergySnapshot;
+use gnntop_analysis::figures::count;
 use gnntop_analysis::findings::Judgement;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::Status;
@@ -82,6 +83,12 @@ impl App {
     fn on_polled(&mut self, status: Status, has_come: bool) {
         if has_come {
             self.axes.keep_within(self.run.store().steps());
+        }
+        let missed = |status: &Status| status.transport.and_then(|transport| transport.missed_step);
+        let before = missed(self.feed.status());
+        if let Some((step, last)) = missed(&status).filter(|missed| before != Some(*missed)) {
+            let text = format!("there is no step {}: the last one is {}", count(step), count(last));
+            self.message.show(text, true, self.feed.now());
         }
         self.dirty |= self.feed.update(status, has_come);
     }
@@ -434,6 +441,21 @@ mod tests {
         assert_eq!(app.prompt(), None);
         press(&mut app, Key::Char(':'));
         assert_eq!(press(&mut app, Key::Ctrl('c')), Some(Effect::Quit));
+    }
+
+    #[test]
+    fn step_beyond_the_last_is_said_once() {
+        let replay =
+            |missed_step| Status { transport: Some(Transport { missed_step, ..Transport::default() }), ..live() };
+        let mut app = app(1, replay(None));
+        for seconds in [1, 2] {
+            update(&mut app, Action::Polled { status: replay(Some((9999, 429))), changed: false });
+            assert_eq!(app.notice(), Some("there is no step 9,999: the last one is 429"));
+            tick(&mut app, seconds);
+        }
+        tick(&mut app, 9);
+        update(&mut app, Action::Polled { status: replay(Some((9999, 429))), changed: false });
+        assert_eq!(app.notice(), None);
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub(super) struct PlainView {
     last_news_at: Instant,
     /// Whether events have arrived since the line before.
     has_news: bool,
+    /// When what is followed began, and the time at the line before.
+    clock: PlainClock,
     /// Steps at the line before.
     steps_before: u64,
     /// The title and hint that were printed, so that each is printed once.
@@ -78,6 +80,7 @@ impl PlainView {
             next_line: now + interval,
             last_news_at: now,
             has_news: false,
+            clock: PlainClock::default(),
             steps_before: 0,
             introduced: None,
             hung: false,
@@ -117,7 +120,8 @@ impl PlainView {
 
     /// The output due now: a line of facts and, from time to time, the verdict.
     fn lines(&mut self, silence: Duration) -> Vec<String> {
-        let elapsed = figures::elapsed(self.run.store().elapsed_ns());
+        let is_replay = self.source.status().transport.is_some();
+        let elapsed = figures::elapsed(self.clock.elapsed_ns(self.run.store(), is_replay));
         let hang = self.hang();
         if !std::mem::take(&mut self.has_news) {
             let silence = format!("{elapsed}: nothing new for {}", figures::elapsed_time(silence));
@@ -171,6 +175,27 @@ impl PlainView {
             self.introduced = Some(introduction);
         }
         Ok(())
+    }
+}
+
+/// The time at the beginning of each line.
+#[derive(Debug, Default)]
+struct PlainClock {
+    /// The earliest instant that was ever seen.
+    first_ns: Option<u64>,
+    last_ns: u64,
+}
+
+impl PlainClock {
+    /// Time since the beginning. It runs on where the session of a program takes the place of its hardware, which began before it.
+    fn elapsed_ns(&mut self, store: &Store, is_replay: bool) -> u64 {
+        if is_replay {
+            return store.elapsed_ns();
+        }
+        self.first_ns = self.first_ns.into_iter().chain(store.first_ns()).min();
+        let now_ns = self.first_ns.map_or(0, |first_ns| store.now_ns().saturating_sub(first_ns));
+        self.last_ns = self.last_ns.max(now_ns);
+        self.last_ns
     }
 }
 
@@ -258,6 +283,24 @@ mod tests {
         let mut store = Store::new();
         each_item(&run.bytes(), |item| store.apply(item));
         store
+    }
+
+    #[test]
+    fn clock_runs_on_when_a_session_begins() {
+        let store = |from_ns: u64, to_ns: u64| {
+            let mut stream = gnntop_fixtures::StreamBuilder::new("pna");
+            stream.anchor(from_ns);
+            stream.anchor(to_ns);
+            let mut store = Store::new();
+            each_item(&stream.bytes(), |item| store.apply(item));
+            store
+        };
+        let (hardware, session) = (store(1000 * MS, 6000 * MS), store(5500 * MS, 6500 * MS));
+        let mut clock = PlainClock::default();
+        let elapsed = |clock: &mut PlainClock, store, is_replay| clock.elapsed_ns(store, is_replay) / MS;
+        assert_eq!(elapsed(&mut clock, &hardware, false), 5000);
+        assert_eq!(elapsed(&mut clock, &session, false), 5500, "not 1000");
+        assert_eq!(clock.elapsed_ns(&session, true), session.elapsed_ns(), "a replay has its own");
     }
 
     #[test]

@@ -1,13 +1,20 @@
 //! `gnntop train`: a built-in workload without a view; what `gnntop run NAME` starts.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
+use anyhow::{Context, bail};
+
+use super::exit::UsageError;
 use super::settings::SensorArguments;
 
 const EXAMPLES: &str = "\
 Examples:
   gnntop train pna --steps 100     a hundred steps of PNA on generated molecules
   gnntop train pna --help          its options
+  gnntop train pna --record a.gnntop --force    record it, over an existing file
   gnntop run pna                   the same with the live view";
 
 /// Run a built-in training, without a view
@@ -16,6 +23,9 @@ Examples:
 pub(super) struct TrainArguments {
     #[command(flatten)]
     sensors: SensorArguments,
+    /// With the training's --record: overwrite an existing file
+    #[arg(long)]
+    force: bool,
     /// The workload, such as pna, and its options; `gnntop train pna --help` lists them
     #[arg(value_name = "NAME", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
@@ -25,8 +35,42 @@ pub(super) struct TrainArguments {
 pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<u8> {
     // clap requires the first word.
     let Some((name, settings)) = arguments.words.split_first() else { return Ok(super::exit::FAILURE) };
+    let settings: Vec<OsString> = settings.iter().filter(|word| *word != "--force").cloned().collect();
+    let is_forced = arguments.force || settings.len() + 1 < arguments.words.len();
+    let name = name.to_string_lossy();
+    if let Some(code) = workload::check_arguments(&name, &settings)? {
+        return Ok(code);
+    }
+    // Of several ranks, the launcher's own process has done this.
+    if std::env::var_os("OMPI_COMM_WORLD_RANK").is_none() {
+        make_room(record_option(&settings), is_forced)?;
+    }
     arguments.sensors.apply();
-    workload::train(&name.to_string_lossy(), settings)
+    workload::train(&name, &settings)
+}
+
+/// The file that these options of a training have it record into.
+fn record_option(settings: &[OsString]) -> Option<PathBuf> {
+    let after = |(at, word): (usize, &OsString)| match word.as_bytes().strip_prefix(b"--record") {
+        Some(b"") => settings.get(at + 1).map(PathBuf::from),
+        Some(rest) => rest.strip_prefix(b"=").map(|path| PathBuf::from(OsStr::from_bytes(path))),
+        None => None,
+    };
+    settings.iter().enumerate().find_map(after)
+}
+
+/// Removes the file in whose place a recording will be, or refuses to.
+fn make_room(recording: Option<PathBuf>, is_forced: bool) -> anyhow::Result<()> {
+    match recording {
+        None if is_forced => Err(UsageError::with_message("--force needs --record FILE")),
+        Some(path) if path.is_file() && !is_forced => {
+            bail!("{} already exists: use --force to overwrite it", path.display())
+        }
+        Some(path) if path.is_file() => {
+            fs::remove_file(&path).with_context(|| format!("cannot overwrite {}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads the options of a built-in training without starting it. If they are wrong or ask for `--help`, prints that and
@@ -221,5 +265,29 @@ mod workload {
 
     pub(super) fn train(name: &str, _settings: &[OsString]) -> anyhow::Result<u8> {
         check_name(name).map(|()| super::super::exit::FAILURE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recording_is_overwritten_only_by_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.gnntop");
+        let words = |text: String| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for text in [format!("--steps 9 --record {}", path.display()), format!("--record={} --steps 9", path.display())]
+        {
+            assert_eq!(record_option(&words(text)), Some(path.clone()));
+        }
+        assert_eq!(record_option(&words("--steps 9 --records x".to_owned())), None);
+        assert!(make_room(None, true).is_err() && make_room(None, false).is_ok());
+        assert!(make_room(Some(path.clone()), false).is_ok(), "there is none yet");
+        fs::write(&path, "old").unwrap();
+        let refused = make_room(Some(path.clone()), false).unwrap_err().to_string();
+        assert!(refused.ends_with("already exists: use --force to overwrite it"), "{refused}");
+        make_room(Some(path.clone()), true).unwrap();
+        assert!(!path.exists());
     }
 }

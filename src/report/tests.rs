@@ -285,3 +285,13 @@ proptest::proptest! {
         proptest::prop_assert!(report.to_json().is_ok() && !text(&report).is_empty());
     }
 }
+
+#[test]
+fn figures_of_a_narrow_page_are_not_broken() {
+    let page = Document::from_reports(&[("a.gnntop", &report(&TrainingRun::default(), &Options::default()))]).to_html();
+    // `anywhere` lets columns shrink until each digit has a line of its own.
+    assert!(!page.contains("overflow-wrap:anywhere"));
+    for part in [".finding h3 b,.steps h3 b,output,.scale span{white-space:nowrap}", "th,td{padding:.25rem .7rem;"] {
+        assert!(page.contains(part), "{part}");
+    }
+}

@@ -157,4 +157,6 @@ pub struct Transport {
     pub repeated: (Option<u64>, Option<u64>),
     /// Whether it has not reached the position yet.
     pub seeking: bool,
+    /// The step that it was last sent to, if the recording has none that high, and the highest that it has.
+    pub missed_step: Option<(u64, u64)>,
 }

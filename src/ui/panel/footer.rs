@@ -8,9 +8,8 @@ use crate::ui::sheet::{Sheet, clip, width};
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let theme = scene.theme;
     if let Some(prompt) = scene.app.prompt() {
-        let complaint = prompt.complaint.unwrap_or(prompt.question.hint());
         let x = sheet.text(1, 0, &format!("{}: {}_", prompt.question.text(), prompt.text), theme.strong());
-        sheet.text(x + 2, 0, complaint, theme.dim());
+        sheet.text(x + 2, 0, &prompt.hint(), theme.dim());
         return;
     }
     let mut x = 1;

@@ -83,7 +83,7 @@ fn ago(time: Duration) -> String {
 }
 
 fn replay(transport: &Transport, theme: &Theme) -> String {
-    let Transport { position_ns, total_ns, speed, paused, looping, repeated: part, seeking } = transport;
+    let Transport { position_ns, total_ns, speed, paused, looping, repeated: part, seeking, .. } = transport;
     let sign = match (seeking, paused) {
         (true, _) => "seeking",
         (_, true) => theme.text("❚❚", "||"),

@@ -72,6 +72,8 @@ pub struct Playback {
     repeated: (Option<u64>, Option<u64>),
     /// A search for a step.
     search: Option<StepSearch>,
+    /// The step that was not found last, and the highest.
+    missed_step: Option<(u64, u64)>,
     /// Whether the recording must be read again from its beginning before the next poll passes anything on.
     rewound: bool,
     /// Whether everything up to the position was passed on at the last poll.
@@ -134,6 +136,7 @@ impl Playback {
             looping: options.looping,
             repeated: (None, None),
             search: None,
+            missed_step: None,
             rewound: false,
             arrived: false,
             finished: false,
@@ -227,10 +230,8 @@ impl Playback {
         let Some(search) = &mut self.search else { return false };
         let Some(found) = search.advance(budget) else { return true };
         self.search = None;
-        match (found, self.total_ns) {
-            (Some(position_ns), _) | (None, Some(position_ns)) => self.seek(position_ns),
-            (None, None) => (),
-        }
+        self.missed_step = found.err();
+        found.ok().or(self.total_ns).into_iter().for_each(|position_ns| self.seek(position_ns));
         false
     }
 
@@ -331,11 +332,13 @@ impl Source for Playback {
             looping: self.looping,
             repeated: self.repeated,
             seeking: !self.arrived || self.search.is_some(),
+            missed_step: self.missed_step,
         });
         status
     }
 
     fn control(&mut self, control: Control) {
+        self.missed_step = None;
         match control {
             Control::TogglePause if self.finished => {
                 self.paused = false;
@@ -522,6 +525,7 @@ mod tests {
         player.control(Control::SeekStep(1_000_000));
         player.poll();
         assert_eq!(player.steps(), STEPS, "none is that high: the end");
+        assert_eq!(player.transport().missed_step, Some((1_000_000, STEPS)));
         assert!(!player.transport().seeking);
     }
 

@@ -20,7 +20,7 @@ impl StepSearch {
     /// Begins to search the first of the recordings for the first step with this number or a higher one.
     pub(super) fn begin(path: &Path, outlines: &Outlines, step: u64) -> Result<Self, RecordingError> {
         let (begins_ns, clocks) = (outlines.first_start_ns(), Clocks::default());
-        let mut found = Finder { step, first_ns: None, end_ns: None, clocks };
+        let mut found = Finder { step, highest: 0, first_ns: None, end_ns: None, clocks };
         let near = outlines.chunk_before_step(step).and_then(|(outline, chunks, chunk)| {
             let recording = Recording::open_after(path, chunks, chunk)?;
             found.first_ns = Some(outline.span.first_ns);
@@ -32,20 +32,20 @@ impl StepSearch {
     }
 
     /// Continues for about `budget`. `None` while the step may still come; else the end of the step, in nanoseconds from
-    /// the start of the recording, or `Some(None)` if there is none.
-    pub(super) fn advance(&mut self, budget: Duration) -> Option<Option<u64>> {
+    /// the start of the recording, or the step that was looked for and the highest that there is.
+    pub(super) fn advance(&mut self, budget: Duration) -> Option<Result<u64, (u64, u64)>> {
         let began = Instant::now();
         let from_start =
             |(end_ns, first_ns): (u64, u64)| end_ns.saturating_sub(first_ns).saturating_add(self.begins_ns);
         loop {
             if let (Some(end_ns), Some(first_ns)) = (self.found.end_ns, self.found.first_ns) {
-                return Some(Some(from_start((end_ns, first_ns))));
+                return Some(Ok(from_start((end_ns, first_ns))));
             }
             match self.recording.advance(&mut self.found) {
                 RecordingAdvance::Read => (),
                 RecordingAdvance::Idle | RecordingAdvance::End => {
-                    let Finder { end_ns, first_ns, .. } = self.found;
-                    return Some(end_ns.zip(first_ns).map(from_start));
+                    let Finder { step, highest, end_ns, first_ns, .. } = self.found;
+                    return Some(end_ns.zip(first_ns).map(from_start).ok_or((step, highest)));
                 }
             }
             if began.elapsed() >= budget {
@@ -58,6 +58,8 @@ impl StepSearch {
 /// Receives everything, and notes when the step ended.
 struct Finder {
     step: u64,
+    /// The highest step so far.
+    highest: u64,
     /// The first instant of the recording.
     first_ns: Option<u64>,
     end_ns: Option<u64>,
@@ -74,10 +76,9 @@ impl Sink for Finder {
             Item::Block(info, events) => {
                 self.first_ns = self.first_ns.or(Some(self.clocks.common_ns(info.base_ns)));
                 for event in events {
-                    if let Event::Step(step) = event
-                        && step.step.0 >= self.step
-                        && self.end_ns.is_none()
-                    {
+                    let Event::Step(step) = event else { continue };
+                    self.highest = self.highest.max(step.step.0);
+                    if step.step.0 >= self.step && self.end_ns.is_none() {
                         self.end_ns = Some(self.clocks.common_ns(step.end_ns));
                     }
                 }
