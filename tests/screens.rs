@@ -212,6 +212,26 @@ fn percentile_selects_its_step() {
 }
 
 #[test]
+fn slowest_steps_and_a_range_are_reached_by_key() {
+    let mut app = app_of(&run().bytes());
+    press(&mut app, &[Key::Char('2'), Key::Char('s')]);
+    assert_eq!(app.notice(), Some("the slowest step"));
+    let slowest = app.window().cursor();
+    assert!(screen(&mut app, 80, 24).contains("selected: 310 ms"), "{}", screen(&mut app, 80, 24));
+    press(&mut app, &[Key::Char('s')]);
+    assert_eq!(app.notice(), Some("number 2 of the slowest steps"));
+    assert!(app.window().cursor().is_some() && app.window().cursor() != slowest);
+    press(&mut app, &[Key::Esc, Key::Char('v')]);
+    press(&mut app, &[Key::Left; 39]);
+    press(&mut app, &[Key::Char('z')]);
+    insta::assert_snapshot!("steps_range_zoomed_80x24", screen(&mut app, 80, 24));
+    insta::assert_snapshot!("steps_range_zoomed_120x40", screen(&mut app, 120, 40));
+    insta::assert_snapshot!("steps_range_zoomed_60x15", screen(&mut app, 60, 15));
+    press(&mut app, &[Key::Left]);
+    assert!(!screen(&mut app, 80, 24).contains("steps 61 to 100"), "another range has another verdict");
+}
+
+#[test]
 fn comparison_is_drawn() {
     let mut app = app_of(&TrainingRun { steps: 400, ..run() }.bytes());
     let phases = vec![("data wait", 4 * MS), ("forward", 7 * MS), ("backward", 15 * MS), ("all-reduce", 2 * MS)];

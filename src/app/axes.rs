@@ -66,6 +66,17 @@ impl Axes {
         self.window.show(ordinal, steps, self.columns());
     }
 
+    /// Selects a step and no range, where it can be seen.
+    pub(super) fn show_alone(&mut self, ordinal: u64, steps: &StepTable) {
+        self.window.clear_range();
+        self.show(ordinal, steps);
+    }
+
+    /// Gives the selected range all columns.
+    pub(super) fn zoom_to_range(&mut self, steps: &StepTable) {
+        self.window.zoom_to_range(steps, self.columns());
+    }
+
     /// Selects no step: the bars follow the newest.
     pub(super) fn follow(&mut self) {
         self.window.follow();

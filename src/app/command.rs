@@ -96,6 +96,10 @@ pub enum Command {
     NextRange,
     /// Show percentiles of the selected range of steps.
     RangePercentiles,
+    /// Put the selected range of steps into view, and say what is found in it.
+    ZoomToRange,
+    /// Show the slowest step, then the next slowest.
+    ShowSlowest,
     /// Select another percentile.
     MovePercentile {
         /// Rarer, or more common if negative.
@@ -175,6 +179,8 @@ impl Command {
             Self::NextMeasure => "unit",
             Self::NextRange => "latency-range",
             Self::RangePercentiles => "range-percentiles",
+            Self::ZoomToRange => "zoom-to-range",
+            Self::ShowSlowest => "slowest",
             Self::MovePercentile { by: ..0 } => "percentile-before",
             Self::MovePercentile { by: 0.. } => "percentile-after",
             Self::ShowPercentile => "show-percentile",

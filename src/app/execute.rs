@@ -58,6 +58,8 @@ impl App {
             Command::NextRange => self.latency.next_range(self.axes.range().is_some()),
             Command::MovePercentile { by } => self.latency.move_percentile(by),
             Command::ShowPercentile => self.show_percentile(),
+            Command::ShowSlowest => self.show_slowest(),
+            Command::ZoomToRange => self.zoom_to_range(),
             Command::ShowPlace => self.show_place(),
             Command::ShowFinding { forward } if self.view().lines() != LineKind::Findings => self.show_finding(forward),
             Command::MovePlace { forward } | Command::ShowFinding { forward } => {
@@ -144,6 +146,26 @@ impl App {
         if let Some(ordinal) = self.latency.percentile_step(self.phases(), &self.latency_line()) {
             self.show_step(ordinal);
             self.navigation.open(View::Steps);
+        }
+    }
+
+    /// Selects the slowest step, or the next slowest, and says which it is.
+    fn show_slowest(&mut self) {
+        let (steps, measure) = (self.run.store().steps(), self.axes.window().measure());
+        let Some((ordinal, place)) = self.search.next_slowest(steps, measure, self.axes.cursor()) else { return };
+        self.axes.show_alone(ordinal, steps);
+        self.notify(if place == 1 {
+            "the slowest step".to_owned()
+        } else {
+            format!("number {place} of the slowest steps")
+        });
+    }
+
+    /// Puts the selected range into view, and looks at what is in it.
+    fn zoom_to_range(&mut self) {
+        if let Some(range) = self.axes.range() {
+            self.axes.zoom_to_range(self.run.store().steps());
+            self.search.judge(self.run.store(), range);
         }
     }
 

@@ -115,6 +115,10 @@ pub const BINDINGS: &[Binding] = &[
     binding(&[Char('w')], "w", When::Steps, Command::ToggleWhole, "the whole run, or step by step"),
     binding(&[Char('v')], "v", When::Steps, Command::ToggleRange, "start a range at the selected step, or clear it")
         .with_place(FooterPlace::View, "v", "range"),
+    binding(&[Char('z')], "z", When::Range, Command::ZoomToRange, "put the selected range into view, with its verdict")
+        .with_place(FooterPlace::View, "z", "zoom to range"),
+    binding(&[Char('s')], "s", When::Steps, Command::ShowSlowest, "the slowest step; again: the next slowest")
+        .with_footer("s", "slowest"),
     binding(&[Char('u')], "u", When::Bars, Command::NextMeasure, "unit: time per step, or per graph, seed or edge"),
     binding(&[Char('x')], "x", When::Steps, Command::ToggleTime, "columns of equal time, or of equal numbers of steps"),
     binding(&[Char('y')], "y", When::Axis, Command::ToggleLog, "logarithmic axis, or linear"),

@@ -17,6 +17,7 @@ use super::questions::{Prompt, Questions};
 use super::sessions::{ComparedSession, SessionChoice};
 use super::situation::Situation;
 use super::status::{Feed, MessageLine};
+use super::step_search::{RangeSummary, StepSearch};
 use super::view::{LineExtent, LineKind, Panel, View, ViewPart};
 use super::window::Window;
 use crate::report::EnergySnapshot;
@@ -34,6 +35,7 @@ pub struct App {
     pub(super) feed: Feed,
     pub(super) navigation: Navigation,
     pub(super) axes: Axes,
+    pub(super) search: StepSearch,
     pub(super) presentation: Presentation,
     pub(super) judged: FindingsState,
     pub(super) latency: Latency,
@@ -160,6 +162,11 @@ impl App {
     /// The ordinal of the step that a detail is about: the selected one, else the newest.
     pub fn step_in_view(&self) -> Option<u64> {
         self.axes.cursor().or_else(|| self.run.store().steps().total().checked_sub(1))
+    }
+
+    /// What is found in the selected range, once it was zoomed to.
+    pub fn range_summary(&self) -> Option<&RangeSummary> {
+        self.search.summary(self.axes.range())
     }
 
     /// Whether percentiles are shown instead of bars.

@@ -262,6 +262,27 @@ impl Window {
         self.anchor = self.cursor;
     }
 
+    /// Forgets the range; its last step stays selected.
+    pub(super) fn clear_range(&mut self) {
+        self.anchor = None;
+    }
+
+    /// Gives the selected range all columns, as far as whole steps fill them.
+    pub(super) fn zoom_to_range(&mut self, steps: &StepTable, width: u64) {
+        let Some(range) = self.range() else { return };
+        self.is_whole = false;
+        if self.is_by_time() {
+            let from_ns = steps.known_row(range.start).map_or(0, |row| row.period_start_ns());
+            let to_ns = steps.known_row(range.end - 1).map_or(0, |row| row.end_ns());
+            let ns = to_ns.saturating_sub(from_ns) / width.max(1);
+            self.ns_per_column = Some(round_time(ns, true).max(SHORTEST_NS));
+        } else {
+            self.per_column = (range.end - range.start).div_ceil(width.max(1)).max(1);
+        }
+        self.newest = Some(range.end - 1);
+        self.stay(steps, width);
+    }
+
     /// Puts half or twice as much into a column, at most until everything is in view.
     pub(super) fn zoom(&mut self, inward: bool, steps: &StepTable, width: u64) {
         match self.ns_per_column(steps, width) {

@@ -107,8 +107,8 @@ fn draw_facts(sheet: &mut Sheet<'_>, scene: &Scene<'_>, state: &str, style: Styl
     if scene.store.session().is_inference() {
         facts.push((Mode::Inference.as_str().to_owned(), theme.plain()));
     }
-    let in_view = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
-    if let Some(row) = in_view {
+    // Of the run: which step is selected is said where it is shown.
+    if let Some(row) = scene.store.steps().last() {
         facts.push((format!("epoch {}", count(row.epoch())), theme.plain()));
         facts.push((format!("step {}", count(row.step().0)), theme.plain()));
     }

@@ -7,6 +7,7 @@
 //!  256 graphs, 3,584 nodes, 7,680 edges; 332 µs a graph, 11.1 µs an edge; loss 0.0143
 //! ```
 
+use crate::app::RangeSummary;
 use crate::ui::panel::step_detail::{self, draw_title};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
@@ -26,7 +27,8 @@ const DIFFERENCE: u16 = 8;
 /// Rows that the readout takes at this width.
 pub fn rows(columns: u16, scene: &Scene<'_>) -> u16 {
     let phases = scene.store.phases().len().div_ceil(usize::from(across(columns)));
-    u16::try_from(phases + 3).unwrap_or(u16::MAX)
+    let range = usize::from(scene.app.range_summary().is_some());
+    u16::try_from(phases + 3 + range).unwrap_or(u16::MAX)
 }
 
 /// Cells beside each other.
@@ -38,36 +40,67 @@ fn across(columns: u16) -> u16 {
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
     let (Some(row), true) = (row, sheet.height() > 0) else { return };
-    draw_title(&mut sheet.part(0, 0, u16::MAX, 1), scene, &row);
-    let across = across(sheet.width());
-    let cell = sheet.width() / across;
-    let below = sheet.height() - 1;
-    let phases = scene.store.phases();
-    let wanted = (phases.len() as u16).div_ceil(across);
-    let places = usize::from(below.min(wanted) * across);
-    for (at, (phase, index)) in (0..).zip(largest(phases, &row, places)) {
-        let mut sheet = sheet.part(at % across * cell, 1 + at / across, cell, 1);
-        draw_phase(&mut sheet, scene, &row, phase, index);
-    }
-    let room = usize::from(sheet.width().saturating_sub(2));
-    let facts = lines(&facts(scene, &row), room);
-    for (y, line) in (1 + wanted..sheet.height()).zip(facts) {
-        sheet.text(1, y, &clip(&line, room as u16, scene.theme), scene.theme.plain());
+    match scene.app.range_summary() {
+        Some(range) => {
+            draw_range(sheet, scene, range);
+            let median = |phase: &Phase| range.statistics.phase(phase.slot).and_then(|all| all.percentile(0.5));
+            draw_phases(&mut sheet.rows(2, 0), scene, |phase| median(phase).unwrap_or(0));
+        }
+        None => {
+            draw_title(&mut sheet.part(0, 0, u16::MAX, 1), scene, &row);
+            let below = draw_phases(&mut sheet.rows(1, 0), scene, |phase| row.phase_ns(phase.slot));
+            let room = sheet.width().saturating_sub(2);
+            let facts = lines(&facts(scene, &row), usize::from(room));
+            for (y, line) in (1 + below..sheet.height()).zip(facts) {
+                sheet.text(1, y, &clip(&line, room, scene.theme), scene.theme.plain());
+            }
+        }
     }
 }
 
+/// Draws the phases with a time each. Gives the row below all of them.
+fn draw_phases(sheet: &mut Sheet<'_>, scene: &Scene<'_>, ns: impl Fn(&Phase) -> u64) -> u16 {
+    let across = across(sheet.width());
+    let cell = sheet.width() / across;
+    let phases = scene.store.phases();
+    let wanted = (phases.len() as u16).div_ceil(across);
+    let places = usize::from(sheet.height().min(wanted) * across);
+    for (at, (phase, index)) in (0..).zip(largest(phases, &ns, places)) {
+        let mut sheet = sheet.part(at % across * cell, at / across, cell, 1);
+        draw_phase(&mut sheet, scene, ns(phase), phase, index);
+    }
+    wanted
+}
+
+/// Draws a rule with the selected range and its median, and below what is found in it.
+fn draw_range(sheet: &mut Sheet<'_>, scene: &Scene<'_>, range: &RangeSummary) {
+    let theme = scene.theme;
+    sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
+    let number = |ordinal: u64| scene.store.steps().known_row(ordinal).map_or(ordinal + 1, |row| row.step().0);
+    let (first, last) = (number(range.ordinals.start), number(range.ordinals.end - 1));
+    let x = sheet.text(1, 0, &format!("steps {} to {} ", count(first), count(last)), theme.strong());
+    let of_run = scene.store.statistics().period().percentile(0.5);
+    let median = range.statistics.period().percentile(0.5).map(|ns| {
+        let against =
+            of_run.and_then(|of_run| difference(ns, of_run)).map(|text| format!(", {text} against the run's"));
+        format!(" median {}{} ", duration(ns), against.unwrap_or_default())
+    });
+    sheet.text_ending(x, sheet.width().saturating_sub(1), 0, &median.unwrap_or_default(), theme.plain());
+    let room = sheet.width().saturating_sub(2);
+    sheet.text(1, 1, &clip(&range.verdict, room, theme), theme.strong());
+}
+
 /// The phases that took most time, in their own order, with their places among all.
-fn largest<'p>(phases: &'p [Phase], row: &StepRow<'_>, most: usize) -> Vec<(&'p Phase, usize)> {
+fn largest<'p>(phases: &'p [Phase], ns: impl Fn(&Phase) -> u64, most: usize) -> Vec<(&'p Phase, usize)> {
     let mut shown: Vec<(&Phase, usize)> = phases.iter().zip(0..).collect();
-    shown.sort_by_key(|(phase, _)| std::cmp::Reverse(row.phase_ns(phase.slot)));
+    shown.sort_by_key(|(phase, _)| std::cmp::Reverse(ns(phase)));
     shown.truncate(most);
     shown.sort_by_key(|(_, index)| *index);
     shown
 }
 
-fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, phase: &'a Phase, index: usize) {
+fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, ns: u64, phase: &'a Phase, index: usize) {
     let (theme, Some(look)) = (scene.theme, scene.phase_styles.get(index)) else { return };
-    let ns = row.phase_ns(phase.slot);
     sheet.cell(1, 0, look.fill, look.style());
     sheet.cell(3, 0, look.letter, theme.strong());
     let has_difference = sheet.width() >= CELL_WITH_DIFFERENCE;
@@ -91,8 +124,8 @@ fn facts(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
     let loss = row.loss().map(|loss| format!("loss {loss:.6}"));
     let found = step_detail::summarised(scene, row).into_iter().chain(step_detail::finding_lines(scene, row));
     let facts = [
-        step_detail::batch(row),
-        step_detail::times_per(row),
+        step_detail::batch(scene, row),
+        step_detail::times_per(scene, row),
         loss,
         usage,
         Some(step_detail::period_start(scene, row)),

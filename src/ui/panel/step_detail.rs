@@ -20,6 +20,7 @@ use crate::ui::sheet::{Sheet, clip, first_scrolled};
 use crate::ui::theme::PhaseStyle;
 use gnntop_analysis::energy::EnergyScope;
 use gnntop_analysis::figures::{count, difference, duration, elapsed, quantity};
+use gnntop_analysis::findings::FindingKind;
 use gnntop_analysis::store::{Phase, Stack, StepRow, Total};
 use gnntop_wire::NameId;
 
@@ -34,10 +35,6 @@ const USUAL: u16 = 27;
 /// Longest bar.
 const BAR_MOST: u16 = 60;
 
-/// Facts about a step beside its phases.
-const FACTS: usize = 8;
-/// And those about clocks, where there are two.
-const CLOCK_FACTS: usize = 2;
 /// Findings that a step's detail names; a step seldom has more than two.
 const FINDINGS_MOST: usize = 4;
 
@@ -58,15 +55,8 @@ pub fn draw_below_bars(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 
 /// Rows that the whole detail takes.
 fn rows(scene: &Scene<'_>) -> u16 {
-    let ordinal = scene.app.step_in_view();
-    let found = ordinal.map_or(0, |ordinal| scene.app.findings().at_step(ordinal).take(FINDINGS_MOST).count());
-    let clocks = scene.app.phases().timed_device().map_or(0, |_| CLOCK_FACTS);
-    let inferred = inferred(scene).count();
-    let row = ordinal.and_then(|ordinal| scene.store.steps().known_row(ordinal));
-    let stacks = row.map_or(0, |row| stacks(scene, &row).len());
-    let spans = row.map_or(0, |row| span_lines(scene, &row).len() + usize::from(row.is_traced()));
-    u16::try_from(scene.store.phases().len() + found + stacks + spans + inferred + FACTS + clocks + 1)
-        .unwrap_or(u16::MAX)
+    let row = scene.app.step_in_view().and_then(|ordinal| scene.store.steps().known_row(ordinal));
+    u16::try_from(1 + row.map_or(0, |row| lines(scene, &row).len())).unwrap_or(u16::MAX)
 }
 
 /// A line of the detail.
@@ -109,7 +99,12 @@ pub fn draw_title(sheet: &mut Sheet<'_>, scene: &Scene<'_>, row: &StepRow<'_>) {
     let x = sheet.text(1, 0, &format!("step {} ", count(row.step().0)), theme.strong());
     let x = sheet.text(x, 0, &format!(" epoch {} ", count(row.epoch())), theme.dim());
     let median = scene.app.phases().statistics().period().percentile(0.5).unwrap_or(0);
-    let against = |ns| difference(ns, median).map(|d| format!(", {d} against the median")).unwrap_or_default();
+    // A spike says itself how much longer it took than usual, by the steps around it and of its kind: two figures would differ.
+    let is_spike = scene.app.findings().at_step(row.ordinal()).any(|(found, _)| found.kind == FindingKind::Spike);
+    let against = |ns| match difference(ns, median).filter(|_| !is_spike) {
+        Some(difference) => format!(", {difference} against the median"),
+        None => String::new(),
+    };
     let text = match scene.app.phases().by_clock(*row).map(|row| row.period_ns()) {
         Some(ns) => format!(" {}{} ", duration(ns), against(ns)),
         None => " not reported by the device ".to_owned(),
@@ -146,9 +141,9 @@ fn draw_phase<'a>(sheet: &mut Sheet<'_>, scene: &Scene<'a>, row: &StepRow<'_>, p
 fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
     let phases = scene.store.phases().iter().zip(&scene.phase_styles);
     let mut lines: Vec<DetailRow<'a>> = phases.map(|(phase, look)| DetailRow::Phase { phase, look: *look }).collect();
+    // What is not known of a step is not known of any other either, and no news.
     let mut fact = |about: &'static str, text: Option<String>| {
-        let text = text.unwrap_or_else(|| format!("{} not reported by the program", scene.theme.text("—", "-")));
-        lines.push(DetailRow::Fact { about, text });
+        lines.extend(text.map(|text| DetailRow::Fact { about, text }));
     };
     if let Some(text) = summarised(scene, row) {
         fact("summary", Some(text));
@@ -176,11 +171,11 @@ fn lines<'a>(scene: &Scene<'a>, row: &StepRow<'_>) -> Vec<DetailRow<'a>> {
             Some(other.map_or_else(|| "the device has not reported this step".to_owned(), |o| clock_phases(scene, &o))),
         );
     }
-    fact("batch", batch(row));
+    fact("batch", batch(scene, row));
     fact("rate", rates(scene, row));
-    fact("time per", times_per(row));
+    fact("time per", times_per(scene, row));
     fact("loss", row.loss().map(|loss| format!("{loss:.6}")));
-    fact("energy", Some(energy(scene, row)));
+    fact("energy", energy(scene, row));
     let (faults, switches) = usage(scene, row).unzip();
     fact("page faults", faults);
     fact("switches", switches);
@@ -243,16 +238,15 @@ pub fn finding_lines(scene: &Scene<'_>, row: &StepRow<'_>) -> Vec<String> {
     found.map(|(finding, place)| format!("{}: {}", finding.kind.title(), place.sentence)).collect()
 }
 
-/// Energy of the step, its scope and origin.
-pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
-    let dash = scene.theme.text("—", "-");
-    let Some(told) = scene.app.energy() else { return format!("{dash} not known yet") };
-    let scope = told.figures.scope;
+/// Energy of the step, its scope and origin; `None` where no component is known.
+pub fn energy(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
+    let known = scene.app.energy()?;
+    let scope = known.figures.scope;
     let whose = if scope == EnergyScope::Job { "the job" } else { "the devices" };
-    match told.book.total(scope, row.period_start_ns()..row.end_ns()) {
-        Some((figure, _)) => format!("{} of {whose}", describe_joules(&figure.into())),
-        None if told.figures.in_scope().is_none() => format!("{dash} no component is known"),
-        None => format!("{dash} not read yet at this step"),
+    match known.book.total(scope, row.period_start_ns()..row.end_ns()) {
+        Some((figure, _)) => Some(format!("{} of {whose}", describe_joules(&figure.into()))),
+        None if known.figures.in_scope().is_none() => None,
+        None => Some(format!("{} not read yet at this step", scene.theme.text("—", "-"))),
     }
 }
 
@@ -263,16 +257,22 @@ pub fn period_start(scene: &Scene<'_>, row: &StepRow<'_>) -> String {
 }
 
 /// The known ones of some numbers, each with its word.
-fn listed<T>(numbers: [(Option<T>, &str); 4], write: impl Fn(T) -> String) -> Option<String> {
+fn listed<T>(numbers: [(Option<T>, &str); 5], write: impl Fn(T) -> String) -> Option<String> {
     let known = numbers.into_iter().filter_map(|(n, word)| Some(format!("{} {word}", write(n?))));
     let text = known.collect::<Vec<_>>().join(", ");
     (!text.is_empty()).then_some(text)
 }
 
 /// The size of the step's batch, as far as it is known.
-pub fn batch(row: &StepRow<'_>) -> Option<String> {
+pub fn batch(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
     let batch = row.batch();
-    let numbers = [(batch.graphs, "graphs"), (batch.nodes, "nodes"), (batch.edges, "edges"), (batch.seeds, "seeds")];
+    let numbers = [
+        (batch.graphs, "graphs"),
+        (batch.nodes, "nodes"),
+        (batch.edges, "edges"),
+        (batch.seeds, "seeds"),
+        (scene.store.samples_of(row), "samples"),
+    ];
     listed(numbers, count)
 }
 
@@ -280,22 +280,29 @@ pub fn batch(row: &StepRow<'_>) -> Option<String> {
 fn rates(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
     let per_s = |n: Option<u64>| n.filter(|_| row.period_ns() > 0).map(|n| n as f64 * 1e9 / row.period_ns() as f64);
     let (batch, all) = (row.batch(), scene.store.statistics().batch());
-    let write = |graphs, edges, seeds| {
-        let numbers = [(graphs, "graphs/s"), (edges, "edges/s"), (seeds, "seeds/s"), (None, "")];
+    let write = |graphs, edges, seeds, samples| {
+        let numbers =
+            [(graphs, "graphs/s"), (edges, "edges/s"), (seeds, "seeds/s"), (samples, "samples/s"), (None, "")];
         listed(numbers, quantity)
     };
-    let this = write(per_s(batch.graphs), per_s(batch.edges), per_s(batch.seeds))?;
+    let samples = per_s(scene.store.samples_of(row));
+    let this = write(per_s(batch.graphs), per_s(batch.edges), per_s(batch.seeds), samples)?;
     let mean = |total: Total, here: Option<u64>| here.and(total.per_s());
-    let mean = write(mean(all.graphs, batch.graphs), mean(all.edges, batch.edges), mean(all.seeds, batch.seeds));
+    let mean = write(mean(all.graphs, batch.graphs), mean(all.edges, batch.edges), mean(all.seeds, batch.seeds), None);
     Some(mean.map_or_else(|| this.clone(), |mean| format!("{this}; mean {mean}")))
 }
 
 /// Time for one piece of work in this step: a small batch is seen to be one.
-pub fn times_per(row: &StepRow<'_>) -> Option<String> {
+pub fn times_per(scene: &Scene<'_>, row: &StepRow<'_>) -> Option<String> {
     let per = |n: Option<u64>| n.filter(|n| *n > 0).map(|n| row.period_ns() / n);
     let batch = row.batch();
-    let numbers =
-        [(batch.graphs, "a graph"), (batch.nodes, "a node"), (batch.edges, "an edge"), (batch.seeds, "a seed")];
+    let numbers = [
+        (batch.graphs, "a graph"),
+        (batch.nodes, "a node"),
+        (batch.edges, "an edge"),
+        (batch.seeds, "a seed"),
+        (scene.store.samples_of(row), "a sample"),
+    ];
     listed(numbers.map(|(n, word)| (per(n), word)), duration)
 }
 

@@ -134,14 +134,10 @@ fn throughput(in_short: bool, scene: &Scene<'_>) -> String {
         let what = if stands { "0 steps/s" } else { "no step" };
         return since.map(|since| format!("{what} for {since}")).unwrap_or_default();
     }
-    let rates = [
-        (recent.steps_per_s, "steps/s"),
-        (
-            recent.graphs_per_s.or(recent.seeds_per_s),
-            if recent.graphs_per_s.is_some() { "graphs/s" } else { "seeds/s" },
-        ),
-        (recent.edges_per_s, "edges/s"),
-    ];
+    let items = [(recent.graphs_per_s, "graphs/s"), (recent.seeds_per_s, "seeds/s")];
+    let items = items.into_iter().find(|(rate, _)| rate.is_some());
+    let items = items.unwrap_or_else(|| (scene.store.recent_samples_per_s(THROUGHPUT_WINDOW_NS), "samples/s"));
+    let rates = [(recent.steps_per_s, "steps/s"), items, (recent.edges_per_s, "edges/s")];
     let shown = if in_short { &rates[..1] } else { &rates[..] };
     let texts: Vec<String> =
         shown.iter().filter_map(|(rate, unit)| Some(format!("{} {unit}", quantity((*rate)?)))).collect();

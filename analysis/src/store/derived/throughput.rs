@@ -1,10 +1,12 @@
 //! How fast the run is now: rates over the steps of the last seconds.
 
+use gnntop_wire::Reported;
 use serde::Serialize;
 
 use crate::store::contents::Store;
 use crate::store::session::SessionState;
 use crate::store::steps::statistics::{BatchTotals, StepStatistics};
+use crate::store::steps::step_row::StepRow;
 
 /// Nothing is being done after this many usual steps without one...
 const STILL_STEPS: u64 = 10;
@@ -41,6 +43,27 @@ impl StepStatistics {
 }
 
 impl Store {
+    /// Rows of the step's batch, where the program's batches are no graphs.
+    pub fn samples_of(&self, row: &StepRow<'_>) -> Option<u64> {
+        let (t_ns, samples) = self.counter_of(Reported::Samples)?.series.last_before(row.end_ns())?;
+        (t_ns > row.period_start_ns()).then_some(samples as u64)
+    }
+
+    /// Such rows a second over the steps that ended within `window_ns` before [`Store::now_ns`], at least the last one; `None` where
+    /// no step has any.
+    pub fn recent_samples_per_s(&self, window_ns: u64) -> Option<f64> {
+        let since = self.now_ns().saturating_sub(window_ns);
+        let (mut samples, mut period_ns) = (0u64, 0u64);
+        for row in self.steps().all().rev() {
+            if period_ns > 0 && row.end_ns() < since {
+                break;
+            }
+            samples = samples.saturating_add(self.samples_of(&row)?);
+            period_ns = period_ns.saturating_add(row.period_ns());
+        }
+        (period_ns > 0).then(|| samples as f64 * 1e9 / period_ns as f64)
+    }
+
     /// Work per second over the steps that ended within `window_ns` before [`Store::now_ns`], at least the last one; 0 once
     /// there has been none for ten usual steps, 3 s and the window, unless the program has ended.
     pub fn recent_throughput(&self, window_ns: u64) -> Throughput {

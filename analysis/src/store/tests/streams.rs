@@ -454,3 +454,23 @@ fn first_ns_is_start_of_first_span() {
     stream.span(main, 1, "absurd", 0, START_NS + 2 * 86_400 * SECOND);
     assert_eq!(store(&stream.bytes()).first_ns(), Some(START_NS), "a start of days ago is not believed");
 }
+
+#[test]
+fn samples_of_steps_follow_their_counter() {
+    let run = |has_samples: bool| {
+        let mut stream = StreamBuilder::new("train.py");
+        let main = stream.track(TrackRole::Training, "main");
+        for step in 1..=50 {
+            let end_ns = START_NS + step * 10 * MS;
+            if has_samples {
+                stream.counter(main, "samples", end_ns, 64.0);
+            }
+            stream.step(main, step, end_ns - 10 * MS, end_ns);
+        }
+        let mut store = Store::new();
+        each_item(&stream.bytes(), |item| store.apply(item));
+        let last = store.steps().last().unwrap();
+        (store.samples_of(&last), store.recent_samples_per_s(SECOND).map(f64::round))
+    };
+    assert_eq!((run(true), run(false)), ((Some(64), Some(6400.0)), (None, None)));
+}
