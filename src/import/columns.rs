@@ -212,6 +212,16 @@ fn since_1970(number: f64) -> Option<UnitScale> {
     ["s", "ms", "us", "ns"].iter().filter_map(|unit| UnitScale::from_name(unit)).find(fits)
 }
 
+/// Why a table is refused that has no duration: which columns look like one, and how each would be read.
+fn without_duration(columns: &[String]) -> String {
+    let alike: Vec<String> = columns.iter().filter_map(|column| guess::look_alike(column)).collect();
+    if !alike.is_empty() {
+        return format!("no column has a step's duration with its unit: {}", alike.join("; "));
+    }
+    let named = columns.join(", ");
+    format!("no column has a step's duration: name it with --column duration=COLUMN:UNIT; the columns are {named}")
+}
+
 /// A step needs a duration; without one, start and end give it.
 fn need_a_duration(table: &Table, mappings: &mut Vec<Mapping>, account: &mut ImportSummary) -> Result<(), ImportError> {
     let at = |role: Role, mappings: &[Mapping]| mappings.iter().position(|mapping| mapping.role == role);
@@ -222,9 +232,12 @@ fn need_a_duration(table: &Table, mappings: &mut Vec<Mapping>, account: &mut Imp
             account.guessed.push(format!("a step begins its duration before its end; {} is not used", start.column));
         }
         (None, Some(_), Some(_)) | (Some(_), ..) => (),
-        _ => {
-            return Err(table.useless("no column has a step's duration: name it with --column duration=COLUMN:UNIT"));
+        (None, None, Some(end)) if mappings[end].scale.is_some() => {
+            let end = &mappings[end];
+            account.guessed.push(format!("a step lasts from the row before until {}, of its own row", end.column));
+            mappings.push(Mapping { role: Role::Duration, is_cumulative: true, ..end.clone() });
         }
+        _ => return Err(table.useless(without_duration(table.columns()))),
     }
     Ok(())
 }

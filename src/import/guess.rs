@@ -44,6 +44,26 @@ const RUNNING_STARTS: [&str; 4] = ["total_", "cumulative_", "cum_", "accumulated
 /// Names of a column with names of phases.
 const PHASE_NAMES: [&str; 2] = ["phase", "phase_name"];
 
+/// Words in the names of times.
+const TIME_WORDS: [&str; 10] =
+    ["time", "dur", "duration", "latency", "elapsed", "sec", "secs", "seconds", "took", "runtime"];
+
+/// What a column may be that has no meaning by its name, and the option that reads it so; `None` if it has nothing of a time.
+pub(super) fn look_alike(column: &str) -> Option<String> {
+    let unit = UnitScale::from_column(column).filter(UnitScale::is_time);
+    let stem = normalize(split_unit(column).filter(|_| unit.is_some()).map_or(column, |(stem, _)| stem));
+    let is_known = PLAIN.iter().any(|(role, names)| !role.is_stamp() && names.contains(&stem.as_str()));
+    let has_time_word = stem.split('_').any(|word| TIME_WORDS.contains(&word));
+    let (role, what) = match () {
+        () if ENDS.contains(&stem.as_str()) => ("end", "the time since the start"),
+        () if DURATIONS.contains(&stem.as_str()) && !is_known => ("duration", "one"),
+        () if has_time_word || unit.is_some() => ("duration", "one"),
+        () => return None,
+    };
+    let unit = if unit.is_some() { "" } else { ":s" };
+    Some(format!("{column} may be {what}: --column {role}={column}{unit}"))
+}
+
 /// The meaning of each column, if it is plain.
 pub fn guess(columns: &[String]) -> Vec<Mapping> {
     let mut found: Vec<Mapping> = columns.iter().filter_map(|column| guess_column(column)).collect();
@@ -72,7 +92,10 @@ pub(super) fn is_phase_name(column: &str) -> bool {
 }
 
 fn normalize(name: &str) -> String {
-    name.trim().to_lowercase().replace([' ', '-', '.'], "_")
+    let name = name.trim().to_lowercase();
+    // Loggers put the part of the run first, as in `train/step_time`.
+    let name = ["train/", "train|"].iter().find_map(|part| name.strip_prefix(part)).unwrap_or(&name);
+    name.replace([' ', '-', '.'], "_")
 }
 
 fn guess_column(column: &str) -> Option<Mapping> {
@@ -203,6 +226,21 @@ mod tests {
         let expected =
             [Role::Epoch, Role::Step, Role::End, Role::Duration, Role::Edges, phase("forward"), phase("optimizer")];
         assert_eq!(roles, expected);
+    }
+
+    #[test]
+    fn column_that_looks_like_a_time_is_named_with_its_option() {
+        for (column, option) in [
+            ("step_time", Some("step_time may be one: --column duration=step_time:s")),
+            ("elapsed", Some("elapsed may be the time since the start: --column end=elapsed:s")),
+            ("t_iter (ms)", Some("t_iter (ms) may be one: --column duration=t_iter (ms)")),
+            ("fwd latency", Some("fwd latency may be one: --column duration=fwd latency:s")),
+            ("loss", None),
+            ("step", None),
+            ("accuracy", None),
+        ] {
+            assert_eq!(look_alike(column).as_deref(), option, "{column}");
+        }
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //! read, so that no file is held in memory.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::other_text::{OtherText, SNIFF_LEN};
 use super::outcome::ImportError;
 
 /// Bytes of text that are read at the most, also of what gzip packs a thousandfold.
@@ -50,6 +51,8 @@ pub(super) struct Input {
     file: File,
     is_packed: bool,
     encoding: Encoding,
+    /// What it was before it was made a table.
+    was: Option<OtherText>,
 }
 
 impl Input {
@@ -57,13 +60,30 @@ impl Input {
         let name = path.display().to_string();
         let file = File::open(path).and_then(rewindable);
         let file = file.map_err(|error| ImportError::Io { path: name.clone(), error })?;
-        let mut input = Self { path: name, file, is_packed: false, encoding: Encoding::Utf8 };
+        let mut input = Self { path: name, file, is_packed: false, encoding: Encoding::Utf8, was: None };
         input.is_packed = input.head()?.starts_with(b"\x1f\x8b");
         let head = input.head()?;
         if let Some((_, reason)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
             return Err(input.useless(*reason));
         }
         input.encoding = Encoding::detect(&head);
+        Ok(input)
+    }
+
+    /// A file with a table; one that has steps in another form is made into one.
+    pub(super) fn open_table(path: &Path) -> Result<Self, ImportError> {
+        let mut input = Self::open(path)?;
+        let mut head = Vec::new();
+        input.text()?.take(SNIFF_LEN).read_to_end(&mut head).map_err(|error| input.failed(error))?;
+        let Some(other) = OtherText::recognise(&String::from_utf8_lossy(&head)) else { return Ok(input) };
+        let converted = || {
+            let mut table = BufWriter::new(tempfile::tempfile()?);
+            let written = other.write_table(input.text().map_err(io::Error::other)?, &mut table)?;
+            Ok((written, table.into_inner().map_err(io::IntoInnerError::into_error)?))
+        };
+        let (written, table) = converted().map_err(|error| input.failed(error))?;
+        written.map_err(|reason| input.useless(reason))?;
+        input = Self { file: table, is_packed: false, encoding: Encoding::Utf8, was: Some(other), ..input };
         Ok(input)
     }
 
@@ -75,7 +95,7 @@ impl Input {
     /// How the text is packed and encoded, if that is unusual.
     pub(super) fn form(&self) -> Option<&'static str> {
         match (self.is_packed, self.encoding) {
-            (false, Encoding::Utf8) => None,
+            (false, Encoding::Utf8) => self.was.map(OtherText::describe),
             (true, Encoding::Utf8) => Some("compressed with gzip"),
             (false, Encoding::Utf16 { .. }) => Some("in UTF-16"),
             (true, Encoding::Utf16 { .. }) => Some("in UTF-16, compressed with gzip"),

@@ -3,6 +3,7 @@
 //! ```text
 //! table.csv ─▶ input.rs ─▶ table_text.rs ─▶ table.rs ─▶ rows.rs ─▶ survey.rs, warnings.rs ─▶ steps.rs ─┐
 //!           given and guessed roles: mapping.rs, guess.rs ─▶ columns.rs ─▶┘          marks.rs ───▶┘         ├─▶ writer.rs
+//! logs that have steps become tables first: other_text.rs
 //! trace.json ─▶ input.rs ─▶ chrome ─────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -18,6 +19,7 @@ mod input;
 mod mapping;
 mod marks;
 mod options;
+mod other_text;
 mod order;
 mod outcome;
 mod rows;

@@ -1,6 +1,6 @@
 //! The rows of a table as steps, read from the file each time: tables may be larger than the memory.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use gnntop_wire::BatchShape;
 
@@ -17,6 +17,8 @@ const MAX_PHASES: usize = 64;
 /// Phases of this name are the step itself.
 const WHOLE: [&str; 4] = ["step", "total", "iteration", "batch"];
 
+/// A first row later than this after the start, three years, counts from another one, such as 1970.
+const LONGEST_FIRST_NS: f64 = 1e17;
 /// The longest wait of a first row that is believed where its column counts since the start.
 const FIRST_WAIT_NS: f64 = 60e9;
 
@@ -73,6 +75,10 @@ pub(super) struct TableRows<'a> {
     are_totals: Vec<bool>,
     /// A column that distinguishes runs or ranks, and its first value.
     apart: Option<(usize, OnceCell<String>)>,
+    /// The column of durations.
+    duration: Option<usize>,
+    /// Rows without one, on the last way through: what a logger writes of a validation is no step.
+    without_time: Cell<u64>,
 }
 
 impl<'a> TableRows<'a> {
@@ -98,14 +104,31 @@ impl<'a> TableRows<'a> {
                 && !columns.mappings.iter().any(|mapping| mapping.column == *column)
         };
         let apart = (0..table.columns().len()).find(is_free).map(|at| (at, OnceCell::new()));
-        Ok(Self { table, columns: places, conditions, batch_size: given.batch_size, long, are_totals, apart })
+        let duration = places.iter().find(|(mapping, _)| mapping.role == Role::Duration).map(|(_, at)| *at);
+        let (batch_size, without_time) = (given.batch_size, Cell::new(0));
+        Ok(Self { table, columns: places, conditions, batch_size, long, are_totals, apart, duration, without_time })
+    }
+
+    /// Whether a row counts: it fits what was asked for, and has a time.
+    fn counts(&self, row: &TableRow<'_>) -> bool {
+        if !matches(row, &self.conditions) {
+            return false;
+        }
+        let has_time = self.duration.is_none_or(|at| !row.text(at).is_empty());
+        self.without_time.set(self.without_time.get() + u64::from(!has_time));
+        has_time
+    }
+
+    /// Rows that were left out on the last way through, as they have no duration.
+    pub(super) fn without_time(&self) -> u64 {
+        self.without_time.get()
     }
 
     /// An order of the counted rows, by their values.
     pub(super) fn order_by(&self, key: impl Fn(&MeasuredStep) -> u64) -> Result<Order, ImportError> {
         let (mut step, mut number) = (MeasuredStep::default(), 0);
         self.table.order_by(|row| {
-            if !matches(row, &self.conditions) {
+            if !self.counts(row) {
                 return Ok(None);
             }
             number += 1;
@@ -169,12 +192,13 @@ impl<'a> TableRows<'a> {
         &self,
         mut take: impl FnMut(&MeasuredStep) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
+        self.without_time.set(0);
         match &self.long {
             Some((at, names)) => self.each_of_phases(*at, names, take),
             None => {
                 let (mut number, mut step) = (0, MeasuredStep::default());
                 self.table.each(|row| {
-                    if matches(row, &self.conditions) {
+                    if self.counts(row) {
                         number += 1;
                         self.read(row, number, &mut step)?;
                         take(&step)?;
@@ -195,7 +219,7 @@ impl<'a> TableRows<'a> {
         let (mut row_step, mut step, mut whole_ns) = (MeasuredStep::default(), None::<MeasuredStep>, None);
         let mut number = 0;
         self.table.each(|row| {
-            if !matches(row, &self.conditions) {
+            if !self.counts(row) {
                 return Ok(());
             }
             self.read(row, number + 1, &mut row_step)?;
@@ -247,7 +271,7 @@ impl<'a> TableRows<'a> {
                 Role::End => step.end_ns = Some(stamp(row, at, factor)?),
                 Role::Duration => {
                     let ns = row.needed(at, factor, &TIME)?;
-                    step.duration_ns = step.cumulative.increase(mapping, at, ns, f64::MAX);
+                    step.duration_ns = step.cumulative.increase(mapping, at, ns, LONGEST_FIRST_NS);
                 }
                 Role::Loss => step.loss = row.loss(at),
                 Role::Graphs => step.batch.graphs = count()?,

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use gnntop_analysis::figures::count;
+use gnntop_analysis::figures::{count, counted};
 use gnntop_wire::{Event, NameKind, Origin, Step, StepId, TrackRole};
 
 use super::columns::Columns;
@@ -129,6 +129,10 @@ fn summarize_rows(survey: &Survey, rows: &TableRows<'_>, given: &CsvOptions, acc
     if left_out.comments > 0 {
         let lines = if left_out.comments == 1 { "line" } else { "lines" };
         account.left_out.push(format!("{} {lines} of comment", count(left_out.comments)));
+    }
+    if rows.without_time() > 0 {
+        let rows = counted(rows.without_time(), "row", "rows");
+        account.left_out.push(format!("{rows} without a duration"));
     }
     if let Some(line) = left_out.cut_line {
         account.warnings.push(format!("line {line}, the last, is cut: it is left out"));

@@ -59,7 +59,7 @@ pub(super) struct TableRow<'a> {
 
 impl Table {
     pub(super) fn open(path: &Path, separator: Option<u8>) -> Result<Self, ImportError> {
-        let input = Input::open(path)?;
+        let input = Input::open_table(path)?;
         let dialect = Dialect::detect(&input, separator)?;
         Ok(Self { input, dialect, order: None, left_out: Cell::default() })
     }

@@ -150,3 +150,16 @@ fn an_optimizer_that_outlasts_its_step_belongs_to_it_alone() {
     assert_eq!(each, [300_000; 4]);
     assert!(store.tracks().iter().all(|track| !track.text.contains("PyTorch Profiler")), "{:?}", store.tracks());
 }
+
+#[test]
+fn kernels_of_a_trace_without_steps_are_its_busy_time() {
+    let text = trace("", "user_annotation", |_| "other".to_owned(), "kernel");
+    let (ran, store) = import(text.as_bytes(), &[]);
+    // Of each 1,000 us a kernel runs for 250.
+    assert!(ran.err.contains("kernels of GPU 0: it was busy for 25 % of the trace"), "{ran:?}");
+    let store = store.unwrap();
+    let signal = store.signals().find(gnntop_wire::Quantity::GpuUtil.with_instance(0)).unwrap();
+    let values: Vec<i64> = signal.series.points().filter_map(|point| point.value()).collect();
+    assert!(values.len() > 50, "{values:?}");
+    assert!(values.contains(&100_000) && values.contains(&0), "{values:?}");
+}

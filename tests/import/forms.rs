@@ -186,3 +186,55 @@ fn a_table_of_a_single_line_is_refused_in_a_line() {
         assert_eq!((ran.code, ran.err.lines().count()), (Some(1), 1), "{ran:?}");
     }
 }
+
+#[test]
+fn text_that_is_no_table_is_named_for_what_it_is() {
+    for (text, words) in [
+        ("{\"traceEvents\": []}", "is a trace in Chrome's format: gnntop import chrome"),
+        ("{\"step\": 1}\n{\"step\": 2}\n", "has a JSON object in each line"),
+        ("timestamp, name, utilization.gpu [%], power.draw [W]\n1, A, 3, 4\n", "has readings of nvidia-smi"),
+        ("2026-02-03 04:05:06,7 INFO step 12 took 40 ms\n", "is a log, not a table"),
+        ("#[Histogram log format version 1.3]\n", "is an HdrHistogram log"),
+        ("step,step_time\n1,40\n2,41\n", "step_time may be one: --column duration=step_time:s"),
+        ("epoch,acc\n1,40\n2,41\n", "the columns are epoch, acc"),
+    ] {
+        let (ran, store) = import(text.as_bytes(), &[]);
+        ran.assert_refused(words);
+        assert!(store.is_none());
+    }
+}
+
+/// The steps' numbers and durations in milliseconds.
+fn numbers_and_ms(store: &Store) -> Vec<(u64, u64)> {
+    store.steps().all().map(|row| (row.step().0, (row.end_ns() - row.start_ns() + 1000) / 1_000_000)).collect()
+}
+
+#[test]
+fn time_since_the_start_gives_durations_and_rows_without_time_are_left_out() {
+    let (ran, store) = import(b"step,elapsed_s,loss\n1,0.5,3\n2,0.7,2\n2,,1.5\n3,1.2,1\n", &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(numbers_and_ms(&store.unwrap()), [(1, 500), (2, 200), (3, 500)], "{ran:?}");
+    assert!(ran.err.contains("1 row without a duration"), "{ran:?}");
+    let lightning = "epoch,step,train/loss,val_loss,train/step_time_s\n0,9,2.5,,0.1\n0,9,,2.0,\n0,19,1.5,,0.2\n";
+    let (ran, store) = import(lightning.as_bytes(), &[]);
+    let store = store.unwrap_or_else(|| panic!("{ran:?}"));
+    assert_eq!(numbers_and_ms(&store), [(9, 100), (19, 200)]);
+    assert_eq!(store.steps().last().unwrap().loss(), Some(1.5));
+}
+
+#[test]
+fn logs_of_mlperf_and_transformers_are_read() {
+    let event =
+        |key: &str, ms: u64| format!(":::MLLOG {{\"time_ms\": {ms}, \"key\": \"{key}\", \"metadata\": {{}}}}\n");
+    let log: String = (0..3).map(|n| event("epoch_start", n * 5000) + &event("epoch_stop", n * 5000 + 4000)).collect();
+    let (ran, store) = import(format!("starting\n{log}").as_bytes(), &[]);
+    let store = store.unwrap_or_else(|| panic!("{ran:?}"));
+    assert_eq!(numbers_and_ms(&store), [(1, 4000), (2, 4000), (3, 4000)]);
+    assert_eq!(store.steps().last().unwrap().period_ns(), 5_000_000_000);
+    let state = "{\"global_step\": 20, \"log_history\": [{\"epoch\": 0.5, \"loss\": 2.5, \"step\": 10},
+        {\"epoch\": 1.0, \"loss\": 1.5, \"step\": 20}, {\"step\": 20, \"train_runtime\": 4.0}]}";
+    let (ran, store) = import(state.as_bytes(), &[]);
+    let store = store.unwrap_or_else(|| panic!("{ran:?}"));
+    assert_eq!(numbers_and_ms(&store), [(10, 2000), (20, 2000)]);
+    assert!(ran.err.contains("the mean time of a step"), "{ran:?}");
+}

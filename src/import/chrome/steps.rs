@@ -11,6 +11,9 @@ use super::read::{CompleteKind, Trace};
 /// Steps that are kept: 24 MB of memory.
 const MAX_STEPS: usize = 1_000_000;
 
+/// Parts of a trace without steps.
+const PARTS: u64 = 100;
+
 /// One step, in microseconds of the trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TracedStep {
@@ -60,6 +63,15 @@ impl TraceSteps {
         let more = u64::from(found.is_shifted);
         found.all.iter_mut().for_each(|step| step.number = step.number.saturating_add(more));
         found
+    }
+
+    /// Equal parts of a trace without steps, for what is measured by them.
+    pub(super) fn parts(trace: &Trace) -> Self {
+        let start_us = trace.events.iter().map(|event| event.start_us).fold(f64::INFINITY, f64::min);
+        let end_us = trace.events.iter().map(|event| event.end_us).fold(start_us, f64::max);
+        let edge = |at: u64| start_us + (end_us - start_us) * at as f64 / PARTS as f64;
+        let part = |at| TracedStep { number: at + 1, start_us: edge(at), end_us: edge(at + 1) };
+        Self { track: None, all: (0..PARTS).map(part).collect(), is_shifted: false, left_out: 0 }
     }
 
     /// The step that began last at a time.

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 
-use gnntop_analysis::figures::{count, counted};
+use gnntop_analysis::figures::{count, counted, percent};
 use gnntop_wire::{
     Event, NameKind, Origin, Place, Quantity, Sample, SignalId, SignalSource, Span, Step, StepId, TrackId, TrackRole,
 };
@@ -35,7 +35,9 @@ pub fn trace(path: &Path, said: &ChromeOptions, out: impl Write) -> Result<Impor
     };
     let steps = TraceSteps::new(&trace, said);
     end_phases_with_their_step(&mut trace, &steps, said);
-    let busy = gpu_busy(&trace, &steps);
+    // Without steps the kernels are reported over time.
+    let parts = steps.all.is_empty().then(|| TraceSteps::parts(&trace));
+    let busy = gpu_busy(&trace, parts.as_ref().unwrap_or(&steps));
     // Outer spans end last: at equal times they come after what is inside them.
     let order =
         |a: &CompleteEvent, b: &CompleteEvent| a.end_us.total_cmp(&b.end_us).then(b.start_us.total_cmp(&a.start_us));
@@ -52,7 +54,7 @@ pub fn trace(path: &Path, said: &ChromeOptions, out: impl Write) -> Result<Impor
         place: place(&trace, said, &mut account),
     };
     summarize(&trace, &steps, &busy, said, &mut account);
-    let recording = TraceRecording { trace: &trace, steps: &steps, options: said, first_us };
+    let recording = TraceRecording { trace: &trace, steps: &steps, parts: parts.as_ref(), options: said, first_us };
     let events = recording.write(Writer::new(out, head), &busy)?;
     Ok(Imported { steps: steps.all.len() as u64, events, account })
 }
@@ -94,7 +96,10 @@ fn place(trace: &Trace, said: &ChromeOptions, account: &mut ImportSummary) -> Op
 
 fn summarize(trace: &Trace, steps: &TraceSteps, busy: &Busy, said: &ChromeOptions, account: &mut ImportSummary) {
     account.used.extend(said.step.as_ref().map(|name| format!("{name} as step")));
-    account.used.extend(busy.keys().map(|gpu| format!("kernels of GPU {gpu}: how much of each step it was busy")));
+    account.used.extend(busy.iter().map(|(gpu, shares)| match steps.all.is_empty() {
+        true => format!("kernels of GPU {gpu}: it was busy for {} of the trace", percent(mean(shares))),
+        false => format!("kernels of GPU {gpu}: how much of each step it was busy"),
+    }));
     account.left_out.push("Python calls, flows and memory events".to_owned());
     if steps.is_shifted {
         account.guessed.push("steps are counted from 0 in the trace: here their numbers are 1 higher".to_owned());
@@ -119,6 +124,10 @@ fn summarize(trace: &Trace, steps: &TraceSteps, busy: &Busy, said: &ChromeOption
     }
 }
 
+fn mean(shares: &[f64]) -> f64 {
+    shares.iter().sum::<f64>() / shares.len().max(1) as f64
+}
+
 fn session_id(path: &Path, trace: &Trace) -> u128 {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -133,6 +142,8 @@ fn session_id(path: &Path, trace: &Trace) -> u128 {
 struct TraceRecording<'a> {
     trace: &'a Trace,
     steps: &'a TraceSteps,
+    /// What GPUs are measured by where there are no steps.
+    parts: Option<&'a TraceSteps>,
     options: &'a ChromeOptions,
     first_us: f64,
 }
@@ -145,6 +156,9 @@ impl TraceRecording<'_> {
     fn write<W: Write>(&self, mut writer: Writer<W>, busy: &Busy) -> Result<u64, ImportError> {
         let tracks = self.tracks(&mut writer);
         let mut gpus = Gpus::define(&mut writer, busy);
+        for (at, part) in self.parts.iter().flat_map(|parts| &parts.all).enumerate() {
+            gpus.write(&mut writer, Some(at), self.t_ns(part.start_us))?;
+        }
         for event in &self.trace.events {
             let track = tracks[event.track as usize];
             let (start_ns, end_ns) = (self.t_ns(event.start_us), self.t_ns(event.end_us));
