@@ -110,18 +110,31 @@ impl Builder<'_> {
         if self.assumptions.ram_watts.is_none() && !inputs.counters.is_empty() {
             return self.counted(ComponentKind::Memory, &inputs.counters, MEMORY_GAIN);
         }
-        let model = |share: f64| match self.assumptions.ram_watts {
+        let model = |share: f64, by: &str| match self.assumptions.ram_watts {
             Some(watts) => Some(Model::from_watts(watts)),
-            None => Model::for_memory(inputs.bytes, inputs.modules, share),
+            None => Model::for_memory(inputs.bytes, inputs.modules, share, by),
         };
-        let own_share = inputs.allotted_bytes.min(inputs.bytes) / inputs.bytes;
-        let (Some(all), Some(own)) = (model(1.0), model(own_share)) else {
+        let (own_share, by, processes) = self.memory_share();
+        let (Some(all), Some(own)) = (model(1.0, ""), model(own_share, by)) else {
             return vec![ComponentEnergy::missing(ComponentKind::Memory, "memory", inputs.no_counter.clone())];
         };
-        let own = own.shared_by(self.inputs.processes);
+        let own = own.shared_by(processes);
         let job = JobShare::Own(Box::new(self.modelled(&own, None)));
         let device = Ok(self.modelled(&all, None));
         vec![by_model(ComponentKind::Memory, "memory", &own, &inputs.no_counter, device, job)]
+    }
+
+    /// The job's share of the memory, by what, and how many processes it is divided among. What a limit allots to the job is
+    /// kept from others; without one, the job has what it uses.
+    fn memory_share(&self) -> (f64, &'static str, u32) {
+        let inputs = &self.inputs.memory;
+        match inputs.used_bytes {
+            _ if inputs.allotted_bytes < inputs.bytes => {
+                (inputs.allotted_bytes / inputs.bytes, ", allotted to the job", self.inputs.processes)
+            }
+            Some(used) => ((used / inputs.bytes).min(1.0), ", used by the process at most", 1),
+            None => (1.0, ", as its use was not read", self.inputs.processes),
+        }
     }
 
     /// The components with counters.

@@ -79,6 +79,8 @@ pub struct MemoryInputs<'a> {
     pub modules: Option<u64>,
     /// Bytes that the job may use.
     pub allotted_bytes: f64,
+    /// The most bytes that the process has used, if known.
+    pub used_bytes: Option<f64>,
 }
 
 /// An energy counter.

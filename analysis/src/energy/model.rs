@@ -84,8 +84,9 @@ impl Model {
         })
     }
 
-    /// The model of memory: `modules` if known, else as many as its size suggests; `share` is the job's share of it.
-    pub fn for_memory(bytes: f64, modules: Option<u64>, share: f64) -> Option<Self> {
+    /// The model of memory: `modules` if known, else as many as its size suggests; `share` is the job's share of it, and `by` says
+    /// by what.
+    pub fn for_memory(bytes: f64, modules: Option<u64>, share: f64, by: &str) -> Option<Self> {
         if bytes.is_nan() || bytes <= 0.0 {
             return None;
         }
@@ -93,7 +94,8 @@ impl Model {
         let count = modules.filter(|count| *count > 0).map_or(guessed, |count| count as f64);
         let (usual, least, most) = MODULE_WATTS;
         let how = if modules.is_some() { "counted" } else { "guessed from its size" };
-        let basis = format!("{usual} W a module, {count:.0} of them {how}, {:.0} % of it", 100.0 * share);
+        let percent = if share < 0.1 { format!("{:.1}", 100.0 * share) } else { format!("{:.0}", 100.0 * share) };
+        let basis = format!("{usual} W a module, {count:.0} of them {how}, {percent} % of it{by}");
         Some(Self {
             rest_watts: usual * count * share,
             load_watts: 0.0,
@@ -195,11 +197,11 @@ mod tests {
     #[test]
     fn memory_model_uses_size_or_modules_with_wide_band() {
         let gib = 1024.0 * 1024.0 * 1024.0;
-        let model = Model::for_memory(24.0 * gib, None, 1.0).unwrap();
+        let model = Model::for_memory(24.0 * gib, None, 1.0, "").unwrap();
         assert_eq!(model.rest_watts, 3.0);
-        assert_eq!(Model::for_memory(512.0 * gib, Some(16), 0.25).unwrap().rest_watts, 6.0);
+        assert_eq!(Model::for_memory(512.0 * gib, Some(16), 0.25, "").unwrap().rest_watts, 6.0);
         assert!(model.band.0 < 0.3 && model.band.1 > 3.0);
-        assert_eq!(Model::for_memory(0.0, None, 1.0), None);
+        assert_eq!(Model::for_memory(0.0, None, 1.0, ""), None);
     }
 
     #[test]

@@ -173,7 +173,14 @@ impl Store {
             bytes: hardware.machine_memory_total_bytes().unwrap_or(0.0),
             modules: hardware.reading(Quantity::MachineMemoryModules).ok().map(|count| count as u64),
             allotted_bytes: hardware.reading(Quantity::AllottedMemory).unwrap_or(f64::MAX),
+            used_bytes: self.most_memory_used(),
         }
+    }
+
+    /// The most memory that the process has used, in bytes.
+    fn most_memory_used(&self) -> Option<f64> {
+        let used = self.signals().find(Quantity::ProcessRss)?.series.summary();
+        (used.count > 0).then_some(used.max)
     }
 
     /// The counters of this energy.

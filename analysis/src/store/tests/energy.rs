@@ -68,6 +68,31 @@ fn energy_without_counter_is_modelled_with_band() {
 }
 
 #[test]
+fn memory_of_a_small_job_is_what_it_uses_or_is_allotted() {
+    let memory = |signals: &[(&str, i64)]| {
+        let mut stream = StreamBuilder::new("pna");
+        let sensors = machine(&mut stream);
+        for (name, bytes) in signals {
+            let signal = stream.signal(name, Unit::Bytes, SignalKind::Gauge);
+            stream.sample(sensors, signal, START_NS, *bytes);
+        }
+        let store = store(stream);
+        let book = store.energy(&Assumptions::default());
+        let component = &book.components[2];
+        let joules = book.figure(component, EnergyScope::Job, RUN).unwrap().joules;
+        (joules, component.source.clone().unwrap())
+    };
+    // One module of 1.5 W for 20 s.
+    let (joules, source) = memory(&[]);
+    assert!((joules - 30.0).abs() < 1e-3 && source.ends_with("100 % of it, as its use was not read"), "{source}");
+    let (joules, source) = memory(&[("process.rss", 1 << 28)]);
+    assert!((joules - 30.0 / 32.0).abs() < 1e-3, "{joules}");
+    assert!(source.ends_with("3.1 % of it, used by the process at most"), "{source}");
+    let (joules, source) = memory(&[("process.rss", 1 << 28), ("allotted.memory", 2 << 30)]);
+    assert!((joules - 7.5).abs() < 1e-3 && source.ends_with("25 % of it, allotted to the job"), "{joules} {source}");
+}
+
+#[test]
 fn assumptions_change_modelled_energy() {
     let mut stream = StreamBuilder::new("pna");
     machine(&mut stream);
