@@ -24,7 +24,7 @@ const FIGURE: u16 = 12;
 const PID: u16 = 12;
 /// Most columns of a name.
 const NAME_MOST: u16 = 36;
-/// Rows of what is said of the selected entry, with their rule, in a view of at least so many.
+/// Rows of what is said of the selected entry, with their rule, in a view of at least this many.
 const DETAIL_ROWS: u16 = 3;
 const DETAILED: u16 = 10;
 /// From this width on there is room for process id and command line.
