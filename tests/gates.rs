@@ -43,7 +43,7 @@ fn several_runs_a_side_are_compared_as_runs() {
     for (name, ms) in [("a1", 20), ("a2", 21), ("b1", 30), ("b2", 31)] {
         sessions.file(&format!("{name}.gnntop"), &run(ms));
     }
-    let sides = ["compare", "a1.gnntop", "a2.gnntop", "--against", "b1.gnntop", "b2.gnntop"];
+    let sides = ["compare", "b1.gnntop", "b2.gnntop", "--against", "a1.gnntop", "a2.gnntop"];
     let ran = sessions.run(sides);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.starts_with("A 1 a1.gnntop (400 steps)\nA 2 a2.gnntop"), "{}", ran.out);

@@ -336,7 +336,7 @@ fn two_recordings_are_compared() {
     fs::write(&paths[0], TrainingRun::default().bytes()).unwrap();
     let phases = vec![("forward", 10_000_000), ("backward", 9_000_000)];
     fs::write(&paths[1], TrainingRun { name: "other", phases, ..TrainingRun::default() }.bytes()).unwrap();
-    let mut terminal = Terminal::gnntop(&["replay", &paths[0], "--against", &paths[1]], &[]);
+    let mut terminal = Terminal::gnntop(&["replay", &paths[1], "--against", &paths[0]], &[]);
     terminal.wait_for("replay 1x");
     terminal.press(" :100%\r9");
     terminal.wait_for("A a.gnntop, 96 of 100 steps   B b.gnntop, 96 of 100");

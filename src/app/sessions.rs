@@ -121,7 +121,7 @@ impl ComparedSession {
         &self.status
     }
 
-    /// How the session that is shown, as A, compares with this one, as B; `None` before the view was shown.
+    /// How the session that is shown, as B, compares with this one, as A; `None` before the view was shown.
     pub fn comparison(&self) -> Option<&Comparison> {
         self.comparison.as_ref().map(|(comparison, _)| comparison)
     }
@@ -133,10 +133,10 @@ impl ComparedSession {
 
     /// Compares again if there is enough new data. Returns whether it did.
     pub(super) fn compare_with(&mut self, shown: &Run, now: Duration) -> bool {
-        let seen = ComparedState::new([shown, &self.run], now);
+        let seen = ComparedState::new([&self.run, shown], now);
         let is_new = self.comparison.as_ref().is_none_or(|(_, before)| before.is_outdated(&seen));
         if is_new {
-            self.comparison = Some((compare(&[shown], &[&self.run], &PERCENTILES), seen));
+            self.comparison = Some((compare(&[&self.run], &[shown], &PERCENTILES), seen));
         }
         is_new
     }
@@ -255,6 +255,6 @@ mod tests {
         assert!(other.compare_with(&run(101), at(2)), "but it is old");
         assert!(other.compare_with(&run(110), at(3)), "much is new");
         assert!(other.compare_with(&run(20), at(3)), "after a jump back");
-        assert_eq!(other.comparison().unwrap().sides[0].steps, 20);
+        assert_eq!(other.comparison().unwrap().sides.each_ref().map(|side| side.steps), [50, 20], "what is shown is B");
     }
 }

@@ -34,7 +34,7 @@ before it.
 With --baseline, the mean, p50 and p90 of the period may exceed the baseline's by at most --slower. Above that, the rule
 is broken if the 95 % interval of the change is above zero, and unclear if it is not.
 
-Exit codes: 0 all rules are kept, 2 no rule or a name that the recording does not have, 3 a rule is broken, 4 none is
+Exit codes: 0 all rules are kept, 1 a recording cannot be read, 2 no rule or a name that the recording does not have, 3 a rule is broken, 4 none is
 broken and one cannot be decided.";
 
 /// Check a recording against limits, or against another recording

@@ -22,7 +22,7 @@ Examples:
   gnntop compare before.gnntop after.gnntop
   gnntop compare a.gnntop b.gnntop --percentiles 50,90,99 --json
   gnntop compare before.gnntop after.gnntop -o compared.html      a page to attach to a ticket
-  gnntop compare a1.gnntop a2.gnntop a3.gnntop --against b1.gnntop b2.gnntop b3.gnntop
+  gnntop compare new1.gnntop new2.gnntop new3.gnntop --against old1.gnntop old2.gnntop old3.gnntop
   gnntop compare run.gnntop --from 'step 12000'       B from that step on, A before it
   gnntop compare pna --from 14:10 --until 15:00       the same of a session, by the clock (UTC)
   gnntop compare pna --from 3d --baseline-until 1d    the time since day three with the first day
@@ -32,23 +32,27 @@ With one run and --from, side B is the part of the run from that moment on, up t
 part before it, or the part that --baseline-from and --baseline-until bound. For segments that a session no longer
 keeps, whole seconds or minutes are compared, by their median steps.
 
-The first line says how much more work B does in the same time, the second whether both ran the same thing. Full batches
+A is what was before and B what is now, here and in view 9: `compare A B`, `compare B --against A`, `replay B --against
+A`, `check B --baseline A`. The first line says how much more work B does in the same time, the second whether both ran the same thing. Full batches
 after the warm-up are compared, at most the newest 4,096 of a run. A change counts as faster or slower only if its 95 %
 interval excludes zero and it is at least 0.5 % of the value and of the step. With one run on each side, the interval is
 over its steps (moving-block bootstrap) and does not include the variation from run to run; with several on each side,
 it is over runs (Welch). If other programs disturbed a run on its CPU, the first line says so, and
-decides only where the interval excludes 1.";
+decides only where the interval excludes 1.
+
+Exit codes: 0 the runs were compared, whichever is faster; 1 one cannot be read. To have a slower B fail, with 3, or 4 if
+that cannot be decided: gnntop check B --baseline A --slower 5%.";
 
 /// Compare two recordings, several on each side, or a part of one with what came before
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompareArguments {
-    /// Two recordings or sessions, A and B, by file, name, process id, run or their beginning; one with --from; with
-    /// --against, all runs of side A
-    #[arg(value_name = "A", required = true)]
+    /// Two recordings or sessions, A (before) and B (now), by file, name, process id, run or their beginning; one with --from; with
+    /// --against, the runs of side B
+    #[arg(value_name = "RUN", required = true)]
     first: Vec<String>,
-    /// The runs of side B
-    #[arg(long, value_name = "B", num_args = 1..)]
+    /// The runs of side A, with which the others are compared
+    #[arg(long, value_name = "A", num_args = 1..)]
     against: Vec<String>,
     #[command(flatten)]
     part: PartArguments,
@@ -179,7 +183,7 @@ fn read_sides(arguments: &CompareArguments) -> anyhow::Result<Sides> {
 /// The recordings of each side.
 fn parse_sides(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
     match (arguments.first.as_slice(), arguments.against.as_slice()) {
-        (first, second @ [_, ..]) if (first.len() > 1) == (second.len() > 1) => Ok([first, second]),
+        (now, before @ [_, ..]) if (now.len() > 1) == (before.len() > 1) => Ok([before, now]),
         (_, [_, ..]) => Err(UsageError::with_message(
             "give one run on each side, or at least two on each: a single run does not show how runs differ",
         )),
@@ -187,7 +191,9 @@ fn parse_sides(arguments: &CompareArguments) -> anyhow::Result<[&[String]; 2]> {
         ([_], []) => Err(UsageError::with_message(
             "give another recording to compare with, or a moment of this one: --from 'step 12000', --from 14:10",
         )),
-        _ => Err(UsageError::with_message("to compare several runs on each side, give those of B after --against")),
+        _ => Err(UsageError::with_message(
+            "to compare several runs on each side, give those of A, from before, after --against",
+        )),
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) struct ReplayArguments {
     /// Start over at the end
     #[arg(long = "loop")]
     looping: bool,
-    /// Another recording or session to compare with; `9` shows the comparison
+    /// An older recording or session to compare with, as A; `9` shows the comparison
     #[arg(long, value_name = NAMED)]
     against: Option<String>,
     #[command(flatten)]

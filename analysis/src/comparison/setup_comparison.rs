@@ -145,7 +145,7 @@ impl SetupComparison {
     fn commands(&mut self, both: [&RunSample<'_>; 2]) {
         let words = |sample: &RunSample<'_>| -> Vec<String> {
             let info = sample.store().session().info().filter(|info| !info.origin.is_import());
-            info.map(|info| info.command.split_whitespace().map(str::to_owned).collect()).unwrap_or_default()
+            info.map(|info| without_gnntop(&info.command)).unwrap_or_default()
         };
         let [a, b] = both.map(words);
         if a.is_empty() || b.is_empty() {
@@ -166,9 +166,60 @@ impl SetupComparison {
     }
 }
 
+/// Options of `gnntop run` and `gnntop train`, and whether a value follows: they change nothing of what is run.
+const OWN_OPTIONS: [(&str, bool); 9] = [
+    ("--record", true),
+    ("--keep", true),
+    ("--slow", true),
+    ("--name", true),
+    ("--force", false),
+    ("--plain", false),
+    ("--wait", false),
+    ("--detach", false),
+    ("--no-sensors", false),
+];
+
+/// The words of a command without the part that is gnntop's: where its program is, `run --`, and what it records.
+fn without_gnntop(command: &str) -> Vec<String> {
+    let mut words: Vec<&str> = command.split_whitespace().collect();
+    let is_own = |word: &&str| word.rsplit('/').next() == Some("gnntop");
+    if !words.first().is_some_and(is_own) {
+        return words.into_iter().map(str::to_owned).collect();
+    }
+    if let Some(at) = words.iter().position(|word| *word == "--") {
+        return words.split_off(at + 1).into_iter().map(str::to_owned).collect();
+    }
+    let (mut kept, mut is_value) = (Vec::new(), false);
+    for word in words.into_iter().skip(1).filter(|word| !["run", "train"].contains(word)) {
+        let option = OWN_OPTIONS.iter().find(|(name, _)| word == *name);
+        if !std::mem::replace(&mut is_value, option.is_some_and(|(_, takes_value)| *takes_value)) {
+            let has_value = OWN_OPTIONS.iter().any(|(name, _)| word.split_once('=').is_some_and(|(of, _)| of == *name));
+            kept.extend((option.is_none() && !has_value).then(|| word.to_owned()));
+        }
+    }
+    kept
+}
+
 /// The median of a number over the steps; `None` if a step does not report it.
 fn median(sample: &RunSample<'_>, number: impl Fn(&StepRow<'_>) -> Option<u64>) -> Option<u64> {
     let mut all: Vec<u64> = sample.rows.iter().map(number).collect::<Option<_>>()?;
     let middle = all.len() / 2;
     (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn part_of_gnntop_is_left_out_of_commands() {
+        for (command, rest) in [
+            ("/a/gnntop train pna --record a.gnntop --force --steps 9", "pna --steps 9"),
+            ("/b/bin/gnntop run pna --record=b.gnntop --slow 5 --steps 9", "pna --steps 9"),
+            ("gnntop run --record a.gnntop -- python train.py --record x", "python train.py --record x"),
+            ("python train.py --force", "python train.py --force"),
+        ] {
+            assert_eq!(without_gnntop(command).join(" "), rest, "{command}");
+        }
+    }
 }

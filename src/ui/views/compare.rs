@@ -1,4 +1,4 @@
-//! Two sessions side by side: how much faster the work gets done, whether both ran the same, then the step and its
+//! Two sessions side by side, A from before and B the one that is shown: how much faster the work gets done, whether both ran the same, then the step and its
 //! phases. Above, the percentile curves of the selected line, one over the other.
 //!
 //! ```text
@@ -62,10 +62,10 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
 fn draw_alone(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     rule(body, 0, "compare", "", scene);
     let lines = [
-        "only one run is open; add another to compare:",
+        "only one run is open; add an older one to compare it with:",
         "",
-        "  gnntop replay A.gnntop --against B.gnntop",
-        "  gnntop attach 4711 --against before.gnntop",
+        "  gnntop replay new.gnntop --against old.gnntop",
+        "  gnntop attach 4711 --against old.gnntop",
     ];
     for (y, line) in (1..).zip(lines) {
         body.text(1, y, line, scene.theme.plain());
@@ -78,7 +78,7 @@ fn titles(scene: &Scene<'_>, other: &ComparedSession, comparison: &Comparison, c
         "" => store.session().info().map(|info| info.name.clone()).unwrap_or_default(),
         title => title.to_owned(),
     };
-    let titles = [title(&scene.app.status().title, scene.store), title(&other.status().title, other.store())];
+    let titles = [title(&other.status().title, other.store()), title(&scene.app.status().title, scene.store)];
     // For recordings the file's name is enough if it distinguishes them.
     let files = titles.clone().map(|title| title.rsplit('/').next().unwrap_or_default().to_owned());
     let names = if files[0] == files[1] { titles } else { files };

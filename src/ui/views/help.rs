@@ -71,7 +71,7 @@ fn notes(view: View) -> &'static [&'static str] {
             "The recurrence uses the stages' own times without communication; the rest is communication.",
         ],
         View::Compare => &[
-            "Start with --against: gnntop replay A --against B, or gnntop attach A --against B.",
+            "Start with --against: gnntop replay NEW --against OLD, or gnntop attach NEW --against OLD.",
             "~ marks a change that may be chance: the 95 % ranges of the two percentiles overlap.",
         ],
         _ => &[],
