@@ -210,7 +210,8 @@ impl Store {
             },
         };
         if state.wants_spans {
-            self.spans.record(route.statistics, span.end_ns.saturating_sub(span.start_ns), state.is_ahead);
+            let ns = span.end_ns.saturating_sub(span.start_ns);
+            self.spans.record(route.statistics, (state.track, span.start_ns, ns), state.is_ahead);
             self.add_box(state, span);
         }
         if route.is_phase

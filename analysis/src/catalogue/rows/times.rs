@@ -91,7 +91,8 @@ fn span_figure(context: &Catalogue<'_>, name: &str, statistic: Statistic) -> Fig
         return AbsentFigure::because("the recording has no such phase or span");
     };
     if statistic == Statistic::Share {
-        let share = span.durations.total_ns() as f64 / context.store.elapsed_ns() as f64;
+        let own_ns = span.durations.total_ns().saturating_sub(span.repeated_ns);
+        let share = own_ns as f64 / context.store.elapsed_ns() as f64;
         return FoundValue::from_count(Some(share), span.durations.count(), SPANS, "no time was recorded");
     }
     FoundValue::from_durations(&span.durations, statistic, SPANS)

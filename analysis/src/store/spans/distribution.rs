@@ -1,5 +1,7 @@
 //! Durations: count, total, extremes and percentiles, in fixed memory; and those of spans by name, over all tracks.
 
+use std::collections::VecDeque;
+
 use gnntop_wire::past::Durations;
 use gnntop_wire::{NameId, NameKind};
 use hdrhistogram::Histogram;
@@ -10,6 +12,8 @@ use crate::store::ids::names::NameTable;
 pub const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits of percentiles: they are off by at most 0.1 %.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
+/// Spans of a name that one around them is compared with: the newest.
+const INNER_SPANS: usize = 32;
 
 /// Durations of one kind, in nanoseconds.
 ///
@@ -212,6 +216,35 @@ pub struct SpanStatistics {
     pub durations: Distribution,
     /// Their time on loaders' tracks: work done ahead, in parallel with steps.
     pub ahead_ns: u64,
+    /// Their time inside others of the same name, as of a function that calls itself.
+    pub repeated_ns: u64,
+    /// The newest that may be inside of one that ends later.
+    newest: VecDeque<NewestSpan>,
+}
+
+/// A span that has ended.
+#[derive(Clone, Copy, Debug)]
+struct NewestSpan {
+    track: usize,
+    start_ns: u64,
+    ns: u64,
+}
+
+impl SpanStatistics {
+    /// Counts the time of spans once if they are inside of this one. The inner ones have ended before.
+    #[inline]
+    fn note_inner(&mut self, outer: NewestSpan) {
+        while let Some(at) = self.newest.iter().rposition(|span| span.track == outer.track)
+            && self.newest[at].start_ns >= outer.start_ns
+        {
+            let inner = self.newest.remove(at).map_or(0, |inner| inner.ns);
+            self.repeated_ns = self.repeated_ns.saturating_add(inner);
+        }
+        if self.newest.len() == INNER_SPANS {
+            self.newest.pop_front();
+        }
+        self.newest.push_back(outer);
+    }
 }
 
 /// Span statistics by name, with percentiles for a bounded number of names.
@@ -231,10 +264,14 @@ impl Spans {
         &self.all
     }
 
+    /// Adds a span of this track.
     #[inline]
-    pub(in crate::store) fn record(&mut self, index: u32, ns: u64, is_ahead: bool) {
+    pub(in crate::store) fn record(&mut self, index: u32, (track, start_ns, ns): (usize, u64, u64), is_ahead: bool) {
         if let Some(statistics) = self.all.get_mut(index as usize) {
             statistics.durations.record(ns);
+            if !statistics.is_phase {
+                statistics.note_inner(NewestSpan { track, start_ns, ns });
+            }
             statistics.ahead_ns = statistics.ahead_ns.saturating_add(if is_ahead { ns } else { 0 });
         }
     }
@@ -260,7 +297,8 @@ impl Spans {
         let room = self.all.len() < self.capacity;
         let durations = if room { Distribution::new() } else { Distribution::without_percentiles() };
         let is_phase = own.is_some_and(|(kind, _)| kind == NameKind::Phase);
-        self.all.push(SpanStatistics { name, is_phase, durations, ahead_ns: 0 });
+        let newest = VecDeque::new();
+        self.all.push(SpanStatistics { name, is_phase, durations, ahead_ns: 0, repeated_ns: 0, newest });
         self.all.len() as u32 - 1
     }
 }
@@ -289,6 +327,22 @@ mod tests {
         let (one, other) =
             (distribution((0..100).map(|_| 4_000_000)), distribution((0..99).map(|_| 4_000_000).chain([270_000_000])));
         assert!(!one.differs(&other, 0.5) && !other.differs(&one, 0.5));
+    }
+
+    #[test]
+    fn span_inside_one_of_the_same_name_counts_once() {
+        let mut spans = Spans::new(4);
+        spans.assign(NameId(1), &NameTable::default());
+        let mut record = |track, start_ns, end_ns| spans.record(0, (track, start_ns, end_ns - start_ns), false);
+        // A function that calls itself twice, and that once more; another thread meanwhile.
+        record(1, 20, 30);
+        record(2, 0, 50);
+        record(1, 10, 40);
+        record(1, 50, 60);
+        record(1, 0, 100);
+        record(1, 100, 130);
+        let statistics = &spans.all()[0];
+        assert_eq!((statistics.durations.total_ns(), statistics.repeated_ns), (230, 50));
     }
 
     #[test]
