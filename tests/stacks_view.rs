@@ -59,6 +59,7 @@ fn sampled() -> App {
             Sampling::Unread => 3,
             Sampling::CostUs => 150_000,
             Sampling::Rate => 20,
+            Sampling::Held => 0,
         };
         let name = stream.name(NameKind::Sampling(figure), figure.text());
         stream.stack_sample(samples, name, t_ns, value);

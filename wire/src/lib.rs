@@ -38,7 +38,8 @@
 //! definitions = { 1 | length | name id | text | kind }
 //!                 kind = 0 text, 1 span, 2 phase, 3 counter, 4 path + 256 x name id of its caller, 5 sampling + 256 x figure,
 //!                        6 reported + 256 x what + 65536 x its number or the name id of its phase ([`Reported`])
-//!                 figure 0 samples taken, 1 not read, 2 their cost in microseconds, 3 samples a second
+//!                 figure 0 samples taken, 1 not read, 2 their cost in microseconds, 3 samples a second, 4 those that wait for
+//!                        the interpreter lock
 //!             | { 2 | length | track id | role u8 | thread id | text }
 //!                 role 0 other, 1 training, 2 loader, 3 sensors, 4 device, 5 device waited for in each phase, 6 stacks,
 //!                      7 samples, 8 communicator, 9 stream, 10 operators

@@ -90,13 +90,17 @@ pub enum Sampling {
     CostUs = 2,
     /// Samples taken a second.
     Rate = 3,
+    /// Samples in which the thread waited for the interpreter lock of its language.
+    Held = 4,
 }
 
 impl Sampling {
     /// Most samples a second.
     pub const MAX_PER_SECOND: u32 = 200;
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Taken, Self::Unread, Self::CostUs, Self::Rate];
+    pub const ALL: [Self; 5] = [Self::Taken, Self::Unread, Self::CostUs, Self::Rate, Self::Held];
+    /// Before the place of the thread that holds the lock, in the innermost frame of a stack that waits for it.
+    pub const HELD_IN: &str = "GIL held in ";
 
     /// Its name, for people.
     pub fn text(self) -> &'static str {
@@ -105,6 +109,7 @@ impl Sampling {
             Self::Unread => "stacks not read",
             Self::CostUs => "stacks' processor time (us)",
             Self::Rate => "stacks a second",
+            Self::Held => "stacks that wait for the GIL",
         }
     }
 }

@@ -41,10 +41,20 @@ pub enum Reported {
     Validation,
     /// A device's memory.
     Memory(DeviceMemory),
+    /// How often the program waited for a device in a step, as to read a value of it.
+    DeviceWaits,
+    /// How long all of that took, in nanoseconds.
+    DeviceWaitTime,
+    /// A span: one such wait. The rest of its text says by what call, and where in the program.
+    DeviceWait,
+    /// A span: a function is compiled that was compiled before. The rest of its text says which, and why.
+    Recompilation,
+    /// A span of a device: it copies memory or fills it, which is no kernel. The rest of its text says from where to where.
+    DeviceCopy,
 }
 
 /// What carries no number of its own, with its text. The place here is the number in the stream.
-const PLAIN: [(Reported, &str); 29] = [
+const PLAIN: [(Reported, &str); 31] = [
     (Reported::Wait, "wait"),
     (Reported::Reduce, "reduce"),
     (Reported::Barrier, "barrier"),
@@ -74,6 +84,8 @@ const PLAIN: [(Reported, &str); 29] = [
     (Reported::Validation, "validation"),
     (Reported::Memory(DeviceMemory::Retries), "device memory retries"),
     (Reported::Memory(DeviceMemory::OutOfMemory), "device memory out of memory"),
+    (Reported::DeviceWaits, "waits for the device"),
+    (Reported::DeviceWaitTime, "waits for the device (ns)"),
 ];
 
 /// Numbers in the stream of what carries a number of its own, and the beginnings of their texts.
@@ -81,6 +93,10 @@ const MICRO_BATCH: (u64, &str) = (64, "micro-batch ");
 const BLOCKS_OF_STAGE: (u64, &str) = (65, "blocks of stage ");
 const PEAK_IN: (u64, &str) = (66, "device memory peak in ");
 const RESERVED_PEAK_IN: (u64, &str) = (67, "device memory reserved peak in ");
+/// The same of what says more in the rest of its text.
+const DEVICE_WAIT: (u64, &str) = (68, "wait for the device: ");
+const RECOMPILATION: (u64, &str) = (69, "compile again: ");
+const DEVICE_COPY: (u64, &str) = (70, "Memcpy ");
 
 impl Reported {
     /// All that carry no number of their own.
@@ -90,7 +106,8 @@ impl Reported {
 
     /// Whether it is a span, and not a number.
     pub fn is_span(self) -> bool {
-        matches!(self, Self::Wait | Self::Reduce | Self::Barrier | Self::Broadcast | Self::MicroBatch(_))
+        use Reported::{Barrier, Broadcast, DeviceCopy, DeviceWait, MicroBatch, Recompilation, Reduce, Wait};
+        matches!(self, Wait | Reduce | Barrier | Broadcast | MicroBatch(_) | DeviceWait | Recompilation | DeviceCopy)
     }
 
     /// Its text, which is for people; the beginning of it for what carries a number or a phase.
@@ -100,6 +117,9 @@ impl Reported {
             Self::BlocksOfStage(_) => BLOCKS_OF_STAGE.1,
             Self::Memory(DeviceMemory::PeakIn(_)) => PEAK_IN.1,
             Self::Memory(DeviceMemory::ReservedPeakIn(_)) => RESERVED_PEAK_IN.1,
+            Self::DeviceWait => DEVICE_WAIT.1,
+            Self::Recompilation => RECOMPILATION.1,
+            Self::DeviceCopy => DEVICE_COPY.1,
             _ => PLAIN.iter().find(|(known, _)| *known == self).map_or("", |(_, text)| text),
         }
     }
@@ -110,7 +130,9 @@ impl Reported {
         let plain = PLAIN.iter().find(|(_, known)| *known == text).map(|(reported, _)| *reported);
         let numbered = || number(MICRO_BATCH.1).map(Self::MicroBatch);
         let of_stage = || number(BLOCKS_OF_STAGE.1).map(Self::BlocksOfStage);
-        let found = plain.or_else(numbered).or_else(of_stage);
+        let begins = |what: &Self| text.starts_with(what.text());
+        let with_more = || [Self::DeviceWait, Self::Recompilation, Self::DeviceCopy].into_iter().find(begins);
+        let found = plain.or_else(numbered).or_else(of_stage).or_else(with_more);
         let reserved = text.strip_prefix(RESERVED_PEAK_IN.1);
         match (found, reserved, text.strip_prefix(PEAK_IN.1)) {
             (None, Some(name), _) => Some(Self::Memory(DeviceMemory::ReservedPeakIn(phase(name)))),
@@ -126,6 +148,9 @@ impl Reported {
             Self::BlocksOfStage(stage) => (BLOCKS_OF_STAGE.0, stage),
             Self::Memory(DeviceMemory::PeakIn(phase)) => (PEAK_IN.0, phase.0),
             Self::Memory(DeviceMemory::ReservedPeakIn(phase)) => (RESERVED_PEAK_IN.0, phase.0),
+            Self::DeviceWait => (DEVICE_WAIT.0, 0),
+            Self::Recompilation => (RECOMPILATION.0, 0),
+            Self::DeviceCopy => (DEVICE_COPY.0, 0),
             _ => (PLAIN.iter().position(|(known, _)| *known == self).unwrap_or(0) as u64, 0),
         };
         u64::from(number) << 8 | code
@@ -140,6 +165,9 @@ impl Reported {
             _ if code == BLOCKS_OF_STAGE.0 => Self::BlocksOfStage(number),
             _ if code == PEAK_IN.0 => Self::Memory(DeviceMemory::PeakIn(NameId(number))),
             _ if code == RESERVED_PEAK_IN.0 => Self::Memory(DeviceMemory::ReservedPeakIn(NameId(number))),
+            _ if code == DEVICE_WAIT.0 => Self::DeviceWait,
+            _ if code == RECOMPILATION.0 => Self::Recompilation,
+            _ if code == DEVICE_COPY.0 => Self::DeviceCopy,
             _ => PLAIN.get(code as usize)?.0,
         })
     }
@@ -167,7 +195,9 @@ mod tests {
         let peaks = [DeviceMemory::PeakIn(NameId(7)), DeviceMemory::ReservedPeakIn(NameId(7))].map(Reported::Memory);
         let peaks = peaks.map(|it| (it, format!("{}forward", it.text())));
         let plain = Reported::plain().map(|it| (it, it.text().to_owned()));
-        let all: Vec<_> = plain.chain(own).chain(peaks).collect();
+        let with_more = [Reported::DeviceWait, Reported::Recompilation, Reported::DeviceCopy]
+            .map(|it| (it, format!("{}f (a.py:1)", it.text())));
+        let all: Vec<_> = plain.chain(own).chain(peaks).chain(with_more).collect();
         for (reported, text) in &all {
             assert_eq!(Reported::from_text(text, phase), Some(*reported), "{text}");
             assert_eq!(Reported::from_bits(reported.bits()), Some(*reported), "{text}");

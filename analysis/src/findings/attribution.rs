@@ -18,6 +18,7 @@ use crate::store::PhaseSlot;
 /// The kinds that claim time, causes before what they cause.
 const CAUSES_FIRST: [FindingKind; 14] = [
     FindingKind::Contention,
+    FindingKind::Recompilation,
     FindingKind::PageFaults,
     FindingKind::Denormals,
     FindingKind::Stall,
@@ -25,6 +26,7 @@ const CAUSES_FIRST: [FindingKind; 14] = [
     FindingKind::GpuAllocator,
     FindingKind::TinyBatch,
     FindingKind::DataBound,
+    FindingKind::Validation,
     FindingKind::Gap,
     FindingKind::Spike,
     FindingKind::AllocationChurn,

@@ -15,6 +15,8 @@ pub(super) fn finding(verdict: &Verdict, found: &[Finding]) -> Option<Finding> {
     let about = match phase.as_str() {
         DATA_WAIT | SAMPLE | GATHER | ASSEMBLE | TRANSFER => FindingKind::DataBound,
         GAP => FindingKind::Gap,
+        VALIDATION => FindingKind::Validation,
+        "compile" => FindingKind::Recompilation,
         ALL_REDUCE | RECEIVE | SEND => FindingKind::CommunicationBound,
         _ => FindingKind::Bound,
     };

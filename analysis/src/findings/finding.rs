@@ -47,6 +47,18 @@ pub enum FindingKind {
     /// Steps that are slower after a checkpoint.
     #[strum(message = "slow after checkpoints")]
     AfterCheckpoint,
+    /// Validation that takes a large part of the time.
+    #[strum(message = "validation")]
+    Validation,
+    /// A phase in which the process waits and does not compute.
+    #[strum(message = "waits in a phase")]
+    IdlePhase,
+    /// Another thread of the program holds the interpreter that the training thread wants.
+    #[strum(message = "waits for the interpreter")]
+    Interpreter,
+    /// Functions that are compiled again and again.
+    #[strum(message = "recompilation")]
+    Recompilation,
     /// Page faults, or memory being reclaimed, that cost time.
     #[strum(message = "page faults")]
     PageFaults,
@@ -62,6 +74,9 @@ pub enum FindingKind {
     /// A GPU that has nothing to do.
     #[strum(message = "GPU idle")]
     GpuIdle,
+    /// Waits for the GPU in the middle of steps.
+    #[strum(message = "waits for the GPU")]
+    HostSync,
     /// A GPU that runs slower than it could.
     #[strum(message = "GPU throttled")]
     GpuThrottled,
@@ -113,12 +128,18 @@ pub enum FindingKind {
     /// A rank that waits for data longer than its peers.
     #[strum(message = "one rank starves")]
     StarvedRank,
+    /// Ranks that take turns at having the largest batch, for which all others wait.
+    #[strum(message = "uneven batches")]
+    UnevenWork,
     /// Copies of the model that together do not cover the training set once an epoch.
     #[strum(message = "work not conserved")]
     WorkNotConserved,
     /// Moving data between ranks takes a large part of the time.
     #[strum(message = "communication-bound")]
     CommunicationBound,
+    /// Gradients that are summed over the ranks more often than once a step.
+    #[strum(message = "all-reduce in each micro-batch")]
+    RepeatedReduce,
     /// Ranks with more threads than their host has cores.
     #[strum(message = "oversubscribed")]
     Oversubscribed,

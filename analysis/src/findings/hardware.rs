@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use gnntop_wire::{Metric, Origin, Quantity};
+use gnntop_wire::{Metric, Origin, Quantity, Reported};
 
 use crate::store::{Point, Signal, Store, Track};
 
@@ -71,33 +71,45 @@ pub(super) fn allotted_cores(store: &Store) -> Option<f64> {
 /// How much of a time a device was idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Idle {
-    /// Share (0 to 1) of the time in which none of its streams had a kernel or a copy.
+    /// Share (0 to 1) of the time in which none of its streams had a kernel.
     pub share: f64,
+    /// The part of it in which one of them had a copy.
+    pub copying: f64,
     /// Kernels and copies that were traced.
     pub kernels: u64,
 }
 
-/// The share of `span` in which no stream of a device was busy; `None` if no kernels were traced.
+/// The share of `span` in which no stream of a device had a kernel; `None` if no kernels were traced.
 pub(super) fn idle_share(store: &Store, span: Range<u64>) -> Option<Idle> {
     store.session().info().filter(|info| info.origin == Origin::Trace)?;
     let lanes: Vec<_> = store.tracks().iter().filter(|track| track.role.is_device()).filter_map(Track::lane).collect();
     // Older kernels are not kept individually.
     let from_ns = lanes.iter().map(|lane| lane.full_from_ns()).fold(span.start, u64::max);
-    let mut kernels = Vec::new();
+    let (mut kernels, mut all) = (Vec::new(), Vec::new());
     for lane in lanes {
-        lane.each_box(from_ns..span.end, |kernel, _| {
-            kernels.push((kernel.start_ns.max(from_ns), kernel.end_ns.min(span.end)));
+        lane.each_box(from_ns..span.end, |work, _| {
+            let times = (work.start_ns.max(from_ns), work.end_ns.min(span.end));
+            all.push(times);
+            if store.reported(work.name) != Some(Reported::DeviceCopy) {
+                kernels.push(times);
+            }
         });
     }
-    if kernels.is_empty() || from_ns >= span.end {
+    if all.is_empty() || from_ns >= span.end {
         return None;
     }
-    kernels.sort_unstable();
-    let (mut busy_ns, mut busy_until_ns) = (0, from_ns);
-    for (start_ns, end_ns) in &kernels {
-        busy_ns += end_ns.saturating_sub((*start_ns).max(busy_until_ns));
-        busy_until_ns = busy_until_ns.max(*end_ns);
+    let idle = |times: &mut Vec<(u64, u64)>| 1.0 - covered_ns(times) as f64 / (span.end - from_ns) as f64;
+    let (share, without_copies) = (idle(&mut kernels), idle(&mut all));
+    Some(Idle { share, copying: share - without_copies, kernels: all.len() as u64 })
+}
+
+/// How much time these cover together.
+fn covered_ns(times: &mut [(u64, u64)]) -> u64 {
+    times.sort_unstable();
+    let (mut covered_ns, mut until_ns) = (0, 0);
+    for (start_ns, end_ns) in times {
+        covered_ns += end_ns.saturating_sub((*start_ns).max(until_ns));
+        until_ns = until_ns.max(*end_ns);
     }
-    let share = 1.0 - busy_ns as f64 / (span.end - from_ns) as f64;
-    Some(Idle { share, kernels: kernels.len() as u64 })
+    covered_ns
 }

@@ -27,6 +27,8 @@ pub enum Number {
     OftenSlow,
     /// How often it was seen.
     Times,
+    /// How often in a step, on average.
+    TimesPerStep,
     /// Steps from one time to the next.
     EverySteps,
     /// Time from one time to the next.
@@ -187,6 +189,10 @@ pub enum Number {
     AtPart,
     /// Share of idle time that readings show.
     ReadIdle,
+    /// Share of the time in which the GPU has nothing to do.
+    GpuIdle,
+    /// Share of the time in which the GPU copies memory and runs no kernel.
+    Copying,
     /// Clock frequency that a tenth of the readings is below.
     LowClock,
     /// Clock frequency that a tenth of the readings is above.

@@ -52,6 +52,7 @@ pub struct SampledStacks {
     by_name: HashMap<NameId, SampleName>,
     taken: RestartedCount,
     unread: RestartedCount,
+    held: RestartedCount,
     cost_us: RestartedCount,
     a_second: u64,
 }
@@ -76,6 +77,11 @@ impl SampledStacks {
     /// Stacks that could not be read.
     pub fn unread(&self) -> u64 {
         self.unread.total()
+    }
+
+    /// Stacks in which the thread waited for the interpreter lock.
+    pub fn held(&self) -> u64 {
+        self.held.total()
     }
 
     /// CPU time spent on taking them, in nanoseconds.
@@ -132,6 +138,7 @@ impl SampledStacks {
         match counted {
             SampleName::Path(at) => self.paths[*at].count.update(value),
             SampleName::Figure(Sampling::Taken) => self.taken.update(value),
+            SampleName::Figure(Sampling::Held) => self.held.update(value),
             SampleName::Figure(Sampling::Unread) => self.unread.update(value),
             SampleName::Figure(Sampling::CostUs) => self.cost_us.update(value),
             SampleName::Figure(Sampling::Rate) => self.a_second = value,
@@ -142,7 +149,7 @@ impl SampledStacks {
     /// Begins the next start of the run, which counts from 0 again.
     pub(super) fn begin_attempt(&mut self) {
         let paths = self.paths.iter_mut().map(|path| &mut path.count);
-        for count in paths.chain([&mut self.taken, &mut self.unread, &mut self.cost_us]) {
+        for count in paths.chain([&mut self.taken, &mut self.unread, &mut self.held, &mut self.cost_us]) {
             *count = RestartedCount { previous: count.total(), now: 0 };
         }
     }

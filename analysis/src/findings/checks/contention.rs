@@ -218,7 +218,7 @@ fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) 
 }
 
 /// Share of its periods in which the kernel stopped the control group because it had used what it may.
-fn throttled_share(evidence: &StepEvidence<'_>, span: &Range<u64>) -> Option<f64> {
+pub(super) fn throttled_share(evidence: &StepEvidence<'_>, span: &Range<u64>) -> Option<f64> {
     let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, span);
     let (periods, throttled) = (rate(Quantity::AllottedCpuPeriods)?, rate(Quantity::AllottedCpuThrottledPeriods)?);
     (periods > 0.0).then(|| (throttled / periods).min(1.0))

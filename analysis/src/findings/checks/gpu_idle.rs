@@ -16,6 +16,9 @@ use crate::store::Signal;
 const WORTH_REPORTING: f64 = 0.3;
 /// A GPU that was never busier than this, in percent, is not used by the run.
 const TAKES_PART: f64 = 5.0;
+/// Copies are named from this share of the time on, and are the cause from this part of the idle time on.
+const WORTH_NAMING: f64 = 0.02;
+const MOSTLY: f64 = 0.5;
 /// With fewer readings a mean means little.
 const ENOUGH_READINGS: usize = 5;
 
@@ -41,7 +44,17 @@ fn check_kernels(evidence: &StepEvidence<'_>, idle: hardware::Idle) -> Option<Fi
     })
     .with_evidence_from(|facts| {
         format!("{} kernels and copies were traced", facts.count(Number::Kernels, idle.kernels))
+    })
+    .with_evidence_lines(|facts| {
+        let copying = (idle.copying >= WORTH_NAMING).then(|| facts.share(Number::Copying, idle.copying));
+        copying.map(|share| format!("copies run {share} of the time, and no kernel meanwhile"))
     });
+    let finding = if idle.copying < MOSTLY * idle.share {
+        finding
+    } else {
+        finding
+            .with_advice("copy ahead, from pinned memory (pin_memory, non_blocking=True), or keep the data on the GPU")
+    };
     Some(with_explanation(evidence, finding))
 }
 

@@ -16,11 +16,15 @@ mod gpu_allocator;
 mod gpu_idle;
 mod gpu_throttled;
 mod hang;
+mod host_sync;
+mod idle_phase;
+mod interpreter;
 mod memory_growth;
 mod modelled_energy;
 mod page_faults;
 mod partial_batch;
 mod phase_shift;
+mod recompilation;
 mod restarts;
 mod slow_rhythm;
 mod slow_storage;
@@ -30,6 +34,7 @@ mod stall;
 mod step_kinds;
 mod threads;
 mod tiny_batch;
+mod validation;
 mod warm_up;
 
 use check::StepCheck;
@@ -39,7 +44,7 @@ use super::evidence::StepEvidence;
 use super::finding::{FindingKind, Findings};
 
 /// All checks over one session.
-static ALL: [StepCheck; 29] = [
+static ALL: [StepCheck; 34] = [
     StepCheck::new(FindingKind::Hang, hang::check),
     StepCheck::over_steps(FindingKind::Spike, spike::check),
     StepCheck::over_steps(FindingKind::PartialBatch, partial_batch::check),
@@ -50,11 +55,16 @@ static ALL: [StepCheck; 29] = [
     StepCheck::over_steps(FindingKind::Gap, gap::check),
     StepCheck::over_steps(FindingKind::Stall, stall::check),
     StepCheck::over_steps(FindingKind::AfterCheckpoint, after_checkpoint::check),
+    StepCheck::over_steps(FindingKind::Validation, validation::check),
+    StepCheck::over_steps(FindingKind::IdlePhase, idle_phase::check),
+    StepCheck::over_steps(FindingKind::Interpreter, interpreter::check),
+    StepCheck::over_steps(FindingKind::Recompilation, recompilation::check),
     StepCheck::over_steps(FindingKind::PageFaults, page_faults::check),
     StepCheck::over_steps(FindingKind::Denormals, denormals::check),
     StepCheck::over_steps(FindingKind::Contention, contention::check),
     StepCheck::over_steps(FindingKind::Threads, threads::check),
     StepCheck::over_steps(FindingKind::GpuIdle, gpu_idle::check),
+    StepCheck::over_steps(FindingKind::HostSync, host_sync::check),
     StepCheck::over_steps(FindingKind::GpuThrottled, gpu_throttled::check),
     StepCheck::new(FindingKind::MemoryGrowth, memory_growth::check),
     StepCheck::over_steps(FindingKind::AllocationChurn, allocation_churn::check),

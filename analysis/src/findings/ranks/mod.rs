@@ -9,8 +9,10 @@ mod evidence;
 mod hang;
 mod late_rank;
 mod oversubscription;
+mod repeated_reduce;
 mod slow_rank;
 mod stages;
+mod uneven_work;
 mod work;
 
 use super::finding::{CheckOutcome, FindingKind, Findings};
@@ -21,14 +23,16 @@ use evidence::RankEvidence;
 type RankCheck = fn(&RankEvidence<'_>) -> CheckOutcome;
 
 /// All checks over the ranks of a run, with what each looks for.
-static ALL: [(FindingKind, RankCheck); 8] = [
+static ALL: [(FindingKind, RankCheck); 10] = [
     (FindingKind::Hang, hang::check),
     (FindingKind::Straggler, slow_rank::check_straggler),
     (FindingKind::Straggler, late_rank::check),
     (FindingKind::StarvedRank, slow_rank::check_starved_rank),
+    (FindingKind::UnevenWork, uneven_work::check),
     (FindingKind::Imbalance, stages::check),
     (FindingKind::WorkNotConserved, work::check),
     (FindingKind::CommunicationBound, communication::check),
+    (FindingKind::RepeatedReduce, repeated_reduce::check),
     (FindingKind::Oversubscribed, oversubscription::check),
 ];
 

@@ -1,6 +1,8 @@
 //! Work not conserved: the copies of the model together do not cover the training set once an epoch. If a loader does
 //! not know that there are several ranks, each goes through the whole set: N ranks do N times the work, and look slow.
 
+use std::collections::HashMap;
+
 use gnntop_wire::Reported;
 use thiserror::Error;
 
@@ -8,7 +10,7 @@ use super::evidence::{RankEvidence, batch_work};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::ranks::{Rank, facts};
-use crate::store::{SessionState, StepRow};
+use crate::store::{Point, SessionState, StepRow};
 
 /// Work may differ from the set by this share...
 const SLACK: f64 = 0.05;
@@ -47,7 +49,7 @@ pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
 /// What the counted ranks did in one epoch.
 struct EpochWork {
     number: u64,
-    /// Seeds or graphs of each rank.
+    /// Seeds, graphs or samples of each rank.
     work: Vec<u64>,
     /// The largest batch.
     batch: u64,
@@ -65,7 +67,7 @@ impl EpochWork {
 enum Uncounted {
     #[error("no epoch is complete on all ranks yet")]
     NoEpoch,
-    #[error("batches do not report their seeds or graphs")]
+    #[error("batches do not report their seeds, graphs or samples")]
     NoSizes,
     #[error("epoch {0} is not kept on all ranks")]
     NotKept(u64),
@@ -78,8 +80,9 @@ fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<EpochWork, Uncounted> {
     let number = epochs.and_then(|epochs| epochs.into_iter().min()).ok_or(Uncounted::NoEpoch)?;
     let mut found = EpochWork { number, work: Vec::new(), batch: 0 };
     for rank in ranks {
-        let rows = rows(rank).filter(|row| row.epoch() == number);
-        let batches: Option<Vec<u64>> = rows.map(|row| batch_work(&row)).collect();
+        let samples = samples(rank);
+        let size = |row: StepRow<'_>| batch_work(&row).or_else(|| samples.get(&row.ordinal()).copied());
+        let batches: Option<Vec<u64>> = rows(rank).filter(|row| row.epoch() == number).map(size).collect();
         let batches = batches.ok_or(Uncounted::NoSizes)?;
         if batches.is_empty() {
             return Err(Uncounted::NotKept(number));
@@ -92,6 +95,16 @@ fn epoch(ranks: &[&Rank<'_>], with_last: bool) -> Result<EpochWork, Uncounted> {
 
 fn rows<'a>(rank: &Rank<'a>) -> impl Iterator<Item = StepRow<'a>> + use<'a> {
     rank.store.steps().all().rev().take(NEWEST)
+}
+
+/// Samples of the rank's batches, by the ordinals of their steps.
+fn samples(rank: &Rank<'_>) -> HashMap<u64, u64> {
+    let Some(samples) = rank.store.counter_of(Reported::Samples) else { return HashMap::new() };
+    let of_step = |point: &Point<f64>| {
+        let row = rank.store.steps().row_at(point.t_ns().saturating_sub(1))?;
+        Some((row.ordinal(), point.value()? as u64))
+    };
+    samples.series.points().rev().take(NEWEST).filter_map(of_step).collect()
 }
 
 /// The newest epoch that is over and has all its steps.

@@ -24,16 +24,16 @@ fn noisy(ns: u64, seed: u64) -> u64 {
 }
 
 /// The stream of `steps` steps as planned, with these readings every 93 ms.
-fn stream(steps: u64, plan: impl Fn(u64) -> StepPlan, readings: &[Reading]) -> StreamBuilder {
+pub(super) fn stream(steps: u64, plan: impl Fn(u64) -> StepPlan, readings: &[Reading]) -> StreamBuilder {
     planned_run((steps, 93 * MS, readings), &mut (), |(), ns, seed| noisy(ns, seed), |step, ()| plan(step))
 }
 
 /// The store after them.
-fn run(steps: u64, plan: impl Fn(u64) -> StepPlan, readings: &[Reading]) -> Store {
+pub(super) fn run(steps: u64, plan: impl Fn(u64) -> StepPlan, readings: &[Reading]) -> Store {
     store_of(stream(steps, plan, readings))
 }
 
-fn store_of(mut stream: StreamBuilder) -> Store {
+pub(super) fn store_of(mut stream: StreamBuilder) -> Store {
     stream.flush();
     let mut store = Store::new();
     gnntop_fixtures::each_item(&stream.bytes(), |item| store.apply(item));

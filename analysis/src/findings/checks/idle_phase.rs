@@ -1,0 +1,107 @@
+//! A phase that is to compute and waits: the process uses far less of a core than its phases take time, without a GPU that would
+//! compute meanwhile. Something in the phase sleeps, asks a network or a disk, or waits for a lock.
+
+use gnntop_wire::Quantity;
+use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
+
+use super::contention;
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::hardware;
+use crate::findings::number::Number;
+use crate::findings::stated_numbers::StatedNumbers;
+use crate::store::GAP;
+
+/// Reported from this share of the time in which it neither computes nor waits where it should.
+const WORTH_REPORTING: f64 = 0.2;
+/// Phases and the gap in which a process may wait.
+const WAITING: [&str; 6] = [DATA_WAIT, ALL_REDUCE, RECEIVE, SEND, GAP, "checkpoint"];
+/// Places that are named.
+const NAMED: usize = 3;
+
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some(span) = evidence.span_ns() else { return CheckOutcome::Nothing };
+    if !evidence.store.hardware().gpus().is_empty() || evidence.store.device().is_some() {
+        return CheckOutcome::NotEnough("the program may wait for a GPU".to_owned());
+    }
+    let Some(cpu_ns_per_s) = hardware::rate_per_s(evidence.store, Quantity::ProcessCpuTime, &span) else {
+        return CheckOutcome::NotEnough("the CPU time of the process is not recorded".to_owned());
+    };
+    let phases = evidence.store.phases().iter();
+    let (waiting, computing): (Vec<_>, Vec<_>) = phases
+        .map(|phase| (phase.text.as_str(), evidence.share(evidence.phase_total_ns(phase.slot))))
+        .partition(|(text, _)| WAITING.contains(text));
+    let waits: f64 = waiting.iter().map(|(_, share)| share).sum();
+    let stopped = contention::throttled_share(evidence, &span).unwrap_or(0.0);
+    let idle = 1.0 - cpu_ns_per_s / 1e9 - waits - contention::waits(evidence) - stopped;
+    let longest = computing.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    match longest.filter(|(_, share)| idle >= WORTH_REPORTING && *share >= WORTH_REPORTING) {
+        Some((phase, share)) => finding(evidence, (phase, share), (idle, cpu_ns_per_s / 1e9)).into(),
+        None => CheckOutcome::Nothing,
+    }
+}
+
+fn finding(evidence: &StepEvidence<'_>, (phase, takes): (&str, f64), (idle, cores): (f64, f64)) -> Finding {
+    let cost = idle.min(takes);
+    Finding::for_run(FindingKind::IdlePhase, Confidence::Medium, Some(cost), |facts| {
+        let takes = facts.about(phase, |facts| facts.share(Number::OfTime, takes));
+        let cores = facts.number(Number::Cores, cores);
+        format!("{phase} takes {takes} of the time, but the process uses only {cores:.2} cores: it waits there")
+    })
+    .with_evidence_lines(|facts| sampled_places(evidence, phase, facts))
+    .with_advice(format!(
+        "look for what {phase} waits for, such as a request, a file, a lock or a sleep: --stacks 20 shows its lines"
+    ))
+}
+
+/// Where the sampled stacks of this phase were, most frequent first.
+fn sampled_places(evidence: &StepEvidence<'_>, phase: &str, facts: &mut StatedNumbers) -> Vec<String> {
+    let store = evidence.store;
+    let mut places: Vec<(String, u64)> = Vec::new();
+    for (frames, count) in store.sampled().stacks() {
+        let is_there = frames.last().is_some_and(|outermost| store.name(*outermost) == phase);
+        let Some(place) = store.frames_place(&frames).filter(|_| is_there && frames.len() > 1) else { continue };
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, all)) => *all += count,
+            None => places.push((place, count)),
+        }
+    }
+    places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let line = |(place, count): &(String, u64)| {
+        let stacks = facts.about(place, |facts| facts.count(Number::Stacks, *count));
+        format!("{stacks} stacks sampled in {phase}: in {place}")
+    };
+    places.iter().take(NAMED).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gnntop_fixtures::planned::{StepPlan, counted};
+    use gnntop_wire::Unit;
+
+    use super::*;
+    use crate::findings::all_findings;
+    use crate::findings::tests::run;
+
+    fn found(cores: f64, plan: fn(u64) -> StepPlan) -> Option<Finding> {
+        let readings = [counted("process.cpu_time", Unit::Nanoseconds, move |t| t * cores * 1e9)];
+        all_findings(&run(300, plan, &readings)).found.into_iter().find(|it| it.kind == FindingKind::IdlePhase)
+    }
+
+    #[test]
+    fn phase_that_waits_is_named_with_what_it_may_cost() {
+        let it = found(0.3, |_| StepPlan::default()).unwrap();
+        assert!(
+            it.summary.starts_with("backward takes 58 % of the time, but the process uses only 0.30 cores"),
+            "{it:#?}"
+        );
+        assert!((it.share.unwrap() - 0.58).abs() < 0.02 && it.confidence == Confidence::Medium, "{it:#?}");
+    }
+
+    #[test]
+    fn process_that_computes_or_waits_for_data_is_none() {
+        assert_eq!(found(0.97, |_| StepPlan::default()), None);
+        assert_eq!(found(0.45, |_| StepPlan::default().with_phase("data wait", 34 * gnntop_fixtures::MS)), None);
+    }
+}

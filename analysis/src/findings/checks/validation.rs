@@ -1,0 +1,76 @@
+//! Validation that takes a large part of the time.
+
+use gnntop_wire::phase::VALIDATION;
+use gnntop_wire::{NameId, Reported};
+
+use crate::findings::claim::Claim;
+use crate::findings::evidence::StepEvidence;
+use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::number::Number;
+
+/// Reported from this share of the wall time.
+const WORTH_REPORTING: f64 = 1.0 / 3.0;
+
+/// What it finds in a session.
+pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
+    let Some(phase) = evidence.store.phase(VALIDATION) else { return CheckOutcome::Nothing };
+    let ns = evidence.phase_total_ns(phase.slot);
+    let share = evidence.share(ns);
+    if share < WORTH_REPORTING {
+        return CheckOutcome::Nothing;
+    }
+    let is_end = |name: NameId| evidence.store.reported(name) == Some(Reported::Validation);
+    let marks = |span| evidence.store.marks().within(span).filter(|mark| is_end(mark.name)).count() as u64;
+    let times = evidence.span_ns().map_or(0, marks);
+    Finding::for_run(FindingKind::Validation, Confidence::High, Some(share), |facts| {
+        let (share, all) = (facts.share(Number::OfTime, share), facts.time(Number::InAll, ns));
+        format!("validation takes {share} of the time, {all}")
+    })
+    .with_claim(Claim::Phase(phase.slot))
+    .with_evidence_lines(|facts| {
+        (times > 0).then(|| {
+            let each = facts.time(Number::Each, ns / times as f64);
+            let noun = if times == 1 { "time" } else { "times" };
+            format!("{} {noun}, {each} each", facts.count(Number::Times, times))
+        })
+    })
+    .with_advice("validate less often, on fewer batches, or on larger ones: without gradients more fits into memory")
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use gnntop_fixtures::MS;
+    use gnntop_fixtures::planned::StepPlan;
+
+    use super::*;
+    use crate::findings::tests::run;
+    use crate::findings::{Judgement, Severity};
+
+    /// 300 steps of 34 ms, every 50th after a validation that takes so long.
+    fn found(validation_ms: u64) -> Vec<Finding> {
+        let plan = move |step: u64| {
+            let mut plan = StepPlan::default();
+            if step.is_multiple_of(50) {
+                plan.phases.insert(0, ("validation", validation_ms * MS));
+                plan.mark_inside = Some("validation");
+            }
+            plan
+        };
+        Judgement::for_steps(&run(300, plan, &[]), 0..u64::MAX).findings.found
+    }
+
+    #[test]
+    fn validation_of_a_third_of_the_time_is_found() {
+        let found = found(1200);
+        let it = found.iter().find(|finding| finding.kind == FindingKind::Validation).unwrap();
+        assert!((it.share.unwrap() - 0.41).abs() < 0.02 && it.severity == Severity::Major, "{it:#?}");
+        assert!(it.evidence[0].starts_with("6 times, 1.") && it.fact(Number::Times) == Some(6.0), "{it:#?}");
+        assert!(!found.iter().any(|finding| finding.kind == FindingKind::Bound), "it is what bounds the run");
+    }
+
+    #[test]
+    fn short_validation_is_no_finding() {
+        assert!(!found(400).iter().any(|finding| finding.kind == FindingKind::Validation));
+    }
+}
