@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use gnntop_analysis::figures::{count, counted};
+use gnntop_wire::phase::LOADING;
 use gnntop_wire::{Event, NameKind, Origin, Step, StepId, TrackRole};
 
 use super::columns::Columns;
@@ -21,6 +22,8 @@ use super::warnings;
 use super::writer::{ColumnSink, PhaseNames, RecordingHead, START_NS, TableTracks, Writer};
 
 const PUBLISHER: &str = "gnntop import csv";
+/// What a step does besides waiting for data, if the table says no more.
+const REST: &str = "compute";
 
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,8 +151,15 @@ fn write<W: Write>(
     let steps = writer.track(TrackRole::Training, "steps");
     let mut phase = |name: &str| writer.name(NameKind::Phase, name);
     let before = |mapping: &Mapping| if let Role::Before(name) = &mapping.role { Some(name.clone()) } else { None };
-    let before = rows.mappings().filter_map(before).map(|name| phase(&name)).collect();
-    let phases = PhaseNames { before_step: before, inside_step: rows.phases().into_iter().map(phase).collect() };
+    let (before, inside): (Vec<String>, _) = (rows.mappings().filter_map(before).collect(), rows.phases());
+    let mut named = before.iter().map(String::as_str).chain(inside.iter().copied());
+    // Without this, what the table has no column for would be outside every phase.
+    let are_waits = before.len() + inside.len() > 0 && named.all(|name| LOADING.contains(&name));
+    let phases = PhaseNames {
+        before_step: before.iter().map(|name| phase(name)).collect(),
+        inside_step: inside.iter().map(|name| phase(name)).collect(),
+        rest: are_waits.then(|| phase(REST)),
+    };
     let mut sinks = ColumnSink::for_mappings(&mut writer, rows.mappings());
     let values = if sinks.is_empty() { steps } else { writer.track(TrackRole::Sensors, "columns") };
     let tracks = TableTracks { steps, values };

@@ -224,6 +224,8 @@ fn sample(signal: SignalId, t_ns: u64, value: f64) -> Event {
 pub(super) struct PhaseNames {
     pub(super) before_step: Vec<NameId>,
     pub(super) inside_step: Vec<NameId>,
+    /// What remains of a step of which only waits for data are known.
+    pub(super) rest: Option<NameId>,
 }
 
 impl PhaseNames {
@@ -245,6 +247,10 @@ impl PhaseNames {
             if t_ns > begin_ns {
                 events.push(Event::Span(Span { name: *name, start_ns: begin_ns, end_ns: t_ns, step: id }));
             }
+        }
+        let begin_ns = t_ns.max(start_ns);
+        if let Some(name) = self.rest.filter(|_| end_ns > begin_ns) {
+            events.push(Event::Span(Span { name, start_ns: begin_ns, end_ns, step: id }));
         }
     }
 }

@@ -8,6 +8,7 @@ use flate2::write::GzEncoder;
 
 use super::store_of;
 use crate::sessions::{Ran, Sessions};
+use gnntop_analysis::findings::{Finding, FindingKind, all_findings};
 use gnntop_analysis::store::Store;
 
 /// A complete event; times in microseconds.
@@ -127,10 +128,71 @@ fn an_idle_gpu_is_measured_by_its_kernels() {
         events.push(event("kernel", "gemm", "stream 9", ts + 300, 150));
     }
     let store = import(format!(r#"{{"traceEvents":[{}]}}"#, events.join(",")).as_bytes(), &[]).1.unwrap();
-    let found = gnntop_analysis::findings::all_findings(&store).found;
-    let idle = found.iter().find(|it| it.kind == gnntop_analysis::findings::FindingKind::GpuIdle).unwrap();
+    let idle = finding(&store, FindingKind::GpuIdle).unwrap();
     assert_eq!(idle.summary, "no kernel runs on the GPU 75 % of the time");
     assert!(idle.evidence.iter().any(|line| line.ends_with("kernels and copies were traced")), "{idle:#?}");
+}
+
+/// The store of 30 steps of 1 ms, end to end, with these events in each, at times since its begin.
+fn steps_with(inside: &[(&str, &str, &str, u64, u64)]) -> Store {
+    let mut events = Vec::new();
+    for n in 0..30 {
+        let ts = 1_770_000_000_000_000 + n * 1000;
+        events.push(event("user_annotation", &format!("ProfilerStep#{}", n + 1), "7", ts, 1000));
+        let at = |(category, name, thread, at, dur): &(&str, &str, &str, u64, u64)| {
+            event(category, name, thread, ts + at, *dur)
+        };
+        events.extend(inside.iter().map(at));
+    }
+    import(format!(r#"{{"traceEvents":[{}]}}"#, events.join(",")).as_bytes(), &[]).1.unwrap()
+}
+
+fn finding(store: &Store, kind: FindingKind) -> Option<Finding> {
+    all_findings(store).found.into_iter().find(|it| it.kind == kind)
+}
+
+#[test]
+fn copies_are_no_kernels() {
+    let store = steps_with(&[
+        ("user_annotation", "forward", "7", 0, 400),
+        ("kernel", "gemm", "stream 7", 200, 200),
+        ("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", "stream 7", 400, 600),
+    ]);
+    let idle = finding(&store, FindingKind::GpuIdle).unwrap();
+    assert_eq!(idle.summary, "no kernel runs on the GPU 80 % of the time");
+    assert!(
+        idle.evidence.iter().any(|line| line == "copies run 60 % of the time, and no kernel meanwhile"),
+        "{idle:#?}"
+    );
+    assert!(idle.advice[0].starts_with("copy ahead, from pinned memory"), "{idle:#?}");
+    let util = store.signals().find(gnntop_wire::Quantity::GpuUtil).unwrap();
+    assert!(util.series.points().all(|point| point.value() == Some(20_000)), "{:?}", util.series);
+}
+
+#[test]
+fn waits_for_an_idle_gpu_are_found_with_their_operator() {
+    let waits = [
+        ("user_annotation", "forward", "7", 0, 500),
+        ("cpu_op", "aten::item", "7", 100, 320),
+        ("cpu_op", "aten::_local_scalar_dense", "7", 105, 310),
+        ("cuda_runtime", "cudaStreamSynchronize", "7", 110, 300),
+    ];
+    let idle = [&waits[..], &[("kernel", "gemm", "stream 7", 100, 300)]].concat();
+    let found = finding(&steps_with(&idle), FindingKind::HostSync).unwrap();
+    assert_eq!(found.summary, "the program waits for the GPU 1.0 times a step, 30 % of the time");
+    assert!(found.evidence[0].ends_with(": aten::item") && found.confidence.as_str() == "likely", "{found:#?}");
+    let busy = [&waits[..], &[("kernel", "gemm", "stream 7", 0, 1000)]].concat();
+    assert_eq!(finding(&steps_with(&busy), FindingKind::HostSync), None, "it waits, and loses nothing");
+}
+
+#[test]
+fn gradients_set_to_zero_are_the_optimizers() {
+    let store = steps_with(&[
+        ("user_annotation", "Optimizer.zero_grad#Adam.zero_grad", "7", 0, 100),
+        ("user_annotation", "Optimizer.step#Adam.step", "7", 700, 200),
+    ]);
+    let optimizer = store.phase("optimizer").unwrap().slot;
+    assert!(store.steps().all().all(|row| row.phase_ns(optimizer) == 300_000), "as in a live run");
 }
 
 #[test]

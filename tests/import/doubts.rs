@@ -278,6 +278,18 @@ fn place_of_data_wait_is_reported_with_warning() {
 }
 
 #[test]
+fn rest_of_a_step_of_which_only_waits_are_known_is_a_phase() {
+    let beside = steps("step,timestamp_s,data_wait_ms,step_ms", |step, end_s, ms| format!("{step},{end_s:.3},15,{ms}"));
+    let inside = steps("step,timestamp_s,data_wait_ms,step_ms", |step, end_s, _| format!("{step},{end_s:.3},15,45"));
+    let beside = ImportedTable::import(&beside, &[]).assert_no_warnings();
+    let inside = ImportedTable::import(&inside, &["--column", "phase:data wait=data_wait_ms:ms"]).assert_no_warnings();
+    for store in [beside, inside] {
+        let (row, compute) = (store.steps().row(5).unwrap(), store.phase("compute").unwrap().slot);
+        assert_eq!((row.phase_ns(compute), row.gap_ns()), (30_000_000, 5_000_000));
+    }
+}
+
+#[test]
 fn readings_of_a_table_are_not_called_aliased() {
     let mut text = String::from("step,timestamp_s,step_ms,util\n");
     for step in 1..=200 {

@@ -9,7 +9,7 @@ use super::steps::TraceSteps;
 use crate::import::input::Input;
 use crate::import::outcome::ImportError;
 
-/// An operator on the CPU, or a kernel on a GPU, over all steps of a trace.
+/// An operator on the CPU, or a kernel or copy on a GPU, over all steps of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operator {
     /// Its name.
@@ -62,7 +62,7 @@ fn sum_operators(trace: &Trace, steps: &TraceSteps) -> Operators {
             found.outside_us += own_us;
             continue;
         }
-        let sum = sums.entry((event.name, event.sort == CompleteKind::Kernel)).or_default();
+        let sum = sums.entry((event.name, event.sort.is_of_gpu())).or_default();
         *sum = (sum.0 + 1, sum.1 + own_us.max(0.0));
     }
     let named = |((name, is_kernel), (calls, own_us)): ((u16, bool), (u64, f64))| Operator {

@@ -44,7 +44,7 @@ impl ChromeOptions {
         let plain = name.trim_matches(|c: char| c == '#' || c.is_whitespace());
         let of_torch = || match name {
             _ if name.starts_with("enumerate(DataLoader)") => Some(DATA_WAIT),
-            _ if name.starts_with("Optimizer.step") => Some(OPTIMIZER),
+            _ if name.starts_with("Optimizer.step") || name.starts_with("Optimizer.zero_grad") => Some(OPTIMIZER),
             _ => None,
         };
         let standard = || STANDARD.into_iter().find(|phase| plain.to_ascii_lowercase().replace('_', " ") == *phase);

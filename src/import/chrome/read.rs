@@ -35,19 +35,27 @@ pub(super) struct CompleteEvent {
 pub(super) enum CompleteKind {
     /// What the program itself has named: with `record_function`, or by the profiler's schedule.
     Annotation,
-    /// Work of a GPU.
+    /// A GPU computes.
     Kernel,
+    /// A GPU copies memory or fills it.
+    Copy,
     /// Anything else.
     Other,
 }
 
 impl CompleteKind {
+    /// Whether a GPU does it.
+    pub(super) fn is_of_gpu(self) -> bool {
+        matches!(self, Self::Kernel | Self::Copy)
+    }
+
     /// By the category that torch writes; 1.11 and older call annotations operators too, and write with capitals.
     fn from_category(category: &str, name: &str) -> Self {
         match category {
             "user_annotation" => Self::Annotation,
             "Operator" if !name.contains("::") => Self::Annotation,
-            "kernel" | "Kernel" | "gpu_memcpy" | "Memcpy" | "gpu_memset" | "Memset" => Self::Kernel,
+            "kernel" | "Kernel" => Self::Kernel,
+            "gpu_memcpy" | "Memcpy" | "gpu_memset" | "Memset" => Self::Copy,
             _ if name.starts_with(STEP) => Self::Annotation,
             _ => Self::Other,
         }

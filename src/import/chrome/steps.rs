@@ -107,12 +107,15 @@ pub(super) fn parse_gpu(track: &(String, String)) -> Option<u32> {
 pub(super) fn gpu_busy(trace: &Trace, steps: &TraceSteps) -> Busy {
     let mut busy = Busy::new();
     let mut until_us: BTreeMap<u32, f64> = BTreeMap::new();
-    for event in trace.events.iter().filter(|event| event.sort == CompleteKind::Kernel) {
+    for event in trace.events.iter().filter(|event| event.sort.is_of_gpu()) {
         let Some(gpu) = parse_gpu(&trace.tracks[event.track as usize]) else { continue };
         if !busy.contains_key(&gpu) && busy.len() == MAX_GPUS {
             continue;
         }
         let in_step = busy.entry(gpu).or_insert_with(|| vec![0.0; steps.all.len()]);
+        if event.sort == CompleteKind::Copy {
+            continue; // the GPU computes nothing
+        }
         let until_us = until_us.entry(gpu).or_insert(f64::MIN);
         let mut from_us = event.start_us.max(*until_us);
         *until_us = until_us.max(event.end_us);

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use gnntop_analysis::figures::{count, counted, percent};
 use gnntop_wire::{
-    Event, NameKind, Origin, Place, Quantity, Sample, SignalId, SignalSource, Span, Step, StepId, TrackId, TrackRole,
+    Event, NameKind, Origin, Place, Quantity, Reported, Sample, SignalId, SignalSource, Span, Step, StepId, TrackId,
+    TrackRole,
 };
 
 use super::options::ChromeOptions;
@@ -173,6 +174,8 @@ impl TraceRecording<'_> {
             }
             let name = match self.options.phase(text).filter(|_| is_of_training) {
                 Some(phase) => writer.name(NameKind::Phase, phase),
+                None if event.sort == CompleteKind::Copy => writer.name(NameKind::Reported(Reported::DeviceCopy), text),
+                None if waits_for_device(text) => writer.name(NameKind::Reported(Reported::DeviceWait), text),
                 None => writer.reported(NameKind::Span, text),
             };
             let step = self.steps.id_at(event.start_us);
@@ -184,7 +187,7 @@ impl TraceRecording<'_> {
     /// A track for each thread, and for each stream of a GPU.
     fn tracks<W: Write>(&self, writer: &mut Writer<W>) -> Vec<TrackId> {
         let mut has_kernels = vec![false; self.trace.tracks.len()];
-        for event in self.trace.events.iter().filter(|event| event.sort == CompleteKind::Kernel) {
+        for event in self.trace.events.iter().filter(|event| event.sort.is_of_gpu()) {
             has_kernels[event.track as usize] = true;
         }
         let track = |(index, key): (u16, &(String, String))| {
@@ -205,6 +208,12 @@ impl TraceRecording<'_> {
         };
         (0u16..).zip(&self.trace.tracks).map(track).collect()
     }
+}
+
+/// Whether a call of CUDA's or HIP's runtime waits until a device is done.
+fn waits_for_device(name: &str) -> bool {
+    let call = name.strip_prefix("cuda").or_else(|| name.strip_prefix("hip"));
+    call.is_some_and(|call| ["StreamSynchronize", "DeviceSynchronize", "EventSynchronize", "Memcpy"].contains(&call))
 }
 
 /// How busy GPUs were, as signals.
