@@ -30,6 +30,9 @@ _HOOKS = {
     "transformers.trainer": "transformers.install_trainer",
     "accelerate.data_loader": "transformers.install_accelerate",
     "safetensors.torch": "pytorch.install_safetensors",
+    "torch.utils.tensorboard.writer": "loggers.install_tensorboard",
+    "wandb.sdk.wandb_run": "loggers.install_wandb",
+    "mlflow.tracking.fluent": "loggers.install_mlflow",
 }
 
 # The libraries that are hooked, in the order of their imports.

@@ -1,0 +1,1 @@
+"""Stands in for wandb: as much of it as the tests need."""

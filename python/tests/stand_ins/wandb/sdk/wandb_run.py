@@ -1,0 +1,9 @@
+"""A run of wandb's that waits while it logs."""
+
+import time
+
+
+class Run:
+    def log(self, data):
+        time.sleep(0.01)
+        return data
