@@ -65,10 +65,12 @@ OPTIMIZER, CLOSURE, ZERO_GRAD, UNSCALE, CLIP, COLLECTIVE, CHECKPOINT, COMPILE, E
 """Work of a training loop, for `work_begin`, as ``gnntop.h`` numbers it."""
 OF_ROOTS = -1
 """Instead of work, for `Hooked`: calls of root modules. ``OF_ROOTS - name``: calls are spans of this name."""
-ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD = range(9)
+ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD, ON_FORWARD = range(10)
 """What `listen` sets: see ``python/src/events.rs``."""
 IS_AUTOMATIC, HAS_PEERS, IS_ELSEWHERE, ARE_REMOVED = range(4)
 """What `switch` sets: the rule ends steps, there are other ranks, this process does not train, hooks are removed."""
+FOR_VALUE, FOR_TENSOR, ALWAYS = range(3)
+"""How a function waits for a device: where the tensor is on one, also counted on the CPU; not counted there; always."""
 _DIRECTORY, _WARNING, _REQUEST = 0, 1, 2
 
 available: bool = False
@@ -130,6 +132,7 @@ fields: Callable[[Any], Any] = _nothing
 shape: Callable[[Any], Any] = _nothing
 read_with: Callable[[type, Any], None] = _nothing
 close_ring_with: Callable[[Any, int], None] = _nothing
+watch_waits: Callable[[Any, int], int] = _nothing
 collecting: Callable[..., None] = _nothing
 Hooked: Any = object
 """Stands for a function of a library: ``Hooked(function, work, None)``. See ``python/src/hooked.rs``."""

@@ -166,6 +166,26 @@ pub(crate) unsafe fn tensor_shape(python: &Python, tensor: Object) -> Object {
     }
 }
 
+/// Whether a tensor is on the CPU; `None` if it is none of torch's own types, or cannot say.
+///
+/// # Safety
+/// As for [`Python::small`].
+#[inline]
+pub(crate) unsafe fn is_on_cpu(python: &Python, tensor: Object) -> Option<bool> {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if !is_tensor(python.kind(tensor)) {
+            return None;
+        }
+        let is_cpu = unheard(python, || (python.attribute)(tensor, python.names.is_cpu));
+        if is_cpu.is_null() {
+            (python.clear)();
+            return None;
+        }
+        Some(python.truth(is_cpu))
+    }
+}
+
 /// The first dimension of a tensor.
 unsafe fn samples(python: &Python, tensor: Object) -> Option<Shape> {
     // SAFETY: guaranteed by the caller. A tensor's shape is a tuple of ints.

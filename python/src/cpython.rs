@@ -121,7 +121,39 @@ pub(crate) struct Python {
     pub(crate) list_type: Object,
     pub(crate) tuple_type: Object,
     pub(crate) text_type: Object,
+    /// Built-in functions, and methods of built-in types.
+    pub(crate) function_type: Object,
+    pub(crate) method_type: Object,
+    pub(crate) frames: Option<Frames>,
     pub(crate) names: Names,
+}
+
+/// What says where a thread is. Not all of it belongs to the stable interface.
+pub(crate) struct Frames {
+    pub(crate) current: unsafe extern "C" fn() -> Object,
+    pub(crate) back: unsafe extern "C" fn(Object) -> Object,
+    pub(crate) code: unsafe extern "C" fn(Object) -> Object,
+    pub(crate) line: unsafe extern "C" fn(Object) -> c_int,
+    pub(crate) utf8: unsafe extern "C" fn(Object) -> *const c_char,
+}
+
+impl Frames {
+    /// Looks the functions up in the process; `None` if any is missing.
+    ///
+    /// # Safety
+    /// If the process has Python, the thread must hold the interpreter.
+    unsafe fn find() -> Option<Self> {
+        // SAFETY: each symbol is a function of this type in every CPython from 3.10 on.
+        unsafe {
+            Some(Self {
+                current: function(c"PyEval_GetFrame")?,
+                back: function(c"PyFrame_GetBack")?,
+                code: function(c"PyFrame_GetCode")?,
+                line: function(c"PyFrame_GetLineNumber")?,
+                utf8: function(c"PyUnicode_AsUTF8")?,
+            })
+        }
+    }
 }
 
 /// Texts of which one is made and kept.
@@ -131,6 +163,9 @@ pub(crate) struct Names {
     pub(crate) qualname: Object,
     pub(crate) shape: Object,
     pub(crate) training: Object,
+    pub(crate) is_cpu: Object,
+    pub(crate) own_name: Object,
+    size: Object,
 }
 
 impl Names {
@@ -147,6 +182,9 @@ impl Names {
             qualname: text(c"__qualname__")?,
             shape: text(c"shape")?,
             training: text(c"training")?,
+            is_cpu: text(c"is_cpu")?,
+            own_name: text(c"__name__")?,
+            size: text(c"__basicsize__")?,
         })
     }
 }
@@ -216,6 +254,9 @@ impl Python {
                 list_type: symbol(c"PyList_Type")?,
                 tuple_type: symbol(c"PyTuple_Type")?,
                 text_type: symbol(c"PyUnicode_Type")?,
+                function_type: symbol(c"PyCFunction_Type")?,
+                method_type: symbol(c"PyMethodDescr_Type")?,
+                frames: Frames::find(),
                 names: Names::new(new_text)?,
             })
         }
@@ -247,6 +288,24 @@ impl Python {
                 (self.raise)(*self.type_error, c"expected an int of at most 31 bits".as_ptr());
             }
             small
+        }
+    }
+
+    /// How long objects of this type are at least, in bytes.
+    ///
+    /// # Safety
+    /// As for [`small`](Self::small); `kind` must be a type.
+    pub(crate) unsafe fn size_of(&self, kind: Object) -> Option<usize> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let size = (self.attribute)(kind, self.names.size);
+            if size.is_null() {
+                (self.clear)();
+                return None;
+            }
+            let bytes = self.small(size).and_then(|size| usize::try_from(size).ok());
+            (self.release)(size);
+            bytes
         }
     }
 

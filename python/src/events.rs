@@ -46,6 +46,17 @@ unsafe fn find_roots(python: &Python) -> Result<(), Raised> {
     unsafe { notify(python, function, null_mut) }
 }
 
+/// Notes what is of interest when a forward pass begins, if it has not been.
+#[inline]
+unsafe fn note_forward(python: &Python) -> Result<(), Raised> {
+    if listener(Listener::Forward).is_null() {
+        return Ok(());
+    }
+    let function = listeners::take(Listener::Forward);
+    // SAFETY: guaranteed by the caller.
+    unsafe { notify(python, function, null_mut) }
+}
+
 /// Opens the session if the thread is the first that needs one, and its track.
 #[inline]
 unsafe fn open(python: &Python, needs: Needs) -> Result<(), Raised> {
@@ -66,6 +77,9 @@ unsafe fn open(python: &Python, needs: Needs) -> Result<(), Raised> {
 pub(crate) unsafe fn begin(python: &Python, work: Work) -> Result<Option<i32>, Raised> {
     // SAFETY: guaranteed by the caller, here and below.
     unsafe {
+        if work == Work::Forward && training::accepts(work) {
+            note_forward(python)?;
+        }
         match work {
             Work::ZeroGrad => find_roots(python)?,
             Work::Fetch if training::accepts(work) => find_roots(python)?,

@@ -75,10 +75,7 @@ pub(crate) fn new_type(python: &Python) -> Object {
     // SAFETY: the caller of `gnntop_builtin` holds the interpreter. The type copies the slots and members, and what it refers to
     // lives forever.
     unsafe {
-        let name = (python.new_text)(c"__basicsize__".as_ptr());
-        let size = (python.attribute)(python.object_type, name);
-        (python.release)(name);
-        let Some(size) = python.small(size).and_then(|size| usize::try_from(size).ok()) else { return null_mut() };
+        let Some(size) = python.size_of(python.object_type) else { return null_mut() };
         let size = *FIELDS.get_or_init(|| size.next_multiple_of(align_of::<HookedFields>()));
         let has_vector_call = python.vector_call.is_some();
         let member = |name: &'static std::ffi::CStr, at: usize| PyMemberDef {

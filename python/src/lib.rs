@@ -11,7 +11,7 @@
 //! `steps` understands a training loop from the work that is reported of it. `training` has a loop for each thread, `recorded`
 //! records what it understands, and `slots` says which threads train; `work_abi` reports for C, and for Python `hooked`, which
 //! calls a library's function in between, and `work_builtins`, both through `events`; `listeners` has what Python sets for them.
-//! `roots` knows the modules whose calls are forward passes, `batches` reads how large a batch is, and `collector` records the
+//! `device_waits` counts how often the thread waits for a device, and knows where. `roots` knows the modules whose calls are forward passes, `batches` reads how large a batch is, and `collector` records the
 //! pauses of Python's. `cpython` has the functions of CPython that all these call, and `objects` what an object tells without
 //! its class's code.
 
@@ -21,6 +21,7 @@ mod builtins;
 mod collector;
 mod cpython;
 mod cuda;
+mod device_waits;
 mod early;
 mod events;
 mod hooked;

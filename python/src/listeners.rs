@@ -28,9 +28,11 @@ pub(crate) enum Listener {
     Parameter = 7,
     /// Returns a context in which torch tells no such mode.
     Unheard = 8,
+    /// Called when the next forward pass begins; once for each time that it is set.
+    Forward = 9,
 }
 
-static LISTENERS: [AtomicPtr<c_void>; 9] = [const { AtomicPtr::new(null_mut()) }; 9];
+static LISTENERS: [AtomicPtr<c_void>; 10] = [const { AtomicPtr::new(null_mut()) }; 10];
 
 /// What Python has set, or NULL.
 #[inline]

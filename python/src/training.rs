@@ -164,6 +164,12 @@ pub(crate) fn is_here() -> bool {
     !is_elsewhere() && with_loop(false, |found, _| found.trains || found.has_begun && !IS_OPEN.load(Relaxed))
 }
 
+/// Whether the calling thread trains, and compiles nothing now.
+#[inline]
+pub(crate) fn computes() -> bool {
+    !is_elsewhere() && with_loop(false, |found, _| found.trains && !found.training.is_compiling())
+}
+
 /// Whether this process does not train.
 #[inline]
 pub(crate) fn is_elsewhere() -> bool {

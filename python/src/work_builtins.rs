@@ -5,9 +5,9 @@ use std::ptr::null_mut;
 
 use crate::cpython::{METH_FASTCALL, METH_NOARGS, METH_O, Object, PyMethodDef, Python, method, with_python};
 use crate::steps::{OptimizerId, Work};
-use crate::{batches, collector, events, hooked, listeners, roots, training, worker};
+use crate::{batches, collector, device_waits, events, hooked, listeners, roots, training, worker};
 
-pub(crate) static METHODS: [PyMethodDef; 20] = [
+pub(crate) static METHODS: [PyMethodDef; 21] = [
     method(c"listen", listen as *const (), METH_FASTCALL),
     method(c"work_begin", work_begin as *const (), METH_O),
     method(c"work_end", work_end as *const (), METH_FASTCALL),
@@ -27,6 +27,7 @@ pub(crate) static METHODS: [PyMethodDef; 20] = [
     method(c"shape", shape as *const (), METH_O),
     method(c"read_with", read_with as *const (), METH_FASTCALL),
     method(c"close_ring_with", close_ring_with as *const (), METH_FASTCALL),
+    method(c"watch_waits", watch_waits as *const (), METH_FASTCALL),
     method(c"collecting", collector::collecting as *const (), METH_FASTCALL),
 ];
 
@@ -266,6 +267,7 @@ unsafe extern "C" fn switch(_: Object, arguments: *const Object, count: isize) -
                 2 => training::set_elsewhere(),
                 _ => {
                     hooked::switch_off();
+                    device_waits::switch_off();
                     training::close();
                 }
             }
@@ -325,6 +327,20 @@ unsafe extern "C" fn read_with(_: Object, arguments: *const Object, count: isize
     };
     // SAFETY: Python calls this.
     unsafe { with_given(arguments, count, set) }
+}
+
+/// `watch_waits(function, how)`: counts the function's waits for a device, and returns whether it can be watched.
+unsafe extern "C" fn watch_waits(_: Object, arguments: *const Object, count: isize) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with an array of as many arguments as `count` says.
+        unsafe {
+            let &[function, how] = given(arguments, count) else {
+                return refuse(python, c"watch_waits() takes 2 arguments");
+            };
+            let is_watched = device_waits::watch(python, function, python.small(how)?);
+            Some((python.new_int)(c_long::from(is_watched)))
+        }
+    })
 }
 
 /// `close_ring_with(object, ring)`: closes a worker's ring when the object is gone.

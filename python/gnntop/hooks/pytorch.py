@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _answers, _native, _program
-from . import device_memory, loop, patching, roots
+from . import device_memory, device_waits, loop, patching, roots, settings
 from .patching import on_uninstall, patch, watch
 from .phases import reported_as
 
@@ -36,6 +36,8 @@ def install(torch: ModuleType) -> None:
         patch(torch.nn.utils, name, *reported_as(_native.CLIP))
     patch(torch.nn.Module, "zero_grad", *reported_as(_native.ZERO_GRAD))
     watch(torch, "save", _native.CHECKPOINT)
+    device_waits.install(torch)
+    settings.install(torch)
     roots.install(torch)
     loop.describe = partial(describe, torch)
     observe = partial(_observe_device, torch)

@@ -10,6 +10,7 @@ live. torch.compile finds the function itself there. Modules are read without ru
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -19,11 +20,17 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
+from . import training_set
 from .patching import Hook, on_uninstall, patch, watch
 
 MOST_ROOTS = 64
 # How often to search while there is no optimizer.
 _MOST_GUESSES = 3
+
+optimizer: tuple[str, dict[str, Any]] | None = None
+"""The type of an optimizer that was found, and what it was made with."""
+loaders: list[training_set.Loader] = []
+"""The loaders that were found in the last search."""
 
 _hook = Hook("forward")
 _torch: Any = None
@@ -132,9 +139,13 @@ def _may_search(now: int) -> bool:
 
 def _known_optimizers() -> list[Any]:
     """The optimizers that live. Wrappers of optimizers, which hold no parameters, do not count."""
+    global optimizer
     _optimizers[:] = [known for known in _optimizers if known() is not None]
-    alive = [optimizer for known in _optimizers if (optimizer := known()) is not None]
-    return [optimizer for optimizer in alive if "param_groups" in (_native.fields(optimizer) or ())]
+    alive = [one for known in _optimizers if (one := known()) is not None]
+    alive = [one for one in alive if "param_groups" in (_native.fields(one) or ())]
+    if alive:
+        optimizer = type(alive[-1]).__name__, dict(_native.fields(alive[-1]).get("defaults", {}))
+    return alive
 
 
 def _hook_all(roots: list[Any]) -> None:
@@ -163,19 +174,23 @@ def _hook_guess(root: Any) -> None:
 
 
 def _modules() -> list[Any]:
-    """All modules. Notes optimizers that were made before there were hooks.
+    """All modules. Notes the loaders, and optimizers that were made before there were hooks.
 
     Python's collector, which is asked, does not know what was frozen (`gc.freeze`).
     """
-    module, optimizer = _torch.nn.Module, _torch.optim.Optimizer
+    module, base = _torch.nn.Module, _torch.optim.Optimizer
+    loading = getattr(sys.modules.get("torch.utils.data.dataloader"), "DataLoader", module)
     known = {id(one()) for one in _optimizers}
     modules = []
+    loaders.clear()
     for candidate in gc.get_objects():
         kind = type(candidate)
         if issubclass(kind, module):
             modules.append(candidate)
-        elif issubclass(kind, optimizer) and id(candidate) not in known:
+        elif issubclass(kind, base) and id(candidate) not in known:
             _optimizers.append(weakref.ref(candidate))
+        elif issubclass(kind, loading):
+            loaders.append(training_set.Loader(_native.fields(candidate) or {}))
     return modules
 
 

@@ -19,12 +19,12 @@ const OF_C: u8 = 3;
 
 /// A line of the program that is running, or waiting for its callee.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// The function, including its class.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its file, as Python reports it.
-    pub(super) file: String,
-    pub(super) line: i32,
+    pub(crate) file: String,
+    pub(crate) line: i32,
 }
 
 /// A thread's frames.
@@ -258,7 +258,7 @@ fn signed(table: &[u8], at: usize) -> i32 {
 }
 
 /// `collate (data.py:81)`. A library's file has its folders from the library on, and Python's own begins with `python/`.
-pub(super) fn format_frame(frame: &Frame) -> String {
+pub(crate) fn format_frame(frame: &Frame) -> String {
     let Frame { name, file, line } = frame;
     if let Some((_, library)) = ["site-packages/", "dist-packages/"].iter().find_map(|of| file.split_once(of)) {
         return format!("{name} ({library}:{line})");
@@ -270,8 +270,14 @@ pub(super) fn format_frame(frame: &Frame) -> String {
 }
 
 /// Whether a frame belongs to our own hooks, which are between the program and what it calls.
-pub(super) fn is_ours(frame: &Frame) -> bool {
+pub(crate) fn is_ours(frame: &Frame) -> bool {
     frame.file.contains("/gnntop/hooks/") || frame.file.ends_with("/gnntop/_native.py")
+}
+
+/// Whether a frame is the program's own, and neither a library's nor ours.
+pub(crate) fn is_own(frame: &Frame) -> bool {
+    let is_library = ["site-packages/", "dist-packages/", "/lib/python3"].iter().any(|of| frame.file.contains(of));
+    !is_library && !is_ours(frame) && !frame.file.starts_with('<')
 }
 
 /// Whether a loader worker with these frames waits for something to do.

@@ -22,4 +22,5 @@ mod paths;
 mod sample;
 mod watch;
 
+pub(crate) use frames::{Frame, format_frame, is_own};
 pub(crate) use watch::{thread_state, watch};

@@ -238,6 +238,12 @@ impl Loop {
         }
     }
 
+    /// Whether code is being compiled.
+    #[inline]
+    pub(crate) fn is_compiling(&self) -> bool {
+        matches!(self.phase, Some((Name::Compile, _)))
+    }
+
     /// Work begins. Returns what its end takes, or `None` if it is not recorded; its end is then not to be told.
     #[inline]
     pub(crate) fn begin(&mut self, work: Work, to: &mut impl Record) -> Option<i32> {

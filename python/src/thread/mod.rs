@@ -18,6 +18,7 @@ use crate::steps::Shape;
 use crate::worker::AttachedThread;
 use crate::{names, worker};
 use deferred::Deferred;
+use track::DeviceWaits;
 
 /// Most spans open on a thread at once.
 const MAX_OPEN: usize = 64;
@@ -87,6 +88,8 @@ pub(crate) struct Thread {
     is_traced: bool,
     /// When the current step began; 0 if unknown.
     step_began: u64,
+    /// Its waits for devices in the current step.
+    pub(crate) waits: DeviceWaits,
 }
 
 impl Thread {
@@ -114,6 +117,7 @@ impl Thread {
             samples: None,
             is_traced: false,
             step_began: 0,
+            waits: DeviceWaits::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gnntop_probe::after::{self, EndedStep};
-use gnntop_probe::{Track, TrackRole};
+use gnntop_probe::{Fact, Name, Reported, Track, TrackRole};
 
 use super::{Destination, MAX_OPEN, Thread, ThreadSpan, count_lost, name};
 use crate::early::EarlyEvent;
@@ -16,7 +16,10 @@ const MAX_UNASKED: usize = 8;
 static UNASKED: AtomicUsize = AtomicUsize::new(0);
 
 /// Rows of a step's batch, if it is not a graph.
-static SAMPLES: gnntop_probe::Name = gnntop_probe::Name::reported(gnntop_probe::Reported::Samples);
+static SAMPLES: Name = Name::reported(Reported::Samples);
+/// How often a step waits for a device, and how long altogether.
+static WAITS: Name = Name::reported(Reported::DeviceWaits);
+static WAIT_TIME: Name = Name::reported(Reported::DeviceWaitTime);
 
 impl Thread {
     /// Opens a track for the calling thread; returns whether it records. Of several threads that train, each has its own.
@@ -141,6 +144,7 @@ impl Thread {
         if let Some(samples) = samples {
             after::counter(&SAMPLES, end, samples as f64);
         }
+        self.end_waits(end);
         let known = Some(self.step_began).filter(|began| *began != 0);
         let begin = begin.or(known).unwrap_or(end);
         self.step_began = end;
@@ -152,5 +156,41 @@ impl Thread {
             None => {}
         }
         i32::try_from(number).unwrap_or(i32::MAX)
+    }
+
+    /// Records what the step has waited for devices, and once how many values a step reads on the CPU, where nothing waits.
+    fn end_waits(&mut self, end: u64) {
+        let (waits, reads) = self.waits.end_step();
+        if let Some((times, ns)) = waits {
+            after::counter(&WAITS, end, times as f64);
+            after::counter(&WAIT_TIME, end, ns as f64);
+        }
+        if let Some(reads) = reads {
+            let key = "values of tensors read".to_owned();
+            session::fact_at_once(Fact::Note { key, text: format!("{reads:.1} a step, on the CPU") });
+        }
+    }
+}
+
+/// What a thread has waited for devices in the current step, and how often it has read values on the CPU so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DeviceWaits {
+    pub(crate) times: u64,
+    pub(crate) ns: u64,
+    pub(crate) reads: u64,
+    steps: u64,
+}
+
+impl DeviceWaits {
+    /// After this many steps it is said how many values are read.
+    const STEPS: u64 = 50;
+
+    /// A step has ended. Returns how often the thread has waited in it and how long, and once how many values a step reads.
+    pub(crate) fn end_step(&mut self) -> (Option<(u64, u64)>, Option<f64>) {
+        let waits = (self.times > 0).then_some((self.times, self.ns));
+        (self.times, self.ns) = (0, 0);
+        self.steps += 1;
+        let is_due = self.steps == Self::STEPS && self.reads > 0;
+        (waits, is_due.then(|| self.reads as f64 / Self::STEPS as f64))
     }
 }

@@ -1,0 +1,63 @@
+"""Settings of torch that change how fast a training is, as one fact of the session. No advice: each has its price.
+
+They are read once, when the first forward pass begins after the session has opened: within the program's autocast, if
+there is one. Nothing is imported for it, and no device is initialized.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from .. import _native
+from . import loop, roots, training_set
+from .patching import guarded, on_uninstall
+
+
+def install(torch: ModuleType) -> None:
+    """Notes the settings with the next forward pass of each session."""
+
+    def note() -> None:
+        _native.fact("settings", ", ".join(_settings(torch)))
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            training_set.publish(roots.loaders)
+
+    def soon() -> None:
+        _native.listen(_native.ON_FORWARD, guarded("settings", note))
+
+    loop.on_open.append(soon)
+    on_uninstall.append(lambda: loop.on_open.remove(soon))
+
+
+def _settings(torch: ModuleType) -> Iterator[str]:
+    is_on_gpu = torch.cuda.is_initialized()
+    yield from _switch("autocast", lambda: torch.is_autocast_enabled("cuda" if is_on_gpu else "cpu"))
+    compiled = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {}).get("frames", {}).get("ok", 0)
+    yield "compiled" if compiled else "not compiled"
+    if roots.optimizer is not None:
+        yield _optimizer(*roots.optimizer)
+    if roots.loaders:
+        yield from _switch("pin_memory", lambda: roots.loaders[0].pins_memory)
+    if is_on_gpu:
+        yield from _switch("TF32", lambda: torch.backends.cuda.matmul.allow_tf32)
+        yield from _switch("cudnn.benchmark", lambda: torch.backends.cudnn.benchmark)
+    threads = torch.get_num_threads()
+    yield f"{threads} thread{'s' if threads != 1 else ''}"
+
+
+def _switch(name: str, read: Callable[[], Any]) -> Iterator[str]:
+    """Whether something is on, where torch can say so: not in every version, nor after every way of setting it."""
+    try:
+        yield f"{name} {'on' if read() else 'off'}"
+    except Exception:
+        return
+
+
+def _optimizer(name: str, defaults: dict[str, Any]) -> str:
+    if "fused" not in defaults:
+        return name
+    if defaults["fused"]:
+        return f"{name} fused"
+    return f"{name} not fused" if defaults.get("foreach") is not True else f"{name} foreach"
