@@ -228,6 +228,39 @@ def test_stacks_over_the_whole_run_say_where_the_time_goes(tmp_path: Path) -> No
     assert sampled["unread"] <= sampled["taken"] / 10, sampled
 
 
+# The loop wants the interpreter after each sleep; another thread has it for 5 ms at a time, if it does.
+INTERPRETER = """
+import sys, threading, time, gnntop
+def refresh():
+    number = 0
+    while not done.is_set():
+        number += 1 if sys.argv[1] == "holds" else time.sleep(0.001) or 1
+done = threading.Event()
+thread = threading.Thread(target=refresh)
+thread.start()
+for _ in range(100):
+    with gnntop.phase("forward"):
+        for _ in range(4):
+            time.sleep(0.001)
+    gnntop.step()
+done.set()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("other", ["holds", "sleeps"])
+def test_the_thread_that_holds_the_interpreter_is_named(other: str, tmp_path: Path) -> None:
+    script, recording = tmp_path / "train.py", tmp_path / "run.gnntop"
+    script.write_text(INTERPRETER)
+    watching = (str(GNNTOP), "run", "--plain", "--stacks", "200", "--record", str(recording), "--")
+    watched = run([sys.executable, str(script), other], tmp_path / "watched", watching)
+    assert watched.code == 0, watched.err
+    seen = report(recording)
+    found = [finding for finding in seen["findings"]["found"] if finding["kind"] == "interpreter"]
+    named = ["times it was in refresh (train.py:" in finding["evidence"][0] for finding in found]
+    assert named == ([True] if other == "holds" else []), seen["sampled_stacks"]
+
+
 # Without torch; what is read of it is in the program's own functions.
 SAMPLED = """
 import sys, time, gnntop

@@ -58,6 +58,15 @@ pub(super) fn frame(process: &Process, thread: libc::pid_t) -> Option<String> {
     Some(format!("{name}{} (<system call>)", of.unwrap_or_default()))
 }
 
+/// The address that this thread of this process waits for another to change, as for a lock; `None` if it does not.
+pub(super) fn futex(thread: libc::pid_t) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).ok()?;
+    let mut words = text.split_whitespace();
+    let number: libc::c_long = words.next()?.parse().ok()?;
+    let address = words.next()?.strip_prefix("0x")?;
+    if number == libc::SYS_futex { u64::from_str_radix(address, 16).ok() } else { None }
+}
+
 /// The name of the call in a line of `/proc/PID/task/TID/syscall` (proc(5)), and the file descriptor that it was given.
 fn parse_syscall(line: &str) -> Option<(&'static str, Option<u32>)> {
     let mut words = line.split_whitespace();

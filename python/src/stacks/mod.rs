@@ -7,6 +7,7 @@
 //! frames.rs   the frames of a thread, with file and line, and their text
 //! blocked.rs  the system call that a thread waits in
 //! watch.rs    the thread that checks whether the current phase is `overdue`, and records
+//! gil.rs      whether the thread waits for the interpreter lock, and where its holder is
 //! sample.rs   the thread that samples stacks at a fixed rate; paths.rs: each stack written once, then counted
 //! ```
 //!
@@ -16,6 +17,7 @@
 
 mod blocked;
 mod frames;
+mod gil;
 mod layout;
 mod memory;
 mod paths;

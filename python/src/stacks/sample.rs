@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use gnntop_probe::{Fact, NameKind, NameRef, Sampling, TrackRole, after, intern};
 
 use super::frames::{self, Chain, Code, PythonProcess, Raw, format_frame, is_ours};
+use super::gil::InterpreterLock;
 use super::memory::Address;
 use super::paths::StackPaths;
 use crate::overdue::{self, CurrentPhase};
@@ -40,7 +41,9 @@ type KnownFrame = (Raw, Code);
 /// Samples the stacks of a thread.
 pub(super) struct Sampler {
     python: PythonProcess,
-    thread: Address,
+    /// The thread's state in Python, and its id.
+    thread: (Address, libc::pid_t),
+    lock: Option<InterpreterLock>,
     session: u32,
     a_second: u32,
     paths: StackPaths,
@@ -49,6 +52,8 @@ pub(super) struct Sampler {
     /// Code of the outermost frame, which hardly ever changes: a stack with another one is most likely truncated.
     outermost: Option<Address>,
     taken: u64,
+    /// Those in which the thread waited for the interpreter lock.
+    held: u64,
     unread: u64,
     /// Why the last one could not be read.
     why: &'static str,
@@ -57,11 +62,27 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Samples the thread with this state while this session is open.
-    pub(super) fn new(python: PythonProcess, thread: Address, session: u32, a_second: u32) -> Self {
+    pub(super) fn new(python: PythonProcess, thread: (Address, libc::pid_t), session: u32, a_second: u32) -> Self {
+        let lock = InterpreterLock::find(&python.process, thread.0);
         let a_second = a_second.clamp(1, Sampling::MAX_PER_SECOND);
         let random = Random(after::ticks() | 1);
         let (paths, texts) = (StackPaths::new(), HashMap::new());
-        Self { python, thread, session, a_second, paths, texts, outermost: None, taken: 0, unread: 0, why: "", random }
+        let outermost = None;
+        Self {
+            python,
+            thread,
+            lock,
+            session,
+            a_second,
+            paths,
+            texts,
+            outermost,
+            taken: 0,
+            held: 0,
+            unread: 0,
+            why: "",
+            random,
+        }
     }
 
     /// Samples until the session is closed.
@@ -92,7 +113,11 @@ impl Sampler {
         if self.texts.len() >= MAX_TEXTS {
             self.texts.clear();
         }
-        let (phase, frames) = match self.python.process.prepare().and_then(|()| self.read()) {
+        let read = self.python.process.prepare().and_then(|()| {
+            let holder = self.lock.and_then(|lock| lock.holder(&self.python, self.thread));
+            self.read().map(|(phase, frames)| (phase, frames, holder))
+        });
+        let (phase, frames, holder) = match read {
             Ok(read) => read,
             Err(why) => {
                 self.unread += 1;
@@ -106,9 +131,11 @@ impl Sampler {
         });
         let frames: Vec<&str> = frames.collect();
         let left = frames.is_empty().then_some(LEFT);
-        let (name, count) = self.paths.count(std::iter::once(phase_name(phase)).chain(left).chain(frames));
+        let path = std::iter::once(phase_name(phase)).chain(left).chain(frames).chain(holder.as_deref());
+        let (name, count) = self.paths.count(path);
         after::stack_sample(name, after::ticks(), count, false);
         self.taken += 1;
+        self.held += u64::from(holder.is_some());
         if let Some((name, count)) = self.paths.repeat() {
             after::stack_sample(name, after::ticks(), count, true);
         }
@@ -125,7 +152,7 @@ impl Sampler {
             (0..TRIES).find_map(|_| overdue::current()).ok_or("the phase changed each time it was asked for")?;
         let mut found: Result<(Chain, Vec<Option<KnownFrame>>), _> = Err(frames::UNREADABLE);
         for _ in 0..TRIES {
-            let chain = frames::read_running(&self.python, self.thread);
+            let chain = frames::read_running(&self.python, self.thread.0);
             if overdue::current() != Some(phase) {
                 return Ok((phase, found.map(|(_, frames)| frames).unwrap_or_default()));
             }
@@ -184,6 +211,7 @@ impl Sampler {
         for (name, figure) in figures {
             let value = match figure {
                 Sampling::Taken => self.taken,
+                Sampling::Held => self.held,
                 Sampling::Unread => self.unread,
                 Sampling::CostUs => own_time_us(),
                 Sampling::Rate => u64::from(self.a_second),
@@ -225,7 +253,7 @@ mod tests {
     #[test]
     fn identify_fails_where_no_frame_can_be_read() {
         let python = PythonProcess { layout: layout::V3_11, process: Process::own().unwrap() };
-        let mut sampler = Sampler::new(python, 0, 0, 20);
+        let mut sampler = Sampler::new(python, (0, 0), 0, 20);
         for len in [1, 500] {
             let chain = Chain { frames: vec![(4096, 0); len], is_whole: true };
             assert_eq!(sampler.identify(&chain), Err(frames::UNREADABLE), "{len}");

@@ -57,7 +57,8 @@ pub(crate) fn watch(expected: &str, least: Duration, a_second: u32) -> Result<()
     overdue::set_watched(true);
     crate::thread::with((), |thread| thread.set_watched());
     if a_second > 0 {
-        let sampler = Sampler::new(python.clone(), own, session, a_second);
+        let thread = (own, rustix::thread::gettid().as_raw_pid());
+        let sampler = Sampler::new(python.clone(), thread, session, a_second);
         start("gnntop sampler", move || sampler.run())?;
     }
     if least > Duration::ZERO {
