@@ -1,7 +1,7 @@
 """Mistakes that people make, each named by a finding.
 
 Denormal numbers are not among them: times alone do not tell them (docs/findings.md), and not every processor is slower
-with them. Nor is `.item()` in every step: on a CPU there is no device to be waited for.
+with them. Nor is `.item()` in every step: on a CPU there is no device to be waited for (see test_device_waits.py).
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ NAMED = {
     "collects": ("stall", "garbage collection"),
     "saves": ("stall", "checkpoint"),
     "tiny_batches": ("tiny-batch", "batches of 2 samples"),
+    "recompiles": ("recompilation", "<module> (recompiles.py:14): tensor"),
+    "waits": ("idle-phase", "forward takes"),
+    "validates": ("validation", "validation takes"),
+    "logs": ("gap", '"wandb log"'),
 }
 
 # True of every program, or caused by other programs on the machine.
@@ -96,3 +100,24 @@ def test_one_slow_rank_is_named(tmp_path: Path) -> None:
     assert "longer in forward" in found["summary"]
     slowest = {rank["rank"]: rank["slowest_share"] for rank in seen["run"]["ranks"]}
     assert slowest[1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("mistake", "kind", "words"),
+    [
+        ("whole_set", "work-not-conserved", "each of 2 copies goes through the whole training set"),
+        ("reduces", "repeated-reduce", "micro-batches that are not the last of their step"),
+    ],
+)
+def test_a_mistake_of_ranks_is_named(mistake: str, kind: str, words: str, tmp_path: Path) -> None:
+    ran, recording = recorded([*TORCHRUN, str(HERE / "mistakes" / f"{mistake}.py")], tmp_path)
+    assert ran.code == 0, ran.err.decode()
+    found = [finding for finding in report(recording)["findings"]["found"] if finding["kind"] == kind]
+    assert [words in finding["summary"] for finding in found] == [True], found
+
+
+def test_ranks_that_share_the_data_conserve_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARES", "1")
+    ran, recording = recorded([*TORCHRUN, str(HERE / "mistakes" / "whole_set.py")], tmp_path)
+    assert ran.code == 0, ran.err.decode()
+    assert not any(it["kind"] == "work-not-conserved" for it in report(recording)["findings"]["found"])
