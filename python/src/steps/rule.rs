@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn optimizer_that_is_gone_is_no_longer_waited_for() {
         let mut rule = StepRule::new();
-        let mut step = |rule: &mut StepRule, optimizer| {
+        let step = |rule: &mut StepRule, optimizer| {
             rule.backward(false);
             rule.optimizer(optimizer)
         };
