@@ -16,7 +16,7 @@ use super::number::Number;
 use crate::store::PhaseSlot;
 
 /// The kinds that claim time, causes before what they cause.
-const CAUSES_FIRST: [FindingKind; 14] = [
+const CAUSES_FIRST: [FindingKind; 16] = [
     FindingKind::Contention,
     FindingKind::Recompilation,
     FindingKind::PageFaults,

@@ -26,7 +26,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         let (share, all) = (facts.share(Number::OfTime, share), facts.time(Number::InAll, ns));
         format!("validation takes {share} of the time, {all}")
     })
-    .with_claim(Claim::Phase(phase.slot))
+    .with_claim(Claim::Phases(vec![phase.slot]))
     .with_evidence_lines(|facts| {
         (times > 0).then(|| {
             let each = facts.time(Number::Each, ns / times as f64);
