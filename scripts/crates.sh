@@ -9,6 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly CRATES=(wire history sessions sensors probe analysis python workloads/data workloads/nn workloads .)
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 
 for folder in "${CRATES[@]}"; do
     name=$(sed -n '/^\[package\]/,/^\[/s/^name = "\(.*\)"/\1/p' "$folder/Cargo.toml")
