@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo check -p gnntop-wire --all-targets
+cargo check -p gnntop-history
 case $(uname -s) in
     Darwin) cargo check -p gnntop -p gnntop-analysis --no-default-features --bins --lib ;;
     *) echo "the viewer is not built on $(uname -s)" ;;

@@ -83,6 +83,16 @@ fn a_recording_goes_through_a_pipe() {
     assert!(report.code == Some(0) && report.out.contains("steps"), "{report:?}");
 }
 
+#[test]
+fn the_file_behind_standard_input_is_not_overwritten() {
+    let sessions = Sessions::new();
+    let path = sessions.file("a.gnntop", &long_run().bytes());
+    let mut record = sessions.gnntop(["export", "-", "--to", "csv", "-o", "a.gnntop", "--force"]);
+    let ran = crate::sessions::Ran::new(&record.stdin(fs::File::open(&path).unwrap()).output().unwrap());
+    assert!(ran.code == Some(1) && ran.err.contains("- is also the input"), "{ran:?}");
+    assert_eq!(fs::read(&path).unwrap(), long_run().bytes());
+}
+
 /// Starts a recording of everything that comes and waits until some of it is on disk.
 fn recorder_at_work(sessions: &Sessions) -> std::process::Child {
     let child = spawn(&mut sessions.gnntop(["record", "--last", "1h", "--duration", "1h", "-o", "a.gnntop"]));

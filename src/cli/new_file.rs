@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -227,11 +228,11 @@ fn create_beside(path: &Path, old: &fs::Metadata, suffix: &str) -> io::Result<Na
 
 /// Whether an input is this file. `-` is the file behind standard input.
 fn is_same(input: &Path, file: &fs::Metadata) -> bool {
-    let id = match input.to_str() {
-        Some("-") => rustix::fs::fstat(io::stdin()).ok().map(|found| (found.st_dev, found.st_ino)),
-        _ => fs::metadata(input).ok().map(|found| (found.dev(), found.ino())),
+    let found = match input.to_str() {
+        Some("-") => io::stdin().as_fd().try_clone_to_owned().and_then(|stdin| File::from(stdin).metadata()),
+        _ => fs::metadata(input),
     };
-    id == Some((file.dev(), file.ino()))
+    found.is_ok_and(|found| (found.dev(), found.ino()) == (file.dev(), file.ino()))
 }
 
 /// Whether a file is in a session's directory that is an input.
