@@ -86,10 +86,17 @@ fn is_log(line: &str) -> bool {
     has_level && words.len() > 3
 }
 
+/// A block or an epoch of MLPerf's log.
+struct LoggedPart {
+    epoch: Option<u64>,
+    start_ms: f64,
+    end_ms: f64,
+}
+
 /// Blocks of MLPerf's log as rows, or epochs where there are no blocks.
 fn write_ml_perf(text: impl BufRead, out: &mut impl Write) -> io::Result<Result<(), &'static str>> {
     let mut open: HashMap<String, (f64, Option<u64>)> = HashMap::new();
-    let mut rows: HashMap<&'static str, Vec<(Option<u64>, f64, f64)>> = HashMap::new();
+    let mut rows: HashMap<&'static str, Vec<LoggedPart>> = HashMap::new();
     for line in text.lines() {
         let line = line?;
         let Some((_, json)) = line.split_once(MLLOG) else { continue };
@@ -102,7 +109,7 @@ fn write_ml_perf(text: impl BufRead, out: &mut impl Write) -> io::Result<Result<
             "start" => _ = open.insert(kind.to_owned(), (ms, epoch.map(|epoch| epoch as u64))),
             "stop" | "end" => {
                 if let Some((start_ms, epoch)) = open.remove(kind) {
-                    rows.entry(kind).or_default().push((epoch, start_ms, ms));
+                    rows.entry(kind).or_default().push(LoggedPart { epoch, start_ms, end_ms: ms });
                 }
             }
             _ => (),
@@ -112,7 +119,7 @@ fn write_ml_perf(text: impl BufRead, out: &mut impl Write) -> io::Result<Result<
         return Ok(Err("is MLPerf's log, in which no epoch and no block has a start and a stop"));
     };
     writeln!(out, "step,epoch,start_ms,end_ms")?;
-    for (step, (epoch, start_ms, end_ms)) in (1..).zip(rows) {
+    for (step, LoggedPart { epoch, start_ms, end_ms }) in (1..).zip(rows) {
         writeln!(out, "{step},{},{start_ms},{end_ms}", epoch.map(|epoch| epoch.to_string()).unwrap_or_default())?;
     }
     Ok(Ok(()))

@@ -46,7 +46,7 @@ fn hint(command: &str, launcher: Launcher) -> String {
         } else {
             "Pythons that it starts show theirs, and others if they link gnntop-probe"
         };
-        return format!("hardware only: this program has published no steps; {how}");
+        return format!("hardware only: this program publishes no steps; {how}");
     }
     let how = match is_python {
         true => "start it with `gnntop run -- python ...` to see them",

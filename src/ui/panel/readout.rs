@@ -91,7 +91,7 @@ fn draw_range(sheet: &mut Sheet<'_>, scene: &Scene<'_>, range: &RangeSummary) {
 }
 
 /// The phases that took most time, in their own order, with their places among all.
-fn largest<'p>(phases: &'p [Phase], ns: impl Fn(&Phase) -> u64, most: usize) -> Vec<(&'p Phase, usize)> {
+fn largest(phases: &[Phase], ns: impl Fn(&Phase) -> u64, most: usize) -> Vec<(&Phase, usize)> {
     let mut shown: Vec<(&Phase, usize)> = phases.iter().zip(0..).collect();
     shown.sort_by_key(|(phase, _)| std::cmp::Reverse(ns(phase)));
     shown.truncate(most);
