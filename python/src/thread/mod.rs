@@ -4,6 +4,7 @@
 mod deferred;
 mod kept;
 mod track;
+mod waits;
 
 use std::cell::RefCell;
 
@@ -18,7 +19,7 @@ use crate::steps::Shape;
 use crate::worker::AttachedThread;
 use crate::{names, worker};
 use deferred::Deferred;
-use track::DeviceWaits;
+use waits::DeviceWaits;
 
 /// Most spans open on a thread at once.
 const MAX_OPEN: usize = 64;
