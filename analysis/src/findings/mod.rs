@@ -18,6 +18,7 @@ mod claim;
 mod evidence;
 mod few_steps;
 mod finding;
+mod finding_kind;
 mod hardware;
 mod judgement;
 mod kinds;

@@ -37,7 +37,7 @@ enum Waits {
 }
 
 /// A watched function, and what Python calls it.
-struct Watched {
+struct WatchedFunction {
     function: Function,
     waits: Waits,
     text: String,
@@ -48,7 +48,7 @@ type WithKeywords = unsafe extern "C" fn(Object, Object, Object) -> Object;
 
 /// Most functions that are watched.
 const MOST: usize = 16;
-static WATCHED: [OnceLock<Watched>; MOST] = [const { OnceLock::new() }; MOST];
+static WATCHED: [OnceLock<WatchedFunction>; MOST] = [const { OnceLock::new() }; MOST];
 /// For each place in the table, the function that stands for the one there.
 macro_rules! for_each_place {
     ($of:ident) => {
@@ -84,7 +84,7 @@ pub(crate) unsafe fn watch(python: &Python, object: Object, waits: i32) -> bool 
         _ => return false,
     };
     let text = function.name().trim_matches('_').to_owned();
-    let watched = WATCHED[at].get_or_init(|| Watched { function, waits, text });
+    let watched = WATCHED[at].get_or_init(|| WatchedFunction { function, waits, text });
     // SAFETY: the function takes its arguments as the original does, by the same flags. The object is never released.
     unsafe {
         (python.keep)(object);
@@ -118,7 +118,7 @@ unsafe extern "C" fn with_keywords<const AT: usize>(this: Object, arguments: Obj
 
 /// Calls the original, and measures it if it waits for a device.
 #[inline]
-unsafe fn around(watched: &Watched, this: Object, call: impl FnOnce() -> Object) -> Object {
+unsafe fn around(watched: &WatchedFunction, this: Object, call: impl FnOnce() -> Object) -> Object {
     // SAFETY: guaranteed by the caller: Python calls this, and holds the interpreter.
     let Some(python) = (unsafe { Python::get() }).filter(|_| training::computes()) else { return call() };
     let is_device = match watched.waits {
@@ -143,7 +143,7 @@ unsafe fn around(watched: &Watched, this: Object, call: impl FnOnce() -> Object)
 }
 
 /// The training thread has waited for a device since then.
-unsafe fn waited(python: &Python, watched: &Watched, begin: u64) {
+unsafe fn waited(python: &Python, watched: &WatchedFunction, begin: u64) {
     let end = after::ticks();
     let ns = after::ticks_ns(end.saturating_sub(begin));
     thread::with((), |thread| {

@@ -15,7 +15,7 @@ const MOST_FRAMES: usize = 32;
 const REMEMBERED: usize = 64;
 
 /// A line of code, and what calls there are called.
-struct Known {
+struct NamedCall {
     code: Object,
     line: i32,
     call: String,
@@ -23,7 +23,7 @@ struct Known {
 }
 
 thread_local! {
-    static KNOWN: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
+    static NAMED: RefCell<Vec<NamedCall>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The number of the name of a wait in this call: `wait for the device: item in train (train.py:4)`.
@@ -35,8 +35,8 @@ pub(super) unsafe fn name(python: &Python, call: &str) -> i32 {
     let register = |text: &str| names::register(NameKind::Reported(Reported::DeviceWait), text);
     // SAFETY: guaranteed by the caller.
     let Some((code, line, frame)) = (unsafe { own_frame(python) }) else { return register(&text("")) };
-    KNOWN.with_borrow_mut(|known| {
-        let is_it = |known: &&Known| known.code == code && known.line == line && known.call == call;
+    NAMED.with_borrow_mut(|known| {
+        let is_it = |known: &&NamedCall| known.code == code && known.line == line && known.call == call;
         if let Some(found) = known.iter().find(is_it) {
             // SAFETY: the reference is ours.
             unsafe { (python.release)(code) };
@@ -47,7 +47,7 @@ pub(super) unsafe fn name(python: &Python, call: &str) -> i32 {
             // SAFETY: as above.
             known.drain(..).for_each(|one| unsafe { (python.release)(one.code) });
         }
-        known.push(Known { code, line, call: call.to_owned(), name });
+        known.push(NamedCall { code, line, call: call.to_owned(), name });
         name
     })
 }
