@@ -124,36 +124,7 @@ pub(crate) struct Python {
     /// Built-in functions, and methods of built-in types.
     pub(crate) function_type: Object,
     pub(crate) method_type: Object,
-    pub(crate) frames: Option<Frames>,
     pub(crate) names: Names,
-}
-
-/// What says where a thread is. Not all of it belongs to the stable interface.
-pub(crate) struct Frames {
-    pub(crate) current: unsafe extern "C" fn() -> Object,
-    pub(crate) back: unsafe extern "C" fn(Object) -> Object,
-    pub(crate) code: unsafe extern "C" fn(Object) -> Object,
-    pub(crate) line: unsafe extern "C" fn(Object) -> c_int,
-    pub(crate) utf8: unsafe extern "C" fn(Object) -> *const c_char,
-}
-
-impl Frames {
-    /// Looks the functions up in the process; `None` if any is missing.
-    ///
-    /// # Safety
-    /// If the process has Python, the thread must hold the interpreter.
-    unsafe fn find() -> Option<Self> {
-        // SAFETY: each symbol is a function of this type in every CPython from 3.10 on.
-        unsafe {
-            Some(Self {
-                current: function(c"PyEval_GetFrame")?,
-                back: function(c"PyFrame_GetBack")?,
-                code: function(c"PyFrame_GetCode")?,
-                line: function(c"PyFrame_GetLineNumber")?,
-                utf8: function(c"PyUnicode_AsUTF8")?,
-            })
-        }
-    }
 }
 
 /// Texts of which one is made and kept.
@@ -256,7 +227,6 @@ impl Python {
                 text_type: symbol(c"PyUnicode_Type")?,
                 function_type: symbol(c"PyCFunction_Type")?,
                 method_type: symbol(c"PyMethodDescr_Type")?,
-                frames: Frames::find(),
                 names: Names::new(new_text)?,
             })
         }
@@ -401,7 +371,7 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
 ///
 /// # Safety
 /// `F` must be the function pointer type of the function with this name.
-unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+pub(crate) unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let found = symbol(name)?;
     // SAFETY: a symbol's address has the size of a function pointer, and the caller guarantees its type.

@@ -1,11 +1,12 @@
 //! Where in the program a call is: the innermost frame outside libraries, as CPython's own functions say.
 
 use std::cell::RefCell;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::OnceLock;
 
 use gnntop_probe::{NameKind, Reported};
 
-use crate::cpython::{Frames, Object, Python};
+use crate::cpython::{Object, Python, function};
 use crate::names;
 use crate::stacks::{Frame, format_frame, is_own};
 
@@ -13,6 +14,36 @@ use crate::stacks::{Frame, format_frame, is_own};
 const MOST_FRAMES: usize = 32;
 /// Places whose names a thread remembers; the code of each is kept.
 const REMEMBERED: usize = 64;
+
+/// What says where a thread is. Not all of it belongs to the stable interface.
+struct Frames {
+    current: unsafe extern "C" fn() -> Object,
+    back: unsafe extern "C" fn(Object) -> Object,
+    code: unsafe extern "C" fn(Object) -> Object,
+    line: unsafe extern "C" fn(Object) -> c_int,
+    utf8: unsafe extern "C" fn(Object) -> *const c_char,
+}
+
+impl Frames {
+    /// Looks the functions up in the process; `None` if any is missing.
+    ///
+    /// # Safety
+    /// If the process has Python, the thread must hold the interpreter.
+    unsafe fn find() -> Option<Self> {
+        // SAFETY: each symbol is a function of this type in every CPython from 3.10 on.
+        unsafe {
+            Some(Self {
+                current: function(c"PyEval_GetFrame")?,
+                back: function(c"PyFrame_GetBack")?,
+                code: function(c"PyFrame_GetCode")?,
+                line: function(c"PyFrame_GetLineNumber")?,
+                utf8: function(c"PyUnicode_AsUTF8")?,
+            })
+        }
+    }
+}
+
+static FRAMES: OnceLock<Option<Frames>> = OnceLock::new();
 
 /// A line of code, and what calls there are called.
 struct NamedCall {
@@ -54,7 +85,8 @@ pub(super) unsafe fn name(python: &Python, call: &str) -> i32 {
 
 /// The innermost frame that is the program's own, else the innermost: a new reference to its code, and its line.
 unsafe fn own_frame(python: &Python) -> Option<(Object, i32, Frame)> {
-    let frames = python.frames.as_ref()?;
+    // SAFETY: guaranteed by the caller.
+    let frames = FRAMES.get_or_init(|| unsafe { Frames::find() }).as_ref()?;
     // SAFETY: guaranteed by the caller. Each reference that is not returned is released.
     unsafe {
         let mut frame = (frames.current)();
