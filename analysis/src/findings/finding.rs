@@ -74,8 +74,7 @@ pub struct Finding {
     pub severity: Severity,
     /// How sure it is.
     pub confidence: Confidence,
-    /// Share (0 to 1) of the wall time looked at that it costs, without time already counted under a cause; of a phase and
-    /// of the gap, all of it, as in tables. `None` if that is unknown.
+    /// Share (0 to 1) of the wall time that it costs, without time counted under a cause; of phases and the gap all of it.
     pub share: Option<f64>,
     /// The whole finding in one sentence, even if there are many places.
     pub summary: String,
@@ -94,7 +93,6 @@ pub struct Finding {
     pub(super) claim: Option<Claim>,
 }
 
-/// Most places that a finding lists.
 pub(super) const PLACES_LISTED: usize = 1024;
 
 impl Finding {
@@ -119,7 +117,6 @@ impl Finding {
         places
     }
 
-    /// The finding with this line of evidence.
     pub(super) fn with_evidence(mut self, evidence: impl Into<String>) -> Self {
         self.evidence.push(evidence.into());
         self
@@ -143,11 +140,9 @@ impl Finding {
     pub(super) fn add_evidence<L: IntoIterator<Item = String>>(&mut self, lines: impl FnOnce(&mut StatedNumbers) -> L) {
         let mut facts = StatedNumbers::default();
         self.evidence.extend(lines(&mut facts));
-        for fact in Vec::<StatedNumber>::from(facts) {
-            if !self.facts.contains(&fact) {
-                self.facts.push(fact);
-            }
-        }
+        let facts = Vec::<StatedNumber>::from(facts).into_iter();
+        let new: Vec<StatedNumber> = facts.filter(|fact| !self.facts.contains(fact)).collect();
+        self.facts.extend(new);
     }
 
     /// Its number of this name, the first of several.
@@ -246,7 +241,6 @@ impl Findings {
     /// Sorts what was found, the most severe first.
     pub(super) fn sort(&mut self) {
         let weight = |finding: &Finding| (finding.severity, (finding.share.unwrap_or(0.0) * 1e6) as u64);
-        // A run without progress costs all the time.
         let is_hang = |finding: &Finding| finding.kind == FindingKind::Hang;
         self.found.sort_by_key(|finding| (Reverse(is_hang(finding)), Reverse(weight(finding)), finding.kind));
     }

@@ -194,8 +194,8 @@ fn add_rivals(evidence: &StepEvidence<'_>, span: &Range<u64>, finding: Finding) 
                 let noun = if workers == 1 { "worker" } else { "workers" };
                 let threads = evidence.store.session().compute_threads();
                 let beside = threads.map(|threads| {
-                    let noun = if threads == 1 { "thread" } else { "threads" };
-                    format!(", beside {} {noun} of its own", facts.count(Number::Threads, threads))
+                    let plural = if threads == 1 { "" } else { "s" };
+                    format!(", beside {} thread{plural} of its own", facts.count(Number::Threads, threads))
                 });
                 let workers = facts.count(Number::Loaders, workers as u64);
                 format!("it has {workers} loader {noun}, which count as other processes{}", beside.unwrap_or_default())

@@ -71,11 +71,11 @@ fn few(evidence: &StepEvidence<'_>, threads: u64, cores: f64) -> Option<Finding>
         return None;
     }
     let finding = Finding::for_run(FindingKind::Threads, Confidence::Low, None, |facts| {
-        let noun = if threads == 1 { "thread" } else { "threads" };
+        let plural = if threads == 1 { "" } else { "s" };
         let (threads, cores) = (facts.count(Number::Threads, threads), facts.number(Number::MayUseCores, cores));
         let free = facts.number(Number::FreeCores, free);
         format!(
-            "the program computes with {threads} {noun}, and {free:.1} of the {cores:.0} cores that it may use are free"
+            "the program computes with {threads} thread{plural}, and {free:.1} of the {cores:.0} cores that it may use are free"
         )
     });
     let finding = Finding { severity: Severity::Minor, ..finding }

@@ -2,8 +2,8 @@
 
 mod growth_time;
 mod memory_kind;
+mod owner;
 mod same_each_step;
-mod whose;
 
 use std::ops::Range;
 
@@ -109,5 +109,5 @@ fn finding(
         let (what, free) = of.free(evidence.store)?;
         Some(format!("{what} will last another {}", facts.time(Number::Left, free / (grown / ns))))
     });
-    whose::finding(evidence, time, of, grown, Finding { severity: Severity::Major, ..finding })
+    owner::finding(evidence, time, of, grown, Finding { severity: Severity::Major, ..finding })
 }

@@ -2,7 +2,7 @@
 
 use super::growth_time::{GrowthTime, LEAST_BYTES, LEAST_SHARE};
 use super::memory_kind::MemoryKind;
-use super::whose;
+use super::owner;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{Confidence, Finding, FindingKind, Severity};
 use crate::findings::number::Number;
@@ -39,5 +39,5 @@ pub(super) fn finding(evidence: &StepEvidence<'_>, time: &GrowthTime, of: Memory
         let readings = facts.count(Number::Readings, pairs.len() as u64);
         format!("it is higher in each of {readings} readings; a program that still fills its caches looks the same")
     });
-    whose::finding(evidence, time, of, grown, Finding { severity: Severity::Minor, ..finding })
+    owner::finding(evidence, time, of, grown, Finding { severity: Severity::Minor, ..finding })
 }
