@@ -30,7 +30,6 @@ NAMED = {
     "saves": ("stall", "checkpoint"),
     "tiny_batches": ("tiny-batch", "batches of 2 samples"),
     "recompiles": ("recompilation", "<module> (recompiles.py:14): tensor"),
-    "waits": ("idle-phase", "forward takes"),
     "validates": ("validation", "validation takes"),
     "logs": ("gap", '"wandb log"'),
 }
@@ -89,6 +88,15 @@ def test_nothing_is_wrong_with_a_clean_loop(loop: str, of_clean_loops: dict[str,
     seen = of_clean_loops[loop]
     assert seen["steps"]["total"] >= clean.STEPS, seen["steps"]
     assert not [words_of(finding) for finding in seen["findings"]["found"] if blames(finding)]
+
+
+def test_a_phase_that_only_waits_is_named_with_its_line(tmp_path: Path) -> None:
+    recording = tmp_path / "run.gnntop"
+    watching = (str(GNNTOP), "run", "--plain", "--stacks", "50", "--record", str(recording), "--")
+    assert run([sys.executable, str(HERE / "mistakes" / "waits.py")], tmp_path, watching).code == 0
+    (found,) = (it for it in report(recording)["findings"]["found"] if it["kind"] == "idle-phase")
+    assert found["summary"].startswith("forward takes")
+    assert "forward (waits.py:16)" in words_of(found)
 
 
 def test_one_slow_rank_is_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::parameters::Arguments;
-use super::tools::ToolError;
+use super::refusal::ToolError;
 use gnntop_analysis::figures::counted;
 use gnntop_analysis::source::exit_record;
 use gnntop_sessions::discover::{self, ListedSession};

@@ -13,6 +13,7 @@ mod answer;
 mod list_runs;
 mod parameters;
 mod protocol;
+mod refusal;
 mod resources;
 mod run_tools;
 mod setup;
@@ -27,7 +28,7 @@ use setup::Client;
 
 const EXAMPLES: &str = "\
 Examples:
-  gnntop mcp --setup            how to tell each client of it
+  gnntop mcp --setup            what to write for each client
   gnntop mcp --setup claude     the line for one of them
   gnntop mcp                    the server itself, which a client starts
 
@@ -37,7 +38,7 @@ A client starts `gnntop mcp` and asks, for example, `diagnose` of the current ru
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct McpArguments {
-    /// Print how to tell a client of this server, and change nothing
+    /// Print what to write for a client, so that it starts this server; changes nothing
     #[arg(long, value_name = "CLIENT", value_enum, num_args = 0..=1)]
     setup: Option<Option<Client>>,
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::protocol::Refusal;
+use super::refusal::Refusal;
 
 /// The arguments of a call.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::protocol::Refusal;
+use super::refusal::Refusal;
 use super::run_tools;
 use crate::report::{Document, Options, Report};
 

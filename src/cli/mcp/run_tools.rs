@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Answer;
 use super::parameters::Arguments;
-use super::protocol::Refusal;
-use super::tools::ToolError;
+use super::refusal::{Refusal, ToolError};
 use crate::cli::assumptions::EnergyArguments;
 use crate::cli::reading::{ExactArguments, read_run};
 use crate::cli::report::select;

@@ -1,6 +1,6 @@
-//! `gnntop mcp --setup`: how each client is told of the server. It only prints.
+//! `gnntop mcp --setup`: what to write for each client, so that it starts the server. It only prints.
 
-/// A client of which the way is known.
+/// A client whose settings are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Client {
     /// Claude Code

@@ -4,28 +4,8 @@ use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::parameters::Arguments;
-use super::protocol::Refusal;
+use super::refusal::{Refusal, ToolError};
 use super::{list_runs, run_tools, wait_for};
-
-/// Why a tool has no answer.
-pub(super) enum ToolError {
-    /// It was called wrongly.
-    Call(Refusal),
-    /// What it was asked about is not there, or cannot be read.
-    Run(anyhow::Error),
-}
-
-impl From<Refusal> for ToolError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Call(refusal)
-    }
-}
-
-impl From<anyhow::Error> for ToolError {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Run(error)
-    }
-}
 
 /// What answers a call.
 type Tool = fn(Arguments<'_>) -> Result<Answer, ToolError>;
@@ -118,9 +98,9 @@ const TOOLS: [ToolRow; 9] = [
     },
     ToolRow {
         name: "wait_for",
-        description: "Waits until a live run has so many steps, or has ended; 60 seconds at most",
+        description: "Waits until a live run has this many steps, or has ended; 60 seconds at most",
         parameters: &[
-            ("steps", "integer", "wait for so many steps in all; without it, for the end"),
+            ("steps", "integer", "wait for this many steps in all; without it, for the end"),
             ("seconds", "integer", "wait no longer than this; 60 by default and at most"),
         ],
         is_about_a_run: true,
@@ -220,7 +200,7 @@ mod tests {
             (json!({ "name": "diagnose", "arguments": { "run": 7 } }), "`run` must be a text"),
             (json!({ "name": "steps", "arguments": { "count": -1 } }), "`count` must be a whole number"),
             (json!({ "name": "steps", "arguments": [] }), "`arguments` must be an object"),
-            (json!({ "name": "compare", "arguments": { "baseline": "a" } }), "`candidate`"),
+            (json!({ "name": "compare", "arguments": { "candidate": "a" } }), "`baseline` is missing"),
         ] {
             let refused = super::call(&call).unwrap_err();
             assert!(refused.message.contains(words), "{call}: {}", refused.message);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::answer::Answer;
 use super::parameters::Arguments;
-use super::tools::ToolError;
+use super::refusal::ToolError;
 use crate::cli::named;
 use crate::cli::reading::empty_run;
 use gnntop_analysis::ranks::Run;
@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Waits until a live run has so many steps, or has ended.
+/// Waits until a live run has this many steps, or has ended.
 pub(super) fn wait_for(arguments: Arguments<'_>) -> Result<Answer, ToolError> {
     let steps = arguments.number("steps")?;
     let longest = arguments.number("seconds")?.map_or(LONGEST, Duration::from_secs).min(LONGEST);

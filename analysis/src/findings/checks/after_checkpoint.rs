@@ -22,7 +22,7 @@ const MOST_OF_THE_WAY: f64 = 0.75;
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let rows = checkpoint_rows(evidence);
     if rows.len() < ENOUGH {
-        return CheckOutcome::NotEnough("there are too few checkpoints".to_owned());
+        return CheckOutcome::Nothing;
     }
     let usual_ns = evidence.usual_inside_ns();
     let slow = slow_steps(evidence, &rows, usual_ns);

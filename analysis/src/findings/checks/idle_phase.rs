@@ -36,27 +36,34 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let stopped = contention::throttled_share(evidence, &span).unwrap_or(0.0);
     let idle = 1.0 - cpu_ns_per_s / 1e9 - waits - contention::waits(evidence) - stopped;
     let longest = computing.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    match longest.filter(|(_, share)| idle >= WORTH_REPORTING && *share >= WORTH_REPORTING) {
-        Some((phase, share)) => finding(evidence, (phase, share), (idle, cpu_ns_per_s / 1e9)).into(),
-        None => CheckOutcome::Nothing,
+    let longest = longest.filter(|(_, share)| idle >= WORTH_REPORTING && *share >= WORTH_REPORTING);
+    let Some((phase, share)) = longest else { return CheckOutcome::Nothing };
+    let places = sampled_places(evidence, phase);
+    if places.is_empty() {
+        return CheckOutcome::NotEnough(format!(
+            "{phase} uses little CPU time, and no stacks are sampled (--stacks 20)"
+        ));
     }
+    finding(&places, (phase, share), (idle, cpu_ns_per_s / 1e9)).into()
 }
 
-fn finding(evidence: &StepEvidence<'_>, (phase, takes): (&str, f64), (idle, cores): (f64, f64)) -> Finding {
+fn finding(places: &[(String, u64)], (phase, takes): (&str, f64), (idle, cores): (f64, f64)) -> Finding {
     let cost = idle.min(takes);
+    let line = |facts: &mut StatedNumbers, (place, count): &(String, u64)| {
+        let stacks = facts.about(place, |facts| facts.count(Number::Stacks, *count));
+        format!("{stacks} stacks sampled in {phase}: in {place}")
+    };
     Finding::for_run(FindingKind::IdlePhase, Confidence::Medium, Some(cost), |facts| {
         let takes = facts.about(phase, |facts| facts.share(Number::OfTime, takes));
         let cores = facts.number(Number::Cores, cores);
         format!("{phase} takes {takes} of the time, but the process uses only {cores:.2} cores: it waits there")
     })
-    .with_evidence_lines(|facts| sampled_places(evidence, phase, facts))
-    .with_advice(format!(
-        "look for what {phase} waits for, such as a request, a file, a lock or a sleep: --stacks 20 shows its lines"
-    ))
+    .with_evidence_lines(|facts| places.iter().take(NAMED).map(|place| line(facts, place)).collect::<Vec<_>>())
+    .with_advice("see what that line waits for: a request, a file, a lock, a sleep or a device that is not measured")
 }
 
 /// Where the sampled stacks of this phase were, most frequent first.
-fn sampled_places(evidence: &StepEvidence<'_>, phase: &str, facts: &mut StatedNumbers) -> Vec<String> {
+fn sampled_places(evidence: &StepEvidence<'_>, phase: &str) -> Vec<(String, u64)> {
     let store = evidence.store;
     let mut places: Vec<(String, u64)> = Vec::new();
     for (frames, count) in store.sampled().stacks() {
@@ -68,40 +75,57 @@ fn sampled_places(evidence: &StepEvidence<'_>, phase: &str, facts: &mut StatedNu
         }
     }
     places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let line = |(place, count): &(String, u64)| {
-        let stacks = facts.about(place, |facts| facts.count(Number::Stacks, *count));
-        format!("{stacks} stacks sampled in {phase}: in {place}")
-    };
-    places.iter().take(NAMED).map(line).collect()
+    places
 }
 
 #[cfg(test)]
 mod tests {
     use gnntop_fixtures::planned::{StepPlan, counted};
-    use gnntop_wire::Unit;
+    use gnntop_fixtures::{MS, START_NS};
+    use gnntop_wire::{Event, StackSample, TrackRole, Unit};
 
     use super::*;
-    use crate::findings::all_findings;
-    use crate::findings::tests::run;
+    use crate::findings::tests::{store_of, stream};
+    use crate::findings::{Findings, all_findings};
+
+    /// A run that uses this many cores, whose stacks are sampled, or not.
+    fn judged(cores: f64, plan: fn(u64) -> StepPlan, has_stacks: bool) -> Findings {
+        let readings = [counted("process.cpu_time", Unit::Nanoseconds, move |t| t * cores * 1e9)];
+        let mut stream = stream(300, plan, &readings);
+        if has_stacks {
+            let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
+            let path = stream.path(&["backward", "train (train.py:9)", "ask (net.py:3)"]);
+            stream.event(track, Event::StackSample(StackSample { path, t_ns: START_NS, count: 40, is_repeat: false }));
+        }
+        all_findings(&store_of(stream))
+    }
 
     fn found(cores: f64, plan: fn(u64) -> StepPlan) -> Option<Finding> {
-        let readings = [counted("process.cpu_time", Unit::Nanoseconds, move |t| t * cores * 1e9)];
-        all_findings(&run(300, plan, &readings)).found.into_iter().find(|it| it.kind == FindingKind::IdlePhase)
+        judged(cores, plan, true).found.into_iter().find(|it| it.kind == FindingKind::IdlePhase)
     }
 
     #[test]
-    fn phase_that_waits_is_named_with_what_it_may_cost() {
+    fn phase_that_waits_is_named_with_its_line_and_what_it_may_cost() {
         let it = found(0.3, |_| StepPlan::default()).unwrap();
         assert!(
             it.summary.starts_with("backward takes 58 % of the time, but the process uses only 0.30 cores"),
             "{it:#?}"
         );
         assert!((it.share.unwrap() - 0.58).abs() < 0.02 && it.confidence == Confidence::Medium, "{it:#?}");
+        assert!(it.evidence[0].starts_with("40 stacks sampled in backward: in ask (net.py:3)"), "{it:#?}");
     }
 
     #[test]
     fn process_that_computes_or_waits_for_data_is_none() {
         assert_eq!(found(0.97, |_| StepPlan::default()), None);
-        assert_eq!(found(0.45, |_| StepPlan::default().with_phase("data wait", 34 * gnntop_fixtures::MS)), None);
+        assert_eq!(found(0.45, |_| StepPlan::default().with_phase("data wait", 34 * MS)), None);
+    }
+
+    #[test]
+    fn without_a_line_nothing_is_concluded() {
+        let judged = judged(0.3, |_| StepPlan::default(), false);
+        assert!(judged.found.iter().all(|it| it.kind != FindingKind::IdlePhase), "{judged:#?}");
+        let reason = judged.not_enough.iter().find(|it| it.kind == FindingKind::IdlePhase);
+        assert!(reason.is_some_and(|it| it.reason.contains("--stacks 20")), "{judged:#?}");
     }
 }
