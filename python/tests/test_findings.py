@@ -13,7 +13,7 @@ from typing import Any
 
 import clean
 import pytest
-from programs import GNNTOP, REACH, TORCHRUN, environment, recorded, report
+from programs import GNNTOP, REACH, TORCHRUN, environment, recorded, report, run
 
 HERE = Path(__file__).parent
 
