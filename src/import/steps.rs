@@ -142,6 +142,21 @@ fn summarize_rows(survey: &Survey, rows: &TableRows<'_>, given: &CsvOptions, acc
     }
 }
 
+/// Names the phases of the table's columns.
+fn name_phases<W: Write>(writer: &mut Writer<W>, rows: &TableRows<'_>) -> PhaseNames {
+    let mut phase = |name: &str| writer.name(NameKind::Phase, name);
+    let before = |mapping: &Mapping| if let Role::Before(name) = &mapping.role { Some(name.clone()) } else { None };
+    let (before, inside): (Vec<String>, _) = (rows.mappings().filter_map(before).collect(), rows.phases());
+    let mut named = before.iter().map(String::as_str).chain(inside.iter().copied());
+    // Without this, what the table has no column for would be outside every phase.
+    let are_waits = before.len() + inside.len() > 0 && named.all(|name| LOADING.contains(&name));
+    PhaseNames {
+        before_step: before.iter().map(|name| phase(name)).collect(),
+        inside_step: inside.iter().map(|name| phase(name)).collect(),
+        rest: are_waits.then(|| phase(REST)),
+    }
+}
+
 fn write<W: Write>(
     mut writer: Writer<W>,
     rows: &TableRows<'_>,
@@ -149,17 +164,7 @@ fn write<W: Write>(
     marks: &[PlacedMark<'_>],
 ) -> Result<u64, ImportError> {
     let steps = writer.track(TrackRole::Training, "steps");
-    let mut phase = |name: &str| writer.name(NameKind::Phase, name);
-    let before = |mapping: &Mapping| if let Role::Before(name) = &mapping.role { Some(name.clone()) } else { None };
-    let (before, inside): (Vec<String>, _) = (rows.mappings().filter_map(before).collect(), rows.phases());
-    let mut named = before.iter().map(String::as_str).chain(inside.iter().copied());
-    // Without this, what the table has no column for would be outside every phase.
-    let are_waits = before.len() + inside.len() > 0 && named.all(|name| LOADING.contains(&name));
-    let phases = PhaseNames {
-        before_step: before.iter().map(|name| phase(name)).collect(),
-        inside_step: inside.iter().map(|name| phase(name)).collect(),
-        rest: are_waits.then(|| phase(REST)),
-    };
+    let phases = name_phases(&mut writer, rows);
     let mut sinks = ColumnSink::for_mappings(&mut writer, rows.mappings());
     let values = if sinks.is_empty() { steps } else { writer.track(TrackRole::Sensors, "columns") };
     let tracks = TableTracks { steps, values };
