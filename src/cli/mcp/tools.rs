@@ -19,6 +19,13 @@ struct ToolRow {
     tool: Tool,
 }
 
+impl ToolRow {
+    fn all_parameters(&self) -> impl Iterator<Item = &Parameter> {
+        let about: &[Parameter] = if self.is_about_a_run { &RUN } else { &[] };
+        about.iter().chain(self.parameters).chain([&DETAIL])
+    }
+}
+
 /// A parameter: its name, the kind of its value in JSON Schema, and what it means.
 type Parameter = (&'static str, &'static str, &'static str);
 
@@ -115,9 +122,8 @@ pub(super) fn list() -> Value {
 }
 
 fn describe(row: &ToolRow) -> Value {
-    let about: &[Parameter] = if row.is_about_a_run { &RUN } else { &[] };
-    let all = about.iter().chain(row.parameters).chain([&DETAIL]);
-    let properties: serde_json::Map<String, Value> = all
+    let properties: serde_json::Map<String, Value> = row
+        .all_parameters()
         .map(|(name, kind, meaning)| ((*name).to_owned(), json!({ "type": kind, "description": meaning })))
         .collect();
     let required: &[&str] = if row.name == "compare" { &["baseline", "candidate"] } else { &[] };
@@ -158,8 +164,7 @@ pub(super) fn call(parameters: &Value) -> Result<Value, Refusal> {
 /// A misspelt argument would be ignored, and the answer be about something else.
 fn check_names(row: &ToolRow, given: &Value) -> Result<(), Refusal> {
     let given = given.as_object().ok_or_else(|| Refusal::parameters("`arguments` must be an object"))?;
-    let about: &[Parameter] = if row.is_about_a_run { &RUN } else { &[] };
-    let known: Vec<&str> = about.iter().chain(row.parameters).chain([&DETAIL]).map(|(name, ..)| *name).collect();
+    let known: Vec<&str> = row.all_parameters().map(|(name, ..)| *name).collect();
     match given.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => {
             let known = known.join(", ");
