@@ -9,6 +9,7 @@ usage: scripts/python-cost.py [--rounds 40] [--launches 3] [--gnntop PROGRAM] [-
     gcn            PyG's GCN on one graph of the size of Cora, eager
     gcn-compiled   the same by torch.compile
     toggled        the mlp in one process that gnntop joins and leaves in turn: what the hooks add to a step
+    parts          the same for one kind of hook after the other; "none" is the noise
     traced         the mlp while `gnntop trace` traces 20 of its steps, ten times: its steps with and without
     stalled        no cost: how long after a stall has lasted 50 ms its stack is recorded
     span           a thousand empty `with gnntop.span(...)`: microseconds are nanoseconds of one
@@ -60,7 +61,7 @@ def main() -> None:
     """Measures the requested loops."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument(
-        "loops", nargs="*", metavar="LOOP", default=[*STEPS, "toggled", "traced", "stalled", "profiled"]
+        "loops", nargs="*", metavar="LOOP", default=[*STEPS, "toggled", "parts", "traced", "stalled", "profiled"]
     )
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--launches", type=int, default=3)
@@ -74,6 +75,8 @@ def main() -> None:
             compare_with_profiler(arguments.gnntop)
         elif loop == "toggled":
             measure_hooks(arguments.launches, arguments.gnntop)
+        elif loop == "parts":
+            measure_parts(arguments.gnntop)
         elif loop == "traced":
             measure_trace(arguments.gnntop)
         elif loop == "stalled":
@@ -280,6 +283,18 @@ def measure_hooks(launches: int, gnntop: Path) -> None:
             values += [statistics.median(times) / 1000 for times in turns[way]]
     print(f"\ntoggled: {launches} launches")
     print_added(taken)
+
+
+def measure_parts(gnntop: Path) -> None:
+    """Prints what each kind of hook adds to a step, by neighbouring turns with it and without it."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = profile("parts", Path(folder), [str(gnntop.resolve()), "run", "--plain", "--"])
+    print("\nparts: a step with each kind of hook, beside the same without it")
+    for way, sides in found.items():
+        added = [
+            (with_ns - without_ns) / 1000 for with_ns, without_ns in zip(sides["with"], sides["without"], strict=True)
+        ]
+        print(f"  {way:16}  {statistics.median(added):+.1f} us ({quartiles(added)}; median within {interval(added)})")
 
 
 def measure_trace(gnntop: Path) -> None:

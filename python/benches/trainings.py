@@ -14,7 +14,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from statistics import median
 from time import monotonic_ns, perf_counter_ns, sleep
 from typing import Any
 
@@ -57,6 +60,70 @@ def toggled(rounds: int = 100, settling: int = 50, steps: int = 250) -> None:
             found[way].append(take(training, steps))
         order.reverse()
     Path(os.environ["RESULT"]).write_text(json.dumps(found))
+
+
+def parts(rounds: int = 60, settling: int = 30, steps: int = 100) -> None:
+    """One process that gnntop has joined, in which one kind of hook at a time is taken away and put back.
+
+    Writes the median steps with and without each, in neighbouring turns. An optimizer's hooks end steps: without them
+    nothing is published, so they have the cost of that, too.
+    """
+    import gc
+
+    from torch.optim import optimizer
+
+    from gnntop import _joining
+    from gnntop.hooks import patching
+
+    replaced: list[tuple[Any, str, Any]] = []
+    replace = patching._set
+
+    def noted(owner: Any, attribute: str, hooked: Any) -> None:
+        replaced.append((owner, attribute, vars(owner).get(attribute)))
+        replace(owner, attribute, hooked)
+
+    training = mlp()
+    take(training, settling)
+    patching._set = noted
+    _joining.join()
+    take(training, 3 * steps)
+    dictionaries = (optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks)
+    ways = {"optimizer": [_Switch(hooks.update, hooks.clear, dict(hooks)) for hooks in dictionaries]}
+    ways["collector"] = [_Switch(gc.callbacks.extend, gc.callbacks.clear, list(gc.callbacks))]
+    called = {"backward", "zero_grad", "_call_impl", "__next__"}
+    for owner, attribute, real in replaced:
+        if attribute in called and real is not None:
+            hooked = vars(owner)[attribute]
+            put = partial(setattr, owner, attribute)
+            ways.setdefault(attribute, []).append(_Switch(put, partial(put, real), hooked))
+    ways["all of them"] = [switch for way in ways.values() for switch in way]
+    ways["none"] = []
+    found: dict[str, dict[str, list[float]]] = {way: {"without": [], "with": []} for way in ways}
+    for turn in range(rounds):
+        for way, switches in ways.items():
+            for side in ("without", "with") if turn % 2 else ("with", "without"):
+                for switch in switches:
+                    switch.turn(on=side == "with")
+                take(training, settling)
+                found[way][side].append(median(take(training, steps)))
+            for switch in switches:
+                switch.turn(on=True)
+    Path(os.environ["RESULT"]).write_text(json.dumps(found))
+
+
+@dataclass
+class _Switch:
+    """How hooks are put in place, and taken away."""
+
+    put: Callable[[Any], Any]
+    remove: Callable[[], Any]
+    hooks: Any
+
+    def turn(self, on: bool) -> None:
+        """Both may be called again and again."""
+        self.remove()
+        if on:
+            self.put(self.hooks)
 
 
 def traced(rounds: int = 10, between: int = 250, steps: int = 20) -> None:
@@ -319,6 +386,8 @@ if __name__ == "__main__":
         profiled(is_stamped=sys.argv[1] == "profiled-stamped")
     elif sys.argv[1] == "toggled":
         toggled()
+    elif sys.argv[1] == "parts":
+        parts()
     elif sys.argv[1] == "traced":
         traced()
     elif sys.argv[1] == "stalled":
