@@ -91,6 +91,26 @@ fn runs_are_listed_and_an_unknown_one_is_an_error_that_says_what_to_ask() {
 }
 
 #[test]
+fn what_does_not_end_by_itself_is_refused_and_the_next_request_answered() {
+    let sessions = Sessions::new();
+    let pipe = sessions.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let mut requests: Vec<(&str, Value)> = ["-", pipe.to_str().unwrap(), "/dev/zero"]
+        .iter()
+        .flat_map(|run| ["diagnose", "wait_for"].map(|tool| json!({ "name": tool, "arguments": { "run": run } })))
+        .map(|call| ("tools/call", call))
+        .collect();
+    requests.push(("resources/read", json!({ "uri": "gnntop://run/-/report" })));
+    requests.push(("ping", json!({})));
+    let answers = results(&sessions, &requests);
+    for answer in &answers[..6] {
+        assert_eq!(answer["isError"], true, "{answer}");
+        assert!(answer["structuredContent"]["summary"].as_str().unwrap().contains("is no file and no run"), "{answer}");
+    }
+    assert_eq!(answers[7], json!({}));
+}
+
+#[test]
 fn resources_are_the_findings_and_reports() {
     let sessions = Sessions::new();
     sessions.file("a.gnntop", &gnntop_fixtures::TrainingRun::default().bytes());

@@ -37,6 +37,7 @@ mod parts;
 mod pictures;
 mod pipeline_view;
 mod prometheus;
+mod prove;
 mod python;
 mod python_view;
 mod ranks_view;

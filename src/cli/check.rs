@@ -8,10 +8,10 @@ use anyhow::Context;
 use super::assumptions::EnergyArguments;
 use super::exit::{REGRESSED, SUCCESS, UNDECIDED, UsageError};
 use super::named::NAMED;
-use super::output;
 use super::reading::{ExactArguments, read_run};
 use super::report::{print_rank, select};
 use super::settings::Settings;
+use super::{output, quantities};
 use crate::report::{Bound, Rule, Ruling, aligned, rule_change};
 use gnntop_analysis::catalogue::{AbsentFigure, Catalogue, FigureId, Measured};
 use gnntop_analysis::comparison::{Compared, compare};
@@ -60,7 +60,7 @@ pub(super) struct CheckArguments {
     #[arg(long, value_name = NAMED)]
     baseline: Option<String>,
     /// How much slower than the baseline is allowed
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, requires = "baseline")]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = quantities::parse_share, requires = "baseline")]
     slower: f64,
     /// For a run of several ranks: the rank to check [default: 0]
     #[arg(long, value_name = "N")]
@@ -72,12 +72,6 @@ pub(super) struct CheckArguments {
     exact: ExactArguments,
     #[command(flatten)]
     energy: EnergyArguments,
-}
-
-fn parse_share(text: &str) -> Result<f64, String> {
-    let percent = text.trim_end_matches('%').trim().parse::<f64>().ok();
-    let share = percent.filter(|percent| (0.0..=1000.0).contains(percent)).map(|percent| percent / 100.0);
-    share.ok_or_else(|| "give a percentage such as 5%".to_owned())
 }
 
 /// Does `gnntop check`.

@@ -9,7 +9,7 @@ use super::exit::{FAILURE, NotStarted, SUCCESS, USAGE, UsageError};
 use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
-    attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, record,
+    attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, prove, record,
     replay, report, run, serve, stop, study, suggestion, trace, train,
 };
 use crate::study::FileError;
@@ -58,6 +58,7 @@ enum CliCommand {
     Report(report::ReportArguments),
     Compare(compare::CompareArguments),
     Check(check::CheckArguments),
+    Prove(prove::ProveArguments),
     Export(export::ExportArguments),
     Serve(serve::ServeArguments),
     Import(import::ImportArguments),
@@ -121,6 +122,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(CliCommand::Report(arguments)) => report::report(&arguments),
         Some(CliCommand::Compare(arguments)) => compare::run(&arguments),
         Some(CliCommand::Check(arguments)) => check::check(&arguments),
+        Some(CliCommand::Prove(arguments)) => prove::prove(&arguments),
         Some(CliCommand::Export(arguments)) => export::export(arguments),
         Some(CliCommand::Serve(arguments)) => serve::serve(&arguments),
         Some(CliCommand::Import(arguments)) => import::import(&arguments),

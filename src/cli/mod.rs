@@ -24,6 +24,7 @@ mod new_file;
 mod output;
 mod patience;
 mod plain;
+mod prove;
 mod quantities;
 mod reading;
 mod record;

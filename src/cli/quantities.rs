@@ -1,4 +1,4 @@
-//! Times and sizes as people type them: `90s`, `5m`, `1h30m`, `30d`, `500M`, `1G`.
+//! Times, sizes and shares as people type them: `90s`, `5m`, `1h30m`, `30d`, `500M`, `1G`, `5%`.
 
 use std::time::Duration;
 
@@ -46,6 +46,13 @@ pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
     };
     let bytes = number * factor;
     if rest.is_empty() && bytes.is_finite() && bytes >= 1.0 { Ok(bytes as u64) } else { Err(HELP.to_owned()) }
+}
+
+/// Reads a share as a percentage, with or without the sign.
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    let share = percent.filter(|percent| (0.0..=1000.0).contains(percent)).map(|percent| percent / 100.0);
+    share.ok_or_else(|| "give a percentage such as 5%".to_owned())
 }
 
 /// Reads a speed from 0.1 to 100, with or without an `x`.

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -145,8 +146,12 @@ impl Input {
 
 /// What can be read more than once: what comes from a pipe is laid into a file that is gone with this process.
 fn rewindable(mut file: File) -> io::Result<File> {
-    if file.metadata()?.is_file() {
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() {
         return Ok(file);
+    }
+    if kind.is_char_device() {
+        return Err(io::Error::other("it is a device, not a file"));
     }
     let mut copy = tempfile::tempfile()?;
     io::copy(&mut (&mut file).take(MAX_BYTES), &mut copy)?;

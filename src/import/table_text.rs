@@ -120,6 +120,8 @@ pub(super) fn parse_iso_time(text: &str) -> Option<IsoTime> {
 
 /// Most bytes of a row: a file without line ends is not a table, and must not fill the memory.
 const MAX_LEN: usize = 1 << 20;
+/// Empty lines and comments before a row that are read.
+const MAX_EMPTY_LINES: u64 = 1_000_000;
 /// What some programs put in front of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -148,9 +150,13 @@ impl<R: BufRead> Lines<R> {
     /// Reads the next row into `row`, with an end of line and nothing before or after it, and returns its
     /// line, the first where it has several; `None` at the end of the text.
     pub(super) fn next(&mut self, row: &mut Vec<u8>) -> Result<Option<u64>, BadLine> {
+        let before = self.line;
         loop {
             row.clear();
             let line = self.line + 1;
+            if line - before > MAX_EMPTY_LINES {
+                return Err(BadLine::Row(line, "follows a million lines without a row: is this a table?"));
+            }
             if !self.append(row)? {
                 return Ok(None);
             }
@@ -392,6 +398,9 @@ mod tests {
         assert_eq!(rows(b"").unwrap(), []);
         assert_eq!(rows(b"a\n1\0\n").unwrap_err(), "2 holds binary data: is this a table?");
         assert_eq!(rows(b"a\n\"1\n2\n").unwrap_err(), "2 has a quotation mark that is not closed");
+        assert_eq!(rows(&[b'\n'; 1_000_000]).unwrap(), []);
+        let reason = "1000001 follows a million lines without a row: is this a table?";
+        assert_eq!(rows(&[b'\n'; 1_000_001]).unwrap_err(), reason);
         assert_eq!(rows(&[b'x'; MAX_LEN + 5]).unwrap_err(), "1 is longer than 1 MiB: is this a table?");
     }
 

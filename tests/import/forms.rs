@@ -169,6 +169,8 @@ fn invalid_file_is_refused_in_one_line() {
     refused(b"step_ms,nodes\n1,1e300\n", "line 2: nodes is \"1e300\", which is not a count");
     let noise: Vec<u8> = (0..200_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     assert_eq!(import(&noise, &[]).0.code, Some(1));
+    let endless = Sessions::new().run(["import", "csv", "/dev/zero", "-o", "t.gnntop"]);
+    endless.assert_refused("cannot read /dev/zero: it is a device, not a file");
 }
 
 #[test]

@@ -7,14 +7,18 @@
 //!                                             └─▶ Comparison  work a second, then the step, its phases and the gap
 //! ```
 //!
+//! [`prove`] concludes from pairs of runs of two programs, taken in turn, for `gnntop prove`.
+//!
 //! The compare view, `gnntop compare` and `gnntop check --baseline` all use [`compare`], so that they cannot disagree.
 
 mod answer;
 mod chance;
 mod compared;
+mod pairs;
 mod sample;
 mod setup_comparison;
 
 pub use answer::{ComparedWork, Comparison, Disturbed, Line, Side, compare};
 pub use compared::{Change, Compared};
+pub use pairs::{LOOKS, Losses, MeasuredPair, Proof, Proven, TooFewSteps, prove};
 pub use setup_comparison::SetupComparison;

@@ -1,5 +1,8 @@
 //! The tools about one run, or two: what a report, a comparison and the catalogue of figures say, picked and named for an agent.
 
+use std::fs;
+
+use anyhow::bail;
 use serde_json::{Map, Value, json};
 
 use super::answer::Answer;
@@ -20,11 +23,22 @@ const MOST_STACKS: usize = 15;
 /// Slow steps, unless asked for more.
 const USUAL_STEPS: u64 = 10;
 
-/// Reads a run, or one of its ranks.
+/// Reads a run, or one of its ranks. What does not end by itself is refused: the server would answer nothing any more.
 pub(super) fn read(named: Option<&str>, rank: Option<u32>) -> anyhow::Result<Run> {
+    check_name(named)?;
     let mut run = read_run(named, ExactArguments::default())?;
     select(&mut run, rank, named.unwrap_or("the run"))?;
     Ok(run)
+}
+
+/// A pipe, or standard input, which is the client's own.
+pub(super) fn check_name(named: Option<&str>) -> anyhow::Result<()> {
+    let Some(name) = named else { return Ok(()) };
+    let is_special = |found: fs::Metadata| !found.is_file() && !found.is_dir();
+    if name == "-" || fs::metadata(name).is_ok_and(is_special) {
+        bail!("{name} is no file and no run: list_runs has those that there are");
+    }
+    Ok(())
 }
 
 fn read_asked(arguments: Arguments<'_>) -> Result<Run, ToolError> {

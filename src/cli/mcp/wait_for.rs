@@ -7,6 +7,7 @@ use serde_json::json;
 use super::answer::Answer;
 use super::parameters::Arguments;
 use super::refusal::ToolError;
+use super::run_tools::check_name;
 use crate::cli::named;
 use crate::cli::reading::empty_run;
 use gnntop_analysis::ranks::Run;
@@ -22,7 +23,9 @@ const INTERVAL: Duration = Duration::from_millis(200);
 pub(super) fn wait_for(arguments: Arguments<'_>) -> Result<Answer, ToolError> {
     let steps = arguments.number("steps")?;
     let longest = arguments.number("seconds")?.map_or(LONGEST, Duration::from_secs).min(LONGEST);
-    let session = match named::find(arguments.text("run")?).map_err(anyhow::Error::new)? {
+    let named = arguments.text("run")?;
+    check_name(named)?;
+    let session = match named::find(named).map_err(anyhow::Error::new)? {
         Target::Session(session) => session,
         Target::Recording(_) => return Err(anyhow::anyhow!("a recording does not go on: diagnose it").into()),
         Target::Process(_) => return Err(anyhow::anyhow!("the program publishes no steps to wait for").into()),
