@@ -1,0 +1,427 @@
+#!/usr/bin/env python3
+"""Records the programs of python/tests/corpus, and scores what gnntop finds in them against their labels.
+
+usage: scripts/corpus.py record [--gnntop PROGRAM] [--native LIBRARY] [--python PYTHON] [--to FOLDER] [NAME]...
+       scripts/corpus.py score  [--gnntop PROGRAM] [--from FOLDER] [--lot seen|unseen] [--list]
+
+A label is beside its recording, in the form of recordings/labelled, with more lines:
+
+    run:      how it is recorded: options, then the program and its arguments (below)
+    lot:      `seen` while the checks are written, or `unseen`: a third, by lot
+    expect:   kinds that must be found
+    also:     kinds that are true as well, and count neither way
+    place:    KIND: PATTERN; PATTERN: all must be in one finding of this kind, in any of its sentences. One line a kind
+    verdict:  a pattern of the verdict's first part, if the cause is large enough to be first
+    says:     a pattern that must be in the report's text
+    never:    a pattern that must not be
+    machine:  written when recorded: cores that other programs used, and waits for memory and cores
+
+Options of `run`: `stacks=N`, `ranks=N`, `cores=N` (affinity), `quota=CORES` (a control group's, needs root),
+`beside=N` (programs that compute beside it), `import=csv|chrome` (the program writes a file, which is imported), and
+variables of its environment, NAME=VALUE. Memory that was freed is kept, unless `malloc=default`.
+
+The lot is drawn by hashing: a recording is unseen if SHA-256 of "39 FAMILY" is divisible by three; its family is the
+name up to the first "-repaired", so that a mistake and its repair are in the same lot.
+
+A recording whose training thread waited for a core 5 % of the time is no good, unless its label has `contention`: it is
+recorded again. With root and version 1 of control groups the program comes before others on the machine.
+
+Scoring is by `gnntop report --json`. The kinds in ALWAYS say what is true of any run. Those in MOMENTS do not count as
+false while they are small (severity `note` or `minor`), nor that memory is reclaimed if the kernel says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PROGRAMS = REPOSITORY / "python/tests/corpus"
+RECORDINGS = REPOSITORY / "recordings/corpus"
+ALWAYS = {"bound", "warm-up"}
+MOMENTS = {"spike", "page-faults", "aliasing"}
+# Percent of the time: that the training thread may wait for a core; from which on it is true that memory is reclaimed.
+WAITING, RECLAIMED = 5, 1
+KEPT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
+GROUPS = Path("/sys/fs/cgroup")
+
+
+class Label:
+    """The lines of a label, each NAME: VALUE."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, path.stem
+        lines = [line.split(":", 1) for line in path.read_text().splitlines() if line.strip()]
+        self.lines = [(name, value.strip()) for name, value in lines]
+
+    def all(self, name: str) -> list[str]:
+        """Every value of this name."""
+        return [value for key, value in self.lines if key == name and value]
+
+    def one(self, name: str) -> str:
+        """The first value of this name, or nothing."""
+        return next(iter(self.all(name)), "")
+
+    def words(self, name: str) -> set[str]:
+        """The words of the first value of this name."""
+        return set(self.one(name).split())
+
+    @property
+    def memory(self) -> float:
+        """The percentage of the time in which some process of the machine waited for memory."""
+        found = re.search(r"waited ([\d.]+) % of the time for memory", self.one("machine"))
+        return float(found[1]) if found else 0.0
+
+    def write(self, name: str, value: str) -> None:
+        """Puts a line in the label, instead of those of its name."""
+        self.lines = [(key, old) for key, old in self.lines if key != name] + [(name, value)]
+        self.path.write_text("".join(f"{key}: {line}\n" for key, line in self.lines))
+
+
+def labels(folder: Path) -> list[Label]:
+    """The labels in a folder, by name."""
+    return [Label(path) for path in sorted(folder.glob("*.label"))]
+
+
+def lot(name: str) -> str:
+    """In which lot a recording is, by the hash of its family's name."""
+    family = name.split("-repaired")[0]
+    return "seen" if int(hashlib.sha256(f"39 {family}".encode()).hexdigest(), 16) % 3 else "unseen"
+
+
+# Recording
+
+
+def record_all(options: argparse.Namespace) -> None:
+    """Records the named programs, or all, one at a time."""
+    wanted = [label for label in labels(RECORDINGS) if not options.names or label.name in options.names]
+    unknown = set(options.names) - {label.name for label in wanted}
+    if unknown:
+        sys.exit(f"no label: {', '.join(sorted(unknown))}")
+    for label in wanted:
+        began = time.monotonic()
+        target = (options.to or RECORDINGS) / f"{label.name}.gnntop"
+        for _ in range(options.takes):
+            code, machine = record(label, options, target)
+            share = waited(target, options.gnntop) if target.exists() else 0.0
+            if share < WAITING or "contention" in label.words("expect") | label.words("also"):
+                break
+        machine += f", the training thread waited {share:.1f} % of the time for a core"
+        if not options.to:
+            label.write("lot", lot(label.name))
+            label.write("machine", machine)
+        size = target.stat().st_size if target.exists() else 0
+        print(f"{label.name}: code {code}, {size} bytes, {time.monotonic() - began:.0f} s, {machine}", flush=True)
+
+
+def record(label: Label, options: argparse.Namespace, target: Path) -> tuple[int, str]:
+    """Records one program in a folder of its own; returns its exit code and what the machine did meanwhile."""
+    words = label.one("run").split()
+    place = next(k for k, word in enumerate(words) if word.endswith(".py"))
+    settings = dict(word.split("=", 1) for word in words[:place])
+    command = [str(options.python), *words[place:]]
+    if "ranks" in settings:
+        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", settings["ranks"]]
+        command = [str(options.python), *torchrun, *words[place:]]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="corpus-")))
+        shutil.copytree(PROGRAMS, folder / "corpus", ignore=shutil.ignore_patterns("__pycache__"))
+        taken = folder / "taken.gnntop"
+        group = stack.enter_context(control_groups(settings.get("quota")))
+        stack.enter_context(computing(int(settings.get("beside", 0)), group))
+        if "import" in settings:
+            whole = [*command, "written"]
+        else:
+            stacks = ["--stacks", settings["stacks"]] if "stacks" in settings else []
+            program = [*(["taskset", "-c", f"0-{int(settings['cores']) - 1}"] if "cores" in settings else []), *command]
+            whole = [str(options.gnntop), "run", "--plain", *stacks, "--record", str(taken), "--", *program]
+        before = machine_times(group)
+        done = subprocess.run(
+            group.prefix + whole,
+            cwd=folder / "corpus",
+            env=environment(settings, folder, options),
+            capture_output=True,
+            timeout=300,
+        )
+        machine = others_between(before, machine_times(group))
+        if "import" in settings:
+            kind = ["import", settings["import"], str(folder / "corpus/written"), "-o", str(taken)]
+            done = subprocess.run([options.gnntop, *kind], capture_output=True)
+        if done.returncode != 0:
+            sys.stderr.write(done.stdout.decode()[-3000:] + done.stderr.decode()[-3000:])
+        if taken.exists():
+            subprocess.run([options.gnntop, "record", "--force", "-o", target, taken], check=True, capture_output=True)
+        return done.returncode, machine
+
+
+def environment(settings: dict[str, str], folder: Path, options: argparse.Namespace) -> dict[str, str]:
+    """What a program finds in its environment: one thread, a folder for its session, what its label gives."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("GNNTOP", "MALLOC"))}
+    kept = {} if settings.get("malloc") == "default" else KEPT
+    given = {name: value for name, value in settings.items() if name.isupper()}
+    native = {"GNNTOP_NATIVE": str(options.native)} if options.native else {}
+    usual = {"GNNTOP_DIR": str(folder / "sessions"), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    return {**inherited, **usual, **kept, **native, **given}
+
+
+@contextmanager
+def computing(programs: int, group: Group) -> Iterator[None]:
+    """Other programs that compute all the time, as important as the one that is recorded."""
+    command = [*group.prefix, sys.executable, "-c", "while True: pass"]
+    running = [subprocess.Popen(command) for _ in range(programs)]
+    try:
+        yield
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+
+
+@dataclass
+class Group:
+    """What starts a program in control groups of its own, and where its CPU time is counted."""
+
+    prefix: list[str]
+    usage: Path | None
+
+
+@contextmanager
+def control_groups(quota: str | None) -> Iterator[Group]:
+    """A group that counts CPU time, and one that comes before other programs and may have a quota; and a host name that
+    says nothing of the machine."""
+    unshared = ["unshare", "--uts", "sh", "-c", 'hostname localhost; exec "$@"', "sh"] if os.geteuid() == 0 else []
+    made = []
+    if (GROUPS / "cpuacct/cgroup.procs").exists() and os.geteuid() == 0:
+        made = [GROUPS / kind / f"corpus-{os.getpid()}" for kind in ("cpuacct", "cpu")]
+    elif quota:
+        sys.exit("a quota needs root, and version 1 of control groups")
+    for group in made:
+        group.mkdir()
+    if made:
+        (made[1] / "cpu.shares").write_text("262144")
+        (made[1] / "cpu.cfs_quota_us").write_text(str(int(float(quota or -1e-5) * 100_000)))
+    enter = "; ".join(f"echo $$ >{group}/cgroup.procs" for group in made)
+    prefix = ["sh", "-c", f'{enter}; exec "$@"', "sh"] if made else []
+    try:
+        yield Group(prefix + unshared, made[0] / "cpuacct.usage" if made else None)
+    finally:
+        for group in made:
+            leave(group)
+
+
+def leave(group: Path) -> None:
+    """Removes a control group when its last process has ended."""
+    for _ in range(100):
+        try:
+            return group.rmdir()
+        except OSError:
+            time.sleep(0.1)
+
+
+def machine_times(group: Group) -> tuple[float, ...]:
+    """Seconds: of a clock, busy of all cores, of the program's group, and in which somebody waited for memory."""
+    busy = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    own = int(group.usage.read_text()) / 1e9 if group.usage else 0.0
+    pressure = re.search(r"some .*total=(\d+)", Path("/proc/pressure/memory").read_text())
+    memory = int(pressure[1]) / 1e6 if pressure else 0.0
+    return time.monotonic(), (sum(busy) - busy[3] - busy[4]) / os.sysconf("SC_CLK_TCK"), own, memory
+
+
+def others_between(before: tuple[float, ...], after: tuple[float, ...]) -> str:
+    """What the machine did between two readings, in words."""
+    wall, busy, own, memory = (late - early for early, late in zip(before, after, strict=True))
+    others, share = max(busy - own, 0) / wall, 100 * memory / wall
+    return f"others used {others:.2f} cores, somebody waited {share:.1f} % of the time for memory"
+
+
+def waited(recording: Path, gnntop: Path) -> float:
+    """The percentage of the time in which the training thread waited for a core, by the kernel's count."""
+    said = subprocess.run([gnntop, "report", "--json", recording], capture_output=True, check=True).stdout
+    return json.loads(said)["hardware"]["main_thread_cpu_wait"]["mean_percent"] or 0.0
+
+
+# Scoring
+
+
+@dataclass
+class Scored:
+    """What was found in one recording, beside its label."""
+
+    label: Label
+    found: list[dict[str, Any]]
+    verdict: str
+    text: str
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong with the program."""
+        return self.label.name.startswith("clean-")
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether the program is one that had a mistake."""
+        return self.label.name.endswith("-repaired")
+
+    def kinds(self) -> set[str]:
+        """The kinds that were found."""
+        return {finding["kind"] for finding in self.found}
+
+    def right(self) -> set[str]:
+        """The expected kinds that were found."""
+        return self.label.words("expect") & self.kinds()
+
+    def missed(self) -> set[str]:
+        """The expected kinds that were not."""
+        return self.label.words("expect") - self.kinds()
+
+    def false(self) -> list[dict[str, Any]]:
+        """What was found and is not true."""
+        named = self.label.words("expect") | self.label.words("also") | ALWAYS
+        return [finding for finding in self.found if finding["kind"] not in named and not self.is_machine(finding)]
+
+    def is_machine(self, finding: dict[str, Any]) -> bool:
+        """Whether a finding is what the machine did, and it did so by the kernel's count."""
+        is_moment = finding["kind"] in MOMENTS and finding["severity"] in {"note", "minor"}
+        return is_moment or ("reclaim memory" in finding["summary"] and self.label.memory >= RECLAIMED)
+
+    def places(self) -> list[tuple[str, bool]]:
+        """Each expected place, and whether it is named."""
+        wanted = [place.split(":", 1) for place in self.label.all("place")]
+        return [(f"{kind}:{patterns}", self.names(kind, patterns.split(";"))) for kind, patterns in wanted]
+
+    def names(self, kind: str, patterns: list[str]) -> bool:
+        """Whether one finding of this kind has all patterns."""
+        found = [sentences(finding) for finding in self.found if finding["kind"] == kind]
+        return any(all(re.search(pattern.strip(), text) for pattern in patterns) for text in found)
+
+    def first_cause(self) -> bool | None:
+        """Whether the verdict begins with the expected cause; `None` where the label names none."""
+        pattern = self.label.one("verdict")
+        return bool(re.search(pattern, self.verdict.split(";")[0])) if pattern else None
+
+    def words(self) -> list[tuple[str, bool]]:
+        """What the report must say and must not, and whether it does so."""
+        """What the report must say, and must not."""
+        said = [(f"says {it}", bool(re.search(it, self.text))) for it in self.label.all("says")]
+        return said + [(f"never {it}", not re.search(it, self.text)) for it in self.label.all("never")]
+
+
+def sentences(finding: dict[str, Any]) -> str:
+    """All that a finding says."""
+    places = [place["sentence"] for place in finding["places"]]
+    return "\n".join([finding["summary"], *finding["evidence"], *finding["advice"], *places])
+
+
+def score(label: Label, folder: Path, gnntop: Path) -> Scored:
+    """Reports on a recording, twice: as JSON and as text."""
+    path = folder / f"{label.name}.gnntop"
+    told = [
+        subprocess.run([gnntop, "report", *form, path], capture_output=True, check=True) for form in (["--json"], [])
+    ]
+    seen = json.loads(told[0].stdout)
+    return Scored(label, seen["findings"]["found"], seen["verdict"], " ".join(told[1].stdout.decode().split()))
+
+
+def print_scores(options: argparse.Namespace) -> None:
+    """Prints tables for each lot and for all, and on request what is wrong."""
+    folder = options.folder or RECORDINGS
+    wanted = [it for it in labels(RECORDINGS) if (folder / f"{it.name}.gnntop").exists()]
+    scored = [score(label, folder, options.gnntop) for label in wanted]
+    for name in ("seen", "unseen", "all"):
+        part = [one for one in scored if name in (one.label.one("lot"), "all")]
+        if part and options.lot in (None, name):
+            print(f"\n## {name}\n{table(part)}\n{summary(part)}")
+    if options.list:
+        for one in scored:
+            if options.lot in (None, one.label.one("lot")):
+                print_faults(one)
+
+
+def table(scored: list[Scored]) -> str:
+    """Precision and recall of each kind, as Markdown."""
+    rows = ["| finding | recordings with it | found | missed | false | precision | recall |", "|---" * 7 + "|"]
+    totals = [0, 0, 0]
+    kinds = {kind for one in scored for kind in one.label.words("expect")}
+    kinds |= {finding["kind"] for one in scored for finding in one.false()}
+    for kind in sorted(kinds):
+        right = sum(kind in one.right() for one in scored)
+        missed = sum(kind in one.missed() for one in scored)
+        false = sum(any(finding["kind"] == kind for finding in one.false()) for one in scored)
+        rows.append(row(kind, right, missed, false))
+        totals = [old + new for old, new in zip(totals, (right, missed, false), strict=True)]
+    return "\n".join([*rows, row("**all**", *totals)])
+
+
+def row(kind: str, right: int, missed: int, false: int) -> str:
+    """A row of the table."""
+
+    def ratio(part: int, whole: int) -> str:
+        return f"{part / whole:.2f}" if whole else "-"
+
+    ratios = (ratio(right, right + false), ratio(right, right + missed))
+    return "| " + " | ".join([kind, *map(str, (right + missed, right, missed, false)), *ratios]) + " |"
+
+
+def summary(scored: list[Scored]) -> str:
+    """What the table does not have, in sentences."""
+    clean = [one for one in scored if one.is_clean]
+    repaired = [one for one in scored if one.is_repaired]
+    places = [is_named for one in scored for _, is_named in one.places()]
+    firsts = [one.first_cause() for one in scored if one.first_cause() is not None]
+    words = [is_right for one in scored for _, is_right in one.words()]
+    return (
+        f"\n{len(scored)} recordings, {len(clean)} of them clean and {len(repaired)} repaired. With a false finding: "
+        f"{sum(bool(one.false()) for one in clean)} clean, {sum(bool(one.false()) for one in repaired)} repaired. "
+        f"The verdict's first cause is right in {sum(firsts)} of {len(firsts)}, the place in {sum(places)} of "
+        f"{len(places)}, what the report must or must not say in {sum(words)} of {len(words)}."
+    )
+
+
+def print_faults(one: Scored) -> None:
+    """Prints what is wrong with the findings of one recording."""
+    faults = [f"missed {kind}" for kind in sorted(one.missed())]
+    faults += [f"false {it['kind']} ({it['severity']}, {it['confidence']}): {it['summary']}" for it in one.false()]
+    faults += [f"place not named: {place}" for place, is_named in one.places() if not is_named]
+    faults += [words for words, is_right in one.words() if not is_right]
+    if one.first_cause() is False:
+        faults.append(f"verdict {one.verdict!r}, expected first: {one.label.one('verdict')}")
+    if faults:
+        kind = "clean" if one.is_clean else "mistake"
+        print(f"\n{one.label.name} ({kind}, {one.label.one('lot')}; {one.label.one('machine')})")
+        print("\n".join(f"- {fault}" for fault in faults))
+
+
+def main() -> None:
+    """Records or scores."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    recording, scoring = commands.add_parser("record"), commands.add_parser("score")
+    for one in (recording, scoring):
+        one.add_argument("--gnntop", type=Path, default=REPOSITORY / "target/debug/gnntop")
+    recording.add_argument("--native", type=Path)
+    recording.add_argument("--python", type=Path, default=Path(sys.executable))
+    recording.add_argument("--to", type=Path)
+    recording.add_argument("--takes", type=int, default=3, help="at most, if others need the cores")
+    recording.add_argument("names", nargs="*")
+    scoring.add_argument("--from", type=Path, dest="folder")
+    scoring.add_argument("--lot", choices=["seen", "unseen"])
+    scoring.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    record_all(options) if options.command == "record" else print_scores(options)
+
+
+if __name__ == "__main__":
+    main()
