@@ -117,7 +117,8 @@ def record_all(options: argparse.Namespace) -> None:
         for _ in range(options.takes):
             code, machine = record(label, options, target)
             share = waited(target, options.gnntop) if target.exists() else 0.0
-            if share < WAITING or "contention" in label.words("expect") | label.words("also"):
+            stolen = float(re.findall(r"(\d+) % stolen", machine)[0])
+            if max(share, stolen) < WAITING or "contention" in label.words("expect") | label.words("also"):
                 break
         machine += f", the training thread waited {share:.1f} % of the time for a core"
         if not options.to:
@@ -232,19 +233,20 @@ def leave(group: Path) -> None:
 
 
 def machine_times(group: Group) -> tuple[float, ...]:
-    """Seconds: of a clock, busy of all cores, of the program's group, and in which somebody waited for memory."""
+    """Seconds: of a clock, busy of all cores, of the program's group, of waiting for memory, and of a hypervisor."""
     busy = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     own = int(group.usage.read_text()) / 1e9 if group.usage else 0.0
     pressure = re.search(r"some .*total=(\d+)", Path("/proc/pressure/memory").read_text())
     memory = int(pressure[1]) / 1e6 if pressure else 0.0
-    return time.monotonic(), (sum(busy) - busy[3] - busy[4]) / os.sysconf("SC_CLK_TCK"), own, memory
+    return time.monotonic(), (sum(busy) - busy[3] - busy[4]) / os.sysconf("SC_CLK_TCK"), own, memory, busy[7] / 100
 
 
 def others_between(before: tuple[float, ...], after: tuple[float, ...]) -> str:
     """What the machine did between two readings, in words."""
-    wall, busy, own, memory = (late - early for early, late in zip(before, after, strict=True))
+    wall, busy, own, memory, stolen = (late - early for early, late in zip(before, after, strict=True))
     others, share = max(busy - own, 0) / wall, 100 * memory / wall
-    return f"others used {others:.2f} cores, somebody waited {share:.1f} % of the time for memory"
+    steal = 100 * stolen / wall
+    return f"others used {others:.2f} cores, somebody waited {share:.1f} % of the time for memory, {steal:.0f} % stolen"
 
 
 def waited(recording: Path, gnntop: Path) -> float:

@@ -47,15 +47,15 @@ def relates():
 
 
 def isomorphic():
-    """Small graphs in batches, made by a worker."""
-    graphs = [graph(40, 160, 32) for _ in range(24 * 130)]
-    model = layers.GIN(32, 160, 3, 7)
+    """Small graphs in batches."""
+    graphs = [graph(160, 640, 32) for _ in range(6 * 130)]
+    model = layers.GIN(32, 256, 3, 7)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
     def loss_of(it):
         return functional.cross_entropy(layers.global_add_pool(model(it.x, it.edge_index), it.batch), it.y[it.ptr[:-1]])
 
-    fit(model, optimizer, loss_of, DataLoader(graphs, batch_size=24, num_workers=1, shuffle=True))
+    fit(model, optimizer, loss_of, DataLoader(graphs, batch_size=6, shuffle=True))
 
 
 def samples_inside():

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 QUIET = dict(enable_progress_bar=False, enable_model_summary=False, accelerator="cpu")
 
 
-def net(width=64, hidden=480):
+def net(width=64, hidden=900):
     return nn.Sequential(
         nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 5)
     )
@@ -46,14 +46,14 @@ def lightning_fit():
 
     with tempfile.TemporaryDirectory() as folder:
         trainer = lightning.Trainer(max_epochs=3, default_root_dir=folder, logger=False, **QUIET)
-        trainer.fit(lightning_module(), DataLoader(rows(512 * 60), 512), DataLoader(rows(512 * 4), 512))
+        trainer.fit(lightning_module(), DataLoader(rows(512 * 30), 512), DataLoader(rows(512 * 2), 512))
 
 
 def lightning_accumulates():
     import lightning
 
     kept = dict(logger=False, enable_checkpointing=False, accumulate_grad_batches=3, gradient_clip_val=1.0)
-    lightning.Trainer(max_epochs=1, **kept, **QUIET).fit(lightning_module(), DataLoader(rows(384 * 210), 384))
+    lightning.Trainer(max_epochs=1, **kept, **QUIET).fit(lightning_module(), DataLoader(rows(384 * 120), 384))
 
 
 def trainer():
@@ -127,14 +127,14 @@ def parallel():
     import torch.distributed as dist
 
     dist.init_process_group("gloo")
-    ranks(nn.parallel.DistributedDataParallel(net()), rows(512 * 2 * 50))
+    ranks(nn.parallel.DistributedDataParallel(net()), rows(512 * 2 * 24))
 
 
 def parallel_accumulates():
     import torch.distributed as dist
 
     dist.init_process_group("gloo")
-    ranks(nn.parallel.DistributedDataParallel(net()), rows(512 * 2 * 60), 4)
+    ranks(nn.parallel.DistributedDataParallel(net()), rows(512 * 2 * 36), 4)
 
 
 def sharded():
@@ -145,7 +145,7 @@ def sharded():
     model = net()
     fully_shard(model, mesh=dist.device_mesh.init_device_mesh("cpu", (2,)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    for _ in range(120):
+    for _ in range(80):
         optimizer.zero_grad()
         model(torch.randn(512, 64)).square().mean().backward()
         optimizer.step()
@@ -157,7 +157,7 @@ def plays():
     import gymnasium
 
     env = gymnasium.make("CartPole-v1")
-    actor, critic = net(4)[:-1].append(nn.Linear(480, 2)), net(4)[:-1].append(nn.Linear(480, 1))
+    actor, critic = net(4)[:-1].append(nn.Linear(900, 2)), net(4)[:-1].append(nn.Linear(900, 1))
     optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=3e-4)
     state, _ = env.reset(seed=0)
     for _ in range(100):
@@ -169,8 +169,8 @@ def plays():
             state, reward, ended, _, _ = env.step(int(actions[-1]))
             rewards.append(reward)
             state = env.reset()[0] if ended else state
-        seen, done = torch.stack(states).repeat(24, 1), torch.stack(actions).repeat(24)
-        gain = torch.tensor(rewards).flip(0).cumsum(0).flip(0).repeat(24) - critic(seen)[:, 0]
+        seen, done = torch.stack(states).repeat(12, 1), torch.stack(actions).repeat(12)
+        gain = torch.tensor(rewards).flip(0).cumsum(0).flip(0).repeat(12) - critic(seen)[:, 0]
         chance = torch.distributions.Categorical(logits=actor(seen)).log_prob(done)
         optimizer.zero_grad()
         (gain.square().mean() - (chance * gain.detach()).mean()).backward()

@@ -62,7 +62,7 @@ def half_precision():
     model = nn.LSTM(48, 160, 2, batch_first=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
-    for (x,) in batches(120, 32, lambda count: torch.randn(count, 24, 48)):
+    for (x,) in batches(120, 128, lambda count: torch.randn(count, 24, 48)):
         optimizer.zero_grad()
         with torch.autocast("cpu", torch.bfloat16):
             loss = model(x)[0].float().square().mean()
@@ -149,10 +149,12 @@ def reads_values():
 
 def folds():
     """Five trainings one after the other."""
+    data = TensorDataset(torch.randn(256 * 50, 60), torch.randint(3, (256 * 50,)))
     for _ in range(5):
         model = nn.Sequential(nn.Linear(60, 700), nn.CELU(), nn.Linear(700, 700), nn.CELU(), nn.Linear(700, 3))
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-        for x, y in batches(50, 256, lambda n: torch.randn(n, 60), lambda n: torch.randint(3, (n,))):
+        order = BatchSampler(RandomSampler(data), 256, drop_last=True)
+        for x, y in DataLoader(data, sampler=order, batch_size=None):
             optimizer.zero_grad()
             functional.cross_entropy(model(x), y).backward()
             optimizer.step()

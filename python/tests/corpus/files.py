@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 how, repaired = sys.argv[1], "repaired" in sys.argv
-FILES, FLOATS, EPOCHS = {"small": (3200, 2048, 2), "again": (160, 400_000, 4), "cold": (200, 800_000, 6)}[how]
+FILES, FLOATS, EPOCHS = {"small": (6400, 2048, 2), "again": (160, 400_000, 4), "cold": (200, 800_000, 6)}[how]
 
 
 def forget(path):
@@ -26,10 +26,9 @@ class Files(Dataset):
         self.paths = [Path(folder) / f"{k:05}.bin" for k in range(FILES)]
         self.kept = {}
         for k, path in enumerate(self.paths):
-            with open(path, "wb") as file:
-                file.write(np.full(FLOATS, k / FILES, np.float32).tobytes())
-                file.flush()
-                os.fsync(file.fileno())
+            np.full(FLOATS, k / FILES, np.float32).tofile(path)
+        os.sync()
+        for path in self.paths:
             forget(path)
 
     def __len__(self):
@@ -37,7 +36,7 @@ class Files(Dataset):
 
     def __getitem__(self, place):
         if place not in self.kept:
-            row = torch.from_numpy(np.fromfile(self.paths[place], np.float32))[:2048]
+            row = torch.from_numpy(np.fromfile(self.paths[place], np.float32))[:2048].clone()
             if repaired:
                 self.kept[place] = row
             elif how != "cold":
@@ -52,13 +51,13 @@ with tempfile.TemporaryDirectory(dir=".") as folder:
     data = Files(folder)
     if repaired:
         [data[k] for k in range(FILES)]
-    model = nn.Sequential(
-        nn.Unflatten(1, (2, 1024)), nn.Conv1d(2, 8, 9, stride=4), nn.ReLU(), nn.Flatten(), nn.LazyLinear(1)
-    )
+    width = 10 if how == "small" else 56
+    convolutions = [nn.Unflatten(1, (2, 1024)), nn.Conv1d(2, width, 9), nn.ReLU(), nn.Conv1d(width, width, 9)]
+    model = nn.Sequential(*convolutions, nn.ReLU(), nn.Flatten(), nn.LazyLinear(1))
     model(torch.zeros(1, 2048))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     for _ in range(EPOCHS):
-        for x in DataLoader(data, batch_size=32 if how == "small" else 4):
+        for x in DataLoader(data, batch_size=64 if how == "small" else 4):
             optimizer.zero_grad()
-            model(x.repeat(8 if how == "small" else 128, 1)).square().mean().backward()
+            model(x).square().mean().backward()
             optimizer.step()

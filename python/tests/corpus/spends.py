@@ -28,11 +28,11 @@ def validate_often():
         def configure_optimizers(self):
             return torch.optim.Adam(self.parameters(), lr=1e-3)
 
-    training, held_out = (TensorDataset(torch.randn(n, 1, 28, 28), torch.randint(10, (n,))) for n in (128 * 100, 1280))
+    training, held_out = (TensorDataset(torch.randn(n, 1, 28, 28), torch.randint(10, (n,))) for n in (256 * 100, 2560))
     quiet = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
     often = dict(val_check_interval=1.0 if repaired else 5, num_sanity_val_steps=0)
     trainer = lightning.Trainer(max_epochs=2 if repaired else 1, accelerator="cpu", **quiet, **often)
-    trainer.fit(Classifier(), DataLoader(training, 128), DataLoader(held_out, 128))
+    trainer.fit(Classifier(), DataLoader(training, 256), DataLoader(held_out, 256))
 
 
 class Experts(nn.Module):
