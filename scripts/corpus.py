@@ -33,7 +33,6 @@ false while they are small (severity `note` or `minor`), nor that memory is recl
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -46,63 +45,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from corpus_score import RECORDINGS, Label, labels, lot, print_faults, reported, score, summary, table
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROGRAMS = REPOSITORY / "python/tests/corpus"
-RECORDINGS = REPOSITORY / "recordings/corpus"
-ALWAYS = {"bound", "warm-up"}
-MOMENTS = {"spike", "page-faults", "aliasing"}
-# Percent of the time: that the training thread may wait for a core; from which on it is true that memory is reclaimed.
-WAITING, RECLAIMED = 5, 1
+# The percentage of the time that the training thread may wait for a core.
+WAITING = 5
 KEPT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 GROUPS = Path("/sys/fs/cgroup")
-
-
-class Label:
-    """The lines of a label, each NAME: VALUE."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.name = path, path.stem
-        lines = [line.split(":", 1) for line in path.read_text().splitlines() if line.strip()]
-        self.lines = [(name, value.strip()) for name, value in lines]
-
-    def all(self, name: str) -> list[str]:
-        """Every value of this name."""
-        return [value for key, value in self.lines if key == name and value]
-
-    def one(self, name: str) -> str:
-        """The first value of this name, or nothing."""
-        return next(iter(self.all(name)), "")
-
-    def words(self, name: str) -> set[str]:
-        """The words of the first value of this name."""
-        return set(self.one(name).split())
-
-    @property
-    def memory(self) -> float:
-        """The percentage of the time in which some process of the machine waited for memory."""
-        found = re.search(r"waited ([\d.]+) % of the time for memory", self.one("machine"))
-        return float(found[1]) if found else 0.0
-
-    def write(self, name: str, value: str) -> None:
-        """Puts a line in the label, instead of those of its name."""
-        self.lines = [(key, old) for key, old in self.lines if key != name] + [(name, value)]
-        self.path.write_text("".join(f"{key}: {line}\n" for key, line in self.lines))
-
-
-def labels(folder: Path) -> list[Label]:
-    """The labels in a folder, by name."""
-    return [Label(path) for path in sorted(folder.glob("*.label"))]
-
-
-def lot(name: str) -> str:
-    """In which lot a recording is, by the hash of its family's name."""
-    family = name.split("-repaired")[0]
-    return "seen" if int(hashlib.sha256(f"39 {family}".encode()).hexdigest(), 16) % 3 else "unseen"
-
-
-# Recording
 
 
 def record_all(options: argparse.Namespace) -> None:
@@ -251,90 +202,7 @@ def others_between(before: tuple[float, ...], after: tuple[float, ...]) -> str:
 
 def waited(recording: Path, gnntop: Path) -> float:
     """The percentage of the time in which the training thread waited for a core, by the kernel's count."""
-    said = subprocess.run([gnntop, "report", "--json", recording], capture_output=True, check=True).stdout
-    return json.loads(said)["hardware"]["main_thread_cpu_wait"]["mean_percent"] or 0.0
-
-
-# Scoring
-
-
-@dataclass
-class Scored:
-    """What was found in one recording, beside its label."""
-
-    label: Label
-    found: list[dict[str, Any]]
-    verdict: str
-    text: str
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether nothing is wrong with the program."""
-        return self.label.name.startswith("clean-")
-
-    @property
-    def is_repaired(self) -> bool:
-        """Whether the program is one that had a mistake."""
-        return self.label.name.endswith("-repaired")
-
-    def kinds(self) -> set[str]:
-        """The kinds that were found."""
-        return {finding["kind"] for finding in self.found}
-
-    def right(self) -> set[str]:
-        """The expected kinds that were found."""
-        return self.label.words("expect") & self.kinds()
-
-    def missed(self) -> set[str]:
-        """The expected kinds that were not."""
-        return self.label.words("expect") - self.kinds()
-
-    def false(self) -> list[dict[str, Any]]:
-        """What was found and is not true."""
-        named = self.label.words("expect") | self.label.words("also") | ALWAYS
-        return [finding for finding in self.found if finding["kind"] not in named and not self.is_machine(finding)]
-
-    def is_machine(self, finding: dict[str, Any]) -> bool:
-        """Whether a finding is what the machine did, and it did so by the kernel's count."""
-        is_moment = finding["kind"] in MOMENTS and finding["severity"] in {"note", "minor"}
-        return is_moment or ("reclaim memory" in finding["summary"] and self.label.memory >= RECLAIMED)
-
-    def places(self) -> list[tuple[str, bool]]:
-        """Each expected place, and whether it is named."""
-        wanted = [place.split(":", 1) for place in self.label.all("place")]
-        return [(f"{kind}:{patterns}", self.names(kind, patterns.split(";"))) for kind, patterns in wanted]
-
-    def names(self, kind: str, patterns: list[str]) -> bool:
-        """Whether one finding of this kind has all patterns."""
-        found = [sentences(finding) for finding in self.found if finding["kind"] == kind]
-        return any(all(re.search(pattern.strip(), text) for pattern in patterns) for text in found)
-
-    def first_cause(self) -> bool | None:
-        """Whether the verdict begins with the expected cause; `None` where the label names none."""
-        pattern = self.label.one("verdict")
-        return bool(re.search(pattern, self.verdict.split(";")[0])) if pattern else None
-
-    def words(self) -> list[tuple[str, bool]]:
-        """What the report must say and must not, and whether it does so."""
-        """What the report must say, and must not."""
-        said = [(f"says {it}", bool(re.search(it, self.text))) for it in self.label.all("says")]
-        return said + [(f"never {it}", not re.search(it, self.text)) for it in self.label.all("never")]
-
-
-def sentences(finding: dict[str, Any]) -> str:
-    """All that a finding says."""
-    places = [place["sentence"] for place in finding["places"]]
-    return "\n".join([finding["summary"], *finding["evidence"], *finding["advice"], *places])
-
-
-def score(label: Label, folder: Path, gnntop: Path) -> Scored:
-    """Reports on a recording, twice: as JSON and as text."""
-    path = folder / f"{label.name}.gnntop"
-    told = [
-        subprocess.run([gnntop, "report", *form, path], capture_output=True, check=True) for form in (["--json"], [])
-    ]
-    seen = json.loads(told[0].stdout)
-    return Scored(label, seen["findings"]["found"], seen["verdict"], " ".join(told[1].stdout.decode().split()))
+    return json.loads(reported(gnntop, recording, "--json"))["hardware"]["main_thread_cpu_wait"]["mean_percent"] or 0.0
 
 
 def print_scores(options: argparse.Namespace) -> None:
@@ -350,60 +218,6 @@ def print_scores(options: argparse.Namespace) -> None:
         for one in scored:
             if options.lot in (None, one.label.one("lot")):
                 print_faults(one)
-
-
-def table(scored: list[Scored]) -> str:
-    """Precision and recall of each kind, as Markdown."""
-    rows = ["| finding | recordings with it | found | missed | false | precision | recall |", "|---" * 7 + "|"]
-    totals = [0, 0, 0]
-    kinds = {kind for one in scored for kind in one.label.words("expect")}
-    kinds |= {finding["kind"] for one in scored for finding in one.false()}
-    for kind in sorted(kinds):
-        right = sum(kind in one.right() for one in scored)
-        missed = sum(kind in one.missed() for one in scored)
-        false = sum(any(finding["kind"] == kind for finding in one.false()) for one in scored)
-        rows.append(row(kind, right, missed, false))
-        totals = [old + new for old, new in zip(totals, (right, missed, false), strict=True)]
-    return "\n".join([*rows, row("**all**", *totals)])
-
-
-def row(kind: str, right: int, missed: int, false: int) -> str:
-    """A row of the table."""
-
-    def ratio(part: int, whole: int) -> str:
-        return f"{part / whole:.2f}" if whole else "-"
-
-    ratios = (ratio(right, right + false), ratio(right, right + missed))
-    return "| " + " | ".join([kind, *map(str, (right + missed, right, missed, false)), *ratios]) + " |"
-
-
-def summary(scored: list[Scored]) -> str:
-    """What the table does not have, in sentences."""
-    clean = [one for one in scored if one.is_clean]
-    repaired = [one for one in scored if one.is_repaired]
-    places = [is_named for one in scored for _, is_named in one.places()]
-    firsts = [one.first_cause() for one in scored if one.first_cause() is not None]
-    words = [is_right for one in scored for _, is_right in one.words()]
-    return (
-        f"\n{len(scored)} recordings, {len(clean)} of them clean and {len(repaired)} repaired. With a false finding: "
-        f"{sum(bool(one.false()) for one in clean)} clean, {sum(bool(one.false()) for one in repaired)} repaired. "
-        f"The verdict's first cause is right in {sum(firsts)} of {len(firsts)}, the place in {sum(places)} of "
-        f"{len(places)}, what the report must or must not say in {sum(words)} of {len(words)}."
-    )
-
-
-def print_faults(one: Scored) -> None:
-    """Prints what is wrong with the findings of one recording."""
-    faults = [f"missed {kind}" for kind in sorted(one.missed())]
-    faults += [f"false {it['kind']} ({it['severity']}, {it['confidence']}): {it['summary']}" for it in one.false()]
-    faults += [f"place not named: {place}" for place, is_named in one.places() if not is_named]
-    faults += [words for words, is_right in one.words() if not is_right]
-    if one.first_cause() is False:
-        faults.append(f"verdict {one.verdict!r}, expected first: {one.label.one('verdict')}")
-    if faults:
-        kind = "clean" if one.is_clean else "mistake"
-        print(f"\n{one.label.name} ({kind}, {one.label.one('lot')}; {one.label.one('machine')})")
-        print("\n".join(f"- {fault}" for fault in faults))
 
 
 def main() -> None:
