@@ -84,10 +84,10 @@ def record(label: Label, options: argparse.Namespace, target: Path) -> tuple[int
     words = label.one("run").split()
     place = next(k for k, word in enumerate(words) if word.endswith(".py"))
     settings = dict(word.split("=", 1) for word in words[:place])
-    command = [str(options.python), *words[place:]]
+    command = ["python", *words[place:]]
     if "ranks" in settings:
         torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", settings["ranks"]]
-        command = [str(options.python), *torchrun, *words[place:]]
+        command = ["python", *torchrun, *words[place:]]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="corpus-")))
         shutil.copytree(PROGRAMS, folder / "corpus", ignore=shutil.ignore_patterns("__pycache__"))
@@ -126,7 +126,8 @@ def environment(settings: dict[str, str], folder: Path, options: argparse.Namesp
     given = {name: value for name, value in settings.items() if name.isupper()}
     native = {"GNNTOP_NATIVE": str(options.native)} if options.native else {}
     usual = {"GNNTOP_DIR": str(folder / "sessions"), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    return {**inherited, **usual, **kept, **native, **given}
+    path = {"PATH": f"{options.python.parent}:{os.environ['PATH']}"}
+    return {**inherited, **usual, **kept, **native, **path, **given}
 
 
 @contextmanager

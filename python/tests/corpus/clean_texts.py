@@ -122,7 +122,7 @@ def solves_an_equation():
 
 
 def paints_rays():
-    """Coordinates to colours, in large batches that are drawn anew."""
+    """Coordinates to colours, in large batches that are drawn in each step."""
     model = nn.Sequential(nn.Linear(60, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 4))
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-4)
     powers = 2.0 ** torch.arange(10)
