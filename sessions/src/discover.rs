@@ -3,15 +3,14 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use gnntop_wire::{Item, SessionInfo, StreamReader};
-use rustix::fs::FileType;
 
 use crate::error::Error;
-use crate::private_dir::{PrivateDir, modified};
+use crate::platform::Kind;
+use crate::private_dir::PrivateDir;
 use crate::session_dir::SessionDir;
 
 /// Bytes of a segment that are searched for its first frame.
@@ -121,21 +120,15 @@ impl Listing {
     /// Adds the live sessions; returns the others, with the time of their last change.
     fn add_live(&mut self, all: &PrivateDir, since: SystemTime) -> Result<Vec<(SystemTime, OsString)>, Error> {
         let mut ended = Vec::new();
-        for entry in all.entries()? {
-            let entry = entry?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            let Ok(found) = all.stat(name) else { continue };
-            let changed = modified(&found);
+        for name in all.names()? {
+            let Ok(found) = all.entry(&name) else { continue };
             // Ignore plain files beside the sessions, such as the logs of started programs.
-            if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile || changed < since {
+            if found.kind == Kind::File || found.modified < since {
                 continue;
             }
-            match all.dir(name).map(SessionDir::from) {
-                Ok(session) if session.publisher().alive => self.add(all, name, Ok(session)),
-                _ => ended.push((changed, name.to_owned())),
+            match all.dir(&name).map(SessionDir::from) {
+                Ok(session) if session.publisher().alive => self.add(all, &name, Ok(session)),
+                _ => ended.push((found.modified, name)),
             }
         }
         Ok(ended)
@@ -188,7 +181,7 @@ mod tests {
     use super::*;
     use crate::layout;
     use crate::live_lock::LiveLock;
-    use crate::private_dir::user_id;
+    use crate::platform::user_id;
 
     /// A session with one segment.
     fn session(sessions: &Path, name: &str, pid: u32) -> PrivateDir {

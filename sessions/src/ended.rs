@@ -1,6 +1,6 @@
 //! The content of one session's directory, and whether it proves to be a dead session of this user.
 
-use std::ffi::CStr;
+use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,8 @@ use gnntop_wire::{Item, SessionInfo, StreamReader};
 use crate::discover::first_frame;
 use crate::error::Error;
 use crate::layout;
-use crate::private_dir::{PrivateDir, disk_bytes, modified};
+use crate::platform::is_local;
+use crate::private_dir::PrivateDir;
 use crate::session_dir::read_tail;
 
 /// Bytes at the end of the last segment that are searched for the end of the stream, which takes a few dozen.
@@ -49,11 +50,8 @@ impl Content {
             TryLockError::Error(error) => error.into(),
         })?;
         let mut files = Vec::new();
-        for entry in dir.entries()? {
-            let entry = entry?;
-            if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-                files.push(SessionFile::find(&dir, entry.file_name())?);
-            }
+        for name in dir.names()? {
+            files.push(SessionFile::find(&dir, &name)?);
         }
         Ok(Self { dir, files, lock })
     }
@@ -130,13 +128,12 @@ impl Content {
 }
 
 impl SessionFile {
-    fn find(dir: &PrivateDir, name: &CStr) -> Result<Self, Error> {
-        let Some(name) = name.to_str().ok().filter(|name| layout::is_session_file(name)) else {
-            return Err(Error::Unknown { name: clean(name.to_bytes()) });
+    fn find(dir: &PrivateDir, name: &OsStr) -> Result<Self, Error> {
+        let Some(name) = name.to_str().filter(|name| layout::is_session_file(name)) else {
+            return Err(Error::Unknown { name: clean(name.as_encoded_bytes()) });
         };
-        let found = dir.file_stat(name).map_err(|error| error.inside(name))?;
-        let (bytes, written) = (disk_bytes(&found), modified(&found));
-        Ok(Self { name: name.to_owned(), is_empty: found.st_size == 0, bytes, written })
+        let found = dir.file(name).map_err(|error| error.inside(name))?;
+        Ok(Self { name: name.to_owned(), is_empty: found.len == 0, bytes: found.disk_bytes, written: found.modified })
     }
 }
 
@@ -144,19 +141,4 @@ impl SessionFile {
 fn is_this_boot(boot_id: &str) -> bool {
     let this = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     !boot_id.is_empty() && this.trim() == boot_id
-}
-
-/// Whether the file is on a file system that no other machine writes to, so that every lock on it is seen here.
-#[cfg(target_os = "linux")]
-fn is_local(file: &File) -> bool {
-    /// From `linux/magic.h`, and ZFS's own: ext2 to ext4, xfs, btrfs, tmpfs, ramfs, overlayfs, f2fs, zfs.
-    const LOCAL: [u64; 8] =
-        [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x8584_58F6, 0x794C_7630, 0xF2F5_2010, 0x2FC1_2FC1];
-    // The kernel's numbers have 32 bits; how they are widened differs between systems.
-    rustix::fs::fstatfs(file).is_ok_and(|found| LOCAL.contains(&(found.f_type as u64 & 0xFFFF_FFFF)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_local(_file: &File) -> bool {
-    false
 }

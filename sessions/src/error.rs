@@ -3,8 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use rustix::io::Errno;
-
 /// Why a file, a directory or a session is not used. The messages follow its name, as in "`/tmp/x` is a symbolic link";
 /// [`Error::SessionsDir`] alone has the name.
 #[derive(Debug, thiserror::Error)]
@@ -101,12 +99,6 @@ impl Error {
             Self::Inside { error, .. } => error.is_not_found(),
             _ => false,
         }
-    }
-}
-
-impl From<Errno> for Error {
-    fn from(error: Errno) -> Self {
-        Self::Io(error.into())
     }
 }
 

@@ -8,9 +8,14 @@ use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Resource, getrlimit};
+
+use crate::error::Error;
+use crate::platform::device_and_inode;
+use crate::private_dir::PrivateDir;
 
 /// Our numbers begin here, since the system gives a program the lowest free ones.
 const HIGH: u64 = 1000;
@@ -85,6 +90,42 @@ impl Drop for HeldFile {
     }
 }
 
+/// A [`PrivateDir`] between two uses. It is opened by its name each time, since nothing is held that need not be: the program
+/// may close what we hold (see [`HeldFile`]).
+#[derive(Clone, Debug)]
+pub struct NamedDir {
+    path: PathBuf,
+    identity: Identity,
+}
+
+impl NamedDir {
+    /// Opens the directory.
+    ///
+    /// # Errors
+    /// As for [`PrivateDir::open`], and if there is another directory of its name now.
+    pub fn open(&self) -> Result<PrivateDir, Error> {
+        let dir = PrivateDir::open(&self.path)?;
+        let identity = device_and_inode(dir.directory().as_fd());
+        if identity == Some(self.identity) { Ok(dir) } else { Err(Errno::NOENT.into()) }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl PrivateDir {
+    /// Its name, to open it again.
+    ///
+    /// # Errors
+    /// If the current directory is gone and the path relative to it.
+    pub fn named(&self) -> Result<NamedDir, Error> {
+        let identity = device_and_inode(self.directory().as_fd()).ok_or(Errno::BADF)?;
+        Ok(NamedDir { path: std::path::absolute(self.path())?, identity })
+    }
+}
+
 /// Whether the program may have so few files open that what can be opened again should not stay open.
 pub fn has_few_numbers() -> bool {
     getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < FEW)
@@ -96,10 +137,4 @@ fn high_number() -> i32 {
         Some(limit) if limit <= HIGH => (limit / 4 * 3) as i32,
         _ => HIGH as i32,
     }
-}
-
-/// The identity of a file, device or directory.
-pub(crate) fn device_and_inode(file: BorrowedFd<'_>) -> Option<Identity> {
-    let found = rustix::fs::fstat(file).ok()?;
-    Some((found.st_dev as _, found.st_ino as _))
 }

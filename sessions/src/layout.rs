@@ -14,7 +14,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::private_dir::user_id;
+use crate::platform::user_id;
 
 /// Extension of segments and recordings.
 pub const EXTENSION: &str = "gnntop";

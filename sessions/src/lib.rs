@@ -34,21 +34,31 @@
 //!
 //! Trusted are the directories above: anyone who may rename them decides where sessions are.
 
+#![cfg_attr(windows, allow(dead_code, reason = "no program publishes a session there"))]
+
 pub mod discover;
 mod ended;
 mod error;
+#[cfg(unix)]
 mod held_file;
 pub mod layout;
+#[cfg(unix)]
 mod live_lock;
+mod platform;
 mod private_dir;
+mod publisher;
 mod removal;
 pub mod request;
 mod session_dir;
 pub mod user_file;
 
 pub use error::Error;
-pub use held_file::{HeldFile, Identity, has_few_numbers};
-pub use live_lock::{LiveLock, Publisher, Stopped};
-pub use private_dir::{NamedDir, PrivateDir, user_id};
+#[cfg(unix)]
+pub use held_file::{HeldFile, Identity, NamedDir, has_few_numbers};
+#[cfg(unix)]
+pub use live_lock::LiveLock;
+pub use platform::user_id;
+pub use private_dir::PrivateDir;
+pub use publisher::{Publisher, Stopped};
 pub use removal::{Candidates, IdleSession, Removal};
 pub use session_dir::{SessionDir, append_to_ended};

@@ -4,14 +4,12 @@
 //! everything in it is a file that [`layout`](crate::layout) knows, all of it belongs to this user, and no process holds the
 //! lock, on a file system on which this machine would see that. Anything else stays, such as a copy that a person made.
 
-use std::ffi::CStr;
 use std::time::SystemTime;
-
-use rustix::fs::FileType;
 
 use crate::ended::Content;
 use crate::error::Error;
 use crate::layout;
+use crate::platform::Kind;
 use crate::private_dir::PrivateDir;
 
 /// The directory of all sessions, to remove ended ones from.
@@ -55,15 +53,14 @@ impl Removal {
     /// If the directory cannot be listed.
     pub fn candidates(&self) -> Result<Candidates, Error> {
         let mut found = Candidates::default();
-        for entry in self.sessions.entries()? {
-            let entry = entry?;
-            if matches!(entry.file_type(), FileType::Directory | FileType::Symlink | FileType::Unknown)
-                && let Some(name) = session_name(entry.file_name())
-            {
-                match Content::open(&self.sessions, name) {
-                    Ok(content) => found.idle.push(IdleSession::from_content(name, &content)),
-                    Err(error) => found.others.push((name.to_owned(), error)),
-                }
+        for name in self.sessions.names()? {
+            let Some(name) = name.to_str().filter(|name| layout::is_session_dir_name(name)) else { continue };
+            if self.sessions.entry(name.as_ref()).is_ok_and(|entry| matches!(entry.kind, Kind::File | Kind::Other)) {
+                continue;
+            }
+            match Content::open(&self.sessions, name) {
+                Ok(content) => found.idle.push(IdleSession::from_content(name, &content)),
+                Err(error) => found.others.push((name.to_owned(), error)),
             }
         }
         Ok(found)
@@ -98,9 +95,4 @@ impl IdleSession {
         let (bytes, last_written) = (content.bytes(), content.last_written());
         Self { name: name.to_owned(), bytes, last_written, ended_well: content.ended_well() }
     }
-}
-
-/// A directory's name, if it is of the form that sessions have.
-fn session_name(name: &CStr) -> Option<&str> {
-    name.to_str().ok().filter(|name| layout::is_session_dir_name(name))
 }

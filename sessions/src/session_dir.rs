@@ -2,16 +2,14 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
-
 use crate::error::Error;
 use crate::layout;
-use crate::live_lock::Publisher;
-use crate::private_dir::{CAREFULLY, PrivateDir, disk_bytes, modified, open_regular};
+use crate::platform::{Access, Directory, Kind};
+use crate::private_dir::{PrivateDir, open_regular};
+use crate::publisher::Publisher;
 
 /// Most files counted in a directory, and the deepest nesting of folders.
 const MAX_FILES: usize = 10_000;
@@ -19,7 +17,7 @@ const MAX_DEEP: usize = 4;
 
 /// An open directory of a session. It may be anyone's if a person named it; nothing in it is trusted.
 #[derive(Debug)]
-pub struct SessionDir(OwnedFd);
+pub struct SessionDir(Directory);
 
 impl SessionDir {
     /// Opens a directory of any user, also through a link: for one that a person named, or that is in a directory of sessions
@@ -28,13 +26,12 @@ impl SessionDir {
     /// # Errors
     /// If it is not a directory, or cannot be opened.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
+        Ok(Self(Directory::follow(path)?))
     }
 
     /// What its lock file shows about its publisher. Without the file, or if it cannot be opened, there is no publisher.
     pub fn publisher(&self) -> Publisher {
-        self.read(layout::LOCK_FILE).map(|lock| Publisher::read(&lock)).unwrap_or_default()
+        publisher(&self.0)
     }
 
     /// The numbers of its segments, ascending.
@@ -42,12 +39,7 @@ impl SessionDir {
     /// # Errors
     /// If it cannot be listed.
     pub fn segments(&self) -> Result<Vec<u64>, Error> {
-        let mut numbers = Vec::new();
-        for entry in Dir::read_from(&self.0)? {
-            numbers.extend(entry?.file_name().to_str().ok().and_then(layout::segment_number));
-        }
-        numbers.sort_unstable();
-        Ok(numbers)
+        segments(&self.0)
     }
 
     /// Opens a segment.
@@ -77,7 +69,7 @@ impl SessionDir {
     /// When a segment last grew.
     pub fn modified(&self, number: u64) -> Option<SystemTime> {
         let name = layout::segment_file_name(number);
-        rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| modified(&found))
+        self.0.entry(name.as_ref()).ok().map(|found| found.modified)
     }
 
     /// The end of the newest segment, at most this many bytes.
@@ -90,26 +82,35 @@ impl SessionDir {
 
     /// Bytes that its files and those of its folders take. Links are not followed.
     pub fn bytes(&self) -> u64 {
-        directory_bytes(self.0.as_fd(), MAX_DEEP)
+        directory_bytes(&self.0, MAX_DEEP)
     }
 
     fn read(&self, name: &str) -> Result<File, Error> {
-        Ok(open_regular(&self.0, name, OFlags::RDONLY)?.0)
+        Ok(open_regular(&self.0, name, Access::Read)?.0)
     }
 }
 
-fn directory_bytes(dir: BorrowedFd<'_>, deep: usize) -> u64 {
-    let entries = Dir::read_from(dir).into_iter().flatten().flatten().take(MAX_FILES);
-    let names =
-        entries.map(|entry| entry.file_name().to_owned()).filter(|name| !matches!(name.to_bytes(), b"." | b".."));
+fn publisher(session: &Directory) -> Publisher {
+    let lock = open_regular(session, layout::LOCK_FILE, Access::Read);
+    lock.map(|(lock, _)| Publisher::read(&lock)).unwrap_or_default()
+}
+
+fn segments(session: &Directory) -> Result<Vec<u64>, Error> {
+    let mut numbers = Vec::new();
+    for name in session.names()? {
+        numbers.extend(name?.to_str().and_then(layout::segment_number));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn directory_bytes(dir: &Directory, deep: usize) -> u64 {
+    let names = dir.names().into_iter().flatten().flatten().take(MAX_FILES);
     let bytes = names.filter_map(|name| {
-        let found = rustix::fs::statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        match FileType::from_raw_mode(found.st_mode) {
-            FileType::RegularFile => Some(disk_bytes(&found)),
-            FileType::Directory if deep > 0 => {
-                let inner = rustix::fs::openat(dir, &name, OFlags::DIRECTORY | CAREFULLY, Mode::empty()).ok()?;
-                Some(directory_bytes(inner.as_fd(), deep - 1))
-            }
+        let found = dir.entry(&name).ok()?;
+        match found.kind {
+            Kind::File => Some(found.disk_bytes),
+            Kind::Directory if deep > 0 => Some(directory_bytes(&dir.dir(&name).ok()?, deep - 1)),
             _ => None,
         }
     });
@@ -137,10 +138,9 @@ impl From<PrivateDir> for SessionDir {
 /// If the session has no segment, is still live, or cannot be written.
 pub fn append_to_ended(dir: &Path, frame: &[u8]) -> Result<(), Error> {
     let own = PrivateDir::open(dir)?;
-    let session = SessionDir(own.as_fd().try_clone_to_owned()?);
-    if session.publisher().alive {
+    if publisher(own.directory()).alive {
         return Err(Error::Live);
     }
-    let newest = session.segments()?.pop().ok_or(Error::NoSegments)?;
+    let newest = segments(own.directory())?.pop().ok_or(Error::NoSegments)?;
     Ok(own.append(&layout::segment_file_name(newest))?.write_all(frame)?)
 }

@@ -2,12 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
-
 use crate::error::Error;
+use crate::platform::{for_this_user, without_waiting};
 
 /// Opens a regular file for reading. Follows links, which the person may have made, and does not wait for a pipe.
 ///
@@ -22,7 +20,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// If there is anything of that name, or it cannot be created.
 pub fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    for_this_user(OpenOptions::new().write(true).create_new(true)).open(path)
 }
 
 /// Creates a file for this user alone; everything written goes to its end.
@@ -30,7 +28,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As for [`create`].
 pub fn create_log(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
+    for_this_user(OpenOptions::new().append(true).create_new(true)).open(path)
 }
 
 /// Opens a regular file to which everything written is appended.
@@ -42,7 +40,7 @@ pub fn append(path: &Path) -> io::Result<File> {
 }
 
 fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    let file = without_waiting(options).open(path)?;
     if file.metadata()?.is_file() {
         Ok(file)
     } else {

@@ -8,7 +8,6 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -62,7 +61,7 @@ fn remove_one(cache: &PrivateDir, name: &str, now: SystemTime) -> Result<(), Err
     if !consists_of_ours(&package, DEEPEST)? {
         return Ok(());
     }
-    let folder = File::from(OwnedFd::from(package));
+    let folder = File::open(package.path())?;
     let is_old = now.duration_since(folder.metadata()?.modified()?).is_ok_and(|age| age > KEEP);
     if !is_old || folder.try_lock().is_err() {
         return Ok(());
