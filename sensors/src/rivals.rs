@@ -61,8 +61,7 @@ struct ScannedProcess {
 impl Rivals {
     /// Finds processes other than that of `options`.
     pub fn new(options: &SensorOptions) -> Self {
-        let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        Self { root: options.pid, proc_root: options.proc_root.clone(), ns_per_tick, last_scan: None }
+        Self { root: options.pid, proc_root: options.proc_root.clone(), ns_per_tick: ns_per_tick(), last_scan: None }
     }
 
     /// The command that used the processor most since the previous scan; `None` at the first scan, or if there is none.
@@ -112,6 +111,18 @@ impl ProcessScan {
         }
         found
     }
+}
+
+/// The unit of times in `/proc`.
+#[cfg(target_os = "linux")]
+fn ns_per_tick() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// Other systems have no such times.
+#[cfg(not(target_os = "linux"))]
+fn ns_per_tick() -> u64 {
+    0
 }
 
 fn processes(proc_root: &Path) -> HashMap<u32, ScannedProcess> {

@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 use gnntop_history::MINUTE_NS;
 use gnntop_wire::chunk::{CHUNK_END_LEN, ChunkEnd, parse_summary};
 use gnntop_wire::{Item, peek};
 
 use super::past_figures::{PastFigures, as_slice, each_item, is_second, is_wanted};
+use super::platform::ReadAt;
 use crate::stream::{MAX_SESSIONS, Sink};
 
 /// Bytes at the end of a file that are searched for the last chunk's end, and how many at a time.

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use gnntop_sensors::monotonic_ns;
 use gnntop_sessions::{Error, SessionDir, append_to_ended};
 use gnntop_wire::{Definition, End, Fact, Item, MAX_TEXT_LEN, StreamReader, put_definitions, put_end};
-use rustix::time::{ClockId, clock_gettime};
 
 /// Bytes at the end of a session that are searched for it.
 const TAIL_LEN: u64 = 4 * MAX_TEXT_LEN as u64;
@@ -35,10 +35,8 @@ pub fn add_end(dir: &Path, how: &str) -> Result<(), Error> {
     if last(dir, has_end).is_some() {
         return Ok(());
     }
-    let now = clock_gettime(ClockId::Monotonic);
-    let t_ns = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
     let mut frame = Vec::new();
-    put_end(&mut frame, &End { t_ns, reason: how.to_owned() });
+    put_end(&mut frame, &End { t_ns: monotonic_ns(), reason: how.to_owned() });
     append_to_ended(dir, &frame)
 }
 

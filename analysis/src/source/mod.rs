@@ -30,6 +30,7 @@ mod owner;
 mod past_figures;
 mod pipe;
 mod pipe_file;
+mod platform;
 pub mod playback;
 mod polling;
 pub mod process;

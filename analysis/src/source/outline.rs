@@ -4,11 +4,11 @@
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 use gnntop_wire::{HEADER_LEN, Item, SessionInfo, StreamReader, peek};
 
 use super::chunks::Chunks;
+use super::platform::ReadAt;
 use crate::stream::{Clocks, MAX_SESSIONS};
 
 /// Bytes read at a time.

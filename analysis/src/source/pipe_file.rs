@@ -8,14 +8,14 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tempfile::{NamedTempFile, TempPath};
+
+use super::platform::{ReadAt, path_of_open};
 
 /// Most bytes kept: a recording of days. Later input is read as it is played.
 pub(super) const MAX_BYTES: u64 = 256 << 20;
@@ -46,8 +46,10 @@ enum FileLocation {
 
 impl FileLocation {
     fn new(open: File, name: TempPath) -> Self {
-        let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
-        if File::open(&path).is_ok() { Self::Handle { path, open } } else { Self::Name(name) }
+        match path_of_open(&open) {
+            Some(path) => Self::Handle { path, open },
+            None => Self::Name(name),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gnntop_wire::SessionInfo;
 
+use super::platform::ticks_per_second;
 use super::program_name::program_name;
 
 /// Most generations of parents followed.
@@ -84,7 +85,7 @@ pub(super) fn still_runs(info: &SessionInfo) -> bool {
     let is_here = kernel_says("hostname", &info.host) && has_our_clock(info);
     let start_ns = |process: Process| {
         let ticks = u128::from(process.start_ticks) * 1_000_000_000;
-        ticks / u128::from(rustix::param::clock_ticks_per_second())
+        ticks / u128::from(ticks_per_second())
     };
     is_here && Process::find(info.pid).is_some_and(|process| start_ns(process) <= u128::from(info.start.boot_ns))
 }
@@ -138,9 +139,7 @@ impl ProcessStat {
 
     #[cfg(not(target_os = "linux"))]
     fn read(pid: u32) -> Option<Self> {
-        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
-        rustix::process::test_kill_process(pid).ok()?;
-        Some(Self { alive: true, parent: 0, start_ticks: 0 })
+        super::platform::has_process(pid).then_some(Self { alive: true, parent: 0, start_ticks: 0 })
     }
 }
 
