@@ -1,4 +1,5 @@
-//! What a release is handed in with: the recipes of other packagers, filled in, and the order of the crates.
+//! What a release is handed in with: the recipes of other packagers, filled in, the order of the crates; and
+//! the workflow that checks before.
 
 use std::fs;
 use std::path::Path;
@@ -36,6 +37,22 @@ fn recipes_without_a_source_are_refused() {
     let mut fill = Command::new(root().join("packaging/fill.sh"));
     let filled = fill.arg("https://github.com/someone/gnntop").arg(sessions.path()).output().unwrap();
     assert!(!filled.status.success() && !sessions.path().join("packaging").exists());
+}
+
+#[test]
+fn workflow_has_every_part_of_the_checks() {
+    let workflow = fs::read_to_string(root().join(".github/workflows/check.yml")).unwrap();
+    for script in ["./check.sh", "workloads/check.sh"] {
+        let text = fs::read_to_string(root().join(script)).unwrap();
+        let (_, all) = text.split_once("if [ $# -eq 0 ]; then set -- ").unwrap();
+        let mut needed: Vec<&str> =
+            all.split_once(';').unwrap().0.split(' ').filter(|part| *part != "python").collect();
+        let jobs = workflow.lines().filter_map(|line| line.trim().strip_prefix("- ")?.strip_prefix(script));
+        let mut run: Vec<&str> = jobs.flat_map(str::split_whitespace).collect();
+        needed.sort_unstable();
+        run.sort_unstable();
+        assert_eq!(run, needed, "{script}");
+    }
 }
 
 #[test]
