@@ -18,10 +18,9 @@ static=target/packages-static
 TARGET=x86_64-unknown-linux-musl scripts/package.sh --test "$static"
 scripts/package.sh --test "$out"
 mv "$static"/*.tar.gz "$out"
-scripts/wheel.sh --test "$out"
-TARGET=aarch64-unknown-linux-gnu scripts/wheel.sh "$out"
-# What the recipes in packaging/ build from.
-git archive --prefix="gnntop-$version/" HEAD | gzip --no-name --best >"$out/gnntop-$version.tar.gz"
+# With the source, from which pip builds, and the recipes in packaging/ too.
+scripts/wheel.sh --test --all "$out"
+TARGET=aarch64-unknown-linux-gnu scripts/wheel.sh --all "$out"
 rm "$out/SHA256SUMS"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
 packaging/fill.sh "${GITHUB_SERVER_URL:-https://github.com}/${GITHUB_REPOSITORY:-OWNER/gnntop}" "$out"

@@ -1,4 +1,4 @@
-//! What a release is handed in with: the recipes of other packagers, filled in, the order of the crates; and
+//! What a release is handed in with: what pip installs, the recipes of other packagers, filled in, the order of the crates; and
 //! the workflow that checks before.
 
 use std::fs;
@@ -37,6 +37,64 @@ fn recipes_without_a_source_are_refused() {
     let mut fill = Command::new(root().join("packaging/fill.sh"));
     let filled = fill.arg("https://github.com/someone/gnntop").arg(sessions.path()).output().unwrap();
     assert!(!filled.status.success() && !sessions.path().join("packaging").exists());
+}
+
+/// Prints what a wheel says of itself, after comparing its files with its record.
+const READ_WHEEL: &str = r#"
+import base64, hashlib, sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+info = next(name for name in wheel.namelist() if name.endswith("/RECORD")).removesuffix("RECORD")
+recorded = [line.rsplit(",", 2) for line in wheel.read(info + "RECORD").decode().splitlines()]
+assert sorted(name for name, _, _ in recorded) == sorted(wheel.namelist()), wheel.namelist()
+for name, digest, size in recorded:
+    content = wheel.read(name)
+    known = "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    assert (digest, size) in [(known, str(len(content))), ("", "")], name
+print("\n".join(wheel.namelist()), wheel.read(info + "METADATA").decode(), wheel.read(info + "WHEEL").decode())
+"#;
+
+#[test]
+fn wheel_has_program_and_package_and_offers_the_trainings() {
+    let sessions = Sessions::new();
+    let mut python = Command::new("python3");
+    python.arg(root().join("packaging/pip_backend.py")).arg(sessions.path()).arg("wheel");
+    let made = python.env("GNNTOP_PROGRAM", "/bin/true").env("GNNTOP_NATIVE_LIBRARY", "/bin/true").output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let path = String::from_utf8(made.stdout).unwrap();
+    let read = Command::new("python3").args(["-c", READ_WHEEL, path.trim()]).output().unwrap();
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let (text, version) = (String::from_utf8(read.stdout).unwrap(), env!("CARGO_PKG_VERSION"));
+    for part in [
+        "gnntop/__init__.py\n",
+        "gnntop/libgnntop.so\n",
+        "gnntop/bootstrap/sitecustomize.py\n",
+        &format!("gnntop-{version}.data/scripts/gnntop\n"),
+        &format!("gnntop-{version}.dist-info/licenses/LICENSE-MIT\n"),
+        &format!("Requires-Dist: gnntop-trainings == {version}; extra == 'trainings'\n"),
+        "Tag: py3-none-manylinux_2_",
+    ] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+}
+
+#[test]
+fn source_distribution_has_what_it_is_built_from() {
+    if !root().join(".git").exists() {
+        println!("skipped: this is no checkout");
+        return;
+    }
+    let sessions = Sessions::new();
+    let mut python = Command::new("python3");
+    let made = python.arg(root().join("packaging/pip_backend.py")).arg(sessions.path()).arg("sdist").output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let listed = Command::new("tar").arg("tzf").arg(String::from_utf8(made.stdout).unwrap().trim()).output().unwrap();
+    let names = String::from_utf8(listed.stdout).unwrap();
+    for file in
+        ["PKG-INFO", "pyproject.toml", "packaging/pip_backend.py", "Cargo.lock", "src/main.rs", "python/src/lib.rs"]
+    {
+        let name = format!("gnntop-{}/{file}", env!("CARGO_PKG_VERSION"));
+        assert!(names.lines().any(|line| line == name), "no {name} in {names}");
+    }
 }
 
 #[test]
