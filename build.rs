@@ -13,8 +13,12 @@ use std::env;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -33,8 +37,9 @@ fn main() -> Result<()> {
     }
     println!("cargo::rerun-if-env-changed=GNNTOP_NATIVE_LIBRARY");
     let native = native_part(&root)?;
-    let out = PathBuf::from(env::var("OUT_DIR")?).join("carried.rs");
-    fs::write(out, embed(&root.join("python"), &files, native.as_deref())?)?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let text = embed(&root.join("python"), &files, native.as_deref(), &out.join("packed"))?;
+    fs::write(out.join("carried.rs"), text)?;
     Ok(())
 }
 
@@ -97,17 +102,30 @@ fn native_part(root: &Path) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// The file compiled into the binary: each file's path and bytes, and the library's.
-fn embed(python: &Path, files: &[PathBuf], native: Option<&Path>) -> Result<String> {
+/// The file compiled into the binary: each file's path and packed bytes, and the library's. Unpacked they would be a fifth of the
+/// program without trainings.
+fn embed(python: &Path, files: &[PathBuf], native: Option<&Path>, packed: &Path) -> Result<String> {
     let mut text = String::from("static FILES: &[(&str, &[u8])] = &[\n");
     for file in files {
-        let name = file.strip_prefix(python)?.display().to_string();
-        writeln!(text, "    ({name:?}, include_bytes!({:?})),", file.display().to_string())?;
+        let name = file.strip_prefix(python)?;
+        let bytes = pack(file, &packed.join(name))?;
+        writeln!(text, "    ({:?}, include_bytes!({bytes:?})),", name.display().to_string())?;
     }
     text.push_str("];\nstatic NATIVE: Option<&[u8]> = ");
     match native {
-        Some(library) => writeln!(text, "Some(include_bytes!({:?}));", library.display().to_string())?,
+        Some(library) => writeln!(text, "Some(include_bytes!({:?}));", pack(library, &packed.join("native"))?)?,
         None => text.push_str("None;\n"),
     }
     Ok(text)
+}
+
+/// Writes a file packed, and gives the path of that.
+fn pack(file: &Path, packed: &Path) -> Result<String> {
+    if let Some(folder) = packed.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&fs::read(file)?)?;
+    fs::write(packed, encoder.finish()?)?;
+    Ok(packed.display().to_string())
 }

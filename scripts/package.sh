@@ -32,7 +32,7 @@ pack() {
     local bytes
     bytes=$(stat --format=%s "$folder/gnntop")
     echo "$folder.tar.gz: $(stat --format=%s "$folder.tar.gz") bytes, the program $bytes bytes"
-    # So that it does not grow unseen. The aim, which it misses, is 6 MB (docs/performance.md).
+    # So that it does not grow unseen. The aim, which it misses, is 6 MB (docs/releasing.md).
     if [[ $1 == gnntop-viewer-* && $bytes -ge 16000000 ]]; then echo "the viewer has 16 MB or more" >&2 && exit 1; fi
     rm -r "$folder"
 }

@@ -11,9 +11,11 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use super::answers::Answers;
+use flate2::read::DeflateDecoder;
 use gnntop_sessions::layout::LAUNCH;
 use gnntop_sessions::{Error, PrivateDir, user_id};
 use tempfile::TempDir;
@@ -103,7 +105,7 @@ pub fn native(package: &Path) -> PathBuf {
 /// The native part: carried, or beside the program in a development build.
 fn library() -> Option<Vec<u8>> {
     if let Some(carried) = NATIVE {
-        return Some(carried.to_vec());
+        return Some(unpacked(carried));
     }
     let own = std::env::current_exe().ok()?;
     let dir = own.parent()?;
@@ -112,6 +114,21 @@ fn library() -> Option<Vec<u8>> {
     // Builds of the workspace and of one member leave it in different places: the newest is meant.
     let found = places.into_iter().filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)));
     fs::read(found.max()?.1).ok()
+}
+
+/// The files of the package: path in its folder, and bytes.
+fn files() -> &'static [(&'static str, Vec<u8>)] {
+    static UNPACKED: LazyLock<Vec<(&str, Vec<u8>)>> =
+        LazyLock::new(|| FILES.iter().map(|(name, packed)| (*name, unpacked(packed))).collect());
+    &UNPACKED
+}
+
+/// The bytes of a file that `build.rs` has packed.
+fn unpacked(packed: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // From memory into memory, and whole: there is nothing that could fail.
+    let _ = DeflateDecoder::new(packed).read_to_end(&mut bytes);
+    bytes
 }
 
 /// Distinguishes contents; not meant to withstand an attack, which is the job of the folder's permissions.
@@ -166,7 +183,7 @@ fn install(dir: &Path, name: &str, library: &[u8]) -> Result<PathBuf, Error> {
 
 /// All files of the package: path in its folder, and bytes.
 fn contents(library: &[u8]) -> impl Iterator<Item = (PathBuf, &[u8])> {
-    let files = FILES.iter().map(|(name, bytes)| (PathBuf::from(name), *bytes));
+    let files = files().iter().map(|(name, bytes)| (PathBuf::from(name), bytes.as_slice()));
     let folders: BTreeSet<&Path> = FILES.iter().filter_map(|(name, _)| Path::new(name).parent()).collect();
     let placeholders = folders.into_iter().map(|folder| (folder.join(stale::NO_BYTECODE), NO_BYTECODE_TEXT));
     files.chain(placeholders).chain([(PathBuf::from(LIBRARY), library)])
@@ -307,6 +324,14 @@ mod tests {
             assert!(names.contains(&file), "{file} is not in {names:?}");
         }
         assert_ne!(hash(b"one"), hash(b"other"));
+    }
+
+    #[test]
+    fn unpacked_files_are_those_of_the_sources() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
+        for (name, bytes) in files() {
+            assert!(fs::read(sources.join(name)).unwrap() == *bytes, "{name}");
+        }
     }
 
     #[test]
