@@ -240,6 +240,28 @@ fn missing_trainings_are_reported() {
     }
 }
 
+#[cfg(not(feature = "workloads"))]
+#[test]
+fn the_program_with_trainings_takes_over_where_it_lies_beside_this_one() {
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    let sessions = Sessions::new();
+    let small = sessions.path().join("gnntop");
+    // By another process: one that this writes may not be started while a child of another test has it open.
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_gnntop")).arg(&small).status().unwrap().success());
+    let start = |words: &[&str]| {
+        let ran = Command::new(&small).args(words).env("GNNTOP_DIR", sessions.path()).output().unwrap();
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    symlink("/bin/echo", sessions.path().join("gnntop-trainings")).unwrap();
+    for words in [["train", "pna", "--steps", "3"].as_slice(), &["run", "pna", "--hidden", "8"]] {
+        assert_eq!(start(words), format!("{}\n", words.join(" ")));
+    }
+    let own = ["run", "--plain", "--", "true"];
+    assert_ne!(start(&own), format!("{}\n", own.join(" ")), "a program of one's own is started here");
+}
+
 /// A control group with little memory; it is gone when this is dropped.
 struct LimitedGroup(PathBuf);
 

@@ -61,7 +61,8 @@ pub(super) struct StudyArguments {
 pub(super) fn study(arguments: &StudyArguments) -> anyhow::Result<u8> {
     let path = arguments.file.display();
     let text = fs::read_to_string(&arguments.file).with_context(|| format!("cannot read {path}"))?;
-    let check = |name: &str| train::check_name(name).map_err(|error| error.to_string());
+    let check =
+        |name: &str| train::hand_over().and_then(|()| train::check_name(name)).map_err(|error| error.to_string());
     let study = crate::study::read(&text, arguments.quick, check).with_context(|| path.to_string())?;
     let folder = arguments.output.clone().unwrap_or_else(|| default_folder(&study, arguments.quick));
     let runs = study.runs();

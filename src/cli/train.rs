@@ -33,6 +33,7 @@ pub(super) struct TrainArguments {
 
 /// Does `gnntop train`.
 pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<u8> {
+    hand_over()?;
     // clap requires the first word.
     let Some((name, settings)) = arguments.words.split_first() else { return Ok(super::exit::FAILURE) };
     let settings: Vec<OsString> = settings.iter().filter(|word| *word != "--force").cloned().collect();
@@ -71,6 +72,14 @@ fn make_room(recording: Option<PathBuf>, is_forced: bool) -> anyhow::Result<()> 
         }
         _ => Ok(()),
     }
+}
+
+/// Where this program has no trainings, becomes the one that has them, with the same words, if it lies beside this one.
+///
+/// # Errors
+/// It lies there and cannot be started.
+pub(super) fn hand_over() -> anyhow::Result<()> {
+    workload::hand_over()
 }
 
 /// Reads the options of a built-in training without starting it. If they are wrong or ask for `--help`, prints that and
@@ -119,6 +128,12 @@ mod workload {
         ("OMPI_MCA_oob_tcp_keepalive_intvl", "5"),
         ("OMPI_MCA_oob_tcp_keepalive_probes", "3"),
     ];
+
+    /// The trainings are here.
+    #[allow(clippy::unnecessary_wraps, reason = "without the trainings it may fail")]
+    pub(super) fn hand_over() -> anyhow::Result<()> {
+        Ok(())
+    }
 
     pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
         if WORKLOADS.iter().any(|known| known.name == name) {
@@ -251,12 +266,31 @@ mod workload {
 
 #[cfg(not(feature = "workloads"))]
 mod workload {
+    use std::env;
     use std::ffi::OsString;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
 
-    use anyhow::bail;
+    use anyhow::{Context, bail};
+
+    /// The whole program under another name: what `pip install 'gnntop[trainings]'` puts beside this one.
+    const WITH_TRAININGS: &str = "gnntop-trainings";
+
+    pub(super) fn hand_over() -> anyhow::Result<()> {
+        let own = env::current_exe().context("cannot find the gnntop program itself")?;
+        let other = own.with_file_name(WITH_TRAININGS);
+        if other == own || !other.is_file() {
+            return Ok(());
+        }
+        let error = Command::new(&other).args(env::args_os().skip(1)).exec();
+        Err(error).with_context(|| format!("cannot start {}", other.display()))
+    }
 
     pub(super) fn check_name(_name: &str) -> anyhow::Result<()> {
-        bail!("this gnntop was built without the built-in trainings; build it with the feature `workloads`")
+        bail!(
+            "this gnntop was built without the built-in trainings; install them with `pip install 'gnntop[trainings]'`, \
+             or build it with the feature `workloads`"
+        )
     }
 
     pub(super) fn check_arguments(name: &str, _settings: &[OsString]) -> anyhow::Result<Option<u8>> {

@@ -168,6 +168,9 @@ impl RunArguments {
 /// Does `gnntop run`.
 pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     arguments.take_own_options()?;
+    if !arguments.words.is_empty() {
+        train::hand_over()?;
+    }
     let settings = Settings::load(&arguments.screen)?;
     let stacks = arguments.stacks.variables(arguments.command.is_empty())?;
     arguments.sensors.apply();
