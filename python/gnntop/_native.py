@@ -67,6 +67,8 @@ OF_ROOTS = -1
 """Instead of work, for `Hooked`: calls of root modules. ``OF_ROOTS - name``: calls are spans of this name."""
 ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD, ON_FORWARD = range(10)
 """What `listen` sets: see ``python/src/events.rs``."""
+NEEDS_TRACK, NEEDS_SESSION, NEEDS_NOTICE = range(3)
+"""What is called for ``ON_OPEN``."""
 IS_AUTOMATIC, HAS_PEERS, IS_ELSEWHERE, ARE_REMOVED = range(4)
 """What `switch` sets: the rule ends steps, there are other ranks, this process does not train, hooks are removed."""
 FOR_VALUE, FOR_TENSOR, ALWAYS = range(3)

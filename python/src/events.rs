@@ -57,16 +57,17 @@ unsafe fn note_forward(python: &Python) -> Result<(), Raised> {
     unsafe { notify(python, function, null_mut) }
 }
 
-/// Opens the session if the thread is the first that needs one, and its track.
+/// Opens the session if the thread is the first that needs one, and its track; or says that its process is not seen.
 #[inline]
 unsafe fn open(python: &Python, needs: Needs) -> Result<(), Raised> {
-    let is_first = match needs {
+    let code = match needs {
         Needs::Nothing => return Ok(()),
         Needs::Track => 0,
         Needs::Session => 1,
+        Needs::Notice => 2,
     };
     // SAFETY: guaranteed by the caller.
-    unsafe { notify(python, listener(Listener::Open), || (python.new_int)(is_first)) }
+    unsafe { notify(python, listener(Listener::Open), || (python.new_int)(code)) }
 }
 
 /// Work begins. Returns what its end is to be told, or `None` if it is not recorded.

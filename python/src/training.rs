@@ -20,6 +20,8 @@ const AUTOGRAD: &str = "pt_autograd";
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether this process does not train: it is a loader's worker, or the child of a process that trains.
 static IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
+/// Whether it is such a child, and it is not known yet that it trains, too.
+static IS_UNSEEN: AtomicBool = AtomicBool::new(false);
 /// Whether a session has been requested.
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
 /// Whether the rule ends steps; not once the program has said where they end.
@@ -146,7 +148,10 @@ pub(crate) fn train(work: Work) -> Needs {
         let is_accepted = (found.has_begun || found.may_begin(work)) && found.training.accepts(work);
         if is_accepted { found.train(thread) } else { Needs::Nothing }
     };
-    if is_elsewhere() { Needs::Nothing } else { with_loop(Needs::Nothing, train) }
+    if is_elsewhere() {
+        return if IS_UNSEEN.swap(false, Relaxed) { Needs::Notice } else { Needs::Nothing };
+    }
+    with_loop(Needs::Nothing, train)
 }
 
 /// What a thread needs that trains.
@@ -157,6 +162,8 @@ pub(crate) enum Needs {
     Track,
     /// A session, and a track.
     Session,
+    /// That somebody is told: nothing that it trains is seen.
+    Notice,
 }
 
 /// Whether the calling thread trains. Before any does, the first that may train counts.
@@ -179,12 +186,14 @@ pub(crate) fn is_elsewhere() -> bool {
 /// This process does not train.
 pub(crate) fn set_elsewhere() {
     IS_ELSEWHERE.store(true, Relaxed);
+    IS_UNSEEN.store(false, Relaxed);
 }
 
 /// This process is a child of one that trains, or may train: only what has not begun may begin here.
 extern "C" fn forked() {
     if HAS_BEGUN.load(Relaxed) {
-        set_elsewhere();
+        IS_ELSEWHERE.store(true, Relaxed);
+        IS_UNSEEN.store(true, Relaxed);
     }
 }
 

@@ -66,3 +66,39 @@ def test_no_python_waits_for_its_first_answer(tmp_path: Path) -> None:
     starts = ["sh", "-c", 'mkfifo "$GNNTOP_ANSWERS/$$"; exec "$@"', "sh", sys.executable, "-c", "print('end')"]
     done = subprocess.run(starts, env=variables, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"end\n", b"")
+
+
+# Forked after a training in the parent, as a daemon or the folds of a validation; so are the loader's workers.
+FORKS = """
+import os, torch
+def train(loader):
+    model = torch.nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for x in loader:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+train(torch.utils.data.DataLoader(torch.randn(320, 8), batch_size=16, num_workers=2))
+child = os.fork()
+if child == 0:
+    {child}
+    os._exit(0)
+os.waitpid(child, 0)
+print(child)
+"""
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_a_forked_child_that_trains_is_named(trains: bool, tmp_path: Path) -> None:
+    script = tmp_path / "forks.py"
+    script.write_text(FORKS.format(child="train(torch.randn(20, 1, 8))" if trains else "torch.ones(1)"))
+    command = [GNNTOP, "run", "--plain", "--", "sh", "-c", f"exec {sys.executable} {script} > {tmp_path}/out"]
+    variables = environment(tmp_path / "sessions") | REACH
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120)
+    child = (tmp_path / "out").read_text().strip()
+    assert done.returncode == 0, done.stderr
+    expected = (
+        f"the Python of process {child} cannot be watched: a process that had trained or run a model has forked it"
+    )
+    assert (expected in done.stderr) == trains, done.stderr
+    assert ("cannot be watched" in done.stderr) == trains, done.stderr

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use gnntop_analysis::source::process::Process;
@@ -65,6 +65,15 @@ impl Answers {
     pub fn crash_report(&self, pid: u32) -> Vec<String> {
         let text = PrivateDir::open(&self.dir).ok().and_then(|dir| text(&dir, &format!("{pid}{ENDING}")));
         text.unwrap_or_default().lines().map(sanitize).collect()
+    }
+
+    /// Adds why a process that has answered cannot be watched, where it cannot say so itself.
+    ///
+    /// # Errors
+    /// Its answer cannot be written.
+    pub fn add_problem(&self, pid: u32, problem: &str) -> io::Result<()> {
+        let mut file = PrivateDir::open(&self.dir)?.append(&pid.to_string())?;
+        writeln!(file, "problem {problem}")
     }
 
     /// The answers so far, by process. Unreadable files are left out.

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gnntop_analysis::source::process::Process;
+use gnntop_analysis::source::process::{Process, descends};
 
-use super::answers::Answers;
+use super::answers::{Answer, Answers};
 use super::package::{self, Package, PackageError};
 use super::reach::{self, Descendants};
 use super::remote::{self, RemoteError};
@@ -77,7 +77,9 @@ pub fn join_children(root: u32, package: &Path, answers: &Answers, unreached: &M
     let (mut below, mut seen) = (Descendants::new(root.pid()), BTreeMap::<Process, u32>::new());
     let began = Instant::now();
     while root.is_alive() {
-        for python in reach::silent(&mut below, &answers.read()) {
+        let answered = answers.read();
+        note_other_users(answers, &answered, root.pid());
+        for python in reach::silent(&mut below, &answered) {
             let times = seen.entry(python.process.clone()).or_default();
             *times = times.saturating_add(1);
             if !ASKED.contains(times) {
@@ -91,6 +93,18 @@ pub fn join_children(root: u32, package: &Path, answers: &Answers, unreached: &M
             *unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.text);
         }
         thread::sleep(interval(began.elapsed()));
+    }
+}
+
+/// Adds to the answers of Pythons below `root` that have given up this user's rights why they cannot be watched: they cannot say it.
+fn note_other_users(answers: &Answers, answered: &BTreeMap<u32, Answer>, root: u32) {
+    let would_be_watched = |answer: &Answer| answer.has_torch && answer.problems.is_empty();
+    for pid in answered.iter().filter(|(_, answer)| would_be_watched(answer)).map(|(pid, _)| *pid) {
+        let process = Process::find(pid).filter(|_| descends(pid, root));
+        if let Some(user) = process.as_ref().and_then(unreached::other_user) {
+            // Whatever fails: the view then says less.
+            let _ = answers.add_problem(pid, &format!("it runs as user {user} now; run gnntop as that user"));
+        }
     }
 }
 
@@ -134,6 +148,9 @@ finally:
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -145,6 +162,25 @@ mod tests {
             (at, looks) = (at + interval(at), looks + 1);
         }
         assert!(looks <= 60, "{looks} looks in two minutes");
+    }
+
+    #[test]
+    fn python_that_has_given_up_its_rights_is_named_once() {
+        let Ok(mut child) = Command::new("sleep").arg("1000").uid(65_534).spawn() else {
+            return println!("skipped: only root can start a program as another user");
+        };
+        let answers = Answers::create().unwrap();
+        let write = |pid: u32, text: &str| fs::write(answers.dir().join(pid.to_string()), text).unwrap();
+        write(child.id(), "python 3.11.7\ntorch\n");
+        write(std::process::id(), "python 3.11.7\ntorch\n");
+        for _ in 0..2 {
+            note_other_users(&answers, &answers.read(), std::process::id());
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let read = answers.read();
+        assert_eq!(read[&child.id()].problems, ["it runs as user 65534 now; run gnntop as that user"]);
+        assert!(read[&std::process::id()].problems.is_empty());
     }
 
     #[test]

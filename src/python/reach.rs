@@ -144,13 +144,21 @@ fn sentence(answers: &BTreeMap<u32, Answer>, unreached: Option<&(u32, Reason)>) 
     (!answers.is_empty()).then(|| "hardware only: no Python of this program has imported torch".to_owned())
 }
 
+/// Why one of its Pythons cannot be watched, which is none of these processes.
+pub fn problem(answers: &Answers, except: &[u32]) -> Option<String> {
+    let answers = answers.read();
+    let mut others = answers.iter().filter(|(pid, _)| !except.contains(pid));
+    let (pid, problem) = others.find_map(|(pid, answer)| Some((pid, answer.problems.first()?)))?;
+    Some(format!("the Python of process {pid} cannot be watched: {problem}"))
+}
+
 /// Why a program that has ended showed no steps, by what its Pythons have said; `unreached` says why one of them has said nothing,
 /// and `lived` how long the program ran. `None` if nothing is known of any Python.
 pub fn explain_end(answers: &Answers, unreached: Option<&str>, lived: Duration) -> Option<String> {
-    let answers = answers.read();
-    if let Some((pid, problem)) = answers.iter().find_map(|(pid, answer)| Some((pid, answer.problems.first()?))) {
-        return Some(format!("the Python of process {pid} cannot be watched: {problem}"));
+    if let Some(problem) = problem(answers, &[]) {
+        return Some(problem);
     }
+    let answers = answers.read();
     if answers.values().any(|answer| answer.has_torch) {
         return Some("it imported torch, and ended before a backward pass or a batch through a model".to_owned());
     }
@@ -272,6 +280,7 @@ mod tests {
         assert!(explain(None, 9000).starts_with("it imported torch, and ended before a backward pass"));
         write("python 3.12.1\nproblem torch 1.8 is too old\n");
         assert!(explain(None, 9000).ends_with("cannot be watched: torch 1.8 is too old"));
+        assert!(problem(&answers, &[16]).is_some() && problem(&answers, &[17]).is_none(), "it has a session");
     }
 
     /// A process that sleeps under another name.

@@ -2,10 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use gnntop_analysis::source::process::Process;
+use gnntop_sessions::user_id;
 
 /// How a script is read at most.
 const MAX_SCRIPT: u64 = 256 * 1024;
@@ -51,11 +51,15 @@ pub(super) fn reason(python: &Process, words: &[String]) -> Reason {
     UnreachedEvidence::collect(python, words).reason()
 }
 
+/// The user as whom a process runs, if that is not this one.
+pub(super) fn other_user(process: &Process) -> Option<u32> {
+    process.user().filter(|user| *user != user_id())
+}
+
 impl UnreachedEvidence {
     fn collect(python: &Process, words: &[String]) -> Self {
         let pid = python.pid();
         let variables = fs::read(format!("/proc/{pid}/environ")).ok().map(|bytes| texts(&bytes));
-        let user = fs::metadata(format!("/proc/{pid}")).map(|found| found.uid());
         let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
         let own = mounts("self");
         let above = std::iter::successors(python.parent(), Process::parent).take(MAX_GENERATIONS);
@@ -63,7 +67,7 @@ impl UnreachedEvidence {
         Self {
             words: words.to_vec(),
             variables,
-            is_other_user: user.is_ok_and(|user| user != rustix::process::geteuid().as_raw()),
+            is_other_user: other_user(python).is_some(),
             is_container: mounts(&pid.to_string()).is_some_and(|found| own.is_some_and(|own| own != found)),
             scripts: above.iter().filter_map(|(pid, words)| script(*pid, words)).collect(),
             above: above.into_iter().map(|(_, words)| words).collect(),

@@ -57,6 +57,13 @@ impl Process {
         ProcessStat::read(self.pid).filter(|stat| stat.parent > 1).and_then(|stat| Self::find(stat.parent))
     }
 
+    /// The user by whose rights it acts; `None` if the system does not say.
+    pub fn user(&self) -> Option<u32> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        users.split_ascii_whitespace().nth(1)?.parse().ok() // the first is who started it
+    }
+
     /// Its command line; empty for a moment while the process executes another program, as when a shim starts Python.
     pub fn words(&self) -> Vec<String> {
         let read = || fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
@@ -154,6 +161,7 @@ mod tests {
         let own = Process::find(std::process::id()).unwrap();
         assert!(own.is_alive());
         assert!(!own.name().is_empty() && !own.command().is_empty());
+        assert_eq!(own.user(), Some(rustix::process::geteuid().as_raw()));
         assert!(descends(own.pid(), own.pid()));
         assert!(descends(own.pid(), std::os::unix::process::parent_id()));
         assert_eq!(own.parent().map(|parent| parent.pid()), Some(std::os::unix::process::parent_id()));

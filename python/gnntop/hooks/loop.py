@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import _native
+from .. import _answers, _native
 from . import deep_trace
 from .patching import guarded
 
 on_open: list[Callable[[], None]] = []
 """Called when the session opens, on the thread that trains first."""
+
+
+_FORKED = (
+    "a process that had trained or run a model has forked it; start it by spawn or forkserver, or fork before that"
+)
 
 
 def describe() -> tuple[str, dict[str, str]]:
@@ -27,8 +32,12 @@ def install() -> None:
     _native.listen(_native.ON_REQUEST, guarded("deep trace", deep_trace.step_ended))
 
 
-def _open(is_first: int) -> None:
-    """Opens the track of a thread that trains, and the session before the first one."""
+def _open(needs: int) -> None:
+    """Opens the track of a thread that trains, and the session before the first one; or says that it is not seen."""
+    if needs == _native.NEEDS_NOTICE:
+        _answers.tell(f"problem {_FORKED}")
+        return
+    is_first = needs == _native.NEEDS_SESSION
     if is_first:
         name, facts = describe()
         _native.open_session(name, facts)

@@ -61,19 +61,20 @@ pub(super) fn examine(
 }
 
 /// Adds to the sessions of a program that it has ended well, where it could not say so itself: after `os._exit`, `exec`, or a fork
-/// whose parent leaves. If that cannot be added, the session seems to have been killed. Returns why it has no session, if it has
-/// none and that is known.
+/// whose parent leaves. If that cannot be added, the session seems to have been killed. Returns why it or a part of it has no session,
+/// if that is known.
 pub(super) fn note_end(child: &Child, python: &PythonSetup, started: SystemTime) -> Option<String> {
     let sessions = find_sessions(child.pid(), python, started);
     if sessions.is_empty() {
         let why = python.explain_end(started.elapsed().unwrap_or_default())?;
         return Some(format!("{} showed no steps: {why}", child.name()));
     }
+    let pids: Vec<u32> = sessions.iter().map(|session| session.info.pid).collect();
     let left = |pid| python.crash_report(pid).first().is_some_and(|line| line == "os._exit");
     let how = |pid| if pid == child.pid() { Some("exit code 0") } else { left(pid).then_some("os._exit") };
     let ends: Vec<_> = sessions.into_iter().filter_map(|session| Some((session.dir, how(session.info.pid)?))).collect();
     let _ = within(PATIENCE, move || ends.iter().for_each(|(dir, how)| drop(exit_record::add_end(dir, how))));
-    None
+    python.problem(&pids)
 }
 
 /// The sessions of the program and of the Pythons that it started, all of which have ended.

@@ -83,6 +83,11 @@ impl PythonSetup {
         reach::explain_end(self.answers.as_ref()?, unreached.as_deref(), lived)
     }
 
+    /// Why one of its Pythons cannot be watched, which is none of these processes.
+    pub(super) fn problem(&self, except: &[u32]) -> Option<String> {
+        reach::problem(self.answers.as_ref()?, except)
+    }
+
     /// The processes that have answered.
     pub(super) fn pids(&self) -> impl Iterator<Item = u32> {
         self.answers.iter().flat_map(|answers| answers.read().into_keys())
