@@ -8,7 +8,8 @@
 #   scripts/torture.sh --soak 1          only an hour of a training with a viewer, whose memory is watched
 #   scripts/torture.sh --soak-python 2 --python PYTHON   only a PyTorch training, stacks, a viewer and a scraper, watched for two hours
 #
-# Needs Python 3.10 or newer, nothing else. As root it also fills a small disk.
+# Needs Python 3.10 or newer. With one that has torch (scripts/python-env.sh, or --python) it attacks trainings, too; as root it
+# also fills a small disk.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case " $* " in *" --gnntop "* | *" --help "*) ;; *) cargo build --release --quiet ;; esac

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import directories
 import disks
+import folders
+import frames
 import hanging
 import inside
 import kills
@@ -18,6 +20,7 @@ import many
 import mutants
 import owners
 import pythons
+import recordings
 import screens
 import soak
 import soak_python
@@ -26,6 +29,7 @@ import starts
 import terminals
 import trace_deaths
 import traces
+import trainings
 import versions
 from tally import Tally, print_table
 from under_test import Gnntop
@@ -34,6 +38,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 # Each takes what to attack, a source of chance, and how much is to be tried: 1 for all, less for a part.
 ATTACKS = {
     "mutants": mutants.attack,
+    "holes": recordings.attack_holes,
+    "kept recordings": recordings.attack_kept,
+    "replaced recordings": recordings.attack_replaced,
     "screens": screens.attack,
     "directories": directories.attack,
     "full disk": disks.attack_full,
@@ -55,11 +62,15 @@ ATTACKS = {
     "early ends": inside.attack_early_ends,
     "rings": inside.attack_rings,
     "threads and marks": many.attack,
-    "filters": starts.attack_filters,
+    "interrupted": trainings.attack_interrupted,
+    "sequences": trainings.attack_sequences,
+    "filters": frames.attack_filters,
+    "frames": frames.attack_frames,
     "few files": starts.attack_few_files,
     "small stacks": starts.attack_stacks,
     "commands": starts.attack_commands,
-    "removed": starts.attack_removed,
+    "places": folders.attack_places,
+    "removed": folders.attack_removed,
     "trace deaths": trace_deaths.attack,
 }
 QUICK = 0.06
@@ -77,7 +88,7 @@ def main() -> int:
         "--soak", type=float, metavar="HOURS", help="only this long a training with a viewer, and --only"
     )
     parser.add_argument("--soak-python", type=float, metavar="HOURS", help="the same with a PyTorch training")
-    parser.add_argument("--python", type=Path, help="a Python with torch, for --soak-python; see scripts/python-env.sh")
+    parser.add_argument("--python", type=Path, help="a Python with torch; without it that of scripts/python-env.sh")
     parser.add_argument(
         "--gnntop", type=Path, default=REPOSITORY / "target/release/gnntop", help="the program to attack"
     )
@@ -87,7 +98,13 @@ def main() -> int:
     print(f"seed {seed}, {arguments.gnntop}", flush=True)
     tallies = []
     with tempfile.TemporaryDirectory(prefix="torture-") as home:
-        gnntop = Gnntop(arguments.gnntop.resolve(), Path(home), REPOSITORY / "recordings", arguments.old)
+        gnntop = Gnntop(
+            arguments.gnntop.resolve(),
+            Path(home),
+            REPOSITORY / "recordings",
+            old=arguments.old,
+            python=arguments.python,
+        )
         is_soak = arguments.soak or arguments.soak_python
         for name in arguments.only or ([] if is_soak else ATTACKS):
             tallies += run(name, gnntop, random.Random(f"{seed} {name}"), QUICK if arguments.quick else 1)

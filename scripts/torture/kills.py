@@ -48,7 +48,7 @@ def _kill_keeper(gnntop: Gnntop, chance: random.Random) -> str | None:
     if not wait_until(lambda: any(path.stat().st_size > 4096 for path in gnntop.home.glob(f"{record.name}*")), 20):
         return "nothing was recorded"
     time.sleep(chance.random())
-    for process in _of_run(record):
+    for process in of_run(record):
         os.kill(process, signal.SIGKILL)
     run.wait()
     left = max(gnntop.home.glob(f"{record.name}*"), key=lambda path: path.stat().st_size)
@@ -57,7 +57,7 @@ def _kill_keeper(gnntop: Gnntop, chance: random.Random) -> str | None:
     return wrong
 
 
-def _of_run(record: Path) -> list[int]:
+def of_run(record: Path) -> list[int]:
     """The processes with this recording in their command: `gnntop run` and its keeper."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):

@@ -18,6 +18,7 @@ SHADOWS = 60
 ENVIRONMENTS = 30
 LIMITS = 20
 STEPS = 20
+EXACT = range(STEPS, STEPS + 1)
 PROGRAM = f"""
 import gnntop
 for _ in range({STEPS}):
@@ -199,15 +200,27 @@ def _damage(file: Path, chance: random.Random) -> None:
             opened.write(bytes(4096) if kind == 2 else chance.randbytes(chance.randint(1, 4096)))
 
 
-def watched(gnntop: Gnntop, program: str, expected: str, *, timeout_s: float = 30, **env: str) -> str | None:
-    """Runs a program of `STEPS` steps with `gnntop run`; returns what was wrong with its end, output or steps."""
+def watched(
+    gnntop: Gnntop,
+    program: str,
+    expected: str,
+    *,
+    steps: range | None = EXACT,
+    python: str | Path = "python3",
+    timeout_s: float = 30,
+    **env: str,
+) -> str | None:
+    """Runs a program with `gnntop run`; returns what was wrong with its end, its output or the number of its steps."""
     script, record = gnntop.home / "program.py", gnntop.home / "python.gnntop"
     script.write_text(program)
     ran = gnntop.run(
-        "run", "--plain", "--record", record, "--force", "--", "python3", script, env=env, timeout_s=timeout_s
+        "run", "--plain", "--record", record, "--force", "--", python, script, env=env, timeout_s=timeout_s
     )
     wrong = ran.wrong() or _as_alone(gnntop, ran, expected)
-    return wrong or (None if env.get("GNNTOP") == "0" else _steps(gnntop, record))
+    if wrong or steps is None or env.get("GNNTOP") == "0":
+        return wrong
+    total = json.loads(gnntop.run("report", record, "--json").out)["steps"]["total"]
+    return None if total in steps else f"{total} of {steps[-1]} steps were seen"
 
 
 def _as_alone(gnntop: Gnntop, ran: Ran, expected: str, code: int = 0) -> str | None:
@@ -218,8 +231,3 @@ def _as_alone(gnntop: Gnntop, ran: Ran, expected: str, code: int = 0) -> str | N
     both = range(min(len(said), len(expected)))
     at = next((at for at in both if said[at] != expected[at]), len(both))
     return f"ended {ran.code}, not {code}; wrote {said[at:][:200]!r}, not {expected[at:][:200]!r}"
-
-
-def _steps(gnntop: Gnntop, record: Path) -> str | None:
-    total = json.loads(gnntop.run("report", record, "--json").out)["steps"]["total"]
-    return None if total == STEPS else f"{total} of {STEPS} steps were seen"

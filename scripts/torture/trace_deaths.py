@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 
 from tally import Tally
-from under_test import Gnntop, wait_until
+from under_test import NO_TORCH, Gnntop, wait_until
 
-SCRIPTS = Path(__file__).resolve().parents[1]
 TRIES = 8
 ENDS_S = 60
 TRAINING = """
@@ -33,11 +32,10 @@ def attack(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
     tally = Tally(
         "death inside a trace", "the other one ends well; the session opens, and `clean` removes all that is left"
     )
-    found = subprocess.run([SCRIPTS / "python-env.sh", "--path"], capture_output=True, text=True, check=False)
-    if found.returncode != 0:
-        tally.skipped = "there is no Python with torch: scripts/python-env.sh"
+    python = gnntop.torch_python()
+    if python is None:
+        tally.skipped = NO_TORCH
         return [tally]
-    python = Path(found.stdout.strip()) / "bin/python"
     for number in range(max(1, int(TRIES * share))):
         tally.count(_try(gnntop, chance, python, number))
     return [tally]

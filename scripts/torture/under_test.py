@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MIB = 1 << 20
+SCRIPTS = Path(__file__).resolve().parents[1]
+NO_TORCH = "there is no Python with torch: scripts/python-env.sh, or --python"
 PANICKED = 101
 # What turns the direction of a line of text.
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -70,9 +72,12 @@ def drives_a_terminal(text: bytes) -> bool:
 class Gnntop:
     """The program, with its own directories."""
 
-    def __init__(self, path: Path, home: Path, recordings: Path, old: Path | None) -> None:
+    def __init__(
+        self, path: Path, home: Path, recordings: Path, *, old: Path | None = None, python: Path | None = None
+    ) -> None:
         self.path = path
         self.old = old
+        self.python = python
         self.home = home
         self.recordings = sorted(recordings.rglob("*.gnntop"))
         self.sessions = home / "sessions"
@@ -135,6 +140,13 @@ class Gnntop:
             return beside
         self.run("run", "--plain", "--", "python3", "-c", "")
         return next((self.home / "cache").rglob("libgnntop*.so"), beside)
+
+    def torch_python(self) -> Path | None:
+        """A Python with torch: the one that was named, or that of scripts/python-env.sh. None without one."""
+        if self.python is None:
+            found = subprocess.run([SCRIPTS / "python-env.sh", "--path"], capture_output=True, text=True, check=False)
+            self.python = Path(found.stdout.strip()) / "bin/python" if found.returncode == 0 else None
+        return self.python
 
     def end_all(self) -> None:
         """Kills everything that was started from here, including keepers and their programs."""
