@@ -43,8 +43,15 @@ def is_the_programs(error: BaseException) -> bool:
     if ours is None or last is ours:  # nothing of ours raises SystemExit or KeyboardInterrupt
         return not isinstance(error, Exception)
     handlers = (_signal.getsignal(number) for number in _signal.valid_signals())
-    # What our code calls nowhere is a tracer or a profiler, such as a debugger that is left.
-    return any(_code(handler) in codes for handler in handlers) or _instruction(ours).startswith(_CALLS_NOTHING)
+    return any(_code(handler) in codes for handler in handlers) or _is_of_a_tracer(ours)
+
+
+def _is_of_a_tracer(ours: TracebackType) -> bool:
+    """Whether a tracer or a profiler, such as a debugger that is left, has called what is behind our code."""
+    behind = ours.tb_next
+    # A function of ours that such a one has seen return is gone.
+    is_called_elsewhere = behind is not None and behind.tb_frame.f_back is not ours.tb_frame
+    return is_called_elsewhere or _instruction(ours).startswith(_CALLS_NOTHING)
 
 
 def _is_of_a_thread(error: BaseException, last: TracebackType) -> bool:

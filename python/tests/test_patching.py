@@ -164,6 +164,7 @@ RAISED = {
     "thread": "set_exception(c_ulong(get_ident()), py_object(kind))\n    while True: pass",
     "trace": "settrace(tracer)\n    inner()",
     "profile": "setprofile(tracer)\n    inner()",
+    "return": "setprofile(at_return)",
 }
 
 
@@ -175,9 +176,14 @@ def test_what_a_thread_or_a_tracer_raises_in_a_hook_is_the_programs(
     def tracer(*_: object) -> None:
         raise kind("left")
 
+    def at_return(_frame: object, event: str, _: object) -> None:
+        if event == "return":
+            raise kind("left")
+
     ours: dict[str, Any] = {
         "kind": kind,
         "tracer": tracer,
+        "at_return": at_return,
         "get_ident": threading.get_ident,
         **vars(sys),
         **vars(ctypes),

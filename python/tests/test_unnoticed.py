@@ -81,6 +81,24 @@ with Mode():
 print("end")
 """
 
+# Classes of classes: nobody asks them for more than torch does.
+CLASSES = """
+class Meta(type):
+    def __getattribute__(kind, name): asked.append(name); return super().__getattribute__(name)
+    def __eq__(kind, other): asked.append("=="); return kind is other
+    __hash__ = type.__hash__
+asked = []
+class Linear(nn.Linear, metaclass=Meta): pass
+class SGD(torch.optim.SGD, metaclass=Meta): pass
+model = Linear(2, 1)
+optimizer = SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+print(asked)
+"""
+
 SIGNALS = """
 class Late(Exception):
     pass
@@ -166,6 +184,8 @@ print(vars(model).keys(), type(nn.Module._call_impl), nn.Linear._call_impl.__qua
 for function in (torch.save, torch.autograd.backward, torch.autograd.grad, torch.optim.Optimizer.zero_grad):
     print(inspect.isfunction(function), inspect.getsourcefile(function), inspect.signature(function))
     print(sorted(vars(function)), function.__module__, function.__defaults__)
+for function in (nn.Module.zero_grad, nn.utils.clip_grad_norm_, torch.amp.GradScaler.unscale_):
+    print(function.__defaults__, function.__kwdefaults__, inspect.signature(function))
 for end in (os._exit, os.execv, os.execve):
     print(pickle.loads(pickle.dumps(end)) is end, end.__module__)
 """
@@ -226,6 +246,7 @@ def outcome(program: str, directory: Path, **variables: str) -> tuple[int, str, 
 
 CASES = {
     "batches": BATCHES,
+    "classes": CLASSES,
     "signals": SIGNALS,
     "recursion": RECURSION,
     "ends": ENDS,

@@ -87,7 +87,7 @@ def around(real: Callable[..., Any], name: str, before: Before, after: After) ->
     """Returns a function that does what `real` does, with `before` and `after` called around it."""
     hook = Hook(name)
 
-    @functools.wraps(real)
+    @functools.wraps(real, (*functools.WRAPPER_ASSIGNMENTS, "__defaults__", "__kwdefaults__"))
     def hooked(*args: Any, **kwargs: Any) -> Any:
         token = None
         if hook.is_on and not is_compiling():

@@ -108,7 +108,7 @@ def describe(torch: ModuleType) -> tuple[str, dict[str, str]]:
         facts["device"] = torch.cuda.get_device_name()
     model = roots.model()
     if model is not None:
-        facts["model"] = type(model).__name__
+        facts["model"] = roots.class_name(type(model))
         facts["parameters"] = str(roots.size(model))
     return _program.name(), facts
 

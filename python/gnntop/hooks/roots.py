@@ -144,7 +144,7 @@ def _known_optimizers() -> list[Any]:
     alive = [one for known in _optimizers if (one := known()) is not None]
     alive = [one for one in alive if "param_groups" in (_native.fields(one) or ())]
     if alive:
-        optimizer = type(alive[-1]).__name__, dict(_native.fields(alive[-1]).get("defaults", {}))
+        optimizer = class_name(type(alive[-1])), dict(_native.fields(alive[-1]).get("defaults", {}))
     return alive
 
 
@@ -240,8 +240,23 @@ def _children(module: Any) -> list[Any]:
 
 def _can_be_called(module: Any) -> bool:
     # A compiled module has its `forward` as its own attribute.
-    kinds = type(module).__mro__[: type(module).__mro__.index(_torch.nn.Module)]
-    return "forward" in _native.fields(module) or any("forward" in vars(kind) for kind in kinds)
+    if "forward" in _native.fields(module):
+        return True
+    for kind in _of_type("__mro__", type(module)):
+        if kind is _torch.nn.Module:
+            break
+        if "forward" in _of_type("__dict__", kind):
+            return True
+    return False
+
+
+def class_name(kind: type) -> str:
+    """The name of a class, without asking its own class, which may be the program's."""
+    return str(_of_type("__name__", kind))
+
+
+def _of_type(name: str, kind: type) -> Any:
+    return type.__dict__[name].__get__(kind)
 
 
 def hook_root(root: Any) -> None:
