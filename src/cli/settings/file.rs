@@ -1,8 +1,9 @@
 //! The settings file: TOML, in which every mistake is reported with its line.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -51,7 +52,10 @@ pub(super) struct FileSettings {
 /// Reads the file; without one, nothing is set, unless it must exist.
 pub(super) fn read(path: &Path, must_exist: bool) -> Result<FileSettings, SettingsError> {
     let mut text = String::new();
-    let opened = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
+    // The person who names a pipe has somebody write into it; in another one there may never be anything.
+    let is_pipe = !must_exist && fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    let file = if is_pipe { Err(io::Error::other("it is a pipe")) } else { File::open(path) };
+    let opened = file.and_then(|file| file.take(LONGEST).read_to_string(&mut text));
     match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => return Ok(FileSettings::default()),
         Err(source) => return Err(SettingsError::Read { path: path.to_owned(), source }),

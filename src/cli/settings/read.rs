@@ -66,6 +66,20 @@ impl Settings {
         Self::read(arguments, variable_that_is_set)
     }
 
+    /// The settings for a program that is to start whatever is wrong with the file or the variables: without them then, and with the
+    /// reason.
+    ///
+    /// # Errors
+    /// If these flags, or the file that they name, are invalid.
+    pub(in crate::cli) fn load_or_default(
+        arguments: &ScreenArguments,
+    ) -> Result<(Self, Option<SettingsError>), SettingsError> {
+        match Self::load(arguments) {
+            Ok(settings) => Ok((settings, None)),
+            Err(error) => Self::read(arguments, |_| None).map(|settings| (settings, Some(error))),
+        }
+    }
+
     /// The assumptions of a command without a screen, from these flags and the settings file.
     ///
     /// # Errors
