@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use crate::sessions::{Ran, Sessions, signal, spawn, wait_until};
+use crate::sessions::{Ran, Sessions, on_signals, signal, spawn, wait_until};
 
 fn logs(sessions: &Sessions) -> Vec<PathBuf> {
     let entries = fs::read_dir(sessions.path()).unwrap();
@@ -39,6 +39,61 @@ fn what_a_shell_starts_is_started_and_what_it_refuses_has_its_exit_code() {
     let path = format!("{}:{}", sessions.path().display(), std::env::var("PATH").unwrap());
     assert_eq!(found.env("PATH", path).output().unwrap().status.code(), Some(9));
     assert_eq!(run(&["/"]).code, Some(126));
+}
+
+#[test]
+fn ignored_ends_of_children_are_the_programs_and_its_exit_code_is_known() {
+    let sessions = Sessions::new();
+    let run = |words: &[&str]| {
+        let mut command = sessions.gnntop([&["run", "--plain", "--"], words].concat());
+        on_signals(&mut command, &[libc::SIGCHLD], libc::SIG_IGN).output().unwrap().status.code()
+    };
+    assert_eq!(run(&["sh", "-c", "exit 6"]), Some(6));
+    assert_eq!(run(&["grep", "-Eq", "SigIgn:.*[13579bdf]....$", "/proc/self/status"]), Some(0));
+}
+
+#[test]
+fn signals_that_would_end_us_are_for_the_program() {
+    for number in [libc::SIGQUIT, libc::SIGALRM, libc::SIGXCPU, libc::SIGPWR, libc::SIGRTMIN() + 3] {
+        let sessions = Sessions::new();
+        let program = "ulimit -c 0; touch ready; exec sleep 1000";
+        let child = spawn(&mut sessions.gnntop(["run", "--plain", "--", "sh", "-c", program]));
+        wait_until(|| sessions.path().join("ready").exists());
+        signal(&child, &number.to_string());
+        let ran = Ran::new(&child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(128 + number), "{ran:?}");
+    }
+}
+
+#[test]
+fn files_that_are_handed_on_are_the_programs_alone() {
+    let sessions = Sessions::new();
+    let (mut pipe, theirs) = std::io::pipe().unwrap();
+    let program = "exec 9>&-; until [ -e go ]; do sleep 0.02; done";
+    let script = "exec \"$0\" run --plain -- sh -c \"$1\" 9>&1 >/dev/null 2>&1";
+    let mut shell = sessions.program("sh");
+    let mut child = shell.args(["-c", script, env!("CARGO_BIN_EXE_gnntop"), program]).stdout(theirs).spawn().unwrap();
+    drop(shell); // it has the end that is written to
+    assert_eq!(pipe.read_to_end(&mut Vec::new()).unwrap(), 0);
+    assert!(child.try_wait().unwrap().is_none(), "the program still runs");
+    sessions.file("go", b"");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn settings_that_cannot_be_used_keep_no_program_from_starting() {
+    let sessions = Sessions::new();
+    let config = sessions.path().join("gnntop/config.toml");
+    fs::create_dir(config.parent().unwrap()).unwrap();
+    let run = || sessions.run(["run", "--plain", "--", "sh", "-c", "exit 7"]);
+    fs::write(&config, "theme = 'mauve'").unwrap();
+    let ran = run();
+    assert!(ran.code == Some(7) && ran.err.contains("config.toml:1: theme is mauve"), "{ran:?}");
+    fs::remove_file(&config).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&config).status().unwrap().success());
+    let ran = run();
+    assert!(ran.code == Some(7) && ran.err.contains("config.toml: it is a pipe; no settings are used"), "{ran:?}");
+    assert_eq!(sessions.run(["run", "--plain", "--config", "no.toml", "--", "true"]).code, Some(2));
 }
 
 /// The longest variable that the system passes on, and a little less.

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::ptr;
 use std::sync::Arc;
 #[cfg(feature = "workloads")]
@@ -9,7 +11,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+};
 use signal_hook::low_level::unregister;
 
 /// Notes the signals that ask a program to end, for as long as this lives; they have no other effect.
@@ -99,6 +103,43 @@ fn monotonic_ns() -> u64 {
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     // The clock is above 0, and so are its parts.
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+/// Signals that somebody may send to us and means the program: all that would end us, without those of faults.
+pub(super) fn passed_on() -> impl Iterator<Item = i32> {
+    let everywhere = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO];
+    everywhere.into_iter().chain(passed_on_here())
+}
+
+#[cfg(target_os = "linux")]
+fn passed_on_here() -> impl Iterator<Item = i32> {
+    [libc::SIGPWR].into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn passed_on_here() -> impl Iterator<Item = i32> {
+    std::iter::empty()
+}
+
+/// Has the exit codes of children kept for us, also where the parent process set SIGCHLD to be ignored; returns whether it did.
+pub(super) fn keep_exit_codes() -> bool {
+    let was_ignored = is_ignored(libc::SIGCHLD);
+    if was_ignored {
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    }
+    was_ignored
+}
+
+/// Has a child begin with SIGCHLD ignored.
+pub(super) fn ignore_exit_codes(command: &mut Command) {
+    let ignore = || {
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+        Ok(())
+    };
+    // SAFETY: the closure makes one system call, which is allowed between fork and exec.
+    unsafe { command.pre_exec(ignore) };
 }
 
 /// The ones among these signals that the parent process did not set to be ignored: `nohup` does so with SIGHUP, a shell

@@ -155,7 +155,7 @@ pub fn ignored_hangup(command: &mut Command) -> &mut Command {
 
 /// What signals do to a command, however the tests themselves were started.
 #[cfg(unix)]
-fn on_signals<'c>(command: &'c mut Command, signals: &'static [i32], does: libc::sighandler_t) -> &'c mut Command {
+pub fn on_signals<'c>(command: &'c mut Command, signals: &'static [i32], does: libc::sighandler_t) -> &'c mut Command {
     let set = move || {
         // SAFETY: signal is async-signal-safe and concerns the child alone.
         signals.iter().for_each(|signal| unsafe { _ = libc::signal(*signal, does) });

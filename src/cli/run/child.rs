@@ -18,7 +18,6 @@ use crate::log;
 use anyhow::Context;
 use gnntop_sessions::{Error, PrivateDir, layout, user_id};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Time between two looks whether the program has ended.
 pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(50);
@@ -85,11 +84,15 @@ impl Child {
         // The program may go to another folder.
         let absolute = std::path::absolute(&dir).unwrap_or_else(|_| dir.clone());
         ours.push(("GNNTOP_DIR", absolute.as_os_str()));
+        let ignores_exit_codes = signals::keep_exit_codes();
         let start = |variables: &[(&str, &OsStr)]| {
             spawn(program, arguments, |command| {
                 command.stdin(stdin()).stdout(stream()).stderr(stream()).envs(variables.iter().copied());
                 // Ctrl-C at the terminal reaches only this process, and is passed on once.
                 command.process_group(0);
+                if ignores_exit_codes {
+                    signals::ignore_exit_codes(command);
+                }
             })
         };
         let child = start(&ours).or_else(|error| {
@@ -154,11 +157,10 @@ impl Child {
 
     /// Sends a signal to it and to what it has started.
     pub(super) fn signal(&self, signal: i32) {
-        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        let (Some(group), Some(signal)) = (group, Signal::from_named_raw(signal)) else { return };
-        // Our child is not waited for before it has ended, so the group cannot be another's. If it has just ended,
-        // nothing happens.
-        let _ = kill_process_group(group, signal);
+        let Ok(group) = i32::try_from(self.child.id()) else { return };
+        // Our child is not waited for before it has ended, so the group cannot be another's. If it has just ended, nothing happens.
+        // SAFETY: the call has no access to our memory.
+        unsafe { libc::kill(-group, signal) };
     }
 
     /// The lines after its end: why nothing was published, if that is so, and about a program that failed its last output and why

@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use gnntop_sessions::PrivateDir;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::consts::SIGXFSZ;
 
 use super::super::exit::SUCCESS;
+use super::super::signals::passed_on;
+use super::inherited::Inherited;
 use super::messages::{MessageReader, ToCollector, send};
 use crate::log::{BoundedLog, Pump};
 
@@ -44,11 +46,12 @@ impl CollectArguments {
 /// Does `gnntop collect`: standard input is the pipe, standard output a socket to the program's owner. Ends when no process
 /// can write into the pipe any more and the owner has nothing to say.
 pub(in super::super) fn collect(arguments: &CollectArguments) -> anyhow::Result<u8> {
+    Inherited::find().close();
     let owner = UnixStream::from(io::stdout().as_fd().try_clone_to_owned().context("no socket to `gnntop run`")?);
     owner.peer_addr().context("`gnntop collect` is started by `gnntop run`")?;
     // A scheduler sends these to every process of a job, and the program's last words are still to come. Writing past a
     // file's size limit raises the last one; a handler turns it into an error.
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXFSZ] {
+    for signal in passed_on().chain([SIGXFSZ]) {
         signal_hook::flag::register(signal, Arc::default())?;
     }
     // `pkill -9 gnntop` shall not leave a program without a reader of its output. Elsewhere than on Linux it may.

@@ -13,13 +13,14 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::super::exit::{FAILURE, NotStarted, SUCCESS};
 use super::super::retention::RetentionLimits;
-use super::super::signals::without_ignored;
+use super::super::signals::{passed_on, without_ignored};
 use super::child::{Child, WAIT_INTERVAL};
+use super::inherited::Inherited;
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use super::post_mortem::{examine, note_end};
 use super::python::{PythonSetup, program_session};
@@ -98,12 +99,14 @@ impl KeepArguments {
 
 /// Does `gnntop keep`: standard output is a socket to the process that started it.
 pub(in super::super) fn keep(arguments: &KeepArguments) -> anyhow::Result<u8> {
+    let inherited = Inherited::find();
     let starter = UnixStream::from(io::stdout().as_fd().try_clone_to_owned().context("no socket to `gnntop run`")?);
     starter.peer_addr().context("`gnntop keep` is started by `gnntop run`")?;
     // It fails if this process already leads a session, which is just as good.
     let _ = rustix::process::setsid();
     match start(arguments, &starter) {
         Ok(kept) => {
+            inherited.close();
             kept.wait(&starter)?;
             Ok(SUCCESS)
         }
@@ -132,8 +135,10 @@ struct KeptProgram {
 fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<KeptProgram> {
     // Writing past a file's size limit raises this signal. A handler turns it into an error, and is not inherited by
     // the program.
-    signal_hook::flag::register(SIGXFSZ, Arc::<AtomicBool>::default())?;
-    let signals = Signals::new(without_ignored([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
+    for signal in without_ignored([SIGXFSZ]) {
+        signal_hook::flag::register(signal, Arc::<AtomicBool>::default())?;
+    }
+    let signals = Signals::new(without_ignored(passed_on().filter(|signal| *signal != SIGQUIT)))?;
     let KeepArguments { name, record, force, keep, slow, python, command } = arguments;
     let limits = RetentionLimits::new(*keep, *slow);
     let file = record.as_deref().map(|path| RecordingFile::create(path, *force, limits)).transpose()?;
@@ -168,7 +173,9 @@ impl KeptProgram {
         starter.set_nonblocking(true)?;
         let mut asked = MessageReader::default();
         let code = loop {
-            let mut signals: Vec<i32> = self.signals.pending().collect();
+            // A terminal's SIGQUIT does not come here.
+            let meant = |signal| if signal == SIGQUIT { SIGKILL } else { signal };
+            let mut signals: Vec<i32> = self.signals.pending().map(meant).collect();
             while let Some(KeeperRequest::Signal(signal)) = asked.next(starter) {
                 signals.push(signal);
             }
@@ -196,15 +203,13 @@ impl KeptProgram {
         let now = Instant::now();
         let is_same = |(last, at): (i32, Instant)| last == signal && now.duration_since(at) < SAME_WITHIN;
         if !self.passed_on.replace((signal, now)).is_some_and(is_same) {
-            // A terminal's SIGQUIT does not come here.
-            self.child.signal(if signal == SIGQUIT { SIGKILL } else { signal });
+            self.child.signal(signal);
         }
     }
 
     /// The signal that was to end it, of those that were passed on.
     fn end_signal(&self) -> Option<i32> {
         let (signal, _) = self.passed_on?;
-        let signal = if signal == SIGQUIT { SIGKILL } else { signal };
         let is_to_end = [SIGINT, SIGTERM, SIGHUP, SIGKILL].contains(&signal);
         (is_to_end || self.child.ended() == Some(ProcessEnd::Signal(signal))).then_some(signal)
     }

@@ -13,13 +13,13 @@ use std::time::Duration;
 use std::{fmt, thread};
 
 use anyhow::{Context, bail};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::super::exit::{FAILURE, NotStarted};
 use super::super::layers::Layer;
 use super::super::output;
-use super::super::signals::without_ignored;
+use super::super::signals::{passed_on, without_ignored};
 use super::child::log_place;
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use gnntop_analysis::source::process::Process;
@@ -257,7 +257,7 @@ impl SignalRelay {
     /// # Errors
     /// When the system refuses a handler.
     pub(super) fn catch(on_hangup: OnHangup) -> io::Result<Self> {
-        let signals = Signals::new(without_ignored([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]))?;
+        let signals = Signals::new(without_ignored(passed_on()))?;
         Ok(Self { signals, on_hangup })
     }
 

@@ -17,6 +17,7 @@
 mod child;
 mod collect;
 mod collector;
+mod inherited;
 mod keeper;
 mod keeper_client;
 mod messages;
@@ -48,6 +49,7 @@ use child::{check_usable, own_command};
 use gnntop_analysis::source::program_name::program_name;
 use gnntop_analysis::source::{Launched, Launcher};
 use gnntop_sessions::layout::{self, RUN, RUN_STARTED_MS};
+use inherited::Inherited;
 use keeper::RecordOptions;
 use keeper_client::{Interrupted, KeeperClient, SignalRelay};
 use options::{StackArguments, given_twice, take_flag, take_value};
@@ -71,7 +73,7 @@ Examples:
 `q` leaves the view; the program and its recording continue. `gnntop attach` shows it again, `gnntop stop` stops it.
 `Q`, or `q` with --wait, leaves the view and waits for the exit code. It always waits without a terminal or with
 --plain.
-`gnntop run` passes SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 on to the program.
+`gnntop run` passes signals that are sent to it, such as SIGINT, SIGTERM and SIGUSR1, on to the program.
 Exit codes: the program's own; 128 + N if signal N ended it; 127 if there is no such program, 126 if it cannot be executed;
 130 interrupted; 0 if it keeps running without the view.";
 
@@ -167,11 +169,15 @@ impl RunArguments {
 
 /// Does `gnntop run`.
 pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
+    let inherited = Inherited::find();
     arguments.take_own_options()?;
     if !arguments.words.is_empty() {
         train::hand_over()?;
     }
-    let settings = Settings::load(&arguments.screen)?;
+    let (settings, mistake) = Settings::load_or_default(&arguments.screen)?;
+    if let Some(mistake) = mistake {
+        output::print_error(&format!("warning: {:#}; no settings are used", anyhow::Error::from(mistake)));
+    }
     let stacks = arguments.stacks.variables(arguments.command.is_empty())?;
     arguments.sensors.apply();
     if let Some((name, options)) = arguments.words.split_first() {
@@ -194,6 +200,7 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let sensors = arguments.sensors.variables().map(|(name, dir)| (name, dir.clone().into_os_string()));
     let variables = run_variables(arguments.run_id.as_deref(), started).into_iter().chain(stacks);
     let kept = KeeperClient::start(&words, sensors.chain(variables))?;
+    inherited.close();
     let interrupted = relay.forward(kept.signal_sender().try_clone().context("cannot talk to the keeper")?)?;
     let python = PythonWatch::new(kept.pid(), kept.answers().map(Path::to_owned));
     let run = StartedProgram { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
