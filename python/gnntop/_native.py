@@ -52,7 +52,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import _endings, _library
+from . import _answers, _endings, _library
 from ._signals import is_the_programs
 
 ABI = 1
@@ -201,6 +201,7 @@ def open_session(name: str, facts: dict[str, str] | None = None) -> bool:
     """
     lines = (f"{key}={plain(value)}" for key, value in (facts or {}).items())
     is_open = bool(_open(_bytes(name), "\n".join(lines).encode()))
+    tell_problem()
     if is_open:
         _endings.watch(_high, flush)
     return is_open
@@ -281,6 +282,13 @@ def directory() -> str:
 def warning() -> str:
     """Why nothing is published (any more); empty where all is well."""
     return _text_of(_WARNING)
+
+
+def tell_problem() -> None:
+    """Tells ``gnntop run`` why nothing is published, if that is so."""
+    why = "" if status() == FORKED else warning()
+    if why:
+        _answers.tell(f"problem {why}")
 
 
 def request() -> str:

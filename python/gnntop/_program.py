@@ -50,8 +50,12 @@ def close_at_exit() -> None:
     if not _closes_at_exit:
         from . import _native
 
+        def close() -> None:
+            _native.tell_problem()
+            _native.close()
+
         _closes_at_exit = True
-        atexit.register(_native.close)
+        atexit.register(close)
 
 
 def report() -> dict[str, Any]:

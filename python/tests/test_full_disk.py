@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import REACH, environment
 from test_native import GNNTOP, LIBRARY, python
 
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason=f"no {LIBRARY}: cargo build")
@@ -56,6 +59,18 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip(f"no small file system can be mounted: {done.stderr.decode().strip()}")
     yield disk
     subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_a_disk_without_room_from_the_start_is_named(small_disk: Path, tmp_path: Path) -> None:
+    with (small_disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+        while filler.write(bytes(512)):
+            pass
+    program = "import gnntop; [gnntop.step() for _ in range(50)]"
+    command = [GNNTOP, "run", "--plain", "--", sys.executable, "-c", program]
+    variables = environment(small_disk) | REACH
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "No space left" in done.stderr, done.stderr
 
 
 def test_a_program_that_ends_before_the_next_try_is_whole(small_disk: Path, tmp_path: Path) -> None:
