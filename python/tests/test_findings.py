@@ -99,6 +99,34 @@ def test_a_phase_that_only_waits_is_named_with_its_line(tmp_path: Path) -> None:
     assert "forward (waits.py:16)" in words_of(found)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("part", "work", "place"),
+    [
+        ("items", "making the items takes", "decode (slow_part.py:24), under Samples.__getitem__ (slow_part.py:19)"),
+        ("collate", "collate takes", "collate (slow_part.py:29)"),
+    ],
+)
+def test_the_slow_part_of_making_batches_is_named_with_its_line(
+    part: str, work: str, place: str, workers: int, tmp_path: Path
+) -> None:
+    recording = tmp_path / "run.gnntop"
+    watching = (str(GNNTOP), "run", "--plain", "--stacks", "100", "--record", str(recording), "--")
+    command = [sys.executable, str(HERE / "mistakes" / "slow_part.py"), part, str(workers)]
+    assert run(command, tmp_path, watching).code == 0
+    seen = report(recording)
+    (found,) = (it for it in seen["findings"]["found"] if it["kind"] == "data-bound")
+    lines = found["evidence"]
+    assert any(line.startswith(work if workers else f"the training thread makes the batches: {work}") for line in lines)
+    # On a busy machine it may take longer to get batches from the workers than to make them.
+    assert any("stacks sampled in data wait: " in line and f" in {place}" in line for line in lines), lines
+    # More workers are not the first thing to try where there are none and one function takes the time.
+    if workers == 0:
+        assert f"cheaper, above all {place.split(',')[0]}" in found["advice"][0], found
+    below = [frames for phase, frames, _ in seen["sampled_stacks"]["stacks"] if phase == "data wait"]
+    assert any("loader worker" in frames for frames in below) == (workers > 0), below
+
+
 def test_one_slow_rank_is_named(tmp_path: Path) -> None:
     ran, recording = recorded([*TORCHRUN, str(HERE / "mistakes" / "slow_rank.py")], tmp_path)
     assert ran.code == 0, ran.err.decode()

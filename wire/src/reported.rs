@@ -49,12 +49,14 @@ pub enum Reported {
     DeviceWait,
     /// A span: a function is compiled that was compiled before. The rest of its text says which, and why.
     Recompilation,
+    /// A span inside the making of a batch: its items are put together.
+    Collate,
     /// A span of a device: it copies memory or fills it, which is no kernel. The rest of its text says from where to where.
     DeviceCopy,
 }
 
 /// What carries no number of its own, with its text. The place here is the number in the stream.
-const PLAIN: [(Reported, &str); 31] = [
+const PLAIN: [(Reported, &str); 32] = [
     (Reported::Wait, "wait"),
     (Reported::Reduce, "reduce"),
     (Reported::Barrier, "barrier"),
@@ -86,6 +88,7 @@ const PLAIN: [(Reported, &str); 31] = [
     (Reported::Memory(DeviceMemory::OutOfMemory), "device memory out of memory"),
     (Reported::DeviceWaits, "waits for the device"),
     (Reported::DeviceWaitTime, "waits for the device (ns)"),
+    (Reported::Collate, "collate"),
 ];
 
 /// Numbers in the stream of what carries a number of its own, and the beginnings of their texts.
@@ -106,8 +109,11 @@ impl Reported {
 
     /// Whether it is a span, and not a number.
     pub fn is_span(self) -> bool {
-        use Reported::{Barrier, Broadcast, DeviceCopy, DeviceWait, MicroBatch, Recompilation, Reduce, Wait};
-        matches!(self, Wait | Reduce | Barrier | Broadcast | MicroBatch(_) | DeviceWait | Recompilation | DeviceCopy)
+        use Reported::{Barrier, Broadcast, Collate, DeviceCopy, DeviceWait, MicroBatch, Recompilation, Reduce, Wait};
+        matches!(
+            self,
+            Wait | Reduce | Barrier | Broadcast | Collate | MicroBatch(_) | DeviceWait | Recompilation | DeviceCopy
+        )
     }
 
     /// Its text, which is for people; the beginning of it for what carries a number or a phase.

@@ -101,6 +101,10 @@ pub enum Number {
     Loaders,
     /// Share of the loader workers' time.
     OfWorkers,
+    /// Share of the wait for batches.
+    OfWait,
+    /// Share of the time in which each of the loader's workers makes batches.
+    WorkersBusy,
     /// Batches that take far longer to make than others.
     SlowBatches,
     /// What a batch usually takes to make.

@@ -1,4 +1,4 @@
-"""``torch.utils.data``: the wait for a batch, and the number of batches ready."""
+"""``torch.utils.data``: the wait for a batch, what makes one, and the number of batches ready."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
-from . import workers
+from . import fetching, workers
 from .patching import patch, watch
 
 _READY = "batches ready"
@@ -17,6 +17,7 @@ def install(dataloader: ModuleType) -> None:
     watch(dataloader._BaseDataLoaderIter, "__next__", _native.FETCH)
     patch(dataloader._MultiProcessingDataLoaderIter, "_next_data", _asked, _count)
     workers.install(dataloader)
+    fetching.install(dataloader._utils.fetch)
 
 
 def _asked(args: tuple[Any, ...]) -> Any:

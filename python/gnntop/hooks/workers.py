@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
+from . import fetching
 from .patching import Hook, patch, watch
 
 _hook = Hook("loader workers")
@@ -84,5 +85,6 @@ def _record(address: str) -> None:
 def _hook_fetchers(name: int) -> None:
     from torch.utils.data._utils import fetch
 
+    fetching.install(fetch)
     for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
         watch(kind, "fetch", _native.OF_ROOTS - name)

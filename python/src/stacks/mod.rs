@@ -9,6 +9,7 @@
 //! watch.rs    the thread that checks whether the current phase is `overdue`, and records
 //! gil.rs      whether the thread waits for the interpreter lock, and where its holder is
 //! sample.rs   the thread that samples stacks at a fixed rate; paths.rs: each stack written once, then counted
+//! running.rs  a stack that is read again and again; workers.rs: those of loader workers that are waited for
 //! ```
 //!
 //! A thread that keeps running while it is read may be seen in an inconsistent state: the chain is then read again, and
@@ -21,8 +22,10 @@ mod gil;
 mod layout;
 mod memory;
 mod paths;
+mod running;
 mod sample;
 mod watch;
+mod workers;
 
 pub(crate) use frames::{Frame, format_frame, is_own};
 pub(crate) use watch::{thread_state, watch};

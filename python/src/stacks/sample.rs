@@ -3,16 +3,17 @@
 //! Each sample is at a random time within its interval, so that a step whose length is a multiple of the interval is not
 //! sampled at the same place again and again.
 
-use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gnntop_probe::{Fact, NameKind, NameRef, Sampling, TrackRole, after, intern};
 
-use super::frames::{self, Chain, Code, PythonProcess, Raw, format_frame, is_ours};
+use super::frames::PythonProcess;
 use super::gil::InterpreterLock;
 use super::memory::Address;
 use super::paths::StackPaths;
+use super::running::{ReadFrame, RunningThread};
+use super::workers::{self, SampledWorkers};
 use crate::overdue::{self, CurrentPhase};
 use crate::session::{self, Status};
 use crate::{names, thread as own_thread};
@@ -21,36 +22,23 @@ use crate::{names, thread as own_thread};
 const TRACK: &str = "stacks of train, sampled";
 /// Stands for time outside all phases.
 const GAP: &str = "gap";
-/// Frames reported of a stack; of a deeper one, the outermost and the innermost.
-const OUTERMOST: usize = 16;
-const INNERMOST: usize = 48;
-const LEFT_OUT: &str = "(frames left out)";
 /// Stands for the frames of a phase that was over before they were read.
 const LEFT: &str = "(over before it was read)";
-/// Most frames whose text is cached; beyond this, the cache is cleared.
-const MAX_TEXTS: usize = 4096;
 /// Interval between reports of the figures.
 const FIGURES_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often a stack that changes meanwhile is read.
+/// How often a phase that changes is asked for.
 const TRIES: usize = 4;
-
-/// A frame whose text is known.
-type KnownFrame = (Raw, Code);
 
 /// Samples the stacks of a thread.
 pub(super) struct Sampler {
-    python: PythonProcess,
-    /// The thread's state in Python, and its id.
-    thread: (Address, libc::pid_t),
+    thread: RunningThread,
+    thread_id: libc::pid_t,
+    workers: SampledWorkers,
     lock: Option<InterpreterLock>,
     session: u32,
     a_second: u32,
     paths: StackPaths,
-    /// Text of each frame; `None` for ours.
-    texts: HashMap<KnownFrame, Option<Box<str>>>,
-    /// Code of the outermost frame, which hardly ever changes: a stack with another one is most likely truncated.
-    outermost: Option<Address>,
     taken: u64,
     /// Those in which the thread waited for the interpreter lock.
     held: u64,
@@ -61,22 +49,24 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Samples the thread with this state while this session is open.
-    pub(super) fn new(python: PythonProcess, thread: (Address, libc::pid_t), session: u32, a_second: u32) -> Self {
-        let lock = InterpreterLock::find(&python.process, thread.0);
+    /// Samples the thread with this state and this id while this session is open.
+    pub(super) fn new(
+        python: PythonProcess,
+        (state, thread_id): (Address, libc::pid_t),
+        session: u32,
+        a_second: u32,
+    ) -> Self {
+        let lock = InterpreterLock::find(&python.process, state);
         let a_second = a_second.clamp(1, Sampling::MAX_PER_SECOND);
         let random = Random(after::ticks() | 1);
-        let (paths, texts) = (StackPaths::new(), HashMap::new());
-        let outermost = None;
         Self {
-            python,
-            thread,
+            thread: RunningThread::new(python, state),
+            thread_id,
+            workers: SampledWorkers::default(),
             lock,
             session,
             a_second,
-            paths,
-            texts,
-            outermost,
+            paths: StackPaths::new(),
             taken: 0,
             held: 0,
             unread: 0,
@@ -110,14 +100,7 @@ impl Sampler {
 
     /// Takes a sample, and repeats the count of another path.
     fn sample(&mut self) {
-        if self.texts.len() >= MAX_TEXTS {
-            self.texts.clear();
-        }
-        let read = self.python.process.prepare().and_then(|()| {
-            let holder = self.lock.and_then(|lock| lock.holder(&self.python, self.thread));
-            self.read().map(|(phase, frames)| (phase, frames, holder))
-        });
-        let (phase, frames, holder) = match read {
+        let (phase, frames, holder) = match self.read() {
             Ok(read) => read,
             Err(why) => {
                 self.unread += 1;
@@ -125,13 +108,13 @@ impl Sampler {
                 return;
             }
         };
-        let frames = frames.iter().rev().filter_map(|frame| match frame {
-            Some(frame) => self.texts.get(frame)?.as_deref(),
-            None => Some(LEFT_OUT),
-        });
-        let frames: Vec<&str> = frames.collect();
+        let frames = self.thread.texts(&frames);
+        let python = &self.thread.python;
+        let waits = workers::are_waited_for(&python.process, self.thread_id, &frames);
+        let of_worker = if waits { self.workers.read(python) } else { Vec::new() };
         let left = frames.is_empty().then_some(LEFT);
-        let path = std::iter::once(phase_name(phase)).chain(left).chain(frames).chain(holder.as_deref());
+        let path = std::iter::once(phase_name(phase)).chain(left).chain(frames);
+        let path = path.chain(of_worker.iter().map(String::as_str)).chain(holder.as_deref());
         let (name, count) = self.paths.count(path);
         after::stack_sample(name, after::ticks(), count, false);
         self.taken += 1;
@@ -141,65 +124,19 @@ impl Sampler {
         }
     }
 
-    /// The thread's phase and its frames, innermost first, whose texts are then in `texts`; `None` stands for those that are
-    /// left out. There are no frames if it has left the phase meanwhile: they would belong to another one.
+    /// The thread's phase and its frames, innermost first; none if it has left the phase meanwhile. With them, where the thread is that
+    /// holds the lock for which it waits.
     ///
     /// # Errors
     /// Why they cannot be read.
-    fn read(&mut self) -> Result<(CurrentPhase, Vec<Option<KnownFrame>>), &'static str> {
+    fn read(&mut self) -> Result<(CurrentPhase, Vec<ReadFrame>, Option<String>), &'static str> {
+        self.thread.python.process.prepare()?;
+        let holder = self.lock.and_then(|lock| lock.holder(&self.thread.python, (self.thread.state, self.thread_id)));
         // It is inconsistent for some nanoseconds only.
         let phase =
             (0..TRIES).find_map(|_| overdue::current()).ok_or("the phase changed each time it was asked for")?;
-        let mut found: Result<(Chain, Vec<Option<KnownFrame>>), _> = Err(frames::UNREADABLE);
-        for _ in 0..TRIES {
-            let chain = frames::read_running(&self.python, self.thread.0);
-            if overdue::current() != Some(phase) {
-                return Ok((phase, found.map(|(_, frames)| frames).unwrap_or_default()));
-            }
-            let read = chain.and_then(|chain| self.identify(&chain).map(|frames| (chain, frames)));
-            found = match (read, found) {
-                // Of a stack that changed meanwhile fewer frames can be read.
-                (Ok(read), Ok(earlier)) if read.1.len() < earlier.1.len() => Ok(earlier),
-                (Err(_), Ok(earlier)) => Ok(earlier),
-                (read, _) => read,
-            };
-            if found.as_ref().is_ok_and(|(chain, _)| !chain.is_whole || chain.outermost() == self.outermost) {
-                break;
-            }
-        }
-        let (chain, frames) = found?;
-        if chain.is_whole {
-            self.outermost = chain.outermost();
-        }
-        Ok((phase, frames))
-    }
-
-    /// The frames to report, with their code. One that cannot be read is missing.
-    ///
-    /// # Errors
-    /// None of them can be read.
-    fn identify(&mut self, chain: &Chain) -> Result<Vec<Option<KnownFrame>>, &'static str> {
-        let (inner, outer) = chain.ends(INNERMOST, OUTERMOST);
-        let mut frames = self.identify_frames(inner);
-        if chain.frames.len() > inner.len() + outer.len() {
-            frames.push(None);
-        }
-        frames.extend(self.identify_frames(outer));
-        if frames.iter().all(Option::is_none) { Err(frames::UNREADABLE) } else { Ok(frames) }
-    }
-
-    fn identify_frames(&mut self, chain: &[Raw]) -> Vec<Option<KnownFrame>> {
-        let mut frames = Vec::new();
-        for (raw, code) in chain.iter().zip(frames::codes(&self.python, chain)) {
-            let Some(code) = code else { continue };
-            let frame = (*raw, code);
-            if !self.texts.contains_key(&frame) {
-                let Some(decoded) = frames::decode(&self.python, *raw, code) else { continue };
-                self.texts.insert(frame, (!is_ours(&decoded)).then(|| format_frame(&decoded).into()));
-            }
-            frames.push(Some(frame));
-        }
-        frames
+        let frames = self.thread.read(|| overdue::current() != Some(phase))?;
+        Ok((phase, frames, holder))
     }
 
     /// Reports the figures of the sampling itself.
@@ -247,18 +184,7 @@ fn own_time_us() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{layout, memory::Process};
     use super::*;
-
-    #[test]
-    fn identify_fails_where_no_frame_can_be_read() {
-        let python = PythonProcess { layout: layout::V3_11, process: Process::own().unwrap() };
-        let mut sampler = Sampler::new(python, (0, 0), 0, 20);
-        for len in [1, 500] {
-            let chain = Chain { frames: vec![(4096, 0); len], is_whole: true };
-            assert_eq!(sampler.identify(&chain), Err(frames::UNREADABLE), "{len}");
-        }
-    }
 
     #[test]
     fn samples_are_taken_at_random_within_their_interval() {

@@ -15,6 +15,7 @@ use super::frames::{self, PythonProcess, Stack, format_frame, is_idle, is_ours};
 use super::layout::{self, Layout};
 use super::memory::{Address, Process};
 use super::sample::Sampler;
+use super::workers::{LOADER_WORKER, MAX_WORKERS};
 use crate::names::{self, RegisteredName};
 use crate::overdue::{self, CurrentPhase};
 use crate::session::{self, Status};
@@ -29,10 +30,6 @@ const UNKNOWN_TIMES: u64 = 20;
 
 /// The track of the stacks.
 const TRACK: &str = "stacks of train";
-/// Shown around the frames of a loader worker.
-const LOADER_WORKER: &str = "loader worker";
-/// Most loader workers whose stacks are taken at a time.
-const MAX_WORKERS: usize = 16;
 
 /// The session being watched.
 static WATCHED: AtomicU32 = AtomicU32::new(0);

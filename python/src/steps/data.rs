@@ -57,24 +57,26 @@ impl Loop {
         self.resume(to);
     }
 
-    /// A loader samples or gathers. This replaces the wait that contains it.
+    /// A loader samples or gathers. This replaces the wait that contains it, and the spans in between.
     pub(super) fn loading_begin(&mut self, name: Name, to: &mut impl Record) -> i32 {
-        if self.state == State::Fetch || !self.loading.is_empty() {
-            to.end_to(to.depth() - 1);
+        let around = self.loading.last().copied().or(self.phase.filter(|_| self.state == State::Fetch));
+        if let Some((_, depth)) = around {
+            to.end_to(depth);
         } else {
             self.record_loss(to);
             self.record_optimizer_in_closure(to);
             self.forget_guess(to);
             self.end_update(to);
         }
-        self.loading.push(name);
-        to.begin(name)
+        let depth = to.begin(name);
+        self.loading.push((name, depth));
+        depth
     }
 
     pub(super) fn loading_end(&mut self, token: i32, to: &mut impl Record) {
         to.end_to(token);
         self.loading.pop();
-        if let Some(name) = self.loading.last() {
+        if let Some((name, _)) = self.loading.last() {
             to.begin(*name);
         } else if self.state == State::Fetch {
             to.begin(Name::DataWait);

@@ -156,7 +156,7 @@ pub(crate) struct Loop {
     /// Whether there is a loader.
     has_fetched: bool,
     /// The phases of loading that the thread is in, the innermost last.
-    loading: Vec<Name>,
+    loading: Vec<Begun>,
     /// Finished epochs, by the ends of a loader's data; whether one ended and no batch came since.
     epoch: u64,
     is_over: bool,

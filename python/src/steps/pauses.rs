@@ -36,7 +36,8 @@ impl Loop {
         if state == State::Nothing {
             self.resume(to);
         } else if let Some((name, _)) = phase.filter(|_| is_interrupted) {
-            to.begin(self.loading.last().copied().filter(|_| state == State::Fetch).unwrap_or(name));
+            let loading = self.loading.last().filter(|_| state == State::Fetch).map(|(name, _)| *name);
+            to.begin(loading.unwrap_or(name));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Loops that wait for their input, or make it themselves: which part, and where.
 
-use gnntop_wire::SessionInfo;
+use gnntop_wire::{Origin, SessionInfo};
 
 use super::*;
 use gnntop_fixtures::session_info;
@@ -31,6 +31,40 @@ fn with_workers(stream: &mut StreamBuilder, loader: u64, from_ns: u64, batches: 
             stream.phase(track, 0, "fetch", t_ns, end_ns);
             t_ns = end_ns;
         }
+    }
+}
+
+/// Steps of 50 ms of a Python program whose batch comes after 30 ms, of which this part is spent in putting items together, on a
+/// machine of four cores of which this many are busy.
+fn with_collate(collate_ns: u64, busy: f64) -> StreamBuilder {
+    let info = SessionInfo { origin: Origin::Python, ..session_info("made here") };
+    let mut stream = StreamBuilder::from_info(&info);
+    let main = stream.track(TrackRole::Training, "main");
+    for step in 1..=100 {
+        let start_ns = START_NS + step * 50 * MS;
+        let batch_ns = start_ns + 30 * MS;
+        stream.span(main, step, "collate", batch_ns - collate_ns, batch_ns);
+        stream.phase(main, step, "data wait", start_ns, batch_ns);
+        stream.phase(main, step, "forward", batch_ns, start_ns + 49 * MS);
+        stream.step(main, step, start_ns, start_ns + 49 * MS);
+    }
+    let sensors = stream.track(TrackRole::Sensors, "sensors");
+    let cores = (0..4).map(|core| (format!("machine.cpu.{core}.busy"), busy / 4.0));
+    for (name, cores) in cores.chain([("machine.cpu.busy".to_owned(), busy)]) {
+        let signal = stream.signal(&name, Unit::Nanoseconds, SignalKind::Counter);
+        for at in 0..=100 {
+            stream.sample(sensors, signal, START_NS + at * 50 * MS, (at as f64 * 50e6 * cores) as i64);
+        }
+    }
+    stream
+}
+
+/// Adds stacks that were sampled, each from the phase inwards, and how many there are of it.
+fn with_samples(stream: &mut StreamBuilder, stacks: &[(&[&str], u64)]) {
+    let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
+    for (frames, count) in stacks {
+        let path = stream.path(frames);
+        stream.stack_sample(track, path, START_NS, *count);
     }
 }
 
@@ -127,6 +161,61 @@ fn an_import_does_not_conclude_from_missing_workers() {
         }
         only(&store_of(stream)).evidence.join("\n")
     };
-    assert!(words(gnntop_wire::Origin::Python).contains("the training thread probably makes the batches"));
-    assert!(!words(gnntop_wire::Origin::Trace).contains("probably"));
+    assert!(words(Origin::Python).contains("the training thread probably makes the batches"));
+    assert!(!words(Origin::Trace).contains("probably"));
+}
+
+#[test]
+fn the_longer_part_of_a_batch_that_the_training_thread_makes_is_named_with_its_line() {
+    let mut stream = with_collate(27 * MS, 1.0);
+    let wait = ["data wait", "main (train.py:9)", "fetch (torch/fetch.py:54)"];
+    let [mut slow, mut quick] = [wait.to_vec(), wait.to_vec()];
+    slow.extend(["collate (data.py:7)", "pad (data.py:3)"]);
+    quick.push("Items.__getitem__ (data.py:12)");
+    with_samples(&mut stream, &[(&slow, 90), (&quick, 10), (&["forward", "main (train.py:11)"], 70)]);
+    let found = only(&store_of(stream));
+    assert_contains(&found, FindingKind::DataBound, &["the training thread makes the batches: collate takes 90 % of"]);
+    assert_states_of(&found, "collate", &[(Number::OfWait, 0.9)]);
+    let place = "90 of 100 stacks sampled in data wait: in pad (data.py:3), under collate (data.py:7); 10 in";
+    assert_contains(&found, FindingKind::DataBound, &[place]);
+    assert!(found.advice[0].starts_with("make collate cheaper, above all pad (data.py:3), or let loader workers"));
+    assert_eq!(found.confidence, Confidence::High);
+
+    let found = only(&store_of(with_collate(3 * MS, 3.9)));
+    let words = [
+        "making the items takes 90 % of the wait",
+        "gnntop run --stacks 20 names the lines",
+        "make the items cheaper: no core is free for loader workers",
+    ];
+    assert_contains(&found, FindingKind::DataBound, &words);
+}
+
+#[test]
+fn the_longer_part_of_what_workers_do_is_named() {
+    let mut stream = stream(300, |_| with_phase("data wait", 15 * MS), &four_cores(3.9, 1.0));
+    let track = stream.track(TrackRole::Loader, "loader 1 worker 0");
+    for batch in 0..150 {
+        let start_ns = START_NS + batch * 100 * MS;
+        stream.span(track, 0, "collate", start_ns + 20 * MS, start_ns + 100 * MS);
+        stream.phase(track, 0, "fetch", start_ns, start_ns + 100 * MS);
+    }
+    with_samples(&mut stream, &[(&["data wait", "main (train.py:9)", "loader worker", "collate (data.py:7)"], 90)]);
+    let found = only(&store_of(stream));
+    let words = [
+        "collate takes 80 % of the time in which the loader's workers make batches",
+        "in collate (data.py:7), under main (train.py:9)",
+        "make collate cheaper, above all collate (data.py:7): no core is free for more workers",
+    ];
+    assert_contains(&found, FindingKind::DataBound, &words);
+}
+
+#[test]
+fn more_workers_are_no_advice_where_these_are_idle() {
+    let mut stream = stream(300, |_| with_phase("data wait", 15 * MS), &four_cores(1.0, 1.0));
+    let usual = &|_| 10 * MS;
+    for at in 0..30 {
+        with_workers(&mut stream, 1 + at, START_NS + at * 400 * MS, 5, &[usual, usual]);
+    }
+    let found = only(&store_of(stream));
+    assert_contains(&found, FindingKind::DataBound, &["the workers make batches", "more workers would be idle, too"]);
 }

@@ -103,16 +103,21 @@ impl Store {
 
     /// The same for frames, innermost first.
     pub fn frames_place(&self, frames: &[NameId]) -> Option<String> {
-        let is_own = |frame: &&str| {
-            let file = frame.rsplit_once(" (").map_or("", |(_, file)| file);
-            !file.is_empty() && !file.contains('/') && !file.starts_with('<')
-        };
-        let mut own = frames.iter().map(|frame| self.name(*frame)).filter(is_own);
+        let mut own = self.own_frames(frames);
         match (own.next(), own.next()) {
             (Some(place), Some(under)) => Some(format!("{place}, under {under}")),
             (Some(place), None) => Some(place.to_owned()),
             (None, _) => frames.first().map(|frame| self.name(*frame).to_owned()),
         }
+    }
+
+    /// Those of these frames that are outside libraries.
+    pub fn own_frames<'s>(&'s self, frames: &'s [NameId]) -> impl Iterator<Item = &'s str> {
+        let is_own = |frame: &&str| {
+            let file = frame.rsplit_once(" (").map_or("", |(_, file)| file);
+            !file.is_empty() && !file.contains('/') && !file.starts_with('<')
+        };
+        frames.iter().map(|frame| self.name(*frame)).filter(is_own)
     }
 
     /// Whether this is a loader worker's stack, and not the training thread's.

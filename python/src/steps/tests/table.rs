@@ -214,6 +214,23 @@ fn sampling_takes_the_place_of_the_wait_that_contains_it() {
 }
 
 #[test]
+fn sampling_inside_a_span_of_the_fetch_takes_the_place_of_both() {
+    let mut program = Program::new();
+    program.does(Work::Fetch, |program| {
+        let depth = program.to.begin(MicroBatch); // stands for the hooks' span of the collate function
+        program.plainly(Work::Sample);
+        program.plainly(Work::Gather);
+        program.to.end_to(depth);
+    });
+    program.training.fetched(None, &mut program.to);
+    program.plainly(Work::Forward);
+    program.plainly(Work::Backward);
+    program.optimizer();
+    assert_eq!(program.to.phases()[0][..5], [DataWait, Sample, DataWait, Gather, DataWait]);
+    assert!(program.to.open.is_empty());
+}
+
+#[test]
 fn compilation_takes_the_place_of_the_phase_that_contains_it() {
     let mut program = Program::new();
     program.fetch(None);

@@ -1,7 +1,9 @@
 //! Data-bound: the loop waits for its next batch, or its thread makes the batch itself.
 
+mod batch_parts;
 mod input;
 mod sampled;
+mod sampled_places;
 mod workers;
 
 use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE, TRANSFER};
@@ -14,7 +16,9 @@ use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::stated_numbers::StatedNumbers;
 
+use batch_parts::BatchTimes;
 use input::{Input, InputPart};
+use sampled_places::SampledPlaces;
 use workers::LoaderWorkers;
 
 /// A smaller share of the wall time is not a finding.
@@ -23,6 +27,8 @@ const WORTH_REPORTING: f64 = 0.15;
 const EMPTY: f64 = 0.25;
 /// ...and one that is empty less often than this is not the cause.
 const READY: f64 = 0.05;
+/// Workers that make batches for a smaller share of the time are not what the loop waits for.
+const BUSY: f64 = 0.3;
 /// If the median wait is below this part of the mean, few steps wait most.
 const UNEVEN: f64 = 0.5;
 /// If no smaller share of the cores is busy, none is free.
@@ -96,9 +102,10 @@ fn uneven_steps(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) ->
 /// Adds where batches are made, what holds them up, and what to try.
 fn place(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) -> Finding {
     let workers = LoaderWorkers::find(evidence);
-    match input.own() {
-        Some(part) => on_training_thread(evidence, part, &workers, finding),
-        None => by_loader(evidence, &workers, finding),
+    match (input.own(), BatchTimes::in_waits(evidence)) {
+        (Some(part), _) => on_training_thread(evidence, part, &workers, finding),
+        (None, Some(times)) => in_waits(evidence, &times, &workers, finding),
+        (None, None) => by_loader(evidence, &workers, finding),
     }
 }
 
@@ -113,6 +120,7 @@ fn on_training_thread(
     let has_gpu = !evidence.store.hardware().gpus().is_empty() || evidence.store.device().is_some();
     // A copy may wait for the device instead, and its time would not show it.
     let confidence = if part.text == TRANSFER { Confidence::Medium } else { Confidence::High };
+    let finding = SampledPlaces::find(evidence, part.text).describe(finding);
     Finding { confidence, ..finding }
         .with_evidence(format!("{} is on the training thread, which computes nothing meanwhile", part.text))
         .with_advice(advice(part.text, workers.count, is_free, has_gpu))
@@ -138,6 +146,29 @@ fn advice(part: &str, workers: usize, is_core_free: Option<bool>, has_gpu: bool)
     }
 }
 
+/// The loop's waits are for batches that the training thread makes itself, whose parts take so long.
+fn in_waits(evidence: &StepEvidence<'_>, times: &BatchTimes, workers: &LoaderWorkers, finding: Finding) -> Finding {
+    let (part, share) = times.longer();
+    let places = SampledPlaces::find(evidence, DATA_WAIT);
+    let finding = finding.with_evidence_from(|facts| {
+        let share = facts.about(&part.to_string(), |facts| facts.share(Number::OfWait, share));
+        format!("the training thread makes the batches: {} takes {share} of the wait", part.work())
+    });
+    let (is_free, finding) = cores(evidence, workers, places.describe(finding));
+    let cheaper = cheaper(&part.to_string(), places.line());
+    Finding { confidence: Confidence::High, ..finding }.with_advice(match is_free {
+        Some(false) => format!("{cheaper}: no core is free for loader workers"),
+        Some(true) => format!("{cheaper}, or let loader workers make batches ahead (num_workers): cores are free"),
+        None => format!("{cheaper}, or let loader workers make batches ahead (num_workers)"),
+    })
+}
+
+/// What to make cheaper, and where that is, if known.
+fn cheaper(part: &str, line: Option<&str>) -> String {
+    let line = line.map(|line| format!(", above all {line}")).unwrap_or_default();
+    format!("make {part} cheaper{line}")
+}
+
 /// The loop waits: adds evidence from queues, workers and cores.
 fn by_loader(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, mut finding: Finding) -> Finding {
     let queue = emptiest_queue(evidence);
@@ -147,6 +178,7 @@ fn by_loader(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, mut finding: 
         });
     }
     finding = workers.describe(describe_count(workers, finding));
+    finding = SampledPlaces::find(evidence, DATA_WAIT).describe(finding);
     match queue {
         Some((_, empty)) if empty <= READY && workers.are_uneven() => finding
             .with_evidence("batches are ready while the loop waits, but not the next one in order")
@@ -183,17 +215,27 @@ fn describe_count(workers: &LoaderWorkers, finding: Finding) -> Finding {
     }
 }
 
-/// Adds what to do about the loader: more workers if cores are free.
+/// Adds what to do about the loader: more workers if these are busy and cores are free.
 fn make_more(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, finding: Finding) -> Finding {
     let (is_free, finding) = cores(evidence, workers, finding);
     if workers.are_uneven() {
         return finding
             .with_advice("give each worker as much to do: the others wait for the slow one, or for slow batches");
     }
+    if let Some(busy) = workers.busy_share().filter(|busy| *busy < BUSY) {
+        return finding
+            .with_evidence_from(|facts| {
+                format!("the workers make batches {} of the time", facts.share(Number::WorkersBusy, busy))
+            })
+            .with_advice("look at how batches get to the loop (their size, pinning): more workers would be idle, too");
+    }
     finding.with_advice(match is_free {
-        Some(false) => "make batches cheaper: no core is free for more workers",
-        Some(true) => "use more loader workers: cores are free",
-        None => "use more loader workers",
+        Some(false) => {
+            let cheaper = cheaper(&workers.part(), SampledPlaces::find(evidence, DATA_WAIT).line());
+            format!("{cheaper}: no core is free for more workers")
+        }
+        Some(true) => "use more loader workers: cores are free".to_owned(),
+        None => "use more loader workers".to_owned(),
     })
 }
 

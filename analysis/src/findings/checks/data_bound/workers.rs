@@ -11,6 +11,8 @@ use crate::findings::number::Number;
 use crate::findings::robust::{median, quantile};
 use crate::store::{Store, Track};
 
+use super::batch_parts::BatchTimes;
+
 /// A worker holds up the others from this many times their time for a batch.
 const UNEVEN: f64 = 1.5;
 /// With fewer batches of a worker its median is chance.
@@ -30,7 +32,9 @@ pub(super) struct LoaderWorkers {
     pub count: usize,
     /// What takes most of their time, with its share (0 to 1) of it; `None` if they publish no spans.
     part: Option<(String, f64)>,
-    /// How long that takes for each batch, by worker.
+    /// What making a batch consists of, if the program says that.
+    parts: Option<BatchTimes>,
+    /// How long it takes for each batch, by worker.
     batches: BTreeMap<String, Vec<f64>>,
     /// Share (0 to 1) of a worker's time in which it makes batches, all workers added up.
     pub busy: f64,
@@ -53,7 +57,18 @@ impl LoaderWorkers {
         let part = largest.map(|(name, ns)| ((*name).to_owned(), ns / all_ns.max(1.0)));
         let batches = largest.map_or_else(BTreeMap::new, |(name, _)| time.batches(name));
         let busy = all_ns / (span.end - span.start).max(1) as f64;
-        Self { count, part, batches, busy }
+        let parts = BatchTimes::of_workers(store, active.iter().map(|(track, ..)| *track), &span);
+        Self { count, part, parts, batches, busy }
+    }
+
+    /// Share (0 to 1) of the time in which each of them makes batches; `None` without spans.
+    pub(super) fn busy_share(&self) -> Option<f64> {
+        (!self.batches.is_empty()).then(|| self.busy / self.count as f64)
+    }
+
+    /// What takes most of their time, for a sentence.
+    pub(super) fn part(&self) -> String {
+        self.parts.map_or_else(|| "batches".to_owned(), |parts| parts.longer().0.to_string())
     }
 
     /// Whether one of them, or a few batches, take far longer than the others.
@@ -64,6 +79,11 @@ impl LoaderWorkers {
     /// Adds what they spend their time on, and what holds them up.
     pub(super) fn describe(&self, finding: Finding) -> Finding {
         let part = self.part.as_ref().filter(|(_, share)| (MOSTLY..1.0).contains(share));
+        let finding = finding.with_evidence_lines(|facts| {
+            let (part, share) = self.parts?.longer();
+            let share = facts.about(&part.to_string(), |facts| facts.share(Number::OfWorkers, share));
+            Some(format!("{} takes {share} of the time in which the loader's workers make batches", part.work()))
+        });
         let finding = finding.with_evidence_lines(|facts| {
             part.map(|(text, share)| {
                 let share = facts.about(text, |facts| facts.share(Number::OfWorkers, *share));
