@@ -111,7 +111,7 @@ x = bytearray(8 << 30)
 
 #[test]
 fn program_that_asks_its_terminal_is_told_that_it_has_none() {
-    let words = ["in ask, train.py:10", "gives it none", "echo yes | gnntop run"];
+    let words = ["in ask, train.py:10", "gives it none", "echo yes | gnntop run", "`gnntop run --tty -- ...`"];
     check("def ask():\n    input('go on? ')\nask()", 1, "no-terminal", &words);
     check("def ask():\n    breakpoint()\n    x = 1\nask()", 1, "no-terminal", &["gives it none"]);
 }

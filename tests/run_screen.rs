@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::sessions::{Sessions, wait_until};
+use crate::sessions::{Sessions, has_python, wait_until};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// `gnntop run -- sh -c SCRIPT` in a terminal.
@@ -178,6 +178,48 @@ fn closed_terminal_ends_program_with_on_hangup_stop() {
     wait_until(|| program_runs(&sessions));
     running.close();
     wait_until(|| sessions.path().join("end").exists());
+}
+
+#[test]
+fn a_program_that_has_the_terminal_reads_and_writes_it() {
+    let sessions = Sessions::new();
+    let script = "trap 'echo caught; exit 5' INT; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && printf 'who? '; read -r name; echo \"hello $name\"
+while :; do sleep 0.05; done";
+    let mut running = Running::start_with(&sessions, &["--tty"], script);
+    running.wait_for("to watch sh in another terminal: gnntop attach ");
+    running.wait_for("who? ");
+    running.press(b"me\r");
+    running.wait_for("hello me");
+    running.press(b"\x1a\x1c\x03"); // Ctrl-Z and Ctrl-\ do nothing, Ctrl-C is the program's
+    running.wait_for("caught");
+    assert_eq!(running.exit_code(), 5);
+    // What it printed there is not known.
+    let running = Running::start_with(&sessions, &["--tty"], "exit 3");
+    running.wait_for(" exited with code 3.");
+    assert_eq!(running.exit_code(), 3);
+}
+
+#[test]
+fn a_debugger_works_in_the_terminal_that_a_program_has() {
+    if !has_python((3, 10), (4, 0)) {
+        return;
+    }
+    let sessions = Sessions::new();
+    let script = "exec python3 -c 'x = 6; breakpoint(); print(x * 700, flush=True)'";
+    let mut running = Running::start_with(&sessions, &["--tty"], script);
+    running.wait_for("(Pdb) ");
+    running.press(b"p x * 1111\r");
+    running.wait_for("6666");
+    running.press(b"c\r");
+    running.wait_for("4200");
+    assert_eq!(running.exit_code(), 0);
+}
+
+#[test]
+fn a_program_gets_no_terminal_where_there_is_none() {
+    let sessions = Sessions::new();
+    let ran = sessions.run(["run", "--tty", "--", "true"]);
+    assert!(ran.code == Some(2) && ran.err.contains("--tty needs a terminal"), "{ran:?}");
 }
 
 #[test]

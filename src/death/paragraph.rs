@@ -232,8 +232,7 @@ fn advice(cause: Cause, evidence: &Evidence<'_>) -> Option<&'static str> {
         Cause::DiskFull => "Free some space, or write elsewhere.",
         Cause::TooMany => "Raise the limit (ulimit -u, ulimit -n), or use fewer loader workers.",
         Cause::NoTerminal => {
-            "Give it what it asks for by a pipe, as in `echo yes | gnntop run -- ...`, or start it alone in its terminal and watch \
-             it with `gnntop attach PID` from another one."
+            "Give it what it asks for by a pipe, as in `echo yes | gnntop run -- ...`, or the terminal: `gnntop run --tty -- ...`."
         }
         Cause::NoModule => "Install it in this program's environment.",
         Cause::Crash if evidence.output.crashed_in.is_none() => {

@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, PipeWriter};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -41,6 +42,15 @@ pub(super) fn own_command(words: &[OsString]) -> anyhow::Result<Vec<OsString>> {
     Ok(command)
 }
 
+/// Where a program's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OutputPlace {
+    /// Into a log.
+    Log,
+    /// To the terminal that our standard error is, and our standard input, which the program reads.
+    Terminal,
+}
+
 /// A program that was started.
 pub(super) struct Child {
     child: std::process::Child,
@@ -63,23 +73,21 @@ impl Child {
         command: &[OsString],
         name: &str,
         variables: impl Iterator<Item = (&'static str, &'v OsStr)>,
+        place: OutputPlace,
         warn: impl Fn(&str) + Clone + Send + 'static,
     ) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("nothing to start")?;
         let dir = layout::sessions_dir();
         let (log_dir, unpublished) = choose_log_dir(&dir);
         unpublished.iter().for_each(|why| warn(why));
-        let (output, end) = match start_output(&log_dir, name, &warn) {
-            Ok((output, end)) => (Some(output), Some(end)),
-            Err(error) => {
-                let dir = fallback_log_dir();
-                warn(&format!("cannot write a log, so the program's output is lost: {} {error}", dir.display()));
-                (None, None)
-            }
+        let (output, end) = match place {
+            OutputPlace::Log => logged_output(&log_dir, name, &warn),
+            OutputPlace::Terminal => (None, io::stderr().as_fd().try_clone_to_owned().ok()),
         };
         let stream = || end.as_ref().and_then(|end| end.try_clone().ok()).map_or_else(Stdio::null, Stdio::from);
-        // The keyboard belongs to the view; piped input belongs to the program.
-        let stdin = || if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
+        // The keyboard belongs to the view, unless the program has the terminal; piped input belongs to the program.
+        let has_keyboard = place == OutputPlace::Terminal || !io::stdin().is_terminal();
+        let stdin = || if has_keyboard { Stdio::inherit() } else { Stdio::null() };
         let mut ours: Vec<(&str, &OsStr)> = variables.collect();
         // The program may go to another folder.
         let absolute = std::path::absolute(&dir).unwrap_or_else(|_| dir.clone());
@@ -166,16 +174,16 @@ impl Child {
     /// The lines after its end: why nothing was published, if that is so, and about a program that failed its last output and why
     /// it died.
     pub(super) fn ending_lines(&self, code: u8, death: Option<&Death>) -> Vec<String> {
-        self.unpublished.iter().cloned().chain(self.report_failure(code, death)).collect()
+        let death = death.filter(|_| code != 0).map(|death| death.text.clone());
+        self.unpublished.iter().cloned().chain(self.report_failure(code)).chain(death).collect()
     }
 
-    fn report_failure(&self, code: u8, death: Option<&Death>) -> Vec<String> {
+    fn report_failure(&self, code: u8) -> Vec<String> {
         let Some(path) = self.log_path().filter(|_| code != 0) else { return Vec::new() };
         let mut lines =
             vec![format!("{} ended with exit code {code}; its output is in {}", self.name, log_place(path))];
         let last = self.last_lines();
         lines.extend(last[last.len().saturating_sub(TAIL_LINES)..].iter().map(|line| format!("  {line}")));
-        lines.extend(death.map(|death| death.text.clone()));
         lines
     }
 }
@@ -212,6 +220,22 @@ pub(super) fn check_usable(sessions: &Path) -> Option<Result<(), String>> {
     let dir = sessions.to_owned();
     let made = within(PATIENCE, move || PrivateDir::create(&dir).map(drop))?;
     Some(made.map_err(|error| format!("nothing can be published in {}: {error}", sessions.display())))
+}
+
+/// Output that goes into a log, and the end of the pipe that fills it; neither if there can be no log.
+fn logged_output(
+    dir: &Path,
+    name: &str,
+    warn: &(impl Fn(&str) + Clone + Send + 'static),
+) -> (Option<Output>, Option<OwnedFd>) {
+    match start_output(dir, name, warn) {
+        Ok((output, end)) => (Some(output), Some(end.into())),
+        Err(error) => {
+            let dir = fallback_log_dir();
+            warn(&format!("cannot write a log, so the program's output is lost: {} {error}", dir.display()));
+            (None, None)
+        }
+    }
 }
 
 /// Has a log filled in `dir`, or elsewhere if `dir` cannot have it or does not answer. Returns the end of the pipe that fills it.

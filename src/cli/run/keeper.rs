@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 use super::super::exit::{FAILURE, NotStarted, SUCCESS};
 use super::super::retention::RetentionLimits;
 use super::super::signals::{passed_on, without_ignored};
-use super::child::{Child, WAIT_INTERVAL};
+use super::child::{Child, OutputPlace, WAIT_INTERVAL};
 use super::inherited::Inherited;
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use super::post_mortem::{examine, note_end};
@@ -57,6 +57,9 @@ pub(in super::super) struct KeepArguments {
     /// Have the Pythons in it show what they do
     #[arg(long)]
     python: bool,
+    /// Give it the terminal that standard input and standard error are
+    #[arg(long)]
+    tty: bool,
     /// The program with its arguments
     #[arg(value_name = "CMD", last = true, required = true)]
     command: Vec<OsString>,
@@ -78,6 +81,7 @@ impl KeepArguments {
         name: &str,
         record: Option<&RecordOptions>,
         python: bool,
+        tty: bool,
         command: &[OsString],
     ) -> Vec<OsString> {
         // Names may begin with a hyphen.
@@ -91,6 +95,7 @@ impl KeepArguments {
             words.extend(slow.map(|slow| format!("--slow={slow}").into()));
         }
         words.extend(python.then(|| "--python".into()));
+        words.extend(tty.then(|| "--tty".into()));
         words.push("--".into());
         words.extend(command.iter().cloned());
         words
@@ -139,7 +144,7 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
         signal_hook::flag::register(signal, Arc::<AtomicBool>::default())?;
     }
     let signals = Signals::new(without_ignored(passed_on().filter(|signal| *signal != SIGQUIT)))?;
-    let KeepArguments { name, record, force, keep, slow, python, command } = arguments;
+    let KeepArguments { name, record, force, keep, slow, python, tty, command } = arguments;
     let limits = RetentionLimits::new(*keep, *slow);
     let file = record.as_deref().map(|path| RecordingFile::create(path, *force, limits)).transpose()?;
     let warned = Arc::new(starter.try_clone()?);
@@ -147,7 +152,8 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     let python = if *python { PythonSetup::new(command, &warn) } else { PythonSetup::disabled() };
     let started = SystemTime::now();
     let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
-    let child = match Child::start(command, name, variables, warn.clone()) {
+    let place = if *tty { OutputPlace::Terminal } else { OutputPlace::Log };
+    let child = match Child::start(command, name, variables, place, warn.clone()) {
         Ok(child) => child,
         Err(error) => {
             file.into_iter().for_each(RecordingFile::discard);

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -54,20 +54,25 @@ struct Inbox {
 }
 
 impl KeeperClient {
-    /// Starts a keeper with this command line, and waits until it has started the program.
+    /// Starts a keeper with this command line, and waits until it has started the program. The keeper gets our terminal if the program
+    /// is to have it.
     ///
     /// # Errors
     /// If there is no such program, or the system cannot start it.
     pub(super) fn start(
         words: &[OsString],
         variables: impl Iterator<Item = (&'static str, OsString)>,
+        gives_terminal: bool,
     ) -> anyhow::Result<Self> {
         let own = std::env::current_exe().context("cannot find the gnntop program itself")?;
         let (socket, theirs) = UnixStream::pair().context("cannot open a socket to the keeper")?;
         // The keyboard belongs to the view; piped input belongs to the program.
-        let stdin = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
+        let has_keyboard = gives_terminal || !io::stdin().is_terminal();
+        let stdin = if has_keyboard { Stdio::inherit() } else { Stdio::null() };
+        let terminal = gives_terminal.then(|| io::stdout().as_fd().try_clone_to_owned()).transpose()?;
         let mut keeper = Command::new(own);
-        keeper.args(words).envs(variables).stdin(stdin).stdout(OwnedFd::from(theirs)).stderr(Stdio::null());
+        keeper.args(words).envs(variables).stdin(stdin).stdout(OwnedFd::from(theirs));
+        keeper.stderr(terminal.map_or_else(Stdio::null, Stdio::from));
         keeper.spawn().context("cannot start the keeper")?;
         // It holds the other end of the socket until it is gone.
         drop(keeper);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! keeper.rs    the process that owns the program: starts it, records it, waits for it (`gnntop keep`)
+//! started_program.rs  the program under the view, or without one, until somebody leaves it or it ends
 //! keeper_client.rs  the program as seen by the command that started the keeper, and signals for it; messages.rs: messages between them
 //! register.rs  an entry for each program, for `gnntop stop` and `gnntop attach`
 //! post_mortem.rs  why it died
@@ -27,33 +28,32 @@ mod python;
 mod recording;
 mod register;
 mod spawn;
+mod started_program;
 mod unattended;
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT};
+use signal_hook::consts::{SIGQUIT, SIGTSTP};
 
-use super::exit::{SUCCESS, UsageError};
-use super::layers::{Hint, LayeredSource};
-use super::patience::check_answers;
-use super::plain::PlainView;
+use super::exit::UsageError;
 use super::settings::{ScreenArguments, SensorArguments, Settings};
-use super::{output, retention, screen, signals, suggestion, train};
-use crate::viewer::Outcome;
-use child::{check_usable, own_command};
+use super::{output, retention, screen, suggestion, train};
+use child::own_command;
 use gnntop_analysis::source::program_name::program_name;
-use gnntop_analysis::source::{Launched, Launcher};
-use gnntop_sessions::layout::{self, RUN, RUN_STARTED_MS};
+use gnntop_sessions::layout::{RUN, RUN_STARTED_MS};
 use inherited::Inherited;
 use keeper::RecordOptions;
-use keeper_client::{Interrupted, KeeperClient, SignalRelay};
+use keeper_client::{KeeperClient, SignalRelay};
 use options::{StackArguments, given_twice, take_flag, take_value};
-use python::{PythonWatch, program_session};
+use python::PythonWatch;
+use started_program::StartedProgram;
 
 pub(super) use collect::{CollectArguments, collect};
 pub(super) use keeper::{KeepArguments, keep};
@@ -69,6 +69,7 @@ Examples:
   gnntop run --run night -- python train.py    again after it was killed: one history with the outage
   gnntop run -- python train.py --lr 0.1    any PyTorch training, unchanged; shows the hardware of other programs
   gnntop run --stacks 20 -- python train.py    and sample 20 Python stacks a second
+  gnntop run --tty -- python train.py       a program that asks for something, or stops in a debugger
 
 `q` leaves the view; the program and its recording continue. `gnntop attach` shows it again, `gnntop stop` stops it.
 `Q`, or `q` with --wait, leaves the view and waits for the exit code. It always waits without a terminal or with
@@ -77,12 +78,8 @@ Examples:
 Exit codes: the program's own; 128 + N if signal N ended it; 127 if there is no such program, 126 if it cannot be executed;
 130 interrupted; 0 if it keeps running without the view.";
 
-/// After the program's end the end of its session is waited for this long.
-const GRACE: Duration = Duration::from_secs(2);
 /// Bytes of an id that a person gives a run.
 const LONGEST_RUN_ID: usize = 200;
-/// Time between two looks whether the program has ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Start a program and watch it
 #[derive(Debug, clap::Args)]
@@ -103,6 +100,9 @@ pub(super) struct RunArguments {
     /// Run id. A restart with the same id continues its history
     #[arg(long = "run", value_name = "ID", value_parser = run_id)]
     run_id: Option<String>,
+    /// Give the program this terminal, as for a debugger, input() or a password; `gnntop attach` shows it elsewhere
+    #[arg(long)]
+    tty: bool,
     /// Wait for the program's exit code even after `q`
     #[arg(long)]
     wait: bool,
@@ -174,10 +174,12 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     if !arguments.words.is_empty() {
         train::hand_over()?;
     }
-    let (settings, mistake) = Settings::load_or_default(&arguments.screen)?;
-    if let Some(mistake) = mistake {
-        output::print_error(&format!("warning: {:#}; no settings are used", anyhow::Error::from(mistake)));
+    if arguments.tty {
+        check_terminal()?;
+        // The terminal goes, and the program's input with it.
+        arguments.on_hangup = OnHangup::Stop;
     }
+    let settings = usable_settings(&arguments.screen)?;
     let stacks = arguments.stacks.variables(arguments.command.is_empty())?;
     arguments.sensors.apply();
     if let Some((name, options)) = arguments.words.split_first() {
@@ -194,16 +196,21 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     }
     let (command, name) = command(&arguments)?;
     let record = arguments.record_options();
-    let words = KeepArguments::command_line(&name, record.as_ref(), !arguments.command.is_empty(), &command);
+    let is_python = !arguments.command.is_empty();
+    let words = KeepArguments::command_line(&name, record.as_ref(), is_python, arguments.tty, &command);
     let relay = SignalRelay::catch(arguments.on_hangup)?;
     let started = SystemTime::now();
     let sensors = arguments.sensors.variables().map(|(name, dir)| (name, dir.clone().into_os_string()));
     let variables = run_variables(arguments.run_id.as_deref(), started).into_iter().chain(stacks);
-    let kept = KeeperClient::start(&words, sensors.chain(variables))?;
+    let kept = KeeperClient::start(&words, sensors.chain(variables), arguments.tty)?;
     inherited.close();
     let interrupted = relay.forward(kept.signal_sender().try_clone().context("cannot talk to the keeper")?)?;
     let python = PythonWatch::new(kept.pid(), kept.answers().map(Path::to_owned));
     let run = StartedProgram { kept, name, started, on_hangup: arguments.on_hangup, interrupted, python };
+    if arguments.tty {
+        output::print_note(&format!("to watch {} in another terminal: gnntop attach {}", run.name, run.kept.pid()));
+        return Ok(run.wait_for_end());
+    }
     if screen::is_wanted(&settings) {
         let goes_on = |_: &_| {
             output::print_note(&format!("{} keeps running as process {}.\n{}", run.name, run.kept.pid(), run.kept))
@@ -214,6 +221,26 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
         }
     }
     run.wait(settings.interval)
+}
+
+/// The settings; the defaults with a warning where they have a mistake, so that the program starts.
+fn usable_settings(arguments: &ScreenArguments) -> anyhow::Result<Settings> {
+    let (settings, mistake) = Settings::load_or_default(arguments)?;
+    if let Some(mistake) = mistake {
+        output::print_error(&format!("warning: {:#}; no settings are used", anyhow::Error::from(mistake)));
+    }
+    Ok(settings)
+}
+
+/// Whether there is a terminal to give to the program, which then has all keys: those that would end or suspend us, too.
+fn check_terminal() -> anyhow::Result<()> {
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Err(UsageError::with_message("--tty needs a terminal; without it, piped input goes to the program"));
+    }
+    for signal in [SIGTSTP, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    Ok(())
 }
 
 /// An id that a person gives a run.
@@ -250,106 +277,6 @@ fn command(arguments: &RunArguments) -> anyhow::Result<(Vec<OsString>, String)> 
     }
     let name = arguments.words.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok((own_command(&arguments.words)?, name))
-}
-
-/// A program that was started and is watched.
-struct StartedProgram {
-    kept: KeeperClient,
-    name: String,
-    started: SystemTime,
-    on_hangup: OnHangup,
-    interrupted: Interrupted,
-    python: PythonWatch,
-}
-
-impl StartedProgram {
-    /// Opens the live view; returns when a person leaves it, or at once if the program has ended already.
-    fn show_screen(&self, settings: &Settings) -> anyhow::Result<Outcome> {
-        match self.watch()? {
-            Some(source) => {
-                let source = Box::new(source.with(self.kept.inbox()));
-                screen::show_started(source, settings, self.kept.log().map(Path::to_owned))
-            }
-            None => Ok(Outcome::Quit),
-        }
-    }
-
-    /// The source for the program; `None` when it has ended, or nothing can be seen of it.
-    fn watch(&self) -> anyhow::Result<Option<LayeredSource>> {
-        let (process, dir) = (self.kept.process(), layout::sessions_dir());
-        let Some(process) = process else { return Ok(None) };
-        if let Err(error) = check_answers(&dir) {
-            output::print_note(&format!("gnntop: warning: {error}. The program runs, and is not shown"));
-            return Ok(None);
-        }
-        let session = program_session(process.pid(), self.started, self.kept.answers());
-        let source = Launched::watch(process, Launcher::Gnntop, session).context("cannot read the sensors")?;
-        let source = LayeredSource::new(Box::new(source));
-        Ok(Some(match check_usable(&dir) {
-            Some(Err(why)) => source.with(Hint(format!("hardware only: {why}"))),
-            _ => source.with(self.python.clone()),
-        }))
-    }
-
-    /// Does what the user left the view for. Returns our exit code if there is nothing to wait for.
-    fn leave(&self, outcome: Outcome, stays: bool) -> Option<u8> {
-        if outcome == Outcome::Signal(SIGHUP) {
-            return self.hang_up();
-        }
-        // If the program has ended, its exit code is waited for.
-        self.kept.process()?;
-        let (name, pid) = (&self.name, self.kept.pid());
-        match outcome {
-            Outcome::Quit if !stays => {
-                output::print_note(&format!("{name} keeps running as process {pid}.\n{}", self.kept));
-                return Some(SUCCESS);
-            }
-            Outcome::Stop => {
-                output::print_note(&format!("sent SIGINT to {name} (process {pid})"));
-                self.kept.signal_sender().signal(SIGINT);
-            }
-            Outcome::Signal(_) => (),
-            Outcome::Quit | Outcome::Wait => {
-                output::print_note(&format!("{name} keeps running as process {pid}; Ctrl-C ends it.\n{}", self.kept));
-            }
-        }
-        None
-    }
-
-    /// The terminal is gone. Returns the exit code, if the program shall keep running.
-    fn hang_up(&self) -> Option<u8> {
-        if self.on_hangup == OnHangup::Keep {
-            return Some(signals::exit_code(SIGHUP));
-        }
-        // If we got no signal to pass on, the program gets one anyway.
-        std::thread::sleep(POLL_INTERVAL * 4);
-        if self.interrupted.signal() != Some(SIGHUP) {
-            self.kept.signal_sender().signal(SIGHUP);
-        }
-        None
-    }
-
-    /// Waits for the program's end, and prints a line from time to time. Returns the exit code.
-    fn wait(&self, interval: Duration) -> anyhow::Result<u8> {
-        let mut view = self.watch()?.map(|source| PlainView::new(Box::new(source), interval));
-        let mut give_up_at = None;
-        loop {
-            if self.interrupted.signal() == Some(SIGHUP) && self.on_hangup == OnHangup::Keep {
-                return Ok(signals::exit_code(SIGHUP));
-            }
-            // If no one reads the lines any more, the program is still waited for.
-            if view.as_mut().is_some_and(|lines| lines.poll().unwrap_or(true)) {
-                view = None;
-            }
-            let code = self.kept.ended_within(if view.is_some() { Duration::ZERO } else { POLL_INTERVAL });
-            if let Some(code) = code {
-                let give_up_at = *give_up_at.get_or_insert_with(|| Instant::now() + GRACE);
-                if view.is_none() || Instant::now() >= give_up_at {
-                    return Ok(self.interrupted.signal().map_or(code, signals::exit_code));
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]

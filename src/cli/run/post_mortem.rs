@@ -34,6 +34,8 @@ pub(super) fn examine(
 ) -> Option<Death> {
     let ended = child.ended().filter(|_| !child.ended_well())?;
     let mut said = OutputEvidence::parse(&child.last_lines());
+    // What went to a terminal may have had some.
+    said.has_exceptions |= child.log_path().is_none();
     let sessions = find_sessions(child.pid(), python, started);
     let rank = said.failed.as_ref().and_then(|failed| failed.rank);
     let rank = rank.or_else(|| said.exception.as_ref().and_then(|exception| exception.rank));

@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use super::super::output;
 use super::super::signals::Interruption;
-use super::child::{Child, WAIT_INTERVAL, own_command};
+use super::child::{Child, OutputPlace, WAIT_INTERVAL, own_command};
 use super::post_mortem::{examine, note_end};
 use super::python::{PythonSetup, program_session};
 use super::recording::{NOTHING_RECORDED, RecordingFile, RecordingOutcome, Unpublished};
@@ -70,7 +70,7 @@ impl UnattendedRun<'_> {
         let warn = |text: &str| output::print_error(&format!("warning: {text}"));
         let python = if self.is_workload { PythonSetup::disabled() } else { PythonSetup::new(&[], warn) };
         let variables = python.variables().map(|(name, value)| (name, value.as_os_str()));
-        let mut child = Child::start(&command, self.name, variables, warn)?;
+        let mut child = Child::start(&command, self.name, variables, OutputPlace::Log, warn)?;
         let session = program_session(child.pid(), since, python.answers());
         let recording = file.follow(child.pid(), session, Unpublished::Nothing, warn)?;
         let ended = self.wait(&mut child, interruption, &mut waiting);
