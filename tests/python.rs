@@ -207,6 +207,50 @@ fn a_python_that_is_not_reached_is_named_with_the_reason() {
 }
 
 #[test]
+fn a_program_that_showed_no_steps_says_why_at_its_end() {
+    if !has_python((3, 10), (3, 14)) {
+        return;
+    }
+    let sessions = Sessions::new();
+    let folder = |name: &str, torch: &str| {
+        fs::create_dir_all(sessions.path().join(name).join("torch")).unwrap();
+        fs::write(sessions.path().join(name).join("torch/__init__.py"), torch).unwrap();
+    };
+    folder(".", "");
+    folder("old", "__version__ = '2.2.0'");
+    folder("hides", "");
+    sessions.file("old/train.py", b"import torch");
+    sessions.file("hides/ctypes.py", b"");
+    sessions.file("hides/train.py", b"import torch");
+    sessions.file("train.sh", b"export PYTHONPATH=.\npython3 -c 'import time; time.sleep(2.5)'\ntrue\n");
+    let cleared = "env -i \"$(which python3)\" -c 'import time; time.sleep(2.5)'; true";
+    let docker = "docker() { (exec -a docker sleep 2.5); }; docker";
+    // Any program by this name.
+    let old_python = "cp \"$(which bash)\" python3.8; ./python3.8 -c 'sleep 2.5; true'; true";
+    for (command, expected) in [
+        (&["python3", "-c", "pass"][..], "no Python of it imported torch"),
+        (
+            &["python3", "-c", "import torch"],
+            "it imported torch, and ended before a backward pass or a batch through a",
+        ),
+        (&["python3", "old/train.py"], "torch 2.2.0 is older than 2.3"),
+        (&["python3", "hides/train.py"], "ctypes.py takes the place of a module of Python's"),
+        (&["python3", "-I", "-c", "pass"], "its Python was not reached: it was started with -I"),
+        (&["python3", "-u", "-E", "-c", "pass"], "its Python was not reached: it was started with -E"),
+        (&["bash", "train.sh"], "its Python was not reached: line 1 of train.sh sets PYTHONPATH without what it had"),
+        (&["bash", "-c", cleared], "its Python was not reached: its environment was cleared, as by `env -i`"),
+        (&["bash", "-c", docker], "what docker starts is not below it: run gnntop in the container"),
+        (&["bash", "-c", old_python], "it is Python 3.8, and gnntop needs 3.10 or newer"),
+    ] {
+        let ran = sessions.run([&["run", "--"], command].concat());
+        assert!(ran.err.contains("showed no steps: ") && ran.err.contains(expected), "{command:?}: {ran:?}");
+    }
+    let mut off = sessions.gnntop(["run", "--", "python3", "-c", "pass"]);
+    let ran = Ran::new(&off.env("GNNTOP", "0").output().unwrap());
+    assert!(ran.err.contains("showed no steps: GNNTOP=0 is set"), "{ran:?}");
+}
+
+#[test]
 fn a_python_that_does_not_look_for_us_is_joined() {
     if !has_python((3, 14), (4, 0)) {
         return;

@@ -92,6 +92,9 @@ pub fn join_children(root: u32, package: &Path, answers: &Answers, unreached: &M
             }
             *unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.text);
         }
+        if let Some(place) = reach::elsewhere(&mut below) {
+            unreached.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(place);
+        }
         thread::sleep(interval(began.elapsed()));
     }
 }

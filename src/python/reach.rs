@@ -97,7 +97,8 @@ impl Pythons {
             let python = self.silent.keys().next()?;
             Some(format!("hardware only: the Python of process {} has not answered yet", python.pid()))
         };
-        sentence(&answers, unreached.as_ref()).or_else(waiting).or_else(|| elsewhere(&mut self.below))
+        let place = || elsewhere(&mut self.below).map(|place| format!("hardware only: {place}"));
+        sentence(&answers, unreached.as_ref()).or_else(waiting).or_else(place)
     }
 }
 
@@ -117,12 +118,12 @@ pub(super) fn silent(below: &mut Descendants, answers: &BTreeMap<u32, Answer>) -
 }
 
 /// Where gnntop has to run for a program that is started by another one of this kind.
-fn elsewhere(below: &mut Descendants) -> Option<String> {
+pub(super) fn elsewhere(below: &mut Descendants) -> Option<String> {
     below.find().find_map(|process| {
         let words = process.words();
         let name = words.first()?.rsplit('/').next()?;
         let (_, place) = ELSEWHERE.iter().find(|(known, _)| *known == name)?;
-        Some(format!("hardware only: what {name} starts is not below it: run gnntop {place}"))
+        Some(format!("what {name} starts is not below it: run gnntop {place}"))
     })
 }
 
@@ -152,25 +153,34 @@ pub fn problem(answers: &Answers, except: &[u32]) -> Option<String> {
     Some(format!("the Python of process {pid} cannot be watched: {problem}"))
 }
 
-/// Why a program that has ended showed no steps, by what its Pythons have said; `unreached` says why one of them has said nothing,
-/// and `lived` how long the program ran. `None` if nothing is known of any Python.
-pub fn explain_end(answers: &Answers, unreached: Option<&str>, lived: Duration) -> Option<String> {
+/// Why a program with this command line that has ended showed no steps, by what its Pythons have said; `unreached` says why one of
+/// them has said nothing, and `lived` how long the program ran. `None` if nothing is known of any Python.
+pub fn explain_end(
+    answers: &Answers,
+    command: &[String],
+    unreached: Option<String>,
+    lived: Duration,
+) -> Option<String> {
     if let Some(problem) = problem(answers, &[]) {
         return Some(problem);
     }
     let answers = answers.read();
-    if answers.values().any(|answer| answer.has_torch) {
-        return Some("it imported torch, and ended before a backward pass or a batch through a model".to_owned());
-    }
-    if let Some(reason) = unreached {
-        return Some(format!("its Python was not reached: {reason}"));
-    }
     let short = if lived < SHORT {
         format!("; it ended after {}", figures::duration(lived.as_nanos() as u64))
     } else {
         String::new()
     };
-    (!answers.is_empty()).then(|| format!("no Python of it imported torch{short}"))
+    if answers.values().any(|answer| answer.has_torch) {
+        return Some(format!("it imported torch, and ended before a backward pass or a batch through a model{short}"));
+    }
+    if let Some(reason) = unreached.or_else(|| unreached::reason_in_command(command)) {
+        return Some(format!("its Python was not reached: {reason}"));
+    }
+    if !answers.is_empty() {
+        return Some(format!("no Python of it imported torch{short}"));
+    }
+    let is_unknown = unreached::is_python(command) && !short.is_empty();
+    is_unknown.then(|| format!("its Python did not answer{short}"))
 }
 
 /// Finds the processes at and below one, again and again, on a machine that may have thousands of others.
@@ -269,15 +279,23 @@ mod tests {
     fn end_without_steps_has_its_cause() {
         let dir = tempfile::tempdir().unwrap();
         let answers = Answers::open(dir.path().to_owned());
-        let explain = |unreached, ms| explain_end(&answers, unreached, Duration::from_millis(ms)).unwrap_or_default();
+        let explain_command = |line: &str, unreached: Option<&str>, ms| {
+            let unreached = unreached.map(str::to_owned);
+            explain_end(&answers, &words(line), unreached, Duration::from_millis(ms)).unwrap_or_default()
+        };
+        let explain = |unreached, ms| explain_command("bash train.sh", unreached, ms);
         assert_eq!(explain(None, 9000), "", "no Python is known");
         assert_eq!(explain(Some("it was started with -I"), 9000), "its Python was not reached: it was started with -I");
+        let ignores = explain_command("python -I train.py", None, 300);
+        assert!(ignores.starts_with("its Python was not reached: it was started with -I"), "{ignores}");
+        assert_eq!(explain_command("python3 train.py", None, 300), "its Python did not answer; it ended after 300 ms");
         let write = |text: &str| fs::write(dir.path().join("17"), text).unwrap();
         write("python 3.12.1\n");
         assert_eq!(explain(None, 300), "no Python of it imported torch; it ended after 300 ms");
         assert_eq!(explain(None, 9000), "no Python of it imported torch");
         write("python 3.12.1\ntorch\n");
         assert!(explain(None, 9000).starts_with("it imported torch, and ended before a backward pass"));
+        assert!(explain(None, 300).ends_with("; it ended after 300 ms"));
         write("python 3.12.1\nproblem torch 1.8 is too old\n");
         assert!(explain(None, 9000).ends_with("cannot be watched: torch 1.8 is too old"));
         assert!(problem(&answers, &[16]).is_some() && problem(&answers, &[17]).is_none(), "it has a session");

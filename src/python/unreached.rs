@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gnntop_analysis::source::process::Process;
 use gnntop_sessions::user_id;
@@ -38,6 +38,8 @@ struct UnreachedEvidence {
     words: Vec<String>,
     /// Its environment when it started; `None` if this user may not read it.
     variables: Option<Vec<String>>,
+    /// The file that it runs, without folders; empty if this user may not know it.
+    program: String,
     is_other_user: bool,
     is_container: bool,
     /// The command lines above it, innermost first.
@@ -67,6 +69,7 @@ impl UnreachedEvidence {
         Self {
             words: words.to_vec(),
             variables,
+            program: fs::read_link(format!("/proc/{pid}/exe")).map(last_part).unwrap_or_default(),
             is_other_user: other_user(python).is_some(),
             is_container: mounts(&pid.to_string()).is_some_and(|found| own.is_some_and(|own| own != found)),
             scripts: above.iter().filter_map(|(pid, words)| script(*pid, words)).collect(),
@@ -82,6 +85,9 @@ impl UnreachedEvidence {
         }
         if self.is_container {
             return certain("it runs in a container of its own: run gnntop inside it".to_owned(), false);
+        }
+        if let Some(version) = older_version(&self.program) {
+            return certain(format!("it is Python {version}, and gnntop needs 3.10 or newer"), false);
         }
         if let Some(letter) = ignoring_option(&self.words) {
             return certain(ignored(letter), is_of_the_run && !self.is_other_user);
@@ -163,10 +169,26 @@ fn file_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
+/// Whether this command line starts a Python itself.
+pub fn is_python(words: &[String]) -> bool {
+    words.first().is_some_and(|program| file_name(program).starts_with("python"))
+}
+
 /// Why a Python that is started with this command line will not be reached, if that alone says so.
-pub fn reason_in_command(words: &[String]) -> Option<String> {
-    let is_python = words.first().is_some_and(|program| file_name(program).starts_with("python"));
-    ignoring_option(words).filter(|_| is_python).map(ignored)
+pub(super) fn reason_in_command(words: &[String]) -> Option<String> {
+    ignoring_option(words).filter(|_| is_python(words)).map(ignored)
+}
+
+fn last_part(path: PathBuf) -> String {
+    file_name(&path.to_string_lossy()).to_owned()
+}
+
+/// The version in the name of a Python's file, such as `python3.8`, if it is too old to be watched.
+fn older_version(program: &str) -> Option<&str> {
+    let version = program.strip_prefix("python")?;
+    let (major, minor) = version.split_once('.')?;
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    ((major, minor) < (3, 10)).then_some(version)
 }
 
 /// For a Python with this option.
@@ -306,6 +328,11 @@ mod tests {
         assert!(reason(&|evidence| evidence.is_container = true).text.contains("run gnntop inside it"));
         let off = |evidence: &mut UnreachedEvidence| evidence.variables = Some(vec!["GNNTOP=0".to_owned()]);
         assert!(reason(&off).text.contains("GNNTOP=0"));
+        let old = |program: &'static str| {
+            reason(&move |evidence: &mut UnreachedEvidence| evidence.program = program.to_owned())
+        };
+        assert_eq!(old("python3.8").text, "it is Python 3.8, and gnntop needs 3.10 or newer");
+        assert!(old("python2.7").is_certain && !old("python3.10").is_certain && !old("python3").is_certain);
         let above = |words: &[&str]| vec![words.iter().map(|word| (*word).to_owned()).collect()];
         let sudo = |evidence: &mut UnreachedEvidence| {
             cleared(evidence);

@@ -13,7 +13,7 @@ use crate::python::answers::Answers;
 use crate::python::joining;
 use crate::python::package::{self, Package};
 use crate::python::reach::{self, Reach};
-use crate::python::unreached::reason_in_command;
+use crate::python::unreached::is_python;
 use gnntop_analysis::source::{ProgramSession, Status};
 use gnntop_sessions::layout;
 
@@ -22,7 +22,7 @@ pub(super) struct PythonSetup {
     answers: Option<Answers>,
     variables: Vec<(&'static str, OsString)>,
     package: Option<Package>,
-    /// The program and its arguments.
+    /// The program and its arguments, unless its Pythons cannot be watched.
     command: Vec<String>,
     /// Why the newest Python that has not answered was not reached.
     unreached: Arc<Mutex<Option<String>>>,
@@ -36,13 +36,14 @@ impl PythonSetup {
 
     /// Unpacks the Python package. If that fails, a message says so, and the hardware of Pythons is still seen.
     pub(super) fn new(command: &[OsString], warn: impl Fn(&str)) -> Self {
+        let words = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         if package::is_off() {
-            return Self::disabled();
+            return Self { command: words, ..Self::disabled() };
         }
         let prepared = package::package().map_err(anyhow::Error::from).and_then(|package| {
             let answers = Answers::create()?;
             let variables = package::environment(package.folder(), &launch_id(command), &answers);
-            let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let command = words;
             Ok(Self { answers: Some(answers), variables, package: Some(package), command, unreached: Arc::default() })
         });
         prepared.unwrap_or_else(|error| {
@@ -78,9 +79,11 @@ impl PythonSetup {
 
     /// Why the program, which has ended after this time, showed no steps; `None` if nothing is known of a Python in it.
     pub(super) fn explain_end(&self, lived: Duration) -> Option<String> {
+        let Some(answers) = &self.answers else {
+            return is_python(&self.command).then(|| "GNNTOP=0 is set, so Pythons are not watched".to_owned());
+        };
         let unreached = self.unreached.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let unreached = unreached.or_else(|| reason_in_command(&self.command));
-        reach::explain_end(self.answers.as_ref()?, unreached.as_deref(), lived)
+        reach::explain_end(answers, &self.command, unreached, lived)
     }
 
     /// Why one of its Pythons cannot be watched, which is none of these processes.
