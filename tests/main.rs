@@ -36,6 +36,8 @@ mod pages;
 mod parts;
 mod pictures;
 mod pipeline_view;
+#[cfg(unix)]
+mod prepared;
 mod prometheus;
 mod prove;
 mod python;

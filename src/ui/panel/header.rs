@@ -26,9 +26,11 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 
 /// What the run is doing, in words; what to do if nothing is known about it.
 pub fn verdict(scene: &Scene<'_>) -> String {
-    let verdict = scene.app.verdict();
-    match &scene.app.status().state {
-        _ if scene.is_hardware_only() => scene.app.status().hint.clone().unwrap_or_default(),
+    let (verdict, status) = (scene.app.verdict(), scene.app.status());
+    match &status.state {
+        _ if scene.is_hardware_only() => status.hint.clone().unwrap_or_default(),
+        // Of a replay, the state says that.
+        SourceState::Ended(_) if status.transport.is_some() && !verdict.is_empty() => verdict.to_owned(),
         SourceState::Ended(why) if !why.is_empty() && verdict.is_empty() => why.clone(),
         // What bounds the run stays also where there is room for one part alone.
         SourceState::Ended(why) if !why.is_empty() => match verdict.split_once("; ") {
@@ -55,7 +57,10 @@ pub fn state(scene: &Scene<'_>) -> (String, Style) {
     let (app, theme) = (scene.app, scene.theme);
     let status = app.status();
     if let Some(transport) = &status.transport {
-        return (replay(transport, theme), theme.accent());
+        return match &status.state {
+            SourceState::Ended(why) if !why.is_empty() => (format!("{} {why}", theme.text("■", "#")), theme.warning()),
+            _ => (replay(transport, theme), theme.accent()),
+        };
     }
     if let Some(time) = app.frozen_for() {
         return (format!("{} frozen {}", theme.text("❚❚", "||"), ago(time)), theme.warning());
