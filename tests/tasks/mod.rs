@@ -2,13 +2,16 @@
 //! and presses only keys that the footer or the help shows at that moment, so a task that takes more knowledge than that
 //! fails.
 
+mod dying;
 mod judging;
 mod keeping;
 mod mistakes;
+mod naming;
 mod numbers;
 mod person;
 mod python;
 mod replaying;
 mod slowest;
+mod starting;
 mod training;
 mod watching;

@@ -1,6 +1,7 @@
 //! Somebody at a terminal of 80 columns and 24 rows, with a shell.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::sessions::Sessions;
 use crate::terminal::Terminal;
@@ -10,7 +11,6 @@ use super::training;
 pub const LEFT: &str = "\u{1b}[D";
 pub const RIGHT: &str = "\u{1b}[C";
 const ENTER: &str = "\r";
-const ESC: &str = "\u{1b}";
 const PAGE_DOWN: &str = "\u{1b}[6~";
 /// Leaves nothing on the screen but this word, from the shell.
 const CLEAR: &str = "printf '\\033[2J\\033[H%s\\n' clear\n";
@@ -56,6 +56,11 @@ impl Person {
         self.terminal.wait_until(&format!("the view of {command}"), vt100::Screen::alternate_screen);
     }
 
+    /// Types a command that then asks for something.
+    pub fn start(&mut self, command: &str) {
+        self.terminal.press(&format!("{command}\n"));
+    }
+
     /// Types a command, and reads what it says once the prompt is back. Gives that and the exit code.
     pub fn run(&mut self, command: &str) -> (String, u32) {
         self.terminal.press(CLEAR);
@@ -97,6 +102,12 @@ impl Person {
         self.terminal.press(key);
     }
 
+    /// Presses a key that some sentence on the screen names.
+    pub fn follow(&mut self, sentence: &str, key: &str) {
+        self.terminal.wait_for(sentence);
+        self.terminal.press(key);
+    }
+
     /// Goes to the view that the row of views shows in these words: `8 findings`.
     pub fn show_view(&mut self, shown: &str) {
         self.terminal.wait_until(&format!("{shown:?} above"), |screen| {
@@ -117,9 +128,12 @@ impl Person {
             let before = self.screen();
             self.terminal.press(PAGE_DOWN);
             self.terminal.wait_until("the next page of the help", |screen| screen.contents() != before);
+            // It is drawn in several pieces.
+            std::thread::sleep(Duration::from_millis(300));
         }
         self.expect(explanation);
-        self.press("Esc back", ESC);
+        // A replay's footer has no room for Esc.
+        self.press("? help", "?");
         self.terminal.wait_until("the view behind the help", |screen| !screen.contents().contains("keys in "));
         self.terminal.press(key);
     }
@@ -136,6 +150,15 @@ impl Person {
             .wait_until("the prompt", |screen| !screen.alternate_screen() && exit_code(&screen.contents()).is_some());
         exit_code(&self.screen()).unwrap()
     }
+}
+
+/// Whether there is a `python3` of this version or a newer one; says so if a task is skipped.
+pub fn has_python(person: &mut Person, least: &str) -> bool {
+    let (_, is_older) = person.run(&format!("python3 -c 'import sys; sys.exit(sys.version_info < ({least}))'"));
+    if is_older != 0 {
+        eprintln!("skipped: there is no python3 of {least} or newer");
+    }
+    is_older == 0
 }
 
 /// What the prompt in the last line says, where there is one and nothing is typed behind it.

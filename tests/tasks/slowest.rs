@@ -34,6 +34,21 @@ fn finding_the_slowest_step_and_saying_why() {
 }
 
 #[test]
+fn going_from_the_slowest_step_to_the_next() {
+    let mut person = Person::new();
+    let spikes = vec![(151, "data wait", 270 * MS), (80, "backward", 45 * MS)];
+    person.sessions.file("a.gnntop", &TrainingRun { steps: 200, spikes, ..TrainingRun::default() }.bytes());
+    person.open("gnntop replay a.gnntop --speed 100");
+    person.expect("end of the recording");
+    for step in ["step 151 selected", "step 80 selected"] {
+        person.find_in_help("the slowest step; again: the next slowest", "s");
+        person.expect(step);
+    }
+    person.press("q quit", "q");
+    assert_eq!(person.wait_for_prompt(), 0);
+}
+
+#[test]
 fn finding_the_slowest_step_of_a_run_that_goes_on() {
     let mut person = Person::new();
     person.open("gnntop run -- ./train");
