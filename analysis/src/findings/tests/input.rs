@@ -212,9 +212,11 @@ fn the_longer_part_of_what_workers_do_is_named() {
 #[test]
 fn more_workers_are_no_advice_where_these_are_idle() {
     let mut stream = stream(300, |_| with_phase("data wait", 15 * MS), &four_cores(1.0, 1.0));
-    let usual = &|_| 10 * MS;
-    for at in 0..30 {
-        with_workers(&mut stream, 1 + at, START_NS + at * 400 * MS, 5, &[usual, usual]);
+    let track = stream.track(TrackRole::Loader, "loader 1 worker 0");
+    for batch in 0..150 {
+        let start_ns = START_NS + batch * 100 * MS;
+        stream.span(track, 0, "collate", start_ns + 5 * MS, start_ns + 10 * MS);
+        stream.phase(track, 0, "fetch", start_ns, start_ns + 10 * MS);
     }
     let found = only(&store_of(stream));
     assert_contains(&found, FindingKind::DataBound, &["the workers make batches", "more workers would be idle, too"]);

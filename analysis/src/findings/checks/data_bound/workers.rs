@@ -61,9 +61,9 @@ impl LoaderWorkers {
         Self { count, part, parts, batches, busy }
     }
 
-    /// Share (0 to 1) of the time in which each of them makes batches; `None` without spans.
+    /// Share (0 to 1) of the time in which each of them makes batches; `None` if their spans may be a part of that.
     pub(super) fn busy_share(&self) -> Option<f64> {
-        (!self.batches.is_empty()).then(|| self.busy / self.count as f64)
+        self.parts.map(|_| self.busy / self.count as f64)
     }
 
     /// What takes most of their time, for a sentence.
