@@ -59,6 +59,7 @@ fn facts() -> Vec<String> {
         Fact::NoStacks { why: text() },
         Fact::Mode(Mode::Inference),
         Fact::ComputeThreads(0),
+        Fact::LoaderWorkers(0),
     ];
     let frameworks = ["PyTorch", "Python"].map(str::to_owned);
     facts.map(|fact| fact.key().title().to_owned()).into_iter().chain(frameworks).collect()

@@ -38,7 +38,7 @@ const MAGIC: [&str; 16] = [
 ];
 
 /// What readers know of the program. Facts of its own say the same.
-fn known_facts() -> [Fact; 9] {
+fn known_facts() -> [Fact; 10] {
     let text = |text: &str| text.to_owned();
     [
         Fact::Framework("candle 0.9".into()),
@@ -49,6 +49,7 @@ fn known_facts() -> [Fact; 9] {
         Fact::NoStacks { why: text("none: not permitted") },
         Fact::Mode(Mode::Inference),
         Fact::ComputeThreads(8),
+        Fact::LoaderWorkers(2),
         Fact::Note { key: text("marks before this part"), text: text("gc: 3") },
     ]
 }

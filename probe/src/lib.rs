@@ -70,7 +70,7 @@ pub use allocator::TrackingAllocator;
 pub use gnntop_sensors::{SensorOptions, monotonic_ns};
 pub use gnntop_wire::{
     BatchShape, ClockOffset, Engine, Fact, Framework, FrameworkName, Mode, NameId, NameKind, Origin, Place, RankKind,
-    Reported, Sampling, StackThread, TrackRole,
+    Reported, Sampling, StackThread, TrackRole, WaitingCall,
 };
 pub use host::host_identity;
 pub use launched::Launched;

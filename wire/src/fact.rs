@@ -50,6 +50,8 @@ pub enum Fact {
     Mode(Mode),
     /// Threads that it computes with.
     ComputeThreads(u64),
+    /// Workers of each of its loaders; with none, the thread that asks for a batch makes it.
+    LoaderWorkers(u64),
     /// What gnntop notes for people.
     Note {
         /// What it is about.
@@ -90,6 +92,7 @@ impl Fact {
             Self::NoStacks { .. } => "stacks".to_owned(),
             Self::Mode(_) => "mode".to_owned(),
             Self::ComputeThreads(_) => "compute threads".to_owned(),
+            Self::LoaderWorkers(_) => "loader workers".to_owned(),
         };
         FactKey { title, kind: self.fields().kind }
     }
@@ -98,7 +101,9 @@ impl Fact {
     pub fn text(&self) -> String {
         match self {
             Self::Framework(framework) => framework.to_string(),
-            Self::Resumed { steps: number } | Self::ComputeThreads(number) => number.to_string(),
+            Self::Resumed { steps: number } | Self::ComputeThreads(number) | Self::LoaderWorkers(number) => {
+                number.to_string()
+            }
             Self::Mode(mode) => mode.as_str().to_owned(),
             _ => self.fields().text.to_owned(),
         }
@@ -117,6 +122,7 @@ impl Fact {
             Self::Note { key, text } => (7, key.as_str(), text.as_str(), 0),
             Self::Mode(mode) => (8, "", "", *mode as u64),
             Self::ComputeThreads(threads) => (9, "", "", *threads),
+            Self::LoaderWorkers(workers) => (10, "", "", *workers),
         };
         FactFields { kind, about, text, number }
     }
@@ -143,6 +149,7 @@ impl From<FactFields<String>> for Fact {
             7 => Self::Note { key: about, text },
             8 => Self::Mode(if number == Mode::Inference as u64 { Mode::Inference } else { Mode::Training }),
             9 => Self::ComputeThreads(number),
+            10 => Self::LoaderWorkers(number),
             _ => Self::Other { key: about, text },
         }
     }

@@ -50,7 +50,8 @@
 //!             | { 4 | length | kind u8 | text about | text | n }          a fact; of several about the same the newest counts
 //!                 kind 0 the program's own, as are all unknown ones; 1 framework: name, version, n: 1 PyTorch, 2 Python,
 //!                      0 another; 2 inferred phase: its name, how; 3 resumed after n steps; 4 not recorded: what, how much;
-//!                      5 the program died: cause, paragraph; 6 no stacks: "", why; 7 a note of gnntop: about, text
+//!                      5 the program died: cause, paragraph; 6 no stacks: "", why; 7 a note of gnntop: about, text;
+//!                      8 mode, n: 1 inference; 9 it computes with n threads; 10 each loader has n workers
 //! anchor      = monotonic | wall (Unix) | boot time, in ns
 //! end         = time | text reason
 //! block       = track | first sequence number | count | dropped so far | base time | body length | body
@@ -224,6 +225,7 @@ mod signal;
 mod stream;
 pub mod text;
 mod varint;
+mod waiting_call;
 
 pub use block::{BlockEncoder, BlockInfo, EventSink, Events, MAX_BLOCK_LEN};
 pub use device_memory::{DeviceMemory, Purpose};
@@ -245,3 +247,4 @@ pub use reported::Reported;
 pub use session::{Anchor, ClockOffset, End, Engine, Origin, Place, RankKind, SessionInfo};
 pub use signal::{SignalKind, SignalSource, Unit};
 pub use stream::{Damage, Item, StreamReader};
+pub use waiting_call::WaitingCall;

@@ -91,6 +91,12 @@ impl StoredSession {
         self.framework().is_some_and(|framework| framework.name == FrameworkName::Torch)
     }
 
+    /// Whether the program is a Python program, whose stacks can be sampled.
+    pub fn uses_python(&self) -> bool {
+        let is_python = |name: &FrameworkName| matches!(name, FrameworkName::Torch | FrameworkName::Python);
+        self.framework().is_some_and(|framework| is_python(&framework.name))
+    }
+
     /// Whether the program only runs a model: its steps are batches, or calls.
     pub fn is_inference(&self) -> bool {
         self.facts.values().any(|fact| *fact == Fact::Mode(Mode::Inference))
@@ -100,6 +106,14 @@ impl StoredSession {
     pub fn compute_threads(&self) -> Option<u64> {
         self.facts.values().find_map(|fact| match fact {
             Fact::ComputeThreads(threads) => Some(*threads),
+            _ => None,
+        })
+    }
+
+    /// Workers of each of the program's loaders, if it says so.
+    pub fn loader_workers(&self) -> Option<u64> {
+        self.facts.values().find_map(|fact| match fact {
+            Fact::LoaderWorkers(workers) => Some(*workers),
             _ => None,
         })
     }

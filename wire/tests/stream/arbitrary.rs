@@ -407,6 +407,7 @@ fn fact() -> impl Strategy<Value = Fact> {
         texts().prop_map(|(phase, how)| Fact::Inferred { phase, how }),
         number().prop_map(|steps| Fact::Resumed { steps }),
         number().prop_map(Fact::ComputeThreads),
+        number().prop_map(Fact::LoaderWorkers),
         texts().prop_map(|(what, amount)| Fact::NotRecorded { what, amount }),
         texts().prop_map(|(cause, text)| Fact::Died { cause, text }),
         text().prop_map(|why| Fact::NoStacks { why }),
