@@ -78,13 +78,15 @@ pub static ALL: [RunCause; 18] = [
         PipelineRun { hand_over_ns: 20 * MS, ..stages() }.sessions()
     }),
     compared("ranks-above-ideal", &["above-ideal"], || {
-        let quick: Own = |_, _| RankStepPlan { phases: vec![("data wait", MS), ("forward", 8 * MS)], seeds: 512 };
+        let quick: Own =
+            |_, _| RankStepPlan { phases: vec![("data wait", MS), ("forward", 8 * MS)], ..RankStepPlan::usual() };
         UnevenRun { work: quick, ..ranks(2) }.sessions()
     }),
     compared("ranks-confounded", &["confounded"], || {
         let larger: Own = |_, _| RankStepPlan {
             phases: vec![("data wait", 2 * MS), ("forward", 20 * MS), ("backward", 40 * MS)],
             seeds: 1024,
+            edges: None,
         };
         UnevenRun { work: larger, training_set: Some(2 * 1024 * 20), ..ranks(2) }.sessions()
     }),

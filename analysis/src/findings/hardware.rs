@@ -7,6 +7,9 @@ use gnntop_wire::{Metric, Origin, Quantity, Reported};
 
 use crate::store::{Point, Signal, Store, Track};
 
+/// A GPU with no smaller utilisation, in thousandths of a percent, is what copies to it wait for.
+const BUSY_GPU: f64 = 90e3;
+
 /// The values of a gauge and how long each was held within `span`, in nanoseconds.
 pub(super) fn held_values<'a>(signal: &'a Signal, span: &'a Range<u64>) -> impl Iterator<Item = (f64, u64)> + 'a {
     let points = signal.series.points();
@@ -66,6 +69,16 @@ pub(super) fn allotted_cores(store: &Store) -> Option<f64> {
     let quota = reading(Quantity::AllottedCpuQuota).map(|millipercent| millipercent / 1e5);
     let mask = reading(Quantity::AllottedCpuThreads);
     [mask, quota].into_iter().flatten().filter(|cores| *cores > 0.0).reduce(f64::min)
+}
+
+/// Whether a copy to the device waits for the work before it: then its time says nothing about the copy.
+pub(super) fn copies_wait_for_device(store: &Store, span: &Range<u64>) -> bool {
+    let is_queued = store.device().is_some_and(|device| device.steps().total() > 0 && !device.is_synchronised());
+    let is_busy = |gpu: u32| {
+        let signal = store.signals().find(Quantity::GpuUtil.with_instance(gpu))?;
+        held_mean(signal, span)
+    };
+    is_queued || store.hardware().gpus().into_iter().filter_map(is_busy).any(|mean| mean >= BUSY_GPU)
 }
 
 /// How much of a time a device was idle.

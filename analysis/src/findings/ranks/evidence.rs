@@ -1,5 +1,7 @@
 //! What every check over ranks looks at: the newest steps that all ranks have, side by side, without the first ones.
 
+use std::ops::Range;
+
 use gnntop_wire::phase::{ALL_REDUCE, RECEIVE, SEND};
 
 use crate::findings::evidence::{ENOUGH_STEPS, WARM_UP_STEPS};
@@ -12,6 +14,15 @@ use crate::store::{PhaseSlot, StepRow};
 const NEWEST: usize = 1024;
 /// Phases in which a rank waits for others or sends to them.
 const WAITING_PHASES: [&str; 3] = [ALL_REDUCE, RECEIVE, SEND];
+
+/// What a batch may be measured by, with its word.
+pub(super) type Size = (&'static str, fn(&StepRow<'_>) -> Option<u64>);
+pub(super) static SIZES: [Size; 4] = [
+    ("edges", |row| row.batch().edges),
+    ("nodes", |row| row.batch().nodes),
+    ("graphs", |row| row.batch().graphs),
+    ("seeds", |row| row.batch().seeds),
+];
 
 /// Steps of a run, over its ranks.
 pub(super) struct RankEvidence<'a> {
@@ -49,6 +60,12 @@ impl<'a> RankEvidence<'a> {
         stages.dedup();
         let of = |stage: u32| (0..all.len()).filter(|at| all[*at].place.stage == stage).filter(with_steps).collect();
         stages.into_iter().map(of).filter(|ranks: &Vec<usize>| ranks.len() > 1).collect()
+    }
+
+    /// The time range of a rank's steps, by its clock; `None` without any.
+    pub(super) fn span_ns(&self, at: usize) -> Option<Range<u64>> {
+        let (last, first) = (self.rows(at).next()?, self.rows(at).last()?);
+        Some(first.period_start_ns()..last.end_ns())
     }
 
     /// Rows of a rank, the newest first.

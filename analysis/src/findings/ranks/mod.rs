@@ -12,6 +12,8 @@ mod oversubscription;
 mod repeated_reduce;
 mod slow_rank;
 mod stages;
+mod starved_rank;
+mod straggler;
 mod uneven_work;
 mod work;
 
@@ -25,9 +27,9 @@ type RankCheck = fn(&RankEvidence<'_>) -> CheckOutcome;
 /// All checks over the ranks of a run, with what each looks for.
 static ALL: [(FindingKind, RankCheck); 10] = [
     (FindingKind::Hang, hang::check),
-    (FindingKind::Straggler, slow_rank::check_straggler),
+    (FindingKind::Straggler, straggler::check),
     (FindingKind::Straggler, late_rank::check),
-    (FindingKind::StarvedRank, slow_rank::check_starved_rank),
+    (FindingKind::StarvedRank, starved_rank::check),
     (FindingKind::UnevenWork, uneven_work::check),
     (FindingKind::Imbalance, stages::check),
     (FindingKind::WorkNotConserved, work::check),

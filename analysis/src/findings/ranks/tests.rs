@@ -6,9 +6,9 @@ use super::*;
 use crate::findings::{Finding, FindingKind, Number};
 use crate::ranks::Run;
 use crate::ranks::fixture::run;
-use gnntop_fixtures::MS;
 use gnntop_fixtures::pipeline::PipelineRun;
 use gnntop_fixtures::uneven::{RankStepPlan, UnevenRun};
+use gnntop_fixtures::{MS, START_NS};
 
 fn findings(run: &Run) -> Findings {
     rank_findings(&run.ranks())
@@ -42,6 +42,21 @@ fn straggler_names_phase_and_cost() {
     assert!(finding.fact_of("backward", Number::More) > Some(9e6) && finding.share.unwrap() > 0.2, "{finding:#?}");
     assert!(finding.evidence.iter().any(|line| line.contains("its batches are as large")), "{finding:#?}");
     assert!(finding.fact(Number::OthersWait) > Some(9e6), "{finding:#?}");
+    assert!(finding.advice[0].starts_with("see what rank 2 does in backward"), "{finding:#?}");
+}
+
+#[test]
+fn straggler_whose_whole_step_is_slow_is_asked_about_its_machine() {
+    let slow: fn(u32, u64) -> RankStepPlan = |rank, _| {
+        let mut step = RankStepPlan::usual();
+        step.phases.iter_mut().for_each(|phase| phase.1 = if rank == 2 { phase.1 * 3 / 2 } else { phase.1 });
+        step
+    };
+    let finding = only(rank_findings_of(&UnevenRun { work: slow, ..UnevenRun::default() }));
+    assert_eq!(
+        (finding.kind, finding.advice[0].as_str()),
+        (FindingKind::Straggler, "see what else runs on CPU on bench")
+    );
 }
 
 #[test]
@@ -53,6 +68,20 @@ fn rank_with_more_work_is_not_slow() {
     let finding = only(rank_findings_of(&UnevenRun { work: own, ..UnevenRun::default() }));
     assert_eq!(finding.kind, FindingKind::Straggler);
     assert_eq!(finding.fact(Number::BatchRatio), Some(700.0 / 449.0));
+}
+
+#[test]
+fn rank_with_as_many_seeds_and_more_edges_has_larger_batches() {
+    let dense: fn(u32, u64) -> RankStepPlan = |rank, _| RankStepPlan {
+        edges: Some(if rank == 0 { 9000 } else { 6000 }),
+        ..RankStepPlan::with_phase("backward", if rank == 0 { 30 * MS } else { 20 * MS })
+    };
+    let finding = only(rank_findings_of(&UnevenRun { work: dense, ..UnevenRun::default() }));
+    assert_eq!((finding.kind, finding.fact(Number::BatchRatio)), (FindingKind::Straggler, Some(1.5)));
+    assert!(
+        finding.evidence.iter().any(|line| line == "its batches have 1.50 x the edges of other ranks'"),
+        "{finding:#?}"
+    );
 }
 
 #[test]
@@ -73,6 +102,23 @@ fn a_rank_that_its_loader_starves_is_not_called_a_straggler() {
 }
 
 #[test]
+fn a_rank_that_makes_its_batches_slowly_is_starved_too() {
+    let samples: fn(u32, u64) -> RankStepPlan = |rank, _| {
+        let ns = if rank == 1 { 8 * MS } else { 2 * MS };
+        let mut step = RankStepPlan::usual();
+        step.phases.splice(1..1, [("sample", ns), ("gather", ns - MS)]);
+        step
+    };
+    let finding = only(rank_findings_of(&UnevenRun { work: samples, ..UnevenRun::default() }));
+    assert_eq!(finding.kind, FindingKind::StarvedRank);
+    assert!(finding.summary.starts_with("rank 1 takes 1") && finding.summary.contains(" longer in "), "{finding:#?}");
+    assert!(
+        finding.fact_of("sample", Number::More).or(finding.fact_of("gather", Number::More)) > Some(5e6),
+        "{finding:#?}"
+    );
+}
+
+#[test]
 fn duplicated_data_is_found_by_counting() {
     let finding = only(rank_findings_of(&UnevenRun { training_set: Some(512 * 20), ..UnevenRun::default() }));
     assert_eq!((finding.kind, finding.share), (FindingKind::WorkNotConserved, Some(0.75)));
@@ -86,6 +132,25 @@ fn duplicated_data_is_found_by_counting() {
     assert_eq!(rank_findings_of(&cut_short).found, [], "a run that ends in its first epoch has left nothing out");
     let padded = UnevenRun { training_set: Some(4 * 512 * 20 - 1500), ..UnevenRun::default() };
     assert_eq!(rank_findings_of(&padded).found, [], "a batch of padding on each rank is no more work");
+}
+
+#[test]
+fn ranks_with_their_own_part_of_the_data_conserve_work() {
+    let judged = |data: [Option<f64>; 2]| {
+        let planned = UnevenRun { ranks: 2, training_set: Some(512 * 20), ..UnevenRun::default() };
+        let streams = planned.builders().into_iter().zip(data).map(|((mut stream, track, t_ns), data)| {
+            data.into_iter().for_each(|data| stream.valued_mark(track, "training data", START_NS, data));
+            stream.anchor(t_ns);
+            stream.end(t_ns);
+            stream.bytes()
+        });
+        let found = findings(&run(&streams.collect::<Vec<_>>())).found;
+        found.first().map(|it| (it.kind, it.confidence.as_str()))
+    };
+    let certain = Some((FindingKind::WorkNotConserved, "certain"));
+    assert_eq!(judged([Some(7.0), Some(7.0)]), certain);
+    assert_eq!(judged([Some(7.0), Some(8.0)]), None);
+    assert_eq!(judged([None, None]), certain, "a program that says how large the whole set is");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Uneven batches: in each step another rank has the largest batch and is the slowest, and all others wait for it.
 
-use super::evidence::RankEvidence;
+use super::evidence::{RankEvidence, SIZES};
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::number::Number;
 use crate::findings::robust::correlation;
@@ -16,15 +16,6 @@ const FOLLOWS: f64 = 0.5;
 const ALWAYS: f64 = 0.75;
 /// Batches differ from their mean by this much at least.
 const DIFFER: f64 = 0.01;
-
-/// What a batch may be measured by, with its word.
-type Size = (&'static str, fn(&StepRow<'_>) -> Option<u64>);
-static SIZES: [Size; 4] = [
-    ("edges", |row| row.batch().edges),
-    ("nodes", |row| row.batch().nodes),
-    ("graphs", |row| row.batch().graphs),
-    ("seeds", |row| row.batch().seeds),
-];
 
 /// What it finds in a run.
 pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {

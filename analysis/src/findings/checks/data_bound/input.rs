@@ -1,6 +1,5 @@
 //! The phases in which a loop gets its batch, and how much of the time each takes.
 
-use gnntop_wire::Quantity;
 use gnntop_wire::phase::{DATA_WAIT, LOADING, TRANSFER};
 
 use crate::findings::evidence::StepEvidence;
@@ -9,8 +8,6 @@ use crate::store::{PhaseSlot, StepRow};
 
 /// A part with a smaller share of the wall time is not named.
 const WORTH_NAMING: f64 = 0.01;
-/// A GPU with no smaller utilisation is what the copies to it wait for.
-const BUSY_GPU: f64 = 90e3;
 
 /// A phase in which the loop gets its batch.
 pub(super) struct InputPart {
@@ -29,7 +26,9 @@ pub(super) struct Input {
 impl Input {
     /// Those that the program has; `None` if it has none.
     pub(super) fn find(evidence: &StepEvidence<'_>) -> Option<Self> {
-        let copies = [TRANSFER].into_iter().filter(|_| !waits_for_device(evidence));
+        let span = evidence.span_ns();
+        let copies_wait = span.is_some_and(|span| hardware::copies_wait_for_device(evidence.store, &span));
+        let copies = [TRANSFER].into_iter().filter(|_| !copies_wait);
         let part = |text| {
             let slot = evidence.store.phase(text)?.slot;
             Some(InputPart { text, slot, share: evidence.share(evidence.phase_total_ns(slot)) })
@@ -66,15 +65,4 @@ impl Input {
         let waits: f64 = self.parts.iter().filter(|part| part.text == DATA_WAIT).map(|part| part.share).sum();
         own().next().filter(|_| own().map(|part| part.share).sum::<f64>() > waits)
     }
-}
-
-/// Whether a copy to the device waits for the work before it: then its time says nothing about the copy.
-fn waits_for_device(evidence: &StepEvidence<'_>) -> bool {
-    let store = evidence.store;
-    let is_queued = store.device().is_some_and(|device| device.steps().total() > 0 && !device.is_synchronised());
-    let is_busy = |gpu: u32| {
-        let signal = store.signals().find(Quantity::GpuUtil.with_instance(gpu))?;
-        hardware::held_mean(signal, &evidence.span_ns()?)
-    };
-    is_queued || store.hardware().gpus().into_iter().filter_map(is_busy).any(|mean| mean >= BUSY_GPU)
 }
