@@ -186,6 +186,19 @@ fn waits_for_an_idle_gpu_are_found_with_their_operator() {
 }
 
 #[test]
+fn graphs_that_are_recorded_in_every_step_are_found() {
+    let recording = [
+        ("cuda_runtime", "cudaStreamBeginCapture", "7", 100, 10),
+        ("cuda_runtime", "cudaStreamEndCapture", "7", 290, 10),
+        ("cuda_runtime", "cudaGraphLaunch", "7", 310, 10),
+    ];
+    let it = finding(&steps_with(&recording), FindingKind::Recompilation).unwrap();
+    assert!(it.summary.starts_with("CUDA graphs are recorded again after the warm-up"), "{it:#?}");
+    assert!((it.share.unwrap() - 0.2).abs() < 0.02, "{it:#?}");
+    assert_eq!(finding(&steps_with(&recording[2..]), FindingKind::Recompilation), None);
+}
+
+#[test]
 fn gradients_set_to_zero_are_the_optimizers() {
     let store = steps_with(&[
         ("user_annotation", "Optimizer.zero_grad#Adam.zero_grad", "7", 0, 100),

@@ -27,6 +27,8 @@ pub enum Reported {
     MicroBatches,
     /// Seeds or graphs in the training set.
     TrainingSet,
+    /// A number that follows from what is in the training set: other data have another one.
+    TrainingData,
     /// Micro-batches that a stage holds.
     LiveActivations,
     /// The pipeline does all forward passes, then all backward ones. The value says nothing.
@@ -56,7 +58,7 @@ pub enum Reported {
 }
 
 /// What carries no number of its own, with its text. The place here is the number in the stream.
-const PLAIN: [(Reported, &str); 32] = [
+const PLAIN: [(Reported, &str); 33] = [
     (Reported::Wait, "wait"),
     (Reported::Reduce, "reduce"),
     (Reported::Barrier, "barrier"),
@@ -89,6 +91,7 @@ const PLAIN: [(Reported, &str); 32] = [
     (Reported::DeviceWaits, "waits for the device"),
     (Reported::DeviceWaitTime, "waits for the device (ns)"),
     (Reported::Collate, "collate"),
+    (Reported::TrainingData, "training data"),
 ];
 
 /// Numbers in the stream of what carries a number of its own, and the beginnings of their texts.
@@ -102,6 +105,9 @@ const RECOMPILATION: (u64, &str) = (69, "compile again: ");
 const DEVICE_COPY: (u64, &str) = (70, "Memcpy ");
 
 impl Reported {
+    /// What [`Recompilation`](Self::Recompilation) says of a CUDA graph that is recorded.
+    pub const CUDA_GRAPH: &str = "CUDA graph";
+
     /// All that carry no number of their own.
     pub fn plain() -> impl Iterator<Item = Self> {
         PLAIN.into_iter().map(|(reported, _)| reported)

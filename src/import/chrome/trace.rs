@@ -1,13 +1,14 @@
 //! The way of a trace: read it, find its steps, measure its GPUs, write it.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 
 use gnntop_analysis::figures::{count, counted, percent};
 use gnntop_wire::{
-    Event, NameKind, Origin, Place, Quantity, Reported, Sample, SignalId, SignalSource, Span, Step, StepId, TrackId,
-    TrackRole,
+    Event, NameId, NameKind, Origin, Place, Quantity, Reported, Sample, SignalId, SignalSource, Span, Step, StepId,
+    TrackId, TrackRole,
 };
 
 use super::options::ChromeOptions;
@@ -157,6 +158,7 @@ impl TraceRecording<'_> {
     fn write<W: Write>(&self, mut writer: Writer<W>, busy: &Busy) -> Result<u64, ImportError> {
         let tracks = self.tracks(&mut writer);
         let mut gpus = Gpus::define(&mut writer, busy);
+        let mut graphs = GraphRecordings::default();
         for (at, part) in self.parts.iter().flat_map(|parts| &parts.all).enumerate() {
             gpus.write(&mut writer, Some(at), self.t_ns(part.start_us))?;
         }
@@ -180,6 +182,10 @@ impl TraceRecording<'_> {
             };
             let step = self.steps.id_at(event.start_us);
             writer.event(track, &Event::Span(Span { name, start_ns, end_ns, step }))?;
+            if let Some(start_ns) = graphs.recorded(event.track, text, start_ns) {
+                let name = recorded_graph(&mut writer);
+                writer.event(track, &Event::Span(Span { name, start_ns, end_ns, step }))?;
+            }
         }
         Ok(writer.finish()?)
     }
@@ -212,8 +218,37 @@ impl TraceRecording<'_> {
 
 /// Whether a call of CUDA's or HIP's runtime waits until a device is done.
 fn waits_for_device(name: &str) -> bool {
-    let call = name.strip_prefix("cuda").or_else(|| name.strip_prefix("hip"));
-    call.is_some_and(|call| ["StreamSynchronize", "DeviceSynchronize", "EventSynchronize", "Memcpy"].contains(&call))
+    let waits = ["StreamSynchronize", "DeviceSynchronize", "EventSynchronize", "Memcpy"];
+    runtime_call(name).is_some_and(|call| waits.contains(&call))
+}
+
+/// A call of CUDA's or HIP's runtime, without whose it is.
+fn runtime_call(name: &str) -> Option<&str> {
+    name.strip_prefix("cuda").or_else(|| name.strip_prefix("hip"))
+}
+
+/// Graphs that are being recorded: since when, by track.
+#[derive(Default)]
+struct GraphRecordings(HashMap<u16, u64>);
+
+impl GraphRecordings {
+    /// When the graph began whose recording ends with this call.
+    fn recorded(&mut self, track: u16, call: &str, start_ns: u64) -> Option<u64> {
+        match runtime_call(call)? {
+            "StreamBeginCapture" => {
+                self.0.insert(track, start_ns);
+                None
+            }
+            "StreamEndCapture" => self.0.remove(&track),
+            _ => None,
+        }
+    }
+}
+
+/// The name of the time in which a graph is recorded.
+fn recorded_graph<W: Write>(writer: &mut Writer<W>) -> NameId {
+    let what = Reported::Recompilation;
+    writer.name(NameKind::Reported(what), &format!("{}{}", what.text(), Reported::CUDA_GRAPH))
 }
 
 /// How busy GPUs were, as signals.

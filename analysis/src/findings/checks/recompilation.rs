@@ -1,4 +1,5 @@
-//! Recompilation: after the warm-up, torch.compile compiles functions again, as what it has compiled does not fit what comes.
+//! Recompilation: after the warm-up, torch.compile compiles functions again, as what it has compiled does not fit what comes, or CUDA
+//! graphs are recorded again.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     if share < WORTH_REPORTING {
         return CheckOutcome::Nothing;
     }
+    let are_graphs = again.iter().all(|(_, one)| text(evidence, one.name) == Reported::CUDA_GRAPH);
     let place = |(row, one): &(usize, LaneBox)| {
         let step = evidence.rows[*row].step().0;
         evidence.place(*row, format!("{} in step {step}, {}", text(evidence, one.name), duration(length(one) as u64)))
@@ -35,14 +37,17 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         let times = facts.count(Number::Times, again.len() as u64);
         let times = if again.len() == 1 { "once".to_owned() } else { format!("{times} times") };
         let (all, share) = (facts.time(Number::InAll, ns), facts.share(Number::OfTime, share));
-        format!("torch.compile compiles again after the warm-up: {times}, {all}, {share} of the time")
+        let what = if are_graphs { "CUDA graphs are recorded" } else { "torch.compile compiles" };
+        format!("{what} again after the warm-up: {times}, {all}, {share} of the time")
     })
     .with_places(again.iter().take(PLACES_LISTED).map(place).collect(), again.len() as u64)
     .with_claim(Claim::Steps(costs.collect()))
     .with_evidence_lines(|facts| by_function(evidence, &again, facts))
-    .with_advice(
-        "where sizes change, compile with dynamic=True or pad batches to a few sizes; else keep what the reason names the same",
-    )
+    .with_advice(if are_graphs {
+        "record one graph for each of a few sizes, pad batches to these, and replay it: a new size, or new memory, needs a new graph"
+    } else {
+        "where sizes change, compile with dynamic=True or pad batches to a few sizes; else keep what the reason names the same"
+    })
     .into()
 }
 
@@ -133,6 +138,13 @@ mod tests {
         assert!((it.share.unwrap() - 0.057).abs() < 0.002 && it.places[0].ordinals.start == 39, "{it:#?}");
         let spikes = found.iter().filter(|finding| finding.kind == FindingKind::Spike && finding.share > Some(0.01));
         assert_eq!(spikes.count(), 0, "its time is claimed");
+    }
+
+    #[test]
+    fn graphs_that_are_recorded_again_are_named() {
+        let found = findings("compile again: CUDA graph", |step| step.is_multiple_of(20));
+        let it = found.iter().find(|finding| finding.kind == FindingKind::Recompilation).unwrap();
+        assert!(it.summary.starts_with("CUDA graphs are recorded again after the warm-up: 10 times"), "{it:#?}");
     }
 
     #[test]

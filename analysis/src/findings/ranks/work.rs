@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use gnntop_wire::Reported;
+use gnntop_wire::{Origin, Reported};
 use thiserror::Error;
 
 use super::evidence::{RankEvidence, batch_work};
@@ -34,6 +34,7 @@ pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
     if counted.len() < copies as usize {
         return CheckOutcome::NotEnough(format!("{} of {copies} copies publish", counted.len()));
     }
+    let Some(certainty) = same_data(&counted) else { return CheckOutcome::Nothing };
     let set = set as f64;
     // The last epoch of a run may have been cut short: missing work proves nothing.
     let judged = match epoch(&counted, true) {
@@ -41,7 +42,7 @@ pub(super) fn check(evidence: &RankEvidence<'_>) -> CheckOutcome {
         _ => epoch(&counted, false),
     };
     match judged {
-        Ok(epoch) => check_epoch(set, &epoch),
+        Ok(epoch) => check_epoch(set, &epoch, certainty),
         Err(reason) => CheckOutcome::NotEnough(reason.to_string()),
     }
 }
@@ -118,7 +119,25 @@ fn newest_whole_epoch(rank: &Rank<'_>, with_last: bool) -> Option<u64> {
     is_whole.then_some(over)
 }
 
-fn check_epoch(set: f64, epoch: &EpochWork) -> CheckOutcome {
+/// How certain it is that the ranks have the same set; `None` if they have not: each has its part of it.
+fn same_data(ranks: &[&Rank<'_>]) -> Option<Confidence> {
+    let differ = |what| {
+        let mut values: Vec<f64> = ranks.iter().filter_map(|rank| facts::value(rank.store, what)).collect();
+        let known = values.len();
+        values.dedup();
+        (values.len() > 1, known == ranks.len())
+    };
+    let ((sizes_differ, _), (data_differ, are_known)) = (differ(Reported::TrainingSet), differ(Reported::TrainingData));
+    // The loaders of a Python program are its rank's own, and may hold a part.
+    let is_python = |rank: &&Rank<'_>| rank.store.session().info().is_some_and(|info| info.origin == Origin::Python);
+    match sizes_differ || data_differ {
+        true => None,
+        false if are_known || !ranks.iter().any(is_python) => Some(Confidence::High),
+        false => Some(Confidence::Medium),
+    }
+}
+
+fn check_epoch(set: f64, epoch: &EpochWork, certainty: Confidence) -> CheckOutcome {
     let ranks = epoch.work.len();
     // Equal work for all may need a batch of padding on each, or leave as much out.
     let slack = SLACK.max(ranks as f64 * epoch.batch as f64 / set);
@@ -133,7 +152,7 @@ fn check_epoch(set: f64, epoch: &EpochWork) -> CheckOutcome {
         true => "give every rank its share (a distributed sampler; use_ddp=True for DGL's loader)",
         false => "look at how the training set is split over the ranks",
     };
-    let finding = Finding::for_run(FindingKind::WorkNotConserved, Confidence::High, share, |facts| {
+    let finding = Finding::for_run(FindingKind::WorkNotConserved, certainty, share, |facts| {
         let (ranks, times) = (facts.count(Number::Copies, ranks as u64), facts.number(Number::Ratio, times));
         match times > 1.0 {
             _ if all_walk_all => {
