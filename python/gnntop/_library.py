@@ -48,6 +48,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "worker_close": (None, None),
     "cuda": (_I32, [_I32, _U64]),
     "resumed": (None, [_U64]),
+    "loader_workers": (None, [_U64]),
     "_name": (_I32, [_I32, _TEXT]),
     "_open": (_I32, [_TEXT, _TEXT]),
     "_fact": (None, [_TEXT, _TEXT]),

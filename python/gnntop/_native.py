@@ -113,6 +113,7 @@ flush: Callable[[], int] = _nothing
 worker_close: Callable[[int], None] = _nothing
 cuda: Callable[[int, int], int] = _nothing
 resumed: Callable[[int], None] = _nothing
+loader_workers: Callable[[int], None] = _nothing
 
 # The rule for steps: only as built-in functions.
 listen: Callable[[int, Any], None] = _nothing

@@ -87,6 +87,9 @@ void gnntop_fact(const char *key, const char *value);
  * repeated. To be called before the first step. */
 void gnntop_resumed(uint64_t steps);
 
+/* Reports how many workers each of the program's loaders has. With none, the thread that asks for a batch makes it. */
+void gnntop_loader_workers(uint64_t workers);
+
 /* Reports what is not in the open session, or in the next one, and how much of it: "values that are no number", "4 or more". */
 void gnntop_not_recorded(const char *what, const char *amount);
 

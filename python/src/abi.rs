@@ -126,6 +126,11 @@ pub extern "C" fn gnntop_resumed(steps: u64) {
     catch_panic((), || session::fact(Fact::Resumed { steps }));
 }
 
+#[unsafe(no_mangle)]
+pub extern "C" fn gnntop_loader_workers(workers: u64) {
+    catch_panic((), || session::fact(Fact::LoaderWorkers(workers)));
+}
+
 /// # Safety
 /// `what` and `amount` are NULL or C strings.
 #[unsafe(no_mangle)]

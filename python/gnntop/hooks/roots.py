@@ -73,6 +73,12 @@ def model() -> Any:
 
 def size(module: Any) -> int:
     """How many numbers the parameters of a module have that are tensors of torch's own types."""
+    shapes = (_native.shape(parameter) for parameter in parameters(module))
+    return sum(reduce(mul, shape, 1) for shape in shapes if shape is not None)
+
+
+def parameters(module: Any) -> Iterable[Any]:
+    """The parameters of a module, each once."""
     found: dict[int, Any] = {}
     modules, seen = [module], set()
     while modules:
@@ -81,8 +87,7 @@ def size(module: Any) -> int:
             seen.add(id(one))
             modules += _children(one)
             found.update((id(parameter), parameter) for parameter in _fields(one, "_parameters").values())
-    shapes = (_native.shape(parameter) for parameter in found.values())
-    return sum(reduce(mul, shape, 1) for shape in shapes if shape is not None)
+    return found.values()
 
 
 def _fields(module: Any, name: str) -> dict[str, Any]:
@@ -179,7 +184,7 @@ def _modules() -> list[Any]:
     Python's collector, which is asked, does not know what was frozen (`gc.freeze`).
     """
     module, base = _torch.nn.Module, _torch.optim.Optimizer
-    loading = getattr(sys.modules.get("torch.utils.data.dataloader"), "DataLoader", module)
+    loading = _loading() or module
     known = {id(one()) for one in _optimizers}
     modules = []
     loaders.clear()
@@ -192,6 +197,13 @@ def _modules() -> list[Any]:
         elif issubclass(kind, loading):
             loaders.append(training_set.Loader(_native.fields(candidate) or {}))
     return modules
+
+
+def _loading() -> Any:
+    """The types of loaders, and of what iterates over one."""
+    dataloader = sys.modules.get("torch.utils.data.dataloader")
+    names = ("DataLoader", "_BaseDataLoaderIter")
+    return tuple(kind for name in names if (kind := getattr(dataloader, name, None)) is not None)
 
 
 def _parameters(optimizers: Iterable[Any]) -> set[int]:

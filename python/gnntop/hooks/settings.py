@@ -21,6 +21,7 @@ def install(torch: ModuleType) -> None:
 
     def note() -> None:
         _native.fact("settings", ", ".join(_settings(torch)))
+        training_set.publish_workers(roots.loaders)
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             training_set.publish(roots.loaders)
 
@@ -38,6 +39,7 @@ def _settings(torch: ModuleType) -> Iterator[str]:
     yield "compiled" if compiled else "not compiled"
     if roots.optimizer is not None:
         yield _optimizer(*roots.optimizer)
+    yield from _channels_last(torch)
     if roots.loaders:
         yield from _switch("pin_memory", lambda: roots.loaders[0].pins_memory)
     if is_on_gpu:
@@ -53,6 +55,20 @@ def _switch(name: str, read: Callable[[], Any]) -> Iterator[str]:
         yield f"{name} {'on' if read() else 'off'}"
     except Exception:
         return
+
+
+def _channels_last(torch: ModuleType) -> Iterator[str]:
+    """How the weights of convolutions over images are stored, if the model has any whose strides show it."""
+    if torch._C._len_torch_function_stack():
+        return  # the program would hear of it
+    weight = next(filter(_shows_order, roots.parameters(roots.model())), None)
+    if weight is not None:
+        yield from _switch("channels_last", lambda: torch._C.TensorBase.stride(weight)[1] == 1)
+
+
+def _shows_order(weight: object) -> bool:
+    shape = _native.shape(weight) or ()
+    return len(shape) == 4 and shape[1] > 1 and shape[2] * shape[3] > 1
 
 
 def _optimizer(name: str, defaults: dict[str, Any]) -> str:

@@ -1,0 +1,40 @@
+"""What a session says of how a training is set up."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from programs import GNNTOP, recorded, report
+
+pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build")
+
+PROGRAM = """
+import sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.LazyLinear(1))
+model(torch.randn(1, 3, 8, 8))
+if sys.argv[1] == "last":
+    model.to(memory_format=torch.channels_last)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+for (x,) in DataLoader(TensorDataset(torch.randn(80, 3, 8, 8)), batch_size=4):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("order", "words"), [("last", "channels_last on"), ("first", "channels_last off")])
+def test_the_order_of_images_and_the_loaders_workers_are_facts(order: str, words: str, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(PROGRAM)
+    ran, recording = recorded([sys.executable, str(script), order], tmp_path)
+    assert ran.code == 0, ran.err
+    facts = report(recording)["session"]["facts"]
+    assert words in facts["settings"].split(", "), facts
+    assert facts["loader workers"] == "0"
