@@ -16,12 +16,13 @@ import pytest
 from programs import GNNTOP, REACH, TORCHRUN, environment, recorded, report, run
 
 HERE = Path(__file__).parent
+REPORTS_CALLS = Path("/proc/self/syscall").exists()
 
 pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build")
 
 # Kinds, and words that one of their findings must have.
 NAMED = {
-    "slow_collate": ("data-bound", "training thread"),
+    "slow_collate": ("data-bound", "no workers (num_workers=0)\nthe training thread makes its batches"),
     "samples": ("data-bound", "sample is on the training thread"),
     "starved": ("data-bound", "1 loader thread"),
     "slow_worker": ("data-bound", "worker 1 takes"),
@@ -90,13 +91,36 @@ def test_nothing_is_wrong_with_a_clean_loop(loop: str, of_clean_loops: dict[str,
     assert not [words_of(finding) for finding in seen["findings"]["found"] if blames(finding)]
 
 
-def test_a_phase_that_only_waits_is_named_with_its_line(tmp_path: Path) -> None:
+def with_stacks(mistake: str, kind: str, tmp_path: Path) -> dict[str, Any]:
+    """The one finding of this kind about a mistake whose stacks are sampled."""
     recording = tmp_path / "run.gnntop"
     watching = (str(GNNTOP), "run", "--plain", "--stacks", "50", "--record", str(recording), "--")
-    assert run([sys.executable, str(HERE / "mistakes" / "waits.py")], tmp_path, watching).code == 0
-    (found,) = (it for it in report(recording)["findings"]["found"] if it["kind"] == "idle-phase")
+    assert run([sys.executable, str(HERE / "mistakes" / f"{mistake}.py")], tmp_path, watching).code == 0
+    (found,) = (it for it in report(recording)["findings"]["found"] if it["kind"] == kind)
+    return found
+
+
+def test_a_phase_that_only_waits_is_named_with_its_line(tmp_path: Path) -> None:
+    found = with_stacks("waits", "idle-phase", tmp_path)
     assert found["summary"].startswith("forward takes")
     assert "forward (waits.py:16)" in words_of(found)
+    assert "waiting in clock_nanosleep" in words_of(found) or not REPORTS_CALLS
+
+
+@pytest.mark.skipif(not REPORTS_CALLS, reason="this kernel does not report the system calls of threads")
+def test_output_that_waits_for_its_reader_is_named_with_its_line(tmp_path: Path) -> None:
+    found = with_stacks("prints", "gap", tmp_path)
+    assert "in gap: in <module> (prints.py:20), waiting in write of a pipe" in words_of(found)
+    assert found["advice"][0].startswith("write less output")
+
+
+def test_a_thread_that_holds_the_interpreter_is_named_with_its_line(tmp_path: Path) -> None:
+    found = with_stacks("holds_interpreter", "interpreter", tmp_path)
+    assert "times it was in count_words (holds_interpreter.py:1" in words_of(found)
+
+
+def test_a_call_that_logs_is_named_with_its_line(tmp_path: Path) -> None:
+    assert "under <module> (logs.py:21)" in words_of(with_stacks("logs", "gap", tmp_path))
 
 
 @pytest.mark.parametrize("workers", [0, 2])

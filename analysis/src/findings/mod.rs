@@ -29,6 +29,7 @@ mod ranks;
 mod rhythm;
 mod robust;
 mod run_stretches;
+mod sampled_places;
 mod stacks;
 mod stated_numbers;
 pub mod sweep;

@@ -3,7 +3,7 @@
 //! The rules are the watchdog's, with less patience between steps: nobody waits for the process but the person in front
 //! of it.
 
-use gnntop_wire::{NameId, Open, Quantity, StepId};
+use gnntop_wire::{NameId, Open, Quantity, StepId, WaitingCall};
 
 use super::hang::RankActivity;
 use super::watchdog::{FLOOR_NS, KNOWN_STEPS, LONGEST_TIMES, USUAL_STEPS, idle_ns, open, outside_ns, rank_activity};
@@ -159,8 +159,7 @@ fn longest_but_one(seen: &Distribution) -> Option<u64> {
 
 /// The system call in the innermost frame.
 fn system_call(store: &Store, stack: &Stack) -> Option<String> {
-    let call = store.name(*stack.frames.first()?).strip_suffix(" (<system call>)")?;
-    Some(call.to_owned())
+    Some(WaitingCall::parse(store.name(*stack.frames.first()?))?.to_string())
 }
 
 impl LoneHang {

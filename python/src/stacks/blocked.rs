@@ -3,7 +3,10 @@
 
 use std::fs;
 
+use gnntop_probe::WaitingCall;
+
 use super::memory::Process;
+use super::mounts;
 
 /// Calls that take long where they wait, and whether their first argument is a file descriptor.
 const CALLS: [(libc::c_long, &str, bool); 31] = [
@@ -49,13 +52,13 @@ const OLDER: [(libc::c_long, &str, bool); 0] = [];
 /// Longest name of a file.
 const MAX_NAME: usize = 60;
 
-/// The call that this thread waits in, as a frame: `read of a pipe (<system call>)`; `None` if it runs, or where the kernel
-/// does not report it.
+/// The call that this thread waits in, as a frame ([`WaitingCall`]); `None` if it runs, or where the kernel does not report it.
 pub(super) fn frame(process: &Process, thread: libc::pid_t) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{}/task/{thread}/syscall", process.id())).ok()?;
     let (name, descriptor) = parse_syscall(&text)?;
-    let of = descriptor.and_then(|descriptor| target(process, descriptor)).map(|target| format!(" of {target}"));
-    Some(format!("{name}{} (<system call>)", of.unwrap_or_default()))
+    let target = descriptor.and_then(|descriptor| Target::of(process, descriptor));
+    let (target, filesystem) = target.map_or((None, None), |target| (Some(target.name), target.filesystem));
+    Some(WaitingCall { name, target: target.as_deref(), filesystem: filesystem.as_deref() }.frame())
 }
 
 /// The address that this thread of this process waits for another to change, as for a lock; `None` if it does not.
@@ -77,15 +80,31 @@ fn parse_syscall(line: &str) -> Option<(&'static str, Option<u32>)> {
     Some((name, descriptor))
 }
 
-/// What a file descriptor refers to: the kind, or the name of a file.
-fn target(process: &Process, descriptor: u32) -> Option<String> {
-    let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", process.id())).ok()?;
-    let path = path.to_str()?;
-    Some(match path.split_once(':') {
-        Some(("pipe", _)) => "a pipe".to_owned(),
-        Some(("socket", _)) => "a socket".to_owned(),
-        _ => path.rsplit('/').next()?.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect(),
-    })
+/// What a file descriptor refers to.
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    /// The kind, or the name of a file.
+    name: String,
+    /// The type of a file's file system.
+    filesystem: Option<String>,
+}
+
+impl Target {
+    fn of(process: &Process, descriptor: u32) -> Option<Self> {
+        let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", process.id())).ok()?;
+        let path = path.to_str()?;
+        let kind = match path.split_once(':') {
+            Some(("pipe", _)) => Some(WaitingCall::PIPE),
+            Some(("socket", _)) => Some(WaitingCall::SOCKET),
+            _ if path.starts_with("/dev/pts/") || path.starts_with("/dev/tty") => Some(WaitingCall::TERMINAL),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            return Some(Self { name: kind.to_owned(), filesystem: None });
+        }
+        let name = path.rsplit('/').next()?.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
+        Some(Self { name, filesystem: mounts::filesystem(process, path) })
+    }
 }
 
 #[cfg(test)]
@@ -105,6 +124,17 @@ mod tests {
         for nothing in ["running", "-1 0x7ffd 0x7f11", "", "99999 0x0"] {
             assert_eq!(parse_syscall(nothing), None, "{nothing}");
         }
+    }
+
+    #[test]
+    fn target_of_file_has_its_file_system() {
+        use std::os::fd::AsRawFd;
+        let process = Process::own().unwrap();
+        let target = |file: &dyn AsRawFd| Target::of(&process, file.as_raw_fd() as u32).unwrap();
+        let own = fs::File::open("/proc/self/stat").unwrap();
+        assert_eq!(target(&own), Target { name: "stat".to_owned(), filesystem: Some("proc".to_owned()) });
+        let (_, writer) = pipe().unwrap();
+        assert_eq!(target(&writer), Target { name: "a pipe".to_owned(), filesystem: None });
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! memory.rs   reads of a process's memory that fail where others would crash
 //! layout.rs   where CPython keeps what is read, by its version
 //! frames.rs   the frames of a thread, with file and line, and their text
-//! blocked.rs  the system call that a thread waits in
+//! blocked.rs  the system call that a thread waits in; mounts.rs: the file system of its file
 //! watch.rs    the thread that checks whether the current phase is `overdue`, and records
 //! gil.rs      whether the thread waits for the interpreter lock, and where its holder is
 //! sample.rs   the thread that samples stacks at a fixed rate; paths.rs: each stack written once, then counted
@@ -21,6 +21,7 @@ mod frames;
 mod gil;
 mod layout;
 mod memory;
+mod mounts;
 mod paths;
 mod running;
 mod sample;

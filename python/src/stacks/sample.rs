@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use gnntop_probe::{Fact, NameKind, NameRef, Sampling, TrackRole, after, intern};
 
+use super::blocked;
 use super::frames::PythonProcess;
 use super::gil::InterpreterLock;
 use super::memory::Address;
@@ -29,6 +30,9 @@ const FIGURES_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often a phase that changes is asked for.
 const TRIES: usize = 4;
+
+/// A phase, its frames, where the holder of the lock is, and the system call.
+type ReadSample = (CurrentPhase, Vec<ReadFrame>, Option<String>, Option<String>);
 
 /// Samples the stacks of a thread.
 pub(super) struct Sampler {
@@ -100,7 +104,7 @@ impl Sampler {
 
     /// Takes a sample, and repeats the count of another path.
     fn sample(&mut self) {
-        let (phase, frames, holder) = match self.read() {
+        let (phase, frames, holder, call) = match self.read() {
             Ok(read) => read,
             Err(why) => {
                 self.unread += 1;
@@ -110,11 +114,13 @@ impl Sampler {
         };
         let frames = self.thread.texts(&frames);
         let python = &self.thread.python;
-        let waits = workers::are_waited_for(&python.process, self.thread_id, &frames);
+        let waits = call.is_some() && workers::are_waited_for(&frames);
         let of_worker = if waits { self.workers.read(python) } else { Vec::new() };
         let left = frames.is_empty().then_some(LEFT);
-        let path = std::iter::once(phase_name(phase)).chain(left).chain(frames);
-        let path = path.chain(of_worker.iter().map(String::as_str)).chain(holder.as_deref());
+        // What it waits for is within its frames, unless these are not known.
+        let call = call.filter(|_| left.is_none() && of_worker.is_empty());
+        let innermost = of_worker.iter().chain(&holder).chain(&call).map(String::as_str);
+        let path = std::iter::once(phase_name(phase)).chain(left).chain(frames).chain(innermost);
         let (name, count) = self.paths.count(path);
         after::stack_sample(name, after::ticks(), count, false);
         self.taken += 1;
@@ -125,18 +131,19 @@ impl Sampler {
     }
 
     /// The thread's phase and its frames, innermost first; none if it has left the phase meanwhile. With them, where the thread is that
-    /// holds the lock for which it waits.
+    /// holds the lock for which it waits, or the system call that it waits in.
     ///
     /// # Errors
     /// Why they cannot be read.
-    fn read(&mut self) -> Result<(CurrentPhase, Vec<ReadFrame>, Option<String>), &'static str> {
+    fn read(&mut self) -> Result<ReadSample, &'static str> {
         self.thread.python.process.prepare()?;
         let holder = self.lock.and_then(|lock| lock.holder(&self.thread.python, (self.thread.state, self.thread_id)));
+        let call = blocked::frame(&self.thread.python.process, self.thread_id).filter(|_| holder.is_none());
         // It is inconsistent for some nanoseconds only.
         let phase =
             (0..TRIES).find_map(|_| overdue::current()).ok_or("the phase changed each time it was asked for")?;
         let frames = self.thread.read(|| overdue::current() != Some(phase))?;
-        Ok((phase, frames, holder))
+        Ok((phase, frames, holder, call))
     }
 
     /// Reports the figures of the sampling itself.

@@ -1,6 +1,5 @@
 //! What the loader's workers do while the training thread waits for one of them: a sample of its stack continues in theirs.
 
-use super::blocked;
 use super::frames::PythonProcess;
 use super::memory::{Address, Process};
 use super::running::RunningThread;
@@ -17,10 +16,10 @@ const TAKES: &str = "(torch/multiprocessing/reductions.py:";
 /// ...and the one in which a worker makes it.
 const FETCHES: &str = "DatasetFetcher.fetch (";
 
-/// Whether the training thread, which has this id and these frames, waits for a worker to make a batch, and is not just taking it.
-pub(super) fn are_waited_for(own: &Process, thread: libc::pid_t, frames: &[&str]) -> bool {
+/// Whether the training thread, which waits and has these frames, waits for a worker to make a batch, and is not just taking it.
+pub(super) fn are_waited_for(frames: &[&str]) -> bool {
     let asks = frames.iter().any(|frame| frame.starts_with(ASKS));
-    asks && !frames.iter().any(|frame| frame.contains(TAKES)) && blocked::frame(own, thread).is_some()
+    asks && !frames.iter().any(|frame| frame.contains(TAKES))
 }
 
 /// The loader workers, each with what is known of its frames.

@@ -10,8 +10,9 @@ use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
 use crate::findings::number::Number;
 use crate::findings::pauses::RegularPauses;
+use crate::findings::sampled_places::SampledPlaces;
 use crate::findings::stated_numbers::StatedNumbers;
-use crate::store::{PhaseSlot, StepRow};
+use crate::store::{GAP, PhaseSlot, StepRow};
 
 /// A smaller share of the wall time is not a finding, unless single gaps are long.
 const WORTH_REPORTING: f64 = 0.05;
@@ -83,7 +84,16 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let finding = explain(evidence, finding.with_claim(claim).with_places(places, 1 + long.len() as u64));
     let lines =
         |facts: &mut StatedNumbers| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
-    with_advice(finding.with_evidence_lines(lines), &filled, between > 0.5 * gap).into()
+    let places = SampledPlaces::in_phase(evidence.store, GAP);
+    let finding = finding.with_evidence_lines(lines).with_evidence_lines(|facts| places.lines(facts, GAP));
+    if places.writing as f64 >= MOSTLY * places.all.max(1) as f64 {
+        return finding
+            .with_advice(
+                "write less output, or less often: what reads it is slower than the program, which waits for it",
+            )
+            .into();
+    }
+    with_advice(finding, &filled, between > 0.5 * gap).into()
 }
 
 /// How long the time between two steps is where it is far longer at equal intervals.

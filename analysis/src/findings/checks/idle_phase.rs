@@ -9,15 +9,13 @@ use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::hardware;
 use crate::findings::number::Number;
-use crate::findings::stated_numbers::StatedNumbers;
+use crate::findings::sampled_places::SampledPlaces;
 use crate::store::GAP;
 
 /// Reported from this share of the time in which it neither computes nor waits where it should.
 const WORTH_REPORTING: f64 = 0.2;
 /// Phases and the gap in which a process may wait.
 const WAITING: [&str; 6] = [DATA_WAIT, ALL_REDUCE, RECEIVE, SEND, GAP, "checkpoint"];
-/// Places that are named.
-const NAMED: usize = 3;
 
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
@@ -38,51 +36,33 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let longest = computing.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let longest = longest.filter(|(_, share)| idle >= WORTH_REPORTING && *share >= WORTH_REPORTING);
     let Some((phase, share)) = longest else { return CheckOutcome::Nothing };
-    let places = sampled_places(evidence, phase);
-    if places.is_empty() {
-        return CheckOutcome::NotEnough(format!(
-            "{phase} uses little CPU time, and no stacks are sampled (--stacks 20)"
-        ));
+    let places = SampledPlaces::in_phase(evidence.store, phase);
+    if places.all == 0 {
+        let stacks = match evidence.store.session().uses_python() {
+            true => "no stacks are sampled (--stacks 20)",
+            false => "where it waits is not recorded",
+        };
+        return CheckOutcome::NotEnough(format!("{phase} uses little CPU time, and {stacks}"));
     }
     finding(&places, (phase, share), (idle, cpu_ns_per_s / 1e9)).into()
 }
 
-fn finding(places: &[(String, u64)], (phase, takes): (&str, f64), (idle, cores): (f64, f64)) -> Finding {
+fn finding(places: &SampledPlaces, (phase, takes): (&str, f64), (idle, cores): (f64, f64)) -> Finding {
     let cost = idle.min(takes);
-    let line = |facts: &mut StatedNumbers, (place, count): &(String, u64)| {
-        let stacks = facts.about(place, |facts| facts.count(Number::Stacks, *count));
-        format!("{stacks} stacks sampled in {phase}: in {place}")
-    };
     Finding::for_run(FindingKind::IdlePhase, Confidence::Medium, Some(cost), |facts| {
         let takes = facts.about(phase, |facts| facts.share(Number::OfTime, takes));
         let cores = facts.number(Number::Cores, cores);
         format!("{phase} takes {takes} of the time, but the process uses only {cores:.2} cores: it waits there")
     })
-    .with_evidence_lines(|facts| places.iter().take(NAMED).map(|place| line(facts, place)).collect::<Vec<_>>())
+    .with_evidence_lines(|facts| places.lines(facts, phase))
     .with_advice("see what that line waits for: a request, a file, a lock, a sleep or a device that is not measured")
-}
-
-/// Where the sampled stacks of this phase were, most frequent first.
-fn sampled_places(evidence: &StepEvidence<'_>, phase: &str) -> Vec<(String, u64)> {
-    let store = evidence.store;
-    let mut places: Vec<(String, u64)> = Vec::new();
-    for (frames, count) in store.sampled().stacks() {
-        let is_there = frames.last().is_some_and(|outermost| store.name(*outermost) == phase);
-        let Some(place) = store.frames_place(&frames).filter(|_| is_there && frames.len() > 1) else { continue };
-        match places.iter_mut().find(|(known, _)| *known == place) {
-            Some((_, all)) => *all += count,
-            None => places.push((place, count)),
-        }
-    }
-    places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    places
 }
 
 #[cfg(test)]
 mod tests {
     use gnntop_fixtures::planned::{StepPlan, counted};
     use gnntop_fixtures::{MS, START_NS};
-    use gnntop_wire::{Event, StackSample, TrackRole, Unit};
+    use gnntop_wire::{Definition, Event, Fact, Framework, StackSample, TrackRole, Unit};
 
     use super::*;
     use crate::findings::tests::{store_of, stream};
@@ -92,6 +72,7 @@ mod tests {
     fn judged(cores: f64, plan: fn(u64) -> StepPlan, has_stacks: bool) -> Findings {
         let readings = [counted("process.cpu_time", Unit::Nanoseconds, move |t| t * cores * 1e9)];
         let mut stream = stream(300, plan, &readings);
+        stream.define(Definition::Fact(Fact::Framework(Framework::from("PyTorch 2.9.1"))));
         if has_stacks {
             let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
             let path = stream.path(&["backward", "train (train.py:9)", "ask (net.py:3)"]);

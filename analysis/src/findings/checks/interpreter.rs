@@ -19,10 +19,10 @@ const NAMED: usize = 3;
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let sampled = evidence.store.sampled();
     let (held, all) = (sampled.held(), sampled.total());
-    if all == 0 {
+    if all == 0 && evidence.store.session().uses_python() {
         return CheckOutcome::NotEnough("no stacks are sampled (--stacks 20)".to_owned());
     }
-    let share = held as f64 / all as f64;
+    let share = held as f64 / all.max(1) as f64;
     if held < ENOUGH || share < WORTH_REPORTING {
         return CheckOutcome::Nothing;
     }
@@ -62,14 +62,15 @@ fn places(evidence: &StepEvidence<'_>, facts: &mut StatedNumbers) -> Vec<String>
 mod tests {
     use gnntop_fixtures::START_NS;
     use gnntop_fixtures::planned::StepPlan;
-    use gnntop_wire::{Event, NameKind, StackSample, TrackRole};
+    use gnntop_wire::{Definition, Event, Fact, Framework, NameKind, StackSample, TrackRole};
 
     use super::*;
-    use crate::findings::all_findings;
     use crate::findings::tests::{store_of, stream};
+    use crate::findings::{all_findings, judge_newest};
+    use crate::store::Store;
 
     /// A run of which these of 100 sampled stacks wait.
-    fn found(held: u64) -> Option<Finding> {
+    fn store(held: u64) -> Store {
         let mut stream = stream(100, |_| StepPlan::default(), &[]);
         let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
         let frames = ["forward", "train (train.py:9)", "GIL held in refresh (monitor.py:12)"];
@@ -79,7 +80,17 @@ mod tests {
         for (path, count) in paths.into_iter().chain(figures) {
             stream.event(track, Event::StackSample(StackSample { path, t_ns: START_NS, count, is_repeat: false }));
         }
-        all_findings(&store_of(stream)).found.into_iter().find(|it| it.kind == FindingKind::Interpreter)
+        store_of(stream)
+    }
+
+    fn found(held: u64) -> Option<Finding> {
+        all_findings(&store(held)).found.into_iter().find(|it| it.kind == FindingKind::Interpreter)
+    }
+
+    #[test]
+    fn interpreter_that_is_held_most_of_the_time_leads_the_verdict() {
+        let verdict = judge_newest(&store(80)).to_string();
+        assert!(verdict.starts_with("waits for the interpreter (80 %); backward-bound"), "{verdict}");
     }
 
     #[test]
@@ -95,5 +106,16 @@ mod tests {
     #[test]
     fn few_waits_for_the_interpreter_are_none() {
         assert_eq!((found(0), found(4)), (None, None));
+    }
+
+    #[test]
+    fn only_a_python_program_is_asked_for_stacks() {
+        let is_asked = |framework: &str| {
+            let mut stream = stream(100, |_| StepPlan::default(), &[]);
+            stream.define(Definition::Fact(Fact::Framework(Framework::from(framework))));
+            let found = all_findings(&store_of(stream));
+            found.not_enough.iter().any(|it| it.kind == FindingKind::Interpreter)
+        };
+        assert_eq!(["PyTorch 2.9.1", "Python 3.14.0", "candle 0.9"].map(is_asked), [true, true, false]);
     }
 }

@@ -1,5 +1,7 @@
 //! Where the data that a loop waits for come from.
 
+use gnntop_wire::StackThread;
+
 use super::*;
 
 /// What is read in a second, with how many calls, and what of it comes from disks.
@@ -51,4 +53,24 @@ fn data_from_the_network_are_named() {
     assert_facts(found, FindingKind::SlowStorage, &[(Number::ReceivedPerS, 45e6)]);
     let local = reads(50e6, 100.0, |_| 0.0);
     assert_eq!(storage(15, 15, &local), []);
+}
+
+#[test]
+fn files_of_a_network_file_system_are_named_by_the_stacks_that_wait_for_them() {
+    let found = |call: &str| {
+        let plan = |_| with_phase("data wait", 15 * MS);
+        let mut stream = stream(400, plan, &reads(50e6, 100.0, |_| 0.0));
+        let track = stream.track(TrackRole::Stacks, "stacks of train");
+        for number in 0..6 {
+            let (at_ns, frames) =
+                (START_NS + (1 + number) * 1000 * MS, [call, "__getitem__ (data.py:2)", "loader worker"]);
+            stream.stack(track, at_ns, StackThread::LoaderWorker, &frames);
+        }
+        let found = all_findings(&store_of(stream)).found.into_iter();
+        found.filter(|finding| finding.kind == FindingKind::SlowStorage).collect::<Vec<_>>()
+    };
+    let [remote] = &found("read of part-3.bin on nfs4 (<system call>)")[..] else { panic!("not found") };
+    assert_facts(remote, FindingKind::SlowStorage, &[(Number::Stacks, 6.0)]);
+    assert_contains(remote, FindingKind::SlowStorage, &["over the network, from nfs4", "read of part-3.bin on nfs4"]);
+    assert_eq!(found("read of part-3.bin on ext4 (<system call>)"), []);
 }

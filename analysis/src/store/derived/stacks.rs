@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gnntop_wire::{NameId, StackThread};
+use gnntop_wire::{NameId, StackThread, WaitingCall};
 
 use crate::store::contents::Store;
 use crate::store::sampled_stacks::SampledStacks;
@@ -107,7 +107,10 @@ impl Store {
         match (own.next(), own.next()) {
             (Some(place), Some(under)) => Some(format!("{place}, under {under}")),
             (Some(place), None) => Some(place.to_owned()),
-            (None, _) => frames.first().map(|frame| self.name(*frame).to_owned()),
+            (None, _) => {
+                let mut called = frames.iter().map(|frame| self.name(*frame));
+                called.find(|frame| WaitingCall::parse(frame).is_none()).map(str::to_owned)
+            }
         }
     }
 

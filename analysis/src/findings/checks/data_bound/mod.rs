@@ -3,7 +3,6 @@
 mod batch_parts;
 mod input;
 mod sampled;
-mod sampled_places;
 mod workers;
 
 use gnntop_wire::phase::{DATA_WAIT, GATHER, SAMPLE, TRANSFER};
@@ -14,11 +13,11 @@ use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::hardware;
 use crate::findings::number::Number;
+use crate::findings::sampled_places::SampledPlaces;
 use crate::findings::stated_numbers::StatedNumbers;
 
 use batch_parts::BatchTimes;
 use input::{Input, InputPart};
-use sampled_places::SampledPlaces;
 use workers::LoaderWorkers;
 
 /// A smaller share of the wall time is not a finding.
@@ -116,14 +115,14 @@ fn on_training_thread(
     workers: &LoaderWorkers,
     finding: Finding,
 ) -> Finding {
-    let (is_free, finding) = cores(evidence, workers, describe_count(workers, finding));
+    let (is_free, finding) = cores(evidence, workers, describe_count(evidence, workers, finding));
     let has_gpu = !evidence.store.hardware().gpus().is_empty() || evidence.store.device().is_some();
     // A copy may wait for the device instead, and its time would not show it.
     let confidence = if part.text == TRANSFER { Confidence::Medium } else { Confidence::High };
-    let finding = SampledPlaces::find(evidence, part.text).describe(finding);
-    Finding { confidence, ..finding }
-        .with_evidence(format!("{} is on the training thread, which computes nothing meanwhile", part.text))
-        .with_advice(advice(part.text, workers.count, is_free, has_gpu))
+    let finding = Finding { confidence, ..finding }
+        .with_evidence(format!("{} is on the training thread, which computes nothing meanwhile", part.text));
+    let places = SampledPlaces::in_phase(evidence.store, part.text);
+    lines(&places, part.text, finding).with_advice(advice(part.text, workers.count, is_free, has_gpu))
 }
 
 /// What to try first where the training thread makes its batches: by what takes the most time, how many workers the loader
@@ -149,12 +148,12 @@ fn advice(part: &str, workers: usize, is_core_free: Option<bool>, has_gpu: bool)
 /// The loop's waits are for batches that the training thread makes itself, whose parts take so long.
 fn in_waits(evidence: &StepEvidence<'_>, times: &BatchTimes, workers: &LoaderWorkers, finding: Finding) -> Finding {
     let (part, share) = times.longer();
-    let places = SampledPlaces::find(evidence, DATA_WAIT);
+    let places = SampledPlaces::in_phase(evidence.store, DATA_WAIT);
     let finding = finding.with_evidence_from(|facts| {
         let share = facts.about(&part.to_string(), |facts| facts.share(Number::OfWait, share));
         format!("the training thread makes the batches: {} takes {share} of the wait", part.work())
     });
-    let (is_free, finding) = cores(evidence, workers, places.describe(finding));
+    let (is_free, finding) = cores(evidence, workers, lines(&places, DATA_WAIT, finding));
     let cheaper = cheaper(&part.to_string(), places.line());
     Finding { confidence: Confidence::High, ..finding }.with_advice(match is_free {
         Some(false) => format!("{cheaper}: no core is free for loader workers"),
@@ -177,8 +176,8 @@ fn by_loader(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, mut finding: 
             format!("\"{name}\" is empty in {} of its readings", facts.share(Number::QueueEmpty, *empty))
         });
     }
-    finding = workers.describe(describe_count(workers, finding));
-    finding = SampledPlaces::find(evidence, DATA_WAIT).describe(finding);
+    let places = SampledPlaces::in_phase(evidence.store, DATA_WAIT);
+    finding = lines(&places, DATA_WAIT, workers.describe(describe_count(evidence, workers, finding)));
     match queue {
         Some((_, empty)) if empty <= READY && workers.are_uneven() => finding
             .with_evidence("batches are ready while the loop waits, but not the next one in order")
@@ -187,17 +186,41 @@ fn by_loader(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, mut finding: 
             .with_advice("batches are ready while the loop waits: look at how it fetches one (copies, pinning, locks)"),
         Some((_, empty)) if empty >= EMPTY => {
             finding.confidence = Confidence::High;
-            make_more(evidence, workers, finding.with_evidence("the loader is slower than the loop"))
+            make_more(evidence, workers, places.line(), finding.with_evidence("the loader is slower than the loop"))
         }
-        None if workers.count == 0 && !is_imported(evidence) => make_more(
-            evidence,
-            workers,
-            finding
-                .with_evidence("the training thread probably makes the batches")
-                .with_advice("prepare batches ahead in worker threads or processes"),
-        ),
-        _ => make_more(evidence, workers, finding),
+        None if workers.count == 0 => without_workers(evidence, workers, places.line(), finding),
+        _ => make_more(evidence, workers, places.line(), finding),
     }
+}
+
+/// No worker is seen: adds whether the training thread makes the batches, which is certain where the loader's settings say so, and
+/// said of no file that cannot hold workers.
+fn without_workers(
+    evidence: &StepEvidence<'_>,
+    workers: &LoaderWorkers,
+    line: Option<&str>,
+    finding: Finding,
+) -> Finding {
+    let finding = match evidence.store.session().loader_workers() {
+        Some(0) => {
+            Finding { confidence: Confidence::High, ..finding }.with_evidence("the training thread makes its batches")
+        }
+        None if !is_imported(evidence) => finding.with_evidence("the training thread probably makes the batches"),
+        _ => return make_more(evidence, workers, line, finding),
+    };
+    let (is_free, finding) = cores(evidence, workers, finding);
+    finding.with_advice(match is_free {
+        Some(false) => format!("{}: no core is free for loader workers", cheaper("batches", line)),
+        _ => "prepare batches ahead in worker threads or processes (num_workers)".to_owned(),
+    })
+}
+
+/// Adds the lines of the program in which batches are made, by the stacks that were sampled in this phase, or how to learn them.
+fn lines(places: &SampledPlaces, phase: &str, finding: Finding) -> Finding {
+    if places.are_off {
+        return finding.with_evidence("gnntop run --stacks 20 names the lines");
+    }
+    finding.with_evidence_lines(|facts| places.lines(facts, phase))
 }
 
 /// Whether what is missing may have been missing in a file.
@@ -205,10 +228,12 @@ fn is_imported(evidence: &StepEvidence<'_>) -> bool {
     evidence.store.session().info().is_some_and(|info| matches!(info.origin, Origin::Table | Origin::Trace))
 }
 
-fn describe_count(workers: &LoaderWorkers, finding: Finding) -> Finding {
-    match workers.count {
-        0 => finding.with_evidence("no loader thread publishes"),
-        n => finding.with_evidence_from(|facts| {
+fn describe_count(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, finding: Finding) -> Finding {
+    match (workers.count, evidence.store.session().loader_workers()) {
+        (0, Some(0)) => finding.with_evidence("the loader has no workers (num_workers=0)"),
+        (0, _) if is_imported(evidence) => finding,
+        (0, _) => finding.with_evidence("no loader thread publishes"),
+        (n, _) => finding.with_evidence_from(|facts| {
             let loaders = facts.count(Number::Loaders, n as u64);
             format!("{loaders} loader thread{}", if n == 1 { "" } else { "s" })
         }),
@@ -216,7 +241,7 @@ fn describe_count(workers: &LoaderWorkers, finding: Finding) -> Finding {
 }
 
 /// Adds what to do about the loader: more workers if these are busy and cores are free.
-fn make_more(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, finding: Finding) -> Finding {
+fn make_more(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, line: Option<&str>, finding: Finding) -> Finding {
     let (is_free, finding) = cores(evidence, workers, finding);
     if workers.are_uneven() {
         return finding
@@ -230,10 +255,7 @@ fn make_more(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, finding: Find
             .with_advice("look at how batches get to the loop (their size, pinning): more workers would be idle, too");
     }
     finding.with_advice(match is_free {
-        Some(false) => {
-            let cheaper = cheaper(&workers.part(), SampledPlaces::find(evidence, DATA_WAIT).line());
-            format!("{cheaper}: no core is free for more workers")
-        }
+        Some(false) => format!("{}: no core is free for more workers", cheaper(&workers.part(), line)),
         Some(true) => "use more loader workers: cores are free".to_owned(),
         None => "use more loader workers".to_owned(),
     })

@@ -1,6 +1,8 @@
 //! Slow storage: what the program and its loader workers read, and where it comes from: the network, a disk in small
 //! pieces, a disk again in every epoch, or a disk in the first epoch only.
 
+mod file_waits;
+
 use std::ops::Range;
 
 use gnntop_wire::{Quantity, TrackRole};
@@ -12,6 +14,7 @@ use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::robust::median;
 use crate::findings::stated_numbers::StatedNumbers;
+use file_waits::FileWaits;
 
 /// A program that reads less in an epoch, or in a second, does not wait for it.
 const LEAST_PER_EPOCH: f64 = 50e6;
@@ -40,10 +43,16 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     if data_bound::share(evidence).is_none() {
         return cold.map_or(CheckOutcome::Nothing, CheckOutcome::from);
     }
-    let slow = [network(evidence, &span, &reads), every_epoch(epochs.as_ref()), small_reads(evidence, &span, &reads)];
+    let files = FileWaits::find(evidence, &span);
+    let slow = [
+        files.network(),
+        network(evidence, &span, &reads),
+        every_epoch(epochs.as_ref()),
+        small_reads(evidence, &span, &reads),
+    ];
     let slow = slow.into_iter().flatten().next().or_else(|| busy_disk(evidence, &span, &reads));
     let slow = slow.map(|finding| reads.describe(finding));
-    slow.or(cold).map_or(CheckOutcome::Nothing, CheckOutcome::from)
+    slow.or(cold).map(|finding| files.describe(finding)).map_or(CheckOutcome::Nothing, CheckOutcome::from)
 }
 
 /// What is read in a second: by the loader's workers if there are any, else by the program.

@@ -1,0 +1,132 @@
+//! Where the sampled stacks of a phase, or of the gap, are: the program's own line, the library's function that it calls, and the
+//! system call that it waits in. Stacks of a wait for a loader worker continue in the worker.
+
+use std::cmp::Reverse;
+
+use gnntop_wire::{NameId, Origin, WaitingCall};
+
+use super::number::Number;
+use super::stated_numbers::StatedNumbers;
+use crate::store::Store;
+
+/// Places that are named.
+const NAMED: usize = 3;
+/// A line is worth a look first from this share of the stacks.
+const MOSTLY: f64 = 0.5;
+
+/// A place in the program.
+struct SampledPlace {
+    text: String,
+    /// The innermost frame of the program's own, with its line.
+    line: Option<String>,
+    /// Stacks that were taken there.
+    stacks: u64,
+}
+
+/// The places of one phase.
+pub(super) struct SampledPlaces {
+    /// The most frequent first.
+    places: Vec<SampledPlace>,
+    /// Stacks of the phase.
+    pub all: u64,
+    /// Those that wait to write to another program, or to a terminal.
+    pub writing: u64,
+    /// Whether no stacks are sampled of a program that has them.
+    pub are_off: bool,
+}
+
+impl SampledPlaces {
+    /// Those of the phase with this name, or of the gap.
+    pub(super) fn in_phase(store: &Store, phase: &str) -> Self {
+        let is_python = store.session().info().is_some_and(|info| info.origin == Origin::Python);
+        let are_off = is_python && store.sampled().is_empty();
+        let mut found = Self { places: Vec::new(), all: 0, writing: 0, are_off };
+        for (frames, count) in store.sampled().stacks() {
+            let Some((outermost, frames)) = frames.split_last().filter(|(_, frames)| !frames.is_empty()) else {
+                continue;
+            };
+            if store.name(*outermost) == phase {
+                found.add(store, frames, count);
+            }
+        }
+        found.places.sort_by_key(|place| Reverse(place.stacks));
+        found
+    }
+
+    fn add(&mut self, store: &Store, frames: &[NameId], count: u64) {
+        let Some(place) = store.frames_place(frames) else { return };
+        let call = frames.first().and_then(|frame| WaitingCall::parse(store.name(*frame)));
+        let called = called(store, frames, &place).map(|function| format!(", calling {function}"));
+        let waits = call.map(|call| format!(", waiting in {call}"));
+        let text = [Some(place), called, waits].into_iter().flatten().collect::<String>();
+        self.all += count;
+        self.writing += if call.is_some_and(|call| call.is_output()) { count } else { 0 };
+        match self.places.iter_mut().find(|known| known.text == text) {
+            Some(known) => known.stacks += count,
+            None => {
+                let line = store.own_frames(frames).next().map(str::to_owned);
+                self.places.push(SampledPlace { text, line, stacks: count });
+            }
+        }
+    }
+
+    /// The program's line in which most of the time passes, if there is one.
+    pub(super) fn line(&self) -> Option<&str> {
+        let first = self.places.first().filter(|first| first.stacks as f64 >= MOSTLY * self.all as f64)?;
+        first.line.as_deref()
+    }
+
+    /// A line for each of the first places.
+    pub(super) fn lines(&self, facts: &mut StatedNumbers, phase: &str) -> Vec<String> {
+        let line = |SampledPlace { text, stacks, .. }: &SampledPlace| {
+            let stacks = facts.about(text, |facts| facts.count(Number::Stacks, *stacks));
+            format!("{stacks} stacks sampled in {phase}: in {text}")
+        };
+        self.places.iter().take(NAMED).map(line).collect()
+    }
+}
+
+/// The library's function that the place calls, without its line, which changes from sample to sample.
+fn called(store: &Store, frames: &[NameId], place: &str) -> Option<String> {
+    let own = frames.iter().position(|frame| place.starts_with(store.name(*frame)))?;
+    let function = store.name(frames[own.checked_sub(1)?]);
+    let function = Some(function).filter(|function| WaitingCall::parse(function).is_none())?;
+    Some(function.rsplit_once(':').map_or_else(|| function.to_owned(), |(function, _)| format!("{function})")))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnntop_fixtures::START_NS;
+    use gnntop_fixtures::planned::StepPlan;
+    use gnntop_wire::{Event, StackSample, TrackRole};
+
+    use super::*;
+    use crate::findings::tests::{store_of, stream};
+
+    #[test]
+    fn place_has_its_line_what_it_calls_and_what_it_waits_in() {
+        let mut stream = stream(20, |_| StepPlan::default(), &[]);
+        let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
+        let write = "write of a pipe (<system call>)";
+        let log = |line| format!("log (wandb/sdk/wandb_run.py:{line})");
+        let paths: [(&[&str], u64); 5] = [
+            (&["gap", "main (train.py:9)", write], 30),
+            (&["gap", "main (train.py:12)", &log(7)], 3),
+            (&["gap", "main (train.py:12)", &log(9), "futex (<system call>)"], 2),
+            (&["forward", "main (train.py:4)"], 50),
+            (&["gap", "main (train.py:12)", &log(11)], 4),
+        ];
+        for (frames, count) in paths {
+            let path = stream.path(frames);
+            stream.event(track, Event::StackSample(StackSample { path, t_ns: START_NS, count, is_repeat: false }));
+        }
+        let found = SampledPlaces::in_phase(&store_of(stream), "gap");
+        assert_eq!((found.all, found.writing), (39, 30));
+        let expected = [
+            "30 stacks sampled in gap: in main (train.py:9), waiting in write of a pipe",
+            "7 stacks sampled in gap: in main (train.py:12), calling log (wandb/sdk/wandb_run.py)",
+            "2 stacks sampled in gap: in main (train.py:12), calling log (wandb/sdk/wandb_run.py), waiting in futex",
+        ];
+        assert_eq!(found.lines(&mut StatedNumbers::default(), "gap"), expected);
+    }
+}

@@ -1,0 +1,26 @@
+"""A thread of the program computes in Python all the time: the training gets the interpreter only now and then."""
+
+import threading
+
+import torch
+from torch import nn
+
+
+def count_words():
+    words = {}
+    while not done.is_set():
+        for word in ("graph", "node", "edge") * 1000:
+            words[word] = words.get(word, 0) + 1
+
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+done = threading.Event()
+threading.Thread(target=count_words).start()
+model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(8)])
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(200):
+    optimizer.zero_grad()
+    model(torch.randn(64, 64)).square().mean().backward()
+    optimizer.step()
+done.set()
