@@ -12,13 +12,13 @@ const MANY: &str = "many";
 /// Others use much of the CPU if they use this many cores...
 const MUCH: f64 = 0.5;
 /// ...for this long.
-const LASTING: Duration = Duration::from_secs(3);
+const LASTING: Duration = Duration::from_secs(1);
 /// A process that uses less, in cores, is not named.
 const LEAST: f64 = 0.25;
 /// Time between two comparisons of the totals.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between the first two scans of all processes, and between later ones.
-const FIRST_INTERVAL: Duration = Duration::from_secs(2);
+const FIRST_INTERVAL: Duration = Duration::from_secs(1);
 const SCAN_INTERVAL: Duration = Duration::from_secs(10);
 /// A scan may take the time until the next one divided by this: with thousands of processes, scans are rarer.
 const COST: u32 = 1000;

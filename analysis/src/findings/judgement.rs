@@ -17,6 +17,10 @@ use crate::store::Store;
 const KINDS_NAMED: usize = 4;
 /// Shares that differ by no more than this are taken for the same.
 const ABOUT_THE_SAME: f64 = 0.01;
+/// Kinds that make every phase longer.
+const LENGTHENS_ALL: [FindingKind; 2] = [FindingKind::Contention, FindingKind::Interpreter];
+/// The larger part of the time.
+const MOSTLY: f64 = 0.5;
 /// Newest steps that are looked at in a running session: enough for a p99, and some milliseconds of work.
 const LIVE_STEPS: u64 = 8192;
 
@@ -72,13 +76,13 @@ impl Judgement {
                 kinds.push(finding);
             }
         }
-        // If the CPU is taken away most of the time, that leads: all phases are longer than the program makes them.
+        // If the CPU or the interpreter is taken away most of the time, that leads: all phases are longer than the program makes them.
         let bound = self.verdict.bound.as_ref().map_or(0.0, |(_, share)| *share);
         let leads = |finding: &&Finding| {
-            finding.kind == FindingKind::Contention && finding.share.is_some_and(|share| share > bound)
+            LENGTHENS_ALL.contains(&finding.kind) && finding.share.is_some_and(|share| share > bound.min(MOSTLY))
         };
-        let contention = kinds.iter().position(leads).map(|at| kinds.remove(at));
-        let mut parts: Vec<String> = contention.into_iter().map(named).collect();
+        let cause = kinds.iter().position(leads).map(|at| kinds.remove(at));
+        let mut parts: Vec<String> = cause.into_iter().map(named).collect();
         parts.extend(self.verdict.shares());
         parts.extend(self.verdict.without());
         parts.extend(kinds.iter().take(KINDS_NAMED).map(|finding| named(finding)));

@@ -44,10 +44,11 @@ fn page_faults(more_ms: f64) -> Case {
         .allow(FindingKind::StepKinds)
 }
 
-/// Something waits so long of each second for memory to be reclaimed.
+/// Something waits so long of each second for memory to be reclaimed, and the program reads some of its own back.
 fn reclaim(ns_per_s: f64) -> Case {
     let pressure = counted("machine.pressure.memory.some", Unit::Nanoseconds, move |t| t * ns_per_s);
-    let stream = Training::new(300, 502).reads(pressure).stream(|_, _| StepPlan::default());
+    let read_back = counted("process.faults.major", Unit::Count, |t| t * 50.0);
+    let stream = Training::new(300, 502).reads(pressure).reads(read_back).stream(|_, _| StepPlan::default());
     Case::new("memory is reclaimed", stream).expect(FindingKind::PageFaults)
 }
 

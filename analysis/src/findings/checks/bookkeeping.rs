@@ -10,6 +10,10 @@ use crate::findings::number::Number;
 /// Share of the wall time that may remain unaccounted for.
 const TOLERANCE: f64 = 0.01;
 
+/// Phases that are around others or in them: an evaluation and a rollout contain their own, such as forward, and Python collects
+/// garbage in any.
+const NESTS: [&str; 3] = [VALIDATION, "rollout", "gc"];
+
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let Some(span) = evidence.span_ns() else { return fewer_than(evidence, 1) };
@@ -57,8 +61,7 @@ fn overlapping(evidence: &StepEvidence<'_>) -> Option<Finding> {
     if store.steps().discarded() > 0 || evidence.rows.len() + evidence.warm_up.len() < store.steps().len() {
         return None;
     }
-    // An evaluation contains its own phases, such as forward.
-    let phases = store.spans().iter().filter(|span| span.is_phase && store.name(span.name) != VALIDATION);
+    let phases = store.spans().iter().filter(|span| span.is_phase && !NESTS.contains(&store.name(span.name)));
     let spans = phases.map(|span| span.durations.total_ns().saturating_sub(span.ahead_ns));
     let spans = spans.fold(0, u64::saturating_add) as f64;
     let statistics = store.statistics();

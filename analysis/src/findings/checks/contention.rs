@@ -1,7 +1,7 @@
 //! Contention: the training thread wants the CPU and does not get it, because other programs or threads of the program
 //! have it, or the host has taken it.
 //!
-//! If the system counts how long the thread waited, that is the cost. Otherwise the evidence is how often the CPU was
+//! If the system counts how long the thread waited, that is the cost, however often it is preempted. Otherwise the evidence is how often the CPU was
 //! taken from it, together with the machine's CPU pressure.
 
 use std::collections::BTreeMap;
@@ -27,10 +27,8 @@ const PRESSURE: f64 = 0.25;
 const PREEMPTIONS_PER_S: f64 = 10.0;
 /// The same without pressure information, when only preemptions count.
 const PREEMPTIONS_PER_S_ALONE: f64 = 200.0;
-/// Waits are reported if the thread waits for a CPU this share of the time...
+/// Waits are reported if the thread waits for a CPU this share of the time.
 const WAITS: f64 = 0.05;
-/// ...and below which it hardly waits.
-const HARDLY_WAITS: f64 = 0.02;
 /// A process with this share of the used CPU time is alone.
 const OWN_SHARE: f64 = 0.8;
 /// Number of steps that others are compared with.
@@ -152,8 +150,8 @@ fn find_preemptions(evidence: &StepEvidence<'_>, signs: &Signs, quiet: Option<&Q
     let taken = signs.preemptions_per_s?;
     let least = if signs.pressure.is_some() { PREEMPTIONS_PER_S } else { PREEMPTIONS_PER_S_ALONE };
     let share = quiet.map(|quiet| evidence.share(quiet.cost_ns(evidence)));
-    // A thread that hardly waits gets its CPU back at once.
-    let is_harmless = signs.waits.is_some_and(|waits| waits < HARDLY_WAITS) && share.is_none_or(|share| share < WAITS);
+    // Where its wait is measured and short, the thread gets its CPU back at once: that costs at most the wait.
+    let is_harmless = signs.waits.is_some() && is_main_thread(evidence);
     if taken < least || signs.pressure.is_some_and(|share| share < PRESSURE) || is_harmless {
         return None;
     }

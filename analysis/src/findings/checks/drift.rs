@@ -1,10 +1,13 @@
 //! Drift: steps with the same work that take longer and longer.
 
+use gnntop_wire::Quantity;
+
 use super::check::fewer_than;
 use crate::figures::duration;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
+use crate::findings::hardware;
 use crate::findings::level_change::LevelChange;
 use crate::findings::number::Number;
 use crate::findings::robust::{correlation, median, sigma};
@@ -27,12 +30,17 @@ const TIMES: f64 = 2.0;
 /// Steps that take less in total are not getting slower.
 const LEAST_NS: f64 = 3e9;
 
+/// While other programs use so many cores, steps that take less in total are not either.
+const OTHERS: f64 = 0.5;
+const LEAST_BESIDE_OTHERS_NS: f64 = 60e9;
+
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     if evidence.rows.len() < ENOUGH {
         return fewer_than(evidence, ENOUGH);
     }
-    if evidence.wall_ns < LEAST_NS {
+    let least_ns = if computes_beside_others(evidence) { LEAST_BESIDE_OTHERS_NS } else { LEAST_NS };
+    if evidence.wall_ns < least_ns {
         let reason = format!(
             "only {} of steps: too short, as other programs come and go in that time",
             duration(evidence.wall_ns as u64)
@@ -69,6 +77,13 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         return CheckOutcome::Nothing;
     }
     finding(evidence, slower, middle / first - 1.0).into()
+}
+
+/// Whether the program and others both use much of the machine meanwhile: one that only waits is no slower beside them.
+fn computes_beside_others(evidence: &StepEvidence<'_>) -> bool {
+    let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &evidence.span_ns()?);
+    let (all, own) = (rate(Quantity::MachineCpuBusy), rate(Quantity::ProcessCpuTime));
+    all.zip(own).is_some_and(|(all, own)| own.min(all - own) >= OTHERS * 1e9)
 }
 
 /// Whether the training thread is preempted more and more often: then other programs slow it down. A longer step is

@@ -2,6 +2,7 @@
 
 use gnntop_wire::Quantity;
 
+use super::allocation_churn::MOST_PER_FAULT_NS;
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind, PLACES_LISTED};
@@ -22,6 +23,8 @@ const MOSTLY: f64 = 0.34;
 const LEAST_NS: u64 = 2_000_000_000;
 /// Share of the time in which something waits for memory that is reclaimed.
 const RECLAIM: f64 = 0.02;
+/// A process that reads fewer pages back from a disk in a second is not the one that waits.
+const READ_BACK_PER_S: f64 = 1.0;
 
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
@@ -60,8 +63,10 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
         format!("step {step} has {faults} page faults{} and takes {more} longer", from_disk.unwrap_or_default())
     };
     let excess: f64 = storms.iter().map(|row| evidence.excess_ns(*row)).sum();
+    let all: u64 = storms.iter().map(|row| faults(*row).0 + faults(*row).1).fold(0, u64::saturating_add);
     let waits_for_disk = storms.iter().any(|row| faults(*row).1 > 0);
-    let most = kernel_ns(evidence).filter(|_| !waits_for_disk).unwrap_or(f64::INFINITY);
+    let most = kernel_ns(evidence).unwrap_or(f64::INFINITY).min(all as f64 * MOST_PER_FAULT_NS);
+    let most = if waits_for_disk { f64::INFINITY } else { most };
     // Faults that merely come with the time are not its cause.
     if most < MOSTLY * excess {
         return None;
@@ -69,7 +74,6 @@ fn storms(evidence: &StepEvidence<'_>) -> Option<Finding> {
     let part = (most / excess.max(1.0)).min(1.0);
     let cost = excess * part;
     let share = evidence.share(cost);
-    let all: u64 = storms.iter().map(|row| faults(*row).0 + faults(*row).1).fold(0, u64::saturating_add);
     let place = |row: &usize| evidence.place(*row, sentence(&mut StatedNumbers::default(), row));
     let places = storms.iter().take(PLACES_LISTED).map(place).collect();
     let finding = Finding::for_run(FindingKind::PageFaults, Confidence::High, Some(share), |facts| {
@@ -102,10 +106,11 @@ fn kernel_ns(evidence: &StepEvidence<'_>) -> Option<f64> {
     Some(rate * (span.end - span.start) as f64 / 1e9)
 }
 
-/// Whether memory was reclaimed while something waited; `None` if that is not recorded.
+/// Whether memory was reclaimed while something waited, and this process lost some of its own; `None` if that is not recorded.
 fn reclaim(evidence: &StepEvidence<'_>, span: &std::ops::Range<u64>) -> Option<Option<Finding>> {
     let share = hardware::rate_per_s(evidence.store, Quantity::PressureMemorySome, span)? / 1e9;
-    if share < RECLAIM {
+    let from_disk = read_back_per_s(evidence, span);
+    if share < RECLAIM || from_disk.is_some_and(|faults| faults < READ_BACK_PER_S) {
         return Some(None);
     }
     let mut finding = Finding::for_run(FindingKind::PageFaults, Confidence::Medium, Some(share), |facts| {
@@ -115,11 +120,22 @@ fn reclaim(evidence: &StepEvidence<'_>, span: &std::ops::Range<u64>) -> Option<O
     .with_claim(Claim::Everywhere(share))
     .with_evidence("/proc/pressure/memory, for the whole machine")
     .with_advice("use less memory: smaller batches, fewer workers, smaller caches");
-    if let Some(faults) = hardware::rate_per_s(evidence.store, Quantity::ProcessFaultsMajor, span) {
+    if let Some(faults) = from_disk {
         finding = finding.with_evidence_from(|facts| {
             let faults = facts.number(Number::FromDiskPerS, faults);
             format!("{faults:.1} major page faults a second in this process")
         });
     }
     Some(Some(finding))
+}
+
+/// How many pages a second this process reads back from a disk, by all its threads or by the training thread alone.
+fn read_back_per_s(evidence: &StepEvidence<'_>, span: &std::ops::Range<u64>) -> Option<f64> {
+    let of_process = hardware::rate_per_s(evidence.store, Quantity::ProcessFaultsMajor, span);
+    let of_thread = || {
+        let faults =
+            evidence.rows.iter().map(|row| row.usage().map(|usage| usage.major_faults as f64)).sum::<Option<f64>>();
+        Some(faults? * 1e9 / (span.end - span.start).max(1) as f64)
+    };
+    of_process.or_else(of_thread)
 }

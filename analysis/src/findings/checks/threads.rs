@@ -26,7 +26,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     if threads == 0 || evidence.store.device().is_some() || computing(evidence) < COMPUTES {
         return CheckOutcome::Nothing;
     }
-    if threads as f64 >= MANY * cores {
+    if threads > 1 && threads as f64 >= MANY * cores {
         return too_many(evidence, threads, cores).into();
     }
     few(evidence, threads, cores).map_or(CheckOutcome::Nothing, CheckOutcome::from)
@@ -51,14 +51,21 @@ fn too_many(evidence: &StepEvidence<'_>, threads: u64, cores: f64) -> Finding {
     let confidence = if is_costly { Confidence::Medium } else { Confidence::Low };
     let finding = Finding::for_run(FindingKind::Threads, confidence, None, |facts| {
         let threads = facts.count(Number::Threads, threads);
-        format!(
-            "the program computes with {threads} threads and may use {:.0} cores",
-            facts.number(Number::MayUseCores, cores)
-        )
+        let cores = number_of_cores(facts.number(Number::MayUseCores, cores));
+        format!("the program computes with {threads} threads and may use {cores}")
     });
     Finding { severity: Severity::Minor, ..finding }
         .with_evidence("threads that share a core wait for each other at the end of each operation")
         .with_advice("set OMP_NUM_THREADS, or torch.set_num_threads, to the cores that the program may use")
+}
+
+/// `1 core`, `0.5 cores`.
+fn number_of_cores(cores: f64) -> String {
+    match cores {
+        1.0 => "1 core".to_owned(),
+        whole if whole.fract() == 0.0 => format!("{whole:.0} cores"),
+        part => format!("{part:.1} cores"),
+    }
 }
 
 fn few(evidence: &StepEvidence<'_>, threads: u64, cores: f64) -> Option<Finding> {

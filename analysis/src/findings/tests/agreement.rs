@@ -1,6 +1,6 @@
 //! Findings agree with each other and with themselves: no time is counted twice, and advice follows the evidence.
 
-use gnntop_wire::{Definition, Quantity, SignalId, SignalSource, TrackRole, Unit};
+use gnntop_wire::{Definition, Quantity, SignalId, SignalSource, StackSample, TrackRole, Unit};
 
 use super::*;
 use crate::figures::percent;
@@ -178,6 +178,23 @@ fn frequent_timed_marks_cost_their_durations() {
 }
 
 #[test]
+fn marks_of_the_warm_up_are_no_stall() {
+    let collecting = |steps: std::ops::Range<u64>| {
+        let main = gnntop_wire::TrackId(1);
+        let collect = move |stream: &mut StreamBuilder, step: u64, t_ns: u64| {
+            if !steps.contains(&step) {
+                return MS / 10;
+            }
+            stream.timed_mark(main, "garbage collection", t_ns + 200 * MS, 200 * MS);
+            201 * MS
+        };
+        let findings = all_findings(&steps_with(StreamBuilder::new("collects"), collect)).found;
+        findings.iter().any(|finding| finding.kind == FindingKind::Stall)
+    };
+    assert_eq!([collecting(1..3), collecting(100..102)], [false, true]);
+}
+
+#[test]
 fn frequent_untimed_marks_compare_with_other_steps() {
     let main = gnntop_wire::TrackId(1);
     let pause = |marked_ns: u64| {
@@ -232,6 +249,17 @@ fn validation_within_a_steps_own_timer_is_neither_a_spike_nor_a_stall() {
         start_ns = end_ns;
     }
     assert_eq!(all_findings(&store_of(stream)).found, []);
+}
+
+#[test]
+fn gap_in_which_output_waits_for_its_reader_has_the_line() {
+    let mut stream = stream(300, |_| StepPlan { gap_ns: 15 * MS, ..StepPlan::default() }, &[]);
+    let track = stream.track(TrackRole::Samples, "stacks of train, sampled");
+    let path = stream.path(&["gap", "report (train.py:30)", "write of a pipe (<system call>)"]);
+    let sample = StackSample { path, t_ns: START_NS, count: 40, is_repeat: false };
+    stream.event(track, gnntop_wire::Event::StackSample(sample));
+    let words = ["40 stacks sampled in gap: in report (train.py:30), waiting in write of a pipe", "write less output"];
+    assert_contains(&only(&store_of(stream)), FindingKind::Gap, &words);
 }
 
 #[test]

@@ -35,9 +35,50 @@ fn a_page_fault_storm_is_found_with_its_cost() {
     let numbers = [(Number::Steps, 6.0), (Number::PageFaults, 240_000.0), (Number::UsualFaults, 20.0)];
     assert_facts(&storm, FindingKind::PageFaults, &numbers);
     assert_facts(&storm, FindingKind::PageFaults, &[(Number::Each, 300.0)]);
-    let readings = [counted("machine.pressure.memory.some", Unit::Nanoseconds, |t| t * 2e8)];
+    let readings = [
+        counted("machine.pressure.memory.some", Unit::Nanoseconds, |t| t * 2e8),
+        counted("process.faults.major", Unit::Count, |t| t * 50.0),
+    ];
     let reclaim = only(&run(300, |_| StepPlan::default(), &readings));
     assert_facts(&reclaim, FindingKind::PageFaults, &[(Number::OfTime, 0.2)]);
+}
+
+#[test]
+fn faults_cost_no_more_than_faults_can() {
+    let plan = |step: u64| {
+        let mut plan = if step.is_multiple_of(50) { with_phase("forward", 90 * MS) } else { StepPlan::default() };
+        plan.usage.get_or_insert_default().minor_faults = if step.is_multiple_of(50) { 3_000 } else { 20 };
+        plan
+    };
+    let kernel = [counted("process.cpu_time.system", Unit::Nanoseconds, |t| t * 5e8)];
+    let found = all_findings(&run(300, plan, &kernel)).found;
+    assert!(found.iter().all(|finding| finding.kind != FindingKind::PageFaults), "15 ms of 90: {found:#?}");
+}
+
+#[test]
+fn memory_that_other_processes_wait_for_is_not_this_ones() {
+    let found = |major: Option<f64>| {
+        let pressure = counted("machine.pressure.memory.some", Unit::Nanoseconds, |t| t * 2e8);
+        let faults = major.map(|major| counted("process.faults.major", Unit::Count, move |t| t * major));
+        let readings: Vec<Reading> = std::iter::once(pressure).chain(faults).collect();
+        all_findings(&run(300, |_| StepPlan::default(), &readings)).found.len()
+    };
+    assert_eq!([found(Some(0.1)), found(Some(40.0)), found(None)], [0, 1, 0]);
+}
+
+#[test]
+fn faults_that_come_with_other_work_of_the_kernel_are_no_churn() {
+    let plan = |_| {
+        let mut plan = StepPlan::default();
+        plan.usage.get_or_insert_default().minor_faults = 1_000;
+        plan
+    };
+    let found = |kernel: f64| {
+        let cpu = |name, share: f64| counted(name, Unit::Nanoseconds, move |t| t * share * 1e9);
+        let readings = [cpu("process.cpu_time", 0.6), cpu("process.cpu_time.system", kernel)];
+        all_findings(&run(300, plan, &readings)).found.iter().any(|it| it.kind == FindingKind::AllocationChurn)
+    };
+    assert_eq!([found(0.12), found(0.5)], [true, false], "processes that are started cost more");
 }
 
 #[test]
@@ -69,6 +110,35 @@ fn contention_needs_pressure_and_preemptions() {
     let steal = [counted("machine.cpu.steal", Unit::Nanoseconds, |t| t * 2e8)];
     let stolen = only(&run(300, |_| StepPlan::default(), &steal));
     assert_facts(&stolen, FindingKind::Contention, &[(Number::OfTime, 0.2)]);
+}
+
+#[test]
+fn preemptions_cost_at_most_the_wait_that_is_measured() {
+    let taken = |step: u64| {
+        let mut plan = if step.is_multiple_of(2) { with_phase("backward", 10 * MS) } else { StepPlan::default() };
+        plan.usage.get_or_insert_default().involuntary_switches = if step.is_multiple_of(2) { 12 } else { 0 };
+        plan
+    };
+    let pressed = || counted("machine.pressure.cpu.some", Unit::Nanoseconds, |t| t * 9e8);
+    let waits = |share: f64| counted("process.main_thread.cpu_wait", Unit::Nanoseconds, move |t| t * share * 1e9);
+    let found = |share| {
+        let mut stream = stream(300, taken, &[pressed(), waits(share)]);
+        // The main thread, whose wait is measured.
+        let main = Definition::Track { id: TrackId(1), role: TrackRole::Training, thread_id: 0, text: "main".into() };
+        stream.define(main);
+        all_findings(&store_of(stream)).found
+    };
+    assert!(found(0.04).iter().all(|finding| finding.kind != FindingKind::Contention), "{:#?}", found(0.04));
+    assert_facts(&found(0.3)[0], FindingKind::Contention, &[(Number::OfTime, 0.3)]);
+}
+
+#[test]
+fn contention_that_takes_most_of_the_time_leads_the_verdict() {
+    let plan = |_| StepPlan { phases: vec![("forward", MS), ("backward", 40 * MS)], ..StepPlan::default() };
+    let waits = |share: f64| [counted("process.main_thread.cpu_wait", Unit::Nanoseconds, move |t| t * share * 1e9)];
+    let verdict = |share| judge_newest(&run(300, plan, &waits(share))).to_string();
+    assert!(verdict(0.8).starts_with("CPU contention (80 %, in all phases); backward-bound"), "{}", verdict(0.8));
+    assert!(verdict(0.3).starts_with("backward-bound"), "{}", verdict(0.3));
 }
 
 #[test]
@@ -311,6 +381,20 @@ fn phases_inside_evaluation_do_not_overlap() {
         stream.phase(main, step, "forward", start_ns, start_ns + 30 * MS);
         stream.phase(main, step, "forward", start_ns + 30 * MS, start_ns + 48 * MS);
         stream.phase(main, step, "validation", start_ns + 30 * MS, start_ns + 49 * MS);
+        stream.step(main, step, start_ns, start_ns + 49 * MS);
+    }
+    let found = all_findings(&store_of(stream)).found;
+    assert!(found.iter().all(|finding| finding.kind != FindingKind::Bookkeeping), "{found:?}");
+}
+
+#[test]
+fn garbage_collection_inside_a_phase_does_not_overlap_it() {
+    let mut stream = StreamBuilder::new("collects");
+    let main = stream.track(TrackRole::Training, "main");
+    for step in 1..=100 {
+        let start_ns = START_NS + step * 50 * MS;
+        stream.phase(main, step, "gc", start_ns + 10 * MS, start_ns + 14 * MS);
+        stream.phase(main, step, "compile", start_ns, start_ns + 49 * MS);
         stream.step(main, step, start_ns, start_ns + 49 * MS);
     }
     let found = all_findings(&store_of(stream)).found;

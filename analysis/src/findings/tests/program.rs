@@ -40,6 +40,19 @@ fn threads_are_many_beyond_the_cores() {
 }
 
 #[test]
+fn one_thread_is_not_too_many_for_half_a_core() {
+    let found = |threads: u64, quota: f64| {
+        let mut stream =
+            stream(300, |_| StepPlan::default(), &[gauge("allotted.cpu.quota", Unit::MilliPercent, move |_| quota)]);
+        stream.define(Definition::Fact(Fact::ComputeThreads(threads)));
+        let found = of_kind(&store_of(stream), FindingKind::Threads);
+        found.first().map(|it| it.summary.clone())
+    };
+    let summary = |cores: &str| Some(format!("the program computes with 4 threads and may use {cores}"));
+    assert_eq!([found(1, 50e3), found(4, 50e3), found(4, 100e3)], [None, summary("0.5 cores"), summary("1 core")]);
+}
+
+#[test]
 fn steps_after_a_checkpoint_are_slower() {
     let after = |slow: u64, more_ms: u64| {
         let plan = move |step: u64| {

@@ -188,6 +188,17 @@ fn steps_that_get_slower_are_found_with_their_phase() {
 }
 
 #[test]
+fn steps_that_get_slower_beside_other_programs_for_seconds_say_nothing() {
+    let found = |busy: f64| {
+        let cores = |name, cores: f64| counted(name, Unit::Nanoseconds, move |t| t * cores * 1e9);
+        let readings = [cores("machine.cpu.busy", busy), cores("process.cpu_time", 1.0)];
+        let found = all_findings(&run(300, |step| with_phase("backward", step * MS / 30), &readings)).found;
+        found.iter().any(|finding| finding.kind == FindingKind::Drift)
+    };
+    assert_eq!([found(1.1), found(2.0)], [true, false]);
+}
+
+#[test]
 fn a_shift_from_phase_to_phase_is_found() {
     let plan = |step: u64| {
         let edges = if step.is_multiple_of(2) { 2000 } else { 8000 };

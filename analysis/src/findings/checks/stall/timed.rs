@@ -16,6 +16,8 @@ const OFTEN: usize = 4;
 /// The finding about the marks of one text; `None` if they have no durations or do not matter.
 pub(super) fn finding(evidence: &StepEvidence<'_>, text: &str, marked: &Marked) -> Option<Finding> {
     let own_ns = marked.own_ns?;
+    // What only the warm-up does costs the rest of the run nothing.
+    let later_ns: f64 = marked.effects.iter().filter_map(|effect| effect.own_ns).sum();
     let warm_up_ns: f64 = evidence.warm_up.iter().map(|row| row.period_ns() as f64).sum();
     let share = own_ns / (evidence.wall_ns + warm_up_ns).max(1.0);
     let is_long = |effect: &&Effect| {
@@ -23,7 +25,7 @@ pub(super) fn finding(evidence: &StepEvidence<'_>, text: &str, marked: &Marked) 
         effect.own_ns.is_some_and(|ns| ns > LONG * step_ns)
     };
     let long = marked.effects.iter().filter(is_long).count();
-    if share < WORTH_REPORTING && long == 0 {
+    if evidence.share(later_ns) < WORTH_REPORTING && long == 0 {
         return None;
     }
     let is_frequent = marked.effects.len() * OFTEN > evidence.rows.len();
