@@ -115,6 +115,19 @@ fn the_page_of_findings_has_a_row_for_each_kind() {
 }
 
 #[test]
+fn the_page_of_findings_names_a_file_that_shows_each_kind() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/findings.md")).unwrap();
+    let (_, table) = page.split_once("| finding | where it is shown |").unwrap();
+    let is_shown = |kind: &&FindingKind| {
+        let row = table.split_once(&format!("\n| {} | `", kind.id()));
+        row.and_then(|(_, row)| row.split_once('`')).is_some_and(|(file, _)| root.join(file).exists())
+    };
+    let missing = FindingKind::ALL.iter().filter(|kind| !is_shown(kind));
+    assert_eq!(missing.collect::<Vec<_>>(), [] as [&FindingKind; 0]);
+}
+
+#[test]
 fn help_uses_the_usual_words() {
     let help = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_gnntop")).args(arguments).arg("--help").output().unwrap();
