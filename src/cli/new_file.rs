@@ -137,7 +137,13 @@ impl NewFile {
     /// # Errors
     /// If that is not possible: then the old file is unchanged, and the error names the new one beside it.
     pub(super) fn finish(self) -> anyhow::Result<()> {
-        let WriteMode::Beside(file) = self.mode else { return Ok(()) };
+        let file = match self.mode {
+            WriteMode::Beside(file) => file,
+            WriteMode::Fresh(file) if !is_at(&self.path, &file) => {
+                bail!("{} was removed, renamed or replaced while it was written", self.path.display())
+            }
+            WriteMode::Fresh(_) | WriteMode::Through(_) => return Ok(()),
+        };
         // Without this, a power failure now could lose both files.
         let (file, error) = match file.as_file().sync_all() {
             Ok(()) => match file.persist(&self.path) {
@@ -152,7 +158,9 @@ impl NewFile {
 
     /// Removes the file: nothing in it is worth keeping.
     pub(super) fn discard(self) {
-        if let WriteMode::Fresh(_) = self.mode {
+        if let WriteMode::Fresh(file) = self.mode
+            && is_at(&self.path, &file)
+        {
             // If it cannot be removed, it is empty and does no harm.
             let _ = fs::remove_file(&self.path);
         }
@@ -226,6 +234,11 @@ fn create_beside(path: &Path, old: &fs::Metadata, suffix: &str) -> io::Result<Na
     Ok(file)
 }
 
+/// Whether this file still has its name.
+fn is_at(path: &Path, file: &File) -> bool {
+    file.metadata().is_ok_and(|found| is_same(path, &found))
+}
+
 /// Whether an input is this file. `-` is the file behind standard input.
 fn is_same(input: &Path, file: &fs::Metadata) -> bool {
     let found = match input.to_str() {
@@ -281,6 +294,22 @@ mod tests {
         new.write_all(b"new").unwrap();
         new.finish().unwrap();
         assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"new".to_vec(), 0o640));
+    }
+
+    #[test]
+    fn file_that_has_lost_its_name_is_no_success_and_another_one_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let lost = || {
+            let file = NewFile::create(&path, false, &[]).unwrap();
+            fs::rename(&path, dir.path().join("b")).unwrap();
+            file
+        };
+        assert!(lost().finish().is_err());
+        let replaced = lost();
+        fs::write(&path, "another").unwrap();
+        replaced.discard();
+        assert_eq!(fs::read(&path).unwrap(), b"another");
     }
 
     #[test]
