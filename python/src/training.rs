@@ -162,7 +162,7 @@ pub(crate) enum Needs {
     Track,
     /// A session, and a track.
     Session,
-    /// That somebody is told: nothing that it trains is seen.
+    /// A message to `gnntop run`: nothing that it trains is seen.
     Notice,
 }
 

@@ -1,4 +1,4 @@
-//! Files that whoever started us has left open: they are meant for the program, and none of our own processes may keep them open.
+//! Files that the process which started us has left open: they are for the program, and none of our processes may keep them open.
 //! A lock would stay held, and a pipe would not end.
 
 use std::fs;
