@@ -67,7 +67,7 @@ def _channels_last(torch: ModuleType) -> Iterator[str]:
 
 
 def _shows_order(weight: object) -> bool:
-    shape = _native.shape(weight) or ()
+    shape: tuple[int, ...] = _native.shape(weight) or ()
     return len(shape) == 4 and shape[1] > 1 and shape[2] * shape[3] > 1
 
 

@@ -1,5 +1,5 @@
-"""What the loaders are made with: how large the training set is, so that ranks that each go through all of it are noticed,
-and how many workers make its batches.
+"""What the loaders are made with: how many workers, and how large the training set is, so that ranks are noticed that
+each go through all of it.
 
 Only where it is plain: all loaders that exist when the roots are searched for have as many workers, or the same data, of
 a type of torch's or a list, whose length is known without running any of the program's code.
@@ -67,9 +67,10 @@ _SAFE = (int, float, str, bytes, bool, range)
 
 
 def _content(data: Any) -> int | None:
-    """A number that follows from some of the data; None where these cannot be read without running the program's code."""
+    """A number that follows from some of the data; None where only the program's code can read them."""
     parts = list(_parts(data))
-    return zlib.crc32(b"|".join(parts)) if parts and None not in parts else None
+    known = [part for part in parts if part is not None]
+    return zlib.crc32(b"|".join(known)) if known and len(known) == len(parts) else None
 
 
 def _parts(data: Any) -> Iterator[bytes | None]:
