@@ -1,8 +1,8 @@
 """What the loaders are made with: how many workers, and how large the training set is, so that ranks are noticed that
 each go through all of it.
 
-Only where it is plain: all loaders that exist when the roots are searched for have as many workers, or the same data, of
-a type of torch's or a list, whose length is known without running any of the program's code.
+Only where it is plain: all loaders that exist when the roots are searched for have as many workers, or the same data,
+of a type of torch's or a list, whose length is known without running any of the program's code.
 """
 
 from __future__ import annotations

@@ -30,8 +30,9 @@ const TIMES: f64 = 2.0;
 /// Steps that take less in total are not getting slower.
 const LEAST_NS: f64 = 3e9;
 
-/// While other programs use so many cores, steps that take less in total are not either.
+/// While other programs use so many cores and this one computes so much, steps that take less in total are not either.
 const OTHERS: f64 = 0.5;
+const COMPUTES: f64 = 0.25;
 const LEAST_BESIDE_OTHERS_NS: f64 = 60e9;
 
 /// What it finds in a session.
@@ -83,7 +84,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
 fn computes_beside_others(evidence: &StepEvidence<'_>) -> bool {
     let rate = |quantity: Quantity| hardware::rate_per_s(evidence.store, quantity, &evidence.span_ns()?);
     let (all, own) = (rate(Quantity::MachineCpuBusy), rate(Quantity::ProcessCpuTime));
-    all.zip(own).is_some_and(|(all, own)| own.min(all - own) >= OTHERS * 1e9)
+    all.zip(own).is_some_and(|(all, own)| own >= COMPUTES * 1e9 && all - own >= OTHERS * 1e9)
 }
 
 /// Whether the training thread is preempted more and more often: then other programs slow it down. A longer step is

@@ -84,16 +84,26 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let finding = explain(evidence, finding.with_claim(claim).with_places(places, 1 + long.len() as u64));
     let lines =
         |facts: &mut StatedNumbers| filled.iter().map(|filling| describe(facts, filling)).collect::<Vec<String>>();
-    let places = SampledPlaces::in_phase(evidence.store, GAP);
-    let finding = finding.with_evidence_lines(lines).with_evidence_lines(|facts| places.lines(facts, GAP));
-    if places.writing as f64 >= MOSTLY * places.all.max(1) as f64 {
-        return finding
-            .with_advice(
-                "write less output, or less often: what reads it is slower than the program, which waits for it",
-            )
-            .into();
+    let (finding, waits_for_reader) = with_lines(evidence, &filled, finding.with_evidence_lines(lines));
+    if waits_for_reader {
+        let advice = "write less output, or less often: what reads it is slower than the program, which waits for it";
+        return finding.with_advice(advice).into();
     }
     with_advice(finding, &filled, between > 0.5 * gap).into()
+}
+
+/// Adds the lines of sampled stacks in the gap, and whether most of these wait for what reads the program's output.
+fn with_lines(evidence: &StepEvidence<'_>, filled: &[GapFilling], finding: Finding) -> (Finding, bool) {
+    // A span in the gap has its stacks under its own name.
+    let parts = std::iter::once(GAP).chain(filled.iter().map(|filling| filling.name.as_str()));
+    let sampled: Vec<(&str, SampledPlaces)> =
+        parts.map(|part| (part, SampledPlaces::in_phase(evidence.store, part))).collect();
+    let finding = finding.with_evidence_lines(|facts| {
+        sampled.iter().flat_map(|(part, places)| places.lines(facts, part)).collect::<Vec<String>>()
+    });
+    let sum = |number: fn(&SampledPlaces) -> u64| sampled.iter().map(|(_, places)| number(places)).sum::<u64>() as f64;
+    let (writing, all) = (sum(|places| places.writing), sum(|places| places.all));
+    (finding, writing >= MOSTLY * all.max(1.0))
 }
 
 /// How long the time between two steps is where it is far longer at equal intervals.
