@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use gnntop_wire::{StackThread, WaitingCall};
 
-use super::{MOSTLY, slow};
 use crate::findings::evidence::StepEvidence;
-use crate::findings::finding::{Confidence, Finding};
+use crate::findings::finding::Finding;
 use crate::findings::number::Number;
 
 /// Stacks that name a file system with certainty.
 const ENOUGH: u64 = 3;
+/// Most of them are this share.
+const MOSTLY: f64 = 0.5;
 
 /// The stacks in which a read of a file waits: of loader workers if any does, else of the training thread.
 #[derive(Default)]
@@ -44,17 +45,11 @@ impl FileWaits {
         self.by_call.values().sum()
     }
 
-    /// Most of them are on a file system whose data come over the network.
-    pub(super) fn network(&self) -> Option<Finding> {
-        let ((filesystem, _), stacks) =
-            self.by_filesystem.iter().filter(|((_, is_remote), _)| *is_remote).max_by_key(|it| it.1)?;
-        (self.all() >= ENOUGH && *stacks as f64 >= MOSTLY * self.all() as f64).then(|| {
-            slow(
-                Confidence::High,
-                |_| format!("the data are read over the network, from {filesystem}, and the loop waits for them"),
-                "copy the data to a local disk first, or read larger pieces ahead with more workers",
-            )
-        })
+    /// The file system over a network that most of them are on.
+    pub(super) fn network(&self) -> Option<&str> {
+        let remote = self.by_filesystem.iter().filter(|((_, is_remote), _)| *is_remote);
+        let ((filesystem, _), stacks) = remote.max_by_key(|it| it.1)?;
+        (self.all() >= ENOUGH && *stacks as f64 >= MOSTLY * self.all() as f64).then_some(filesystem.as_str())
     }
 
     /// Adds the call that most of them wait in.

@@ -45,7 +45,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     }
     let files = FileWaits::find(evidence, &span);
     let slow = [
-        files.network(),
+        files.network().map(network_files),
         network(evidence, &span, &reads),
         every_epoch(epochs.as_ref()),
         small_reads(evidence, &span, &reads),
@@ -101,6 +101,15 @@ fn disk_rate(evidence: &StepEvidence<'_>, span: &Range<u64>) -> Option<f64> {
 fn slow(certainty: Confidence, summary: impl FnOnce(&mut StatedNumbers) -> String, advice: &str) -> Finding {
     let finding = Finding::for_run(FindingKind::SlowStorage, certainty, None, summary);
     Finding { severity: Severity::Minor, ..finding }.with_advice(advice)
+}
+
+/// The stacks that wait for a file wait for one on this file system, which is over a network.
+fn network_files(filesystem: &str) -> Finding {
+    slow(
+        Confidence::High,
+        |_| format!("the data are read over the network, from {filesystem}, and the loop waits for them"),
+        "copy the data to a local disk first, or read larger pieces ahead with more workers",
+    )
 }
 
 /// Most of it comes over the network. Ranks that exchange gradients use it too, so a run of several says nothing.
