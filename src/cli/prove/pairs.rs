@@ -93,7 +93,7 @@ impl<'a> Pairs<'a> {
 
     /// Runs one pair, the baseline first in every other one. Returns the signal that interrupted it, if any.
     fn run_pair(&mut self) -> anyhow::Result<Option<i32>> {
-        let order = if (self.measured.len() + self.again) % 2 == 0 { [0, 1] } else { [1, 0] };
+        let order = if (self.measured.len() + self.again).is_multiple_of(2) { [0, 1] } else { [1, 0] };
         let mut runs = [None, None];
         for side in order {
             match self.run_side(side)? {
