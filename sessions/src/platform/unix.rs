@@ -12,7 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Access, Entry, Kind};
+use super::entry::{Access, Entry, Kind};
 use crate::error::Error;
 
 /// How everything is opened: no link is followed, no pipe waits for its other end, no program that is executed inherits it.

@@ -1,12 +1,12 @@
 //! Windows: enough to read sessions that were copied here, and recordings. Who owns a file and who may write to it is not asked:
-//! everything is taken to be this user's. No program publishes a session here.
+//! every file counts as this user's. No program publishes a session here.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use super::{Access, Entry, Kind};
+use super::entry::{Access, Entry, Kind};
 use crate::error::Error;
 
 /// A directory. Its methods take the name of an entry, never a path.
