@@ -74,10 +74,10 @@ fn make_room(recording: Option<PathBuf>, is_forced: bool) -> anyhow::Result<()> 
     }
 }
 
-/// Where this program has no trainings, becomes the one that has them, with the same words, if it lies beside this one.
+/// Where this program has no trainings, becomes the one that has them, with the same words, if it is in the same folder.
 ///
 /// # Errors
-/// It lies there and cannot be started.
+/// It is there and cannot be started.
 pub(super) fn hand_over() -> anyhow::Result<()> {
     workload::hand_over()
 }
