@@ -1,28 +1,40 @@
-#!/bin/sh
-# Draws every picture in docs/screens from one recording of a training run.
+#!/usr/bin/env bash
+# Draws every picture in docs/screens: each view at two sizes, and the animation of the README, from recordings that are in the
+# repository (`gnntop demo` plays most of them). Some seconds.
 #
-#     cargo build --release --example screenshot
-#     gnntop train pna --steps 300 --inject stall:130ms@every=40,mark=gc --inject faults:64MiB@every=37 --record tour.gnntop
-#     scripts/screens.sh tour.gnntop
-set -eu
-if [ $# -ne 1 ]; then
-    echo "usage: scripts/screens.sh RECORDING" >&2
-    exit 2
-fi
-recording=$1
+#     cargo build --release --no-default-features --example screenshot
+#     scripts/screens.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
 screenshot=${SCREENSHOT:-target/release/examples/screenshot}
-screens=$(dirname "$0")/../docs/screens
+screens=docs/screens
+demo=recordings/demo
+labelled=recordings/labelled
 
-draw() { # name, size, then options of screenshot
-    name=$1 size=$2
-    shift 2
-    "$screenshot" "$recording" -o "$screens/$name.svg" --size "$size" "$@"
+# view NAME RECORDING KEYS [OPTION...]: the view NAME, as it is after these keys.
+view() {
+    local name=$1 recording=$2 keys=$3 size
+    shift 3
+    for size in 80x24 120x36; do
+        "$screenshot" "$recording.gnntop" -o "$screens/$name-$size.svg" --size "$size" --keys "$keys" "$@"
+    done
 }
 
-draw overview 104x31
-draw steps 104x32 --keys '2 ['
-draw findings 104x30 --keys 8
-draw latency 104x32 --keys 3
-draw tracks 104x30 --keys 7
-draw light 104x31 --background light
-"$(dirname "$0")/tour.py" "$recording" -o "$screens/tour.svg" --screenshot "$screenshot"
+rm -f "$screens"/*.svg
+view overview $demo/loader ''
+view light $demo/loader '' --background light
+view steps $demo/gc '2 s'
+view step $demo/gc '2 s Enter'
+view latency $demo/gc 3
+view memory $demo/leak 4
+view hardware $demo/loader 5
+view energy $demo/loader 6
+view tracks $demo/loader 7
+view findings $demo/loader 8
+view compare $labelled/slow-loader-worse 9 --against $labelled/slow-loader.gnntop
+view ranks $demo/straggler R
+view pipeline $labelled/stages-unbalanced P
+view marks $demo/gc m
+view help $demo/loader '?'
+scripts/tour.py $demo/loader.gnntop -o "$screens/tour.svg" --screenshot "$screenshot"
+du --apparent-size --total --block-size=1K "$screens" | tail -1

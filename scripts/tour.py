@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Makes the moving picture of the README from a recording: one SVG that moves by CSS, without scripts or other files.
 
-    cargo build --release --example screenshot
-    gnntop train pna --steps 300 --inject stall:130ms@every=40,mark=gc --record tour.gnntop
-    scripts/tour.py tour.gnntop -o docs/screens/tour.svg
+    cargo build --release --no-default-features --example screenshot
+    scripts/tour.py recordings/demo/loader.gnntop -o docs/screens/tour.svg
 
 Each frame is a screen as `screenshot` draws it: the recording played up to a share of its time, then some keys. Parts
 that several frames share are in the file once. A reader who prefers reduced motion sees the first frame.
@@ -11,7 +10,6 @@ that several frames share are in the file once. A reader who prefers reduced mot
 
 import argparse
 import pathlib
-import re
 import subprocess
 import tempfile
 
@@ -30,9 +28,6 @@ FRAMES = [
     (100, "7", 3.0),
 ]
 
-PIECE = re.compile(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)h-[\d.]+z")
-PIECES = re.compile(rf"(?:{PIECE.pattern.replace('(', '(?:')})+")
-
 
 def drawn(program: pathlib.Path, recording: pathlib.Path, percent: float, keys: str) -> list[str]:
     """The lines of one frame's SVG."""
@@ -40,18 +35,7 @@ def drawn(program: pathlib.Path, recording: pathlib.Path, percent: float, keys: 
         picture = pathlib.Path(folder) / "frame.svg"
         options = ["--size", SIZE, "--at", str(percent), "--keys", keys]
         subprocess.run([program, recording, "-o", picture, *options], check=True)
-        return [PIECES.sub(joined, line) for line in picture.read_text().splitlines()]
-
-
-def joined(pieces: re.Match[str]) -> str:
-    """Rectangles side by side, one a cell, as few wide ones."""
-    wide: list[list[float]] = []
-    for x, y, width, height in (map(float, piece) for piece in PIECE.findall(pieces[0])):
-        if wide and wide[-1][1] == y and wide[-1][3] == height and wide[-1][0] + wide[-1][2] == x:
-            wide[-1][2] += width
-        else:
-            wide.append([x, y, width, height])
-    return "".join(f"M{x:g} {y:g}h{width:g}v{height:g}h-{width:g}z" for x, y, width, height in wide)
+        return picture.read_text().splitlines()
 
 
 def runs(frames: frozenset[int]) -> list[tuple[int, int]]:

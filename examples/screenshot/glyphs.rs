@@ -12,12 +12,43 @@ pub const HEIGHT: f64 = 16.0;
 const DOTS: [(f64, f64); 8] =
     [(0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (1.0, 0.0), (1.0, 1.0), (1.0, 2.0), (0.0, 3.0), (1.0, 3.0)];
 
-/// Appends the shape of `c` in the cell with this upper left corner to an SVG path; false if it is a letter.
-pub fn trace(c: char, x: f64, y: f64, path: &mut String) -> bool {
-    let mut rect = |left: f64, top: f64, width: f64, height: f64| {
-        // Writing to a string cannot fail.
-        let _ = write!(path, "M{} {}h{width}v{height}h-{width}z", x + left, y + top);
-    };
+/// What is drawn in one colour: the path of an SVG. Rectangles that are drawn side by side are one.
+#[derive(Debug, Default)]
+pub struct Shape {
+    path: String,
+    /// The newest, which may become wider: left, top, width and height.
+    rect: Option<[f64; 4]>,
+}
+
+impl Shape {
+    /// Adds a rectangle.
+    pub fn add_rect(&mut self, left: f64, top: f64, width: f64, height: f64) {
+        match &mut self.rect {
+            Some([x, y, wide, high]) if *y == top && *high == height && *x + *wide == left => *wide += width,
+            _ => {
+                self.end_rect();
+                self.rect = Some([left, top, width, height]);
+            }
+        }
+    }
+
+    /// The path.
+    pub fn finish(mut self) -> String {
+        self.end_rect();
+        self.path
+    }
+
+    fn end_rect(&mut self) {
+        if let Some([left, top, width, height]) = self.rect.take() {
+            // Writing to a string cannot fail.
+            let _ = write!(self.path, "M{left} {top}h{width}v{height}h-{width}z");
+        }
+    }
+}
+
+/// Adds the shape of `c` in the cell with this upper left corner; false if it is a letter.
+pub fn trace(c: char, x: f64, y: f64, shape: &mut Shape) -> bool {
+    let mut rect = |left: f64, top: f64, width: f64, height: f64| shape.add_rect(x + left, y + top, width, height);
     match c {
         '█' => rect(0.0, 0.0, WIDTH, HEIGHT),
         '▁'..='▇' => {
@@ -51,7 +82,7 @@ pub fn trace(c: char, x: f64, y: f64, path: &mut String) -> bool {
         }
         '┊' => (0..4).for_each(|dash| rect(3.5, 4.0 * f64::from(dash) + 1.0, 1.0, 2.0)),
         '·' => rect(3.25, 7.25, 1.5, 1.5),
-        '╱' | '╲' | '╳' => diagonals(c, x, y, path),
+        '╱' | '╲' | '╳' => diagonals(c, x, y, shape),
         '\u{2800}'..='\u{28ff}' => {
             let bits = c as u32 - 0x2800;
             for (_, (column, row)) in DOTS.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1) {
@@ -81,12 +112,12 @@ fn shade(c: char, mut rect: impl FnMut(f64, f64, f64, f64)) {
 }
 
 /// Slanted lines from corner to corner.
-fn diagonals(c: char, x: f64, y: f64, path: &mut String) {
+fn diagonals(c: char, x: f64, y: f64, shape: &mut Shape) {
     let (right, bottom) = (x + WIDTH, y + HEIGHT);
     if c != '╲' {
-        let _ = write!(path, "M{} {y}h1L{} {bottom}h-1z", right - 1.0, x + 1.0);
+        let _ = write!(shape.path, "M{} {y}h1L{} {bottom}h-1z", right - 1.0, x + 1.0);
     }
     if c != '╱' {
-        let _ = write!(path, "M{x} {y}h1L{right} {bottom}h-1z");
+        let _ = write!(shape.path, "M{x} {y}h1L{right} {bottom}h-1z");
     }
 }

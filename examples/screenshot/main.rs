@@ -43,6 +43,9 @@ struct Arguments {
     /// Keys to press, by name, with spaces between them
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     keys: String,
+    /// Another recording, for the view that compares
+    #[arg(long)]
+    against: Option<PathBuf>,
     /// Colours
     #[arg(long, default_value = "default", value_parser = |name: &str| Palette::from_name(name).ok_or("no such palette"))]
     palette: Palette,
@@ -78,6 +81,9 @@ fn play(app: &mut App, arguments: &Arguments) -> anyhow::Result<()> {
     source.control(Control::TogglePause);
     source.control(Control::SeekShare(arguments.at / 100.0));
     take_in(&mut source, app);
+    if let Some(other) = &arguments.against {
+        take_in_other(other.clone(), app)?;
+    }
     for name in arguments.keys.split_whitespace() {
         let Some(key) = Key::from_name(name) else { bail!("there is no key {name}") };
         if let Some(Effect::Control(control)) = update(app, Action::Key(key)) {
@@ -101,6 +107,17 @@ fn take_in(source: &mut Playback, app: &mut App) {
     update(app, Action::FindingsUpdated(Box::new(judgement)));
     let told = EnergySnapshot::for_run(&app.run, &Assumptions::default());
     update(app, Action::EnergyUpdated(Box::new(told)));
+}
+
+/// Reads the whole of the recording that the other is compared with.
+fn take_in_other(path: PathBuf, app: &mut App) -> anyhow::Result<()> {
+    let mut other = Playback::open(path, PlaybackOptions::default())?;
+    other.control(Control::TogglePause);
+    other.control(Control::SeekShare(1.0));
+    while other.poll(&mut app.other_mut().run, Duration::from_millis(100)).more {}
+    other.poll(&mut app.other_mut().run, Duration::from_millis(100));
+    update(app, Action::OtherPolled { status: other.status(), changed: true });
+    Ok(())
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {

@@ -8,7 +8,7 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
-use super::glyphs::{self, HEIGHT, WIDTH};
+use super::glyphs::{self, HEIGHT, Shape, WIDTH};
 
 /// Room around the screen.
 const MARGIN: f64 = 8.0;
@@ -39,8 +39,8 @@ struct SvgPicture {
     /// Colour of the background and of text without a colour.
     paper: &'static str,
     ink: &'static str,
-    /// Paths by layer and colour.
-    shapes: BTreeMap<(u8, String), String>,
+    /// By layer and colour.
+    shapes: BTreeMap<(u8, String), Shape>,
     text: String,
 }
 
@@ -75,17 +75,12 @@ impl SvgPicture {
             let columns = cell.symbol().width().max(1) as u16;
             let left = f64::from(x) * WIDTH;
             if let Some(paper) = look.paper.clone() {
-                let path = self.shapes.entry((0, paper)).or_default();
-                let _ = write!(path, "M{left} {top}h{}v{HEIGHT}H{left}z", WIDTH * f64::from(columns));
+                let width = WIDTH * f64::from(columns);
+                self.shapes.entry((0, paper)).or_default().add_rect(left, top, width, HEIGHT);
             }
             let mut chars = cell.symbol().chars();
             let is_shape = match (chars.next(), chars.next()) {
-                (Some(c), None) => {
-                    let mut path = String::new();
-                    let is_shape = glyphs::trace(c, left, top, &mut path);
-                    self.shapes.entry((1, look.ink.clone())).or_default().push_str(&path);
-                    is_shape
-                }
+                (Some(c), None) => glyphs::trace(c, left, top, self.shapes.entry((1, look.ink.clone())).or_default()),
                 _ => false,
             };
             let continues = run.as_ref().is_some_and(|(_, _, before)| *before == look) && !is_shape;
@@ -131,7 +126,8 @@ impl SvgPicture {
              <g transform=\"translate({MARGIN} {MARGIN})\">\n",
             self.paper
         );
-        for ((_, color), path) in self.shapes.iter().filter(|(_, path)| !path.is_empty()) {
+        let paths = self.shapes.into_iter().map(|((_, color), shape)| (color, shape.finish()));
+        for (color, path) in paths.filter(|(_, path)| !path.is_empty()) {
             let _ = writeln!(svg, "<path fill=\"{color}\" shape-rendering=\"crispEdges\" d=\"{path}\"/>");
         }
         svg + &self.text + "</g>\n</svg>\n"
@@ -183,7 +179,7 @@ mod tests {
 
     #[test]
     fn words_begin_at_their_columns_and_blocks_are_shapes() {
-        let mut buffer = Buffer::with_lines(["a<b  前向 x", "█ ⠁"]);
+        let mut buffer = Buffer::with_lines(["a<b  前向 x", "█ ⠁", "████"]);
         buffer.set_style(ratatui::layout::Rect::new(0, 0, 3, 1), Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Red));
         let svg = picture(&buffer, Background::Dark);
         assert!(svg.contains(r##"<text x="0" y="12.5" textLength="24" fill="#010203">a&lt;b</text>"##), "{svg}");
@@ -191,6 +187,7 @@ mod tests {
         assert!(svg.contains(r##"<text x="80""##), "after two wide characters: {svg}");
         assert!(svg.contains(r##"<path fill="#cd0000""##), "a background: {svg}");
         assert!(svg.contains("M0 16h8v16h-8z") && svg.contains("M17 17h2v2h-2z"), "a block and a dot: {svg}");
+        assert!(svg.contains("M0 32h32v16h-32z"), "four blocks side by side: {svg}");
         assert!(!svg.contains('█'), "{svg}");
     }
 
