@@ -9,7 +9,7 @@ use gnntop_probe::{Fact, NameKind, TrackRole, after};
 
 use crate::early::EarlyEvent;
 use crate::warning::catch_panic;
-use crate::{names, session, stacks, thread, training, warning, worker};
+use crate::{names, session, stacks, thread, training, warning};
 
 /// The roles of tracks, by their numbers in `gnntop.h`.
 const ROLES: [TrackRole; 5] =
@@ -25,7 +25,7 @@ const REPORTED: i32 = 4;
 ///
 /// # Safety
 /// `text` must be NULL or point to bytes that end with a NUL and do not change during the call.
-unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     if text.is_null() {
         return Cow::Borrowed("");
     }
@@ -37,7 +37,7 @@ unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
 ///
 /// # Safety
 /// `buffer` must be NULL or have room for `size` bytes.
-unsafe fn copy_out(text: &str, buffer: *mut c_char, size: i32) -> i32 {
+pub(crate) unsafe fn copy_out(text: &str, buffer: *mut c_char, size: i32) -> i32 {
     let room = usize::try_from(size).unwrap_or(0);
     if !buffer.is_null() && room > 0 {
         let len = text.floor_char_boundary(room - 1).min(text.len());
@@ -363,40 +363,6 @@ pub extern "C" fn gnntop_mark_at(name: i32, begin: u64, end: u64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn gnntop_allocation(bytes: i64, live_bytes: u64) {
     catch_panic((), || thread::with((), |thread| thread.allocation(bytes, live_bytes)));
-}
-
-/// # Safety
-/// `name` is NULL or a C string; `address` is NULL or has room for `size` bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn gnntop_worker_ring(name: *const c_char, address: *mut c_char, size: i32) -> i32 {
-    catch_panic(-1, || {
-        // SAFETY: as the caller promises.
-        let name = unsafe { text(name) };
-        let Some((handle, found)) = worker::create(&name, TrackRole::Loader) else { return -1 };
-        // SAFETY: as the caller promises.
-        if unsafe { copy_out(&found, address, size) } >= size {
-            worker::close(handle);
-            return -1;
-        }
-        handle
-    })
-}
-
-/// # Safety
-/// `address` is NULL or a C string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn gnntop_worker_attach(address: *const c_char) -> i32 {
-    catch_panic(0, || {
-        warning::set_panic_hook();
-        // SAFETY: as the caller promises.
-        let address = unsafe { text(address) };
-        i32::from(!session::is_off() && thread::with(false, |thread| thread.attach(&address, stacks::thread_state())))
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn gnntop_worker_close(handle: i32) {
-    catch_panic((), || worker::close(handle));
 }
 
 #[unsafe(no_mangle)]

@@ -42,8 +42,10 @@ mod warning;
 mod work_abi;
 mod work_builtins;
 mod worker;
+mod worker_abi;
 
 pub use abi::*;
 pub use builtins::gnntop_builtin;
 pub use nccl::{ncclProfiler_v3, ncclProfiler_v4, ncclProfiler_v5};
 pub use work_abi::*;
+pub use worker_abi::*;

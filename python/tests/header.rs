@@ -125,7 +125,7 @@ fn library_turned_off_publishes_nothing() {
 fn library_exports_exactly_the_functions_of_the_header() {
     let header = std::fs::read_to_string(crate_dir().join("include/gnntop.h")).unwrap();
     let read = |file: &str| std::fs::read_to_string(crate_dir().join("src").join(file)).unwrap();
-    let code = read("abi.rs") + &read("work_abi.rs");
+    let code = read("abi.rs") + &read("work_abi.rs") + &read("worker_abi.rs");
     let names = |text: &str, before: &str| -> Vec<String> {
         let after = text.split(before).skip(1);
         let mut names: Vec<String> = after.filter_map(|rest| Some(rest.split_once('(')?.0.to_owned())).collect();

@@ -154,11 +154,11 @@ impl<R: BufRead> Lines<R> {
         loop {
             row.clear();
             let line = self.line + 1;
-            if line - before > MAX_EMPTY_LINES {
-                return Err(BadLine::Row(line, "follows a million lines without a row: is this a table?"));
-            }
             if !self.append(row)? {
                 return Ok(None);
+            }
+            if line - before > MAX_EMPTY_LINES {
+                return Err(BadLine::Row(line, "follows a million lines without a row: is this a table?"));
             }
             if line == 1 && row.starts_with(BYTE_ORDER_MARK) {
                 row.drain(..BYTE_ORDER_MARK.len());

@@ -20,5 +20,5 @@ mod setup_comparison;
 
 pub use answer::{ComparedWork, Comparison, Disturbed, Line, Side, compare};
 pub use compared::{Change, Compared};
-pub use pairs::{LOOKS, Losses, MeasuredPair, Proof, Proven, TooFewSteps, prove};
+pub use pairs::{Losses, MeasuredPair, PLANNED_PAIRS, Proof, Proven, TooFewSteps, prove};
 pub use setup_comparison::SetupComparison;

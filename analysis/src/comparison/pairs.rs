@@ -5,7 +5,7 @@
 //! 3.2). It needs no model of the noise: a few pairs that a busy machine has spoilt move it little.
 //!
 //! The pairs are looked at only three times, because each look at a program and itself may find a difference by chance.
-//! [`LOOKS`] are chosen so that all three together do so less often than once in twenty.
+//! [`PLANNED_PAIRS`] are chosen so that all three together do so less often than once in twenty.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -17,7 +17,7 @@ use crate::ranks::Run;
 
 /// Numbers of pairs at which they are looked at, with the rank of the ratios that bound the interval, from both ends. For a
 /// program and itself, the interval excludes 1 in 3.1 % of the first looks, 0.6 % of the second and 0.7 % of the third.
-pub const LOOKS: [(usize, usize); 3] = [(6, 1), (12, 2), (24, 6)];
+pub const PLANNED_PAIRS: [(usize, usize); 3] = [(6, 1), (12, 2), (24, 6)];
 
 /// Losses that differ by less than this share of the larger are close: the order of sums in floating point does as much.
 const CLOSE: f64 = 1e-3;
@@ -55,7 +55,7 @@ pub struct Proven {
 /// Concludes from the ratios of all pairs, in any order; `None` where it is not the time to look. A difference of less than
 /// `within`, a share, is none.
 pub fn prove(ratios: &[f64], within: f64) -> Option<Proven> {
-    let (_, rank) = LOOKS.into_iter().find(|(pairs, _)| *pairs == ratios.len())?;
+    let (_, rank) = PLANNED_PAIRS.into_iter().find(|(pairs, _)| *pairs == ratios.len())?;
     let mut sorted = ratios.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -61,7 +61,7 @@ def _length(data: Any) -> int | None:
     return None
 
 
-# Of each tensor, so many bytes at the begin, in the middle and at the end count.
+# Of each tensor, this many bytes at the begin, in the middle and at the end count.
 _BYTES = 256
 _SAFE = (int, float, str, bytes, bool, range)
 

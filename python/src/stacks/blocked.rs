@@ -56,7 +56,7 @@ const MAX_NAME: usize = 60;
 pub(super) fn frame(process: &Process, thread: libc::pid_t) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{}/task/{thread}/syscall", process.id())).ok()?;
     let (name, descriptor) = parse_syscall(&text)?;
-    let target = descriptor.and_then(|descriptor| Target::of(process, descriptor));
+    let target = descriptor.and_then(|descriptor| Target::find(process, descriptor));
     let (target, filesystem) = target.map_or((None, None), |target| (Some(target.name), target.filesystem));
     Some(WaitingCall { name, target: target.as_deref(), filesystem: filesystem.as_deref() }.frame())
 }
@@ -90,7 +90,7 @@ struct Target {
 }
 
 impl Target {
-    fn of(process: &Process, descriptor: u32) -> Option<Self> {
+    fn find(process: &Process, descriptor: u32) -> Option<Self> {
         let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", process.id())).ok()?;
         let path = path.to_str()?;
         let kind = match path.split_once(':') {
@@ -130,7 +130,7 @@ mod tests {
     fn target_of_file_has_its_file_system() {
         use std::os::fd::AsRawFd;
         let process = Process::own().unwrap();
-        let target = |file: &dyn AsRawFd| Target::of(&process, file.as_raw_fd() as u32).unwrap();
+        let target = |file: &dyn AsRawFd| Target::find(&process, file.as_raw_fd() as u32).unwrap();
         let own = fs::File::open("/proc/self/stat").unwrap();
         assert_eq!(target(&own), Target { name: "stat".to_owned(), filesystem: Some("proc".to_owned()) });
         let (_, writer) = pipe().unwrap();

@@ -1,4 +1,4 @@
-"""A thread of the program computes in Python all the time: the training gets the interpreter only now and then."""
+"""A thread of the program computes in Python all the time: the training gets the interpreter only from time to time."""
 
 import threading
 

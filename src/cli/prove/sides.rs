@@ -1,7 +1,7 @@
 //! The two commands that are compared.
 
 use super::super::exit::UsageError;
-use super::ProveArguments;
+use super::arguments::ProveArguments;
 
 /// Their names, in sentences and of files.
 pub(super) const NAMES: [&str; 2] = ["baseline", "candidate"];

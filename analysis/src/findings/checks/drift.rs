@@ -30,7 +30,7 @@ const TIMES: f64 = 2.0;
 /// Steps that take less in total are not getting slower.
 const LEAST_NS: f64 = 3e9;
 
-/// While other programs use so many cores and this one computes so much, steps that take less in total are not either.
+/// While other programs use this many cores and this one computes this much, steps that take less in total are not either.
 const OTHERS: f64 = 0.5;
 const COMPUTES: f64 = 0.25;
 const LEAST_BESIDE_OTHERS_NS: f64 = 60e9;
