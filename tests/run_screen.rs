@@ -190,9 +190,13 @@ while :; do sleep 0.05; done";
     running.wait_for("who? ");
     running.press(b"me\r");
     running.wait_for("hello me");
-    running.press(b"\x1a\x1c\x03"); // Ctrl-Z and Ctrl-\ do nothing, Ctrl-C is the program's
+    running.press(b"\x1a\x03"); // Ctrl-Z does nothing, Ctrl-C is the program's
     running.wait_for("caught");
     assert_eq!(running.exit_code(), 5);
+    let mut running = Running::start_with(&sessions, &["--tty"], "echo begins; exec sleep 1000");
+    running.wait_for("begins");
+    running.press(b"\x1c"); // Ctrl-\, too
+    assert_eq!(running.exit_code(), 131);
     // What it printed there is not known.
     let running = Running::start_with(&sessions, &["--tty"], "exit 3");
     running.wait_for(" exited with code 3.");

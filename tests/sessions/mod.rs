@@ -175,9 +175,12 @@ pub fn signal_to(pid: u32, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
 }
 
-/// Waits until `condition` holds; the test hangs, and shows where, if it never does.
+/// Waits until `condition` holds. If it never does, the test fails where it waits, long after any busy machine would have got there.
+#[track_caller]
 pub fn wait_until(mut condition: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
     while !condition() {
+        assert!(start.elapsed().as_secs() < 600, "waited for ten minutes");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGQUIT, SIGTSTP};
+use signal_hook::consts::SIGTSTP;
 
 use super::exit::UsageError;
 use super::settings::{ScreenArguments, SensorArguments, Settings};
@@ -232,14 +232,12 @@ fn usable_settings(arguments: &ScreenArguments) -> anyhow::Result<Settings> {
     Ok(settings)
 }
 
-/// Whether there is a terminal to give to the program, which then has all keys: those that would end or suspend us, too.
+/// Whether there is a terminal to give to the program, which then has all keys: Ctrl-Z does not suspend us.
 fn check_terminal() -> anyhow::Result<()> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(UsageError::with_message("--tty needs a terminal; without it, piped input goes to the program"));
     }
-    for signal in [SIGTSTP, SIGQUIT] {
-        signal_hook::flag::register(signal, Arc::default())?;
-    }
+    signal_hook::flag::register(SIGTSTP, Arc::default())?;
     Ok(())
 }
 
