@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo
 
 # Kinds, and words that one of their findings must have.
 NAMED = {
-    "slow_collate": ("data-bound", "no workers (num_workers=0)\nthe training thread makes its batches"),
+    "slow_collate": ("data-bound", "no workers (num_workers=0)\nthe training thread makes the batches: collate takes"),
     "samples": ("data-bound", "sample is on the training thread"),
     "starved": ("data-bound", "1 loader thread"),
     "slow_worker": ("data-bound", "worker 1 takes"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import zlib
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 from .. import _native
@@ -70,7 +70,12 @@ def _content(data: Any) -> int | None:
     """A number that follows from some of the data; None where only the program's code can read them."""
     parts = list(_parts(data))
     known = [part for part in parts if part is not None]
-    return zlib.crc32(b"|".join(known)) if known and len(known) == len(parts) else None
+    return _hash(b"|".join(known)) if known and len(known) == len(parts) else None
+
+
+def _hash(data: bytes) -> int:
+    """The same number in every process, which Python's own is not (FNV-1a). `zlib` may be a module of the program's."""
+    return reduce(lambda found, byte: (found ^ byte) * 0x01000193 & 0xFFFFFFFF, data, 0x811C9DC5)
 
 
 def _parts(data: Any) -> Iterator[bytes | None]:

@@ -149,7 +149,7 @@ fn advice(part: &str, workers: usize, is_core_free: Option<bool>, has_gpu: bool)
 fn in_waits(evidence: &StepEvidence<'_>, times: &BatchTimes, workers: &LoaderWorkers, finding: Finding) -> Finding {
     let (part, share) = times.longer();
     let places = SampledPlaces::in_phase(evidence.store, DATA_WAIT);
-    let finding = finding.with_evidence_from(|facts| {
+    let finding = describe_count(evidence, workers, finding).with_evidence_from(|facts| {
         let share = facts.about(&part.to_string(), |facts| facts.share(Number::OfWait, share));
         format!("the training thread makes the batches: {} takes {share} of the wait", part.work())
     });
