@@ -62,7 +62,7 @@ def toggled(rounds: int = 100, settling: int = 50, steps: int = 250) -> None:
     Path(os.environ["RESULT"]).write_text(json.dumps(found))
 
 
-def parts(rounds: int = 60, settling: int = 30, steps: int = 100) -> None:
+def parts(rounds: int = 150, settling: int = 30, steps: int = 100) -> None:
     """One process that gnntop has joined, in which one kind of hook at a time is taken away and put back.
 
     Writes the median steps with and without each, in neighbouring turns. An optimizer's hooks end steps: without them
@@ -84,6 +84,8 @@ def parts(rounds: int = 60, settling: int = 30, steps: int = 100) -> None:
 
     training = mlp()
     take(training, settling)
+    # `gnntop run` has hooked torch as it was imported: it is hooked again, to note what is replaced.
+    _joining.leave()
     patching._set = noted
     _joining.join()
     take(training, 3 * steps)
