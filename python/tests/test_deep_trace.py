@@ -298,6 +298,71 @@ def test_a_withdrawn_trace_ends(tmp_path: Path) -> None:
     assert not (session / "trace.json").exists()
 
 
+# What a program does while a trace of 100 slow steps is under way, and must survive.
+IN_A_TRACE = {
+    "ends": "",
+    "raises": "raise SystemExit(7)",
+    "profiles": """
+with torch.profiler.profile() as own:
+    model(torch.ones(4, 8))
+assert any("addmm" in event.key for event in own.key_averages())
+for _ in range(3):
+    loss = model(torch.ones(4, 8)).square().mean()
+    loss.backward()
+    optimizer.step()
+""",
+}
+
+
+@needs_program
+@pytest.mark.parametrize("what", IN_A_TRACE)
+def test_a_program_survives_what_it_does_in_a_trace(what: str, tmp_path: Path) -> None:
+    """torch's profiler would crash it: the trace ends first, and says why."""
+    slow = "time.sleep = lambda _, sleep=time.sleep: sleep(0.1)"
+    training = Training(tmp_path, before=slow, after=IN_A_TRACE[what])
+    session = training.session()
+    with asking(session, "trace 00000000000000aa 100\n"):
+        wait_until((session / "answer").exists)
+        ended = training.end()
+    assert ended.code == (7 if what == "raises" else 0), ended
+    assert ended.err == b"", ended
+
+
+@needs_program
+def test_where_several_threads_train_one_of_them_is_traced(tmp_path: Path) -> None:
+    """Also one that ends in the middle of it."""
+    threads = """
+import threading
+
+def train(steps):
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(steps):
+        model(torch.ones(4, 8)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        time.sleep(0.01)
+
+others = [threading.Thread(target=train, args=[steps]) for steps in (150, 400)]
+for thread in others:
+    thread.start()
+"""
+    training = Training(tmp_path, before=threads, after="for thread in others:\n    thread.join()")
+    session = training.session()
+    for number in range(3):
+        with asking(session, f"trace {number:016x} 30\n"):
+            wait_until(lambda: any(word in said(session) for word in (" done ", " failed ")))
+    ended = training.end()
+    assert (ended.code, ended.err) == (0, b""), ended
+
+
+def said(session: Path) -> str:
+    """The newest answer."""
+    with contextlib.suppress(OSError):
+        return (session / "answer").read_text()
+    return ""
+
+
 class Event:
     """As torch tells of one."""
 

@@ -6,7 +6,8 @@ each stream of a GPU. Each step that this slows down says so, and percentiles le
 in steps, and in the memory that torch needs for its operators.
 
 The training thread waits until the trace is written, because a person asked for it. Whatever fails is answered, and the
-program continues. ``sessions/src/request.rs`` describes the request and its answers.
+program continues. A trace is of the thread that began it, and ends early when the program does what torch.profiler does
+not survive (``trace_guards``). ``sessions/src/request.rs`` describes the request and its answers.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import _native
 from .._signals import is_the_programs
+from . import trace_guards
 from .patching import described
 
 MOST_STEPS = 100
@@ -36,6 +38,8 @@ _PAUSE_S = 0.03
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
 """What torch's library for traces writes to the program's stderr; nothing from this level on."""
 _NO_LOG = "99"
+_PATIENCE_S = 1.0
+_of_thread = threading.local()
 _ANSWER = "answer"
 _TRACE = "trace.json"
 _TRACE_FILES = (_TRACE, f"{_TRACE}.tmp")
@@ -47,16 +51,28 @@ _Track = tuple[str, int]
 """What people read, and its role."""
 
 _trace: DeepTrace | None = None
+_stepping = threading.Lock()
+"""Held by the thread whose step has ended: several may train."""
 
 
 def step_ended(step: int) -> None:
     """A step of the training has ended, and there is a request. Raises nothing of its own."""
-    global _trace
     status = _native.status()
-    if status != _native.PUBLISHING:
-        if status != _native.FORKED:  # the profiler of a child's parent is not the child's
-            _interrupt(is_over=status != _native.FAILED)
+    if status == _native.FORKED:  # the profiler of a child's parent is not the child's
         return
+    if (_trace is None or _trace.is_of_this_thread()) and _stepping.acquire(blocking=False):
+        try:
+            if status == _native.PUBLISHING:
+                _proceed(step)
+            else:
+                _interrupt(is_over=status != _native.FAILED)
+        finally:
+            _stepping.release()
+
+
+def _proceed(step: int) -> None:
+    """Begins a trace, traces the next step too, or ends the trace."""
+    global _trace
     trace, request = _trace, _native.request()
     if trace is None and not request:
         _remove(_ANSWER, *_TRACE_FILES)  # withdrawn: by an asker that has fetched the trace, or is gone
@@ -65,6 +81,8 @@ def step_ended(step: int) -> None:
     try:
         if trace is None:
             _trace = DeepTrace(request, step + 1)
+        elif trace.reason:
+            raise RuntimeError(trace.reason)
         elif trace.goes_on():
             trace.next_step(step)
         else:
@@ -79,6 +97,21 @@ def step_ended(step: int) -> None:
             raise
     _native.mark(_native.mark_name("deep trace"))
     _native.traced()
+
+
+def _end_early(reason: str) -> None:
+    """Ends the trace that runs, if one does. Only its own thread can: others wait for its next step, but not long."""
+    global _trace
+    trace = _trace
+    if trace is None or _native.status() == _native.FORKED:
+        return
+    trace.reason = reason
+    if trace.is_of_this_thread():
+        _trace = None
+        trace.abandon()
+        _give_up(trace.request, RuntimeError(reason))
+    else:
+        trace.has_stopped.wait(_PATIENCE_S)
 
 
 def _interrupt(is_over: bool) -> None:
@@ -179,24 +212,35 @@ class DeepTrace:
         self._first = first
         self._left = _steps(request)
         self._most_bytes = _resident() + _room()
+        self.reason = ""
+        """Why it is to end before its time."""
+        self.has_stopped = threading.Event()
+        self._thread = threading.get_ident()
         self._profiler = _profiler(first)
-        self._start()
-        _answer(request, f"began {first}")
-
-    def _start(self) -> None:
-        self._is_quiet = os.environ.setdefault(_LOG_LEVEL, _NO_LOG) == _NO_LOG
         try:
-            self._profiler.start()
+            with _quiet():
+                self._profiler.start()
         except Exception:
             self.abandon()
             raise
+        self._guards = trace_guards.Guards(_end_early)
+        _of_thread.end = trace_guards.ThreadEnd(_end_early)
+        _answer(request, f"began {first}")
+
+    def is_of_this_thread(self) -> bool:
+        """Whether this thread began it."""
+        return self._thread == threading.get_ident()
 
     def _stop(self) -> None:
+        guards = getattr(self, "_guards", None)  # none where it could not begin
+        if guards is not None:
+            guards.remove()
+            _of_thread.end = None
         try:
-            self._profiler.stop()
+            with _quiet():
+                self._profiler.stop()
         finally:
-            if self._is_quiet:
-                os.environ.pop(_LOG_LEVEL, None)
+            self.has_stopped.set()
 
     def goes_on(self) -> bool:
         """Whether the next step is traced, too: if there is memory, and somebody waits for the trace."""
@@ -227,11 +271,22 @@ class DeepTrace:
             self._stop()
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch's library for traces writes nothing, and children that the program starts later get no variable of ours."""
+    is_ours = os.environ.setdefault(_LOG_LEVEL, _NO_LOG) == _NO_LOG
+    try:
+        yield
+    finally:
+        if is_ours:
+            os.environ.pop(_LOG_LEVEL, None)
+
+
 def _profiler(first: int) -> Any:
     torch = sys.modules.get("torch")
     if torch is None:
         raise RuntimeError("it has not imported torch: try `gnntop run --stacks 20`, gnntop.span or py-spy")
-    if torch.autograd._profiler_enabled():
+    if torch.autograd._profiler_enabled() or trace_guards.is_prepared(torch.profiler):
         raise RuntimeError("the program already runs torch.profiler, and torch allows only one")
     from torch.profiler import ProfilerAction, profile, supported_activities
 
