@@ -282,6 +282,16 @@ fn an_older_recording_stays_when_there_is_nothing_to_replace_it() {
 }
 
 #[test]
+fn a_recording_into_a_pipe_that_nothing_reads_is_refused_at_once() {
+    let sessions = Sessions::new();
+    let pipe = sessions.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let ran = sessions.run(["run", "--plain", "--record", "pipe", "--", "sh", "-c", "exit 6"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.contains("pipe is a pipe that nothing reads: start its reader first"), "{ran:?}");
+}
+
+#[test]
 fn no_entry_is_made_in_another_users_folder() {
     let sessions = Sessions::new();
     if std::os::unix::fs::chown(sessions.path(), Some(12_345), None).is_err() {

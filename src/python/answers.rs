@@ -40,14 +40,16 @@ pub struct Answer {
 }
 
 impl Answers {
-    /// A new folder, which goes with this. Those of processes that were killed go too.
+    /// A new folder in the first of these `places` where one can be made; it goes with this. Those of processes that were killed go too.
     ///
     /// # Errors
-    /// It cannot be made.
-    pub fn create() -> io::Result<Self> {
-        let temporary = std::env::temp_dir();
-        remove_abandoned(&temporary);
-        let own = tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir_in(temporary)?;
+    /// It can be made in none.
+    pub fn create(places: &[&Path]) -> io::Result<Self> {
+        let mut made = Err(io::ErrorKind::NotFound.into());
+        for place in places {
+            made = made.or_else(|_| create_in(place));
+        }
+        let own = made?;
         Ok(Self { dir: own.path().to_owned(), _own: Some(own) })
     }
 
@@ -85,9 +87,14 @@ impl Answers {
     }
 }
 
+fn create_in(folder: &Path) -> io::Result<TempDir> {
+    remove_abandoned(folder);
+    tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir_in(folder)
+}
+
 /// Removes this user's folders whose makers are gone. Folders that cannot be read or removed stay.
-fn remove_abandoned(temporary: &Path) {
-    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+fn remove_abandoned(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok());
         if maker.is_some_and(|pid| Process::find(pid).is_none())
@@ -133,8 +140,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn where_no_temporary_folder_can_be_made_answers_go_into_the_other_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let answers = Answers::create(&[&dir.path().join("none"), dir.path()]).unwrap();
+        assert_eq!(answers.dir().parent(), Some(dir.path()));
+    }
+
+    #[test]
     fn answers_are_parsed_by_process_without_invalid_ones() {
-        let answers = Answers::create().unwrap();
+        let answers = Answers::create(&[&std::env::temp_dir()]).unwrap();
         let write = |name: &str, text: &[u8]| fs::write(answers.dir().join(name), text).unwrap();
         write("17", b"python 3.11.7\ntorch\nproblem no \x1b[2Jlibrary\nnews of later\n");
         write("18", b"\xFF\n");

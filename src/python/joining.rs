@@ -172,7 +172,7 @@ mod tests {
         let Ok(mut child) = Command::new("sleep").arg("1000").uid(65_534).spawn() else {
             return println!("skipped: only root can start a program as another user");
         };
-        let answers = Answers::create().unwrap();
+        let answers = Answers::create(&[&std::env::temp_dir()]).unwrap();
         let write = |pid: u32, text: &str| fs::write(answers.dir().join(pid.to_string()), text).unwrap();
         write(child.id(), "python 3.11.7\ntorch\n");
         write(std::process::id(), "python 3.11.7\ntorch\n");

@@ -1,6 +1,7 @@
 //! Watches the Python programs that `gnntop run` starts: prepares their environment, and says why if they show no
 //! steps.
 
+use std::env;
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ impl PythonSetup {
             return Self { command: words, ..Self::disabled() };
         }
         let prepared = package::package().map_err(anyhow::Error::from).and_then(|package| {
-            let answers = Answers::create()?;
+            let answers = Answers::create(&[&env::temp_dir(), package.folder().parent().unwrap_or(package.folder())])?;
             let variables = package::environment(package.folder(), &launch_id(command), &answers);
             let command = words;
             Ok(Self { answers: Some(answers), variables, package: Some(package), command, unreached: Arc::default() })

@@ -1,7 +1,8 @@
 //! `gnntop run --record`: follows the session of the program beside the view, on its own thread.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Seek;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -76,8 +77,14 @@ pub(super) const NOTHING_RECORDED: &str = "the program published nothing, so not
 
 impl RecordingFile {
     /// Makes the file before anything is started, so that a wrong name costs nothing. It stays within `limits`.
+    ///
+    /// # Errors
+    /// As [`NewFile::create`], and for a pipe that would be waited for, which would keep the program from starting.
     pub(super) fn create(path: &Path, force: bool, limits: Option<RetentionLimits>) -> anyhow::Result<Self> {
         new_file::remove_abandoned(path.parent().unwrap_or(Path::new("")));
+        if is_pipe_without_reader(path) {
+            bail!("{} is a pipe that nothing reads: start its reader first, or name a file", path.display());
+        }
         let (file, name) = (NewFile::create(path, force, &[])?, path.display().to_string());
         if limits.is_some() && file.path().is_none() {
             bail!("--keep and --slow need a regular file: {name} is a device or a pipe");
@@ -236,4 +243,10 @@ fn finish_hardware(
     outside.finish()?;
     let summary = format!("{}, hardware only: the program published no steps", outside.summary(name));
     Ok((summary, outside.is_empty()))
+}
+
+fn is_pipe_without_reader(path: &Path) -> bool {
+    let is_pipe = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    let opened = || OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path);
+    is_pipe && opened().is_err_and(|error| error.raw_os_error() == Some(libc::ENXIO))
 }
