@@ -103,6 +103,7 @@ def _wrap_exec(flush: Callable[[], int]) -> None:
 def _put_in_place(ours: Callable[..., Any], end: Callable[..., Any]) -> None:
     """Also where pickle looks for the function, which it takes only if it is the same there."""
     functools.update_wrapper(ours, end)
+    ours.__annotations__ = dict(getattr(end, "__annotations__", {}))  # a built-in function has none
     for module in (os, sys.modules.get(end.__module__)):
         if getattr(module, end.__name__, None) is end:
             setattr(module, end.__name__, ours)

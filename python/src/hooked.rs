@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::abi::{gnntop_begin, gnntop_end_to};
 use crate::cpython::{
-    ARGUMENTS_OFFSET, METH_O, Object, PyMemberDef, PyMethodDef, PyTypeSlot, PyTypeSpec, Python, VectorCall, method,
-    with_python,
+    ARGUMENTS_OFFSET, METH_O, Object, PyGetSetDef, PyMemberDef, PyMethodDef, PyTypeSlot, PyTypeSpec, Python,
+    VectorCall, method, with_python,
 };
 use crate::events;
 use crate::listeners::{Listener, listener};
@@ -31,6 +31,7 @@ const TP_REPR: c_int = 66;
 const TP_SETATTRO: c_int = 69;
 const TP_TRAVERSE: c_int = 71;
 const TP_MEMBERS: c_int = 72;
+const TP_GETSET: c_int = 73;
 const SSIZE: c_int = 19;
 const READ_ONLY: c_int = 1;
 const HAVE_VECTORCALL: c_uint = 1 << 11;
@@ -49,6 +50,12 @@ static FIELDS: OnceLock<usize> = OnceLock::new();
 static METHODS: [PyMethodDef; 2] = [
     method(c"__reduce_ex__", name as *const (), METH_O),
     PyMethodDef { name: std::ptr::null(), call: std::ptr::null(), flags: 0, doc: std::ptr::null() },
+];
+
+/// `help()` asks the type for an object's documentation, and not the object.
+static ATTRIBUTES: [PyGetSetDef; 2] = [
+    PyGetSetDef::read_only(c"__doc__".as_ptr(), documentation as *const ()),
+    PyGetSetDef::read_only(std::ptr::null(), std::ptr::null()),
 ];
 
 /// Fields of an object.
@@ -107,6 +114,7 @@ pub(crate) fn new_type(python: &Python) -> Object {
             (TP_SETATTRO, set_attribute as *const ()),
             (TP_TRAVERSE, traverse as *const ()),
             (TP_MEMBERS, members.as_ptr().cast()),
+            (TP_GETSET, ATTRIBUTES.as_ptr().cast()),
             (0, std::ptr::null()),
         ]
         .map(|(slot, function)| PyTypeSlot { slot, function });
@@ -295,6 +303,22 @@ unsafe extern "C" fn name(this: Object, _: Object) -> Object {
         unsafe {
             let real = (*fields(this)).real;
             Some(if real.is_null() { refuse(python) } else { (python.attribute)(real, python.names.qualname) })
+        }
+    })
+}
+
+unsafe extern "C" fn documentation(this: Object, _: *mut c_void) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with an object of this type.
+        unsafe {
+            let real = (*fields(this)).real;
+            if real.is_null() {
+                return Some(refuse(python));
+            }
+            let name = (python.new_text)(c"__doc__".as_ptr());
+            let found = (python.attribute)(real, name);
+            (python.release)(name);
+            (!found.is_null()).then_some(found)
         }
     })
 }
