@@ -10,7 +10,7 @@ use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
     attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, prove, record,
-    replay, report, run, serve, stop, study, suggestion, trace, train,
+    replay, report, run, serve, stop, study, suggestion, trace, train, watch,
 };
 use crate::study::FileError;
 use gnntop_sessions::layout;
@@ -52,6 +52,7 @@ enum CliCommand {
     Stop(stop::StopArguments),
     List(list::ListArguments),
     Clean(clean::CleanArguments),
+    Watch(watch::WatchArguments),
     Trace(trace::TraceArguments),
     Record(record::RecordArguments),
     Replay(replay::ReplayArguments),
@@ -101,8 +102,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
-    use CliCommand::{Attach, Clean, List, Stop, Trace};
-    if matches!(arguments.command, None | Some(Attach(_) | Clean(_) | List(_) | Stop(_) | Trace(_))) {
+    use CliCommand::{Attach, Clean, List, Stop, Trace, Watch};
+    if matches!(arguments.command, None | Some(Attach(_) | Clean(_) | List(_) | Stop(_) | Trace(_) | Watch(_))) {
         check_answers(&layout::sessions_dir())?;
     }
     match arguments.command {
@@ -116,6 +117,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(CliCommand::Collect(arguments)) => run::collect(&arguments),
         Some(CliCommand::List(arguments)) => list::list(&arguments),
         Some(CliCommand::Clean(arguments)) => clean::clean(&arguments),
+        Some(CliCommand::Watch(arguments)) => watch::watch(&arguments),
         Some(CliCommand::Trace(arguments)) => trace::trace(&arguments),
         Some(CliCommand::Record(arguments)) => record::record(&arguments),
         Some(CliCommand::Replay(arguments)) => replay::replay(arguments),

@@ -44,6 +44,7 @@ mod suggestion;
 mod time_spec;
 mod trace;
 mod train;
+mod watch;
 
 pub use commands::main;
 pub use settings::settings_mistake;
