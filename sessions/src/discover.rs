@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use gnntop_wire::{Item, SessionInfo, StreamReader};
 
 use crate::error::Error;
-use crate::platform::Kind;
+use crate::platform::{Directory, Kind};
 use crate::private_dir::PrivateDir;
 use crate::session_dir::SessionDir;
 
@@ -31,6 +31,8 @@ pub struct ListedSession {
     pub size_bytes: u64,
     /// When its stream last grew.
     pub last_active: Option<SystemTime>,
+    /// The user whom its directory belongs to.
+    pub owner: u32,
 }
 
 /// A directory entry that is not a readable session, and why.
@@ -80,19 +82,21 @@ pub fn list(dir: &Path) -> Result<Listing, Error> {
 /// # Errors
 /// As for [`list`].
 pub fn list_since(dir: &Path, since: SystemTime) -> Result<Listing, Error> {
-    let mut listing = Listing::default();
-    let Some(all) = open(dir)? else { return Ok(listing) };
-    let ended = listing.add_live(&all, since);
-    let mut ended = ended.map_err(|error| Error::SessionsDir { path: dir.to_owned(), error: Box::new(error) })?;
-    ended.sort_unstable_by(|a, b| b.cmp(a));
-    listing.older = ended.len().saturating_sub(MAX_ENDED);
-    ended
-        .into_iter()
-        .take(MAX_ENDED)
-        .for_each(|(_, name)| listing.add(&all, &name, all.dir(&name).map(SessionDir::from)));
-    listing.sessions.sort_by_key(|session| std::cmp::Reverse((session.alive, session.last_active)));
-    listing.skipped.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(listing)
+    let Some(all) = open(dir)? else { return Ok(Listing::default()) };
+    let open = |name: &OsStr| all.dir(name).map(SessionDir::from);
+    Listing::read(dir, all.directory(), &open, Limits { since, ended: MAX_ENDED })
+}
+
+/// Lists the sessions in a directory that a person named. It and they may belong to anyone: nothing in them is trusted. At most
+/// `ended` that are not live, the newest.
+///
+/// # Errors
+/// [`Error::SessionsDir`] if `dir` cannot be listed.
+pub fn list_any_owner(dir: &Path, ended: usize) -> Result<Listing, Error> {
+    let all =
+        Directory::follow(dir).map_err(|error| Error::SessionsDir { path: dir.to_owned(), error: Box::new(error) })?;
+    let open = |name: &OsStr| SessionDir::in_directory(&all, name);
+    Listing::read(dir, &all, &open, Limits { since: SystemTime::UNIX_EPOCH, ended: ended.min(MAX_ENDED) })
 }
 
 /// Whether the session in `dir`, of any owner, has a living publisher.
@@ -116,26 +120,53 @@ pub fn read(dir: &Path) -> Result<ListedSession, Error> {
     read_open(dir, &SessionDir::open(dir)?)
 }
 
+/// Which sessions that are not live are read: those that have changed since then, at most this many.
+struct Limits {
+    since: SystemTime,
+    ended: usize,
+}
+
+/// Opens the directory of a session by its name.
+type OpenSession<'a> = &'a dyn Fn(&OsStr) -> Result<SessionDir, Error>;
+
 impl Listing {
+    fn read(path: &Path, all: &Directory, open: OpenSession<'_>, limits: Limits) -> Result<Self, Error> {
+        let mut listing = Self::default();
+        let ended = listing.add_live(path, all, open, limits.since);
+        let mut ended = ended.map_err(|error| Error::SessionsDir { path: path.to_owned(), error: Box::new(error) })?;
+        ended.sort_unstable_by(|a, b| b.cmp(a));
+        listing.older = ended.len().saturating_sub(limits.ended);
+        ended.into_iter().take(limits.ended).for_each(|(_, name)| listing.add(path.join(&name), open(&name)));
+        listing.sessions.sort_by_key(|session| std::cmp::Reverse((session.alive, session.last_active)));
+        listing.skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(listing)
+    }
+
     /// Adds the live sessions; returns the others, with the time of their last change.
-    fn add_live(&mut self, all: &PrivateDir, since: SystemTime) -> Result<Vec<(SystemTime, OsString)>, Error> {
+    fn add_live(
+        &mut self,
+        path: &Path,
+        all: &Directory,
+        open: OpenSession<'_>,
+        since: SystemTime,
+    ) -> Result<Vec<(SystemTime, OsString)>, Error> {
         let mut ended = Vec::new();
         for name in all.names()? {
+            let name = name?;
             let Ok(found) = all.entry(&name) else { continue };
             // Ignore plain files beside the sessions, such as the logs of started programs.
             if found.kind == Kind::File || found.modified < since {
                 continue;
             }
-            match all.dir(&name).map(SessionDir::from) {
-                Ok(session) if session.publisher().alive => self.add(all, &name, Ok(session)),
+            match open(&name) {
+                Ok(session) if session.publisher().alive => self.add(path.join(&name), Ok(session)),
                 _ => ended.push((found.modified, name)),
             }
         }
         Ok(ended)
     }
 
-    fn add(&mut self, all: &PrivateDir, name: &OsStr, session: Result<SessionDir, Error>) {
-        let path = all.path().join(name);
+    fn add(&mut self, path: PathBuf, session: Result<SessionDir, Error>) {
         match session.and_then(|session| read_open(&path, &session)) {
             Ok(session) => self.sessions.push(session),
             Err(error) => self.skipped.push(Skipped { path, error }),
@@ -153,7 +184,8 @@ fn read_open(dir: &Path, session: &SessionDir) -> Result<ListedSession, Error> {
         }
     }
     let alive = session.publisher().alive;
-    Ok(ListedSession { dir: dir.to_owned(), info: info?, alive, size_bytes: session.bytes(), last_active })
+    let (size_bytes, owner) = (session.bytes(), session.owner()?);
+    Ok(ListedSession { dir: dir.to_owned(), info: info?, alive, size_bytes, last_active, owner })
 }
 
 /// The session that a segment's first frame names.
@@ -304,6 +336,29 @@ mod tests {
         let listing = list(dir.path()).unwrap();
         assert!(listing.sessions.is_empty());
         assert_eq!(listing.skipped[0].error.to_string(), "belongs to another user (uid 12345)");
+    }
+
+    #[test]
+    fn list_any_owner_reads_a_named_directory_of_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let theirs = session(dir.path(), "theirs", 3);
+        session(dir.path(), "ours", 4);
+        symlink(theirs.path(), dir.path().join("link")).unwrap();
+        // Others can write to it, which is refused where the directory is trusted.
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(list(dir.path()).is_err());
+        let expected = if user_id() == 0 {
+            std::os::unix::fs::chown(theirs.path(), Some(12_345), None).unwrap();
+            12_345
+        } else {
+            user_id()
+        };
+        let listing = list_any_owner(dir.path(), 5).unwrap();
+        let owner = |name: &str| listing.sessions.iter().find(|s| s.info.name == name).map(|s| s.owner);
+        assert_eq!((owner("theirs"), owner("ours")), (Some(expected), Some(user_id())));
+        assert_eq!(listing.skipped.len(), 1, "a link is not followed: {:?}", listing.skipped);
+        assert_eq!((list_any_owner(dir.path(), 1).unwrap().sessions.len(), listing.older), (1, 0));
+        assert!(list_any_owner(&dir.path().join("none"), 5).is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A session's directory, to read from.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -27,6 +28,19 @@ impl SessionDir {
     /// If it is not a directory, or cannot be opened.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Ok(Self(Directory::follow(path)?))
+    }
+
+    /// Opens a directory of any user in an open one; a link is not followed.
+    pub(crate) fn in_directory(all: &Directory, name: &OsStr) -> Result<Self, Error> {
+        Ok(Self(all.dir(name)?))
+    }
+
+    /// The user whom it belongs to.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn owner(&self) -> Result<u32, Error> {
+        Ok(self.0.about()?.owner)
     }
 
     /// What its lock file shows about its publisher. Without the file, or if it cannot be opened, there is no publisher.

@@ -294,6 +294,7 @@ mod tests {
             alive: false,
             size_bytes: 64 << 20,
             last_active: Some(now - day * 29),
+            owner: 0,
         };
         let group = SessionGroup { sessions: vec![session] };
         let lines =
