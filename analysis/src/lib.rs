@@ -15,6 +15,7 @@
 //!                                   catalogue: every number of a run, by name
 //!                                     ▼
 //!                                   comparison: which of two sides gets its work done faster
+//!                                   many_runs: a few figures of each of hundreds of runs, at a bounded cost
 //!
 //!  figures: numbers for people, used by all of them
 //! ```
@@ -29,6 +30,7 @@ pub mod comparison;
 pub mod energy;
 pub mod figures;
 pub mod findings;
+pub mod many_runs;
 pub mod ranks;
 pub mod recorder;
 pub mod source;

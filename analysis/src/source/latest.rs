@@ -5,7 +5,7 @@ use std::time::Duration;
 use gnntop_sensors::monotonic_ns;
 use gnntop_sessions::SessionDir;
 use gnntop_sessions::discover::ListedSession;
-use gnntop_wire::{Event, Item, Step, StreamReader};
+use gnntop_wire::{Event, Item, SessionInfo, Step, StreamReader};
 
 use super::process::has_our_clock;
 
@@ -31,31 +31,56 @@ impl Latest {
     /// Reads it; `None` if there is no step in the end of the newest segment.
     pub fn read(session: &ListedSession) -> Option<Self> {
         let tail = SessionDir::open(&session.dir).ok()?.tail(TAIL_LEN).ok()?;
-        // By another machine's clock no time has passed.
-        Self::from_tail(&tail, if has_our_clock(&session.info) { monotonic_ns() } else { 0 })
+        Some(NewestStep::from_steps(&steps_in(&tail))?.at(now_ns(&session.info)))
     }
+}
 
-    fn from_tail(tail: &[u8], now_ns: u64) -> Option<Self> {
-        let mut reader = StreamReader::new();
-        reader.fill(tail);
-        let mut steps: Vec<Step> = Vec::new();
-        while let Some(item) = reader.next() {
-            if let Item::Block(_, events) = item {
-                steps.extend(
-                    events
-                        .into_iter()
-                        .filter_map(|event| if let Event::Step(step) = event { Some(step) } else { None }),
-                );
-            }
-        }
-        let newest = steps.iter().max_by_key(|step| step.end_ns).copied()?;
+/// The newest step, and for how long none may follow before the program counts as standing still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NewestStep {
+    /// Its ordinal, from 1.
+    pub(crate) step: u64,
+    end_ns: u64,
+    /// `None` where too few steps are known.
+    patience: Option<Duration>,
+}
+
+impl NewestStep {
+    /// Of these steps; `None` without one.
+    pub(crate) fn from_steps(steps: &[Step]) -> Option<Self> {
+        let newest = steps.iter().max_by_key(|step| step.end_ns)?;
         let mut took_ns: Vec<u64> = steps.iter().map(|step| step.end_ns.saturating_sub(step.start_ns)).collect();
         let middle = took_ns.len() / 2;
         let usual = Duration::from_nanos(*took_ns.select_nth_unstable(middle).1);
-        let still = Duration::from_nanos(now_ns.saturating_sub(newest.end_ns));
-        let is_long = steps.len() >= KNOWN_STEPS && still >= (usual * USUAL_STEPS).max(FLOOR);
-        Some(Self { step: newest.step.0, still: is_long.then_some(still) })
+        let patience = (steps.len() >= KNOWN_STEPS).then(|| (usual * USUAL_STEPS).max(FLOOR));
+        Some(Self { step: newest.step.0, end_ns: newest.end_ns, patience })
     }
+
+    /// What is known at this time.
+    pub(crate) fn at(&self, now_ns: u64) -> Latest {
+        let still = Duration::from_nanos(now_ns.saturating_sub(self.end_ns));
+        let is_long = self.patience.is_some_and(|patience| still >= patience);
+        Latest { step: self.step, still: is_long.then_some(still) }
+    }
+}
+
+/// The time by a session's clock. By another machine's clock no time has passed.
+pub(crate) fn now_ns(info: &SessionInfo) -> u64 {
+    if has_our_clock(info) { monotonic_ns() } else { 0 }
+}
+
+/// The steps in a part of a segment.
+pub(crate) fn steps_in(part: &[u8]) -> Vec<Step> {
+    let mut reader = StreamReader::new();
+    reader.fill(part);
+    let mut steps: Vec<Step> = Vec::new();
+    while let Some(item) = reader.next() {
+        if let Item::Block(_, events) = item {
+            let step = |event| if let Event::Step(step) = event { Some(step) } else { None };
+            steps.extend(events.into_iter().filter_map(step));
+        }
+    }
+    steps
 }
 
 #[cfg(test)]
@@ -67,11 +92,12 @@ mod tests {
     fn newest_step_is_read_from_a_cut_segment() {
         let bytes = [segment("pna", 7, 0), steps(0..40), steps(40..80)].concat();
         let end_ns = START_NS + 80 * STEP_NS;
-        let after = |seconds: u64| Latest::from_tail(&bytes[100..], end_ns + seconds * 1_000_000_000).unwrap();
+        let latest = |bytes: &[u8], now_ns| Some(NewestStep::from_steps(&steps_in(bytes))?.at(now_ns));
+        let after = |seconds: u64| latest(&bytes[100..], end_ns + seconds * 1_000_000_000).unwrap();
         assert_eq!(after(2), Latest { step: 80, still: None });
         assert_eq!(after(12).still, Some(Duration::from_secs(12)));
-        assert_eq!(Latest::from_tail(&segment("pna", 7, 0), end_ns), None);
+        assert_eq!(latest(&segment("pna", 7, 0), end_ns), None);
         let few = [segment("pna", 7, 0), steps(0..2)].concat();
-        assert_eq!(Latest::from_tail(&few, end_ns + 60_000_000_000).unwrap().still, None, "a step may take that long");
+        assert_eq!(latest(&few, end_ns + 60_000_000_000).unwrap().still, None, "a step may take that long");
     }
 }

@@ -1,6 +1,7 @@
 //! Processes of this machine: whether one is still the same, its name, and whose child it is.
 
 use std::fs;
+use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
@@ -79,6 +80,13 @@ impl Process {
         words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
+    /// A variable of the environment that it was started with.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let environment = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let value = |entry: &[u8]| Some(entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_owned());
+        String::from_utf8(environment.split(|byte| *byte == 0).find_map(value)?).ok()
+    }
+
     /// Its short name.
     pub fn name(&self) -> String {
         let name = fs::read_to_string(format!("/proc/{}/comm", self.pid)).unwrap_or_default();
@@ -98,12 +106,17 @@ pub(super) fn still_runs(info: &SessionInfo) -> bool {
 }
 
 /// Whether the session's monotonic clock is this machine's.
-pub(super) fn has_our_clock(info: &SessionInfo) -> bool {
-    kernel_says("random/boot_id", &info.boot_id)
+pub(crate) fn has_our_clock(info: &SessionInfo) -> bool {
+    static OWN: LazyLock<Option<String>> = LazyLock::new(|| own("random/boot_id"));
+    OWN.as_ref() == Some(&info.boot_id)
 }
 
 fn kernel_says(name: &str, text: &str) -> bool {
-    fs::read_to_string(format!("/proc/sys/kernel/{name}")).is_ok_and(|own| own.trim() == text)
+    own(name).as_deref() == Some(text)
+}
+
+fn own(name: &str) -> Option<String> {
+    Some(fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().to_owned())
 }
 
 /// Whether the process `pid` is `ancestor` or descends from it.
