@@ -18,7 +18,8 @@
 //!       collector ─▶ log: its output, bounded
 //! ```
 //!
-//! `phase_style` has the letters and colours of phases for pages and the screen, `wrap` breaks lines for both.
+//! `phase_style` has the letters and colours of phases for pages and the screen, `wrap` breaks lines for both. `runs_table` has the
+//! columns of a table of many runs, for the screen and for text.
 
 pub mod app;
 pub mod cli;
@@ -29,6 +30,7 @@ pub mod log;
 mod phase_style;
 pub mod python;
 pub mod report;
+pub mod runs_table;
 pub mod study;
 pub mod ui;
 pub mod viewer;

@@ -65,6 +65,8 @@ mod tasks;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]
+mod top;
+#[cfg(unix)]
 mod tracing;
 mod views;
 mod words;

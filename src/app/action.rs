@@ -6,6 +6,7 @@ use super::colors::Background;
 use super::input::{Gesture, Key, Target};
 use crate::report::EnergySnapshot;
 use gnntop_analysis::findings::Judgement;
+use gnntop_analysis::many_runs::RunRow;
 use gnntop_analysis::source::catalog::CatalogEntry;
 use gnntop_analysis::source::{Control, Status};
 
@@ -59,6 +60,13 @@ pub enum Action {
     LogRead(Result<Vec<String>, String>),
     /// What can be opened was listed, or why it could not be.
     SessionsListed(Result<Vec<CatalogEntry>, String>),
+    /// What is known of many runs now, where that is new, and why there may be more or nothing new.
+    RunsListed {
+        /// The rows.
+        rows: Option<Vec<RunRow>>,
+        /// In words.
+        problem: Option<String>,
+    },
     /// Another session was opened instead of the one shown.
     Opened,
     /// Something that takes a while has begun or worked, in words.
@@ -84,6 +92,8 @@ pub enum Effect {
     ReadLog,
     /// Look for what can be opened.
     ListSessions,
+    /// Follow nothing any more: the table of runs is shown.
+    Close,
     /// Open this instead of what is shown.
     Open(CatalogEntry),
     /// Trace the next steps of the program that is shown.

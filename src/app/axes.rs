@@ -52,6 +52,11 @@ impl Axes {
         u64::from(self.width.saturating_sub(AXIS_WIDTH).max(1))
     }
 
+    /// Columns of the screen.
+    pub(super) fn width(&self) -> u16 {
+        self.width
+    }
+
     pub(super) fn resize(&mut self, width: u16) {
         self.width = width;
     }

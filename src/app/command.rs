@@ -38,6 +38,12 @@ pub enum Command {
     ToggleSessions,
     /// Open the selected session.
     OpenSelected,
+    /// Close what was opened from the table of runs, and show that.
+    ShowRuns,
+    /// Sort the runs by the next column.
+    SortByNext,
+    /// Sort the runs the other way round.
+    ReverseOrder,
     /// Mark one end of a part to play over and over, then the other, then forget it.
     MarkRange,
     /// Ask for a part of the names to show.
@@ -159,6 +165,9 @@ impl Command {
             Self::AskTime => "go-to",
             Self::ToggleSessions => "sessions",
             Self::OpenSelected => "open",
+            Self::ShowRuns => "runs",
+            Self::SortByNext => "sort",
+            Self::ReverseOrder => "reverse",
             Self::MarkRange => "ab-range",
             Self::AskFilter => "filter",
             Self::AskTrace => "trace",

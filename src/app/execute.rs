@@ -1,10 +1,15 @@
 //! What each command does, and which rank of the run is selected: the selected step stays the same on the next rank if it is
 //! known there.
 
+use std::path::Path;
+
 use super::action::Effect;
 use super::command::Command;
+use super::runs;
+use super::sessions::SessionChoice;
 use super::state::App;
 use super::view::{Axis, LineKind, View};
+use gnntop_analysis::many_runs::RunRow;
 use gnntop_analysis::source::Control;
 use gnntop_analysis::store::StackTree;
 use gnntop_wire::StepId;
@@ -32,6 +37,9 @@ impl App {
         match command {
             Command::Back => return self.back(),
             Command::OpenSelected => return self.open_selected(),
+            Command::ShowRuns => return Some(self.show_runs()),
+            Command::SortByNext => self.sort_runs(|app| app.runs.sort_by_next(&app.questions, app.axes.width())),
+            Command::ReverseOrder => self.sort_runs(|app| app.runs.set_order(app.runs.order().reversed())),
             Command::ToggleSessions => return self.toggle_read(View::Sessions, Effect::ListSessions),
             Command::ToggleOutput => return self.toggle_read(View::Log, Effect::ReadLog),
             Command::AskTime => self.questions.ask_position(),
@@ -102,7 +110,7 @@ impl App {
         if lines == LineKind::Frames && self.flame.reset_zoom() {
             return None;
         }
-        let can_filter = view.key().is_some() || lines == LineKind::Sessions;
+        let can_filter = view.key().is_some() || matches!(lines, LineKind::Sessions | LineKind::Runs);
         if can_filter && (self.presentation.take_highlight() || self.questions.clear_filter()) {
             return None;
         }
@@ -110,7 +118,9 @@ impl App {
         let has_cursor = view.axis() != Axis::Nothing;
         if alone && has_cursor && self.axes.cursor().is_some() {
             self.axes.follow();
-        } else {
+        } else if view == View::Overview && self.runs.is_offered() {
+            return Some(self.show_runs());
+        } else if lines != LineKind::Runs {
             self.navigation.leave();
         }
         None
@@ -118,8 +128,40 @@ impl App {
 
     /// Opens the selected entry of the choice of sessions.
     pub(super) fn open_selected(&mut self) -> Option<Effect> {
+        if self.view().lines() == LineKind::Runs {
+            return self.selected_run().map(|row| Effect::Open(runs::entry(row)));
+        }
         let entry = self.sessions.entry(self.line(View::Sessions), &self.questions);
         entry.cloned().map(Effect::Open)
+    }
+
+    /// Closes what is open for the table of runs, as it was left.
+    fn show_runs(&mut self) -> Effect {
+        self.forget_session();
+        let filter = self.runs.take_filter();
+        self.questions.set_filter(filter);
+        self.sessions = SessionChoice::new(true);
+        self.navigation.show(View::Runs);
+        Effect::Close
+    }
+
+    /// Changes the order of the runs. The same one stays selected.
+    fn sort_runs(&mut self, change: impl FnOnce(&mut Self)) {
+        let selected = self.selected_run().map(|row| row.path.clone());
+        change(self);
+        self.select_run(selected.as_deref());
+    }
+
+    /// The run that is selected in the table.
+    pub(super) fn selected_run(&self) -> Option<&RunRow> {
+        self.runs.row(self.line(View::Runs), &self.questions)
+    }
+
+    /// Selects the run with this path, if it is shown.
+    pub(super) fn select_run(&mut self, path: Option<&Path>) {
+        if let Some(line) = path.and_then(|path| self.runs.line_of(path, &self.questions)) {
+            self.navigation.set_line(View::Runs, line);
+        }
     }
 
     /// Shows a view. The findings view begins at the most severe finding each time.

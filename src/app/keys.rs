@@ -65,12 +65,24 @@ use Key::{BackTab, Backspace, Char, Ctrl, Down, End, Enter, Esc, Home, Left, Pag
 
 /// All keys. Of several lines with the same key, the first that applies wins.
 pub const BINDINGS: &[Binding] = &[
-    binding(&[Char('q'), Ctrl('c')], "q  Ctrl-C", When::Always, Command::Quit, "quit the viewer; the run continues")
-        .with_place(Always, "q", "quit"),
+    binding(&[Char('q')], "q", When::FromTable, Command::ShowRuns, "back to the table of runs")
+        .with_place(Always, "q", "runs"),
+    binding(&[Ctrl('c')], "Ctrl-C", When::FromTable, Command::Quit, "quit the viewer; the run continues"),
+    binding(
+        &[Char('q'), Ctrl('c')],
+        "q  Ctrl-C",
+        When::NotFromTable,
+        Command::Quit,
+        "quit the viewer; the run continues",
+    )
+    .with_place(Always, "q", "quit"),
     binding(&[Char('Q')], "Q", When::Started, Command::Wait, "leave the view and wait for the program's exit code"),
     binding(&[Char('?')], "?", When::Always, Command::ToggleHelp, "this help").with_place(Always, "?", "help"),
-    binding(&[Enter], "Enter", When::Choosing, Command::OpenSelected, "open the selected session or recording")
-        .with_place(FooterPlace::View, "Enter", "open"),
+    binding(&[Enter], "Enter", When::Choosing, Command::OpenSelected, "open the selected run or recording").with_place(
+        FooterPlace::View,
+        "Enter",
+        "open",
+    ),
     binding(&[Esc, Backspace], "Esc", When::Away, Command::Back, "back; with a step selected, follow the newest again")
         .with_footer("Esc", "back"),
     binding(&[Char(' ')], "Space", When::Live, Command::ToggleFreeze, "freeze the picture, or catch up")
@@ -237,6 +249,16 @@ pub const BINDINGS: &[Binding] = &[
         "marks: how often, and how long their steps take",
     ),
     binding(&[Char('f')], "f", When::Open, Command::Show(View::Stacks), "stacks: where in the program the time goes"),
+    binding(&[Char('s')], "s", When::Table, Command::SortByNext, "sort by the next column").with_place(
+        FooterPlace::View,
+        "s",
+        "sort",
+    ),
+    binding(&[Char('r')], "r", When::Table, Command::ReverseOrder, "sort the other way round").with_place(
+        FooterPlace::View,
+        "r",
+        "reverse",
+    ),
     binding(&[Up, Char('k')], "↑  k", When::Stacks, Command::Scroll { lines: -1 }, "the caller of the selected frame"),
     binding(&[Down, Char('j')], "↓  j", When::Stacks, Command::Scroll { lines: 1 }, "what it calls most").with_place(
         FooterPlace::View,
@@ -335,11 +357,11 @@ mod tests {
         let mut all = Vec::new();
         for view in View::ALL {
             for focus in Panel::ALL {
-                for bits in 0..512 {
+                for bits in 0..1024 {
                     let bit = |n: u32| bits >> n & 1 == 1;
                     let (steps, selected, percentile) = (bit(0), bit(1), bit(2));
                     let (live, replay, log, sessions, open) = (bit(3), bit(4), bit(5), bit(6), bit(7));
-                    let found = bit(8);
+                    let (found, table) = (bit(8), bit(9));
                     all.push(Situation {
                         view,
                         focus,
@@ -360,6 +382,7 @@ mod tests {
                         device: log,
                         open,
                         started: open,
+                        table,
                     });
                 }
             }
@@ -380,7 +403,8 @@ mod tests {
     #[test]
     fn quit_and_help_work_in_every_situation() {
         for situation in situations() {
-            assert_eq!(command(Key::Char('q'), &situation), Some(Command::Quit));
+            let leaves = if situation.table && situation.open { Command::ShowRuns } else { Command::Quit };
+            assert_eq!(command(Key::Char('q'), &situation), Some(leaves));
             assert_eq!(command(Key::Ctrl('c'), &situation), Some(Command::Quit));
             assert_eq!(command(Key::Char('?'), &situation), Some(Command::ToggleHelp));
         }

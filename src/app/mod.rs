@@ -4,7 +4,7 @@
 //! ```text
 //! update.rs     what happened reaches the app          mouse.rs, execute.rs: what the mouse and commands change
 //! state.rs      the app: its parts, and what drawing asks
-//! parts         navigation, axes, presentation, status, findings, flame, latency, questions, sessions, output:
+//! parts         navigation, axes, presentation, status, findings, flame, latency, questions, sessions, runs, output:
 //!               each changes only by its own methods and knows no other one
 //! words         action, command, input, keys, keymap, situation, view, colors
 //! ```
@@ -25,6 +25,7 @@ mod navigation;
 mod output;
 mod presentation;
 mod questions;
+mod runs;
 mod sessions;
 mod situation;
 mod state;
@@ -46,6 +47,7 @@ pub use latency::{Latency, LatencyLine, QUANTILES, StepScope};
 pub use output::LogView;
 pub use presentation::{ClockedPhases, PhaseClock, Preferences};
 pub use questions::{Prompt, Question};
+pub use runs::passes;
 pub use sessions::ComparedSession;
 pub use situation::Situation;
 pub use state::App;
@@ -55,5 +57,6 @@ pub use view::{LineExtent, Panel, View};
 pub use window::{AXIS_WIDTH, Window};
 
 // The parts of the source that the app holds, re-exported, so that drawing code does not depend on sources.
+pub use gnntop_analysis::many_runs::{RunRow, RunState};
 pub use gnntop_analysis::source::catalog::{CatalogEntry, EntryKind};
 pub use gnntop_analysis::source::{SourceState, Status, Transport};

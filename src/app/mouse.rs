@@ -44,7 +44,7 @@ impl App {
     fn press_line(&mut self, line: usize) -> Option<Effect> {
         let view = self.view();
         match view.lines() {
-            LineKind::Sessions if self.line(view) == line => return self.open_selected(),
+            LineKind::Sessions | LineKind::Runs if self.line(view) == line => return self.open_selected(),
             LineKind::Ranks => self.select_rank(line),
             _ => {
                 self.navigation.set_line(view, line);

@@ -79,6 +79,11 @@ impl Questions {
         answer
     }
 
+    /// Shows only names with this part.
+    pub(super) fn set_filter(&mut self, filter: String) {
+        self.filter = filter;
+    }
+
     /// Shows all names; whether that is news.
     pub(super) fn clear_filter(&mut self) -> bool {
         !std::mem::take(&mut self.filter).is_empty()

@@ -61,8 +61,14 @@ pub enum When {
     Traceable,
     /// Another session may be chosen.
     Sessions,
-    /// Sessions are being chosen from.
+    /// Sessions or runs are being chosen from.
     Choosing,
+    /// The table of runs is on the screen.
+    Table,
+    /// What is open was opened from the table of runs.
+    FromTable,
+    /// It was not.
+    NotFromTable,
     /// There is something to go back from.
     Away,
 }
@@ -108,6 +114,8 @@ pub struct Situation {
     pub started: bool,
     /// Whether something is open, so that views have something to show.
     pub open: bool,
+    /// Whether there is a table of runs to come back to.
+    pub table: bool,
 }
 
 impl Situation {
@@ -146,9 +154,13 @@ impl Situation {
             When::Log => self.log,
             When::Traceable => self.torch && self.live && !self.replay,
             When::Sessions => self.sessions && self.open,
-            When::Choosing => lines == LineKind::Sessions,
+            When::Choosing => matches!(lines, LineKind::Sessions | LineKind::Runs),
+            When::Table => lines == LineKind::Runs,
+            When::FromTable => self.table && self.open,
+            When::NotFromTable => !(self.table && self.open),
             When::Open => self.open,
-            When::Away => !overview || self.selected,
+            When::Away if lines == LineKind::Runs => self.selected,
+            When::Away => !overview || self.selected || self.table,
         }
     }
 }

@@ -14,6 +14,7 @@ use super::navigation::Navigation;
 use super::output::LogView;
 use super::presentation::{ClockedPhases, Preferences, Presentation};
 use super::questions::{Prompt, Questions};
+use super::runs::{self, RunsTable};
 use super::sessions::{ComparedSession, SessionChoice};
 use super::situation::Situation;
 use super::status::{Feed, MessageLine};
@@ -21,7 +22,9 @@ use super::step_search::{RangeSummary, StepSearch};
 use super::view::{LineExtent, LineKind, Panel, View, ViewPart};
 use super::window::Window;
 use crate::report::EnergySnapshot;
+use crate::runs_table::{FittedColumn, Order};
 use gnntop_analysis::findings::{Findings, Judgement, Occurrence};
+use gnntop_analysis::many_runs::RunRow;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::catalog::CatalogEntry;
 use gnntop_analysis::source::{SourceState, Status};
@@ -44,6 +47,7 @@ pub struct App {
     pub(super) other: Option<Box<ComparedSession>>,
     pub(super) questions: Questions,
     pub(super) sessions: SessionChoice,
+    pub(super) runs: RunsTable,
     pub(super) output: Option<LogView>,
     pub(super) message: MessageLine,
     pub(super) preferences: Preferences,
@@ -75,6 +79,14 @@ impl App {
         if nothing_is_open {
             self.navigation.open(View::Sessions);
         }
+    }
+
+    /// Shows a table of runs, in this order and with this filter. One is opened by key, and left for the table again.
+    pub fn offer_runs(&mut self, order: Order, filter: String) {
+        self.sessions = SessionChoice::new(true);
+        self.runs = RunsTable::new(order);
+        self.questions.set_filter(filter);
+        self.navigation.show(View::Runs);
     }
 
     /// The program was started for this view: it may be left to wait for the program, or to stop it.
@@ -270,6 +282,31 @@ impl App {
         self.sessions.problem()
     }
 
+    /// The runs of the table that pass the filter, in its order.
+    pub fn runs(&self) -> Vec<&RunRow> {
+        self.runs.shown(&self.questions)
+    }
+
+    /// All runs of the table, in no order.
+    pub fn all_runs(&self) -> &[RunRow] {
+        self.runs.all()
+    }
+
+    /// The columns of the table of runs that there is room for.
+    pub fn runs_columns(&self, rows: &[&RunRow]) -> Vec<FittedColumn> {
+        runs::columns(rows, self.axes.width())
+    }
+
+    /// By what the table of runs is sorted.
+    pub fn runs_order(&self) -> Order {
+        self.runs.order()
+    }
+
+    /// Why there may be more runs than [`App::all_runs`], or why they are old.
+    pub fn runs_problem(&self) -> Option<&str> {
+        self.runs.problem()
+    }
+
     /// The program's output, if there is a log of it.
     pub fn log(&self) -> Option<&LogView> {
         self.output.as_ref()
@@ -326,7 +363,7 @@ impl App {
                 _ => self.judged.has_any_place(),
             },
             selected: self.axes.cursor().is_some() || self.highlight().is_some() || self.questions.has_filter(),
-            live: self.feed.is_live(),
+            live: self.feed.is_live() && view != View::Runs,
             frozen: self.feed.frozen_for().is_some(),
             replay: self.feed.is_replay(),
             paused: self.feed.is_paused(),
@@ -339,6 +376,7 @@ impl App {
             device: self.phases().timed_device().is_some(),
             started: self.may_stop_the_program(),
             open: !self.sessions.has_nothing_open(),
+            table: self.runs.is_offered(),
         }
     }
 }

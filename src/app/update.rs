@@ -8,6 +8,7 @@ use super::view::{LineKind, View, ViewPart};
 use crate::report::EnergySnapshot;
 use gnntop_analysis::figures::count;
 use gnntop_analysis::findings::Judgement;
+use gnntop_analysis::many_runs::RunRow;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::Status;
 use gnntop_analysis::source::catalog::CatalogEntry;
@@ -46,6 +47,7 @@ pub fn update(app: &mut App, action: Action) -> Option<Effect> {
             app.dirty |= is_news && app.view().lines() == LineKind::Log;
         }
         Action::SessionsListed(listed) => app.on_sessions_listed(listed),
+        Action::RunsListed { rows, problem } => app.on_runs_listed(rows, problem),
         Action::Opened => app.on_opened(),
         Action::Message(text) => {
             app.message.show_progress(text, app.feed.now());
@@ -136,15 +138,31 @@ impl App {
         }
     }
 
+    /// Takes in what is known of the runs now. A selected one stays selected while others come, go and change places.
+    fn on_runs_listed(&mut self, rows: Option<Vec<RunRow>>, problem: Option<String>) {
+        let selected = self.selected_run().map(|row| row.path.clone());
+        self.runs.set(rows, problem);
+        self.dirty |= self.view().lines() == LineKind::Runs;
+        self.select_run(selected.as_deref());
+    }
+
     /// Forgets all about the session that was shown: another one is open.
     fn on_opened(&mut self) {
+        if self.sessions.has_nothing_open() {
+            self.runs.keep_filter(self.questions.filter());
+        }
+        self.forget_session();
+        self.navigation.show(View::Overview);
+        self.sessions.set_opened();
+    }
+
+    /// Forgets all about the session that was shown.
+    pub(super) fn forget_session(&mut self) {
         self.run = Run::default();
         self.forget_steps();
         self.flame = Default::default();
-        self.navigation.show(View::Overview);
         self.navigation.set_line(View::Findings, 0);
         self.questions = Default::default();
-        self.sessions.set_opened();
         (self.output, self.is_started_here) = (None, false);
         self.feed.reset();
         self.dirty = true;

@@ -1,5 +1,5 @@
 //! What can fill the screen: nine views that a digit shows, two that a letter shows where a run has several ranks or
-//! stages, and six more that are opened on top of one of them.
+//! stages, six more that are opened on top of one of them, and the table of all runs, below which there is nothing.
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -39,6 +39,8 @@ pub enum View {
     Log,
     /// The keys.
     Help,
+    /// Many runs, of which one can be opened.
+    Runs,
 }
 
 /// The horizontal axis of a view.
@@ -69,6 +71,8 @@ pub enum LineKind {
     Ranks,
     /// Sessions and recordings.
     Sessions,
+    /// Runs, live in a table.
+    Runs,
     /// Frames of stacks.
     Frames,
     /// The program's output, read from its end.
@@ -118,7 +122,7 @@ const fn row(
 }
 
 /// The views in the order of [`View`], main ones first. A new one is a variant there and a row here.
-static ROWS: [ViewRow; 17] = {
+static ROWS: [ViewRow; 18] = {
     use ViewPart::{Bars, Energy, Names, Phases, Ranks, Scale, Stages};
     [
         row(
@@ -145,6 +149,7 @@ static ROWS: [ViewRow; 17] = {
         row(View::Stacks, ["stacks", "stk"], None, Axis::Nothing, LineKind::Frames, &[]),
         row(View::Log, ["output", "out"], None, Axis::Nothing, LineKind::Log, &[]),
         row(View::Help, ["help", "help"], None, Axis::Nothing, LineKind::Text, &[]),
+        row(View::Runs, ["runs", "runs"], None, Axis::Nothing, LineKind::Runs, &[Names]),
     ]
 };
 

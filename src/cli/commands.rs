@@ -10,7 +10,7 @@ use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
     attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, prove, record,
-    replay, report, run, serve, stop, study, suggestion, trace, train, watch,
+    replay, report, run, serve, stop, study, suggestion, top, trace, train, watch,
 };
 use crate::study::FileError;
 use gnntop_sessions::layout;
@@ -51,6 +51,7 @@ enum CliCommand {
     Attach(attach::AttachArguments),
     Stop(stop::StopArguments),
     List(list::ListArguments),
+    Top(top::TopArguments),
     Clean(clean::CleanArguments),
     Watch(watch::WatchArguments),
     Trace(trace::TraceArguments),
@@ -116,6 +117,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(CliCommand::Keep(arguments)) => run::keep(&arguments),
         Some(CliCommand::Collect(arguments)) => run::collect(&arguments),
         Some(CliCommand::List(arguments)) => list::list(&arguments),
+        Some(CliCommand::Top(arguments)) => top::top(&arguments),
         Some(CliCommand::Clean(arguments)) => clean::clean(&arguments),
         Some(CliCommand::Watch(arguments)) => watch::watch(&arguments),
         Some(CliCommand::Trace(arguments)) => trace::trace(&arguments),

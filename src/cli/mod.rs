@@ -42,6 +42,7 @@ mod stop;
 mod study;
 mod suggestion;
 mod time_spec;
+mod top;
 mod trace;
 mod train;
 mod watch;

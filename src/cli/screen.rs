@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use super::exit::SUCCESS;
 use super::settings::Settings;
 use super::{plain, signals};
-use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen};
+use crate::runs_table::Order;
+use crate::viewer::{Outcome, ScreenOptions, run_choice, run_comparison, run_screen, run_table};
+use gnntop_analysis::many_runs::RunsWatch;
 use gnntop_analysis::source::Source;
 use gnntop_analysis::source::catalog::Catalog;
 use gnntop_sessions::layout;
@@ -75,6 +77,15 @@ pub(super) fn show_against(
 pub(super) fn choose(settings: &Settings) -> anyhow::Result<u8> {
     let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(None) };
     Ok(exit_code(run_choice(options)?))
+}
+
+/// Shows many runs in a table. Returns the exit code.
+///
+/// # Errors
+/// When the terminal cannot be used.
+pub(super) fn show_table(watch: RunsWatch, order: Order, filter: String, settings: &Settings) -> anyhow::Result<u8> {
+    let options = ScreenOptions { catalog: Some(catalog()), ..settings.options(None) };
+    Ok(exit_code(run_table(watch, order, filter, options)?))
 }
 
 /// This user's sessions, and the recordings of the current directory.

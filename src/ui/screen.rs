@@ -8,7 +8,7 @@ use super::scene::Scene;
 use super::sheet::{Drawn, Sheet};
 use super::theme::Theme;
 use super::views;
-use crate::app::{App, Target};
+use crate::app::{App, Target, View};
 
 /// Screens with fewer rows have no row of views.
 const TABS_FROM: u16 = 12;
@@ -50,6 +50,9 @@ fn keep_to_ascii(buffer: &mut Buffer) {
 }
 
 fn draw_screen(screen: &mut Sheet<'_>, scene: &Scene<'_>) {
+    if scene.app.view() == View::Runs {
+        return draw_table(screen, scene);
+    }
     if screen.width() < tiny::WIDTH || screen.height() < tiny::HEIGHT {
         return tiny::draw(screen, scene);
     }
@@ -65,6 +68,14 @@ fn draw_screen(screen: &mut Sheet<'_>, scene: &Scene<'_>) {
     screen.offer(0, top, u16::MAX, u16::MAX, Target::Body);
     views::draw(&mut screen.rows(top, frame.footer), scene);
     let footer_row = screen.height() - frame.footer;
+    footer::draw(&mut screen.rows(footer_row, 0), scene);
+}
+
+/// The table of runs has the screen for itself: there is no run that a header could be about.
+fn draw_table(screen: &mut Sheet<'_>, scene: &Scene<'_>) {
+    let footer = ScreenLayout::new(screen.height()).footer;
+    views::draw(&mut screen.rows(0, footer), scene);
+    let footer_row = screen.height() - footer;
     footer::draw(&mut screen.rows(footer_row, 0), scene);
 }
 

@@ -8,10 +8,11 @@ use signal_hook::consts::SIGHUP;
 
 use super::input::{self, Keyboard};
 use super::options::{Outcome, ScreenOptions};
+use super::runs_feed::RunsFeed;
 use super::terminal::{Screen, Signals};
 use super::tracing::TraceProcess;
 use super::watches::{OwnCostMeter, SessionWatches};
-use crate::app::{Action, App, Background, ColorDepth, Effect, Preferences, View, update};
+use crate::app::{Action, App, Effect, View, update};
 use crate::log;
 use crate::ui::theme::Theme;
 use crate::ui::{Drawn, Spot, draw};
@@ -36,83 +37,6 @@ const LOG_EVERY: Duration = Duration::from_millis(500);
 /// Time between two looks at what can be opened, while that is shown.
 const SESSIONS_EVERY: Duration = Duration::from_secs(1);
 
-/// Shows what the source yields until a key or a signal ends it. The terminal is as before when this returns.
-///
-/// # Errors
-/// When the terminal cannot be taken, read or written.
-pub fn run_screen(source: Box<dyn Source>, options: ScreenOptions) -> anyhow::Result<Outcome> {
-    run_comparison(source, None, options)
-}
-
-/// Shows the catalog of the options to choose from, and then what was chosen.
-///
-/// # Errors
-/// As [`run_screen`].
-pub fn run_choice(options: ScreenOptions) -> anyhow::Result<Outcome> {
-    show(None, None, options)
-}
-
-/// As [`run_screen`], with another session to compare with.
-///
-/// # Errors
-/// When the terminal cannot be taken, read or written.
-pub fn run_comparison(
-    source: Box<dyn Source>,
-    against: Option<Box<dyn Source>>,
-    options: ScreenOptions,
-) -> anyhow::Result<Outcome> {
-    show(Some(source), against, options)
-}
-
-/// Shows a source, or the choice of one.
-fn show(
-    source: Option<Box<dyn Source>>,
-    against: Option<Box<dyn Source>>,
-    options: ScreenOptions,
-) -> anyhow::Result<Outcome> {
-    let env = |name: &str| std::env::var(name).ok();
-    let depth = options.colors.unwrap_or_else(|| ColorDepth::detect(env));
-    let background = options.background.or_else(|| Background::detect(env));
-    let preferences = Preferences { background: background.unwrap_or_default(), ..options.preferences };
-    let mut app = App::with_preferences(options.log_path.is_some(), preferences);
-    if options.is_started_here {
-        app.own_the_program();
-    }
-    if let Some(hint) = options.hint {
-        app.show_hint(hint);
-    }
-    if options.catalog.is_some() {
-        app.offer_sessions(source.is_none());
-    }
-    let signals = Signals::catch()?;
-    let keyboard = Keyboard::open()?;
-    let screen = Screen::take(!options.no_mouse)?;
-    let mut viewer = Viewer {
-        app,
-        theme: Theme::new(depth, options.ascii),
-        spots: Vec::new(),
-        asked_at: None,
-        source: source.unwrap_or_else(|| Box::new(EmptySource)),
-        against,
-        watches: SessionWatches::new(options.assumptions),
-        catalog: options.catalog,
-        log_path: options.log_path,
-        tracing: TraceProcess::default(),
-        signals,
-        screen,
-        keyboard,
-        clock: Clock::start(),
-    };
-    // The sixteen and no colours are the terminal's own on any background.
-    if background.is_none() && matches!(depth, ColorDepth::True | ColorDepth::Indexed) {
-        viewer.screen.ask_background()?;
-        viewer.asked_at = Some(Instant::now());
-    }
-    let outcome = viewer.run();
-    viewer.read_terminal_answer();
-    outcome
-}
-
 /// When what was done last.
 struct Clock {
     start: Instant,
@@ -130,16 +54,24 @@ impl Clock {
     }
 }
 
-struct Viewer {
+/// What is read.
+pub(super) struct Followed {
+    pub(super) source: Box<dyn Source>,
+    /// The session to compare with.
+    pub(super) against: Option<Box<dyn Source>>,
+    /// The runs of the table.
+    pub(super) runs: Option<RunsFeed>,
+}
+
+/// The screen and everything on it.
+pub(super) struct Viewer {
     app: App,
     theme: Theme,
     /// What the mouse can point at on the newest frame.
     spots: Vec<Spot>,
     /// When the terminal was asked for its background, until it answers.
     asked_at: Option<Instant>,
-    source: Box<dyn Source>,
-    /// The session to compare with.
-    against: Option<Box<dyn Source>>,
+    followed: Followed,
     /// Look for findings and at the energy.
     watches: SessionWatches,
     catalog: Option<Catalog>,
@@ -154,7 +86,40 @@ struct Viewer {
 }
 
 impl Viewer {
-    fn run(&mut self) -> anyhow::Result<Outcome> {
+    /// Takes the terminal.
+    pub(super) fn new(app: App, theme: Theme, followed: Followed, options: ScreenOptions) -> anyhow::Result<Self> {
+        let signals = Signals::catch()?;
+        let keyboard = Keyboard::open()?;
+        let screen = Screen::take(!options.no_mouse)?;
+        Ok(Self {
+            app,
+            theme,
+            spots: Vec::new(),
+            asked_at: None,
+            followed,
+            watches: SessionWatches::new(options.assumptions),
+            catalog: options.catalog,
+            log_path: options.log_path,
+            tracing: TraceProcess::default(),
+            signals,
+            screen,
+            keyboard,
+            clock: Clock::start(),
+        })
+    }
+
+    /// Runs until a key or a signal ends it, and first asks the terminal for its background if that is to be asked.
+    pub(super) fn run(&mut self, asks_background: bool) -> anyhow::Result<Outcome> {
+        if asks_background {
+            self.screen.ask_background()?;
+            self.asked_at = Some(Instant::now());
+        }
+        let outcome = self.run_to_end();
+        self.read_terminal_answer();
+        outcome
+    }
+
+    fn run_to_end(&mut self) -> anyhow::Result<Outcome> {
         let outcome = self.watch();
         // To write to a terminal that was closed fails, and may fail before its end or the signal for it is seen.
         if outcome.is_err() && self.keyboard.is_closed_by_now() {
@@ -184,6 +149,7 @@ impl Viewer {
             self.handle_stop()?;
             let mut progress = self.poll_source()?;
             progress.more |= self.poll_other()?;
+            self.poll_runs()?;
             self.judge()?;
             self.measure()?;
             if let Some(action) = self.tracing.ended() {
@@ -238,6 +204,7 @@ impl Viewer {
             Some(Effect::ReadLog) => self.read_log(),
             Some(Effect::ListSessions) => self.list_sessions(),
             Some(Effect::Open(entry)) => self.open(&entry),
+            Some(Effect::Close) => self.close(),
             Some(Effect::Trace { after_slow }) => {
                 let action = self.tracing.begin(self.app.run.store().session().info(), after_slow);
                 update(&mut self.app, action);
@@ -277,14 +244,14 @@ impl Viewer {
         if self.app.frozen_for().is_some() {
             return Ok(Progress::default());
         }
-        let progress = self.source.poll(&mut self.app.run, POLL_BUDGET);
-        let status = self.source.status();
+        let progress = self.followed.source.poll(&mut self.app.run, POLL_BUDGET);
+        let status = self.followed.source.status();
         self.change(Action::Polled { status, changed: progress.changed })?;
         Ok(progress)
     }
 
     fn control(&mut self, control: Control) {
-        self.source.control(control);
+        self.followed.source.control(control);
         self.watches.jump();
     }
 
@@ -299,11 +266,21 @@ impl Viewer {
 
     /// Asks the session to compare with; says whether it has more right now.
     fn poll_other(&mut self) -> io::Result<bool> {
-        let Some(against) = &mut self.against else { return Ok(false) };
+        let Some(against) = &mut self.followed.against else { return Ok(false) };
         let progress = against.poll(&mut self.app.other_mut().run, POLL_BUDGET);
         let status = against.status();
         self.change(Action::OtherPolled { status, changed: progress.changed })?;
         Ok(progress.more)
+    }
+
+    /// Takes what is new of the runs in the table, while that is shown.
+    fn poll_runs(&mut self) -> io::Result<()> {
+        let is_shown = self.app.view() == View::Runs;
+        let new = self.followed.runs.as_mut().filter(|_| is_shown).and_then(|runs| runs.poll(Instant::now()));
+        if let Some(action) = new {
+            self.change(action)?;
+        }
+        Ok(())
     }
 
     fn measure(&mut self) -> io::Result<()> {
@@ -341,7 +318,7 @@ impl Viewer {
     fn open(&mut self, entry: &CatalogEntry) {
         match catalog::open(entry) {
             Ok(source) => {
-                self.source = source;
+                self.followed.source = source;
                 self.log_path = None;
                 self.watches.reset();
                 update(&mut self.app, Action::Opened);
@@ -350,6 +327,12 @@ impl Viewer {
                 update(&mut self.app, Action::Failed(error.to_string()));
             }
         }
+    }
+
+    /// Follows nothing any more.
+    fn close(&mut self) {
+        self.followed.source = Box::new(EmptySource);
+        self.watches.reset();
     }
 
     /// Draws when the picture is out of date and a frame is due; at once after a key.

@@ -14,6 +14,7 @@
 //!  R ranks      ranks.rs      the ranks of a run side by side (ranks_facts.rs: in words)
 //!  Enter        panel/step_detail.rs   one step in full, below the bars
 //!  f            stacks.rs     where in the program the time goes
+//!  (gnntop top)  runs.rs    many runs in a table: the whole screen
 //!  m, o, ?, O   marks.rs, log.rs, help.rs, sessions.rs   marks by text, the program's output, the keys, the choice of sessions
 //! ```
 
@@ -31,6 +32,7 @@ mod pipeline;
 mod quantities;
 mod ranks;
 mod ranks_facts;
+mod runs;
 mod sessions;
 mod span_table;
 mod stacks;
@@ -62,5 +64,6 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         View::Marks => marks::draw(body, scene),
         View::Stacks => stacks::draw(body, scene),
         View::Help => help::draw(body, scene),
+        View::Runs => runs::draw(body, scene),
     }
 }
