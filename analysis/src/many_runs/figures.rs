@@ -226,7 +226,6 @@ mod tests {
         assert_eq!((bound.as_str(), (share * 100.0).round()), ("backward", 55.0));
         assert_eq!(figures.finding.map(|finding| finding.id), Some("spike"));
         assert_eq!((figures.gpus, figures.gpu_busy, figures.sessions), (0, None, (1, 1)));
-        assert!(figures.watts.is_some_and(|watts| watts > 0.0), "{:?}", figures.watts);
         assert!(figures.usual_steps_per_s.is_some_and(|rate| (24.0..26.0).contains(&rate)));
     }
 
