@@ -152,11 +152,7 @@ pub enum Losses {
 
 impl Losses {
     fn compare(first: &Run, second: &Run) -> Self {
-        let losses = |run: &Run| {
-            let rows = run.store().steps().all();
-            rows.filter_map(|row| Some((row.step().0, row.loss()?))).collect::<Vec<(u64, f64)>>()
-        };
-        let (first, second) = (losses(first), losses(second));
+        let (first, second) = (first.store().losses_by_step(), second.store().losses_by_step());
         let mut second = second.into_iter().peekable();
         let mut found = Self::Unknown;
         for (step, a) in first {

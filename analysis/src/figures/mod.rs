@@ -5,6 +5,6 @@ mod unit;
 
 pub use text::{
     bytes, change, count, counted, difference, duration, elapsed, elapsed_time, joined, percent, quantity,
-    shorten_pair, timecode, utc,
+    shorten_pair, significant, timecode, utc,
 };
 pub use unit::{FigureUnit, UnitError};

@@ -125,6 +125,17 @@ pub fn quantity(value: f64) -> String {
     }
 }
 
+/// A value that a program logs, in four digits: `0.6931`, `12.50`, or `1.250e-5` where it is very small or large.
+pub fn significant(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if !value.is_finite() => value.to_string(),
+        _ if value.fract() == 0.0 && size < 1e6 => format!("{value:.0}"),
+        _ if !(1e-3..1e6).contains(&size) => format!("{value:.3e}"),
+        _ => format!("{value:.*}", 3usize.saturating_add_signed(-(size.log10().floor() as isize)).min(6)),
+    }
+}
+
 /// Three significant digits, never more than three decimals.
 fn three_digits(value: f64) -> String {
     let size = value.abs();

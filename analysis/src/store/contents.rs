@@ -60,6 +60,9 @@ pub struct Store {
     pub(super) signals: Signals,
     pub(super) meters: Meters,
     pub(super) counters: Counters,
+    /// The losses of steps; its name is none of the session's.
+    pub(super) step_loss: CounterSeries,
+    pub(super) loss_points: usize,
     pub(super) marks: Marks,
     pub(super) rivals: Newest<Rival>,
     pub(super) stacks: Stacks,
@@ -105,6 +108,8 @@ impl Store {
             signals: Signals::new(limits.signals, limits.series_points),
             meters: Meters::default(),
             counters: Counters::new(limits.counters, limits.series_points),
+            step_loss: CounterSeries::new(NameId::NONE),
+            loss_points: limits.series_points,
             marks: Marks::new(limits.marks),
             rivals: Newest::new(limits.marks / RIVALS_SHARE),
             stacks: Stacks::new(limits.marks / STACKS_SHARE),

@@ -281,6 +281,9 @@ impl Store {
         let Tiled { start_ns, period_ns, gap_ns, .. } = tiled;
         self.steps.push(step, &Period { start_ns, period_ns, gap_ns, phase_ns });
         self.attempts.note_step(start_ns, step.end_ns);
+        if let Some(loss) = step.loss {
+            self.step_loss.push(step.end_ns, loss, self.loss_points);
+        }
         if let Some(row) = self.steps.last() {
             self.statistics.add(&row);
             let track = self.tracks.get_mut(state.track).id;

@@ -7,7 +7,7 @@ use crate::catalogue::measured::{FigureResult, FoundValue, STEPS};
 use crate::catalogue::row::{Names, Row, durations, shared_durations};
 use crate::catalogue::statistic::Statistic;
 use crate::figures::FigureUnit;
-use crate::store::{BatchTotals, Distribution, StepStatistics, Total};
+use crate::store::{BatchTotals, Course, Distribution, StepStatistics, TimedValue, Total};
 
 pub(in crate::catalogue) const ROWS: &[Row] = &[
     Row {
@@ -95,12 +95,18 @@ pub(in crate::catalogue) const ROWS: &[Row] = &[
     },
     Row {
         subject: "loss",
-        about: "the loss that the program read",
+        about: "the loss that the program reports with its steps, over these; else the one that it logs, over all of them",
         names: Names::None,
-        statistics: |_| vec![(Statistic::First, FigureUnit::Number), (Statistic::Last, FigureUnit::Number)],
+        statistics: |_| [Statistic::First, Statistic::Last, Statistic::Min].map(|of| (of, FigureUnit::Number)).to_vec(),
         get: |context, _, statistic| {
             let steps = context.statistics();
-            let loss = if statistic == Statistic::First { steps.first_loss() } else { steps.last_loss() };
+            let logged = context.store.loss().map(|loss| *loss.course());
+            let value = |of: fn(Course) -> Option<TimedValue>| logged.and_then(of).map(|timed| timed.value);
+            let loss = match statistic {
+                Statistic::First => steps.first_loss().or_else(|| value(|course| course.first)),
+                Statistic::Last => steps.last_loss().or_else(|| value(|course| course.last)),
+                _ => value(|course| course.least),
+            };
             over_steps(context, loss, "the program does not report it")
         },
     },

@@ -4,6 +4,7 @@ pub mod device_memory;
 pub mod energy;
 pub mod growth;
 pub mod hardware;
+pub mod logged;
 pub mod marks;
 pub mod restarts;
 pub mod stacks;

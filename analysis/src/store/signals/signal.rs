@@ -6,6 +6,7 @@ use std::ops::Range;
 use gnntop_wire::past::Readings;
 use gnntop_wire::{AnyMetric, Metric, NameId, SignalId, SignalKind, SignalSource, Unit};
 
+use super::course::Course;
 use super::series::{Point, Series};
 
 /// Points of all series of a kind together, divided among them.
@@ -171,6 +172,20 @@ pub struct CounterSeries {
     pub name: NameId,
     /// Its values.
     pub series: Series<f64>,
+    /// How they went.
+    pub course: Course,
+}
+
+impl CounterSeries {
+    pub(in crate::store) fn new(name: NameId) -> Self {
+        Self { name, series: Series::new(), course: Course::default() }
+    }
+
+    /// Adds a value and keeps at most `points`.
+    pub(in crate::store) fn push(&mut self, t_ns: u64, value: f64, points: usize) {
+        self.course.push(t_ns, value);
+        self.series.push(t_ns, value, points);
+    }
 }
 
 /// The counters of a session, in the order in which they appeared.
@@ -193,7 +208,7 @@ impl Counters {
 
     /// Adds a value; `false` if there is no room for another counter.
     pub(in crate::store) fn push(&mut self, name: NameId, t_ns: u64, value: f64) -> bool {
-        self.update(name, |series, capacity| series.push(t_ns, value, capacity))
+        self.update(name, |counter, capacity| counter.push(t_ns, value, capacity))
     }
 
     /// See [`Signals::interrupt`].
@@ -210,26 +225,29 @@ impl Counters {
 
     /// Adds figures over all values of a counter before those that follow.
     pub(in crate::store) fn resume(&mut self, name: NameId, past: &Readings) {
-        self.update(name, |series, _| series.resume(past));
+        self.update(name, |counter, _| counter.series.resume(past));
     }
 
     /// Adds figures over a range of time before the values that follow.
     pub(in crate::store) fn push_past(&mut self, name: NameId, time: Range<u64>, past: &Readings) {
-        self.update(name, |series, capacity| series.push_past(time, past, capacity));
+        self.update(name, |counter, capacity| {
+            counter.course.push_past(time.end, past);
+            counter.series.push_past(time, past, capacity);
+        });
     }
 
-    fn update(&mut self, name: NameId, change: impl FnOnce(&mut Series<f64>, usize)) -> bool {
+    fn update(&mut self, name: NameId, change: impl FnOnce(&mut CounterSeries, usize)) -> bool {
         let index = match self.by_name.get(&name) {
             Some(index) => *index,
             None if self.all.len() < self.capacity => {
                 self.by_name.insert(name, self.all.len());
-                self.all.push(CounterSeries { name, series: Series::new() });
+                self.all.push(CounterSeries::new(name));
                 self.all.len() - 1
             }
             None => return false,
         };
         let capacity = series_capacity(self.all.len(), self.points);
-        change(&mut self.all[index].series, capacity);
+        change(&mut self.all[index], capacity);
         true
     }
 }
