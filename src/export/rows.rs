@@ -41,8 +41,7 @@ impl<'a> Fields<'a> {
     }
 
     fn value(&self) -> Option<String> {
-        let number = |value: &f64| value.is_finite().then(|| value.to_string());
-        self.whole.map(|whole| whole.to_string()).or_else(|| self.value.as_ref().and_then(number))
+        self.whole.map(|whole| whole.to_string()).or_else(|| self.value.map(|value| value.to_string()))
     }
 }
 

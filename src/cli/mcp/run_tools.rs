@@ -81,6 +81,9 @@ fn text(value: &Value) -> String {
 }
 
 const OF_SESSION: [&str; 8] = ["name", "session_id", "pid", "host", "command", "state", "died", "covered_ns"];
+/// Losses, and other values that were not finite, of which there may be as many as the program logs.
+const LOSSES_MOST: usize = 8;
+const OF_LOSS: [&str; 5] = ["name", "least_step", "not_finite", "last_good_step", "wrong"];
 const OF_PHASE: [&str; 6] = ["name", "share", "mean_ns", "p50_ns", "p90_ns", "p99_ns"];
 const OF_FINDING: [&str; 7] = ["kind", "severity", "confidence", "share", "summary", "evidence", "advice"];
 
@@ -105,6 +108,7 @@ pub(super) fn diagnose(arguments: Arguments<'_>) -> Result<Answer, ToolError> {
         data: json!({
             "session": pick(&report["session"], &OF_SESSION),
             "steps": pick(&report["steps"], &["total", "reported", "epochs", "first_loss", "last_loss"]),
+            "losses": pick_each(&report["logged"], &OF_LOSS).into_iter().take(LOSSES_MOST).collect::<Vec<Value>>(),
             "steps_per_s": report["throughput"]["steps_per_s"],
             "phases": pick_each(&report["phases"], &OF_PHASE),
             "findings": pick_each(found, &OF_FINDING),

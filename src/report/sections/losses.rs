@@ -50,7 +50,7 @@ pub(in crate::report) fn unmeasured(figures: &Catalogue<'_>, memory: &Memory) ->
     say(has_steps && store.phases().iter().all(Phase::is_gap), "phases: the program has none");
     let mut sizes = ["graphs.total", "nodes.total", "edges.total", "seeds.total"].into_iter();
     say(has_steps && sizes.all(|size| figures.value(size).is_none()), "batch sizes: the program does not report them");
-    say(has_steps && statistics.last_loss().is_none(), "loss: the program does not report it");
+    say(has_steps && store.loss().is_none(), "loss: the program neither reports nor logs it");
     say(memory.phases.is_empty(), "memory by phase: the program does not count its allocations");
     all.extend(hardware::not_measured(store));
     all

@@ -12,6 +12,7 @@ pub mod energy;
 pub(in crate::report) mod finding_steps;
 pub(in crate::report) mod findings;
 pub(in crate::report) mod hardware;
+pub(in crate::report) mod logged;
 pub(in crate::report) mod losses;
 pub(in crate::report) mod marks;
 pub(in crate::report) mod memory;
@@ -45,6 +46,7 @@ use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::findings::Findings;
 use gnntop_analysis::store::{Losses, Throughput};
 use hardware::{Hardware, Machine};
+use logged::LoggedLine;
 use marks::MarkLine;
 use memory::Memory;
 use percentile_curve::PercentileCurve;
@@ -62,7 +64,7 @@ use trace::TracePoint;
 pub(in crate::report) type Named<'r> = (&'r str, &'r Report);
 
 /// The sections of a document on one recording, in its order; one without data is empty.
-pub(in crate::report) const SECTIONS: [fn(Named<'_>) -> Vec<Block>; 20] = [
+pub(in crate::report) const SECTIONS: [fn(Named<'_>) -> Vec<Block>; 21] = [
     |(_, r)| r.judged_blocks(),
     |(_, r)| [vec![Block::heading("Findings")], r.findings_blocks("")].concat(),
     |(_, r)| r.step_pictures(None),
@@ -76,6 +78,7 @@ pub(in crate::report) const SECTIONS: [fn(Named<'_>) -> Vec<Block>; 20] = [
     |(_, r)| sampled_stacks::blocks(r.sampled_stacks.as_ref(), r.phases.iter().map(|line| line.name.as_str())),
     |(_, r)| stacks::blocks(r.stacks.as_ref()),
     |(_, r)| marks::blocks(&r.marks),
+    |(_, r)| logged::blocks(&r.logged),
     |(_, r)| counters::blocks(&r.counters),
     |(_, r)| hardware::blocks(&[("", r.machine())], &r.curves),
     |(_, r)| energy::blocks(&[("", &r.energy)]),
@@ -151,6 +154,8 @@ pub struct Report {
     pub sampled_stacks: Option<SampledStacks>,
     /// Work per second of the steps' wall time.
     pub throughput: Throughput,
+    /// Losses, and other values of which some were not finite: how they went over the whole session.
+    pub logged: Vec<LoggedLine>,
     /// The program's own counters over the whole session, whichever steps are left out.
     pub counters: Vec<Counter>,
     /// Memory, as reported by the program's allocator.
@@ -191,6 +196,7 @@ impl Report {
             stacks: Stacks::new(store),
             sampled_stacks: SampledStacks::new(figures),
             throughput: ranks::throughput(figures, ""),
+            logged: LoggedLine::all(store),
             counters: Counter::all(figures),
             not_measured: losses::unmeasured(figures, &memory),
             memory,

@@ -152,6 +152,8 @@ const NO_FIGURES: Table = &[
     ("steps/skipped", "a choice of the reader"),
     ("steps/from_summaries", "how many rows the tables lack"),
     ("steps/summaries_until_unix_ns", "the time of an event"),
+    ("logged/*/*_step", "where values are"),
+    ("logged/*/not_finite", "values that are no figures"),
     ("marks/*/in_steps", "where marks are"),
     ("marks/*/between_steps", "where marks are"),
     ("stacks", "counts of rows: stacks"),
