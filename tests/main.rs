@@ -68,5 +68,6 @@ mod terminal;
 mod top;
 #[cfg(unix)]
 mod tracing;
+mod values_view;
 mod views;
 mod words;

@@ -215,6 +215,6 @@ fn either(yes: bool, name: &'static str, otherwise: &'static str) -> &'static st
 }
 
 fn show_name(view: View) -> &'static str {
-    // Views that are opened on top of another one have their own commands, except for these two.
-    if view.key().is_some() || matches!(view, View::Marks | View::Stacks) { view.name() } else { "" }
+    // Views that are opened on top of another one have their own commands, except for these.
+    if view.key().is_some() || matches!(view, View::Marks | View::Values | View::Stacks) { view.name() } else { "" }
 }

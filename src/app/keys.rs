@@ -248,6 +248,13 @@ pub const BINDINGS: &[Binding] = &[
         Command::Show(View::Marks),
         "marks: how often, and how long their steps take",
     ),
+    binding(&[Char('V')], "V", When::Open, Command::Show(View::Values), "values: the loss and all else that is logged"),
+    binding(&[Up, Char('k')], "↑  k", When::Values, Command::Scroll { lines: -1 }, "the previous value").with_place(
+        FooterPlace::View,
+        "↑↓",
+        "value",
+    ),
+    binding(&[Down, Char('j')], "↓  j", When::Values, Command::Scroll { lines: 1 }, "the next value"),
     binding(&[Char('f')], "f", When::Open, Command::Show(View::Stacks), "stacks: where in the program the time goes"),
     binding(&[Char('s')], "s", When::Table, Command::SortByNext, "sort by the next column").with_place(
         FooterPlace::View,

@@ -21,6 +21,8 @@ pub enum When {
     Tracks,
     /// The stacks are on the screen.
     Stacks,
+    /// The values that the program logs are on the screen.
+    Values,
     /// Phases are shown, and the program has a device timed.
     Device,
     /// The run has several ranks.
@@ -130,6 +132,7 @@ impl Situation {
             When::Axis => self.steps && self.view.has(ViewPart::Scale),
             When::Tracks => axis == Axis::Time,
             When::Stacks => lines == LineKind::Frames,
+            When::Values => lines == LineKind::Values,
             When::Device => self.device && self.view.has(ViewPart::Phases),
             When::Ranks => self.ranks && self.open,
             When::Stages => self.stages && self.open,

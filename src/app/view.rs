@@ -1,5 +1,5 @@
 //! What can fill the screen: nine views that a digit shows, two that a letter shows where a run has several ranks or
-//! stages, six more that are opened on top of one of them, and the table of all runs, below which there is nothing.
+//! stages, seven more that are opened on top of one of them, and the table of all runs, below which there is nothing.
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,6 +33,8 @@ pub enum View {
     Sessions,
     /// The marks of the run, by their text.
     Marks,
+    /// The values that the program logs, such as its loss, over its steps.
+    Values,
     /// Where in the program the time goes: stacks as flames.
     Stacks,
     /// The program's output.
@@ -69,6 +71,8 @@ pub enum LineKind {
     Findings,
     /// Ranks of the run, of which one is selected in every view.
     Ranks,
+    /// Values that the program logs, of which one is drawn large.
+    Values,
     /// Sessions and recordings.
     Sessions,
     /// Runs, live in a table.
@@ -146,6 +150,7 @@ static ROWS: [ViewRow; 18] = {
         row(View::Step, ["step", "step"], None, Axis::Steps, LineKind::Text, &[Phases, Energy]),
         row(View::Sessions, ["sessions", "open"], None, Axis::Nothing, LineKind::Sessions, &[Names]),
         row(View::Marks, ["marks", "mark"], None, Axis::Nothing, LineKind::Text, &[]),
+        row(View::Values, ["values", "val"], None, Axis::Steps, LineKind::Values, &[Scale]),
         row(View::Stacks, ["stacks", "stk"], None, Axis::Nothing, LineKind::Frames, &[]),
         row(View::Log, ["output", "out"], None, Axis::Nothing, LineKind::Log, &[]),
         row(View::Help, ["help", "help"], None, Axis::Nothing, LineKind::Text, &[]),

@@ -59,7 +59,7 @@ fn name_width(cell: u16) -> u16 {
 
 /// Time of a column, and time over which power is averaged.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Newest steps whose losses are shown.
+/// Newest losses that are shown.
 const LOSSES_MOST: usize = 4096;
 
 /// Power of all known components over the last second, its scope and origin, and the energy of a mean step.
@@ -91,13 +91,14 @@ pub fn live_memory(scene: &Scene<'_>, columns: u16) -> Option<Gauge> {
     Some(Gauge { name: "heap".to_owned(), series, full: None, value: Ok(format!("{}{peak}", bytes(live))) })
 }
 
-/// The loss that the program last read; `None` if it never did.
+/// The loss that the program last read or logged; `None` if it never did.
 pub fn loss(scene: &Scene<'_>, columns: u16) -> Option<Gauge> {
-    let last = scene.store.statistics().last_loss()?;
-    let rows = scene.store.steps().all().rev().take(LOSSES_MOST);
-    let values = rows.filter_map(|row| Some((row.end_ns(), row.loss()?)));
-    let series = spark::value_columns(values, scene.store.now_ns(), columns);
-    let first = scene.store.statistics().first_loss().unwrap_or(last);
-    let value = Ok(format!("{last:.4}, first {first:.4}"));
-    Some(Gauge { name: "loss".to_owned(), series, full: None, value })
+    let loss = scene.store.loss()?;
+    let values = &loss.counter.series;
+    let last = values.last()?.value()?;
+    let points = values.points().rev().take(LOSSES_MOST).filter_map(|point| Some((point.t_ns(), point.value()?)));
+    let series = spark::value_columns(points, scene.store.now_ns(), columns);
+    let first = scene.store.statistics().first_loss().or(loss.course().first.map(|first| first.value));
+    let value = Ok(format!("{last:.4}, first {:.4}", first.unwrap_or(last)));
+    Some(Gauge { name: loss.name.to_owned(), series, full: None, value })
 }

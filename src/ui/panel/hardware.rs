@@ -30,7 +30,7 @@ const WORTH_A_WORD: f64 = 0.01;
 pub fn rows(scene: &Scene<'_>, width: u16) -> u16 {
     let gpus = scene.store.hardware().gpus().len().max(1);
     let told = gauges::live_memory(scene, 0).iter().chain(&gauges::loss(scene, 0)).count();
-    let items = 5 + gpus + told + scene.store.program_counters().count().min(COUNTERS_SHOWN);
+    let items = 5 + gpus + told + counters(scene).count();
     1 + items.div_ceil(usize::from(across(width))).min(12) as u16
 }
 
@@ -81,9 +81,14 @@ fn gauges(scene: &Scene<'_>, columns: u16) -> Vec<Gauge> {
     gauges.push(gauges::power(scene, columns));
     gauges.extend(gauges::live_memory(scene, columns));
     gauges.extend(gauges::loss(scene, columns));
-    let counters = scene.store.program_counters().take(COUNTERS_SHOWN);
-    gauges.extend(counters.map(|counter| counter_gauge(scene, columns, counter)));
+    gauges.extend(counters(scene).map(|counter| counter_gauge(scene, columns, counter)));
     gauges
+}
+
+/// The program's counters that are shown, without its loss.
+fn counters<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a CounterSeries> {
+    let loss = scene.store.loss().map(|loss| loss.counter.name);
+    scene.store.program_counters().filter(move |counter| Some(counter.name) != loss).take(COUNTERS_SHOWN)
 }
 
 /// The series of a signal, empty where there is no such signal.

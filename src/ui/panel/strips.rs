@@ -19,7 +19,8 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, first_scrolled, width};
 use crate::wrap::wrapped;
 use gnntop_analysis::energy::{ComponentEnergy, EnergyBook, EnergyScope};
-use gnntop_analysis::store::{Bin, CounterSeries, Series, Signal, TimeColumns};
+use gnntop_analysis::figures::significant;
+use gnntop_analysis::store::{Bin, CounterSeries, LoggedValue, Series, Signal, TimeColumns};
 
 /// Columns of what a fact is about.
 const ABOUT: u16 = 16;
@@ -39,6 +40,9 @@ pub enum ChartSource<'a> {
     Signal(&'a Signal),
     /// A counter of the program's own.
     Counter(&'a CounterSeries),
+    /// A value that the program logs: from the least that is shown, with signs where it is not finite and where it begins to
+    /// diverge.
+    Logged(LoggedValue<'a>),
     /// Values that hold for a while.
     Values(&'a Series<f64>),
     /// A cumulative counter: its increase per second.
@@ -59,7 +63,7 @@ impl ChartSource<'_> {
     pub fn bins(&self, columns: &TimeColumns, now_ns: u64) -> Vec<Option<Bin>> {
         match self {
             Self::Signal(signal) => signal.columns(columns, now_ns),
-            Self::Counter(counter) => counter.columns(columns, now_ns),
+            Self::Counter(counter) | Self::Logged(LoggedValue { counter, .. }) => counter.columns(columns, now_ns),
             Self::Values(series) => series.value_columns(columns, now_ns, None),
             Self::Rate(series) => series.rate_columns(columns, now_ns),
             Self::Power { book, component, scope } => {
@@ -118,6 +122,8 @@ pub enum StripRow<'a> {
         /// Whether it is a value, and no reason for the lack of one.
         is_known: bool,
     },
+    /// What is wrong.
+    Warning(String),
     /// How to read the lines above.
     Note(String),
     /// Free text.
@@ -158,9 +164,8 @@ pub fn draw<'a>(
     lines: impl FnOnce(&TimeAxis) -> Vec<StripRow<'a>>,
 ) {
     let axis = TimeAxis::new(body.width(), scene);
-    let has_bars = body.height() >= BARS_FROM && axis.has_steps;
-    let bars = if has_bars { (body.height() / 4).clamp(*BARS.start(), *BARS.end()) } else { 0 };
-    if has_bars {
+    let bars = bar_rows(body.height(), scene);
+    if bars > 0 {
         steps::draw(&mut body.part(0, 0, u16::MAX, bars), scene);
     }
     let lines: Vec<StripRow<'a>> = lines(&axis).into_iter().flat_map(|line| in_rows(line, body.width())).collect();
@@ -178,6 +183,12 @@ pub fn draw<'a>(
         let start = rest.width().saturating_sub(width(&text));
         rest.text(start, y, &text, scene.theme.warning());
     }
+}
+
+/// Rows of the step bars in a body of this height.
+pub fn bar_rows(height: u16, scene: &Scene<'_>) -> u16 {
+    let has_bars = height >= BARS_FROM && !scene.store.steps().is_empty();
+    if has_bars { (height / 4).clamp(*BARS.start(), *BARS.end()) } else { 0 }
 }
 
 /// A fact longer than its row continues in rows below: a reason is of use only as a whole.
@@ -207,6 +218,7 @@ impl SeriesCache {
         let key = match source {
             ChartSource::Signal(signal) => std::ptr::from_ref(*signal) as usize,
             ChartSource::Counter(counter) => std::ptr::from_ref(*counter) as usize,
+            ChartSource::Logged(logged) => std::ptr::from_ref(logged.counter) as usize,
             ChartSource::Values(series) | ChartSource::Rate(series) => std::ptr::from_ref(*series) as usize,
             ChartSource::Power { component, .. } => std::ptr::from_ref(*component) as usize,
         };
@@ -243,12 +255,24 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &StripRow<'_>, axis: &TimeAxis, memory
                 sheet.text_within(1, 0, AXIS_WIDTH - 1, &clip(&label, AXIS_WIDTH - 1, theme), theme.dim());
             }
             let mark = axis.cursor.map(|column| (column, theme.accent()));
-            braille::draw(sheet, axis.left, halves, braille::BrailleRow { at: *row, rows: *rows, full }, mark, theme);
+            let mut shown = braille::BrailleRow { at: *row, rows: *rows, low: 0.0, full, is_log: false };
+            if let ChartSource::Logged(_) = source {
+                (shown.low, shown.full) = range(halves);
+                shown.is_log = scene.app.window().is_log();
+            }
+            braille::draw(sheet, axis.left, halves, shown, mark, theme);
+            if let ChartSource::Logged(logged) = source {
+                draw_signs(sheet, logged, axis, &shown, scene);
+            }
         }
         StripRow::More { text, is_known } => {
             let room = sheet.width().saturating_sub(ABOUT + 2);
             let style = if *is_known { theme.plain() } else { theme.dim() };
             sheet.text(ABOUT + if *is_known { 1 } else { 3 }, 0, &clip(text, room, theme), style);
+        }
+        StripRow::Warning(text) => {
+            let room = sheet.width().saturating_sub(2);
+            sheet.text(1, 0, &clip(text, room, theme), theme.warning());
         }
         StripRow::Note(text) => {
             let room = sheet.width().saturating_sub(ABOUT + 2);
@@ -257,6 +281,35 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &StripRow<'_>, axis: &TimeAxis, memory
         StripRow::Text(text) => {
             let room = sheet.width().saturating_sub(2);
             sheet.text(1, 0, &clip(text, room, theme), theme.plain());
+        }
+    }
+}
+
+/// The smallest and the largest value; 0 without any.
+fn range(bins: &[Option<Bin>]) -> (f64, f64) {
+    let all = bins.iter().flatten().map(|bin| (bin.min, bin.max));
+    all.reduce(|(low, high), (min, max)| (low.min(min), high.max(max))).unwrap_or_default()
+}
+
+/// Adds what a chart of a logged value has beside its dots: the value at its bottom, and signs at its top.
+fn draw_signs(
+    sheet: &mut Sheet<'_>,
+    logged: &LoggedValue<'_>,
+    axis: &TimeAxis,
+    row: &braille::BrailleRow,
+    scene: &Scene<'_>,
+) {
+    let theme = scene.theme;
+    if row.at == 0 && row.rows > 1 {
+        sheet.text_within(1, 0, AXIS_WIDTH - 1, &clip(&significant(row.low), AXIS_WIDTH - 1, theme), theme.dim());
+    }
+    if row.at + 1 == row.rows {
+        let diverges = logged.diverges_since().and_then(|since| axis.columns.column(since.t_ns));
+        for at in logged.not_finite_columns(&axis.columns) {
+            sheet.cell(axis.left.saturating_add(at as u16), 0, theme.glyph('×', 'x'), theme.alarm());
+        }
+        if let Some(at) = diverges {
+            sheet.cell(axis.left.saturating_add(at as u16), 0, theme.glyph('▲', '^'), theme.alarm());
         }
     }
 }

@@ -15,6 +15,7 @@
 //!  Enter        panel/step_detail.rs   one step in full, below the bars
 //!  f            stacks.rs     where in the program the time goes
 //!  (gnntop top)  runs.rs    many runs in a table: the whole screen
+//!  V            values.rs    the loss and all else that is logged
 //!  m, o, ?, O   marks.rs, log.rs, help.rs, sessions.rs   marks by text, the program's output, the keys, the choice of sessions
 //! ```
 
@@ -38,6 +39,7 @@ mod span_table;
 mod stacks;
 mod steps;
 mod tracks;
+mod values;
 
 use super::panel::step_detail;
 use super::scene::Scene;
@@ -62,6 +64,7 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         View::Sessions => sessions::draw(body, scene),
         View::Log => log::draw(body, scene),
         View::Marks => marks::draw(body, scene),
+        View::Values => values::draw(body, scene),
         View::Stacks => stacks::draw(body, scene),
         View::Help => help::draw(body, scene),
         View::Runs => runs::draw(body, scene),

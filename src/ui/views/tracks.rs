@@ -238,7 +238,14 @@ fn draw_counters(sheet: &mut Sheet<'_>, area: &Area<'_>, scene: &Scene<'_>) {
         let bins = counter.columns(&halves, scene.store.now_ns());
         let full = bins.iter().flatten().map(|bin| bin.max).fold(0.0, f64::max);
         let mut line = sheet.part(0, y, u16::MAX, 1);
-        braille::draw(&mut line, area.left, &bins, braille::BrailleRow { at: 0, rows: 1, full }, None, theme);
+        braille::draw(
+            &mut line,
+            area.left,
+            &bins,
+            braille::BrailleRow { at: 0, rows: 1, low: 0.0, full, is_log: false },
+            None,
+            theme,
+        );
         let at = area.cursor_ns.and_then(|t_ns| area.columns.column(t_ns)).map(|at| at * 2);
         let value = match at {
             Some(at) => bins.get(at).copied().flatten().map(|bin| bin.mean),
