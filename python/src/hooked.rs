@@ -2,6 +2,7 @@
 //! that function: it has its class, its attributes and its place in pickles, adds no frame to tracebacks, and leaves as much room
 //! for recursion.
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr::null_mut;
@@ -42,6 +43,11 @@ const METHOD_DESCRIPTOR: c_uint = 1 << 17;
 /// Less than this by the number of a name: calls are spans of this name, on any thread.
 const OF_ROOTS: i32 = -1;
 
+thread_local! {
+    /// Whether the arguments of a call that is running on this thread were read.
+    static IS_READ: Cell<bool> = const { Cell::new(false) };
+}
+
 /// How often hooks were removed: those of before only call their function.
 static REMOVALS: AtomicU32 = AtomicU32::new(0);
 /// Where an object's fields begin: behind what Python has of each object, which differs in free-threaded builds.
@@ -63,7 +69,7 @@ static ATTRIBUTES: [PyGetSetDef; 2] = [
 struct HookedFields {
     /// What to call.
     real: Object,
-    /// For what a module was compiled to: a weak reference to the module, else None.
+    /// For what a module was compiled to: a weak reference to the module. For spans: what reads the arguments of a call. Else None.
     module: Object,
     /// Weak references to this object, which are Python's.
     references: Object,
@@ -199,7 +205,7 @@ unsafe extern "C" fn call(this: Object, args: Object, kwargs: Object) -> Object 
 
 /// Calls what this stands for, as work; `first` is the first argument, or NULL. Returns NULL with an exception set if one is raised.
 #[inline]
-unsafe fn call_around(python: &Python, this: Object, first: Object, call: impl FnOnce(Object) -> Object) -> Object {
+unsafe fn call_around(python: &Python, this: Object, first: Object, call: impl Fn(Object) -> Object) -> Object {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let HookedFields { real, module, work, removals, .. } = fields(this).read();
@@ -207,10 +213,7 @@ unsafe fn call_around(python: &Python, this: Object, first: Object, call: impl F
             return refuse(python);
         }
         if work < OF_ROOTS && removals == REMOVALS.load(Relaxed) {
-            let depth = gnntop_begin(OF_ROOTS - work);
-            let result = call(real);
-            gnntop_end_to(depth);
-            return result;
+            return as_span(python, OF_ROOTS - work, module, real, call);
         }
         let Some(work) = work_of(python, work, module, first).filter(|_| removals == REMOVALS.load(Relaxed)) else {
             return call(real);
@@ -227,6 +230,26 @@ unsafe fn call_around(python: &Python, this: Object, first: Object, call: impl F
         }
         if ended.is_err() { null_mut() } else { result }
     }
+}
+
+/// Calls a function as a span of this name, after what reads its arguments, unless `reader` is None. A call inside another
+/// whose arguments were read is not read: libraries log by one another. Returns NULL with an exception set if one is raised.
+unsafe fn as_span(python: &Python, name: i32, reader: Object, real: Object, call: impl Fn(Object) -> Object) -> Object {
+    let is_outermost = reader != python.none && !IS_READ.replace(true);
+    if is_outermost {
+        let answer = call(reader);
+        if answer.is_null() {
+            IS_READ.set(false);
+            return answer;
+        }
+        // SAFETY: guaranteed by the caller.
+        unsafe { (python.release)(answer) };
+    }
+    let depth = gnntop_begin(name);
+    let result = call(real);
+    gnntop_end_to(depth);
+    IS_READ.set(IS_READ.get() && !is_outermost);
+    result
 }
 
 /// Raises that this was never initialized; returns NULL.

@@ -18,6 +18,7 @@ class Recorder:
         self.names: list[str] = [""]
         self.facts: dict[str, str] = {}
         self.counters: list[tuple[str, float]] = []
+        self.marks: list[str] = []
 
     def name(self, text: str) -> int:
         self.names.append(text)
@@ -25,6 +26,9 @@ class Recorder:
 
     def counter(self, name: int, value: float) -> None:
         self.counters.append((self.names[name], value))
+
+    def mark(self, name: int) -> None:
+        self.marks.append(self.names[name])
 
     def fact(self, key: str, value: str) -> None:
         self.facts[key] = value
@@ -43,8 +47,9 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     from gnntop import _native
 
     recorder = Recorder()
-    for name in ("counter", "fact", "open_session", "track"):
+    for name in ("counter", "fact", "mark", "open_session", "track"):
         monkeypatch.setattr(_native, name, getattr(recorder, name))
+    monkeypatch.setattr(_native, "not_recorded", recorder.fact)
     for name in ("phase", "span_name", "counter_name", "reported_name", "mark_name"):
         monkeypatch.setattr(_native, name, recorder.name)
     return recorder

@@ -190,6 +190,48 @@ for call in wrong:
 print("ok")
 """
 
+# What reads the arguments of calls that log: once for calls inside one another, and no part of the program.
+READ = """
+class Logger:
+    def log(self, data, step=None):
+        return self.write(data=data)
+    def write(self, data):
+        return len(data)
+
+seen = []
+def read(*args, **kwargs):
+    seen.append((args[1:], kwargs))
+def stop(*_args, **_kwargs):
+    raise SystemExit(5)
+name = _native.OF_ROOTS - _native.span_name("log")
+signature = inspect.signature(Logger.log)
+patching.watch(Logger, "log", name, read)
+patching.watch(Logger, "write", name, read)
+logger = Logger()
+assert inspect.signature(Logger.log) == signature and pickle.loads(pickle.dumps(Logger.log)) is Logger.log
+assert (logger.log({"loss": 1.0}), logger.log(step=3, data={})) == (1, 0)
+assert seen == [(({"loss": 1.0},), {}), ((), {"step": 3, "data": {}})], seen
+try:
+    logger.log(None)
+except TypeError as error:
+    assert error.__context__ is None
+assert logger.write([1]) == 1 and seen[-1] == (([1],), {}), "a call that raised is over"
+Other = type("Other", (), {"log": lambda self: seen.append("called")})
+patching.watch(Other, "log", name, stop)
+try:
+    Other().log()
+except SystemExit as error:
+    assert error.code == 5 and seen[-1] != "called", "what a signal raises reaches the program"
+assert logger.write([1, 2]) == 2 and seen[-1] == (([1, 2],), {})
+before = sys.getrefcount(None), sys.getrefcount(read)
+for _ in range(1000):
+    logger.log({})
+    seen.clear()
+after = sys.getrefcount(None), sys.getrefcount(read)
+assert all(abs(b - a) < 100 for a, b in zip(before, after)), (before, after)
+print("ok")
+"""
+
 STEPS = """
 optimizer = Optimizer()
 for batch in Loader():
@@ -465,6 +507,10 @@ print("end")
 
 def test_what_native_code_calls_looks_and_acts_like_the_function(tmp_path: Path) -> None:
     assert python(WATCHED + LIKE_THE_FUNCTION, tmp_path) == "ok"
+
+
+def test_arguments_of_calls_that_log_are_read_once_and_nobody_notices(tmp_path: Path) -> None:
+    assert python(WATCHED + READ, tmp_path) == "ok"
 
 
 def report_on(session: str | Path) -> dict[str, Any]:

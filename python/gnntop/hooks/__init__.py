@@ -32,7 +32,12 @@ _HOOKS = {
     "safetensors.torch": "pytorch.install_safetensors",
     "torch.utils.tensorboard.writer": "loggers.install_tensorboard",
     "wandb.sdk.wandb_run": "loggers.install_wandb",
+    "tensorboardX.writer": "loggers.install_tensorboard",
     "mlflow.tracking.fluent": "loggers.install_mlflow",
+    "trackio.run": "loggers.install_trackio",
+    "lightning.pytorch.loggers": "loggers.install_lightning",
+    "pytorch_lightning.loggers": "loggers.install_lightning",
+    "tqdm.std": "loggers.install_tqdm",
 }
 
 # The libraries that are hooked, in the order of their imports.

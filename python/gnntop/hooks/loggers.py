@@ -1,4 +1,7 @@
-"""Libraries that log a training: their calls are spans, so that the finding about a gap that they fill names them."""
+"""Libraries that log a training: their calls are spans, so that the finding about a gap that they fill names them.
+
+The numbers that they are given are counters.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,54 @@ from types import ModuleType
 from typing import Any
 
 from .. import _native
+from .logged import Read, postfix, reader, several, several_below, single
 from .patching import watch
 
-_WRITES = ("add_scalar", "add_scalars", "add_histogram", "add_image", "add_images", "add_figure", "flush")
-_LOGS = ("log_metric", "log_metrics", "log_artifact")
+_WRITES = ("add_histogram", "add_image", "add_images", "add_figure", "flush")
 
 
 def install_tensorboard(writer: ModuleType) -> None:
-    """Hooks ``torch.utils.tensorboard.writer``."""
-    _name(writer.SummaryWriter, "tensorboard", _WRITES)
+    """Hooks ``torch.utils.tensorboard.writer``, or the same of ``tensorboardX``."""
+    _log(writer.SummaryWriter, "tensorboard", "add_scalar", single(1, "tag", "scalar_value"))
+    _log(writer.SummaryWriter, "tensorboard", "add_scalars", several_below)
+    for function in _WRITES:
+        _log(writer.SummaryWriter, "tensorboard", function)
 
 
 def install_wandb(run: ModuleType) -> None:
     """Hooks ``wandb.sdk.wandb_run``."""
-    _name(run.Run, "wandb", ("log",))
+    _log(run.Run, "wandb", "log", several(1, "data"))
 
 
 def install_mlflow(fluent: ModuleType) -> None:
     """Hooks ``mlflow.tracking.fluent``."""
-    _name(fluent, "mlflow", _LOGS)
+    _log(fluent, "mlflow", "log_metric", single(0, "key", "value"))
+    _log(fluent, "mlflow", "log_metrics", several(0, "metrics"))
+    _log(fluent, "mlflow", "log_artifact")
 
 
-def _name(owner: Any, library: str, functions: tuple[str, ...]) -> None:
-    for function in functions:
-        watch(owner, function, _native.OF_ROOTS - _native.span_name(f"{library} {function}"))
+def install_trackio(run: ModuleType) -> None:
+    """Hooks ``trackio.run``."""
+    _log(run.Run, "trackio", "log", several(1, "metrics"))
+
+
+def install_lightning(loggers: ModuleType) -> None:
+    """Hooks the loggers of ``lightning.pytorch.loggers``, or of ``pytorch_lightning.loggers``."""
+    kinds = [kind for kind in vars(loggers).values() if isinstance(kind, type) and kind is not loggers.Logger]
+    for kind in kinds:
+        _log(kind, "lightning", "log_metrics", several(1, "metrics"))
+
+
+def install_transformers(trainer: type) -> None:
+    """Hooks Hugging Face's ``Trainer``."""
+    _log(trainer, "transformers", "log", several(1, "logs"))
+
+
+def install_tqdm(std: ModuleType) -> None:
+    """Hooks ``tqdm.std``."""
+    _log(std.tqdm, "tqdm", "set_postfix", postfix)
+
+
+def _log(owner: Any, library: str, function: str, read: Read | None = None) -> None:
+    reads = None if read is None else reader(library, read)
+    watch(owner, function, _native.OF_ROOTS - _native.span_name(f"{library} {function}"), reads)

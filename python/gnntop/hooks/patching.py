@@ -118,14 +118,15 @@ def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
         _replace(owner, attribute, around(real, name, before, after), real)
 
 
-def watch(owner: Any, attribute: str, work: int) -> None:
+def watch(owner: Any, attribute: str, work: int, reads: Callable[..., None] | None = None) -> None:
     """Reports calls of an attribute of a class or module as work, if there is such an attribute.
 
-    No Python of ours runs. Only for what torch.compile does not trace: it can trace `patch`, and not this.
+    No Python of ours runs, except for ``reads``: it is called before with the same arguments, unless the call is inside
+    another that is read. Only for what torch.compile does not trace: it can trace `patch`, and not this.
     """
     real = getattr(owner, attribute, None)
     if real is not None:
-        _replace(owner, attribute, _native.Hooked(real, work, None), real)
+        _replace(owner, attribute, _native.Hooked(real, work, reads), real)
 
 
 def _replace(owner: Any, attribute: str, hooked: Any, real: Any) -> None:
