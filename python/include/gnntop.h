@@ -209,7 +209,8 @@ enum {
     GNNTOP_COLLECTIVE = 14,              /* the program itself communicates with other ranks */
     GNNTOP_CHECKPOINT = 15,              /* a checkpoint is written */
     GNNTOP_COMPILE = 16,                 /* code is compiled */
-    GNNTOP_ENVIRONMENT = 17              /* an environment steps or is reset */
+    GNNTOP_ENVIRONMENT = 17,             /* an environment steps or is reset */
+    GNNTOP_FROZEN = 18                   /* a model that nothing trains is called in a training step */
 };
 
 /* Work begins. Returns what its end is to be told, or -1 if it is part of the work around it and not recorded. */

@@ -10,7 +10,7 @@ use crate::cpython::{Object, Python, Raised};
 use crate::listeners::{self, Listener, listener};
 use crate::steps::{OptimizerId, Work};
 use crate::training::{self, Needs, Settled};
-use crate::{batches, session};
+use crate::{batches, roots, session};
 
 /// Calls what Python has set, if it has. `argument` makes a reference, or returns NULL for none.
 ///
@@ -55,6 +55,23 @@ unsafe fn note_forward(python: &Python) -> Result<(), Raised> {
     let function = listeners::take(Listener::Forward);
     // SAFETY: guaranteed by the caller.
     unsafe { notify(python, function, null_mut) }
+}
+
+/// A module is called, or NULL: outside of all roots it may be one that is not known yet.
+///
+/// # Safety
+/// As for [`Python::small`], but for NULL.
+#[inline]
+pub(crate) unsafe fn called(python: &Python, module: Object) -> Result<(), Raised> {
+    let function = listener(Listener::Call);
+    if function.is_null() || module.is_null() || roots::contains(module) || !training::is_between() {
+        return Ok(());
+    }
+    // SAFETY: guaranteed by the caller; the reference is the argument's.
+    unsafe {
+        (python.keep)(module);
+        notify(python, function, || module)
+    }
 }
 
 /// Opens the session if the thread is the first that needs one, and its track; or says that its process is not seen.

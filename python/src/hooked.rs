@@ -285,6 +285,9 @@ unsafe fn work_of(python: &Python, work: i32, reference: Object, first: Object) 
 unsafe fn forward(python: &Python, module: Object) -> Work {
     // SAFETY: guaranteed by the caller. What is borrowed of the module's own attributes is only looked at.
     unsafe {
+        if roots::is_frozen(module) {
+            return Work::Frozen;
+        }
         let is_grad_enabled = listener(Listener::IsGradEnabled);
         if is_grad_enabled.is_null() || python.truth((python.call_object)(is_grad_enabled, null_mut())) {
             return Work::Forward;
@@ -308,6 +311,10 @@ unsafe extern "C" fn bind(this: Object, object: Object, _: Object) -> Object {
         unsafe {
             let HookedFields { real, work, .. } = fields(this).read();
             let is_free = object.is_null() || object == python.none;
+            if work == OF_ROOTS && !is_free {
+                // A module looks it up to be called.
+                events::called(python, object).ok()?;
+            }
             let meant = if work == OF_ROOTS && !roots::contains(object) && !real.is_null() { real } else { this };
             if is_free {
                 (python.keep)(meant);

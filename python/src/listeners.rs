@@ -30,9 +30,11 @@ pub(crate) enum Listener {
     Unheard = 8,
     /// Called when the next forward pass begins; once for each time that it is set.
     Forward = 9,
+    /// Takes a module that is no root and is called outside of all that are.
+    Call = 10,
 }
 
-static LISTENERS: [AtomicPtr<c_void>; 10] = [const { AtomicPtr::new(null_mut()) }; 10];
+static LISTENERS: [AtomicPtr<c_void>; 11] = [const { AtomicPtr::new(null_mut()) }; 11];
 
 /// What Python has set, or NULL.
 #[inline]

@@ -236,6 +236,12 @@ pub(crate) fn accepts(work: Work) -> bool {
     with_admitted(work, false, |training, _| training.accepts(work))
 }
 
+/// Whether the calling thread has a loop that is in no work now.
+#[inline]
+pub(crate) fn is_between() -> bool {
+    !is_elsewhere() && with_loop(false, |found, _| found.has_begun && found.training.accepts(Work::Forward))
+}
+
 /// Work of the calling thread begins. Returns what its end is to be told, or `None` if it is not recorded, and the number of
 /// the step that ended where it began, if one did.
 #[inline]

@@ -21,7 +21,7 @@ pub(crate) static METHODS: [PyMethodDef; 21] = [
     method(c"is_elsewhere", is_elsewhere as *const (), METH_NOARGS),
     method(c"sending", sending as *const (), METH_O),
     method(c"switch", switch as *const (), METH_FASTCALL),
-    method(c"add_root", add_root as *const (), METH_O),
+    method(c"add_root", add_root as *const (), METH_FASTCALL),
     method(c"remove_root", remove_root as *const (), METH_O),
     method(c"fields", fields as *const (), METH_O),
     method(c"shape", shape as *const (), METH_O),
@@ -278,10 +278,18 @@ unsafe extern "C" fn switch(_: Object, arguments: *const Object, count: isize) -
     unsafe { with_given(arguments, count, set) }
 }
 
-/// `add_root(module)`: calls of this module are forward passes from now on; returns whether they were not before.
-unsafe extern "C" fn add_root(_: Object, module: Object) -> Object {
-    // SAFETY: Python calls this, with one argument.
-    with_python(|python| Some(unsafe { (python.new_int)(c_long::from(roots::add(python, module))) }))
+/// `add_root(module, is_frozen)`: calls of this module are forward passes from now on; returns whether they were not before.
+unsafe extern "C" fn add_root(_: Object, arguments: *const Object, count: isize) -> Object {
+    with_python(|python| {
+        // SAFETY: Python calls this, with an array of as many arguments as `count` says.
+        unsafe {
+            let &[module, is_frozen] = given(arguments, count) else {
+                return refuse(python, c"add_root() takes 2 arguments");
+            };
+            let is_new = roots::add(python, module, is_frozen == python.true_object);
+            Some((python.new_int)(c_long::from(is_new)))
+        }
+    })
 }
 
 /// `remove_root(module)`: calls of this module are none any more.

@@ -1,10 +1,13 @@
 """The root modules of a run: the outermost that hold what an optimizer updates. Their calls are forward passes.
 
-They are searched for after an optimizer has been made, right before the next batch is fetched, gradients are computed
-or set to zero: by then a model has been compiled or wrapped for its ranks. While no optimizer exists, as where a model
-is only run, the outermost modules with any parameters count, and those whose `eval` is called. Nothing is added to a
-module, which could be copied with it: native code stands for ``Module._call_impl``, and knows the roots while they
-live. torch.compile finds the function itself there. Modules are read without running any of their code.
+They are searched for among all objects, which takes some 50 ms, after the first optimizer has been made, right before
+the next batch is fetched, gradients are computed or set to zero: by then a model has been compiled or wrapped for its
+ranks. The roots of later optimizers, as of a sweep's next model, are found when they are called; only if that does not
+happen is there another search. A module of which no optimizer has a parameter, such as a teacher, is a frozen root.
+While no optimizer exists, as where a model is only run, the outermost modules with any parameters count, and those
+whose `eval` is called. Nothing is added to a module, which could be copied with it: native code stands for
+``Module._call_impl``, and knows the roots while they live. torch.compile finds the function itself there. Modules are
+read without running any of their code.
 """
 
 from __future__ import annotations
@@ -47,12 +50,27 @@ _SHARE = 0.01
 _first_search = 0
 _searched_ns = 0.0
 
+# Whether all objects are to be searched, at the next look.
+_must_search = True
+_has_found = False
+# How many looks may pass, and modules be asked about, before the roots of new optimizers are searched for: a step has
+# three looks (a fetch, `zero_grad`, backward) between which they are called.
+_PATIENCE = 3
+_MOST_CALLS = 64
+_patience = 0
+_calls = 0
+# Optimizers that are new, all parameters that optimizers have, and those of these whose root is not known.
+_new: list[weakref.ref[Any]] = []
+_updated: set[int] = set()
+_missing: set[int] = set()
+
 
 def install(torch: ModuleType) -> None:
     """Searches for roots whenever an optimizer has been made or a module compiled."""
-    global _hook, _torch, _guesses
+    global _hook, _torch, _guesses, _must_search, _has_found
     # A new one each time: an earlier one was switched off when the hooks were removed.
     _hook, _torch, _guesses = Hook("forward"), torch, 0
+    _must_search, _has_found = True, False
     _native.listen(_native.IS_GRAD_ENABLED, torch.is_grad_enabled)
     _native.listen(_native.TENSOR, torch.Tensor)
     _native.listen(_native.PARAMETER, torch.nn.Parameter)
@@ -98,6 +116,12 @@ def _fields(module: Any, name: str) -> dict[str, Any]:
 
 def look_soon(_token: object = None, _result: object = None) -> None:
     """Searches for roots at the next fetch, or `zero_grad` without a loader: there may be new ones."""
+    global _must_search
+    _must_search = True
+    _look_again()
+
+
+def _look_again() -> None:
     if not _native.is_elsewhere():
         _native.listen(_native.ON_ROOTS, _look)
 
@@ -107,7 +131,8 @@ def _optimizer_made(optimizer: object, _result: object) -> None:
     _has_optimizers = True
     _native.made(optimizer)
     _optimizers.append(weakref.ref(optimizer))
-    look_soon()
+    _new.append(_optimizers[-1])
+    _look_again()
 
 
 def _evaluating(args: tuple[Any, ...]) -> None:
@@ -122,18 +147,76 @@ def _look() -> None:
         return
     begin = _native.now()
     try:
-        modules = _modules() if _may_search(begin) else None
-        optimizers = _known_optimizers()
-        _native.expect(*map(id, optimizers))
-        if modules is None:
-            look_soon()
-        elif optimizers:
-            _hook_all(find(modules, _parameters(optimizers)))
+        if _must_search or _gives_up():
+            _search(begin)
         else:
-            _guess(modules)
+            _native.expect(*map(id, _known_optimizers()))
     except BaseException as error:
         _hook.failed(error)
     _searched_ns += _native.ns(_native.now() - begin)
+
+
+def _search(begin: int) -> None:
+    """Among all objects."""
+    global _must_search, _has_found
+    modules = _modules() if _may_search(begin) else None
+    optimizers = _known_optimizers()
+    _native.expect(*map(id, optimizers))
+    if modules is None:
+        look_soon()
+        return
+    _must_search = False
+    if optimizers:
+        _hook_all(find(modules, _parameters(optimizers)))
+        _has_found = True
+        _new.clear()
+        _expect_calls(optimizers, set())
+    else:
+        _guess(modules)
+
+
+def _gives_up() -> bool:
+    """Whether the roots of new optimizers have not been called, where these had to be."""
+    global _patience
+    new = [one for known in _new if (one := known()) is not None]
+    _new.clear()
+    if new and not _has_found:
+        return True
+    if new:
+        known = {id(parameter) for root in _roots if (it := root()) is not None for parameter in parameters(it)}
+        _expect_calls(_known_optimizers(), _parameters(new) - known)
+        return False
+    _patience -= 1
+    if _patience > 0:
+        _look_again()
+        return False
+    _native.listen(_native.ON_CALL, None)
+    return bool(_missing)
+
+
+def _expect_calls(optimizers: list[Any], missing: set[int]) -> None:
+    """Modules that are called next, outside of all roots, may be roots, too, of parameters that are `missing` or not."""
+    global _patience, _calls, _updated, _missing
+    _patience, _calls, _updated, _missing = _PATIENCE + 1, 0, _parameters(optimizers), missing
+    _native.listen(_native.ON_CALL, _called)
+    _look_again()
+
+
+def _called(module: Any) -> None:
+    """Takes a module that is called and is no root, outside of all."""
+    global _calls
+    if not _hook.is_on:
+        return
+    try:
+        held = {id(parameter) for parameter in parameters(module)}
+        if held:
+            hook_root(module, is_frozen=not held & _updated)
+            _missing.difference_update(held)
+        _calls += 1
+        if _calls >= _MOST_CALLS:
+            _native.listen(_native.ON_CALL, None)
+    except BaseException as error:
+        _hook.failed(error)
 
 
 def _may_search(now: int) -> bool:
@@ -271,11 +354,11 @@ def _of_type(name: str, kind: type) -> Any:
     return type.__dict__[name].__get__(kind)
 
 
-def hook_root(root: Any) -> None:
+def hook_root(root: Any, is_frozen: bool = False) -> None:
     """Reports each call of this module to the loop."""
     if not _can_be_called(root):
         return
-    if _native.add_root(root):
+    if _native.add_root(root, is_frozen) and not is_frozen:
         _roots[:] = [known for known in _roots if known() is not None]
         _roots.append(weakref.ref(root))
     fields = _native.fields(root)

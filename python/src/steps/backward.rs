@@ -13,10 +13,13 @@ impl Loop {
             self.record_loss(to);
             self.has_forward = false;
             self.sees_forward = true;
+        } else if self.penalised != 0 {
+            self.record_penalty(to);
         } else {
             self.infer_forward(to);
         }
         self.may_infer = false;
+        self.penalised = 0;
         if !self.has_peers {
             return self.enter(State::Backward, Name::Backward, to);
         }
@@ -25,6 +28,12 @@ impl Loop {
         self.reducing = 0;
         self.backward_began = to.now();
         to.begin(Name::BackwardOfRanks)
+    }
+
+    /// What follows gradients without an optimizer's step, such as a penalty that is computed of them, is loss.
+    pub(super) fn record_penalty(&mut self, to: &mut impl Record) {
+        let now = to.now();
+        to.span(Name::Loss, self.penalised, now);
     }
 
     pub(super) fn infer_forward(&mut self, to: &mut impl Record) {
@@ -78,6 +87,9 @@ impl Loop {
     pub(super) fn differentiated(&mut self, is_micro_batch: bool, to: &mut impl Record) -> Option<i32> {
         if is_micro_batch {
             self.add_micro_batch(to);
+        }
+        if !is_micro_batch && self.rule.has_optimizers() {
+            self.penalised = to.now();
         }
         self.has_batch = false;
         if self.accumulates || self.closures > 0 {

@@ -14,6 +14,7 @@ impl Loop {
         self.lone_fetch(to);
         self.inference_fetch(to);
         self.has_fetched = true;
+        self.penalised = 0;
         self.fetch_began = to.now();
         self.enter(State::Fetch, Name::DataWait, to)
     }

@@ -20,6 +20,7 @@ impl Loop {
         self.record_loss(to);
         self.has_forward |= has_gradients;
         self.may_infer = false;
+        self.penalised = 0;
         self.forget_guess(to);
         self.enter(State::Forward, Name::Forward, to)
     }
@@ -29,6 +30,11 @@ impl Loop {
             let now = to.now();
             to.span(Name::Loss, self.computed, now);
         }
+    }
+
+    /// Whether a module that nothing trains is called for a training step, and not to compute the loss or in a validation.
+    pub(super) fn may_be_frozen(&self) -> bool {
+        self.inference.trains && !self.has_forward && self.validation_began == 0
     }
 
     pub(super) fn forward_end(&mut self, token: i32, to: &mut impl Record) {

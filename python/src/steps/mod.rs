@@ -16,7 +16,7 @@
 //! | nothing | everything | |
 //! | fetch | sample and gather, which take the place of the wait | at its end |
 //! | transfer | | at its end |
-//! | forward | | at its end |
+//! | forward; also of a module that nothing trains, before the one that is trained | | at its end |
 //! | evaluation | | at its end; the validation or rollout continues until the loop trains again |
 //! | inference: a root is called and nothing has trained | | at its end |
 //! | environment: it steps or is reset | | at its end; the rollout continues until the loop trains again |
@@ -28,7 +28,7 @@
 //! and backward are inside of it, and the optimizer has what follows each backward pass.
 //!
 //! # What is known only later
-//! - *Loss* is recorded when backward, or another forward, begins: from the end of forward.
+//! - *Loss* is recorded when backward, or another forward, begins: from the end of forward, or of gradients that are part of it.
 //! - *Forward* that no hook reports is inferred when backward begins: from the last work that was recorded.
 //! - *Validation* ends where the fetch of the next training batch begins, which is known when that batch is trained on. What ends
 //!   in between is kept back, so that everything is recorded in the order of its end.
@@ -133,10 +133,11 @@ pub(crate) struct Loop {
     accumulates: bool,
     /// Backward passes since an optimizer stepped.
     micro_batches: u32,
-    /// When no recorded work was left, when forward, backward and the optimizer's step ended.
+    /// When no recorded work was left, when forward, backward, gradients before the loss, and the optimizer's step ended.
     rested: Ticks,
     computed: Ticks,
     differentiated: Ticks,
+    penalised: Ticks,
     stepped: Ticks,
     closure_began: Ticks,
     saving: Ticks,
@@ -196,6 +197,7 @@ impl Loop {
             rested: 0,
             computed: 0,
             differentiated: 0,
+            penalised: 0,
             stepped: 0,
             closure_began: 0,
             saving: 0,
@@ -231,7 +233,7 @@ impl Loop {
     pub(crate) fn accepts(&self, work: Work) -> bool {
         match self.state {
             _ if matches!(work, Work::Checkpoint | Work::Compile) => true,
-            State::Nothing => true,
+            State::Nothing => work != Work::Frozen || self.may_be_frozen(),
             State::Fetch => matches!(work, Work::Sample | Work::Gather),
             State::Optimizer => matches!(work, Work::Fetch | Work::Unscale | Work::Clip),
             _ => false,
@@ -275,6 +277,7 @@ impl Loop {
             Work::Checkpoint => self.save_begin(to),
             Work::Compile => self.pause_begin(Name::Compile, to),
             Work::Environment => self.environment_begin(to),
+            Work::Frozen => self.enter(State::Forward, Name::Forward, to),
         })
     }
 
@@ -286,6 +289,7 @@ impl Loop {
             Work::Sample | Work::Gather => self.loading_end(token, to),
             Work::Transfer => self.transfer_end(token, to),
             Work::Forward | Work::ForwardWithoutGradients | Work::Evaluation => self.forward_end(token, to),
+            Work::Frozen => self.leave(token, to),
             Work::Backward | Work::Gradients => self.backward_end(token, to),
             Work::Optimizer => self.leave(token, to),
             Work::Closure => self.closure_end(to),

@@ -44,6 +44,7 @@ impl Loop {
     }
 
     pub(super) fn step_begin(&mut self, to: &mut impl Record) -> i32 {
+        self.penalised = 0;
         self.end_inference(to);
         self.end_validation(to);
         self.forget_guess(to);

@@ -8,6 +8,9 @@ impl Loop {
     pub(super) fn pause_begin(&mut self, name: Name, to: &mut impl Record) -> i32 {
         if self.state == State::Nothing {
             self.record_loss(to);
+            if name == Name::Optimizer && self.penalised != 0 {
+                self.record_penalty(to);
+            }
             self.record_optimizer_in_closure(to);
             self.end_update(to);
             self.guess_forward(to);
@@ -45,6 +48,9 @@ impl Loop {
     pub(super) fn resume(&mut self, to: &mut impl Record) {
         if self.has_forward {
             self.computed = to.now();
+        }
+        if self.penalised != 0 {
+            self.penalised = to.now();
         }
         if self.closures > 0 && self.in_closure > 0 {
             self.differentiated = to.now();

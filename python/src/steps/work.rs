@@ -40,10 +40,12 @@ pub(crate) enum Work {
     Compile = 16,
     /// An environment steps or is reset.
     Environment = 17,
+    /// A module that nothing trains, such as a teacher or an encoder, is called: forward, unless it is part of the loss.
+    Frozen = 18,
 }
 
 impl Work {
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::Fetch,
         Self::Sample,
         Self::Gather,
@@ -62,6 +64,7 @@ impl Work {
         Self::Checkpoint,
         Self::Compile,
         Self::Environment,
+        Self::Frozen,
     ];
 
     /// The work with this number.

@@ -20,7 +20,7 @@ fn each_state_accepts_its_work() {
         (State::Pause, ZeroGrad, &[]),
         (State::Pause, Work::Collective, &[]),
     ] {
-        for work in Work::ALL {
+        for work in Work::ALL.into_iter().filter(|work| *work != Work::Frozen) {
             let mut program = Program::new();
             assert!(program.training.accepts(work), "nothing accepts {work:?}");
             program.training.begin(around, &mut program.to);
@@ -47,6 +47,36 @@ fn plain_step_has_its_phases() {
     program.step();
     assert_eq!(program.to.phases(), [PLAIN, PLAIN]);
     assert_eq!(program.to.inferred, []);
+}
+
+#[test]
+fn module_that_nothing_trains_is_forward_before_the_one_that_is_trained() {
+    let mut program = Program::new();
+    assert!(!program.does(Work::Frozen, |_| ()), "nothing trains yet");
+    program.step();
+    program.fetch(None);
+    program.plainly(Work::Frozen);
+    program.plainly(Work::Forward);
+    assert!(!program.does(Work::Frozen, |_| ()), "part of the loss");
+    program.plainly(Work::Backward);
+    program.optimizer();
+    assert_eq!(program.to.phases()[1], [DataWait, Forward, Forward, Loss, Backward, Optimizer]);
+    program.plainly(Work::Evaluation);
+    assert!(!program.does(Work::Frozen, |_| ()), "part of the validation");
+}
+
+#[test]
+fn what_follows_gradients_until_backward_is_loss() {
+    let mut program = Program::new();
+    program.training.expect(&[1]);
+    for _ in 0..2 {
+        program.plainly(Work::Forward);
+        program.plainly(Work::Gradients);
+        program.plainly(Work::ZeroGrad);
+        program.plainly(Work::Backward);
+        program.optimizer();
+    }
+    assert_eq!(program.to.phases()[1], [Forward, Loss, Backward, Loss, Optimizer, Loss, Backward, Optimizer]);
 }
 
 #[test]
