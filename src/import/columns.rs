@@ -7,6 +7,7 @@ use super::outcome::{ImportError, ImportSummary};
 use super::table::Table;
 use super::table_text::{IsoTime, is_absent, parse_iso_time, parse_number};
 use super::units::UnitScale;
+use super::waits;
 
 /// The columns that are used, and whether a row is a phase and not a step.
 pub(super) struct Columns {
@@ -28,6 +29,9 @@ impl Columns {
         mappings.extend(guesses);
         resolve_stamps(table, given, &mut mappings, account)?;
         need_a_duration(table, &mut mappings, account)?;
+        if !is_long {
+            waits::put_inside(table, &given.columns, &mut mappings, account)?;
+        }
         mappings.sort_by_key(|mapping| !matches!(mapping.role, Role::Before(_) | Role::Phase(_)));
         let chosen = Self { mappings, is_long };
         chosen.summarize(table, given, account);

@@ -28,6 +28,7 @@ mod survey;
 mod table;
 mod table_text;
 mod units;
+mod waits;
 mod warnings;
 mod writer;
 
