@@ -16,7 +16,7 @@ use super::number::Number;
 use crate::store::PhaseSlot;
 
 /// The kinds that claim time, causes before what they cause.
-const CAUSES_FIRST: [FindingKind; 16] = [
+const CAUSES_FIRST: [FindingKind; 17] = [
     FindingKind::Contention,
     FindingKind::Recompilation,
     FindingKind::PageFaults,
@@ -27,6 +27,7 @@ const CAUSES_FIRST: [FindingKind; 16] = [
     FindingKind::TinyBatch,
     FindingKind::DataBound,
     FindingKind::Validation,
+    FindingKind::IdlePhase,
     FindingKind::Gap,
     FindingKind::Spike,
     FindingKind::AllocationChurn,
@@ -71,7 +72,7 @@ fn keep_share(finding: &mut Finding, left: f64, causes: &str, is_phase: bool) {
         finding.share = Some(left);
     }
     if finding.severity > Severity::Note {
-        finding.severity = if is_repeated { Severity::Note } else { Severity::from_share(left) };
+        finding.severity = if is_repeated { Severity::Note } else { finding.severity.min(Severity::from_share(left)) };
     }
     finding.add_evidence(|facts| {
         let share = facts.share(Number::CountedElsewhere, told - left);

@@ -9,8 +9,8 @@ use super::finding::{Confidence, Finding, FindingKind, Severity};
 use super::number::Number;
 use crate::store::GAP;
 
-/// The finding; `None` if nothing bounds the run, or another finding says so.
-pub(super) fn finding(verdict: &Verdict, found: &[Finding]) -> Option<Finding> {
+/// The finding; `None` if nothing bounds the run, or another finding says so. `settings` are what the program reports of its own.
+pub(super) fn finding(verdict: &Verdict, found: &[Finding], settings: Option<&str>) -> Option<Finding> {
     let (phase, share) = verdict.bound.as_ref().filter(|_| verdict.is_settled && verdict.bare_ns.is_none())?;
     let about = match phase.as_str() {
         DATA_WAIT | SAMPLE | GATHER | ASSEMBLE | TRANSFER => FindingKind::DataBound,
@@ -33,7 +33,23 @@ pub(super) fn finding(verdict: &Verdict, found: &[Finding]) -> Option<Finding> {
     });
     // It is where the time goes, and no mistake.
     let finding = Finding { severity: Severity::Note, ..finding };
-    Some(finding.with_advice(advice(phase)))
+    Some(finding.with_advice(match phase.as_str() {
+        OPTIMIZER => optimizer_advice(settings),
+        _ => advice(phase),
+    }))
+}
+
+/// By the form that the optimizer has already.
+fn optimizer_advice(settings: Option<&str>) -> &'static str {
+    let form = settings.unwrap_or_default().split(", ").find_map(|setting| {
+        let form = setting.rsplit(' ').next().filter(|form| ["foreach", "fused"].contains(form))?;
+        (!setting.ends_with("not fused")).then_some(form)
+    });
+    match form {
+        Some("foreach") => "try the optimizer's fused form (fused=True)",
+        Some(_) => "step less often: larger batches, or gradients of several summed",
+        None => "try the optimizer's fused or foreach form",
+    }
 }
 
 fn advice(phase: &str) -> &'static str {
@@ -41,7 +57,6 @@ fn advice(phase: &str) -> &'static str {
         FORWARD | BACKWARD => {
             "see which layer takes most of it (`gnntop trace`, the spans, stacks with --stacks 20), then try a larger batch"
         }
-        OPTIMIZER => "try the optimizer's fused or foreach form",
         DATA_WAIT | SAMPLE | GATHER | ASSEMBLE => "let loader workers prepare batches ahead, or make a batch cheaper",
         TRANSFER => "pin the batches' memory and copy them without waiting, or keep them on the device",
         ALL_REDUCE | RECEIVE | SEND => "see which rank the others wait for; communicate less often, or overlap it",
@@ -72,6 +87,15 @@ mod tests {
         let [bound] = found.as_slice() else { panic!("{found:#?}") };
         assert_eq!((bound.kind, bound.severity, bound.advice.len()), (FindingKind::Bound, Severity::Note, 1));
         assert_eq!(bound.summary, "backward takes 67 % of the time, more than any other phase");
+    }
+
+    #[test]
+    fn optimizer_gets_no_advice_that_it_follows() {
+        let advice = |settings| super::optimizer_advice(settings);
+        assert_eq!(advice(None), "try the optimizer's fused or foreach form");
+        assert_eq!(advice(Some("autocast off, AdamW not fused, 2 threads")), advice(None));
+        assert_eq!(advice(Some("autocast off, AdamW foreach")), "try the optimizer's fused form (fused=True)");
+        assert!(advice(Some("AdamW fused, 1 thread")).starts_with("step less often"));
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Judgement {
         let end = rows().next_back().map_or(0, |row| row.ordinal() + 1);
         let verdict = Verdict::from_evidence(&evidence);
         let mut findings = stacks::locate(checks::findings(&evidence), store);
-        findings.found.extend(bound::finding(&verdict, &findings.found));
+        findings.found.extend(bound::finding(&verdict, &findings.found, store.session().settings()));
         findings.sort();
         Self { verdict, findings, ordinals: first..end }
     }

@@ -118,6 +118,14 @@ impl StoredSession {
         })
     }
 
+    /// What the program reports of its settings, such as `autocast off, compiled, AdamW foreach`.
+    pub fn settings(&self) -> Option<&str> {
+        self.facts.values().find_map(|fact| match fact {
+            Fact::Other { key, text } | Fact::Note { key, text } if key == "settings" => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// Why the program died, in one paragraph, if its keeper added that.
     pub fn death_text(&self) -> Option<&str> {
         self.died.as_deref()

@@ -5,6 +5,7 @@ use gnntop_wire::Quantity;
 use gnntop_wire::phase::{ALL_REDUCE, DATA_WAIT, RECEIVE, SEND};
 
 use super::contention;
+use crate::findings::claim::Claim;
 use crate::findings::evidence::StepEvidence;
 use crate::findings::finding::{CheckOutcome, Confidence, Finding, FindingKind};
 use crate::findings::hardware;
@@ -28,14 +29,15 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     };
     let phases = evidence.store.phases().iter();
     let (waiting, computing): (Vec<_>, Vec<_>) = phases
-        .map(|phase| (phase.text.as_str(), evidence.share(evidence.phase_total_ns(phase.slot))))
-        .partition(|(text, _)| WAITING.contains(text));
+        .map(|phase| (phase, evidence.share(evidence.phase_total_ns(phase.slot))))
+        .partition(|(phase, _)| WAITING.contains(&phase.text.as_str()));
     let waits: f64 = waiting.iter().map(|(_, share)| share).sum();
     let stopped = contention::throttled_share(evidence, &span).unwrap_or(0.0);
     let idle = 1.0 - cpu_ns_per_s / 1e9 - waits - contention::waits(evidence) - stopped;
     let longest = computing.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let longest = longest.filter(|(_, share)| idle >= WORTH_REPORTING && *share >= WORTH_REPORTING);
     let Some((phase, share)) = longest else { return CheckOutcome::Nothing };
+    let (slot, phase) = (phase.slot, phase.text.as_str());
     let places = SampledPlaces::in_phase(evidence.store, phase);
     if places.all == 0 {
         let stacks = match evidence.store.session().uses_python() {
@@ -44,7 +46,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         };
         return CheckOutcome::NotEnough(format!("{phase} uses little CPU time, and {stacks}"));
     }
-    finding(&places, (phase, share), (idle, cpu_ns_per_s / 1e9)).into()
+    finding(&places, (phase, share), (idle, cpu_ns_per_s / 1e9)).with_claim(Claim::Phases(vec![slot])).into()
 }
 
 fn finding(places: &SampledPlaces, (phase, takes): (&str, f64), (idle, cores): (f64, f64)) -> Finding {

@@ -3,7 +3,7 @@
 //! A step is a spike if it takes, inside, more than 1.5 times what is expected of it and of its kind, and more than six
 //! standard deviations of the usual noise above it. Times that vary by factors have a long tail to the right, so their
 //! logarithms are tested as well. A step that only waited for a CPU is not a spike: [`super::contention`] reports it.
-//! Nor is the time between steps looked at here, but by [`super::gap`].
+//! Nor is the time between steps looked at here, but by [`super::gap`], and a rollout before a step is a phase of its own.
 
 use crate::findings::claim::{Claim, StepCost};
 use crate::findings::evidence::StepEvidence;
@@ -20,14 +20,24 @@ const SIGMAS: f64 = 6.0;
 /// ...and the logarithm of this multiple this many of its standard deviations.
 const LOG_SIGMAS: f64 = 4.5;
 
+/// A single one that takes less costs a share of a short recording, and nothing of a run.
+const LEAST_ONCE_NS: f64 = 1e9;
+/// What a loop does in some of its steps: collecting experience.
+const ROLLOUT: &str = "rollout";
+
 /// The rows that are spikes.
 fn spikes(evidence: &StepEvidence<'_>) -> Vec<usize> {
+    let rollout = evidence.store.phase(ROLLOUT).map(|phase| phase.slot);
+    let excess = |row: usize| {
+        let rollout_ns = rollout.map_or(0, |slot| evidence.rows[row].phase_ns(slot));
+        evidence.excess_ns(row) - rollout_ns as f64
+    };
     let rows = 0..evidence.rows.len();
     let log_sigma = sigma(rows.clone().map(|row| ratio(evidence, row).max(f64::MIN_POSITIVE).ln()), 0.0);
     let least_ratio = RATIO.max((LOG_SIGMAS * log_sigma).exp());
     let is_spike = |row: &usize| {
         let least_excess = (SIGMAS * evidence.noise_ns).max(evidence.preempted_ns(*row));
-        ratio(evidence, *row) > least_ratio && evidence.excess_ns(*row) > least_excess
+        ratio(evidence, *row) > least_ratio && excess(*row) > least_excess
     };
     rows.filter(is_spike).collect()
 }
@@ -59,6 +69,9 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     .with_claim(Claim::Steps(spikes.iter().map(|row| StepCost::excess(*row, evidence.excess_ns(*row))).collect()))
     .with_evidence_from(|facts| format!("other steps vary by ± {}", facts.time(Number::Noise, evidence.noise_ns)));
     finding.severity = Severity::from_share(share);
+    if spikes.len() == 1 && cost < LEAST_ONCE_NS {
+        finding.severity = finding.severity.min(Severity::Minor);
+    }
     let finding = match rhythm(evidence, &spikes) {
         Some(every) => finding
             .with_evidence_from(|facts| format!("they come every {} steps", facts.count(Number::EverySteps, every)))

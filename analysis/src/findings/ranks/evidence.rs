@@ -2,16 +2,20 @@
 
 use std::ops::Range;
 
+use gnntop_wire::Quantity;
 use gnntop_wire::phase::{ALL_REDUCE, RECEIVE, SEND};
 
 use crate::findings::evidence::{ENOUGH_STEPS, WARM_UP_STEPS};
 use crate::findings::finding::CheckOutcome;
+use crate::findings::hardware;
 use crate::findings::robust::median;
 use crate::ranks::{CommonStep, Rank, Ranks};
 use crate::store::{PhaseSlot, StepRow};
 
 /// Steps that are looked at.
 const NEWEST: usize = 1024;
+/// No core is free where this share of them is in use.
+const FULL: f64 = 0.95;
 /// Phases in which a rank waits for others or sends to them.
 const WAITING_PHASES: [&str; 3] = [ALL_REDUCE, RECEIVE, SEND];
 
@@ -66,6 +70,19 @@ impl<'a> RankEvidence<'a> {
     pub(super) fn span_ns(&self, at: usize) -> Option<Range<u64>> {
         let (last, first) = (self.rows(at).next()?, self.rows(at).last()?);
         Some(first.period_start_ns()..last.end_ns())
+    }
+
+    /// The cores of a rank's machine that other programs use, if none is free; `None` if one is, or it is not known.
+    pub(super) fn cores_of_others(&self, at: usize) -> Option<f64> {
+        let (rank, span) = (&self.ranks.all()[at], self.span_ns(at)?);
+        hardware::machine_busy(rank.store, &span).filter(|busy| *busy >= FULL)?;
+        let all = hardware::rate_per_s(rank.store, Quantity::MachineCpuBusy, &span)?;
+        let host = |of: &Rank<'_>| of.store.session().info().map(|info| info.host.clone());
+        let beside = (0..self.ranks.all().len()).filter(|other| host(&self.ranks.all()[*other]) == host(rank));
+        let own = beside.map(|other| {
+            hardware::rate_per_s(self.ranks.all()[other].store, Quantity::ProcessCpuTime, &self.span_ns(other)?)
+        });
+        Some((all - own.sum::<Option<f64>>()?).max(0.0) / 1e9)
     }
 
     /// Rows of a rank, the newest first.

@@ -18,6 +18,9 @@ const SLOW: f64 = 1.1;
 const AGAIN: f64 = 0.6;
 /// A cost below this share of the time is not a finding.
 const WORTH_REPORTING: f64 = 0.03;
+/// Cores that other programs use at least, if they slow a rank, and the most of its core that they can take.
+const OTHERS: f64 = 0.1;
+const MOST_TAKEN: f64 = 0.9;
 /// One phase, or the input, explains a rank that takes this share of its excess there...
 const MOSTLY: f64 = 0.5;
 /// ...unless the rest of its work is slower too, by more than this part of what that phase is.
@@ -37,7 +40,12 @@ pub(super) fn outcome(
         return evidence.too_few_steps();
     }
     let slow = peers.iter().filter_map(|peers| SlowRank::find(evidence, peers)).filter(is_mine);
-    slow.map(|slow| finding(evidence, &slow)).collect::<Vec<Finding>>().into()
+    let (by_others, by_itself): (Vec<SlowRank>, Vec<SlowRank>) =
+        slow.partition(|slow| slow.is_slowed_by_others(evidence));
+    match by_others.first() {
+        Some(slow) if by_itself.is_empty() => slow.too_few_cores(evidence),
+        _ => by_itself.iter().map(|slow| finding(evidence, slow)).collect::<Vec<Finding>>().into(),
+    }
 }
 
 /// A rank that is usually slow.
@@ -111,6 +119,22 @@ impl SlowRank {
         let slower = first.excess_ns / first.peers_ns.max(1.0);
         let others_slower = (self.excess_ns - first.excess_ns) / others_ns.max(1.0);
         (others_slower <= ALIKE * slower).then_some(first)
+    }
+
+    /// Whether other programs can be what slows it: the machine's cores are all in use, they have some, and all of the rank's work
+    /// is slower, by no more than if these were taken from the core that it is on.
+    fn is_slowed_by_others(&self, evidence: &RankEvidence<'_>) -> bool {
+        let ratio = self.own_ns / self.peers_ns.max(1.0);
+        let slowed = |others: f64| others >= OTHERS && ratio <= 1.0 / (1.0 - others.min(MOST_TAKEN));
+        self.explained_by().is_none() && evidence.cores_of_others(self.at).is_some_and(slowed)
+    }
+
+    fn too_few_cores(&self, evidence: &RankEvidence<'_>) -> CheckOutcome {
+        let (rank, ratio) = (evidence.ranks.all()[self.at].place.rank, self.own_ns / self.peers_ns.max(1.0));
+        let others = evidence.cores_of_others(self.at).unwrap_or(0.0);
+        CheckOutcome::NotEnough(format!(
+            "rank {rank} takes {ratio:.2} x as long as its peers, which other programs can cause: no core is free, and they use {others:.2}"
+        ))
     }
 
     /// How many times as large its batches are as other ranks', by what differs most, with its word; `None` if unknown.

@@ -130,11 +130,21 @@ fn same_data(ranks: &[&Rank<'_>]) -> Option<Confidence> {
     let ((sizes_differ, _), (data_differ, are_known)) = (differ(Reported::TrainingSet), differ(Reported::TrainingData));
     // The loaders of a Python program are its rank's own, and may hold a part.
     let is_python = |rank: &&Rank<'_>| rank.store.session().info().is_some_and(|info| info.origin == Origin::Python);
-    match sizes_differ || data_differ {
+    let is_surely_same = are_known || !ranks.iter().any(is_python);
+    match sizes_differ || data_differ || !is_surely_same && batches_differ(ranks) {
         true => None,
-        false if are_known || !ranks.iter().any(is_python) => Some(Confidence::High),
+        false if is_surely_same => Some(Confidence::High),
         false => Some(Confidence::Medium),
     }
+}
+
+/// Whether the ranks' first batches differ in their nodes or edges: then they do not go through one list in one order.
+fn batches_differ(ranks: &[&Rank<'_>]) -> bool {
+    let first = |rank: &&Rank<'_>| rows(rank).last().map(|row| (row.ordinal(), row.batch().nodes, row.batch().edges));
+    let mut firsts = ranks.iter().map(first);
+    let Some(Some(one)) = firsts.next() else { return false };
+    let is_other = |other: &(u64, Option<u64>, Option<u64>)| other.0 == one.0 && (other.1, other.2) != (one.1, one.2);
+    firsts.flatten().any(|other| is_other(&other))
 }
 
 fn check_epoch(set: f64, epoch: &EpochWork, certainty: Confidence) -> CheckOutcome {

@@ -48,6 +48,22 @@ fn spikes_are_found_with_their_phase_also_on_a_slope() {
 }
 
 #[test]
+fn what_came_once_is_no_share_of_the_time() {
+    let plan = |step: u64| if step == 77 { with_phase("forward", 900 * MS) } else { StepPlan::default() };
+    let once = only(&run(100, plan, &[]));
+    assert_eq!((once.kind, once.severity), (FindingKind::Spike, Severity::Minor), "{once:#?}");
+    let plan = |step: u64| if step == 77 { with_phase("forward", 2000 * MS) } else { StepPlan::default() };
+    assert_eq!(only(&run(100, plan, &[])).severity, Severity::Major, "long");
+}
+
+#[test]
+fn rollouts_are_no_spikes() {
+    let plan = |step: u64| if step % 40 == 7 { with_phase("rollout", 400 * MS) } else { StepPlan::default() };
+    let found = all_findings(&run(300, plan, &[])).found;
+    assert!(found.iter().all(|it| it.kind != FindingKind::Spike), "{found:#?}");
+}
+
+#[test]
 fn regular_spikes_report_rhythm() {
     let plan = |step: u64| if step.is_multiple_of(40) { with_phase("backward", 130 * MS) } else { StepPlan::default() };
     let spike = only(&run(400, plan, &[]));
