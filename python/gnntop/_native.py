@@ -65,7 +65,9 @@ OPTIMIZER, CLOSURE, ZERO_GRAD, UNSCALE, CLIP, COLLECTIVE, CHECKPOINT, COMPILE, E
 """Work of a training loop, for `work_begin`, as ``gnntop.h`` numbers it."""
 OF_ROOTS = -1
 """Instead of work, for `Hooked`: calls of root modules. ``OF_ROOTS - name``: calls are spans of this name."""
-ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD, ON_FORWARD, ON_CALL = range(11)
+ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD, ON_FORWARD, ON_CALL = (
+    range(11)
+)
 """What `listen` sets: see ``python/src/events.rs``."""
 NEEDS_TRACK, NEEDS_SESSION, NEEDS_NOTICE = range(3)
 """What is called for ``ON_OPEN``."""
@@ -129,7 +131,7 @@ is_here: Callable[[], int] = _nothing
 is_elsewhere: Callable[[], int] = _nothing
 sending: Callable[[Any], None] = _nothing
 switch: Callable[[int, int], None] = _nothing
-add_root: Callable[[Any], int] = _nothing
+add_root: Callable[[Any, bool], int] = _nothing
 remove_root: Callable[[Any], None] = _nothing
 fields: Callable[[Any], Any] = _nothing
 shape: Callable[[Any], Any] = _nothing

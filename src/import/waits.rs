@@ -35,7 +35,7 @@ pub(super) fn put_inside(
     Ok(())
 }
 
-/// Whether most waits that matter do not fit between the end of the step before and the begin of their own. Columns are given by
+/// Whether most waits that matter are no longer than their step and do not fit between the end of the step before and the begin of their own. Columns are given by
 /// their positions, each with what a number in it is multiplied by.
 fn has_no_room(
     table: &Table,
@@ -52,7 +52,7 @@ fn has_no_room(
         {
             let before: f64 = end_ns - took - last;
             waits += 1;
-            tight += u64::from(before < FITS * wait);
+            tight += u64::from(before < FITS * wait && wait <= took);
         }
         last = end_ns.or(last);
         Ok(())

@@ -195,7 +195,7 @@ def _gives_up() -> bool:
 
 
 def _expect_calls(optimizers: list[Any], missing: set[int]) -> None:
-    """Modules that are called next, outside of all roots, may be roots, too, of parameters that are `missing` or not."""
+    """Modules that are called next, outside of all roots, may be roots, of parameters that are `missing` or not."""
     global _patience, _calls, _updated, _missing
     _patience, _calls, _updated, _missing = _PATIENCE + 1, 0, _parameters(optimizers), missing
     _native.listen(_native.ON_CALL, _called)
