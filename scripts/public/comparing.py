@@ -17,10 +17,10 @@ HERE = Path(__file__).resolve().parent
 BOOTSTRAP = HERE.parents[1] / "python/gnntop/bootstrap"
 # What differs from run to run without gnntop, too: dates, times and rates.
 CLOCKS = re.compile(
-    r"\d{4}-\d\d-\d\d[T ][\d:,.]+|\d*:?\d+:\d\d|\d[\d.]* ?(?:it/s|s/it|ms|s|seconds?|hours)\b"
-    r"|\d[\d.]*(?:MB|GB)/s|'\w*(?:runtime|per_second)': '?[\d.e+-]+'?"
+    r"\d{4}-\d\d-\d\d[T ][\d:,.]+|\d*:?\d+:\d\d|'\w*(?:runtime|per_second)': '?[\d.e+-]+'?"
+    r"|\d[\d.]*(?:±[\d.]+)? ?(?:it/s|s/it|[MG]B/s|ms|s|seconds?|hours)\b"
 )
-BAR = re.compile(r"\d%\||\x1b\[A|\b(?:examples?|batch|B|it)/s\b")
+BAR = re.compile(r"\d%\||\x1b\[[AK]|\b(?:examples?|batch|B|it)/s\b")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def run(command: list[str], folder: Path, **extra: str) -> Run:
     variables |= {"HF_HUB_OFFLINE": "1", "YOLO_OFFLINE": "true"}
     # Where libraries keep settings and caches: what one run leaves there would change the next.
     variables |= dict.fromkeys(("HF_HOME", "PYSTOW_HOME", "YOLO_CONFIG_DIR"), f"{folder}/kept")
-    done = subprocess.run(command, cwd=folder, env=variables | extra, capture_output=True, text=True, timeout=400)
+    done = subprocess.run(command, cwd=folder, env=variables | extra, capture_output=True, text=True, timeout=900)
     out, errors = (without_clocks((folder / name).read_text()) for name in ("printed.out", "printed.err"))
     return Run(done.returncode, out, errors, done.stdout + done.stderr)
 
