@@ -48,7 +48,7 @@ fn no_member_has_a_circle_of_rooms() {
 }
 
 /// The rooms of the member between stream and screen, each with those that stand below it.
-const ANALYSIS: [(&str, &[&str]); 10] = [
+const ANALYSIS: [(&str, &[&str]); 11] = [
     ("energy", &[]),
     ("figures", &[]),
     ("stream", &[]),
@@ -59,6 +59,7 @@ const ANALYSIS: [(&str, &[&str]); 10] = [
     ("findings", &["figures", "ranks", "store"]),
     ("catalogue", &["energy", "figures", "findings", "ranks", "store"]),
     ("comparison", &["catalogue", "figures", "findings", "ranks", "store"]),
+    ("many_runs", &["energy", "findings", "ranks", "source", "store"]),
 ];
 
 #[test]

@@ -70,4 +70,5 @@ mod top;
 mod tracing;
 mod values_view;
 mod views;
+mod watch;
 mod words;

@@ -35,26 +35,6 @@ pub(crate) const fn method(name: &'static CStr, call: *const (), flags: c_int) -
     PyMethodDef { name: name.as_ptr(), call, flags, doc: std::ptr::null() }
 }
 
-/// CPython's `PyGetSetDef`.
-#[repr(C)]
-pub(crate) struct PyGetSetDef {
-    pub(crate) name: *const c_char,
-    pub(crate) get: *const (),
-    pub(crate) set: *const (),
-    pub(crate) doc: *const c_char,
-    pub(crate) closure: *const (),
-}
-
-// SAFETY: as for `PyMethodDef`.
-unsafe impl Sync for PyGetSetDef {}
-
-impl PyGetSetDef {
-    /// An attribute that can only be read; without a name, the end of a list.
-    pub(crate) const fn read_only(name: *const c_char, get: *const ()) -> Self {
-        Self { name, get, set: std::ptr::null(), doc: std::ptr::null(), closure: std::ptr::null() }
-    }
-}
-
 /// CPython's `PyMemberDef`.
 #[repr(C)]
 pub(crate) struct PyMemberDef {

@@ -3,6 +3,8 @@
 //! for recursion.
 
 use std::cell::Cell;
+mod attributes;
+
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr::null_mut;
@@ -11,10 +13,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::abi::{gnntop_begin, gnntop_end_to};
-use crate::cpython::{
-    ARGUMENTS_OFFSET, METH_O, Object, PyGetSetDef, PyMemberDef, PyMethodDef, PyTypeSlot, PyTypeSpec, Python,
-    VectorCall, method, with_python,
-};
+use crate::cpython::{ARGUMENTS_OFFSET, Object, PyMemberDef, PyTypeSlot, PyTypeSpec, Python, VectorCall, with_python};
 use crate::events;
 use crate::listeners::{Listener, listener};
 use crate::roots;
@@ -52,18 +51,6 @@ thread_local! {
 static REMOVALS: AtomicU32 = AtomicU32::new(0);
 /// Where an object's fields begin: behind what Python has of each object, which differs in free-threaded builds.
 static FIELDS: OnceLock<usize> = OnceLock::new();
-/// A function is pickled by its name.
-static METHODS: [PyMethodDef; 2] = [
-    method(c"__reduce_ex__", name as *const (), METH_O),
-    PyMethodDef { name: std::ptr::null(), call: std::ptr::null(), flags: 0, doc: std::ptr::null() },
-];
-
-/// `help()` asks the type for an object's documentation, and not the object.
-static ATTRIBUTES: [PyGetSetDef; 2] = [
-    PyGetSetDef::read_only(c"__doc__".as_ptr(), documentation as *const ()),
-    PyGetSetDef::read_only(std::ptr::null(), std::ptr::null()),
-];
-
 /// Fields of an object.
 #[repr(C)]
 struct HookedFields {
@@ -113,14 +100,14 @@ pub(crate) fn new_type(python: &Python) -> Object {
             (TP_CLEAR, clear as *const ()),
             (TP_DEALLOC, dealloc as *const ()),
             (TP_DESCR_GET, bind as *const ()),
-            (TP_GETATTRO, attribute as *const ()),
+            (TP_GETATTRO, attributes::attribute as *const ()),
             (TP_INIT, init as *const ()),
-            (TP_METHODS, METHODS.as_ptr().cast()),
-            (TP_REPR, represent as *const ()),
-            (TP_SETATTRO, set_attribute as *const ()),
+            (TP_METHODS, attributes::METHODS.as_ptr().cast()),
+            (TP_REPR, attributes::represent as *const ()),
+            (TP_SETATTRO, attributes::set_attribute as *const ()),
             (TP_TRAVERSE, traverse as *const ()),
             (TP_MEMBERS, members.as_ptr().cast()),
-            (TP_GETSET, ATTRIBUTES.as_ptr().cast()),
+            (TP_GETSET, attributes::ATTRIBUTES.as_ptr().cast()),
             (0, std::ptr::null()),
         ]
         .map(|(slot, function)| PyTypeSlot { slot, function });
@@ -325,66 +312,7 @@ unsafe extern "C" fn bind(this: Object, object: Object, _: Object) -> Object {
     })
 }
 
-// ---- what else it is asked ---------------------------------------------------------------------------------------------
-
-unsafe extern "C" fn name(this: Object, _: Object) -> Object {
-    with_python(|python| {
-        // SAFETY: Python calls this, with an object of this type.
-        unsafe {
-            let real = (*fields(this)).real;
-            Some(if real.is_null() { refuse(python) } else { (python.attribute)(real, python.names.qualname) })
-        }
-    })
-}
-
-unsafe extern "C" fn documentation(this: Object, _: *mut c_void) -> Object {
-    with_python(|python| {
-        // SAFETY: Python calls this, with an object of this type.
-        unsafe {
-            let real = (*fields(this)).real;
-            if real.is_null() {
-                return Some(refuse(python));
-            }
-            let name = (python.new_text)(c"__doc__".as_ptr());
-            let found = (python.attribute)(real, name);
-            (python.release)(name);
-            (!found.is_null()).then_some(found)
-        }
-    })
-}
-
-/// Attributes are the function's, but for how this is called, bound and pickled.
-unsafe extern "C" fn attribute(this: Object, name: Object) -> Object {
-    with_python(|python| {
-        // SAFETY: Python calls this, with an object of this type and a text.
-        unsafe {
-            let real = (*fields(this)).real;
-            let own = [c"__call__", c"__get__", c"__reduce_ex__"];
-            if real.is_null() || own.iter().any(|own| python.is_text(name, own)) {
-                return Some((python.generic_attribute)(this, name));
-            }
-            Some((python.attribute)(real, name))
-        }
-    })
-}
-
-unsafe extern "C" fn set_attribute(this: Object, name: Object, value: Object) -> c_int {
-    // SAFETY: Python calls this, with an object of this type and a text.
-    unsafe {
-        let Some(python) = Python::get() else { return -1 };
-        let real = (*fields(this)).real;
-        if real.is_null() {
-            refuse(python);
-            return -1;
-        }
-        (python.set_attribute)(real, name, value)
-    }
-}
-
-unsafe extern "C" fn represent(this: Object) -> Object {
-    // SAFETY: Python calls this, with an object of this type; NULL is represented, too.
-    with_python(|python| Some(unsafe { (python.represent)((*fields(this)).real) }))
-}
+// ---- what Python's collector asks ---------------------------------------------------------------------------------------
 
 unsafe extern "C" fn traverse(
     this: Object,

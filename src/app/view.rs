@@ -126,7 +126,7 @@ const fn row(
 }
 
 /// The views in the order of [`View`], main ones first. A new one is a variant there and a row here.
-static ROWS: [ViewRow; 18] = {
+static ROWS: [ViewRow; 19] = {
     use ViewPart::{Bars, Energy, Names, Phases, Ranks, Scale, Stages};
     [
         row(

@@ -217,7 +217,10 @@ impl Live {
 
     fn end_reason(&self) -> String {
         if let Some(cause) = &self.tally.death_cause {
-            return format!("died: {}", cause.replace('-', " "));
+            return match cause.as_str() {
+                "asked" => "ended when asked to".to_owned(),
+                cause => format!("died: {}", cause.replace('-', " ")),
+            };
         }
         match &self.tally.end {
             None if let Some(stopped) = &self.stopped => format!("ended; {}", published_until(stopped)),

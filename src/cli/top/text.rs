@@ -83,9 +83,9 @@ mod tests {
         ];
         let rows: Vec<&RunRow> = rows.iter().collect();
         let expected = "\
-NAME      STATE            STEPS/S   USUAL  BOUND BY  WORST FINDING
-pna       live                12.5     ...  ...       ...
-前向传播  ended 1m 00s ago       -       -  ...       ...";
+NAME      STATE             STEPS/S  USUAL  BOUND BY  WORST FINDING
+pna       live                 12.5    ...  ...       ...
+前向传播  ended 1m 00s ago        -      -  ...       ...";
         assert_eq!(table(&rows, None), expected);
         for columns in 12..90 {
             assert!(table(&rows, Some(columns)).lines().all(|line| line.width() <= columns), "{columns}");

@@ -1,4 +1,4 @@
-//! What `gnntop watch` tells of, and whether it is so now.
+//! What `gnntop watch` reports, and whether it is so now.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use gnntop_analysis::findings::{Confidence, Finding, FindingKind, Judgement, Sev
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::store::{SessionState, StepRow};
 
-/// Something to be told of.
+/// Something to report.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Condition {
     /// The program died.
@@ -72,7 +72,7 @@ impl Cause {
     }
 }
 
-/// What is told of where nothing else is asked for.
+/// What is reported where nothing else is asked for.
 pub(super) fn usual() -> Vec<Condition> {
     vec![Condition::Death, Condition::FindingOfKind(FindingKind::Hang), Condition::Finding]
 }
@@ -137,7 +137,7 @@ fn parse_kind(text: &str) -> Result<FindingKind, String> {
     })
 }
 
-/// Every kind, so that those that are gone can be told again.
+/// Every kind, so that those that are gone can be reported again.
 fn certain_and_major(judgement: &Judgement) -> Vec<Seen> {
     let is_meant = |finding: &&Finding| finding.confidence == Confidence::High && finding.severity == Severity::Major;
     let found =
@@ -195,7 +195,7 @@ mod tests {
     fn conditions_are_parsed_and_mistakes_explained() {
         let parsed = |text| Condition::parse(text).unwrap();
         assert_eq!(parsed("hang"), Condition::FindingOfKind(FindingKind::Hang));
-        assert_eq!(parsed("finding=gc"), Condition::FindingOfKind(FindingKind::Gc));
+        assert_eq!(parsed("finding=straggler"), Condition::FindingOfKind(FindingKind::Straggler));
         assert!(matches!(parsed("gap.share > 10%"), Condition::Figure { rule, .. } if rule.bound == Bound::Max));
         assert!(matches!(parsed("steps.per_s<=5"), Condition::Figure { rule, .. } if rule.bound == Bound::Min));
         let mistake = |text| Condition::parse(text).unwrap_err();

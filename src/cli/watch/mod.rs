@@ -1,4 +1,4 @@
-//! `gnntop watch`: looks after a run, and tells somebody when something is wrong with it.
+//! `gnntop watch`: looks after a run, and reports when something is wrong with it.
 //!
 //! ```text
 //! source ─▶ run ─▶ conditions: which causes there are ─▶ alarms: which are new ─▶ notice: words and JSON ─▶ delivery: a command, an address
@@ -37,11 +37,11 @@ Conditions:
   end             it ended, however
   hang            no step ends any more
   finding         a finding that is certain and costs 5 % of the time or more
-  finding=KIND    one kind of finding, such as gc or straggler, unless it is a note
+  finding=KIND    one kind of finding, such as memory-growth or straggler, unless it is a note
   FIGURE>LIMIT    a figure is above a limit, or below it with <, in the steps of the last minute (--over); `gnntop check RUN --list`
                   lists figures
 
-A condition is told once when it has held for --for, and again only after it was gone for as long. The command gets a notice as
+A condition is reported once when it has held for --for, and again only after it was gone for as long. The command gets a notice as
 JSON on its standard input, and its text in GNNTOP_NOTICE. An address holds a token, which `ps` would show: it is read from a file,
 or from GNNTOP_WEBHOOK, and `curl` posts to it. `gnntop watch` ends with the run.";
 
@@ -50,14 +50,14 @@ const INTERVAL: Duration = Duration::from_millis(250);
 /// After a run has ended, the reason of its death is waited for this long.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Be told when a run slows down, hangs or dies
+/// Report when a run slows down, hangs or dies
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct WatchArguments {
     /// The session by name, process id, run or their beginning [default: the only live one]
     #[arg(value_name = NAMED)]
     session: Option<String>,
-    /// What to tell of; can be given several times [default: death, hang and finding]
+    /// What to report; can be given several times [default: death, hang and finding]
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
     on: Vec<Condition>,
     /// Run this in a shell for each notice
@@ -66,7 +66,7 @@ pub(super) struct WatchArguments {
     /// Post each notice to the address in the first line of this file
     #[arg(long, value_name = "FILE")]
     webhook: Option<PathBuf>,
-    /// How long a condition must hold, and be gone before it is told again
+    /// How long a condition must hold, and be gone before it is reported again
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = quantities::parse_duration)]
     holds_for: Duration,
     /// Figures are those of the steps of this time
@@ -96,7 +96,7 @@ pub(super) fn watch(arguments: &WatchArguments) -> anyhow::Result<u8> {
     };
     let interruption = signals::Interruption::catch()?;
     loop {
-        let (notices, is_over) = watching.look()?;
+        let (notices, is_over) = watching.poll()?;
         for notice in &notices {
             output::print(&notice.line())?;
             delivery.send(notice);
@@ -122,11 +122,11 @@ struct Watching {
 }
 
 impl Watching {
-    /// Takes what has arrived; returns what is to be told now, and whether the run has ended.
+    /// Takes what has arrived; returns what is to be reported now, and whether the run has ended.
     ///
     /// # Errors
     /// If the run has no figure of a name that a condition has, and cannot have it.
-    fn look(&mut self) -> anyhow::Result<(Vec<Notice>, bool)> {
+    fn poll(&mut self) -> anyhow::Result<(Vec<Notice>, bool)> {
         while self.source.poll(&mut self.run, INTERVAL).more {}
         if let SourceState::Ended(how) = self.source.status().state {
             return Ok((self.last_notices(&how), true));

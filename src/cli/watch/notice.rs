@@ -1,4 +1,4 @@
-//! What is told: a line for people, and JSON for programs.
+//! What is reported: a line for people, and JSON for programs.
 
 use gnntop_wire::text;
 use serde_json::json;

@@ -122,7 +122,8 @@ impl SessionReport {
 
     /// How the session ended, in words.
     fn state_in_words(&self) -> String {
-        match (self.state, &self.end_reason, &self.died_of) {
+        match (self.state, &self.end_reason, self.died_of.as_deref()) {
+            (_, _, Some("asked")) => "ended when asked to".to_owned(),
             (_, _, Some(cause)) => format!("died: {}", cause.replace('-', " ")),
             ("ended", Some(reason), _) => format!("ended: {reason}"),
             ("gone", ..) => "killed or crashed".to_owned(),

@@ -192,6 +192,21 @@ fn the_longer_part_of_a_batch_that_the_training_thread_makes_is_named_with_its_l
 }
 
 #[test]
+fn workers_help_where_batches_wait_though_no_core_is_free() {
+    let advice = |own: f64, starved: f64| {
+        let mut readings = four_cores(3.9, own);
+        readings.push(counted("process.main_thread.cpu_wait", Unit::Nanoseconds, move |t| t * starved * 1e9));
+        let found = only(&store_of(stream(300, |_| with_phase("data wait", 60 * MS), &readings)));
+        (found.advice[0].clone(), found.evidence.join("\n"))
+    };
+    let (waiting, evidence) = advice(0.06, 0.01);
+    assert!(waiting.contains("num_workers") && !waiting.contains("no core is free"), "{waiting}");
+    assert!(evidence.contains("the program uses 0.06 cores: making batches is mostly waiting"), "{evidence}");
+    assert!(advice(0.9, 0.01).0.contains("no core is free"), "it computes");
+    assert!(advice(0.06, 0.6).0.contains("no core is free"), "it would compute if it could");
+}
+
+#[test]
 fn the_longer_part_of_what_workers_do_is_named() {
     let mut stream = stream(300, |_| with_phase("data wait", 15 * MS), &four_cores(3.9, 1.0));
     let track = stream.track(TrackRole::Loader, "loader 1 worker 0");

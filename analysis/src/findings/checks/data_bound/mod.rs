@@ -267,9 +267,19 @@ fn cores(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, finding: Finding)
     let Some(busy) = hardware::machine_busy(evidence.store, &span) else { return (None, finding) };
     let cores = evidence.store.hardware().cores().len() as f64;
     let may_use = hardware::allotted_cores(evidence.store).filter(|allotted| *allotted < cores);
-    let own = hardware::rate_per_s(evidence.store, Quantity::ProcessCpuTime, &span).map_or(0.0, |ns| ns / 1e9);
+    let own = hardware::rate_per_s(evidence.store, Quantity::ProcessCpuTime, &span).map(|ns| ns / 1e9);
     let finding = finding
         .with_evidence_from(|facts| format!("the machine's cores are {} busy", facts.share(Number::MachineBusy, busy)));
+    if let Some(used) = own.filter(|own| is_waiting(evidence, own + workers.busy, finding.share)) {
+        let words = "making batches is mostly waiting, which workers do side by side";
+        return (
+            None,
+            finding.with_evidence_from(|facts| {
+                format!("the program uses {:.2} cores: {words}", facts.number(Number::Cores, used))
+            }),
+        );
+    }
+    let own = own.unwrap_or(0.0);
     let Some(may_use) = may_use else { return (Some(busy < NO_CORE_FREE), finding) };
     // Workers are processes of their own, and are at work while they make a batch.
     let used = own + workers.busy;
@@ -278,6 +288,14 @@ fn cores(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, finding: Finding)
         format!("the program may use {may_use:.1} of them and uses about {used:.1}")
     });
     (Some(busy < NO_CORE_FREE && used < NO_CORE_FREE * may_use), finding)
+}
+
+/// Whether making batches takes this share of the time and hardly any of a core, though it could have one: it waits for a disk, a
+/// network or a lock.
+fn is_waiting(evidence: &StepEvidence<'_>, used: f64, share: Option<f64>) -> bool {
+    let starved = |span| hardware::rate_per_s(evidence.store, Quantity::MainThreadCpuWait, &span);
+    let Some(starved_ns) = evidence.span_ns().and_then(starved) else { return false };
+    share.is_some_and(|share| share >= 0.5 && used + starved_ns / 1e9 <= 0.25 * share)
 }
 
 /// The queue counter that is 0 most often, with how often that is.
