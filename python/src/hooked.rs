@@ -4,20 +4,21 @@
 
 use std::cell::Cell;
 mod attributes;
+mod fields;
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::abi::{gnntop_begin, gnntop_end_to};
-use crate::cpython::{ARGUMENTS_OFFSET, Object, PyMemberDef, PyTypeSlot, PyTypeSpec, Python, VectorCall, with_python};
+use crate::cpython::{ARGUMENTS_OFFSET, Object, PyMemberDef, PyTypeSlot, PyTypeSpec, Python, with_python};
 use crate::events;
 use crate::listeners::{Listener, listener};
 use crate::roots;
 use crate::steps::Work;
+use fields::{FIELDS, HookedFields, fields, refuse};
 
 /// Numbers of `typeslots.h` and `structmember.h`, and flags of `object.h`.
 const TP_CALL: c_int = 50;
@@ -49,22 +50,6 @@ thread_local! {
 
 /// How often hooks were removed: those of before only call their function.
 static REMOVALS: AtomicU32 = AtomicU32::new(0);
-/// Where an object's fields begin: behind what Python has of each object, which differs in free-threaded builds.
-static FIELDS: OnceLock<usize> = OnceLock::new();
-/// Fields of an object.
-#[repr(C)]
-struct HookedFields {
-    /// What to call.
-    real: Object,
-    /// For what a module was compiled to: a weak reference to the module. For spans: what reads the arguments of a call. Else None.
-    module: Object,
-    /// Weak references to this object, which are Python's.
-    references: Object,
-    vector_call: Option<VectorCall>,
-    work: i32,
-    removals: u32,
-}
-
 /// Hooks of before only call their function from now on.
 pub(crate) fn switch_off() {
     REMOVALS.fetch_add(1, Relaxed);
@@ -120,16 +105,6 @@ pub(crate) fn new_type(python: &Python) -> Object {
         };
         (python.new_type)(&raw const spec)
     }
-}
-
-/// The fields of an object of this type. They are zero until it is initialized.
-///
-/// # Safety
-/// `object` must be of this type.
-unsafe fn fields(object: Object) -> *mut HookedFields {
-    let at = FIELDS.get().copied().unwrap_or_default();
-    // SAFETY: the type has room for the fields there, and exists only if the place is known.
-    unsafe { object.byte_add(at).cast() }
 }
 
 /// `Hooked(real, work, module)`.
@@ -237,13 +212,6 @@ unsafe fn as_span(python: &Python, name: i32, reader: Object, real: Object, call
     gnntop_end_to(depth);
     IS_READ.set(IS_READ.get() && !is_outermost);
     result
-}
-
-/// Raises that this was never initialized; returns NULL.
-unsafe fn refuse(python: &Python) -> Object {
-    // SAFETY: guaranteed by the caller.
-    unsafe { (python.raise)(*python.type_error, c"not initialized".as_ptr()) };
-    null_mut()
 }
 
 /// What a call is, if it is to be reported.

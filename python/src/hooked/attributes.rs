@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::{fields, refuse};
+use super::fields::{fields, refuse};
 use crate::cpython::{METH_O, Object, PyMethodDef, Python, method, with_python};
 
 /// CPython's `PyGetSetDef`.

@@ -196,7 +196,8 @@ fn workers_help_where_batches_wait_though_no_core_is_free() {
     let advice = |own: f64, starved: f64| {
         let mut readings = four_cores(3.9, own);
         readings.push(counted("process.main_thread.cpu_wait", Unit::Nanoseconds, move |t| t * starved * 1e9));
-        let found = only(&store_of(stream(300, |_| with_phase("data wait", 60 * MS), &readings)));
+        let found = all_findings(&store_of(stream(300, |_| with_phase("data wait", 60 * MS), &readings))).found;
+        let found = found.iter().find(|finding| finding.kind == FindingKind::DataBound).unwrap();
         (found.advice[0].clone(), found.evidence.join("\n"))
     };
     let (waiting, evidence) = advice(0.06, 0.01);
