@@ -90,8 +90,9 @@ fn a_notice_is_posted_to_an_address_that_ps_does_not_show() {
         assert!(!seen.contains("token-4711"), "{seen}");
         body(stream)
     });
-    let watch = sessions.gnntop(["watch", "--on", "death", "--webhook", file.to_str().unwrap()]).spawn().unwrap();
-    thread::sleep(Duration::from_millis(300));
+    // By its name, which is found however late the watch begins.
+    let on = ["watch", "train-1-aa", "--on", "death", "--webhook", file.to_str().unwrap()];
+    let watch = sessions.gnntop(on).spawn().unwrap();
     session.die();
     let notice: Value = serde_json::from_str(&posted.join().unwrap()).unwrap();
     assert_eq!(notice["cause"], "death");
