@@ -168,8 +168,7 @@ impl Column {
     /// Whether it was not looked at yet, rather than not known.
     pub fn is_awaited(self, row: &RunRow) -> bool {
         match self {
-            Self::Rate => row.is_live() && row.figures.is_none(),
-            Self::Usual => row.is_live() && row.figures.is_none(),
+            Self::Rate | Self::Usual => row.is_live() && row.figures.is_none(),
             Self::Bound | Self::Finding | Self::Gpu | Self::Memory | Self::Watts => row.figures.is_none(),
             _ => false,
         }
