@@ -6,4 +6,5 @@ mod energy;
 #[cfg(target_os = "linux")]
 mod energy_counters;
 mod labelled;
+mod on_gpu;
 mod texts;

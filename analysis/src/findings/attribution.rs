@@ -99,7 +99,7 @@ impl Ledger {
         let mut slots: Vec<PhaseSlot> = evidence.store.phases().iter().map(|phase| phase.slot).collect();
         slots.sort_unstable();
         let left_ns =
-            evidence.rows.iter().flat_map(|row| slots.iter().map(|slot| row.phase_ns(*slot) as f32)).collect();
+            evidence.timed.iter().flat_map(|row| slots.iter().map(|slot| row.phase_ns(*slot) as f32)).collect();
         Self { left_ns, slots, owners: vec![0; evidence.rows.len()] }
     }
 

@@ -83,7 +83,7 @@ impl Verdict {
         let mut periods: Vec<f64> = full
             .iter()
             .filter(|row| evidence.kinds.is_commonest(**row))
-            .map(|row| evidence.rows[*row].period_ns() as f64)
+            .map(|row| evidence.timed[*row].period_ns() as f64)
             .collect();
         if periods.len() >= ENOUGH_FOR_P99 {
             let p50_ns = median(&mut periods).unwrap_or(1.0).max(1.0);

@@ -6,6 +6,9 @@
 //! partial batch nor a long kind of step nor a slow trend looks like a spike. Validation, which comes before the first
 //! step of an epoch, is neither: its phase has its time. Steps slowed down by a deep trace are left out.
 //! [`classes`] says what each step was taken for.
+//!
+//! Where a device is timed, a step takes what it takes by the device's clock: the host queues work and waits for it now and
+//! then, so that its own times differ from step to step though the device is evenly at work.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -46,6 +49,8 @@ pub(super) struct StepEvidence<'a> {
     pub store: &'a Store,
     /// The steps looked at, without the warm-up.
     pub rows: Vec<StepRow<'a>>,
+    /// For each row: the same step by the device's clock where it is timed and does not wait, else by the host's.
+    pub timed: Vec<StepRow<'a>>,
     /// The slower steps at the start, at least three if the range contains the session's first step.
     pub warm_up: Vec<StepRow<'a>>,
     /// The slowest of these as a multiple of what its batch explains; 0 if there is no warm-up.
@@ -83,7 +88,8 @@ impl<'a> StepEvidence<'a> {
         let (traced, mut rows): (Vec<StepRow<'a>>, Vec<_>) =
             store.steps().rows(ordinals).partition(|row| row.is_traced());
         let validation = store.phase(VALIDATION).map(|phase| phase.slot);
-        let mut inside_ns: Vec<f64> = rows.iter().map(|row| inside_ns(row, validation)).collect();
+        let mut timed = on_device(store, &mut rows).unwrap_or_else(|| rows.clone());
+        let mut inside_ns: Vec<f64> = timed.iter().map(|row| inside_ns(row, validation)).collect();
         // Wild first steps do not bend the shape, and the warm-up needs it, since it may contain a small batch.
         let mut shape = BatchFit::new(&rows, &inside_ns);
         let mut kinds =
@@ -97,6 +103,7 @@ impl<'a> StepEvidence<'a> {
         };
         let warm_up: Vec<StepRow<'a>> = rows.drain(..warm_up_len).collect();
         let warm_up_ratio = (0..warm_up_len).map(|row| inside_ns[row] / by_work_ns[row]).fold(0.0, f64::max);
+        timed.drain(..warm_up_len);
         inside_ns.drain(..warm_up_len);
         by_work_ns.drain(..warm_up_len);
         shape.is_partial.drain(..warm_up_len);
@@ -105,7 +112,7 @@ impl<'a> StepEvidence<'a> {
         let indices = spread_indices(rows.len(), 2 * SAMPLED);
         let noise_ns = sigma(indices.iter().map(|i| inside_ns[*i] - expected_ns[*i]), 0.0);
         let between_ns: Vec<f64> =
-            rows.iter().zip(&inside_ns).map(|(row, inside)| between_ns(row, validation, *inside)).collect();
+            timed.iter().zip(&inside_ns).map(|(row, inside)| between_ns(row, validation, *inside)).collect();
         let same_epoch = |i: &&usize| **i > 0 && rows[**i].epoch() == rows[**i - 1].epoch();
         let mut usual: Vec<f64> = indices.iter().filter(same_epoch).map(|i| between_ns[*i]).collect();
         let usual_between_ns = median(&mut usual).unwrap_or(0.0);
@@ -119,6 +126,7 @@ impl<'a> StepEvidence<'a> {
         Self {
             store,
             rows,
+            timed,
             warm_up,
             warm_up_ratio: if is_warm_up { warm_up_ratio } else { 0.0 },
             inside_ns,
@@ -194,16 +202,19 @@ impl<'a> StepEvidence<'a> {
         self.quantile(0.5, number)
     }
 
+    /// The same of a time, by the clock that says what steps take.
+    pub(super) fn timed_median(&self, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
+        sampled_quantile(&self.timed, 0.5, number)
+    }
+
     /// A quantile of a number over a sample of the rows that have it.
     pub(super) fn quantile(&self, q: f64, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
-        let indices = spread_indices(self.rows.len(), SAMPLED);
-        let mut numbers: Vec<f64> = indices.into_iter().filter_map(|i| number(&self.rows[i])).collect();
-        quantile(&mut numbers, q)
+        sampled_quantile(&self.rows, q, number)
     }
 
     /// Time of all rows in a phase, or in the gap.
     pub(super) fn phase_total_ns(&self, slot: PhaseSlot) -> f64 {
-        self.rows.iter().map(|row| row.phase_ns(slot) as f64).sum()
+        self.timed.iter().map(|row| row.phase_ns(slot) as f64).sum()
     }
 
     /// How much longer a row is inside than expected; negative if it is shorter.
@@ -246,6 +257,25 @@ impl<'a> StepEvidence<'a> {
             sentence,
         }
     }
+}
+
+fn sampled_quantile<'a>(rows: &[StepRow<'a>], q: f64, number: impl Fn(&StepRow<'a>) -> Option<f64>) -> Option<f64> {
+    let indices = spread_indices(rows.len(), SAMPLED);
+    let mut numbers: Vec<f64> = indices.into_iter().filter_map(|i| number(&rows[i])).collect();
+    quantile(&mut numbers, q)
+}
+
+/// The rows by the device's clock, if it times most of them and does not wait for each phase. Rows that it does not time are
+/// left out: the newest ones, and those that began before it did.
+pub(super) fn on_device<'a>(store: &'a Store, rows: &mut Vec<StepRow<'a>>) -> Option<Vec<StepRow<'a>>> {
+    let device = store.device().filter(|device| !device.is_synchronised())?;
+    let there: Vec<_> = rows.iter().filter_map(|row| Some((*row, device.row(row.step())?))).collect();
+    if there.len() * 2 <= rows.len() {
+        return None;
+    }
+    let (host, timed) = there.into_iter().unzip();
+    *rows = host;
+    Some(timed)
 }
 
 /// Time inside a step: what its phases except validation cover, or its own timer if that is longer. That timer may run

@@ -1,6 +1,6 @@
 //! The findings against recordings whose causes are known: `recordings/labelled`, made by `examples/labelled`.
 
-mod score;
+pub mod score;
 
 use std::env;
 use std::path::{Path, PathBuf};

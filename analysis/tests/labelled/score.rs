@@ -60,7 +60,7 @@ fn run_findings(run: &Run) -> Vec<Finding> {
     alone.chain(findings::rank_findings(&run.ranks()).found).collect()
 }
 
-fn read_run(path: &Path) -> Run {
+pub fn read_run(path: &Path) -> Run {
     let mut run = Run::default();
     Recording::open(path).unwrap().read_all(&mut run);
     run

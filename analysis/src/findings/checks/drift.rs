@@ -103,7 +103,8 @@ fn is_preempted_more(evidence: &StepEvidence<'_>) -> bool {
 fn finding(evidence: &StepEvidence<'_>, slower: f64, half_way: f64) -> Finding {
     let n = evidence.rows.len();
     let phase_ns = |phase: &Phase, rows: std::ops::Range<usize>| {
-        median(&mut rows.map(|row| evidence.rows[row].phase_ns(phase.slot) as f64).collect::<Vec<f64>>()).unwrap_or(0.0)
+        median(&mut rows.map(|row| evidence.timed[row].phase_ns(phase.slot) as f64).collect::<Vec<f64>>())
+            .unwrap_or(0.0)
     };
     let growth = |phase: &'_ Phase| phase_ns(phase, 2 * n / 3..n) - phase_ns(phase, 0..n / 3);
     let share = slower / 2.0 / (1.0 + slower / 2.0);

@@ -117,7 +117,7 @@ fn with_explanation(evidence: &StepEvidence<'_>, mut finding: Finding) -> Findin
     }
     let advice = match largest {
         Some((_, phase)) if phase == DATA_WAIT => "load data sooner",
-        _ => "give the GPU more work at once, such as larger batches",
+        _ => "give the GPU more work at once: larger batches, or fewer and larger kernels (torch.compile, CUDA graphs)",
     };
     finding.with_evidence("this is GPU time: other findings show what the run does meanwhile").with_advice(advice)
 }

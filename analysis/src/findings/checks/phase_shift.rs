@@ -35,7 +35,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     }
     // Medians, so that a spike among the large batches is not a shift.
     let share = |phase: &Phase, rows: &[usize]| {
-        let of = |row: &usize| evidence.rows[*row].phase_ns(phase.slot) as f64 / evidence.inside_ns[*row].max(1.0);
+        let of = |row: &usize| evidence.timed[*row].phase_ns(phase.slot) as f64 / evidence.inside_ns[*row].max(1.0);
         median(&mut rows.iter().map(of).collect::<Vec<f64>>()).unwrap_or(0.0)
     };
     let phases = evidence.store.phases().iter().filter(|phase| !phase.is_gap());

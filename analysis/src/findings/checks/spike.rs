@@ -29,7 +29,7 @@ const ROLLOUT: &str = "rollout";
 fn spikes(evidence: &StepEvidence<'_>) -> Vec<usize> {
     let rollout = evidence.store.phase(ROLLOUT).map(|phase| phase.slot);
     let excess = |row: usize| {
-        let rollout_ns = rollout.map_or(0, |slot| evidence.rows[row].phase_ns(slot));
+        let rollout_ns = rollout.map_or(0, |slot| evidence.timed[row].phase_ns(slot));
         evidence.excess_ns(row) - rollout_ns as f64
     };
     let rows = 0..evidence.rows.len();
@@ -109,7 +109,7 @@ struct UsualStep<'a> {
 impl<'a> UsualStep<'a> {
     fn new(evidence: &StepEvidence<'a>) -> Self {
         let median = |phase: &'a Phase| {
-            let ns = evidence.median(|row| Some(row.phase_ns(phase.slot) as f64));
+            let ns = evidence.timed_median(|row| Some(row.phase_ns(phase.slot) as f64));
             (phase, ns.unwrap_or(0.0))
         };
         let usage = |number: fn(&gnntop_wire::ThreadUsage) -> u64| {
@@ -124,7 +124,7 @@ impl<'a> UsualStep<'a> {
     }
 
     fn sentence(&self, facts: &mut StatedNumbers, evidence: &StepEvidence<'_>, index: usize) -> String {
-        let row = &evidence.rows[index];
+        let (row, timed) = (&evidence.rows[index], &evidence.timed[index]);
         let of_kind = if evidence.kinds.all.is_empty() { "" } else { " of its kind" };
         let mut text = format!(
             "step {} took {}, {:.1} x the usual{of_kind}",
@@ -135,7 +135,7 @@ impl<'a> UsualStep<'a> {
         // A phase may have grown by less than the median over all batch sizes suggests.
         let scale = evidence.expected_ns[index] / self.inside_ns;
         let excess =
-            |(phase, usual): &(&'a Phase, f64)| (phase.text.clone(), row.phase_ns(phase.slot) as f64 - usual * scale);
+            |(phase, usual): &(&'a Phase, f64)| (phase.text.clone(), timed.phase_ns(phase.slot) as f64 - usual * scale);
         let worst = self.phases.iter().map(excess).max_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((phase, more)) = worst.filter(|(_, more)| *more > 0.25 * evidence.excess_ns(index)) {
             let more = facts.about(&phase, |facts| facts.time(Number::More, more));

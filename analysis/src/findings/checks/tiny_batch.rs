@@ -56,7 +56,7 @@ fn usual_size(evidence: &StepEvidence<'_>) -> Option<(u64, &'static str)> {
 }
 
 fn finding(evidence: &StepEvidence<'_>, size: u64, of: &str, of_computing: f64, share: f64) -> Finding {
-    let step_ns = evidence.median(|row| Some(row.period_ns() as f64)).unwrap_or(0.0);
+    let step_ns = evidence.timed_median(|row| Some(row.period_ns() as f64)).unwrap_or(0.0);
     let one = of.trim_end_matches('s');
     let of = if size == 1 { one } else { of };
     let finding = Finding::for_run(FindingKind::TinyBatch, Confidence::Medium, Some(share), |facts| {

@@ -59,7 +59,7 @@ pub(super) fn share(evidence: &StepEvidence<'_>) -> Option<f64> {
 }
 
 fn summary(evidence: &StepEvidence<'_>, input: &Input, facts: &mut StatedNumbers) -> String {
-    let mean_ns = evidence.rows.iter().map(|row| input.row_ns(row)).sum::<f64>() / evidence.rows.len() as f64;
+    let mean_ns = evidence.timed.iter().map(|row| input.row_ns(row)).sum::<f64>() / evidence.rows.len() as f64;
     let (share, each) = (facts.share(Number::OfTime, input.share()), facts.time(Number::Each, mean_ns));
     if input.named().all(|part| part.text == DATA_WAIT) {
         return format!("the loop waits for data {share} of the time, {each} a step on average");
@@ -74,12 +74,12 @@ fn summary(evidence: &StepEvidence<'_>, input: &Input, facts: &mut StatedNumbers
 
 /// Adds whether few steps do most of the waiting, such as the first of epochs.
 fn uneven_steps(evidence: &StepEvidence<'_>, input: &Input, finding: Finding) -> Finding {
-    let mut waits: Vec<f64> = evidence.rows.iter().map(|row| input.row_ns(row)).collect();
+    let mut waits: Vec<f64> = evidence.timed.iter().map(|row| input.row_ns(row)).collect();
     let all: f64 = waits.iter().sum();
     let of_epochs: f64 = (0..evidence.rows.len()).filter(|row| evidence.begins_epoch(*row)).map(|row| waits[row]).sum();
     waits.sort_unstable_by(|a, b| b.total_cmp(a));
     let tenth = waits[..waits.len().div_ceil(10)].iter().sum::<f64>() / all;
-    let usual_ns = evidence.median(|row| Some(input.row_ns(row))).unwrap_or(0.0);
+    let usual_ns = evidence.timed_median(|row| Some(input.row_ns(row))).unwrap_or(0.0);
     let is_even = usual_ns > UNEVEN * all / evidence.rows.len() as f64;
     let finding = finding.with_evidence_lines(|facts| {
         (!is_even).then(|| {
