@@ -5,8 +5,9 @@ use std::ops::Range;
 use gnntop_wire::{Metric, Quantity, RankKind, SignalSource};
 
 use crate::energy::{
-    Assumptions, ComponentEnergy, CounterInputs, CounterOrigin, EnergyBook, EnergyFigure, EnergyInputs, EnergyScope,
-    GpuInputs, Intensity, IntensityError, MemoryInputs, NoEnergy, PhaseFigure, PhasedTime, Processor, ProcessorInputs,
+    Assumptions, ComponentEnergy, ComponentKind, CounterInputs, CounterOrigin, EnergyBook, EnergyFigure, EnergyInputs,
+    EnergyScope, GpuInputs, Intensity, IntensityError, MemoryInputs, NoEnergy, PhaseFigure, PhasedTime, Processor,
+    ProcessorInputs,
 };
 use crate::store::contents::Store;
 use crate::store::ids::phases::PhaseSlot;
@@ -102,6 +103,9 @@ impl Store {
         // By slot, in the profile's numbering, with the gap last.
         let mut slots: Vec<PhaseSlot> = shown.iter().map(|phase| phase.slot).collect();
         slots.sort_unstable();
+        // What a GPU uses follows what it does itself, where that is timed.
+        let device = self.device().filter(|device| component.kind == ComponentKind::Gpu && !device.is_synchronised());
+        let rows = rows.map(|row| device.and_then(|device| device.row(row.step())).unwrap_or(row));
         let times = rows.map(|row| PhasedTime {
             time: row.period_start_ns()..row.end_ns(),
             phase_ns: slots.iter().map(|slot| row.phase_ns(*slot)).collect(),
