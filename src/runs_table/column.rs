@@ -257,7 +257,39 @@ fn finding_text(figures: &RunFigures) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::runs_table::example::run;
+    use gnntop_analysis::many_runs::Aged;
+
+    #[test]
+    fn hardware_and_time_left_have_columns_where_they_are_known() {
+        let hardware = [Column::Gpu, Column::Memory, Column::Watts, Column::Left];
+        let plain = run("plain", RunState::Live, None);
+        assert!(hardware.iter().all(|column| !column.is_worth_room(&[&plain]) && column.text(&plain).is_none()));
+        let value = RunFigures {
+            gpu_busy: Some(0.934),
+            gpu_memory_bytes: Some(12e9),
+            watts: Some(412.4),
+            ..RunFigures::default()
+        };
+        let busy = RunRow {
+            figures: Some(Aged { value, age: Duration::ZERO }),
+            time_left: Some(Duration::from_secs(5_400)),
+            ..run("busy", RunState::Live, None)
+        };
+        let texts = hardware.map(|column| column.text(&busy).unwrap());
+        assert_eq!(texts, ["93 %", "11.2 GiB", "412", "1h30m"].map(str::to_owned));
+        assert!(hardware.iter().all(|column| column.is_worth_room(&[&plain, &busy])));
+        // What is over takes no power.
+        let over = RunRow { state: RunState::Ended(None), ..busy };
+        assert_eq!(Column::Watts.text(&over), None);
+        // The least time left comes first, and a run without a limit last.
+        let hurried = RunRow { time_left: Some(Duration::from_secs(60)), ..plain.clone() };
+        assert_eq!(Column::Left.compare(&hurried, &over), Ordering::Less);
+        assert_eq!(Column::Left.compare(&plain, &hurried), Ordering::Greater);
+    }
 
     #[test]
     fn columns_are_in_order_and_found_by_name() {

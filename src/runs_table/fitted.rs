@@ -60,32 +60,21 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::runs_table::example::run;
     use gnntop_analysis::many_runs::{Aged, RunFigures, RunState};
 
-    fn run(name: &str, host: &str) -> RunRow {
+    fn run_on(host: &str, name: &str) -> RunRow {
+        let value = RunFigures { bound: Some(("backward".to_owned(), 0.5)), ..RunFigures::default() };
         RunRow {
-            path: name.into(),
-            name: name.to_owned(),
-            pid: 1,
-            command: String::new(),
-            user: "ana".to_owned(),
             hosts: vec![host.to_owned()],
-            ranks: (1, 1),
-            state: RunState::Live,
-            running_for: None,
-            time_left: None,
-            step: None,
-            steps_per_s: Some(Aged { value: 12.5, age: Duration::ZERO }),
-            figures: Some(Aged {
-                value: RunFigures { bound: Some(("backward".to_owned(), 0.5)), ..RunFigures::default() },
-                age: Duration::ZERO,
-            }),
+            figures: Some(Aged { value, age: Duration::ZERO }),
+            ..run(name, RunState::Live, Some(12.5))
         }
     }
 
     #[test]
     fn columns_never_exceed_their_room() {
-        let rows = [run(&"long".repeat(20), "elm"), run("前向传播", "oak")];
+        let rows = [run_on("elm", &"long".repeat(20)), run_on("oak", "前向传播")];
         let rows: Vec<&RunRow> = rows.iter().collect();
         for room in 0..200 {
             let fitted = fit(&rows, room);
@@ -100,7 +89,7 @@ mod tests {
         let has = |rows: &[RunRow], column| {
             fit(&rows.iter().collect::<Vec<_>>(), 500).iter().any(|fitted| fitted.column == column)
         };
-        let mut rows = [run("a", "elm"), run("b", "elm")];
+        let mut rows = [run_on("elm", "a"), run_on("elm", "b")];
         for column in [Column::User, Column::Host, Column::Ranks, Column::Gpu, Column::Left, Column::Age] {
             assert!(!has(&rows, column), "{column:?}");
         }

@@ -30,7 +30,7 @@ pub(super) fn held_share(signal: &Signal, span: &Range<u64>, is: impl Fn(f64) ->
 }
 
 /// Mean of a gauge over the time in which it was read; `None` without readings.
-pub(super) fn held_mean(signal: &Signal, span: &Range<u64>) -> Option<f64> {
+pub(crate) fn held_mean(signal: &Signal, span: &Range<u64>) -> Option<f64> {
     let (sum, all) = held_values(signal, span)
         .fold((0.0, 0.0), |(sum, all), (value, ns)| (sum + value * ns as f64, all + ns as f64));
     (all > 0.0).then(|| sum / all)

@@ -38,6 +38,7 @@ mod watch;
 pub use bottleneck::Verdict;
 pub use evidence::{Class, classes};
 pub use finding::{Confidence, EndedFinding, Finding, FindingKind, Findings, NotEnough, Occurrence, Severity};
+pub(crate) use hardware::held_mean;
 pub use judgement::{Judgement, all_findings, findings_in, judge_newest, judge_run, verdict};
 pub use number::Number;
 pub use ranks::rank_findings;

@@ -12,7 +12,7 @@ use gnntop_wire::{Item, Quantity, StreamReader};
 
 use super::pace::usual_steps_per_s;
 use crate::energy::{Assumptions, EnergyScope};
-use crate::findings::{Finding, Judgement, Severity, judge_run};
+use crate::findings::{Finding, Judgement, Severity, held_mean, judge_run};
 use crate::ranks::Run;
 use crate::source::exit_record;
 use crate::store::{Limits, Store};
@@ -91,7 +91,8 @@ impl RunFigures {
             for gpu in hardware.gpus() {
                 let read = |quantity: Quantity| hardware.reading(quantity.with_instance(gpu)).ok();
                 let (busy, memory) = gpus.entry((host.clone(), gpu)).or_default();
-                *busy = busy.or(read(Quantity::GpuUtil).map(|busy| busy / ALL_OF_A_GPU));
+                let now = || read(Quantity::GpuUtil).map(|busy| busy / ALL_OF_A_GPU);
+                *busy = busy.or_else(|| busy_in_steps(store, gpu)).or_else(now);
                 *memory = memory.or(read(Quantity::GpuMemoryUsed));
             }
         }
@@ -105,6 +106,13 @@ impl RunFigures {
             ..Self::default()
         }
     }
+}
+
+/// How busy a GPU was on average (0 to 1) during the steps that were read. The newest reading may be from after a run's end.
+fn busy_in_steps(store: &Store, gpu: u32) -> Option<f64> {
+    let signal = store.signals().find(Quantity::GpuUtil.with_instance(gpu))?;
+    let (first, last) = (store.steps().all().next()?, store.steps().last()?);
+    held_mean(signal, &(first.period_start_ns()..last.end_ns())).map(|busy| busy / ALL_OF_A_GPU)
 }
 
 /// A few of a run's sessions: the first one of each host, then others, in their order.

@@ -55,25 +55,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use gnntop_analysis::many_runs::{Aged, RunState};
-
-    fn run(name: &str, state: RunState, rate: Option<f64>) -> RunRow {
-        RunRow {
-            path: name.into(),
-            name: name.to_owned(),
-            pid: 1,
-            command: String::new(),
-            user: "ana".to_owned(),
-            hosts: vec!["elm".to_owned()],
-            ranks: (1, 1),
-            state,
-            running_for: None,
-            time_left: None,
-            step: None,
-            steps_per_s: rate.map(|value| Aged { value, age: Duration::ZERO }),
-            figures: None,
-        }
-    }
+    use crate::runs_table::example::run;
+    use gnntop_analysis::many_runs::RunState;
 
     #[test]
     fn table_has_a_line_for_each_run() {
