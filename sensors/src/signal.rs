@@ -9,7 +9,7 @@ pub struct SignalInfo {
     pub metric: Metric,
     /// Where the value comes from, such as `/proc/PID/stat` or `NVML power_usage`.
     pub source: &'static str,
-    /// Which device it belongs to, such as `cpu 0` or `GPU-5a1b… NVIDIA H200`; none for the whole machine or process.
+    /// Which device it belongs to, such as `cpu 0` or `NVIDIA H200 (GPU-5a1b…)`; none for the whole machine or process.
     pub device: Option<String>,
 }
 

@@ -75,7 +75,7 @@ fn gpus_are_described() {
     assert_eq!(gpu.memory_bytes, Some(150_754_820_096));
     assert_eq!(gpu.driver.as_deref(), Some("580.82.07"));
     let signal = &set.signals()[set.find(Quantity::GpuPower.with_instance(1)).unwrap().0 as usize];
-    assert_eq!(signal.device.as_deref(), Some("GPU-fa4e0000-0000-0000-0000-000000000001 NVIDIA Fake 100"));
+    assert_eq!(signal.device.as_deref(), Some("NVIDIA Fake 100 (GPU-fa4e0000-0000-0000-0000-000000000001)"));
 }
 
 #[test]

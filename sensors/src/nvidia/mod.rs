@@ -208,8 +208,10 @@ impl Sensor for Nvidia {
 
 impl Gpu {
     fn register(info: &GpuInfo, registry: &mut Registry) -> Self {
-        let identity: Vec<&str> = [&info.uuid, &info.name].into_iter().flatten().map(String::as_str).collect();
-        let device = (!identity.is_empty()).then(|| identity.join(" "));
+        let device = match (&info.name, &info.uuid) {
+            (Some(name), Some(uuid)) => Some(format!("{name} ({uuid})")),
+            (name, uuid) => name.clone().or_else(|| uuid.clone()),
+        };
         let calls =
             QUERIES.iter().map(|spec| GpuQuery::register(spec, info.index, device.as_deref(), registry)).collect();
         // The first pass tries again to open a GPU that did not open, and reports why not.

@@ -155,22 +155,25 @@ fn table(rows: &[Vec<String>], width: usize) -> String {
     out
 }
 
-/// A text in at most `width` columns, with an ellipsis if it was cut.
+/// A text in at most `width` columns. What is cut out is in its first half: names often differ at their ends.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let mut kept = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        used += c.width().unwrap_or(0);
-        if used > width {
-            break;
-        }
-        kept.push(c);
-    }
-    kept.push('…');
-    kept
+    let room = width.saturating_sub(1);
+    let end = starting_columns(text.chars().rev(), room - room / 3).chars().rev().collect::<String>();
+    format!("{}…{end}", starting_columns(text.chars(), room / 3))
+}
+
+/// The first characters, in at most `width` columns.
+fn starting_columns(chars: impl Iterator<Item = char>, width: usize) -> String {
+    let mut used = 0;
+    chars
+        .take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= width
+        })
+        .collect()
 }
 
 /// Writes a line of a list.
@@ -207,7 +210,14 @@ mod tests {
         let long = "前".repeat(100);
         let text = table(&rows(&[&[&long, "123456"], &["x", "7"]]), WIDTH);
         let first = text.lines().next().unwrap();
-        assert!(first.width() <= WIDTH && first.ends_with("… 123456"), "{first}");
+        assert!(first.width() <= WIDTH && first.contains("前…前") && first.ends_with("前 123456"), "{first}");
+    }
+
+    #[test]
+    fn names_that_differ_at_their_ends_still_differ_once_cut() {
+        let place = "wait for the device: item in train (train.py:41)";
+        assert_eq!(cut(place, 20), "wait f…(train.py:41)");
+        assert_eq!(cut(place, 100), place);
     }
 
     #[test]

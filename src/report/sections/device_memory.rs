@@ -91,33 +91,37 @@ impl DeviceMemory {
         })
     }
 
-    /// The whole of it, a line each.
+    /// The whole of it, a line each; of what is not known, nothing.
     fn facts(&self) -> [(&'static str, String); 4] {
-        let size = |of: Option<u64>| of.map_or_else(|| "-".to_owned(), |n| bytes(n as f64));
-        let of_total = self.total_bytes.map(|total| format!(" of {}", bytes(total as f64))).unwrap_or_default();
+        let size = |n: u64| bytes(n as f64);
+        let joined = |parts: [Option<String>; 2]| parts.into_iter().flatten().collect::<Vec<String>>().join(", ");
         let share = self.fragmentation.map(|share| format!(", {} of it unused", percent(share))).unwrap_or_default();
-        let count = |count: f64| quantity(count);
+        let at_most = |of: Option<u64>| of.map(|n| format!("at most {}", size(n)));
+        let after = self.used_bytes.map(|n| format!("{} after a step", size(n)));
+        let now = self.reserved_bytes.map(|n| format!("{} now{share}", size(n)));
+        let of_all = self.total_bytes.map(|total| format!("{} in all", size(total)));
+        let free = self.least_free_bytes.map(|n| format!("at least {}", size(n)));
+        let count = self.allocations_per_step.map(|count| format!("{} a step", quantity(count)));
         [
-            ("in tensors", format!("at most {}, {} after a step", size(self.peak_bytes), size(self.used_bytes))),
-            (
-                "reserved",
-                format!("at most {}, {} now{share}", size(self.reserved_peak_bytes), size(self.reserved_bytes)),
-            ),
-            ("free", format!("at least {}{of_total}", size(self.least_free_bytes))),
-            ("allocations", self.allocations_per_step.map_or_else(|| "not counted by its pool".to_owned(), count)),
+            ("in tensors", joined([at_most(self.peak_bytes), after])),
+            ("reserved", joined([at_most(self.reserved_peak_bytes), now])),
+            if free.is_some() { ("free", joined([free, of_all])) } else { ("memory", joined([of_all, None])) },
+            ("allocations", count.unwrap_or_else(|| "not counted by its pool".to_owned())),
         ]
     }
 
-    /// By phase, with a head.
+    /// By phase, with a head. What was reserved has a column where it is known.
     fn phase_rows(&self) -> Vec<Vec<String>> {
+        let is_reserved_known = self.phases.iter().any(|phase| phase.reserved_peak_bytes.is_some());
+        let columns = if is_reserved_known { 4 } else { 3 };
         let head = ["device memory in", "peak, mean", "peak, most", "reserved, most"].map(str::to_owned);
         let row = |phase: &DevicePhaseMemory| {
             let size = |n: Option<f64>| n.map_or_else(|| "-".to_owned(), bytes);
             let peaks =
                 [phase.mean_peak_bytes, Some(phase.peak_bytes as f64), phase.reserved_peak_bytes.map(|n| n as f64)];
-            std::iter::once(phase.name.clone()).chain(peaks.map(size)).collect()
+            std::iter::once(phase.name.clone()).chain(peaks.map(size)).take(columns).collect()
         };
-        std::iter::once(head.into()).chain(self.phases.iter().map(row)).collect()
+        std::iter::once(head[..columns].to_vec()).chain(self.phases.iter().map(row)).collect()
     }
 
     /// By what it is for, with a head.

@@ -249,7 +249,9 @@ impl Report {
 
     /// Lines below the title.
     pub(in crate::report) fn about(&self) -> Vec<String> {
-        let gpus: Vec<&str> = self.hardware.gpus.iter().map(|gpu| gpu.device.as_str()).collect();
+        // A product's name, without the number of the one in this machine.
+        let products = self.hardware.gpus.iter().map(|gpu| gpu.device.split(" (").next().unwrap_or_default());
+        let gpus: Vec<&str> = products.collect();
         self.session.about(&self.steps, &gpus)
     }
 }
