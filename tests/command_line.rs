@@ -31,6 +31,9 @@ fn help_goes_to_standard_output_and_wrong_usage_to_standard_error() {
         let ran = sessions.run(wrong);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{wrong:?}");
     }
+    // No training has such a name.
+    let unknown = sessions.run(["run", "--named", "--", "python", "train.py"]);
+    assert_eq!(unknown.err, "gnntop: unknown option --named; see gnntop run --help\n");
 }
 
 #[test]

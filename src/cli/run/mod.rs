@@ -171,7 +171,12 @@ impl RunArguments {
 pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let inherited = Inherited::find();
     arguments.take_own_options()?;
-    if !arguments.words.is_empty() {
+    if let Some(first) = arguments.words.first() {
+        // clap takes an option that it does not know for the name.
+        if first.as_encoded_bytes().starts_with(b"-") {
+            let text = format!("unknown option {}; see gnntop run --help", first.to_string_lossy());
+            return Err(UsageError::with_message(text));
+        }
         train::hand_over()?;
     }
     if arguments.tty {
