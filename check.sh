@@ -70,8 +70,8 @@ python() {
     cargo build -p gnntop -p gnntop-python --no-default-features
     (
         cd python
-        "$home/bin/ruff" format --check . ../scripts/python-cost.py ../scripts/corpus*.py ../scripts/public ../scripts/torture
-        "$home/bin/ruff" check . ../scripts/python-cost.py ../scripts/corpus*.py ../scripts/public ../scripts/torture
+        "$home/bin/ruff" format --check . ../scripts/python-cost.py ../scripts/corpus*.py ../scripts/gpu-sensors.py ../scripts/torch-on-gpu.py ../scripts/public ../scripts/torture
+        "$home/bin/ruff" check . ../scripts/python-cost.py ../scripts/corpus*.py ../scripts/gpu-sensors.py ../scripts/torch-on-gpu.py ../scripts/public ../scripts/torture
         "$home/bin/mypy" --config-file mypy.ini
         "$home/bin/python" -m pytest --quiet tests
     )

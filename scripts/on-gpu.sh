@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that waits for a GPU, in one run: 25 minutes by estimate.
+# Everything that needs a GPU, in one run: about 12 minutes on an H200.
 #
 #   scripts/on-gpu.sh pack DIR [CORA]     here: build with CUDA and put all that is needed into DIR (50 MB by estimate), to be
 #                                         carried; CORA is a folder with Cora's tables
@@ -7,7 +7,7 @@
 #                                         there: run all of it on DEVICE (cuda:0) and write one folder of results. Needs a
 #                                         driver for CUDA 13.0, Python 3 and its PyTorch; no cargo, no network. Parts, to
 #                                         be run one after the other into the same folder where time is given in pieces:
-#                                         tests kernels pna gcn sage gat vig ranks publish sanitize
+#                                         tests kernels pna gcn sage gat vig ranks publish pytorch sensors sanitize
 #   DIR/on-gpu.sh try RESULTS             the same with small sizes on the CPU: whether everything starts
 #
 # RESULTS/summary.md has the figures beside their targets; each run has its output in a file of its own and, where it is
@@ -42,7 +42,7 @@ pack() {
     cp "$(built nccl)" "$target/nccl-test"
     cp "$(built device)" "$target/device-bench"
     for program in $programs; do strip "$target/$program" && gzip -9 --force "$target/$program"; done
-    cp "$here/on-gpu.sh" "$here/on-gpu.py" "$here/peer-on-gpu.py" "$target/"
+    cp "$here/on-gpu.sh" "$here"/{on-gpu,peer-on-gpu,torch-on-gpu,gpu-sensors}.py "$target/"
     if [ -n "$cora" ]; then mkdir -p "$target/cora" && cp "$cora"/cora.*.tsv "$target/cora/"; fi
     # PyTorch Geometric is pure Python, but some of its requirements are not: for each Python that may be there. PyTorch
     # is already installed.
@@ -102,7 +102,7 @@ prepare() {
 }
 
 # The parts, the most important first in case the time runs out.
-parts="tests kernels pna gcn sage gat vig ranks publish sanitize"
+parts="tests kernels pna gcn sage gat vig ranks publish pytorch sensors sanitize"
 
 tests() { one device-test "$long" "$here/cuda-test" --nocapture; }
 
@@ -161,6 +161,19 @@ publish() {
     fi
 }
 
+# PyTorch alone and under `gnntop run`: the same hashes, and phases by its own events beside the report's.
+pytorch() {
+    local ways="clean amp compile reads slow inference" run="$python $here/torch-on-gpu.py" sizes="$torch_sizes --device ${device%%:*}"
+    if [ "$device" != cpu ]; then ways="$ways graph streams"; fi
+    for way in $ways; do
+        one "torch-$way-alone" "$short" $run "$way" $sizes
+        one "torch-$way" "$short" "$here/gnntop" run --record "$results/torch-$way.gnntop" -- $run "$way" $sizes --events
+        "$here/gnntop" report "$results/torch-$way.gnntop" >"$results/torch-$way.report" 2>/dev/null || true
+    done
+}
+
+sensors() { if [ "$device" != cpu ]; then one sensors "$short" "$python" "$here/gpu-sensors.py"; fi; }
+
 # Accesses out of bounds and races, if CUDA's tool is installed.
 sanitize() {
     if ! command -v compute-sanitizer >/dev/null; then echo "sanitizer: compute-sanitizer is not here" >"$results/sanitizer.log"; return; fi
@@ -171,12 +184,12 @@ sanitize() {
 
 full() {
     preset=study graphs=100000 steps=200 epochs=50 workers=8 peer_steps=30 overhead_steps=4000 long=180 short=60
-    pna_batches="512 4096" peer_pna="" reddit="" reddit_batch="" vig_size="--preset study"
+    pna_batches="512 4096" peer_pna="" reddit="" reddit_batch="" vig_size="--preset study" torch_sizes=""
 }
 
 small() {
     device=cpu preset=default graphs=200 steps=12 epochs=2 workers=1 peer_steps=2 overhead_steps=20 long=100 short=60
-    pna_batches="32" peer_pna="--layers 2 --hidden 8" reddit="--nodes 2000 --edges 20000" reddit_batch="--batch-size 32" vig_size="--batch-size 2"
+    pna_batches="32" peer_pna="--layers 2 --hidden 8" reddit="--nodes 2000 --edges 20000" reddit_batch="--batch-size 32" vig_size="--batch-size 2" torch_sizes="--width 32 --layers 2 --batch 16 --steps 12"
 }
 
 case ${1:-} in

@@ -51,7 +51,8 @@ fn without_a_driver_that_is_all_that_is_said() {
 #[test]
 fn what_is_missing_is_said_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-cuda");
+    let member = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let driver = member.join("nn/tests/fake-cuda/fake_cuda.c");
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let compile = |source: &Path, library: &str| {
         let mut command = Command::new(&compiler);
@@ -59,8 +60,8 @@ fn what_is_missing_is_said_in_one_line() {
         command.arg("-o").arg(folder.path().join(library)).status()
     };
     for (source, library) in [
-        (sources.join("fake_cuda.c"), "libcuda.so.1"),
-        (sources.join("fake_cuda.c"), "libcuda.so"),
+        (driver.clone(), "libcuda.so.1"),
+        (driver, "libcuda.so"),
         // Only looked for before a device is opened.
         ("/dev/null".into(), "libcublas.so.13"),
         ("/dev/null".into(), "libcurand.so.10"),
@@ -84,7 +85,7 @@ fn what_is_missing_is_said_in_one_line() {
     } else {
         assert!(text.contains("told: NCCL failed: it cannot be loaded (libnccl.so.2: "), "{text}");
     }
-    assert!(compile(&sources.join("fake_nccl.c"), "libnccl.so.2").unwrap().success());
+    assert!(compile(&member.join("tests/fake_nccl.c"), "libnccl.so.2").unwrap().success());
     let text = said("3");
     assert!(text.contains("told: 3 ranks need 3 GPUs, but the driver finds 1 from cuda:0: "), "{text}");
 }
