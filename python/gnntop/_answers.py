@@ -38,6 +38,13 @@ def _append(path: str, text: bytes) -> int:
 def in_time(call: "Callable[[], int]") -> int:
     """What the call returns on a thread of its own; -1 if it raises, or does not return in time."""
     global _hangs
+    result = within(_WITHIN_S, call)
+    _hangs = result is None
+    return -1 if result is None else result
+
+
+def within(seconds: float, call: "Callable[[], int]") -> "int | None":
+    """The same with another time; None if it is over. ``threading`` would wait for ever for a thread that cannot run."""
     results: list[int] = []
     done = _thread.allocate_lock()
     done.acquire()
@@ -53,5 +60,6 @@ def in_time(call: "Callable[[], int]") -> int:
         _thread.start_new_thread(run, ())
     except RuntimeError:  # there may be no further thread
         run()
-    _hangs = not done.acquire(timeout=_WITHIN_S)
+    if not done.acquire(timeout=seconds):
+        return None
     return results[0] if results else -1

@@ -65,8 +65,8 @@ OPTIMIZER, CLOSURE, ZERO_GRAD, UNSCALE, CLIP, COLLECTIVE, CHECKPOINT, COMPILE, E
 """Work of a training loop, for `work_begin`, as ``gnntop.h`` numbers it."""
 OF_ROOTS = -1
 """Instead of work, for `Hooked`: calls of root modules. ``OF_ROOTS - name``: calls are spans of this name."""
-ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD, ON_FORWARD, ON_CALL = (
-    range(11)
+ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD, ON_FORWARD, ON_CALL, ON_WORK = (
+    range(12)
 )
 """What `listen` sets: see ``python/src/events.rs``."""
 NEEDS_TRACK, NEEDS_SESSION, NEEDS_NOTICE = range(3)

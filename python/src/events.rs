@@ -95,6 +95,7 @@ unsafe fn open(python: &Python, needs: Needs) -> Result<(), Raised> {
 pub(crate) unsafe fn begin(python: &Python, work: Work) -> Result<Option<i32>, Raised> {
     // SAFETY: guaranteed by the caller, here and below.
     unsafe {
+        notify(python, listener(Listener::Work), null_mut)?;
         if work == Work::Forward && training::accepts(work) {
             note_forward(python)?;
         }

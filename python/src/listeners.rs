@@ -32,9 +32,11 @@ pub(crate) enum Listener {
     Forward = 9,
     /// Takes a module that is no root and is called outside of all that are.
     Call = 10,
+    /// Called when work begins, while a deep trace runs.
+    Work = 11,
 }
 
-static LISTENERS: [AtomicPtr<c_void>; 11] = [const { AtomicPtr::new(null_mut()) }; 11];
+static LISTENERS: [AtomicPtr<c_void>; 12] = [const { AtomicPtr::new(null_mut()) }; 12];
 
 /// What Python has set, or NULL.
 #[inline]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import fcntl
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +20,7 @@ from programs import GNNTOP, REACH, Ran, environment
 
 import gnntop
 from gnntop import _native
-from gnntop.hooks import deep_trace
+from gnntop.hooks import deep_trace, trace_memory
 
 needs_program = pytest.mark.skipif(not GNNTOP.exists(), reason=f"no {GNNTOP}: cargo build")
 
@@ -210,7 +212,8 @@ class Profiler:
 
 def test_a_trace_that_takes_much_memory_ends_before_its_time(native: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = iter([100, 200, 300, 1 << 60])
-    monkeypatch.setattr(deep_trace, "_resident", lambda: next(sizes))
+    monkeypatch.setattr(trace_memory, "_most_resident", lambda: 0)
+    monkeypatch.setattr(trace_memory, "_resident", lambda: next(sizes))
     for step in range(7, 11):
         deep_trace.step_ended(step)
     assert (native / "answer").read_text() == "00000000000000aa done 8 10 0\n"
@@ -280,8 +283,64 @@ def raising(error: BaseException) -> Callable[[int], object]:
 
 
 def test_the_memory_of_a_trace_has_a_bound() -> None:
-    assert 0 < deep_trace._room() <= 1 << 30
-    assert deep_trace._resident() > 1 << 20
+    assert 0 < trace_memory._room() <= 1 << 30
+    assert 1 << 20 < trace_memory._resident() <= trace_memory._most_resident()
+
+
+def test_memory_within_a_step_may_be_what_the_program_had_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors of a step are no operators of the trace; at its end they are gone."""
+    mib, now = 1 << 20, [0]
+    monkeypatch.setattr(trace_memory, "_LOOKS_NS", 0)
+    monkeypatch.setattr(trace_memory, "_room", lambda: 800 * mib)
+    monkeypatch.setattr(trace_memory, "_most_resident", lambda: 300 * mib)
+    monkeypatch.setattr(trace_memory, "_resident", lambda: now[0])
+    memory = trace_memory.Memory()
+    seen = []
+    for now[0] in (99 * mib, 101 * mib, 399 * mib, 401 * mib):
+        seen.append((memory.lasts(), memory.is_passed()))
+    assert seen == [(True, False), (False, False), (False, False), (False, True)]
+    monkeypatch.setattr(trace_memory, "_most_resident", lambda: 9000 * mib)
+    now[0] = 0
+    memory = trace_memory.Memory()
+    now[0] = 801 * mib
+    assert memory.is_passed(), "whatever it had once"
+
+
+VALIDATION = """
+give_up_at = time.monotonic() + 60
+while not torch.autograd._profiler_enabled() and time.monotonic() < give_up_at:
+    model(torch.ones(4, 8)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+assert torch.autograd._profiler_enabled()
+resident = lambda: int(open("/proc/self/statm").read().split()[1]) >> 8
+before = resident()
+model.eval()
+with torch.no_grad():
+    while torch.autograd._profiler_enabled() and resident() < before + 1500:
+        model(torch.ones(4, 8))
+assert not torch.autograd._profiler_enabled(), "the trace goes on"
+assert resident() < before + 1500, resident() - before
+"""
+
+
+@needs_program
+def test_a_long_validation_ends_a_trace(tmp_path: Path) -> None:
+    """No step ends in it, and torch keeps every operator: the program is to grow by a gigabyte at most."""
+    training = Training(tmp_path, after=VALIDATION)
+    session = training.session()
+    with asking(session, "trace 00000000000000aa 1\n"):
+        ended = training.end()
+    assert (ended.code, ended.err) == (0, b""), ended
+
+
+def test_a_thread_that_cannot_run_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where memory is scarce: `threading` waits for such a one for ever."""
+    monkeypatch.setattr(_thread, "start_new_thread", lambda *_: 1)
+    monkeypatch.setattr(threading, "_start_new_thread", lambda *_: 1)
+    monkeypatch.setattr(deep_trace, "_PUBLISHING_S", 0.01, raising=False)
+    monkeypatch.setattr(deep_trace, "_ticks", lambda: int)
+    assert deep_trace.publish([Event("aten::linear", 10, 40)]) == 0
 
 
 @needs_program
@@ -328,10 +387,7 @@ def test_a_program_survives_what_it_does_in_a_trace(what: str, tmp_path: Path) -
     assert ended.err == b"", ended
 
 
-@needs_program
-def test_where_several_threads_train_one_of_them_is_traced(tmp_path: Path) -> None:
-    """Also one that ends in the middle of it."""
-    threads = """
+THREAD = """
 import threading
 
 def train(steps):
@@ -341,19 +397,36 @@ def train(steps):
         model(torch.ones(4, 8)).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
-        time.sleep(0.01)
+        time.sleep({pause})
 
-others = [threading.Thread(target=train, args=[steps]) for steps in (150, 400)]
-for thread in others:
-    thread.start()
+other = threading.Thread(target=train, args=[{steps}])
+other.start()
 """
-    training = Training(tmp_path, before=threads, after="for thread in others:\n    thread.join()")
+
+
+@needs_program
+def test_where_several_threads_train_the_main_one_is_traced(tmp_path: Path) -> None:
+    """Torch's library says on stderr that it is not its thread on any other, and only one can stop a trace."""
+    before = "sleep = time.sleep\ntime.sleep = lambda s: sleep(10 * s)" + THREAD.format(pause="0", steps="1 << 60")
+    stop = "def stop(): raise SystemExit\ntorch.optim.SGD.zero_grad = lambda self: stop()\nother.join()"
+    training = Training(tmp_path, before=before, after=stop)
     session = training.session()
     for number in range(3):
-        with asking(session, f"trace {number:016x} 30\n"):
+        with asking(session, f"trace {number:016x} 5\n"):
             wait_until(lambda: any(word in said(session) for word in (" done ", " failed ")))
     ended = training.end()
     assert (ended.code, ended.err) == (0, b""), ended
+
+
+@needs_program
+def test_a_traced_thread_may_end(tmp_path: Path) -> None:
+    training = Training(tmp_path, before=THREAD.format(pause="0.02", steps="250") + "other.join()")
+    session = training.session()
+    with asking(session, "trace 00000000000000aa 100\n"):
+        wait_until(lambda: " began " in said(session))
+        ended = training.end()
+    assert ended.code == 0, ended
+    assert b"\n" not in ended.err.rstrip(), "torch says that the thread is not its own, and no more"
 
 
 def said(session: Path) -> str:

@@ -6,7 +6,7 @@ each stream of a GPU. Each step that this slows down says so, and percentiles le
 in steps, and in the memory that torch needs for its operators.
 
 The training thread waits until the trace is written, because a person asked for it. Whatever fails is answered, and the
-program continues. A trace is of the thread that began it, and ends early when the program does what torch.profiler does
+program continues. A trace is of one thread, the main one if that trains, and ends early when the program does what torch.profiler does
 not survive (``trace_guards``). ``sessions/src/request.rs`` describes the request and its answers.
 """
 
@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import _native
+from .._answers import within
 from .._signals import is_the_programs
 from . import trace_guards
 from .patching import described
+from .trace_memory import Memory
 
 MOST_STEPS = 100
-_MOST_BYTES = 1 << 30
-"""By which the program may grow in a trace, of which torch keeps every operator until the end."""
 MOST_SPANS = 100_000
 """Spans of a trace that the session gets: the first ones to begin. The trace itself has all."""
 _MOST_NAMES = 500
@@ -39,6 +39,8 @@ _LOG_LEVEL = "KINETO_LOG_LEVEL"
 """What torch's library for traces writes to the program's stderr; nothing from this level on."""
 _NO_LOG = "99"
 _PATIENCE_S = 1.0
+_PUBLISHING_S = 30.0
+"""How long spans are waited for: `MOST_SPANS` take two, and a thread may not come to run where memory is scarce."""
 _of_thread = threading.local()
 _ANSWER = "answer"
 _TRACE = "trace.json"
@@ -50,7 +52,11 @@ _Span = tuple[int, int, str]
 _Track = tuple[str, int]
 """What people read, and its role."""
 
+on_work: Callable[..., None] | None = None
+"""Calls `work_began`; in force while a trace runs."""
 _trace: DeepTrace | None = None
+_asked = "", 0.0
+"""The request that a thread has seen that is not to begin, and when."""
 _stepping = threading.Lock()
 """Held by the thread whose step has ended: several may train."""
 
@@ -78,6 +84,8 @@ def _proceed(step: int) -> None:
         _remove(_ANSWER, *_TRACE_FILES)  # withdrawn: by an asker that has fetched the trace, or is gone
         _native.answered(request)
         return
+    if trace is None and not _is_turn_of_this_thread(request):
+        return
     try:
         if trace is None:
             _trace = DeepTrace(request, step + 1)
@@ -97,6 +105,23 @@ def _proceed(step: int) -> None:
             raise
     _native.mark(_native.mark_name("deep trace"))
     _native.traced()
+
+
+def _is_turn_of_this_thread(request: str) -> bool:
+    """Whether it is to begin: the main thread is, unless no step of it ends. Torch writes to stderr if another one does."""
+    global _asked
+    if threading.get_ident() == threading.main_thread().ident:
+        return True
+    if _asked[0] != request:
+        _asked = request, time.monotonic()
+    return time.monotonic() > _asked[1] + _PATIENCE_S
+
+
+def work_began() -> None:
+    """Work has begun while a trace runs: a validation is much of it, and no step ends. Raises nothing of its own."""
+    trace = _trace
+    if trace is not None and trace.is_of_this_thread() and trace.has_grown():
+        _end_early("the step takes too much memory to trace it, as a long validation does")
 
 
 def _end_early(reason: str) -> None:
@@ -173,36 +198,6 @@ def _steps(request: str) -> int:
     return int(steps)
 
 
-def _room() -> int:
-    """Bytes by which this process may grow: 1 GiB, or an eighth of what the machine or its control group has left."""
-    free = [8 * _MOST_BYTES]
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        free.append(int(_fields("/proc/meminfo")["MemAvailable:"]) * 1024)
-    with contextlib.suppress(OSError, ValueError, KeyError, StopIteration):
-        with open("/proc/self/cgroup") as file:
-            group = "/sys/fs/cgroup" + next(line[3:].strip() for line in file if line.startswith("0::"))
-        with open(f"{group}/memory.max") as file:
-            most = int(file.read())
-        used = _fields(f"{group}/memory.stat")
-        free.append(most - int(used["anon"]) - int(used["shmem"]))
-    return min(free) // 8
-
-
-def _fields(path: str) -> dict[str, str]:
-    """The first two words of each line of a file of the kernel."""
-    with open(path) as file:
-        return dict(line.split()[:2] for line in file)
-
-
-def _resident() -> int:
-    """Bytes of memory that this process has; 0 if unknown."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
-
-
 class DeepTrace:
     """torch.profiler, running."""
 
@@ -211,19 +206,20 @@ class DeepTrace:
         self.request = request
         self._first = first
         self._left = _steps(request)
-        self._most_bytes = _resident() + _room()
+        self._memory = Memory()
         self.reason = ""
         """Why it is to end before its time."""
         self.has_stopped = threading.Event()
         self._thread = threading.get_ident()
         self._profiler = _profiler(first)
         try:
-            with _quiet():
+            with _quiet(), _unheard():
                 self._profiler.start()
         except Exception:
             self.abandon()
             raise
         self._guards = trace_guards.Guards(_end_early)
+        _native.listen(_native.ON_WORK, on_work)
         _of_thread.end = trace_guards.ThreadEnd(_end_early)
         _answer(request, f"began {first}")
 
@@ -235,22 +231,28 @@ class DeepTrace:
         guards = getattr(self, "_guards", None)  # none where it could not begin
         if guards is not None:
             guards.remove()
+            _native.listen(_native.ON_WORK, None)
             _of_thread.end = None
         try:
-            with _quiet():
+            with _quiet(), _unheard():
                 self._profiler.stop()
         finally:
             self.has_stopped.set()
 
     def goes_on(self) -> bool:
         """Whether the next step is traced, too: if there is memory, and somebody waits for the trace."""
-        return self._left > 1 and _resident() < self._most_bytes and _native.request() == self.request
+        return self._left > 1 and self._memory.lasts() and _native.request() == self.request
+
+    def has_grown(self) -> bool:
+        """Whether the step takes more memory than it may; now and then, at any hook."""
+        return self._memory.is_passed()
 
     def next_step(self, step: int) -> None:
         """Begins the step after this one."""
         self._left -= 1
         self._profiler.step_num = step  # ours may be counted in another way than torch's calls of `step`
-        self._profiler.step()
+        with _unheard():
+            self._profiler.step()
 
     def finish(self, last: int) -> None:
         """Stops after the step ``last``, and writes the trace if somebody still waits for it."""
@@ -267,8 +269,11 @@ class DeepTrace:
 
     def abandon(self) -> None:
         """Stops, as far as that is possible."""
-        with contextlib.suppress(Exception):  # it had not begun, or has stopped
+        try:
             self._stop()
+        except Exception as error:  # it had not begun, or has stopped
+            if is_the_programs(error):
+                raise
 
 
 @contextlib.contextmanager
@@ -280,6 +285,18 @@ def _quiet() -> Iterator[None]:
     finally:
         if is_ours:
             os.environ.pop(_LOG_LEVEL, None)
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """The program's modes, by which it may count operators or replace them, do not get those that annotate steps."""
+    core = getattr(sys.modules.get("torch"), "_C", None)
+    dispatch = getattr(core, "_DisableTorchDispatch", object)()  # in force while it lives
+    try:
+        with getattr(core, "DisableTorchFunction", contextlib.nullcontext)():
+            yield
+    finally:
+        del dispatch
 
 
 def _profiler(first: int) -> Any:
@@ -308,12 +325,9 @@ def _events(profiler: Any) -> Iterable[Any]:
 
 def publish(events: Iterable[Any]) -> int:
     """Records torch's events as spans of the session, and returns how many."""
-    tracks = by_track(events)
+    tracks, ticks = by_track(events), _ticks()
     # A track is a thread's.
-    recorder = threading.Thread(target=_record, args=(tracks, _ticks()), name="gnntop operators", daemon=True)
-    recorder.start()
-    recorder.join()
-    return sum(map(len, tracks.values()))
+    return max(0, within(_PUBLISHING_S, lambda: _record(tracks, ticks)) or 0)
 
 
 def by_track(events: Iterable[Any]) -> dict[_Track, list[_Span]]:
@@ -349,7 +363,7 @@ def _ticks() -> Callable[[int], int]:
     return lambda ns: now - int((wall_ns - ns) * ticks_per_ns)
 
 
-def _record(tracks: dict[_Track, list[_Span]], ticks: Callable[[int], int]) -> None:
+def _record(tracks: dict[_Track, list[_Span]], ticks: Callable[[int], int]) -> int:
     names: dict[str, int] = {}
     for (track, role), spans in tracks.items():
         _native.track(track, role)
@@ -358,6 +372,7 @@ def _record(tracks: dict[_Track, list[_Span]], ticks: Callable[[int], int]) -> N
             if number % _AT_ONCE == 0:
                 time.sleep(_PAUSE_S)
         _native.track_end()
+    return sum(map(len, tracks.values()))
 
 
 def _number(names: dict[str, int], name: str) -> int:

@@ -30,6 +30,7 @@ def install() -> None:
     """Makes the native part call us."""
     _native.listen(_native.ON_OPEN, guarded("session", _open))
     _native.listen(_native.ON_REQUEST, guarded("deep trace", deep_trace.step_ended))
+    deep_trace.on_work = guarded("memory of a deep trace", deep_trace.work_began)
 
 
 def _open(needs: int) -> None:

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .._signals import is_the_programs
+
 _BEGINNINGS = ("_prepare_profiler", "_enable_profiler")
 """The functions by which every profiler of ``torch.autograd.profiler`` begins."""
 _End = Callable[[str], None]
@@ -66,8 +68,11 @@ class ThreadEnd:
 
 def _giving_way(real: Callable[..., Any], end: _End) -> Callable[..., Any]:
     def begin(*args: Any, **kwargs: Any) -> Any:
-        with contextlib.suppress(Exception):
+        try:
             end("the program has begun a torch.profiler of its own, and torch allows only one")
+        except Exception as error:
+            if is_the_programs(error):
+                raise
         return real(*args, **kwargs)
 
     return begin
