@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use gnntop_fixtures::SmallDisk;
@@ -161,21 +161,36 @@ fn a_log_keeps_the_newest_output_in_bounded_room() {
     assert!((32 << 20..(64 << 20) + 1000).contains(&bytes), "{bytes} bytes");
 }
 
+/// Limits what a command and its children may write into a file, in bytes.
+fn limit_files(command: &mut Command, bytes: u64) -> &mut Command {
+    let limit = move || {
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: the limit outlives the call.
+        let done = unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
+        if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: setrlimit is async-signal-safe and concerns the child alone.
+    unsafe { command.pre_exec(limit) }
+}
+
 #[test]
 fn a_limit_on_files_ends_neither_the_program_nor_its_log() {
     let sessions = Sessions::new();
     let mut command = sessions.gnntop(["run", "--", "sh", "-c", "yes | head -c 3000000; echo the last line; exit 3"]);
-    // SAFETY: setrlimit is async-signal-safe and concerns the child alone.
-    unsafe {
-        command.pre_exec(|| {
-            let limit = libc::rlimit { rlim_cur: 1 << 20, rlim_max: 1 << 20 };
-            let done = libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
-            if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-        });
-    }
+    limit_files(&mut command, 1 << 20);
     let ran = Ran::new(&command.output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.err.contains("  the last line"), "{}", ran.err);
+}
+
+#[test]
+fn a_limit_on_the_file_of_our_own_lines_ends_nothing() {
+    let sessions = Sessions::new();
+    let file = || fs::OpenOptions::new().append(true).open(sessions.file("lines", b"")).unwrap();
+    let mut command = sessions.gnntop(["run", "--plain", "--", "sh", "-c", "sleep 2; touch end; exit 4"]);
+    let ended = limit_files(&mut command, 0).stdout(file()).stderr(file()).status().unwrap();
+    assert_eq!(ended.code(), Some(4), "{ended}");
+    assert!(sessions.path().join("end").exists());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
     attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, prove, record,
-    replay, report, run, serve, stop, study, suggestion, top, trace, train, watch,
+    replay, report, run, serve, signals, stop, study, suggestion, top, trace, train, watch,
 };
 use crate::study::FileError;
 use gnntop_sessions::layout;
@@ -78,6 +78,7 @@ enum CliCommand {
 
 /// Does what the command line says and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    signals::refuse_past_file_limit();
     let words: Vec<OsString> = arguments.into_iter().collect();
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,

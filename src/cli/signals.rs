@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::SigId;
 use signal_hook::consts::{
-    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
 use signal_hook::low_level::unregister;
 
@@ -119,6 +119,14 @@ fn passed_on_here() -> impl Iterator<Item = i32> {
 #[cfg(not(target_os = "linux"))]
 fn passed_on_here() -> impl Iterator<Item = i32> {
     std::iter::empty()
+}
+
+/// From now on, writing past the limit on a file's size is an error and not a signal. Programs that we start do not inherit that.
+pub(super) fn refuse_past_file_limit() {
+    for signal in without_ignored([SIGXFSZ]) {
+        // Without a handler, which no system refuses for this signal, it ends us.
+        let _ = signal_hook::flag::register(signal, Arc::default());
+    }
 }
 
 /// Has the exit codes of children kept for us, also where the parent process set SIGCHLD to be ignored; returns whether it did.

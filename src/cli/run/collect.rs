@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use gnntop_sessions::PrivateDir;
-use signal_hook::consts::SIGXFSZ;
 
 use super::super::exit::SUCCESS;
 use super::super::signals::passed_on;
@@ -49,9 +48,8 @@ pub(in super::super) fn collect(arguments: &CollectArguments) -> anyhow::Result<
     Inherited::find().close();
     let owner = UnixStream::from(io::stdout().as_fd().try_clone_to_owned().context("no socket to `gnntop run`")?);
     owner.peer_addr().context("`gnntop collect` is started by `gnntop run`")?;
-    // A scheduler sends these to every process of a job, and the program's last words are still to come. Writing past a
-    // file's size limit raises the last one; a handler turns it into an error.
-    for signal in passed_on().chain([SIGXFSZ]) {
+    // A scheduler sends these to every process of a job, and the program's last words are still to come.
+    for signal in passed_on() {
         signal_hook::flag::register(signal, Arc::default())?;
     }
     // `pkill -9 gnntop` shall not leave a program without a reader of its output. Elsewhere than on Linux it may.

@@ -8,12 +8,11 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::super::exit::{FAILURE, NotStarted, SUCCESS};
@@ -138,11 +137,6 @@ struct KeptProgram {
 
 /// Starts the program and everything that belongs to it.
 fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<KeptProgram> {
-    // Writing past a file's size limit raises this signal. A handler turns it into an error, and is not inherited by
-    // the program.
-    for signal in without_ignored([SIGXFSZ]) {
-        signal_hook::flag::register(signal, Arc::<AtomicBool>::default())?;
-    }
     let signals = Signals::new(without_ignored(passed_on().filter(|signal| *signal != SIGQUIT)))?;
     let KeepArguments { name, record, force, keep, slow, python, tty, command } = arguments;
     let limits = RetentionLimits::new(*keep, *slow);
