@@ -63,11 +63,23 @@ NOW = -1
 FETCH, SAMPLE, GATHER, TRANSFER, FORWARD, FORWARD_WITHOUT_GRADIENTS, EVALUATION, BACKWARD, GRADIENTS = range(9)
 OPTIMIZER, CLOSURE, ZERO_GRAD, UNSCALE, CLIP, COLLECTIVE, CHECKPOINT, COMPILE, ENVIRONMENT, FROZEN = range(9, 19)
 """Work of a training loop, for `work_begin`, as ``gnntop.h`` numbers it."""
-OF_ROOTS = -1
-"""Instead of work, for `Hooked`: calls of root modules. ``OF_ROOTS - name``: calls are spans of this name."""
-ON_OPEN, ON_ROOTS, IS_HEARD, ON_EDGE, ON_REQUEST, IS_GRAD_ENABLED, TENSOR, PARAMETER, UNHEARD, ON_FORWARD, ON_CALL, ON_WORK = (
-    range(12)
-)
+OF_ROOTS, OF_FETCHER = -1, 1 << 16
+"""Instead of work, for `Hooked`: calls of root modules. ``OF_ROOTS - name``: calls are spans of this name. Calls of a
+fetcher, whose ``collate_fn`` is a span of the name that is given for a module."""
+(
+    ON_OPEN,
+    ON_ROOTS,
+    IS_HEARD,
+    ON_EDGE,
+    ON_REQUEST,
+    IS_GRAD_ENABLED,
+    TENSOR,
+    PARAMETER,
+    UNHEARD,
+    ON_FORWARD,
+    ON_CALL,
+    ON_WORK,
+) = range(12)
 """What `listen` sets: see ``python/src/events.rs``."""
 NEEDS_TRACK, NEEDS_SESSION, NEEDS_NOTICE = range(3)
 """What is called for ``ON_OPEN``."""

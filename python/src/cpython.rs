@@ -88,6 +88,7 @@ pub(crate) struct Python {
     pub(crate) list_item: unsafe extern "C" fn(Object, isize) -> Object,
     pub(crate) dict_len: unsafe extern "C" fn(Object) -> isize,
     pub(crate) dict_item: unsafe extern "C" fn(Object, Object) -> Object,
+    pub(crate) set_dict_item: unsafe extern "C" fn(Object, Object, Object) -> c_int,
     pub(crate) dict_next: unsafe extern "C" fn(Object, *mut isize, *mut Object, *mut Object) -> c_int,
     pub(crate) compare_text: unsafe extern "C" fn(Object, *const c_char) -> c_int,
     pub(crate) is_subtype: unsafe extern "C" fn(Object, Object) -> c_int,
@@ -134,6 +135,7 @@ pub(crate) struct Names {
     pub(crate) qualname: Object,
     pub(crate) shape: Object,
     pub(crate) training: Object,
+    pub(crate) collate_fn: Object,
     pub(crate) is_cpu: Object,
     pub(crate) own_name: Object,
     size: Object,
@@ -153,6 +155,7 @@ impl Names {
             qualname: text(c"__qualname__")?,
             shape: text(c"shape")?,
             training: text(c"training")?,
+            collate_fn: text(c"collate_fn")?,
             is_cpu: text(c"is_cpu")?,
             own_name: text(c"__name__")?,
             size: text(c"__basicsize__")?,
@@ -194,6 +197,7 @@ impl Python {
                 list_item: function(c"PyList_GetItem")?,
                 dict_len: function(c"PyDict_Size")?,
                 dict_item: function(c"PyDict_GetItem")?,
+                set_dict_item: function(c"PyDict_SetItem")?,
                 dict_next: function(c"PyDict_Next")?,
                 compare_text: function(c"PyUnicode_CompareWithASCIIString")?,
                 is_subtype: function(c"PyType_IsSubtype")?,
@@ -328,6 +332,37 @@ impl Python {
         }
     }
 
+    /// Does something while no exception is set; one that was is set again afterwards.
+    ///
+    /// # Safety
+    /// As for [`small`](Self::small). `f` must leave none set.
+    pub(crate) unsafe fn aside(&self, f: impl FnOnce()) {
+        let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
+        // SAFETY: guaranteed by the caller; `restore` takes over what was fetched.
+        unsafe {
+            (self.fetch)(&raw mut kind, &raw mut value, &raw mut trace);
+            f();
+            if !kind.is_null() {
+                (self.restore)(kind, value, trace);
+            }
+        }
+    }
+
+    /// A tuple of these references, which it takes over.
+    ///
+    /// # Safety
+    /// As for [`small`](Self::small).
+    pub(crate) unsafe fn tuple<const N: usize>(&self, items: [Object; N]) -> Object {
+        // SAFETY: guaranteed by the caller; the tuple is new, and has room for them.
+        unsafe {
+            let tuple = (self.new_tuple)(N as isize);
+            for (at, item) in (0..).zip(items) {
+                (self.set_item)(tuple, at, item);
+            }
+            tuple
+        }
+    }
+
     /// Calls a function of ours, which handles its own errors: what it raises is the program's. An exception that is set
     /// meanwhile is set again afterwards. `argument` is NULL, or a reference that is taken over.
     ///
@@ -338,11 +373,7 @@ impl Python {
         // SAFETY: guaranteed by the caller. The tuple takes over the argument, and `restore` what was fetched.
         unsafe {
             (self.fetch)(&raw mut kind, &raw mut value, &raw mut trace);
-            let mut arguments = null_mut();
-            if !argument.is_null() {
-                arguments = (self.new_tuple)(1);
-                (self.set_item)(arguments, 0, argument);
-            }
+            let arguments = if argument.is_null() { null_mut() } else { self.tuple([argument]) };
             let result = (self.call_object)(function, arguments);
             if !arguments.is_null() {
                 (self.release)(arguments);

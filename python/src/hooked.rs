@@ -2,10 +2,11 @@
 //! that function: it has its class, its attributes and its place in pickles, adds no frame to tracebacks, and leaves as much room
 //! for recursion.
 
-use std::cell::Cell;
 mod attributes;
+mod collate;
 mod fields;
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr::null_mut;
@@ -176,6 +177,12 @@ unsafe fn call_around(python: &Python, this: Object, first: Object, call: impl F
         }
         if work < OF_ROOTS && removals == REMOVALS.load(Relaxed) {
             return as_span(python, OF_ROOTS - work, module, real, call);
+        }
+        if work == collate::OF_FETCHER && removals == REMOVALS.load(Relaxed) {
+            let hooked = (python.type_of)(this);
+            let result = collate::fetch(python, hooked, module, first, || call(real));
+            (python.release)(hooked);
+            return result;
         }
         let Some(work) = work_of(python, work, module, first).filter(|_| removals == REMOVALS.load(Relaxed)) else {
             return call(real);

@@ -81,6 +81,30 @@ with Mode():
 print("end")
 """
 
+# What puts a batch together is hooked only while it is called for.
+FETCHERS = """
+def collate(batch):
+    return torch.stack(batch)
+loader = DataLoader([torch.ones(2)] * 8, batch_size=2, collate_fn=collate)
+train(nn.Linear(2, 1), loader)
+batches = iter(loader)
+next(batches)
+fetcher = batches._dataset_fetcher
+print(fetcher.collate_fn is collate, sorted(vars(fetcher)), pickle.loads(pickle.dumps(fetcher)).collate_fn is collate)
+def fails(batch):
+    raise ValueError("no batch")
+fetcher.collate_fn = fails
+try:
+    next(batches)
+except ValueError as error:
+    print(error, fetcher.collate_fn is fails)
+def replaces(batch):
+    fetcher.collate_fn = len
+    return batch
+fetcher.collate_fn = replaces
+print(next(batches), next(batches), fetcher.collate_fn)
+"""
+
 # Classes of classes: nobody asks them for more than torch does.
 CLASSES = """
 class Meta(type):
@@ -246,6 +270,7 @@ def outcome(program: str, directory: Path, **variables: str) -> tuple[int, str, 
 
 CASES = {
     "batches": BATCHES,
+    "fetchers": FETCHERS,
     "classes": CLASSES,
     "signals": SIGNALS,
     "recursion": RECURSION,

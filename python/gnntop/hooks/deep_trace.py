@@ -6,8 +6,8 @@ each stream of a GPU. Each step that this slows down says so, and percentiles le
 in steps, and in the memory that torch needs for its operators.
 
 The training thread waits until the trace is written, because a person asked for it. Whatever fails is answered, and the
-program continues. A trace is of one thread, the main one if that trains, and ends early when the program does what torch.profiler does
-not survive (``trace_guards``). ``sessions/src/request.rs`` describes the request and its answers.
+program continues. A trace is of one thread, the main one if that trains, and ends early when the program does what
+torch.profiler does not survive (``trace_guards``). ``sessions/src/request.rs`` describes the request and its answers.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _proceed(step: int) -> None:
 
 
 def _is_turn_of_this_thread(request: str) -> bool:
-    """Whether it is to begin: the main thread is, unless no step of it ends. Torch writes to stderr if another one does."""
+    """Whether it is to begin: the main one is, if a step of it ends. Torch writes to stderr if another thread does."""
     global _asked
     if threading.get_ident() == threading.main_thread().ident:
         return True

@@ -118,11 +118,12 @@ def patch(owner: Any, attribute: str, before: Before, after: After) -> None:
         _replace(owner, attribute, around(real, name, before, after), real)
 
 
-def watch(owner: Any, attribute: str, work: int, reads: Callable[..., None] | None = None) -> None:
+def watch(owner: Any, attribute: str, work: int, reads: Callable[..., None] | int | None = None) -> None:
     """Reports calls of an attribute of a class or module as work, if there is such an attribute.
 
     No Python of ours runs, except for ``reads``: it is called before with the same arguments, unless the call is inside
-    another that is read. Only for what torch.compile does not trace: it can trace `patch`, and not this.
+    another that is read; for ``OF_FETCHER`` it is a name. Only for what torch.compile does not trace: it can trace
+    `patch`, and not this.
     """
     real = getattr(owner, attribute, None)
     if real is not None:
