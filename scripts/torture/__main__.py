@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import appearances
 import directories
 import disks
 import folders
@@ -28,6 +29,7 @@ import sockets
 import starts
 import terminals
 import trace_deaths
+import traced
 import traces
 import trainings
 import versions
@@ -69,9 +71,12 @@ ATTACKS = {
     "few files": starts.attack_few_files,
     "small stacks": starts.attack_stacks,
     "commands": starts.attack_commands,
+    "own files": starts.attack_own_files,
     "places": folders.attack_places,
     "removed": folders.attack_removed,
     "trace deaths": trace_deaths.attack,
+    "traced programs": traced.attack,
+    "appearances": appearances.attack,
 }
 QUICK = 0.06
 

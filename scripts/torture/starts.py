@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from under_test import Gnntop, Limits
 FEW_FILES = 12
 STACKS = 12
 COMMANDS = 40
+OWN_WRITTEN = 24
 STEPS = 60
 # Standard input, output and error; the session's file; and what is open for a moment.
 OWN_FILES = 7
@@ -90,6 +92,35 @@ def attack_commands(gnntop: Gnntop, chance: random.Random, share: float) -> list
         )
         tally.count(ran.wrong() or wrong)
         shutil.rmtree(folder)
+    return [tally]
+
+
+def attack_own_files(gnntop: Gnntop, chance: random.Random, share: float) -> list[Tally]:
+    """What gnntop writes besides sessions: its own lines, a recording into a pipe, answers without a folder."""
+    tally = Tally(
+        "limits on gnntop's own lines, temporary directories that cannot be used, pipes as recordings",
+        "the program's exit code; a pipe that nothing reads is refused",
+    )
+    folder = gnntop.home / "own-files"
+    folder.mkdir()
+    (folder / "file").touch()
+    os.mkfifo(folder / "pipe")
+    for _ in range(max(3, int(OWN_WRITTEN * share))):
+        code, kind = chance.randrange(1, 99), chance.choice(("lines", "temporary", "pipe"))
+        program = ("--", "sh", "-c", f"sleep {chance.random() * 2}; exit {code}")
+        if kind == "lines":
+            limits = Limits(file_size=chance.randrange(200))
+            with (folder / "lines").open("wb") as lines:
+                ended = gnntop.start("run", "--plain", *program, limits=limits, stdout=lines.fileno()).wait(timeout=60)
+            wrong = None if ended == code else f"ended {ended}, not {code}"
+        elif kind == "temporary":
+            unusable = chance.choice(("/nonexistent", str(folder / "file"), "/proc", "", "relative"))
+            ran = gnntop.run("run", "--plain", *program, env={"TMPDIR": unusable})
+            wrong = ran.wrong() or (None if ran.code == code else f"{unusable}: ended {ran.code}, not {code}")
+        else:
+            ran = gnntop.run("run", "--plain", "--record", folder / "pipe", *program)
+            wrong = ran.wrong() or (None if ran.code == 1 and b"nothing reads" in ran.err else f"not refused: {ran}")
+        tally.count(wrong and f"{kind}: {wrong}")
     return [tally]
 
 
