@@ -206,7 +206,6 @@ class DeepTrace:
         self.request = request
         self._first = first
         self._left = _steps(request)
-        self._memory = Memory()
         self.reason = ""
         """Why it is to end before its time."""
         self.has_stopped = threading.Event()
@@ -218,6 +217,7 @@ class DeepTrace:
         except Exception:
             self.abandon()
             raise
+        self._memory = Memory()  # with what torch loads for its profiler
         self._guards = trace_guards.Guards(_end_early)
         _native.listen(_native.ON_WORK, on_work)
         _of_thread.end = trace_guards.ThreadEnd(_end_early)
