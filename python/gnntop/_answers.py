@@ -44,7 +44,7 @@ def in_time(call: "Callable[[], int]") -> int:
 
 
 def within(seconds: float, call: "Callable[[], int]") -> "int | None":
-    """The same with another time; None if it is over. ``threading`` waits for ever for a thread that cannot run."""
+    """The same with another time; None if it is over. ``threading`` waits forever for a thread that cannot run."""
     results: list[int] = []
     done = _thread.allocate_lock()
     done.acquire()

@@ -77,8 +77,8 @@ pub(crate) struct Python {
     pub(crate) new_int: unsafe extern "C" fn(c_long) -> Object,
     pub(crate) new_unsigned: unsafe extern "C" fn(c_ulonglong) -> Object,
     pub(crate) new_text: unsafe extern "C" fn(*const c_char) -> Object,
-    new_tuple: unsafe extern "C" fn(isize) -> Object,
-    set_item: unsafe extern "C" fn(Object, isize, Object) -> c_int,
+    pub(crate) new_tuple: unsafe extern "C" fn(isize) -> Object,
+    pub(crate) set_item: unsafe extern "C" fn(Object, isize, Object) -> c_int,
     int: unsafe extern "C" fn(Object) -> c_long,
     pub(crate) long: unsafe extern "C" fn(Object) -> c_longlong,
     is_true: unsafe extern "C" fn(Object) -> c_int,
@@ -108,8 +108,8 @@ pub(crate) struct Python {
     pub(crate) exception: unsafe extern "C" fn() -> Object,
     pub(crate) raise: unsafe extern "C" fn(Object, *const c_char),
     pub(crate) clear: unsafe extern "C" fn(),
-    fetch: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
-    restore: unsafe extern "C" fn(Object, Object, Object),
+    pub(crate) fetch: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
+    pub(crate) restore: unsafe extern "C" fn(Object, Object, Object),
     pub(crate) keep: unsafe extern "C" fn(Object),
     pub(crate) release: unsafe extern "C" fn(Object),
     pub(crate) untrack: unsafe extern "C" fn(Object),
@@ -329,65 +329,6 @@ impl Python {
                 (self.clear)(); // no objects of this type can be referred to so
             }
             !reference.is_null()
-        }
-    }
-
-    /// Does something while no exception is set; one that was is set again afterwards.
-    ///
-    /// # Safety
-    /// As for [`small`](Self::small). `f` must leave none set.
-    pub(crate) unsafe fn aside(&self, f: impl FnOnce()) {
-        let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
-        // SAFETY: guaranteed by the caller; `restore` takes over what was fetched.
-        unsafe {
-            (self.fetch)(&raw mut kind, &raw mut value, &raw mut trace);
-            f();
-            if !kind.is_null() {
-                (self.restore)(kind, value, trace);
-            }
-        }
-    }
-
-    /// A tuple of these references, which it takes over.
-    ///
-    /// # Safety
-    /// As for [`small`](Self::small).
-    pub(crate) unsafe fn tuple<const N: usize>(&self, items: [Object; N]) -> Object {
-        // SAFETY: guaranteed by the caller; the tuple is new, and has room for them.
-        unsafe {
-            let tuple = (self.new_tuple)(N as isize);
-            for (at, item) in (0..).zip(items) {
-                (self.set_item)(tuple, at, item);
-            }
-            tuple
-        }
-    }
-
-    /// Calls a function of ours, which handles its own errors: what it raises is the program's. An exception that is set
-    /// meanwhile is set again afterwards. `argument` is NULL, or a reference that is taken over.
-    ///
-    /// # Safety
-    /// As for [`small`](Self::small).
-    pub(crate) unsafe fn call_ours(&self, function: Object, argument: Object) -> Result<Object, Raised> {
-        let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
-        // SAFETY: guaranteed by the caller. The tuple takes over the argument, and `restore` what was fetched.
-        unsafe {
-            (self.fetch)(&raw mut kind, &raw mut value, &raw mut trace);
-            let arguments = if argument.is_null() { null_mut() } else { self.tuple([argument]) };
-            let result = (self.call_object)(function, arguments);
-            if !arguments.is_null() {
-                (self.release)(arguments);
-            }
-            if result.is_null() {
-                for object in [kind, value, trace].into_iter().filter(|object| !object.is_null()) {
-                    (self.release)(object);
-                }
-                return Err(Raised);
-            }
-            if !kind.is_null() {
-                (self.restore)(kind, value, trace);
-            }
-            Ok(result)
         }
     }
 }

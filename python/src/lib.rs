@@ -18,6 +18,7 @@
 mod abi;
 mod batches;
 mod builtins;
+mod calls;
 mod collector;
 mod cpython;
 mod cuda;

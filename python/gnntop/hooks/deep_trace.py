@@ -244,7 +244,7 @@ class DeepTrace:
         return self._left > 1 and self._memory.lasts() and _native.request() == self.request
 
     def has_grown(self) -> bool:
-        """Whether the step takes more memory than it may; now and then, at any hook."""
+        """Whether the step takes more memory than it may; from time to time, at any hook."""
         return self._memory.is_passed()
 
     def next_step(self, step: int) -> None:

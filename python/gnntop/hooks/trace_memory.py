@@ -67,7 +67,7 @@ class Memory:
         return _resident() < self._most_at_end
 
     def is_passed(self) -> bool:
-        """Whether there is too little left for the rest of a step: looked at now and then."""
+        """Whether there is too little left for the rest of a step: looked at from time to time."""
         now_ns = time.monotonic_ns()
         if now_ns - self._looked_ns < _LOOKS_NS:
             return False
