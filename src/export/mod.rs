@@ -4,6 +4,7 @@
 //! source ─▶ Exporter (what ids mean, the window) ─▶ Format: perfetto │ chrome │ speedscope │ collapsed │ csv │ ndjson │ parquet │ hlog
 //! source ─▶ Wide: one row a step, as csv │ parquet
 //! Store, Findings ─▶ openmetrics
+//! Run, Findings ─▶ otlp
 //! Store ─▶ emissions (CodeCarbon's file, and one of its quality)
 //! ```
 
@@ -15,6 +16,7 @@ mod exporter;
 mod format;
 mod hlog;
 pub mod openmetrics;
+pub mod otlp;
 mod parquet;
 mod perfetto;
 mod row_groups;
