@@ -30,6 +30,8 @@ mod layering;
 mod mutants;
 mod names;
 #[cfg(unix)]
+mod otlp;
+#[cfg(unix)]
 mod owner;
 mod packaging;
 mod pages;

@@ -9,8 +9,8 @@ use super::exit::{FAILURE, NotStarted, SUCCESS, USAGE, UsageError};
 use super::patience::check_answers;
 use super::settings::{ScreenArguments, SettingsError};
 use super::{
-    attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, prove, record,
-    replay, report, run, serve, signals, stop, study, suggestion, top, trace, train, watch,
+    attach, check, clean, compare, completions, config, demo, doctor, export, import, list, mcp, output, prove, push,
+    record, replay, report, run, serve, signals, stop, study, suggestion, top, trace, train, watch,
 };
 use crate::study::FileError;
 use gnntop_sessions::layout;
@@ -63,6 +63,7 @@ enum CliCommand {
     Prove(prove::ProveArguments),
     Export(export::ExportArguments),
     Serve(serve::ServeArguments),
+    Push(push::PushArguments),
     Import(import::ImportArguments),
     Study(study::StudyArguments),
     Doctor(doctor::DoctorArguments),
@@ -130,6 +131,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<u8> {
         Some(CliCommand::Prove(arguments)) => prove::prove(&arguments),
         Some(CliCommand::Export(arguments)) => export::export(arguments),
         Some(CliCommand::Serve(arguments)) => serve::serve(&arguments),
+        Some(CliCommand::Push(arguments)) => push::push(&arguments),
         Some(CliCommand::Import(arguments)) => import::import(&arguments),
         Some(CliCommand::Study(arguments)) => study::study(&arguments),
         Some(CliCommand::Doctor(arguments)) => doctor::doctor(&arguments),

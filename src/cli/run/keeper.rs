@@ -16,12 +16,14 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::super::exit::{FAILURE, NotStarted, SUCCESS};
+use super::super::otlp::{OtlpArguments, OtlpSettings};
 use super::super::retention::RetentionLimits;
 use super::super::signals::{passed_on, without_ignored};
 use super::child::{Child, OutputPlace, WAIT_INTERVAL};
 use super::inherited::Inherited;
 use super::messages::{KeeperMessage, KeeperRequest, MessageReader, send};
 use super::post_mortem::{examine, note_end};
+use super::pushing::ActivePush;
 use super::python::{PythonSetup, program_session};
 use super::recording::{ActiveRecording, NOTHING_RECORDED, RecordingFile, RecordingOutcome, Unpublished};
 use super::register::ProgramRegistration;
@@ -59,6 +61,8 @@ pub(in super::super) struct KeepArguments {
     /// Give it the terminal that standard input and standard error are
     #[arg(long)]
     tty: bool,
+    #[command(flatten)]
+    otlp: OtlpArguments,
     /// The program with its arguments
     #[arg(value_name = "CMD", last = true, required = true)]
     command: Vec<OsString>,
@@ -81,6 +85,7 @@ impl KeepArguments {
         record: Option<&RecordOptions>,
         python: bool,
         tty: bool,
+        otlp: Option<&str>,
         command: &[OsString],
     ) -> Vec<OsString> {
         // Names may begin with a hyphen.
@@ -95,6 +100,7 @@ impl KeepArguments {
         }
         words.extend(python.then(|| "--python".into()));
         words.extend(tty.then(|| "--tty".into()));
+        words.extend(otlp.map(|address| format!("--otlp={address}").into()));
         words.push("--".into());
         words.extend(command.iter().cloned());
         words
@@ -127,6 +133,7 @@ struct KeptProgram {
     child: Child,
     signals: Signals,
     recording: Option<ActiveRecording>,
+    push: Option<ActivePush>,
     registered: ProgramRegistration,
     /// The last signal that was passed on, and when.
     passed_on: Option<(i32, Instant)>,
@@ -138,8 +145,9 @@ struct KeptProgram {
 /// Starts the program and everything that belongs to it.
 fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<KeptProgram> {
     let signals = Signals::new(without_ignored(passed_on().filter(|signal| *signal != SIGQUIT)))?;
-    let KeepArguments { name, record, force, keep, slow, python, tty, command } = arguments;
+    let KeepArguments { name, record, force, keep, slow, python, tty, otlp, command } = arguments;
     let limits = RetentionLimits::new(*keep, *slow);
+    let otlp = otlp.otlp.as_deref().map(OtlpSettings::new).transpose()?;
     let file = record.as_deref().map(|path| RecordingFile::create(path, *force, limits)).transpose()?;
     let warned = Arc::new(starter.try_clone()?);
     let warn = move |text: &str| send(&warned, &KeeperMessage::Warning(text.to_owned()));
@@ -157,15 +165,15 @@ fn start(arguments: &KeepArguments, starter: &UnixStream) -> anyhow::Result<Kept
     python.join_children(child.pid());
     // How `gnntop stop --kill` asks, also where a shell has had it ignored; the program keeps what the shell gave it.
     signals.add_signal(SIGQUIT)?;
-    let follow = |file: RecordingFile| {
-        let session = program_session(child.pid(), started, python.answers());
-        file.follow(child.pid(), session, Unpublished::Hardware, warn)
-    };
+    let session = || program_session(child.pid(), started, python.answers());
+    let follow = |file: RecordingFile| file.follow(child.pid(), session(), Unpublished::Hardware, warn.clone());
     let recording = file.map(follow).transpose()?;
+    let push = otlp.map(|settings| ActivePush::start(settings, session(), warn.clone()));
+    let push = push.transpose().context("cannot send figures")?;
     let registered = ProgramRegistration::new(name, child.pid(), command, child.log_path(), record.as_deref());
     let (log, answers) = (child.log_path().map(Path::to_owned), python.answers().map(Path::to_owned));
     send(starter, &KeeperMessage::Started { pid: child.pid(), log, answers });
-    Ok(KeptProgram { child, signals, recording, registered, passed_on: None, started, python })
+    Ok(KeptProgram { child, signals, recording, push, registered, passed_on: None, started, python })
 }
 
 impl KeptProgram {
@@ -186,12 +194,15 @@ impl KeptProgram {
             thread::sleep(WAIT_INTERVAL);
         };
         starter.set_nonblocking(false)?;
+        self.push.iter_mut().for_each(ActivePush::note_end);
         let death = examine(&self.child, &self.python, self.started, self.end_signal());
         let silence = if death.is_none() { note_end(&self.child, &self.python, self.started) } else { None };
         let mut lines = self.child.ending_lines(code, death.as_ref());
         lines.extend(silence);
         lines.extend(self.finish_recording(starter, death.as_ref()));
         self.registered.set_exit_code(code);
+        let late = self.push.take().and_then(ActivePush::wait);
+        late.into_iter().for_each(|text| send(starter, &KeeperMessage::Warning(text)));
         let died = death.map(|death| (death.text, death.cause.id().to_owned()));
         send(starter, &KeeperMessage::Ended { code, lines, died });
         self.wait_for_output_end();

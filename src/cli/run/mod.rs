@@ -7,6 +7,7 @@
 //! register.rs  an entry for each program, for `gnntop stop` and `gnntop attach`
 //! post_mortem.rs  why it died
 //! child.rs     the program itself, its exit code; spawn.rs: starts it; python.rs: its Pythons; recording.rs: its recording
+//! pushing.rs   its figures, sent to a collector
 //! collect.rs   the process that writes its output to a log (`gnntop collect`); collector.rs: the same as its owner sees it
 //! options.rs   options for stacks, and our own after the name of a built-in training
 //! unattended.rs  a program of a sweep, which has no keeper: the sweep owns it
@@ -24,6 +25,7 @@ mod keeper_client;
 mod messages;
 mod options;
 mod post_mortem;
+mod pushing;
 mod python;
 mod recording;
 mod register;
@@ -43,6 +45,7 @@ use anyhow::Context;
 use signal_hook::consts::SIGTSTP;
 
 use super::exit::UsageError;
+use super::otlp::{OtlpArguments, OtlpSettings, parse_address};
 use super::settings::{ScreenArguments, SensorArguments, Settings};
 use super::{output, retention, screen, suggestion, train};
 use child::own_command;
@@ -51,7 +54,7 @@ use gnntop_sessions::layout::{RUN, RUN_STARTED_MS};
 use inherited::Inherited;
 use keeper::RecordOptions;
 use keeper_client::{KeeperClient, SignalRelay};
-use options::{StackArguments, given_twice, take_flag, take_value};
+use options::{StackArguments, given_twice, is_address, take_flag, take_optional_value, take_value};
 use python::PythonWatch;
 use started_program::StartedProgram;
 
@@ -69,6 +72,7 @@ Examples:
   gnntop run --run night -- python train.py    again after it was killed: one history with the outage
   gnntop run -- python train.py --lr 0.1    any PyTorch training, unchanged; shows the hardware of other programs
   gnntop run --stacks 20 -- python train.py    and sample 20 Python stacks a second
+  gnntop run --otlp http://collector:4318 pna    and send its figures to an OpenTelemetry collector; see `gnntop push --help`
   gnntop run --tty -- python train.py       a program that asks for something, or stops in a debugger
 
 `q` leaves the view; the program and its recording continue. `gnntop attach` shows it again, `gnntop stop` stops it.
@@ -110,6 +114,8 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnHangup::Keep)]
     on_hangup: OnHangup,
     #[command(flatten)]
+    otlp: OtlpArguments,
+    #[command(flatten)]
     stacks: StackArguments,
     #[command(flatten)]
     sensors: SensorArguments,
@@ -129,7 +135,7 @@ pub(super) struct RunArguments {
 }
 
 impl RunArguments {
-    /// `--record`, `--keep`, `--force` and `--wait` mean the same after a training's name as before it. To the training
+    /// `--record`, `--keep`, `--force`, `--otlp` and `--wait` mean the same after a training's name as before it. To the training
     /// itself `--record` would say to write that file instead of publishing, and there would be nothing to watch.
     fn take_own_options(&mut self) -> anyhow::Result<()> {
         self.force |= take_flag(&mut self.words, "--force");
@@ -151,6 +157,13 @@ impl RunArguments {
                 .map_err(|why| UsageError::with_message(format!("--slow: {why}")))?;
             if self.slow.replace(steps).is_some() {
                 return Err(given_twice("--slow"));
+            }
+        }
+        if let Some(address) = take_optional_value(&mut self.words, "--otlp", is_address) {
+            let address = parse_address(&address.to_string_lossy())
+                .map_err(|why| UsageError::with_message(format!("--otlp: {why}")))?;
+            if self.otlp.otlp.replace(address).is_some() {
+                return Err(given_twice("--otlp"));
             }
         }
         match &self.record {
@@ -185,6 +198,9 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
         arguments.on_hangup = OnHangup::Stop;
     }
     let settings = usable_settings(&arguments.screen)?;
+    let otlp = arguments.otlp.otlp.as_deref();
+    // The keeper reads the same variables; a mistake in them is said before anything is started.
+    otlp.map(OtlpSettings::new).transpose()?;
     let stacks = arguments.stacks.variables(arguments.command.is_empty())?;
     arguments.sensors.apply();
     if let Some((name, options)) = arguments.words.split_first() {
@@ -202,7 +218,7 @@ pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let (command, name) = command(&arguments)?;
     let record = arguments.record_options();
     let is_python = !arguments.command.is_empty();
-    let words = KeepArguments::command_line(&name, record.as_ref(), is_python, arguments.tty, &command);
+    let words = KeepArguments::command_line(&name, record.as_ref(), is_python, arguments.tty, otlp, &command);
     let relay = SignalRelay::catch(arguments.on_hangup)?;
     let started = SystemTime::now();
     let sensors = arguments.sensors.variables().map(|(name, dir)| (name, dir.clone().into_os_string()));
@@ -312,6 +328,9 @@ mod tests {
         }
         assert!(parse_words(&["pna", "--record", "a.gnntop", "--force"]).unwrap().1);
         assert!(parse_words(&["pna", "--record"]).is_err());
+        assert_eq!(parse_words(&["pna", "--otlp", "http://a:1", "--otlpx"]).unwrap().2, ["pna", "--otlpx"]);
+        assert!(parse_words(&["--otlp", "http://a:1", "pna", "--otlp"]).is_err(), "twice");
+        assert!(parse_words(&["--otlp", "pna"]).is_err(), "the name of a training is no address");
         assert!(parse_words(&["pna", "--force"]).is_err());
         assert!(parse_words(&["--record", "a", "pna", "--record", "b"]).is_err());
         assert!(parse_words(&["--keep", "1G", "--record", "a", "pna", "--keep=2G"]).is_err());

@@ -74,6 +74,30 @@ pub(super) fn take_value(words: &mut Vec<OsString>, option: &str, needs: &str) -
     Ok(found)
 }
 
+/// Takes an option out of these words, and the word after it where that is its value; empty where it has none.
+pub(super) fn take_optional_value(
+    words: &mut Vec<OsString>,
+    option: &str,
+    is_value: impl Fn(&OsStr) -> bool,
+) -> Option<OsString> {
+    let at = words.iter().position(|word| word.as_bytes().strip_prefix(option.as_bytes()).is_some_and(ends_name))?;
+    let word = words.remove(at);
+    if let Some(value) = word.as_bytes()[option.len()..].strip_prefix(b"=") {
+        return Some(OsStr::from_bytes(value).to_owned());
+    }
+    let has_value = words.get(at).is_some_and(|next| is_value(next));
+    Some(if has_value { words.remove(at) } else { OsString::new() })
+}
+
+fn ends_name(rest: &[u8]) -> bool {
+    rest.is_empty() || rest[0] == b'='
+}
+
+/// Whether a word is the address of something on the network.
+pub(super) fn is_address(word: &OsStr) -> bool {
+    word.as_bytes().starts_with(b"http://") || word.as_bytes().starts_with(b"https://")
+}
+
 /// An option that may be given once was given again.
 pub(super) fn given_twice(option: &str) -> anyhow::Error {
     UsageError::with_message(format!("{option} is given twice: give it once"))
@@ -82,6 +106,19 @@ pub(super) fn given_twice(option: &str) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn optional_value_is_taken_only_where_it_is_one() {
+        let take = |words: &[&str]| {
+            let mut words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            (take_optional_value(&mut words, "--otlp", is_address), words.len())
+        };
+        assert_eq!(take(&["pna", "--otlp", "http://a"]), (Some("http://a".into()), 1));
+        assert_eq!(take(&["pna", "--otlp=http://a", "b"]), (Some("http://a".into()), 2));
+        assert_eq!(take(&["pna", "--otlp", "--steps"]), (Some("".into()), 2));
+        assert_eq!(take(&["pna", "--otlp"]), (Some("".into()), 1));
+        assert_eq!(take(&["pna", "--otlpx", "http://a"]), (None, 3));
+    }
 
     #[test]
     fn stack_options_become_environment_variables() {

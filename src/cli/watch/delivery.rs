@@ -1,24 +1,22 @@
 //! Where notices go beside standard output: to a command of the user's, or to an address, by `curl`.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 
 use super::super::exit::UsageError;
 use super::super::output;
+use super::super::piped::{curl_option, run_with_input};
 use super::notice::Notice;
 
 /// The environment's place for an address.
 const ADDRESS: &str = "GNNTOP_WEBHOOK";
 /// A command that has not ended by then is ended: it would hold up the notices after it.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Time between two looks whether it has ended.
-const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Where notices go.
 #[derive(Debug)]
@@ -56,13 +54,13 @@ impl Delivery {
         if let Some(command) = &self.command {
             let mut shell = Command::new("sh");
             shell.args(["-c", command]).env("GNNTOP_NOTICE", notice.line());
-            report(&format!("`{command}`"), give(shell, &notice.json()));
+            report(&format!("`{command}`"), run_with_input(shell, notice.json().as_bytes(), LONGEST));
         }
         if let Some(address) = &self.address {
             // All of it goes through standard input: `ps` shows arguments to everybody.
             let mut curl = Command::new("curl");
             curl.args(["--config", "-"]).stdout(Stdio::null()).env_remove(ADDRESS);
-            report("curl", give(curl, &curl_config(address, &notice.json())));
+            report("curl", run_with_input(curl, curl_config(address, &notice.json()).as_bytes(), LONGEST));
         }
     }
 }
@@ -74,36 +72,9 @@ fn is_address(text: &str) -> bool {
 
 /// What `curl --config` reads.
 fn curl_config(address: &str, body: &str) -> String {
-    let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-    format!(
-        "url = {}\nheader = \"Content-Type: application/json\"\ndata-raw = {}\nsilent\nshow-error\nfail\nmax-time = 20\nretry = 2\n",
-        quoted(address),
-        quoted(body)
-    )
-}
-
-/// Runs a command with this input, and waits for it.
-fn give(mut command: Command, input: &str) -> io::Result<ExitStatus> {
-    let mut child = command.stdin(Stdio::piped()).spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command that needs no input may have closed it.
-        let _ = stdin.write_all(input.as_bytes());
-    }
-    let begin = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        if begin.elapsed() >= LONGEST {
-            child.kill()?;
-            child.wait()?;
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!("it has not ended after {} s", LONGEST.as_secs()),
-            ));
-        }
-        thread::sleep(INTERVAL);
-    }
+    let options = [("url", address), ("header", "Content-Type: application/json"), ("data-raw", body)];
+    let options: String = options.iter().map(|(name, value)| curl_option(name, value)).collect();
+    options + "silent\nshow-error\nfail\nmax-time = 20\nretry = 2\n"
 }
 
 fn report(what: &str, outcome: io::Result<ExitStatus>) {
@@ -138,16 +109,5 @@ mod tests {
         assert_eq!(config.lines().count(), 8);
         assert!(config.starts_with("url = \"http://a/\\\"b\"\n"), "{config}");
         assert!(config.contains(r#"data-raw = "{\"text\":\"a\\\"\\nurl = evil\"}""#), "{config}");
-    }
-
-    #[test]
-    fn command_gets_its_input_and_its_failure_is_known() {
-        let shell = |script: &str| {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", script]);
-            give(shell, "input\n").unwrap()
-        };
-        assert!(shell("test \"$(cat)\" = input").success());
-        assert_eq!(shell("exit 7").code(), Some(7), "and it need not read");
     }
 }

@@ -2,12 +2,15 @@
 
 use serde_json::{Value, json};
 
-use gnntop_analysis::store::{Distribution, Store};
+use gnntop_analysis::store::{Distribution, SessionState, Store};
 
 use super::exponential::ExponentialHistogram;
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u64 = 2;
+
+/// Some readers know milliseconds.
+const AFTER_THE_END_NS: u64 = 1_000_000;
 
 /// Names with their values, which are texts or whole numbers.
 pub(super) type Attributes = Vec<(String, Value)>;
@@ -47,7 +50,10 @@ impl Metrics {
     pub(super) fn new(store: &Store) -> Self {
         let session = store.session();
         let start_ns = session.origin().map_or(0, |info| info.start.wall_ns);
-        let time_ns = session.wall_ns(store.now_ns()).unwrap_or(start_ns).max(start_ns + 1);
+        // That it has ended is news without an event. At the same time another value would be taken for a mistake.
+        let is_over = matches!(session.state(), SessionState::Ended(_) | SessionState::Gone);
+        let now_ns = store.now_ns() + if is_over { AFTER_THE_END_NS } else { 0 };
+        let time_ns = session.wall_ns(now_ns).unwrap_or(start_ns).max(start_ns + 1);
         Self { start_ns, time_ns, all: Vec::new() }
     }
 
