@@ -341,7 +341,7 @@ fn openmetrics_is_complete_and_in_base_units() {
 }
 
 /// Asks a server on this machine; gives the head and the body of its answer.
-fn ask(address: &str, request: &str) -> (String, String) {
+pub fn ask(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -352,7 +352,7 @@ fn ask(address: &str, request: &str) -> (String, String) {
 
 /// The samples of an OpenMetrics text by name and labels, checked by its rules: a family is in one piece, has its
 /// TYPE before its samples, its samples have the suffixes of its type, none is there twice, and the end is marked.
-fn samples(text: &str) -> HashMap<String, f64> {
+pub fn samples(text: &str) -> HashMap<String, f64> {
     let body = text.strip_suffix("# EOF\n").expect("a text ends with # EOF");
     let (mut all, mut families, mut name, mut kind) = (HashMap::new(), HashSet::new(), "", "");
     for line in body.lines() {

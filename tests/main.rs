@@ -54,6 +54,7 @@ mod runs;
 #[cfg(unix)]
 mod screen_pty;
 mod screens;
+mod serving;
 mod sessions;
 #[cfg(target_os = "linux")]
 mod stacks;

@@ -14,6 +14,7 @@ use super::named::{self, NAMED};
 use super::new_file::{self, NewFile};
 use super::settings::Settings;
 use super::{output, quantities};
+use crate::export::openmetrics::ServedSession;
 use crate::export::{ExportFormat, Exporter, RowFilter, WideExporter, WideForm, emissions, openmetrics, phases};
 use gnntop_analysis::catalogue::Catalogue;
 use gnntop_analysis::energy::EnergyScope;
@@ -319,7 +320,7 @@ fn export_emissions(arguments: &ExportArguments) -> anyhow::Result<u8> {
 
 fn export_metrics(arguments: &ExportArguments) -> anyhow::Result<u8> {
     let store = read_store(arguments)?;
-    let text = openmetrics::write(&Catalogue::new(&store));
+    let text = openmetrics::write(&[ServedSession::alone(Catalogue::new(&store))]);
     match &arguments.output {
         Some(path) => new_file::write(path, &text, arguments.force, &[&arguments.file])?,
         None => output::print(text.trim_end())?,

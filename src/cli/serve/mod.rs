@@ -3,10 +3,11 @@
 //! ```text
 //! connections.rs  all clients at once, with the progress and the deadline of each
 //! http.rs         the head of a request, the host names under which it is answered, and an answer
-//! session_follower.rs    the session, on its own thread
+//! session_follower.rs  what is served, on its own thread; followed_run.rs: one run, or all of this machine
 //! ```
 
 mod connections;
+mod followed_run;
 mod http;
 mod session_follower;
 
@@ -18,6 +19,7 @@ use super::exit::SUCCESS;
 use super::named::{self, NAMED};
 use super::{attach, output, signals};
 use connections::{Connections, Reply};
+use followed_run::{FollowedRun, LiveRuns, Served};
 use gnntop_sessions::layout;
 use http::{HttpRequest, HttpResponse, TEXT};
 use session_follower::SessionFollower;
@@ -26,6 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   gnntop serve                                   the only live session, at http://127.0.0.1:9464/metrics
   gnntop serve pna --metrics 127.0.0.1:9100      by name, on another port
+  gnntop serve --all                             all runs of this machine, with the labels run and rank
   gnntop serve --metrics '[::1]:0'               on any free port, which is printed
   gnntop serve --metrics 0.0.0.0:9464 --allow-remote --allow-host node7
                                                  for a Prometheus on another machine that calls this one node7
@@ -39,6 +42,10 @@ pub(super) struct ServeArguments {
     /// A session by name, process id, run or their beginning, or a recording [default: the only live session]
     #[arg(value_name = NAMED)]
     session: Option<String>,
+    /// Serve all runs of this machine as they come and go, with the labels run and rank; the machine's own figures have
+    /// the label host. An ended run stays for five minutes
+    #[arg(long, conflicts_with = "session")]
+    all: bool,
     /// Address to listen on, for HTTP without encryption
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9464")]
     metrics: SocketAddr,
@@ -58,11 +65,17 @@ pub(super) fn serve(arguments: &ServeArguments) -> anyhow::Result<u8> {
         bail!("{address} can be reached from other machines: listen on 127.0.0.1, or add --allow-remote");
     }
     let dir = layout::sessions_dir();
-    let source = attach::open(named::find(arguments.session.as_deref())?, &dir)?;
+    let served = match arguments.all {
+        true => Served::All(LiveRuns::new(dir)),
+        false => {
+            let source = attach::open(named::find(arguments.session.as_deref())?, &dir)?;
+            Served::One(Box::new(FollowedRun::new(source)))
+        }
+    };
     let interruption = signals::Interruption::catch()?;
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     output::print(&format!("http://{}/metrics, until Ctrl-C", listener.local_addr()?))?;
-    let following = SessionFollower::start(source).context("cannot follow the session")?;
+    let following = SessionFollower::start(served).context("cannot follow the session")?;
     let mut connections = Connections::new(listener)?;
     let mut reply = |request: &HttpRequest| reply(request, &following, &arguments.allowed_hosts);
     while interruption.take().is_none() {
