@@ -4,8 +4,8 @@
 //!            main ─▶ cli: a file for each command; the only place that prints
 //!                     │
 //!      ┌──────────────┼────────────────┬──────────────────┬──────────────────┐
-//!  run, attach,    report, compare,  export, serve     import, study     doctor, list, stop,
-//!  replay          check               │                  │              clean, trace, record
+//!  run, attach,    report, compare,  export, serve,    import, study     doctor, list, stop,
+//!  replay          check             push                 │              clean, trace, record
 //!      ▼              ▼                ▼                  ▼
 //!   viewer ◀─ keys  report ─▶ document export ─▶ formats  import ─▶ a recording
 //!    │  ▲ │           ▲                ▲                  study  ─▶ runs, then a document

@@ -6,11 +6,14 @@ use gnntop_wire::{Quantity, Scope, SignalKind, Unit};
 
 use super::metrics::Shape;
 
+/// A name and a value.
+type Label = (&'static str, &'static str);
+
 /// The name of a quantity, what its values mean, and what tells it apart from others of the same name.
 pub(super) struct MetricName {
     pub name: Cow<'static, str>,
     pub shape: Shape,
-    pub attribute: Option<(&'static str, &'static str)>,
+    pub attribute: Option<Label>,
 }
 
 /// Whose a quantity is.
@@ -21,7 +24,7 @@ pub(super) enum Owner {
 }
 
 /// Names of the conventions for systems, processes and hardware, 1.39 (<https://opentelemetry.io/docs/specs/semconv/>).
-fn conventional(quantity: Quantity) -> Option<(&'static str, Shape, Option<(&'static str, &'static str)>)> {
+fn conventional(quantity: Quantity) -> Option<(&'static str, Shape, Option<Label>)> {
     use Shape::{Counter, Gauge, UpDown};
     Some(match quantity {
         Quantity::ProcessCpuTimeUser => ("process.cpu.time", Counter, Some(("cpu.mode", "user"))),

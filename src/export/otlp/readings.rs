@@ -44,7 +44,7 @@ fn add_signals(out: &mut Metrics, store: &Store, owner: Owner) {
     for signal in store.signals().all() {
         let Some((metric, name)) = known(signal, owner) else { continue };
         // Of several signals for one thing, the one that was defined last counts.
-        if !store.signals().find(metric).is_some_and(|found| found.id == signal.id) {
+        if store.signals().find(metric).is_none_or(|found| found.id != signal.id) {
             continue;
         }
         let Some(raw) = raw_value(signal) else { continue };
