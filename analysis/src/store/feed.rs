@@ -22,6 +22,9 @@ use super::translation::Translated;
 /// How far events may be ahead of the newest anchor, which comes every second: one day.
 const MAX_AHEAD_NS: u64 = 86_400_000_000_000;
 
+/// The beginning of a frame's name in which Python calls what was registered for its exit.
+const EXIT_FUNCTIONS: &str = "finalize._exitfunc (";
+
 /// What a block adds to its track, at hand while the block is read.
 pub(super) struct BlockState {
     track: usize,
@@ -313,7 +316,10 @@ impl Store {
                 true
             }
             Event::StackSample(sample) => self.sampled.count(sample.path, sample.count),
-            Event::StackFrame(frame) => self.stacks.push(&frame),
+            Event::StackFrame(frame) => {
+                let is_exit = self.name(frame.name).starts_with(EXIT_FUNCTIONS);
+                self.stacks.push(&frame, is_exit)
+            }
             Event::Rival(rival) => {
                 self.rivals.push(rival);
                 true

@@ -25,11 +25,13 @@ pub struct Stacks {
     kept: VecDeque<Stack>,
     discarded: u64,
     capacity: usize,
+    /// Whether the newest stack takes more frames.
+    is_open: bool,
 }
 
 impl Stacks {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { kept: VecDeque::new(), discarded: 0, capacity: capacity.max(1) }
+        Self { kept: VecDeque::new(), discarded: 0, capacity: capacity.max(1), is_open: false }
     }
 
     /// The kept stacks, oldest first.
@@ -52,8 +54,9 @@ impl Stacks {
         self.discarded
     }
 
-    /// Adds a frame: to a new stack at depth 0, else to the newest one. Returns whether it belongs to a stack.
-    pub(super) fn push(&mut self, frame: &StackFrame) -> bool {
+    /// Adds a frame: to a new stack at depth 0, else to the newest one. Returns whether it belongs to a stack. `is_exit` says that
+    /// the program is exiting in it: its stack shows nothing of a step, and is dropped.
+    pub(super) fn push(&mut self, frame: &StackFrame, is_exit: bool) -> bool {
         let StackFrame { name, t_ns, depth, thread } = *frame;
         if depth == 0 {
             if self.kept.len() >= self.capacity {
@@ -61,11 +64,18 @@ impl Stacks {
                 self.discarded += 1;
             }
             self.kept.push_back(Stack { t_ns, thread, frames: vec![name] });
+            self.is_open = true;
+        }
+        if is_exit && std::mem::take(&mut self.is_open) {
+            self.kept.pop_back();
+            return true;
+        }
+        if depth == 0 {
             return true;
         }
         match self.kept.back_mut() {
             // A stack whose beginning was dropped is ignored.
-            Some(stack) if stack.frames.len() == depth as usize && stack.frames.len() < MAX_FRAMES => {
+            Some(stack) if self.is_open && stack.frames.len() == depth as usize && stack.frames.len() < MAX_FRAMES => {
                 stack.frames.push(name);
                 true
             }
@@ -82,14 +92,26 @@ mod tests {
     fn frames_become_stacks_only_from_depth_zero() {
         let mut stacks = Stacks::new(2);
         let frame = |name, t_ns, depth| StackFrame { name: NameId(name), t_ns, depth, thread: StackThread::Training };
-        assert!(!stacks.push(&frame(9, 5, 3)), "its beginning was lost");
+        assert!(!stacks.push(&frame(9, 5, 3), false), "its beginning was lost");
         for t_ns in [10, 20, 30] {
-            assert!(stacks.push(&frame(1, t_ns, 0)) && stacks.push(&frame(2, t_ns, 1)));
-            assert!(!stacks.push(&frame(3, t_ns, 7)), "a frame in between was lost");
+            assert!(stacks.push(&frame(1, t_ns, 0), false) && stacks.push(&frame(2, t_ns, 1), false));
+            assert!(!stacks.push(&frame(3, t_ns, 7), false), "a frame in between was lost");
         }
         let kept: Vec<_> = stacks.iter().map(|stack| (stack.t_ns, stack.frames.len())).collect();
         assert_eq!((kept, stacks.discarded()), (vec![(20, 2), (30, 2)], 1));
         assert_eq!(stacks.within(20..30).count(), 1);
-        assert!((0..1000).all(|depth| !stacks.push(&frame(1, 40, u32::MAX - depth))));
+        assert!((0..1000).all(|depth| !stacks.push(&frame(1, 40, u32::MAX - depth), false)));
+    }
+
+    #[test]
+    fn stack_of_an_exiting_program_is_dropped() {
+        let mut stacks = Stacks::new(4);
+        let frame = |name, depth| StackFrame { name: NameId(name), t_ns: 7, depth, thread: StackThread::Training };
+        assert!(
+            stacks.push(&frame(1, 0), false) && stacks.push(&frame(2, 0), false) && stacks.push(&frame(3, 1), true)
+        );
+        assert!(!stacks.push(&frame(4, 1), false), "no frame of it belongs to the stack before");
+        let kept: Vec<&[NameId]> = stacks.iter().map(|stack| stack.frames.as_slice()).collect();
+        assert_eq!(kept, [[NameId(1)]]);
     }
 }
