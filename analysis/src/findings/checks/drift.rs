@@ -23,6 +23,8 @@ const ERRORS: f64 = 6.0;
 const STRETCHES: usize = 12;
 /// ...which must get slower one after the other (correlation). Times that go up and down are not getting slower.
 const ON_AND_ON: f64 = 0.8;
+/// Times that rise by this part of all within two stretches jumped once.
+const AT_ONCE: f64 = 0.6;
 /// Another program slows steps down if they are preempted this many times more...
 const SWITCHES: f64 = 2.0;
 /// ...and this many times as often for their length.
@@ -73,11 +75,21 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
         return CheckOutcome::Nothing;
     }
     // A single jump is not a drift.
+    if has_jumped(&levels) {
+        return CheckOutcome::Nothing;
+    }
     let is_at_once = |change: &LevelChange<'_>| change.begin.ordinal >= evidence.rows[0].ordinal();
     if is_preempted_more(evidence) || evidence.level_change().is_some_and(is_at_once) {
         return CheckOutcome::Nothing;
     }
     finding(evidence, slower, middle / first - 1.0).into()
+}
+
+/// Whether the times of the stretches rise at one place, and hardly before and after.
+fn has_jumped(levels: &[(f64, f64)]) -> bool {
+    let rise = |from: &(f64, f64), to: &(f64, f64)| to.1 - from.1;
+    let most = levels.windows(3).map(|near| rise(&near[0], &near[2])).fold(0.0, f64::max);
+    levels.first().zip(levels.last()).is_some_and(|(first, last)| most >= AT_ONCE * rise(first, last))
 }
 
 /// Whether the program and others both use much of the machine meanwhile: one that only waits is no slower beside them.

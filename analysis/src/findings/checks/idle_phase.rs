@@ -41,7 +41,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let places = SampledPlaces::in_phase(evidence.store, phase);
     if places.all == 0 {
         let stacks = match evidence.store.session().uses_python() {
-            true => "no stacks are sampled (--stacks 20)",
+            true => "no stacks are sampled at a rate (--stacks 20)",
             false => "where it waits is not recorded",
         };
         return CheckOutcome::NotEnough(format!("{phase} uses little CPU time, and {stacks}"));

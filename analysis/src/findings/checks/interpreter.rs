@@ -20,7 +20,7 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let sampled = evidence.store.sampled();
     let (held, all) = (sampled.held(), sampled.total());
     if all == 0 && evidence.store.session().uses_python() {
-        return CheckOutcome::NotEnough("no stacks are sampled (--stacks 20)".to_owned());
+        return CheckOutcome::NotEnough("no stacks are sampled at a rate (--stacks 20)".to_owned());
     }
     let share = held as f64 / all.max(1) as f64;
     if held < ENOUGH || share < WORTH_REPORTING {

@@ -11,7 +11,7 @@ use crate::findings::robust::median;
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     if evidence.rows.iter().all(|row| batch_size(row).is_none()) {
-        return CheckOutcome::NotEnough("the program does not report batch sizes".to_owned());
+        return CheckOutcome::NotEnough(sizes_missing(evidence).to_owned());
     }
     let Some(full) = evidence.shape.full else { return CheckOutcome::Nothing };
     let partial: Vec<usize> = (0..evidence.rows.len()).filter(|row| evidence.shape.is_partial[*row]).collect();
@@ -21,6 +21,14 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     };
     let (Some(partial_ns), Some(full_ns)) = (class_ns(true), class_ns(false)) else { return CheckOutcome::Nothing };
     finding(evidence, full, &partial, partial_ns, full_ns).into()
+}
+
+/// Why the sizes of batches are not known; some programs report only how many samples they have had.
+fn sizes_missing(evidence: &StepEvidence<'_>) -> &'static str {
+    match evidence.rows.iter().any(|row| evidence.store.samples_of(row).is_some()) {
+        true => "of a batch only its samples are known, not its graphs, nodes or edges",
+        false => "the program does not report batch sizes",
+    }
 }
 
 fn finding(evidence: &StepEvidence<'_>, full: u64, partial: &[usize], partial_ns: f64, full_ns: f64) -> Finding {

@@ -45,7 +45,8 @@ fn spikes(evidence: &StepEvidence<'_>) -> Vec<usize> {
 /// What it finds in a session.
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let spikes = spikes(evidence);
-    let Some(worst) = spikes.iter().copied().max_by(|a, b| ratio(evidence, *a).total_cmp(&ratio(evidence, *b))) else {
+    // The longest, as in the list of places.
+    let Some(worst) = spikes.iter().copied().max_by_key(|row| evidence.rows[*row].period_ns()) else {
         return CheckOutcome::Nothing;
     };
     let usual = UsualStep::new(evidence);
@@ -53,10 +54,12 @@ pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let sentence = |row: &usize| usual.sentence(&mut StatedNumbers::default(), evidence, *row);
     let places = spikes.iter().take(PLACES_LISTED).map(|row| evidence.place(*row, sentence(row))).collect();
     let share = evidence.share(cost);
-    let least = spikes.iter().map(|row| ratio(evidence, *row)).fold(f64::INFINITY, f64::min);
+    let ratios = || spikes.iter().map(|row| ratio(evidence, *row));
+    let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));
     let mut finding = Finding::for_run(FindingKind::Spike, Confidence::High, Some(share), |facts| {
         let (n, cost) = (facts.count(Number::Steps, spikes.len() as u64), facts.share(Number::OfTime, share));
-        let (least, most) = (facts.number(Number::LeastRatio, least), ratio(evidence, worst));
+        let least = facts.number(Number::LeastRatio, least);
+        let most = facts.number(Number::MostRatio, most);
         let worst = usual.sentence(facts, evidence, worst);
         match spikes.len() {
             1 => worst,

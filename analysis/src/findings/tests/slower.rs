@@ -53,6 +53,16 @@ fn apply_past(digest: &mut Digest, store: &mut Store) {
     [whole, seconds, open].into_iter().for_each(|entries| store.apply(Item::Past(entries)));
 }
 
+#[test]
+fn single_jump_is_no_drift() {
+    let drifts = |plan: fn(u64) -> u64| {
+        let found = all_findings(&run(200, |step| with_phase("backward", plan(step)), &[])).found;
+        found.iter().any(|finding| finding.kind == FindingKind::Drift)
+    };
+    assert!(!drifts(|step| if step >= 60 { 12 * MS } else { 0 }), "nothing grows after it");
+    assert!(drifts(|step| step * MS / 15));
+}
+
 /// Backward takes 8 ms more from a step on, in the step before which a mark stands.
 fn slower_since(step: u64) -> StepPlan {
     let plan = with_phase("backward", if step >= SINCE { 8 * MS } else { 0 });

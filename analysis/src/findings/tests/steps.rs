@@ -48,6 +48,31 @@ fn spikes_are_found_with_their_phase_also_on_a_slope() {
 }
 
 #[test]
+fn worst_spike_is_the_first_of_the_places() {
+    let plan = |step: u64| match step {
+        20 => with_phase("forward", 70 * MS),
+        280 => StepPlan::default().with_phase("backward", step * MS / 30).with_phase("forward", 75 * MS),
+        _ => with_phase("backward", step * MS / 30),
+    };
+    let findings = all_findings(&run(300, plan, &[]));
+    let spike = findings.found.iter().find(|f| f.kind == FindingKind::Spike).unwrap();
+    let longest = &spike.longest_places()[0].sentence;
+    assert!(longest.starts_with("step 280 took ") && spike.summary.ends_with(longest.as_str()), "{spike:#?}");
+}
+
+#[test]
+fn samples_are_not_said_to_be_no_sizes() {
+    let plan = |_| StepPlan { batch: BatchShape::default(), counter: Some(("samples", 16.0)), ..StepPlan::default() };
+    let reason = |store: &Store| {
+        let not_enough = all_findings(store).not_enough;
+        not_enough.into_iter().find(|n| n.kind == FindingKind::PartialBatch).unwrap().reason
+    };
+    assert!(reason(&run(100, plan, &[])).contains("only its samples are known"));
+    let none = |_| StepPlan { batch: BatchShape::default(), ..StepPlan::default() };
+    assert_eq!(reason(&run(100, none, &[])), "the program does not report batch sizes");
+}
+
+#[test]
 fn what_came_once_is_no_share_of_the_time() {
     let plan = |step: u64| if step == 77 { with_phase("forward", 900 * MS) } else { StepPlan::default() };
     let once = only(&run(100, plan, &[]));
