@@ -113,7 +113,7 @@ fn all_ranks_of_a_run_are_watched_and_a_late_one_joins() {
     terminal.wait_for("rank 0/3, pid 5000");
     terminal.wait_for("2 of 3 ranks have published");
     terminal.press("R");
-    terminal.wait_for("skew in 60 steps");
+    terminal.wait_for("slowest behind fastest in 60 steps");
     terminal.press("}");
     terminal.wait_for("rank 1/3, pid 5001");
     let _two = publish(2);

@@ -48,6 +48,14 @@ impl ColumnTimes {
         }
     }
 
+    /// Moves the time of a phase out of the span around it.
+    fn move_into(&mut self, outer: NameId, phase: NameId, ns: u64) {
+        if let Some((_, has)) = self.phases.iter_mut().find(|(known, _)| *known == outer) {
+            *has = has.saturating_sub(ns);
+        }
+        self.add(phase, ns);
+    }
+
     /// Moves waiting time out of the phase around it.
     fn wait(&mut self, name: NameId, ns: u64) {
         if let Some(phase) = self.phases.iter_mut().find(|(known, _)| *known == name) {
@@ -80,17 +88,21 @@ pub fn strip<'a>(rank: &Rank<'a>, run_ns: &Range<u64>, columns: usize) -> Vec<Op
             let busy = left.busy_ns as f64 / end_ns.saturating_sub(start_ns).max(1) as f64;
             each(start_ns..end_ns, &mut |at, ns| filled[at].add(left.longest, (ns as f64 * busy.min(1.0)) as u64));
         }
-        let mut outer = NameId::NONE;
+        let is_phase = |name| rank.store.phase_text(name).is_some();
+        let (mut outer, mut around, mut around_depth) = (NameId::NONE, NameId::NONE, 0);
         lane.each_box(range.clone(), |inner, depth| {
             let time = inner.start_ns..inner.end_ns;
             if depth == 0 {
-                outer = inner.name;
+                (outer, around, around_depth) = (inner.name, inner.name, 0);
                 each(time, &mut |at, ns| filled[at].add(outer, ns));
-            } else if depth == 1
+            } else if depth == 1 && !is_phase(outer) && is_phase(inner.name) {
+                (around, around_depth) = (inner.name, 1);
+                each(time, &mut |at, ns| filled[at].move_into(outer, around, ns));
+            } else if depth == around_depth + 1
                 && rank.store.reported(inner.name) == Some(Reported::Wait)
-                && rank.store.phase_text(outer) == Some(phase::ALL_REDUCE)
+                && rank.store.phase_text(around) == Some(phase::ALL_REDUCE)
             {
-                each(time, &mut |at, ns| filled[at].wait(outer, ns));
+                each(time, &mut |at, ns| filled[at].wait(around, ns));
             }
         });
     }
@@ -125,6 +137,7 @@ mod tests {
     use super::super::Run;
     use super::*;
     use gnntop_fixtures::{MS, ParallelRun, SECOND, START_NS, StreamBuilder, each_item};
+    use gnntop_wire::TrackRole;
 
     /// One step of two ranks as text, a millisecond a column: a letter a phase, `w` waiting, `?` open.
     fn drawn(run: &Run, rank: u32, range: Range<u64>) -> String {
@@ -155,6 +168,19 @@ mod tests {
         let ranks = run.ranks();
         let strip = strip(ranks.get(0).unwrap(), &whole, 4);
         assert!(strip.iter().all(|column| column.unwrap().what == Activity::Phase("backward")), "{strip:?}");
+    }
+
+    #[test]
+    fn strip_shows_the_phases_in_a_span_that_is_none() {
+        let mut stream = StreamBuilder::from_info(&ParallelRun::default().info(0));
+        let main = stream.track(TrackRole::Training, "main");
+        stream.phase(main, 1, "all-reduce", START_NS + 4 * MS, START_NS + 9 * MS);
+        stream.span(main, 1, "backward and all-reduce", START_NS, START_NS + 10 * MS);
+        stream.step(main, 1, START_NS, START_NS + 10 * MS);
+        stream.end(START_NS + 10 * MS);
+        let mut run = Run::default();
+        each_item(&stream.bytes(), |item| run.apply(item));
+        assert_eq!(drawn(&run, 0, START_NS..START_NS + 10 * MS), "bbbbaaaaab");
     }
 
     #[test]

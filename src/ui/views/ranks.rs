@@ -13,13 +13,14 @@ use std::ops::Range;
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::ranks_facts::facts;
+use super::ranks_facts::{SeenWaits, facts, legend};
 use crate::app::Target;
 use crate::ui::chart::labels::Labels;
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, selected_and_first, width};
 use crate::ui::theme::PhaseStyle;
+use crate::wrap::wrapped;
 use gnntop_analysis::figures::{count, duration, percent};
 use gnntop_analysis::ranks::{Activity, Presence, Rank, Ranks, RunWork, StripColumn, quantile, strip};
 use gnntop_analysis::store::StepRow;
@@ -34,6 +35,8 @@ const ROOMY: u16 = 64;
 const THIN: f64 = 0.5;
 /// Steps in view are marked as long as there are this many columns for each.
 const COLUMNS_A_STEP: u16 = 6;
+/// Time in no phase has its name where it has this many columns.
+const GAP_NAMED: usize = 5;
 /// Rows that facts leave to the lanes.
 const LANES_LEAST: u16 = 3;
 
@@ -96,13 +99,18 @@ pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
         return;
     }
     draw_title(&mut body.part(0, 0, u16::MAX, 1), &picture, scene);
-    let facts = facts(&picture.ranks, &picture.going, &picture.work, scene);
+    let room = body.width().saturating_sub(2);
+    let wrap = |(text, style): (String, Style)| {
+        wrapped(&text, usize::from(room)).into_iter().map(move |line| (line, style)).collect::<Vec<_>>()
+    };
+    let mut facts: Vec<(String, Style)> =
+        facts(&picture.ranks, &picture.going, &picture.work, scene).into_iter().flat_map(wrap).collect();
     let spare = body.height().saturating_sub(2 + LANES_LEAST.min(picture.ranks.all().len() as u16));
-    let facts_rows = (facts.len() as u16).min(spare);
-    let lanes = draw_lanes(&mut body.rows(1, 1 + facts_rows), &picture, scene);
+    let facts_rows = (facts.len() as u16 + 1).min(spare);
+    let (lanes, seen) = draw_lanes(&mut body.rows(1, 1 + facts_rows), &picture, scene);
     draw_steps(&mut body.part(0, 1 + lanes, u16::MAX, 1), &picture, scene);
+    facts.extend(wrap((legend(seen, scene), scene.theme.dim())));
     let mut below = body.rows(2 + lanes, 0);
-    let room = below.width().saturating_sub(2);
     for (y, (text, style)) in (0..below.height()).zip(&facts) {
         below.text(1, y, &clip(text, room, scene.theme), *style);
     }
@@ -123,8 +131,8 @@ fn draw_title(sheet: &mut Sheet<'_>, picture: &RankLanes<'_>, scene: &Scene<'_>)
     sheet.text(picture.left + 1, 0, &note, theme.dim());
 }
 
-/// Draws as many lanes as there is room for, including the selected rank's, and returns how many.
-fn draw_lanes(sheet: &mut Sheet<'_>, picture: &RankLanes<'_>, scene: &Scene<'_>) -> u16 {
+/// Draws as many lanes as there is room for, including the selected rank's, and returns how many, and which waits they show.
+fn draw_lanes(sheet: &mut Sheet<'_>, picture: &RankLanes<'_>, scene: &Scene<'_>) -> (u16, SeenWaits) {
     let all = picture.ranks.all();
     let selected = scene.app.run.rank();
     let at = all.iter().position(|rank| Some(rank.place.rank) == selected).unwrap_or(0);
@@ -132,13 +140,15 @@ fn draw_lanes(sheet: &mut Sheet<'_>, picture: &RankLanes<'_>, scene: &Scene<'_>)
     let (at, first) = selected_and_first(sheet, at, all.len(), rows);
     let columns = usize::from(sheet.width().saturating_sub(picture.left));
     let rows = rows.min((all.len() - first) as u16);
+    let mut seen = SeenWaits::default();
     for (y, (place, rank)) in (0..rows).zip(all.iter().enumerate().skip(first)) {
         sheet.offer(0, y, u16::MAX, 1, Target::Line(place));
         draw_name(&mut sheet.part(0, y, picture.left, 1), picture, rank, place == at, scene);
         let strip = strip(rank, &picture.range, columns);
+        strip.iter().flatten().for_each(|column| seen.add(column.what));
         draw_strip(&mut sheet.part(picture.left, y, u16::MAX, 1), &strip, picture, scene);
     }
-    rows
+    (rows, seen)
 }
 
 /// A rank's number, whether it is the slowest, and its figures; instead of them, a word if it has stopped.
@@ -180,7 +190,12 @@ fn draw_strip(sheet: &mut Sheet<'_>, strip: &[Option<StripColumn<'_>>], picture:
     let mut at = 0;
     while at < strip.len() {
         let Some(first) = &strip[at] else {
-            at += 1;
+            let columns = strip[at..].iter().take_while(|column| column.is_none()).count();
+            // At the ends, it may be time that is not known.
+            if columns >= GAP_NAMED && at > 0 && at + columns < strip.len() {
+                sheet.text(at as u16, 0, " gap", scene.theme.dim());
+            }
+            at += columns;
             continue;
         };
         let same = |column: &&Option<StripColumn<'_>>| column.is_some_and(|other| other.what == first.what);
@@ -206,7 +221,17 @@ fn draw_part(sheet: &mut Sheet<'_>, columns: &[Option<StripColumn<'_>>], picture
             sheet.text(1, 0, &clip(&format!(" {name} is open "), room.saturating_sub(2), theme), theme.warning());
             return;
         }
-        Activity::Phase(name) => (name, picture.phase_style(name).copied().unwrap_or(PhaseStyle::UNKNOWN)),
+        Activity::Phase(name) => match picture.phase_style(name) {
+            Some(look) => (name, *look),
+            // A span that is no phase, where it contains none.
+            None => {
+                sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
+                if room > width(name) + 2 {
+                    sheet.text(1, 0, name, theme.dim());
+                }
+                return;
+            }
+        },
     };
     for (x, column) in (0..).zip(columns) {
         let is_thin = column.is_some_and(|column| column.share < THIN);

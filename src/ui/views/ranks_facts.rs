@@ -4,9 +4,9 @@ use ratatui::style::Style;
 
 use crate::ui::scene::Scene;
 use gnntop_analysis::figures::{count, duration, percent, quantity};
-use gnntop_analysis::ranks::{Rank, Ranks, RunWork, StepWork, quantile};
+use gnntop_analysis::ranks::{Activity, Rank, Ranks, RunWork, StepWork, quantile};
 use gnntop_analysis::stream::ClockEvidence;
-use gnntop_wire::Engine;
+use gnntop_wire::{Engine, phase};
 
 /// Time over which rates are counted.
 const RATE_NS: u64 = 5_000_000_000;
@@ -23,7 +23,6 @@ pub(super) fn facts(ranks: &Ranks<'_>, going: &Ranks<'_>, work: &RunWork, scene:
     facts.extend(skew(going, work).map(|words| (words, theme.plain())));
     facts.push((pace(ranks, going, scene), theme.plain()));
     facts.extend(clocks(ranks).map(|words| (words, theme.plain())));
-    facts.push((legend(scene), theme.dim()));
     facts
 }
 
@@ -63,7 +62,7 @@ fn skew(going: &Ranks<'_>, work: &RunWork) -> Option<String> {
     let slowest = work.usually_slowest().and_then(|(at, share)| Some((going.all().get(at)?.place.rank, share)));
     let slowest = slowest.map(|(rank, share)| format!("; rank {rank} is the slowest in {}", percent(share)));
     let (median, high) = (duration(median), duration(high));
-    Some(format!("skew in {steps} steps: p50 {median}, p90 {high}{}", slowest.unwrap_or_default()))
+    Some(format!("slowest behind fastest in {steps} steps: p50 {median}, p90 {high}{}", slowest.unwrap_or_default()))
 }
 
 /// The run's throughput, and how that compares with one rank alone.
@@ -83,7 +82,10 @@ fn pace(ranks: &Ranks<'_>, going: &Ranks<'_>, scene: &Scene<'_>) -> String {
     let alone = alone.and_then(|alone| alone.graphs_per_s.or(alone.seeds_per_s)).or_else(|| going.alone_per_s());
     parts.push(match alone.and_then(|alone| going.efficiency(&whole, alone)) {
         Some(share) => format!("efficiency {} of one rank", percent(share)),
-        None => format!("efficiency {} (needs gnntop.one_rank(items_per_s))", scene.theme.text("—", "-")),
+        None => format!(
+            "efficiency {}: gnntop.one_rank(items_per_s) reports what one rank does",
+            scene.theme.text("—", "-")
+        ),
     });
     parts.join(scene.theme.text(" · ", " | "))
 }
@@ -108,11 +110,27 @@ fn clocks(ranks: &Ranks<'_>) -> Option<String> {
     (!words.is_empty()).then(|| format!("clocks: {}{more}", words.join(", ")))
 }
 
-fn legend(scene: &Scene<'_>) -> String {
+/// What the lanes show of an all-reduce.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SeenWaits {
+    waits: bool,
+    reduces: bool,
+}
+
+impl SeenWaits {
+    /// Takes in what a column shows.
+    pub(super) fn add(&mut self, what: Activity<'_>) {
+        self.waits |= what == Activity::Wait;
+        self.reduces |= what == Activity::Phase(phase::ALL_REDUCE);
+    }
+}
+
+/// What the signs mean, of those that are there.
+pub(super) fn legend(seen: SeenWaits, scene: &Scene<'_>) -> String {
     let theme = scene.theme;
-    format!(
-        "{} wait for other ranks in the all-reduce, A the all-reduce itself; own: a step without waits; {} slowest",
-        theme.glyph('·', '.'),
-        theme.text("◀", "<")
-    )
+    let wait = format!("{} wait for other ranks in the all-reduce", theme.glyph('·', '.'));
+    let reduce = if seen.waits { "A the all-reduce itself" } else { "A the all-reduce and the wait for other ranks" };
+    let parts = [seen.waits.then_some(wait.as_str()), seen.reduces.then_some(reduce)];
+    let own = format!("own: a step without these waits, the usual one; {} slowest", theme.text("◀", "<"));
+    parts.into_iter().flatten().chain([own.as_str()]).collect::<Vec<&str>>().join("; ")
 }

@@ -166,7 +166,7 @@ impl SlowRank {
                 let steps = facts.count(Number::OfSteps, evidence.steps.len() as u64);
                 let (own, others) =
                     (facts.time(Number::Usual, self.own_ns), facts.time(Number::Otherwise, self.peers_ns));
-                format!("rank {rank} is slow in {often} of {steps} steps: median own work {own}; other ranks {others}")
+                format!("rank {rank} is slow in {often} of {steps} steps: work without communication: {own}, the median; other ranks {others}")
             })
             .with_evidence_lines(|facts| {
                 let wait = facts.time(Number::OthersWait, self.others_wait_ns(evidence)?);

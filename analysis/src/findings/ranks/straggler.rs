@@ -26,7 +26,7 @@ fn finding(evidence: &RankEvidence<'_>, found: &SlowRank) -> Finding {
             format!(", {more} longer in {}", phase.text)
         });
         let longer = longer.unwrap_or_default();
-        format!("rank {number} is a straggler: its steps take {ratio:.2} x as long as its peers'{longer}")
+        format!("rank {number} is a straggler: its own work takes {ratio:.2} x as long as its peers'{longer}")
     });
     let size = found.batch_ratio(evidence);
     match size.filter(|(_, ratio)| *ratio > 1.0 + EQUAL_WORK) {

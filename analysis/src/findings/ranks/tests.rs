@@ -37,7 +37,7 @@ fn straggler_names_phase_and_cost() {
         |rank, _| if rank == 2 { RankStepPlan::with_phase("backward", 30 * MS) } else { RankStepPlan::usual() };
     let finding = only(rank_findings_of(&UnevenRun { work: slow, ..UnevenRun::default() }));
     assert_eq!((finding.kind, finding.confidence.as_str()), (FindingKind::Straggler, "certain"));
-    assert!(finding.summary.starts_with("rank 2 is a straggler: its steps take 1.3"), "{}", finding.summary);
+    assert!(finding.summary.starts_with("rank 2 is a straggler: its own work takes 1.3"), "{}", finding.summary);
     assert_eq!((finding.fact(Number::Rank), finding.fact(Number::OftenSlow)), (Some(2.0), Some(1.0)));
     assert!(finding.fact_of("backward", Number::More) > Some(9e6) && finding.share.unwrap() > 0.2, "{finding:#?}");
     assert!(finding.evidence.iter().any(|line| line.contains("its batches are as large")), "{finding:#?}");
