@@ -1,4 +1,4 @@
-//! Ten prepared runs, each with one cause: whoever has read nothing but the README sees it in the first view of a terminal of 80
+//! Eleven prepared runs, each with one cause: whoever has read nothing but the README sees it in the first view of a terminal of 80
 //! columns and 24 rows, without a key.
 
 use std::path::Path;
@@ -6,16 +6,17 @@ use std::path::Path;
 use crate::terminal::Terminal;
 
 /// A recording, and what the line below its name says.
-const RUNS: [(&str, &str); 10] = [
+const RUNS: [(&str, &str); 11] = [
     ("demo/loader", "data-bound ("),
     ("demo/gc", "gc-bound ("),
-    ("demo/straggler", "straggler ("),
+    ("demo/straggler", "straggler: rank 1 ("),
     ("demo/hang", "in wait_for_save (train.py:37)"),
     ("labelled/drift", "getting slower ("),
-    ("labelled/gap", "gap 17 %"),
+    ("labelled/gap", "gap 18 %"),
     ("labelled/gpu-throttled", "GPU throttled"),
-    ("labelled/leak", "memory grows"),
-    ("labelled/ranks-starved", "one rank starves ("),
+    ("labelled/leak", "memory grows "),
+    ("demo/leak", "memory grows "),
+    ("labelled/ranks-starved", "rank 1 starves ("),
     ("labelled/spike", "4 spikes ("),
 ];
 

@@ -78,7 +78,13 @@ impl App {
             {
                 self.flame.apply(command, &StackTree::from_sampled(self.run.store().sampled()));
             }
+            Command::ScrollPage { down } if self.view().lines() == LineKind::Findings => {
+                self.judged.set_text_line(self.navigation.turn_text(self.judged.text_line(), down));
+            }
             Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
+            Command::FollowNewest if self.feed.is_replay() && self.axes.cursor().is_none() => {
+                return Some(Effect::Control(Control::SeekShare(1.0)));
+            }
             Command::MoveCursor { .. }
             | Command::MovePage { .. }
             | Command::FirstStep

@@ -1,16 +1,20 @@
 //! The findings of the run, the selected place of a finding, and the way from a finding to its steps.
 
-use gnntop_analysis::findings::{EndedFinding, Finding, FindingKind, Findings, Judgement, NotEnough, Occurrence};
+use gnntop_analysis::findings::{
+    EndedFinding, Finding, FindingKind, Findings, HeadlinePart, Judgement, NotEnough, Occurrence,
+};
 use gnntop_analysis::store::StepTable;
 
 /// The findings of the run, and the selected one.
 #[derive(Debug, Default)]
 pub(super) struct FindingsState {
     judgement: Judgement,
-    /// The judgement in one line.
-    verdict: String,
+    /// The judgement in the parts of one line.
+    verdict: Vec<HeadlinePart>,
     /// Where the selected place of the selected finding begins; the longest one where `None`.
     place: Option<u64>,
+    /// The first line shown of the text about the selected line.
+    text_line: usize,
 }
 
 /// A line of the findings view.
@@ -20,13 +24,13 @@ pub enum FindingLine<'a> {
     Found(&'a Finding),
     /// Findings that were certain a while ago and are gone.
     Over(&'a EndedFinding),
-    /// Findings without enough evidence to decide.
-    NotEnough(&'a NotEnough),
+    /// All findings without enough evidence to decide.
+    NotEnough(&'a [NotEnough]),
 }
 
 impl FindingsState {
-    /// The judgement in a line. Empty before the first data.
-    pub(super) fn verdict(&self) -> &str {
+    /// The judgement in the parts of a line. Empty before the first data.
+    pub(super) fn verdict(&self) -> &[HeadlinePart] {
         &self.verdict
     }
 
@@ -38,14 +42,14 @@ impl FindingsState {
         &self.judgement.findings
     }
 
-    /// The lines of the findings view: what was found, the most severe first, what is over, then what could not be
+    /// The lines of the findings view: what was found, the most severe first, what is over, then one for all that could not be
     /// looked for.
     pub(super) fn lines(&self) -> Vec<FindingLine<'_>> {
         let found = self.findings().found.iter().map(FindingLine::Found);
         let over = self.findings().over.iter().map(FindingLine::Over);
         // Without steps, every kind would have the same line.
         let has_steps = self.judgement.steps() > 0;
-        let not_enough = self.findings().not_enough.iter().filter(|_| has_steps);
+        let not_enough = Some(self.findings().not_enough.as_slice()).filter(|some| has_steps && !some.is_empty());
         found.chain(over).chain(not_enough.map(FindingLine::NotEnough)).collect()
     }
 
@@ -80,7 +84,7 @@ impl FindingsState {
             return None;
         }
         let selected = self.line(at).map(identity);
-        self.verdict = judgement.to_string();
+        self.verdict = judgement.parts();
         self.judgement = judgement;
         let is_selected = |line: &FindingLine<'_>| selected == Some(identity(*line));
         Some(self.lines().iter().position(is_selected).unwrap_or(at))
@@ -93,9 +97,18 @@ impl FindingsState {
         self.place = places.get(to).map(|place| place.ordinals.start);
     }
 
-    /// Begins at the longest place again, as another finding is selected.
+    /// Begins at the longest place and the first line of the text again, as another finding is selected.
     pub(super) fn forget_place(&mut self) {
-        self.place = None;
+        (self.place, self.text_line) = (None, 0);
+    }
+
+    /// The first line shown of the text about the selected line, perhaps beyond its last.
+    pub(super) fn text_line(&self) -> usize {
+        self.text_line
+    }
+
+    pub(super) fn set_text_line(&mut self, line: usize) {
+        self.text_line = line;
     }
 
     /// The step at which the selected place of the finding in line `at` begins.
@@ -120,11 +133,13 @@ impl FindingsState {
 }
 
 /// What identifies a line, whatever its numbers: its kind, and its step or its words.
-fn identity(line: FindingLine<'_>) -> (u8, FindingKind, Option<u64>) {
+fn identity(line: FindingLine<'_>) -> (Option<FindingKind>, bool, Option<u64>) {
     match line {
-        FindingLine::Found(finding) => (0, finding.kind, finding.places.first().map(|place| place.ordinals.start)),
-        FindingLine::Over(over) => (1, over.finding.kind, None),
-        FindingLine::NotEnough(not_enough) => (2, not_enough.kind, None),
+        FindingLine::Found(finding) => {
+            (Some(finding.kind), true, finding.places.first().map(|place| place.ordinals.start))
+        }
+        FindingLine::Over(over) => (Some(over.finding.kind), false, None),
+        FindingLine::NotEnough(_) => (None, false, None),
     }
 }
 
@@ -228,7 +243,7 @@ mod tests {
         assert_eq!(selected(&app), Some(FindingKind::PartialBatch));
         assert_ne!(app.line(View::Findings), before, "though it stands elsewhere");
         update(&mut app, Action::Opened);
-        assert_eq!((app.line(View::Findings), app.verdict()), (0, ""));
+        assert_eq!((app.line(View::Findings), app.verdict()), (0, &[][..]));
     }
 
     #[test]

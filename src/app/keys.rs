@@ -111,10 +111,16 @@ pub const BINDINGS: &[Binding] = &[
     binding(&[Right, Char('l')], "→  l", When::Steps, Command::MoveCursor { columns: 1 }, "select the next step"),
     binding(&[Enter], "Enter", When::Steps, Command::ToggleDetail, "show the selected or newest step in full")
         .with_place(FooterPlace::View, "Enter", "more"),
-    binding(&[PageUp], "PgUp", When::Steps, Command::MovePage { forward: false }, "a screen of steps back"),
-    binding(&[PageDown], "PgDn", When::Steps, Command::MovePage { forward: true }, "a screen of steps forward"),
+    binding(&[PageUp], "PgUp", When::StepPages, Command::MovePage { forward: false }, "a screen of steps back"),
+    binding(&[PageDown], "PgDn", When::StepPages, Command::MovePage { forward: true }, "a screen of steps forward"),
     binding(&[Char('g'), Home], "g  Home", When::Steps, Command::FirstStep, "the first step"),
-    binding(&[Char('G'), End], "G  End", When::Steps, Command::FollowNewest, "follow the newest step"),
+    binding(
+        &[Char('G'), End],
+        "G  End",
+        When::Steps,
+        Command::FollowNewest,
+        "follow the newest step; of a replay, again: go to its end",
+    ),
     binding(&[Char('+'), Char('=')], "+", When::Steps, Command::Zoom { inward: true }, "fewer steps per column")
         .with_footer("+ -", "zoom"),
     binding(
@@ -309,6 +315,30 @@ pub const BINDINGS: &[Binding] = &[
         .with_footer("{ }", "rank"),
     binding(&[Char('}')], "}", When::Ranks, Command::TurnRank { forward: true }, "the next rank, in every view"),
     binding(&[Char('o')], "o", When::Log, Command::ToggleOutput, "the program's output").with_footer("o", "output"),
+    binding(&[Up, Char('k')], "↑  k", When::Findings, Command::Scroll { lines: -1 }, "the finding above").with_place(
+        FooterPlace::View,
+        "↑↓",
+        "finding",
+    ),
+    binding(&[Down, Char('j')], "↓  j", When::Findings, Command::Scroll { lines: 1 }, "the finding below"),
+    binding(
+        &[PageUp],
+        "PgUp",
+        When::Findings,
+        Command::ScrollPage { down: false },
+        "a page up in the text about the finding",
+    ),
+    binding(
+        &[PageDown],
+        "PgDn",
+        When::Findings,
+        Command::ScrollPage { down: true },
+        "a page down in the text about the finding",
+    )
+    .with_place(FooterPlace::View, "PgDn", "text"),
+    binding(&[Up, Char('k')], "↑  k", When::RankLanes, Command::Scroll { lines: -1 }, "the rank above, in every view")
+        .with_place(FooterPlace::View, "↑↓", "rank, in all views"),
+    binding(&[Down, Char('j')], "↓  j", When::RankLanes, Command::Scroll { lines: 1 }, "the rank below, in every view"),
     binding(&[Up, Char('k')], "↑  k", When::Lines, Command::Scroll { lines: -1 }, "scroll up"),
     binding(&[Down, Char('j')], "↓  j", When::Lines, Command::Scroll { lines: 1 }, "scroll down"),
     binding(&[PageUp], "PgUp", When::Lines, Command::ScrollPage { down: false }, "scroll a page up"),

@@ -97,6 +97,13 @@ impl Navigation {
         self.extent().map_or(usize::MAX, |extent| extent.last)
     }
 
+    /// Where the text about the selected line is after a page more, or less, from `at` on.
+    pub(super) fn turn_text(&self, at: usize, down: bool) -> usize {
+        let (last, page) = self.extent().map_or((0, 1), |extent| extent.text);
+        let at = at.min(last);
+        if down { (at + page).min(last) } else { at.saturating_sub(page) }
+    }
+
     /// Whether a command scrolls down, and by how many lines; `None` if it does not scroll.
     pub(super) fn scrolling(&self, command: Command) -> Option<(bool, usize)> {
         Some(match command {
@@ -123,7 +130,7 @@ mod tests {
     fn lines_end_where_the_drawing_ended() {
         let mut navigation = Navigation::default();
         navigation.open(View::Memory);
-        navigation.drawn(Some(LineExtent { last: 7, page: 5 }));
+        navigation.drawn(Some(LineExtent { last: 7, page: 5, ..LineExtent::default() }));
         navigation.scroll(true, usize::MAX);
         assert_eq!(navigation.line(View::Memory), 7);
         navigation.scroll(false, 1);
@@ -135,7 +142,7 @@ mod tests {
     fn extent_of_one_view_does_not_apply_to_another() {
         let mut navigation = Navigation::default();
         navigation.open(View::Memory);
-        navigation.drawn(Some(LineExtent { last: 0, page: 1 }));
+        navigation.drawn(Some(LineExtent { last: 0, page: 1, ..LineExtent::default() }));
         navigation.open(View::Help);
         navigation.scroll(true, 3);
         assert_eq!(navigation.line(View::Help), 3);

@@ -13,6 +13,8 @@ pub enum When {
     Open,
     /// What is shown has the axis of the step bars, and there are steps.
     Steps,
+    /// The same, and there is no text whose pages could be meant.
+    StepPages,
     /// The step bars have the screen or share it, and there are steps.
     Bars,
     /// Something with an axis of time is on the screen, and there are steps.
@@ -41,6 +43,10 @@ pub enum When {
     Found,
     /// The findings view is on the screen, and the selected finding has a place.
     FoundHere,
+    /// The findings view is on the screen.
+    Findings,
+    /// The ranks are on the screen.
+    RankLanes,
     /// Something with lines is on the screen and has the focus.
     Lines,
     /// Something with names is on the screen: phases, spans, tracks.
@@ -128,6 +134,7 @@ impl Situation {
             When::Always => true,
             When::Started => self.started,
             When::Steps => self.steps && axis == Axis::Steps,
+            When::StepPages => self.steps && axis == Axis::Steps && lines != LineKind::Text,
             When::Bars => self.steps && self.view.has(ViewPart::Bars),
             When::Axis => self.steps && self.view.has(ViewPart::Scale),
             When::Tracks => axis == Axis::Time,
@@ -142,6 +149,8 @@ impl Situation {
             When::Percentile => lines == LineKind::Durations && self.percentile,
             When::Found => self.found && (axis == Axis::Steps || lines == LineKind::Findings),
             When::FoundHere => self.found && lines == LineKind::Findings,
+            When::Findings => lines == LineKind::Findings,
+            When::RankLanes => lines == LineKind::Ranks,
             When::Lines => match lines {
                 LineKind::Phases => self.focus == Panel::Phases,
                 LineKind::Nothing | LineKind::Frames => false,

@@ -23,7 +23,7 @@ use super::view::{LineExtent, LineKind, Panel, View, ViewPart};
 use super::window::Window;
 use crate::report::EnergySnapshot;
 use crate::runs_table::{FittedColumn, Order};
-use gnntop_analysis::findings::{Findings, Judgement, Occurrence};
+use gnntop_analysis::findings::{Findings, HeadlinePart, Judgement, Occurrence};
 use gnntop_analysis::many_runs::RunRow;
 use gnntop_analysis::ranks::Run;
 use gnntop_analysis::source::catalog::CatalogEntry;
@@ -196,8 +196,8 @@ impl App {
         ClockedPhases::new(self.run.store(), self.presentation.clock(), self.window().measure())
     }
 
-    /// The verdict on the run, in a line. Empty before the first data.
-    pub fn verdict(&self) -> &str {
+    /// The verdict on the run, in the parts of a line. Empty before the first data.
+    pub fn verdict(&self) -> &[HeadlinePart] {
         self.judged.verdict()
     }
 
@@ -224,6 +224,11 @@ impl App {
     /// The places of the selected finding, the longest first, and which of them is selected.
     pub fn finding_places(&self) -> (Vec<&Occurrence>, usize) {
         self.judged.places(self.line(View::Findings))
+    }
+
+    /// The first line shown of the text about the selected finding, perhaps beyond its last.
+    pub fn finding_text_line(&self) -> usize {
+        self.judged.text_line()
     }
 
     /// The latency view's own state.

@@ -130,6 +130,11 @@ impl MessageLine {
         self.notice = Some(Notice { text, is_problem: false, until: now + NEWS_FOR });
     }
 
+    /// Takes back what was said of an earlier key.
+    pub(super) fn clear(&mut self) {
+        self.notice = None;
+    }
+
     /// Takes back what has been said for long enough; whether something was.
     pub(super) fn tick(&mut self, now: Duration) -> bool {
         let is_old = |notice: &mut Notice| now >= notice.until;

@@ -76,6 +76,7 @@ impl App {
             return self.questions.press(key, self.feed.position_ns()).map(Effect::Control);
         }
         let command = self.keymap().command(key, &self.situation())?;
+        self.message.clear();
         let effect = self.execute(command);
         self.count_latency();
         self.compare_runs();

@@ -234,6 +234,8 @@ pub struct LineExtent {
     pub last: usize,
     /// Lines that a page is.
     pub page: usize,
+    /// How far the text about the selected line can be scrolled, and the lines of its page.
+    pub text: (usize, usize),
 }
 
 /// A panel of the overview.

@@ -39,8 +39,7 @@ fn text_fits_80_columns() {
     for part in [
         "pna on bench, 2026-01-02 03:04 UTC\n4.09 s, 100 steps, 4 epochs; ended; loss 1 to 0.010\n",
         "outside steps: 100 ms before the first step, 1.00 ms after the last\npna --batch-size 256\n",
-        "backward-bound (56 %)",
-        "gap 2.5 %; 1 spike (2.2 %);\n4 partial batches",
+        "\nbackward-bound (56 %); 1 spike (2.2 %); 4 partial batches; data wait 9.8 %\n",
         "Findings\n ! spikes (certain, 2.2 %): step 30 took 123 ms",
         "Steps to look at\n  Step 30, 124 ms, 3.1 x the median: spikes: step 30 took 123 ms",
         "\ndata wait    100  3.90 ms  4.00 ms ",
@@ -101,7 +100,7 @@ fn json_has_units_in_its_names_and_null_for_what_is_absent() {
     assert_eq!(json["throughput"]["seeds_per_s"], Value::Null);
     assert!((json["hardware"]["process_cpu"]["mean_cores"].as_f64().unwrap() - 1.5).abs() < 1e-6);
     assert_eq!(json["hardware"]["machine_memory_used"]["mean_bytes"], Value::Null);
-    assert_eq!(json["hardware"]["machine_memory_used"]["reason"], "not published");
+    assert_eq!(json["hardware"]["machine_memory_used"]["reason"], "not recorded");
     assert_eq!(json["hardware"]["no_gpu_reason"], "libnvidia-ml.so.1 not found");
     assert_eq!(json["losses"]["dropped_events"], 0);
 }

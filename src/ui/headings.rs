@@ -16,6 +16,17 @@ pub fn rule(sheet: &mut Sheet<'_>, y: u16, name: &str, note: &str, scene: &Scene
     }
 }
 
+/// Says at the end of a rule how many lines are above and below those shown, if there are any.
+pub fn more(sheet: &mut Sheet<'_>, y: u16, above: usize, below: usize, scene: &Scene<'_>) {
+    let theme = scene.theme;
+    let side = |lines: usize, arrow: &str| if lines > 0 { format!("{arrow} {lines} ") } else { String::new() };
+    let text = side(above, theme.text("↑", "^")) + &side(below, theme.text("↓", "v"));
+    if !text.is_empty() {
+        let end = sheet.width().saturating_sub(1);
+        sheet.text_ending(1, end, y, &format!(" {text}more "), theme.warning());
+    }
+}
+
 /// The first row of a panel: a rule with its name, and where the focus is.
 pub struct Title<'t> {
     /// The panel.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  gnntop  pna  pid 4711 on thebox            live | epoch 3 | step 1,234 | 2m 05s    panel/header.rs
-//!  Backward-bound: 52 % of the time; data wait 12 %; 4 spikes; period p99 2.9 x p50
+//!  4 spikes (3.1 %); backward-bound (52 %); data wait 12 %
 //! ▌1 overview  2 steps  3 latency  4 memory  5 hardware  6 energy  7 tracks          panel/tabs.rs
 //! ▌steps  1 step a column ──────────────────────── 23.4 steps/s | 3.0 k graphs/s      panel/steps.rs, chart/step_chart.rs
 //!  60 ms┤                          ▲

@@ -54,6 +54,12 @@ impl<'a> Sheet<'a> {
         self.drawn.extent = Some(extent);
     }
 
+    /// Notes how far the text about the selected line, of which `lines` do not fit into `rows`, can be scrolled.
+    pub fn set_text_extent(&mut self, lines: usize, rows: u16) {
+        let text = (lines.saturating_sub(usize::from(rows)), page(rows));
+        self.drawn.extent = Some(LineExtent { text, ..self.drawn.extent.unwrap_or_default() });
+    }
+
     /// Position of a part of this sheet on the screen.
     fn area(&self, x: u16, y: u16, width: u16, height: u16) -> Rect {
         let (x, y) = (x.min(self.area.width), y.min(self.area.height));
@@ -152,7 +158,7 @@ pub struct Drawn {
 /// Notes how far the view can be scrolled.
 pub fn first_scrolled(sheet: &mut Sheet<'_>, at: usize, lines: usize, rows: u16) -> usize {
     let last = lines.saturating_sub(usize::from(rows));
-    sheet.set_extent(LineExtent { last, page: page(rows) });
+    sheet.set_extent(LineExtent { last, page: page(rows), ..LineExtent::default() });
     at.min(last)
 }
 
@@ -160,7 +166,7 @@ pub fn first_scrolled(sheet: &mut Sheet<'_>, at: usize, lines: usize, rows: u16)
 /// Notes how far the selection can be moved.
 pub fn selected_and_first(sheet: &mut Sheet<'_>, at: usize, lines: usize, rows: u16) -> (usize, usize) {
     let last = lines.saturating_sub(1);
-    sheet.set_extent(LineExtent { last, page: page(rows) });
+    sheet.set_extent(LineExtent { last, page: page(rows), ..LineExtent::default() });
     (at.min(last), first_shown(at, lines, rows))
 }
 

@@ -11,7 +11,7 @@
 
 use super::claim::{Claim, StepCost};
 use super::evidence::StepEvidence;
-use super::finding::{Finding, FindingKind, Severity};
+use super::finding::{Finding, FindingKind, REPEATS, Severity};
 use super::number::Number;
 use crate::store::PhaseSlot;
 
@@ -37,8 +37,6 @@ const CAUSES_FIRST: [FindingKind; 17] = [
 ];
 /// A smaller share of the time is not reported.
 const WORTH_REPORTING: f64 = 0.005;
-/// A finding that keeps a smaller part of its own time only repeats others.
-const REPEATS: f64 = 0.1;
 
 /// Gives each finding the share of the time that no earlier finding has claimed.
 pub(super) fn attribute(found: &mut [Finding], evidence: &StepEvidence<'_>) {

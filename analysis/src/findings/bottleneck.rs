@@ -19,7 +19,9 @@ const ENOUGH_STEPS: usize = 10;
 /// With fewer full batches a p99 is only a maximum.
 const ENOUGH_FOR_P99: usize = 100;
 /// A smaller share of data wait or gap is not reported.
-const WORTH_REPORTING: f64 = 0.01;
+const WORTH_REPORTING: f64 = 0.05;
+/// If the p99 is fewer times as long as the median, steps are even, and nothing is said of it.
+const UNEVEN: f64 = 1.5;
 /// If shares differ by no more than this, those of all steps are given, as in tables.
 const ABOUT_THE_SAME: f64 = 0.005;
 /// A larger share is called `mostly`.
@@ -145,7 +147,8 @@ impl Verdict {
             (0, None) => vec!["no steps yet".to_owned()],
             (steps, _) => {
                 let mut parts = vec![counted(steps, "step", "steps")];
-                parts.extend(self.shares());
+                parts.extend(self.bound_words());
+                parts.extend(self.other_shares(false, false));
                 parts.extend(self.few.iter().cloned());
                 parts.push("too few for findings, such as spikes, drift or warm-up".to_owned());
                 parts
@@ -159,34 +162,28 @@ impl Verdict {
         (self.left_out > 0).then(|| format!("shares without the first {first}"))
     }
 
-    /// What bounds the steps, with the shares of data wait and gap if they are large enough; without phases, how
-    /// long the steps are.
-    pub(super) fn shares(&self) -> Vec<String> {
+    /// What bounds the steps; without phases, how long they are. `None` if neither is known.
+    pub(super) fn bound_words(&self) -> Option<String> {
         if let Some(ns) = self.bare_ns {
-            return vec![format!("a step every {}, without phases", duration(ns as u64))];
+            return Some(format!("a step every {}, without phases", duration(ns as u64)));
         }
         let place = if self.is_on_device { " on the device" } else { "" };
-        let bound = self.bound.as_ref().map(|(text, share)| bound_text(text, *share) + place);
-        let data_wait = self.data_wait_share.map(|share| format!("data wait {}", percent(share)));
-        let gap = self.gap_share.map(|share| format!("gap {}", percent(share)));
-        [bound, data_wait, gap].into_iter().flatten().collect()
+        self.bound.as_ref().map(|(text, share)| bound_text(text, *share) + place)
     }
 
-    /// How even the steps are.
+    /// The shares of data wait and gap that are large enough, unless findings name them.
+    pub(super) fn other_shares(&self, is_wait_named: bool, is_gap_named: bool) -> Vec<String> {
+        let data_wait = self.data_wait_share.filter(|_| !is_wait_named).map(|share| ("data wait", share));
+        let gap = self.gap_share.filter(|_| !is_gap_named).map(|share| ("gap", share));
+        let shares = data_wait.into_iter().chain(gap).filter(|_| self.bare_ns.is_none());
+        shares.map(|(name, share)| format!("{name} {}", percent(share))).collect()
+    }
+
+    /// How even the steps are, if they are not.
     pub(super) fn spread(&self) -> Option<String> {
         let of = self.p99_of.map(|of| format!(" of {of}")).unwrap_or_default();
-        self.p99_over_p50.map(|ratio| format!("period p99 {ratio:.1} x p50{of}"))
-    }
-
-    /// The share of data wait that [`Verdict::shares`] includes; 0 if it includes none.
-    pub(super) fn shown_data_wait(&self) -> f64 {
-        let bound = self.bound.as_ref().filter(|(text, _)| text == DATA_WAIT);
-        self.data_wait_share.or(bound.map(|(_, share)| *share)).unwrap_or(0.0)
-    }
-
-    /// Whether [`Verdict::shares`] includes the gap.
-    pub(super) fn includes_gap(&self) -> bool {
-        self.gap_share.is_some() || self.bound.as_ref().is_some_and(|(text, _)| text == crate::store::GAP)
+        let ratio = self.p99_over_p50.filter(|ratio| *ratio >= UNEVEN)?;
+        Some(format!("period p99 {ratio:.1} x p50{of}"))
     }
 }
 
@@ -224,16 +221,16 @@ mod tests {
     #[test]
     fn verdict_of_even_run_names_bound() {
         let run = TrainingRun { steps: 200, epoch_steps: 1000, ..TrainingRun::default() };
-        assert_eq!(verdict(&run.bytes()), "backward-bound (55 %); data wait 10 %; gap 2.5 %; period p99 1.0 x p50");
+        assert_eq!(verdict(&run.bytes()), "backward-bound (55 %); data wait 10 %", "noise is left out");
     }
 
     #[test]
     fn verdict_names_each_bound() {
         let phases = vec![("data wait", 30 * MS), ("forward", 10 * MS)];
         let run = TrainingRun { phases, steps: 20, ..TrainingRun::default() };
-        assert_eq!(verdict(&run.bytes()), "data-bound (73 %); gap 2.3 %");
+        assert_eq!(verdict(&run.bytes()), "data-bound (73 %)");
         let run = TrainingRun { phases: Vec::new(), steps: 20, ..TrainingRun::default() };
-        assert_eq!(verdict(&run.bytes()), "a step every 1.00 ms, without phases; time outside phases (100 %)");
+        assert_eq!(verdict(&run.bytes()), "a step every 1.00 ms, without phases; gap 100 %");
         let run = TrainingRun { gap_ns: 25 * MS, steps: 20, ..TrainingRun::default() };
         assert_eq!(
             verdict(&run.bytes()),
@@ -241,10 +238,7 @@ mod tests {
             "not most"
         );
         let run = TrainingRun { gap_ns: 60 * MS, steps: 20, ..TrainingRun::default() };
-        assert_eq!(
-            verdict(&run.bytes()),
-            "mostly outside every phase (61 %); data wait 4.0 %; shares without the first 3 steps"
-        );
+        assert_eq!(verdict(&run.bytes()), "mostly outside every phase (61 %); shares without the first 3 steps");
     }
 
     #[test]
@@ -255,7 +249,7 @@ mod tests {
             1,
             "1 step; backward-bound (56 %); data wait 10 %; longest: backward 22.0 ms in step 1, layer 0 5.00 ms",
         )];
-        let more = [(7, "7 steps; backward-bound (55 %); data wait 10 %; gap 2.2 %; longest: backward ")];
+        let more = [(7, "7 steps; backward-bound (55 %); data wait 10 %; longest: backward ")];
         for (n, begin) in shares.into_iter().chain(more) {
             let said = steps(n);
             assert!(said.starts_with(begin), "{said}");

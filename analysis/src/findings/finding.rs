@@ -93,6 +93,9 @@ pub struct Finding {
     pub(super) claim: Option<Claim>,
 }
 
+/// A finding that keeps a smaller part of its own time only repeats others.
+pub(super) const REPEATS: f64 = 0.1;
+
 pub(super) const PLACES_LISTED: usize = 1024;
 
 impl Finding {
@@ -143,6 +146,13 @@ impl Finding {
         let facts = Vec::<StatedNumber>::from(facts).into_iter();
         let new: Vec<StatedNumber> = facts.filter(|fact| !self.facts.contains(fact)).collect();
         self.facts.extend(new);
+    }
+
+    /// The share of the time that it is about, if (nearly) all of it is counted under other findings.
+    pub fn counted_elsewhere(&self) -> Option<f64> {
+        let all = self.fact(Number::OfTime)?;
+        let is_repeated = self.severity == Severity::Note && self.share.is_some_and(|left| left < REPEATS * all);
+        (is_repeated && self.fact(Number::CountedElsewhere).is_some()).then_some(all)
     }
 
     /// Its number of this name, the first of several.

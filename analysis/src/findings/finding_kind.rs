@@ -35,7 +35,7 @@ pub enum FindingKind {
     #[strum(message = "longest phase")]
     Bound,
     /// Steps, or the time between them, that are long at a mark.
-    #[strum(message = "stalls at marks")]
+    #[strum(message = "stalls at events")]
     Stall,
     /// Steps that are slower after a checkpoint.
     #[strum(message = "slow after checkpoints")]

@@ -52,7 +52,7 @@ pub use attempts::{Attempt, Attempts};
 pub use contents::{PastExtent, Store};
 pub use derived::device_memory::DeviceMemory;
 pub use derived::growth::{Growth, GrowthSource};
-pub use derived::hardware::{Absence, CpuUse, HardwareReadings, HardwareValue, RATE_WINDOW_NS};
+pub use derived::hardware::{Absence, CpuUse, HardwareReadings, HardwareValue, RATE_WINDOW_NS, THROTTLE_REASONS};
 pub use derived::logged::LoggedValue;
 pub use derived::marks::{MarkTotals, describe_place};
 pub use derived::restarts::{Outage, Restarts};

@@ -62,7 +62,10 @@ fn card(drawn: PictureSources<'_>, finding: &Finding, run: &str) -> Card {
         severity: finding.severity,
         title: finding.kind.title().to_owned(),
         confidence: finding.confidence.as_str(),
-        share: finding.share.filter(|share| *share >= LEAST_SHARE).map_or_else(String::new, percent),
+        share: match finding.counted_elsewhere() {
+            Some(_) => "counted elsewhere".to_owned(),
+            None => finding.share.filter(|share| *share >= LEAST_SHARE).map_or_else(String::new, percent),
+        },
         summary: finding.summary.clone(),
         picture: picture(drawn, finding),
         steps: drawn.noted.iter().filter(is_there).map(link).collect(),

@@ -120,7 +120,7 @@ impl<'a> Flags<'a> {
         }
         let mut parts = vec![words.join("  ")];
         if words.is_empty() {
-            parts = vec!["nothing stands out in these steps".to_owned()];
+            parts = vec!["no finding begins in these steps".to_owned()];
         }
         parts.extend(self.left_out.map(|(name, times, took_ns)| match took_ns {
             Some(ns) => format!("\"{name}\" {}, {} in all", counted(times, "time", "times"), duration(ns)),

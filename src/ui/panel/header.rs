@@ -10,7 +10,7 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, width};
 use crate::ui::theme::Theme;
 use gnntop_analysis::figures::{count, elapsed, elapsed_time, quantity, timecode};
-use gnntop_analysis::findings::{FindingKind, Number};
+use gnntop_analysis::findings::{FindingKind, HeadlinePart, Number};
 
 /// Draws the header.
 pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -19,37 +19,43 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     draw_identity(&mut sheet.part(0, 0, end, 1), scene);
     if sheet.height() > 1 {
         let room = sheet.width().saturating_sub(2);
-        let whole = fitting(&verdict(scene), room);
+        let whole = fitting(&parts(scene), room);
         sheet.text(1, 1, &clip(&whole, room, scene.theme), scene.theme.strong());
     }
 }
 
 /// What the run is doing, in words; what to do if nothing is known about it.
 pub fn verdict(scene: &Scene<'_>) -> String {
-    let (verdict, status) = (scene.app.verdict(), scene.app.status());
+    parts(scene).into_iter().map(|part| part.text).collect::<Vec<String>>().join("; ")
+}
+
+/// The parts of these words, the most important first.
+fn parts(scene: &Scene<'_>) -> Vec<HeadlinePart> {
+    let (mut parts, status) = (scene.app.verdict().to_vec(), scene.app.status());
     match &status.state {
-        _ if scene.is_hardware_only() => status.hint.clone().unwrap_or_default(),
+        _ if scene.is_hardware_only() => vec![HeadlinePart::note(status.hint.clone().unwrap_or_default())],
         // Of a replay, the state says that.
-        SourceState::Ended(_) if status.transport.is_some() && !verdict.is_empty() => verdict.to_owned(),
-        SourceState::Ended(why) if !why.is_empty() && verdict.is_empty() => why.clone(),
-        // What bounds the run stays also where there is room for one part alone.
-        SourceState::Ended(why) if !why.is_empty() => match verdict.split_once("; ") {
-            Some((bound, rest)) => format!("{bound}; {why}; {rest}"),
-            None => format!("{verdict}; {why}"),
-        },
-        _ => verdict.to_owned(),
+        SourceState::Ended(_) if status.transport.is_some() && !parts.is_empty() => parts,
+        // What is wrong stays also where there is room for one part alone.
+        SourceState::Ended(why) if !why.is_empty() => {
+            parts.insert(parts.len().min(1), HeadlinePart::note(why.clone()));
+            parts
+        }
+        _ => parts,
     }
 }
 
-/// As many of a verdict's parts as fit, whole, and how many more the findings have. At least the first one.
-fn fitting(verdict: &str, room: u16) -> String {
-    let parts: Vec<&str> = verdict.split("; ").collect();
-    let shown = |n: usize| match parts.len() - n {
-        0 => verdict.to_owned(),
-        left => format!("{}; {left} more: key 8", parts[..n].join("; ")),
+/// As many of a verdict's parts as fit, whole, and how many of the findings are left out. At least the first part.
+fn fitting(parts: &[HeadlinePart], room: u16) -> String {
+    let shown = |n: usize| {
+        let (shown, left) = parts.split_at(n);
+        let mut texts: Vec<String> = shown.iter().map(|part| part.text.clone()).collect();
+        let left: usize = left.iter().map(|part| part.findings).sum();
+        texts.extend((left > 0).then(|| format!("{left} more: key 8")));
+        texts.join("; ")
     };
     let fits = |n: &usize| width(&shown(*n)) <= room;
-    (1..=parts.len()).rev().find(fits).map_or_else(|| verdict.to_owned(), shown)
+    (1..=parts.len()).rev().find(fits).map_or_else(|| shown(parts.len()), shown)
 }
 
 /// The run's state in a few words, and how to highlight it.
@@ -71,6 +77,10 @@ pub fn state(scene: &Scene<'_>) -> (String, Style) {
         SourceState::Running => match (app.silent_for(), standstill_ns(scene)) {
             (Some(time), _) => (format!("silent for {}", elapsed_time(time)), theme.warning()),
             (None, Some(ns)) => (format!("no step for {}", elapsed(ns)), theme.warning()),
+            // The picture stays where it is while a step is selected.
+            (None, None) if app.window().cursor().is_some() => {
+                (format!("{} live, Esc follows", theme.text("●", "*")), theme.good())
+            }
             (None, None) => (format!("{} live", theme.text("●", "*")), theme.good()),
         },
     }
@@ -135,13 +145,15 @@ fn draw_facts(sheet: &mut Sheet<'_>, scene: &Scene<'_>, state: &str, style: Styl
     start
 }
 
-/// Which process it is and, of several ranks, which one.
-fn process(info: &SessionInfo) -> String {
+/// Which process it is and, of several ranks, which one: in full, without the host, and the rank or process alone.
+fn process(info: &SessionInfo) -> [String; 3] {
     let place = info.place.as_ref().filter(|place| place.ranks > 1 || place.rank > 0);
-    let rank = place.map(|place| format!("rank {}/{}, ", place.rank, place.ranks));
+    let rank = place.map(|place| format!("rank {}/{}", place.rank, place.ranks));
     // An imported recording has no process.
-    let pid = if info.pid > 0 { format!("pid {} on ", info.pid) } else { String::new() };
-    format!("{}{pid}{}", rank.unwrap_or_default(), info.host)
+    let pid = (info.pid > 0).then(|| format!("pid {}", info.pid));
+    let host = pid.as_ref().map_or_else(|| info.host.clone(), |pid| format!("{pid} on {}", info.host));
+    let joined = |parts: [Option<String>; 2]| parts.into_iter().flatten().collect::<Vec<String>>().join(", ");
+    [joined([rank.clone(), Some(host)]), joined([rank.clone(), pid.clone()]), rank.or(pid).unwrap_or_default()]
 }
 
 fn draw_identity(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
@@ -150,17 +162,18 @@ fn draw_identity(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     if sheet.width() >= 40 {
         x = sheet.text(x, 0, "gnntop", theme.accent()) + 2;
     }
-    let (name, process) = match scene.store.session().info() {
+    let (name, forms) = match scene.store.session().info() {
         Some(info) => (info.name.clone(), process(info)),
-        None => (scene.app.status().title.clone(), String::new()),
+        None => (scene.app.status().title.clone(), <[String; 3]>::default()),
     };
     let room = sheet.width().saturating_sub(x + 2);
     // The name may be anything; the process is worth a part of the row, where there is one.
-    let process_room = if room >= 24 { (width(&process) + 2).min(room * 3 / 5) } else { 0 };
-    let name_room = if process_room > 0 { room - process_room } else { room };
-    x = sheet.text(x, 0, &clip(&name, name_room, theme), theme.strong());
-    if process_room > 2 {
-        sheet.text(x + 2, 0, &clip(&process, process_room - 2, theme), theme.dim());
+    let most = if room >= 24 { (room * 3 / 5).max(room.saturating_sub(width(&name))) } else { 0 };
+    let process = forms.into_iter().find(|form| !form.is_empty() && width(form) + 2 <= most).unwrap_or_default();
+    let process_room = if process.is_empty() { 0 } else { width(&process) + 2 };
+    x = sheet.text(x, 0, &clip(&name, room - process_room, theme), theme.strong());
+    if process_room > 0 {
+        sheet.text(x + 2, 0, &process, theme.dim());
     }
 }
 
@@ -169,12 +182,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_is_cut_between_its_parts() {
-        let verdict = "backward-bound (52 %); data wait 16 %; 2 spikes (worst 7.8 x median)";
-        assert_eq!(fitting(verdict, 80), verdict);
-        assert_eq!(fitting(verdict, 60), "backward-bound (52 %); data wait 16 %; 1 more: key 8");
-        assert_eq!(fitting(verdict, 40), "backward-bound (52 %); 2 more: key 8");
-        assert_eq!(fitting(verdict, 10), verdict, "then it is clipped");
-        assert_eq!(fitting("", 10), "");
+    fn a_verdict_is_cut_between_its_parts_and_counts_the_findings_left_out() {
+        let part = |text: &str, findings| HeadlinePart { text: text.to_owned(), findings };
+        let parts = [
+            part("memory grows", 1),
+            part("backward-bound (52 %)", 0),
+            part("2 spikes (7.8 %)", 1),
+            part("gap 6 %", 0),
+        ];
+        assert_eq!(fitting(&parts, 80), "memory grows; backward-bound (52 %); 2 spikes (7.8 %); gap 6 %");
+        assert_eq!(
+            fitting(&parts, 60),
+            "memory grows; backward-bound (52 %); 2 spikes (7.8 %)",
+            "the gap is no finding"
+        );
+        assert_eq!(fitting(&parts, 50), "memory grows; backward-bound (52 %); 1 more: key 8");
+        assert_eq!(fitting(&parts, 40), "memory grows; 1 more: key 8");
+        assert_eq!(fitting(&parts[..1], 10), "memory grows", "then it is clipped");
+        assert_eq!(fitting(&[], 10), "");
     }
 }

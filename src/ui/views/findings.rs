@@ -4,8 +4,8 @@
 //! ─findings  of the newest 8,192 steps ────────────────── of the time ─ how sure ──
 //! ▌! spikes                   4            3.1 %  certain  4 steps take 1.6 to 3.1 x
 //!    data bound               1            12 %   likely   ...
-//!  — memory grows             not enough evidence: ...
-//! ─spikes ──────────────────────────────────────────────── place 1 of 4, longest first ─
+//!  — not checked          12 kinds, for lack of data
+//! ─spikes ─────────────────────────────────────────────────────────────── ↓ 2 more ─
 //!  4 steps take 1.6 to 3.1 x their usual time and cost 3.1 %; the worst: step 41 ...
 //!  evidence  other steps vary by ± 1.2 ms
 //!  try       open one of these steps: its phases, marks, page faults and context switches
@@ -17,12 +17,12 @@ use ratatui::style::Style;
 
 use crate::app::{FindingLine, Target, View};
 use crate::ui::chart::flags::sign;
-use crate::ui::headings::rule;
+use crate::ui::headings::{more, rule};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, clip, first_shown, selected_and_first};
 use crate::wrap::wrapped;
-use gnntop_analysis::figures::{count, percent};
-use gnntop_analysis::findings::{Finding, FindingKind, Severity};
+use gnntop_analysis::figures::{count, counted, percent};
+use gnntop_analysis::findings::{Finding, FindingKind, NotEnough, Severity};
 
 /// Columns before a finding's name: whether it is selected, and its sign above bars.
 const SIGN: u16 = 4;
@@ -41,15 +41,24 @@ const SURE: u16 = 10;
 const ABOUT: u16 = 10;
 /// A finding with this many places may have more that are not listed.
 const PLACES_MOST: u64 = 1024;
+/// What a line of evidence is.
+const EVIDENCE: &str = "evidence";
 /// Rows below which the list has all of them.
 const BOTH_LEAST: u16 = 9;
+/// Rows of the list at most where there are fewer than twice as many as it would take: what to try needs them more.
+const LIST_LEAST: u16 = 4;
+const SHORT: u16 = 16;
 
 /// Draws the view.
 pub fn draw(body: &mut Sheet<'_>, scene: &Scene<'_>) {
     let lines = scene.app.finding_lines();
     let height = body.height();
     let wanted = u16::try_from(nothing_found(scene).iter().count() + lines.len() + 1).unwrap_or(u16::MAX);
-    let above = if height < BOTH_LEAST { height } else { wanted.min((height / 2).max(4)) };
+    let above = match height {
+        ..BOTH_LEAST => height,
+        BOTH_LEAST..SHORT => wanted.min(LIST_LEAST),
+        _ => wanted.min(height / 2),
+    };
     draw_list(&mut body.part(0, 0, u16::MAX, above), &lines, scene);
     draw_selected(&mut body.rows(above, 0), scene);
 }
@@ -63,8 +72,9 @@ fn nothing_found(scene: &Scene<'_>) -> Option<String> {
     }
     Some(match judgement.steps() {
         0 => "no steps yet".to_owned(),
-        1 => "nothing stands out in the only step so far".to_owned(),
-        steps => format!("nothing stands out in the last {} steps", count(steps)),
+        1 => "nothing wrong in the only step so far".to_owned(),
+        steps if judgement.findings.found.is_empty() => format!("nothing wrong in the newest {} steps", count(steps)),
+        steps => format!("nothing wrong in the newest {} steps; where their time goes:", count(steps)),
     })
 }
 
@@ -88,6 +98,7 @@ fn draw_list(sheet: &mut Sheet<'_>, lines: &[FindingLine<'_>], scene: &Scene<'_>
     }
     let rows = sheet.height().saturating_sub(top);
     let (selected, first) = selected_and_first(sheet, scene.app.line(View::Findings), lines.len(), rows);
+    more(sheet, 0, first, lines.len().saturating_sub(first + usize::from(rows)), scene);
     for (y, (at, line)) in (top..sheet.height()).zip(lines.iter().enumerate().skip(first)) {
         sheet.offer(0, y, u16::MAX, 1, Target::Line(at));
         let mut sheet = sheet.part(0, y, u16::MAX, 1);
@@ -135,14 +146,18 @@ fn draw_line(sheet: &mut Sheet<'_>, line: &FindingLine<'_>, is_selected: bool, s
             let room = sheet.width().saturating_sub(end + 2);
             sheet.text(end + 1, 0, &clip(&text, room, theme), theme.dim());
         }
-        FindingLine::NotEnough(not_enough) => {
+        FindingLine::NotEnough(all) => {
             sheet.cell(2, 0, theme.glyph('—', '-'), theme.dim());
-            sheet.text(SIGN, 0, &name(not_enough.kind), theme.dim());
-            let text = format!("not enough evidence: {}", not_enough.reason);
+            sheet.text_within(SIGN, 0, end - SIGN, "not checked", theme.dim());
             let room = sheet.width().saturating_sub(end + 2);
-            sheet.text(end + 1, 0, &clip(&text, room, theme), theme.dim());
+            sheet.text(end + 1, 0, &clip(&not_checked(all), room, theme), theme.dim());
         }
     }
+}
+
+/// How many kinds could not be looked for.
+fn not_checked(all: &[NotEnough]) -> String {
+    format!("{}, for lack of data", counted(all.len() as u64, "kind", "kinds"))
 }
 
 /// How loud a finding is.
@@ -161,58 +176,100 @@ fn times(finding: &Finding) -> String {
 
 /// The share of the time that it costs.
 fn share(finding: &Finding, scene: &Scene<'_>) -> String {
+    if let Some(elsewhere) = finding.counted_elsewhere() {
+        return format!("({})", percent(elsewhere));
+    }
     finding.share.map_or_else(|| scene.theme.text("—", "-").to_owned(), percent)
 }
 
-/// Draws the selected line in full: its words, then as many of its places as there is room for.
+/// Draws the selected line in full: its words, as far as they are scrolled, then as many of its places as there is room for.
 fn draw_selected(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let Some(line) = scene.app.finding_line() else { return };
     let (places, at) = scene.app.finding_places();
-    let (title, note, facts) = match line {
-        FindingLine::Found(finding) => (finding.kind.title(), in_short(finding), facts(finding)),
-        FindingLine::Over(over) => {
-            (over.finding.kind.title(), format!("gone since step {}", count(over.last_step)), facts(&over.finding))
-        }
-        FindingLine::NotEnough(it) => {
-            (it.kind.title(), "not enough evidence".to_owned(), vec![("", it.reason.as_str())])
-        }
+    let (title, note) = match line {
+        FindingLine::Found(finding) => (finding.kind.title(), in_short(finding)),
+        FindingLine::Over(over) => (over.finding.kind.title(), format!("gone since step {}", count(over.last_step))),
+        FindingLine::NotEnough(all) => ("not checked", not_checked(all)),
     };
     rule(sheet, 0, title, &note, scene);
-    let mut y = 1;
     // At least one place is seen, however long the words are.
-    let last = sheet.height().saturating_sub(if places.is_empty() { 0 } else { 2 });
-    for (about, text) in facts {
-        let x = if about.is_empty() { 1 } else { ABOUT + 1 };
-        let style = if about.is_empty() { scene.theme.strong() } else { scene.theme.plain() };
-        for (nth, line) in wrapped(text, usize::from(sheet.width().saturating_sub(x + 1))).iter().enumerate() {
-            if y >= last {
-                break;
-            }
-            if nth == 0 {
-                sheet.text(1, y, about, scene.theme.dim());
-            }
-            sheet.text(x, y, &clip(line, sheet.width().saturating_sub(x + 1), scene.theme), style);
-            y += 1;
-        }
+    let for_places = if places.len() > 1 { 2 } else { 0 };
+    let rows = sheet.height().saturating_sub(1 + for_places);
+    let columns = sheet.width();
+    let mut text = text_rows(facts(line), columns);
+    if text.len() > usize::from(rows) {
+        text = text_rows(most_useful_first(facts(line)), columns);
     }
-    if let (FindingLine::Found(finding), false) = (line, places.is_empty()) {
+    sheet.set_text_extent(text.len(), rows);
+    let first = scene.app.finding_text_line().min(text.len().saturating_sub(usize::from(rows)));
+    more(sheet, 0, first, text.len().saturating_sub(first + usize::from(rows)), scene);
+    for (y, row) in (1..=rows).zip(text.iter().skip(first)) {
+        sheet.text(1, y, row.about, scene.theme.dim());
+        let style = if row.is_plain { scene.theme.plain() } else { scene.theme.strong() };
+        sheet.text(row.x, y, &clip(&row.text, columns.saturating_sub(row.x + 1), scene.theme), style);
+    }
+    if let (FindingLine::Found(finding), 2..) = (line, places.len()) {
         let sentences: Vec<&str> = places.iter().map(|place| place.sentence.as_str()).collect();
+        let y = 1 + rows.min(text.len() as u16);
         draw_places(&mut sheet.rows(y, 0), finding, &sentences, at, scene);
     }
 }
 
+/// A row of the text about a finding.
+struct TextRow<'t> {
+    about: &'t str,
+    x: u16,
+    text: String,
+    is_plain: bool,
+}
+
+/// What is said, in rows of this many columns.
+fn text_rows(facts: Vec<(&'static str, String)>, columns: u16) -> Vec<TextRow<'static>> {
+    let rows = |(about, text): (&'static str, String)| {
+        let x = if about.is_empty() { 1 } else { ABOUT + 1 };
+        let lines = wrapped(&text, usize::from(columns.saturating_sub(x + 1))).into_iter().enumerate();
+        lines.map(move |(nth, text)| TextRow {
+            about: if nth == 0 { about } else { "" },
+            x,
+            text,
+            is_plain: !about.is_empty(),
+        })
+    };
+    facts.into_iter().flat_map(rows).collect()
+}
+
+/// The same with what to try before the evidence, for where not all of it fits.
+fn most_useful_first(mut facts: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    facts.sort_by_key(|(about, _)| *about == EVIDENCE);
+    facts
+}
+
 /// Confidence and cost of a finding.
 fn in_short(finding: &Finding) -> String {
+    if let Some(elsewhere) = finding.counted_elsewhere() {
+        return format!("{}, counted elsewhere ({})", finding.confidence.as_str(), percent(elsewhere));
+    }
     let cost = finding.share.map(|share| format!(", {} of the time", percent(share))).unwrap_or_default();
     format!("{}{cost}", finding.confidence.as_str())
 }
 
-/// What a finding says, what it rests on and what to try.
-fn facts(finding: &Finding) -> Vec<(&'static str, &str)> {
-    let summary = [("", finding.summary.as_str())];
-    let evidence = finding.evidence.iter().map(|text| ("evidence", text.as_str()));
-    let advice = finding.advice.iter().map(|text| ("try", text.as_str()));
-    summary.into_iter().chain(evidence).chain(advice).collect()
+/// What a line says: of a finding, what it rests on and what to try.
+fn facts(line: FindingLine<'_>) -> Vec<(&'static str, String)> {
+    let finding = match line {
+        FindingLine::Found(finding) => finding,
+        FindingLine::Over(over) => &over.finding,
+        FindingLine::NotEnough(all) => {
+            return all.iter().map(|it| ("", format!("{}: {}", it.kind.title(), it.reason))).collect();
+        }
+    };
+    let mut facts = vec![("", finding.summary.clone())];
+    // The only place is selected, and a list of one would say no more.
+    if let [place] = finding.places.as_slice() {
+        facts.push(("where", place.sentence.clone()));
+    }
+    facts.extend(finding.evidence.iter().map(|text| (EVIDENCE, text.clone())));
+    facts.extend(finding.advice.iter().map(|text| ("try", text.clone())));
+    facts
 }
 
 fn draw_places(sheet: &mut Sheet<'_>, finding: &Finding, sentences: &[&str], at: usize, scene: &Scene<'_>) {
@@ -220,7 +277,7 @@ fn draw_places(sheet: &mut Sheet<'_>, finding: &Finding, sentences: &[&str], at:
     let listed = sentences.len() as u64;
     let all = if listed >= PLACES_MOST { format!(" ({} in all)", count(finding.count)) } else { String::new() };
     let note = format!("{} of {}{all}, the longest first", at + 1, count(listed));
-    rule(sheet, 0, if listed == 1 { "place" } else { "places" }, &note, scene);
+    rule(sheet, 0, "places", &note, scene);
     let first = first_shown(at, sentences.len(), sheet.height().saturating_sub(1));
     for (y, (nth, sentence)) in (1..sheet.height()).zip(sentences.iter().enumerate().skip(first)) {
         let style = if nth == at { theme.strong() } else { theme.plain() };

@@ -88,7 +88,7 @@ fn scale(unit: RawUnit, statistic: Statistic) -> f64 {
 
 fn measured(context: &Catalogue<'_>, metric: Metric, statistic: Statistic) -> FigureResult {
     let Some(signal) = context.store.signals().find(metric) else {
-        return AbsentFigure::because("not published");
+        return AbsentFigure::because("not recorded");
     };
     let found = FoundValue::from_readings(&signal.series, statistic, scale(metric.quantity().unit(), statistic));
     // The sensor knows better than we why there is nothing.

@@ -1,6 +1,6 @@
 //! A GPU that the driver slows down, or whose clock drops under load.
 
-use gnntop_wire::Quantity;
+use gnntop_wire::{Quantity, SignalSource};
 
 use crate::figures::FigureUnit;
 use crate::findings::evidence::StepEvidence;
@@ -9,16 +9,8 @@ use crate::findings::hardware;
 use crate::findings::number::Number;
 use crate::findings::robust::quantile;
 use crate::findings::stated_numbers::StatedNumbers;
+use crate::store::THROTTLE_REASONS;
 
-/// Reasons for lower clocks that cost speed: bits of NVML's `nvmlClocksThrottleReasons` (nvml.h), in words.
-/// Idle clocks (0x1), clocks set by the user (0x2), sync boost (0x10) and display clocks (0x100) are not among them.
-const REASONS: [(u64, &str); 5] = [
-    (0x4, "its power limit"),
-    (0x8, "a hardware slowdown"),
-    (0x20, "heat (software slowdown)"),
-    (0x40, "heat (hardware slowdown)"),
-    (0x80, "the power supply"),
-];
 /// Reported from this share of the time.
 const WORTH_REPORTING: f64 = 0.05;
 /// A clock below this share of its maximum has dropped.
@@ -38,22 +30,31 @@ fn throttled(evidence: &StepEvidence<'_>, gpu: u32) -> Option<Finding> {
     let signal = evidence.store.signals().find(Quantity::GpuThrottle.with_instance(gpu))?;
     let span = evidence.span_ns()?;
     let share_of = |bits: u64| hardware::held_share(signal, &span, |value| value as u64 & bits != 0);
-    let all = share_of(REASONS.iter().fold(0, |all, (bit, _)| all | bit))?;
+    let all = share_of(THROTTLE_REASONS.iter().fold(0, |all, (bit, _)| all | bit))?;
     if all < WORTH_REPORTING {
         return None;
     }
-    let (reason, _) =
-        REASONS.iter().filter_map(|(bit, text)| Some((*text, share_of(*bit)?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (reason, _) = THROTTLE_REASONS
+        .iter()
+        .filter_map(|(bit, text)| Some((*text, share_of(*bit)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut finding = Finding::for_run(FindingKind::GpuThrottled, Confidence::High, None, |facts| {
         facts.count(Number::Gpu, gpu.into());
         format!("GPU {gpu} is slowed down {} of the time, mostly by {reason}", facts.share(Number::OfTime, all))
     });
     finding.severity = Severity::from_share(all);
-    finding = finding.with_evidence(format!("reported by {}", signal.source)).with_evidence_lines(|facts| {
+    finding = finding.with_evidence(source(&signal.source)).with_evidence_lines(|facts| {
         let (least, most) = clocks_in_words(facts, clock_range(evidence, gpu)?);
         Some(format!("its clock is between {least} and {most} MHz"))
     });
     Some(finding.with_advice("check its cooling and power limit (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)"))
+}
+
+fn source(source: &SignalSource) -> String {
+    match source {
+        SignalSource::Column(name) => format!("read from the table's column \"{name}\""),
+        other => format!("reported by {other}"),
+    }
 }
 
 /// A tenth of the SM clock's readings is below the first number, a tenth above the second.

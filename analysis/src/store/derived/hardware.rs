@@ -11,6 +11,16 @@ use crate::store::signals::signal::Signal;
 /// Rates of cumulative counters are taken over at least this long, so that a counter with 10 ms ticks does not flicker.
 pub const RATE_WINDOW_NS: u64 = 1_000_000_000;
 
+/// Reasons for lower clocks that cost speed: bits of NVML's `nvmlClocksThrottleReasons` (nvml.h), in words.
+/// Idle clocks (0x1), clocks set by the user (0x2), sync boost (0x10) and display clocks (0x100) are not among them.
+pub const THROTTLE_REASONS: [(u64, &str); 5] = [
+    (0x4, "its power limit"),
+    (0x8, "a hardware slowdown"),
+    (0x20, "heat (software slowdown)"),
+    (0x40, "heat (hardware slowdown)"),
+    (0x80, "the power supply"),
+];
+
 /// A value, or why it is missing.
 pub type HardwareValue<'a> = Result<f64, Absence<'a>>;
 
@@ -28,7 +38,7 @@ pub enum Absence<'a> {
 impl fmt::Display for Absence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotPublished => "not published",
+            Self::NotPublished => "not recorded",
             Self::NotReadYet => "not read yet",
             Self::Reason(reason) => reason,
         })
@@ -79,6 +89,12 @@ impl<'a> HardwareReadings<'a> {
     /// CPU time of the process per second, in cores: 1.5 is one and a half cores.
     pub fn process_cores(&self) -> HardwareValue<'a> {
         self.reading(Quantity::ProcessCpuTime).map(|ns_per_s| ns_per_s / 1e9)
+    }
+
+    /// Whether a GPU was slowed down at its newest reading.
+    pub fn is_throttled(&self, gpu: u32) -> bool {
+        let costly = THROTTLE_REASONS.iter().fold(0, |all, (bit, _)| all | bit);
+        self.reading(Quantity::GpuThrottle.with_instance(gpu)).is_ok_and(|bits| bits as u64 & costly != 0)
     }
 
     /// Resident memory of the process, in bytes.

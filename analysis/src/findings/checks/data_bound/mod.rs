@@ -232,7 +232,7 @@ fn describe_count(evidence: &StepEvidence<'_>, workers: &LoaderWorkers, finding:
     match (workers.count, evidence.store.session().loader_workers()) {
         (0, Some(0)) => finding.with_evidence("the loader has no workers (num_workers=0)"),
         (0, _) if is_imported(evidence) => finding,
-        (0, _) => finding.with_evidence("no loader thread publishes"),
+        (0, _) => finding.with_evidence("no loader worker is seen"),
         (n, _) => finding.with_evidence_from(|facts| {
             let loaders = facts.count(Number::Loaders, n as u64);
             format!("{loaders} loader thread{}", if n == 1 { "" } else { "s" })

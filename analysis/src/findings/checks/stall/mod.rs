@@ -21,7 +21,9 @@ const OFTEN: usize = 4;
 pub(super) fn check(evidence: &StepEvidence<'_>) -> CheckOutcome {
     let by_text = Marked::by_text(evidence);
     if by_text.is_empty() {
-        return CheckOutcome::NotEnough("the program sets no marks during its steps".to_owned());
+        return CheckOutcome::NotEnough(
+            "the program reports no events during its steps, such as garbage collections".to_owned(),
+        );
     }
     let found: Vec<Finding> = by_text.iter().filter_map(|(text, marked)| finding(evidence, text, marked)).collect();
     match by_text.iter().find(|(_, marked)| is_everywhere(evidence, marked)) {
