@@ -23,6 +23,7 @@ mod emissions;
 mod export;
 mod export_parquet;
 mod faults;
+mod first_look;
 mod gates;
 mod import;
 mod interaction;

@@ -86,9 +86,9 @@ fn no_findings_are_reported() {
     let mut app = app_of(&TrainingRun { phases, ..even }.bytes());
     press(&mut app, &[Key::Char('8')]);
     insta::assert_snapshot!("findings_none_80x24", screen(&mut app, 80, 24));
-    assert!(screen(&mut app, 80, 24).contains("nothing stands out in the last 100 steps"));
+    assert!(screen(&mut app, 80, 24).contains("nothing wrong in the newest 100 steps"));
     press(&mut app, &[Key::Char('2')]);
-    assert!(screen(&mut app, 80, 24).contains("nothing stands out in these steps"));
+    assert!(screen(&mut app, 80, 24).contains("no finding begins in these steps"));
 }
 
 #[test]
@@ -453,7 +453,7 @@ fn silent_and_ended_runs_are_drawn() {
     update(&mut app, Action::Polled { status: Status { state: ended, live: false, ..live() }, changed: true });
     judge(&mut app);
     insta::assert_snapshot!("ended_80x24", screen(&mut app, 80, 24));
-    assert!(screen(&mut app, 40, 10).contains("backward-bound (52 %)"), "{}", screen(&mut app, 40, 10));
+    assert!(screen(&mut app, 40, 10).contains("waiting for data (16 %)"), "{}", screen(&mut app, 40, 10));
 }
 
 #[test]

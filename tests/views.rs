@@ -367,7 +367,7 @@ fn counted_energy_has_both_scopes_and_idle_apart() {
 fn missing_sensors_and_allocator_are_reported() {
     let run = TrainingRun { has_hardware: false, ends: false, ..TrainingRun::default() };
     let mut app = app_of(&run.bytes());
-    for (digit, words) in [('4', "not reported: the program does not use"), ('6', "not published")] {
+    for (digit, words) in [('4', "not reported: the program does not use"), ('6', "not recorded")] {
         press(&mut app, &[Key::Char(digit)]);
         let shown = screen(&mut app, 80, 24);
         assert!(shown.contains(words), "{shown}");
@@ -375,7 +375,7 @@ fn missing_sensors_and_allocator_are_reported() {
     // The only quantity there is.
     press(&mut app, &[Key::Char('5')]);
     let shown = screen(&mut app, 120, 40);
-    assert!(shown.contains("queue") && shown.contains("— not published"), "{shown}");
+    assert!(shown.contains("queue") && shown.contains("— not recorded"), "{shown}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Fault {
     /// Where to look.
     fn hint(self) -> &'static str {
         match self {
-            Self::Loader => "the largest part of each step is `data wait`: `8` says why, and in which line",
+            Self::Loader => "the largest part of each step is `data wait`: `8` says why",
             Self::Gc => "a step in thirty is slow: `2`, then `s` goes to the slowest, `Enter` opens it",
             Self::Leak => "memory grows with the steps: `4` shows it, `8` says how fast",
             Self::Straggler => "`R` compares the ranks: one waits in all-reduce for the other",

@@ -95,7 +95,7 @@ impl Pythons {
         }
         let waiting = || {
             let python = self.silent.keys().next()?;
-            Some(format!("hardware only: the Python of process {} has not answered yet", python.pid()))
+            Some(format!("hardware only so far: steps appear once process {} has loaded torch", python.pid()))
         };
         let place = || elsewhere(&mut self.below).map(|place| format!("hardware only: {place}"));
         sentence(&answers, unreached.as_ref()).or_else(waiting).or_else(place)

@@ -75,7 +75,7 @@ fn means(values: impl Iterator<Item = (u64, Option<f64>)>, now_ns: u64, columns:
 }
 
 /// Draws columns from `x` on into row `y`, where `full` fills a cell; the largest value does where `full` is `None`.
-pub fn draw(sheet: &mut Sheet<'_>, (x, y): (u16, u16), columns: &Columns, full: Option<f64>, theme: &Theme) {
+pub fn draw(sheet: &mut Sheet<'_>, (x, y): (u16, u16), columns: &[Option<f64>], full: Option<f64>, theme: &Theme) {
     let largest = || columns.iter().flatten().copied().fold(0.0, f64::max);
     let full = full.filter(|full| *full > 0.0).unwrap_or_else(largest);
     let bars = if theme.ascii() { &ASCII_BARS } else { &BARS };

@@ -3,7 +3,7 @@
 
 use crate::ui::chart::spark::{self, Columns};
 use crate::ui::scene::Scene;
-use crate::ui::sheet::{Sheet, clip};
+use crate::ui::sheet::{Sheet, clip, width};
 use gnntop_analysis::energy::EnergyScope;
 use gnntop_analysis::figures::{bytes, quantity};
 
@@ -32,17 +32,26 @@ impl Gauge {
         let theme = scene.theme;
         let values = 1 + name_width(sheet.width());
         sheet.text(1, 0, &clip(&self.name, values - 2, theme), theme.dim());
-        let series = self.series.len() as u16;
-        let (x, text, style) = match &self.value {
-            Ok(value) if series > 0 => (values + series + 1, value.clone(), theme.plain()),
-            Ok(value) => (values, value.clone(), theme.plain()),
-            Err(reason) => (values, format!("{} {reason}", theme.text("—", "-")), theme.dim()),
+        let (text, style) = match &self.value {
+            Ok(value) => (value.clone(), theme.plain()),
+            Err(reason) => (format!("{} {reason}", theme.text("—", "-")), theme.dim()),
         };
-        if self.value.is_ok() {
-            spark::draw(sheet, (values, 0), &self.series, self.full, theme);
-        }
+        let series = self.shown_series(sheet.width().saturating_sub(values + 1), width(&text));
+        spark::draw(sheet, (values, 0), series, self.full, theme);
+        let x = if series.is_empty() { values } else { values + series.len() as u16 + 1 };
         let room = sheet.width().saturating_sub(x + 1);
         sheet.text_within(x, 0, room, &clip(&text, room, theme), style);
+    }
+}
+
+impl Gauge {
+    /// The newest part of the series for which there is room beside a text of this width: words come before pictures.
+    fn shown_series(&self, room: u16, text: u16) -> &[Option<f64>] {
+        let columns = room.saturating_sub(text.saturating_add(1));
+        if self.value.is_err() || columns < *SPARK.start() {
+            return &[];
+        }
+        &self.series[self.series.len().saturating_sub(usize::from(columns))..]
     }
 }
 

@@ -17,7 +17,7 @@ use crate::ui::sheet::Sheet;
 use crate::wrap::wrapped;
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::{Absence, CounterSeries, HardwareValue, Signal};
-use gnntop_wire::{Metric, Quantity};
+use gnntop_wire::{Metric, Quantity, Reported};
 
 /// Narrowest cell.
 const CELL_LEAST: u16 = 30;
@@ -151,14 +151,18 @@ fn format_used(used: f64, total: Option<f64>) -> String {
 
 fn gpu_gauge(scene: &Scene<'_>, columns: u16, gpu: u32, gpus: usize) -> Gauge {
     let read = |quantity: Quantity| scene.store.hardware().reading(quantity.with_instance(gpu));
-    let value = gauge_value(read(Quantity::GpuUtil), |util| gpu_words(util, read));
+    let is_throttled = scene.store.hardware().is_throttled(gpu);
+    let value = gauge_value(read(Quantity::GpuUtil), |util| gpu_words(util, is_throttled, read));
     let name = if gpus == 1 { "gpu".to_owned() } else { format!("gpu {gpu}") };
     Gauge { name, series: series(scene, Quantity::GpuUtil.with_instance(gpu), columns), full: Some(100_000.0), value }
 }
 
-/// What of a GPU can be read: utilisation, memory, power and temperature.
-fn gpu_words<'r>(util: f64, read: impl Fn(Quantity) -> HardwareValue<'r>) -> String {
+/// What of a GPU can be read: utilisation, whether it is slowed down, memory, power and temperature.
+fn gpu_words<'r>(util: f64, is_throttled: bool, read: impl Fn(Quantity) -> HardwareValue<'r>) -> String {
     let mut text = percent(util / 100_000.0);
+    if is_throttled {
+        text.push_str(" throttled");
+    }
     if let Ok(used) = read(Quantity::GpuMemoryUsed) {
         text.push_str(&format!(" {}", bytes(used)));
     }
@@ -181,6 +185,10 @@ fn no_gpu(scene: &Scene<'_>) -> Gauge {
 
 fn counter_gauge(scene: &Scene<'_>, columns: u16, counter: &CounterSeries) -> Gauge {
     let value = match counter.series.last().and_then(|point| point.value()) {
+        // A bare number beside `samples` says nothing.
+        Some(value) if scene.store.reported(counter.name) == Some(Reported::Samples) => {
+            Ok(format!("{} in the newest batch", quantity(value)))
+        }
         Some(value) => Ok(quantity(value)),
         None => Err("not counted yet".to_owned()),
     };

@@ -107,24 +107,34 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
 
 fn draw_table(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     let layout = PhaseTableLayout::new(sheet.width());
-    draw_heads(sheet, &layout, scene);
     let phases: Vec<(usize, &Phase)> = phases(scene).filter(|(_, phase)| scene.app.passes(&phase.text)).collect();
     let rows = sheet.height().saturating_sub(2);
     let first = first_scrolled(sheet, scene.app.line(scene.app.view()), phases.len(), rows);
-    let visible = usize::from(rows);
+    let shown = largest(&phases, first, usize::from(rows), scene);
+    draw_heads(sheet, &layout, (shown.len(), phases.len()), scene);
     let row = scene.app.step_in_view().and_then(|ordinal| scene.app.phases().row(ordinal));
-    for (y, phase) in (1u16..).zip(phases.iter().skip(first).take(visible)) {
+    for (y, phase) in (1u16..).zip(&shown) {
         draw_phase(&mut sheet.part(0, y, u16::MAX, 1), &layout, scene, *phase, row.as_ref());
     }
-    let hidden = phases.len() - visible.min(phases.len());
     let y = sheet.height() - 1;
     if y > 0 {
-        draw_total(&mut sheet.part(0, y, u16::MAX, 1), &layout, scene, row.as_ref(), hidden);
+        draw_total(&mut sheet.part(0, y, u16::MAX, 1), &layout, scene, row.as_ref());
     }
 }
 
-fn draw_heads(sheet: &mut Sheet<'_>, layout: &PhaseTableLayout, scene: &Scene<'_>) {
-    let note = note(layout, scene);
+/// As many of the phases as there are rows, from the `first` largest one on, in the order of a step.
+fn largest<'a>(phases: &[(usize, &'a Phase)], first: usize, rows: usize, scene: &Scene<'_>) -> Vec<(usize, &'a Phase)> {
+    let statistics = scene.app.phases().statistics();
+    let mut by_share: Vec<(usize, &Phase)> = phases.to_vec();
+    let share = |phase: &Phase| statistics.share(phase.slot).unwrap_or(0.0);
+    by_share.sort_by(|(_, a), (_, b)| share(b).total_cmp(&share(a)));
+    let mut shown: Vec<(usize, &Phase)> = by_share.into_iter().skip(first).take(rows).collect();
+    shown.sort_by_key(|(index, _)| *index);
+    shown
+}
+
+fn draw_heads(sheet: &mut Sheet<'_>, layout: &PhaseTableLayout, rows: (usize, usize), scene: &Scene<'_>) {
+    let note = note(layout, rows, scene);
     Title { panel: Panel::Phases, name: "phases", note: &note, right: "" }
         .draw(&mut sheet.part(0, 0, SWATCH + layout.name + 2, 1), scene);
     let theme = scene.theme;
@@ -141,19 +151,28 @@ fn draw_heads(sheet: &mut Sheet<'_>, layout: &PhaseTableLayout, scene: &Scene<'_
     sheet.text_ending(0, end + SHARE + 1, 0, " share ", theme.plain());
 }
 
-/// How many steps there are or, where there are two clocks, which is shown: in full, or in two words.
-fn note(layout: &PhaseTableLayout, scene: &Scene<'_>) -> String {
-    let Some(words) = scene.app.phases().describe_clock() else {
-        return counted(scene.store.statistics().steps(), "step", "steps");
-    };
+/// How many of all rows are shown if some are not; else how many steps there are or, where there are two clocks, which is shown: in
+/// full, or in two words.
+fn note(layout: &PhaseTableLayout, (shown, all): (usize, usize), scene: &Scene<'_>) -> String {
     // The title has the columns up to the first figure.
     let room = (SWATCH + layout.name).saturating_sub(TITLE);
-    match scene.app.phases().timed_device() {
+    let is_cut = shown < all;
+    let Some(words) = scene.app.phases().describe_clock() else {
+        let steps = scene.store.statistics().steps();
+        let words = counted(steps, "step", "steps");
+        return match is_cut {
+            true => format!("{shown} of {all}"),
+            false if width(&words) <= room => words,
+            false => count(steps),
+        };
+    };
+    let words = match scene.app.phases().timed_device() {
         _ if width(&words) <= room => words,
         _ if scene.app.phases().device().is_some() => "device time".to_owned(),
         Some(device) if device.is_synchronised() => "host, waits".to_owned(),
         _ => "handed over".to_owned(),
-    }
+    };
+    if is_cut { format!("{shown} of {all}, {words}") } else { words }
 }
 
 fn draw_phase<'a>(
@@ -202,13 +221,7 @@ fn draw_figures(
     }
 }
 
-fn draw_total(
-    sheet: &mut Sheet<'_>,
-    layout: &PhaseTableLayout,
-    scene: &Scene<'_>,
-    row: Option<&StepRow<'_>>,
-    hidden: usize,
-) {
+fn draw_total(sheet: &mut Sheet<'_>, layout: &PhaseTableLayout, scene: &Scene<'_>, row: Option<&StepRow<'_>>) {
     let theme = scene.theme;
     let error = scene.app.phases().device().and_then(DeviceTime::error_ns);
     let name =
@@ -216,16 +229,6 @@ fn draw_total(
     sheet.text_within(SWATCH, 0, layout.name, &name, theme.strong());
     let period = scene.app.phases().statistics().period();
     draw_figures(sheet, layout, scene, row.map(StepRow::period_ns), Some(period));
-    if hidden > 0 {
-        let end = layout.figures_end() + SHARE + layout.bar;
-        sheet.text_ending(
-            layout.figures_end(),
-            end,
-            0,
-            &format!(" +{hidden}{}", theme.text(" …", " ~")),
-            theme.warning(),
-        );
-    }
 }
 
 /// Figures: count, total, p50, p90, p99, max.

@@ -26,6 +26,18 @@ const SHORTENED: [View; 11] = [
     View::Pipeline,
 ];
 
+/// The order in which they are left out where short ones do not fit either.
+const BARE: [View; 8] = [
+    View::Compare,
+    View::Energy,
+    View::Tracks,
+    View::Latency,
+    View::Memory,
+    View::Pipeline,
+    View::Hardware,
+    View::Steps,
+];
+
 /// A view's place in the row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tab {
@@ -63,6 +75,14 @@ fn names(views: &[View], columns: u16, current: View) -> Vec<&'static str> {
         }
         if let Some(at) = views.iter().position(|view| *view == shortened) {
             names[at] = shortened.short_name();
+        }
+    }
+    for bare in BARE {
+        if row_width(&names) <= columns {
+            return names;
+        }
+        if let Some(at) = views.iter().position(|view| *view == bare && *view != current) {
+            names[at] = "";
         }
     }
     for name in [View::name, View::short_name] {

@@ -18,7 +18,7 @@ use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 use gnntop_analysis::figures::{bytes, percent, quantity};
 use gnntop_analysis::store::Absence;
-use gnntop_wire::{Fact, FactKey, Quantity};
+use gnntop_wire::{Fact, FactKey, Quantity, Reported};
 
 /// One core's time in a second, in nanoseconds.
 const CORE_NS: f64 = 1e9;
@@ -307,6 +307,7 @@ fn counters<'a>(read: &Readings<'_, 'a>) -> Vec<StripRow<'a>> {
         let at_cursor = ChartSource::Counter(counter).at_cursor(read.axis, store.now_ns());
         let last = counter.series.last().and_then(|point| point.value());
         let value = if read.axis.cursor.is_some() { at_cursor } else { last };
+        let name = if store.reported(counter.name) == Some(Reported::Samples) { "samples a batch" } else { name };
         lines.push(StripRow::fact(name, value.map(quantity).ok_or_else(|| "not counted".to_owned())));
         lines.extend(StripRow::chart(ChartSource::Counter(counter), Label::Top(quantity), None, 1));
     }

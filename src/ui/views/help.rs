@@ -1,6 +1,7 @@
 //! The keys that do something here, read off the key table, and what the picture means.
 
 use crate::app::{BoundAction, Panel, Situation, View, keys};
+use crate::ui::headings::more;
 use crate::ui::scene::Scene;
 use crate::ui::sheet::{Sheet, first_scrolled};
 use crate::wrap::wrapped;
@@ -16,8 +17,13 @@ const NOTES: [&str; 2] = [
 
 /// What keys do to a run that was started elsewhere...
 const READER: &str = "The viewer only reads. No key touches the run: if you quit, freeze or suspend, it continues.";
+/// ...to one that is over...
+const REPLAY: &str = "This is a recording: no key changes it.";
 /// ...and to one that was started for this view.
 const OWNER: &str = "The run continues if you quit, freeze or suspend. Ctrl-C asks first; only its s stops the run.";
+
+/// What help says of keys that leave a run as it is. A recording has none.
+const CONTINUES: &str = "; the run continues";
 
 /// Notes for a view.
 fn notes(view: View) -> &'static [&'static str] {
@@ -84,10 +90,11 @@ pub fn draw(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
     sheet.fill_row(0, 0, theme.glyph('─', '-'), theme.dim());
     let view = scene.app.main_view();
     sheet.text(1, 0, &format!("keys in {} ", view.name()), theme.strong());
-    let mut sheet = sheet.rows(1, 0);
     let lines = lines(scene, sheet.width().saturating_sub(2));
-    let rows = sheet.height();
-    let first = first_scrolled(&mut sheet, scene.app.line(View::Help), lines.len(), rows);
+    let rows = sheet.height().saturating_sub(1);
+    let first = first_scrolled(sheet, scene.app.line(View::Help), lines.len(), rows);
+    more(sheet, 0, first, lines.len().saturating_sub(first + usize::from(rows)), scene);
+    let mut sheet = sheet.rows(1, 0);
     for (y, line) in (0..sheet.height()).zip(lines.iter().skip(first)) {
         match line {
             HelpRow::Key(bound, text) => {
@@ -115,10 +122,16 @@ fn lines<'a>(scene: &Scene<'a>, columns: u16) -> Vec<HelpRow<'a>> {
     let behind = behind(scene);
     let can_be = |bound: &&BoundAction| !bound.keys.is_empty() && behind.iter().any(|s| s.allows(bound.binding.when));
     let bound = scene.app.keymap().rows().iter().filter(can_be);
-    let owner = if scene.app.situation().started { OWNER } else { READER };
+    let here = scene.app.situation();
+    let owner = match (here.replay, here.started) {
+        (true, _) => REPLAY,
+        (_, true) => OWNER,
+        _ => READER,
+    };
     let notes = notes(scene.app.main_view()).iter().chain([&owner]).chain(&NOTES);
     let key = |bound: &'a BoundAction| {
-        let texts = wrapped(bound.binding.help, usize::from(columns.saturating_sub(NAMES))).into_iter();
+        let help = if here.replay { bound.binding.help.trim_end_matches(CONTINUES) } else { bound.binding.help };
+        let texts = wrapped(help, usize::from(columns.saturating_sub(NAMES))).into_iter();
         texts.enumerate().map(move |(at, text)| HelpRow::Key((at == 0).then_some(bound), text))
     };
     let notes = notes.flat_map(|note| wrapped(note, usize::from(columns))).map(HelpRow::Note);

@@ -80,7 +80,7 @@ fn leak<'a>(store: &Store) -> Vec<StripRow<'a>> {
         GrowthSource::LiveReadings => "readings of live bytes",
         GrowthSource::ResidentReadings => "readings of resident memory",
     };
-    let about = format!("{figures} of {} steps, Theil-Sen, taken as independent", count(points as u64));
+    let about = format!("{figures} of {} steps, taken as independent", count(points as u64));
     let mut lines = vec![StripRow::fact("leak", Ok(verdict))];
     lines.extend(left.map(|left| StripRow::fact("", Ok(left))));
     lines.push(StripRow::Note(about));
