@@ -180,7 +180,7 @@ unsafe fn call_around(python: &Python, this: Object, first: Object, call: impl F
         }
         if work == collate::OF_FETCHER && removals == REMOVALS.load(Relaxed) {
             let hooked = (python.type_of)(this);
-            let result = collate::fetch(python, hooked, module, first, || call(real));
+            let result = collate::fetch(python, hooked, module, first, |name| OF_ROOTS - name, || call(real));
             (python.release)(hooked);
             return result;
         }

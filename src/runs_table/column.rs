@@ -280,7 +280,7 @@ mod tests {
             ..run("busy", RunState::Live, None)
         };
         let texts = hardware.map(|column| column.text(&busy).unwrap());
-        assert_eq!(texts, ["93 %", "11.2 GiB", "412", "1h30m"].map(str::to_owned));
+        assert_eq!(texts, ["93 %", "11.2 GiB", "412", "1h 30m"].map(str::to_owned));
         assert!(hardware.iter().all(|column| column.is_worth_room(&[&plain, &busy])));
         // What is over takes no power.
         let over = RunRow { state: RunState::Ended(None), ..busy };

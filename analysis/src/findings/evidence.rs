@@ -7,8 +7,8 @@
 //! step of an epoch, is neither: its phase has its time. Steps slowed down by a deep trace are left out.
 //! [`classes`] says what each step was taken for.
 //!
-//! Where a device is timed, a step takes what it takes by the device's clock: the host queues work and waits for it now and
-//! then, so that its own times differ from step to step though the device is evenly at work.
+//! Where a device is timed, a step takes what it takes by the device's clock: the host queues work and waits for it from time to
+//! time, so that its own times differ from step to step though the device is evenly at work.
 
 use std::cell::OnceCell;
 use std::ops::Range;
