@@ -136,6 +136,22 @@ pub fn clip<'t>(text: &'t str, columns: u16, theme: &Theme) -> Cow<'t, str> {
     Cow::Owned(clipped)
 }
 
+/// The same, with the sign in the first half: names of spans often differ at their ends.
+pub fn clip_inside<'t>(text: &'t str, columns: u16, theme: &Theme) -> Cow<'t, str> {
+    let sides = columns.saturating_sub(1);
+    if width(text) <= columns || sides < 8 {
+        return clip(text, columns, theme);
+    }
+    let begin = clip(text, sides / 3 + 1, theme);
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= usize::from(sides - sides / 3)
+    };
+    let end: Vec<char> = text.chars().rev().take_while(fits).collect();
+    Cow::Owned(begin.chars().chain(end.into_iter().rev()).collect())
+}
+
 /// A part of the screen that means something to the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
@@ -188,6 +204,17 @@ mod tests {
 
     fn clipped(text: &str, columns: u16) -> String {
         clip(text, columns, &Theme::new(ColorDepth::None, false)).into_owned()
+    }
+
+    #[test]
+    fn names_that_differ_at_their_ends_still_differ_once_clipped() {
+        let theme = Theme::new(ColorDepth::None, false);
+        let place = "wait for the device: item in train (train.py:41)";
+        assert_eq!(clip_inside(place, 20, &theme), "wait f…(train.py:41)");
+        assert_eq!((clip_inside(place, 60, &theme).as_ref(), clip_inside(place, 3, &theme).as_ref()), (place, "wa…"));
+        for columns in 0..60 {
+            assert!(width(&clip_inside("前向传播 of a layer, 前向传播 of another", columns, &theme)) <= columns);
+        }
     }
 
     #[test]

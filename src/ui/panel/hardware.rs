@@ -15,7 +15,7 @@ use crate::ui::panel::gauges::{self, Gauge};
 use crate::ui::scene::Scene;
 use crate::ui::sheet::Sheet;
 use crate::wrap::wrapped;
-use gnntop_analysis::figures::{bytes, percent, quantity};
+use gnntop_analysis::figures::{bytes, duration, percent, quantity};
 use gnntop_analysis::store::{Absence, CounterSeries, HardwareValue, Signal};
 use gnntop_wire::{Metric, Quantity, Reported};
 
@@ -184,14 +184,20 @@ fn no_gpu(scene: &Scene<'_>) -> Gauge {
 }
 
 fn counter_gauge(scene: &Scene<'_>, columns: u16, counter: &CounterSeries) -> Gauge {
-    let value = match counter.series.last().and_then(|point| point.value()) {
-        // A bare number beside `samples` says nothing.
-        Some(value) if scene.store.reported(counter.name) == Some(Reported::Samples) => {
-            Ok(format!("{} in the newest batch", quantity(value)))
-        }
-        Some(value) => Ok(quantity(value)),
-        None => Err("not counted yet".to_owned()),
+    let reported = scene.store.reported(counter.name);
+    // A bare number beside a name that is cut says nothing.
+    let text = |value: f64| match reported {
+        Some(Reported::Samples) => format!("{} in the newest batch", quantity(value)),
+        Some(Reported::DeviceWaits) => format!("{} for the device, in a step", quantity(value)),
+        Some(Reported::DeviceWaitTime) => format!("{} for the device, in a step", duration(value as u64)),
+        _ => quantity(value),
     };
+    let name = match reported {
+        Some(Reported::DeviceWaits) => "waits",
+        Some(Reported::DeviceWaitTime) => "waited",
+        _ => scene.store.name(counter.name),
+    };
+    let value = counter.series.last().and_then(|point| point.value()).map(text);
     let series = spark::counter_columns(counter, scene.store.now_ns(), columns);
-    Gauge { name: scene.store.name(counter.name).to_owned(), series, full: None, value }
+    Gauge { name: name.to_owned(), series, full: None, value: value.ok_or_else(|| "not counted yet".to_owned()) }
 }

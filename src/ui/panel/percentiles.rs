@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use crate::app::{LatencyLine, QUANTILES, StepScope, View};
 use crate::ui::headings::rule;
 use crate::ui::scene::Scene;
-use crate::ui::sheet::{Sheet, clip, selected_and_first, width};
+use crate::ui::sheet::{Sheet, clip, clip_inside, selected_and_first, width};
 use gnntop_analysis::figures::{count, counted, duration};
 use gnntop_analysis::store::Distribution;
 
@@ -113,7 +113,7 @@ fn draw_line(
         sheet.cell(4, 0, look.letter, theme.strong());
     }
     let style = if is_selected { theme.strong() } else { theme.plain() };
-    sheet.text(SWATCH, 0, &clip(&name(line, scene), layout.name - 1, theme), style);
+    sheet.text(SWATCH, 0, &clip_inside(&name(line, scene), layout.name - 1, theme), style);
     let all = distribution(line, scene).filter(|all| all.count() > 0);
     let mut n = 0;
     if layout.has_count {

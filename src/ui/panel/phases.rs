@@ -15,7 +15,7 @@ use ratatui::style::Style;
 use crate::app::{Panel, Target};
 use crate::ui::headings::Title;
 use crate::ui::scene::Scene;
-use crate::ui::sheet::{Sheet, clip, first_scrolled, width};
+use crate::ui::sheet::{Sheet, clip, clip_inside, first_scrolled, width};
 use gnntop_analysis::figures::{count, counted, duration, percent};
 use gnntop_analysis::store::{DeviceTime, Distribution, Phase, SpanStatistics, StepRow};
 
@@ -252,7 +252,7 @@ pub fn draw_spans(sheet: &mut Sheet<'_>, scene: &Scene<'_>) {
         .collect();
     spans.sort_by_key(|span| std::cmp::Reverse(span.durations.total_ns()));
     for (y, span) in (1..sheet.height()).zip(spans) {
-        sheet.text(1, y, &clip(scene.store.name(span.name), name_width.saturating_sub(1), theme), theme.plain());
+        sheet.text(1, y, &clip_inside(scene.store.name(span.name), name_width.saturating_sub(1), theme), theme.plain());
         let all = &span.durations;
         let texts = [
             Some(count(all.count())),
