@@ -98,6 +98,8 @@ fn is_worth_naming(verdict: &Verdict, finding: &Finding) -> bool {
         },
         FindingKind::Gap => bound(GAP).is_none(),
         FindingKind::PartialBatch | FindingKind::StepKinds => true,
+        // Where the waits for a CPU were not measured, what it costs is unknown, not little.
+        FindingKind::Contention => finding.severity > Severity::Note || finding.share.is_none(),
         _ => finding.severity > Severity::Note,
     }
 }
@@ -182,6 +184,8 @@ mod tests {
         assert_eq!(texts(&work), [first, spread_is_named].concat());
         let small = Finding { severity: Severity::Minor, ..finding(FindingKind::Spike, Some(0.01), |_| ()) };
         assert_eq!(texts(&parts(&verdict("backward"), &[small]))[..2], ["backward-bound (50 %)", "1 spike (1.0 %)"]);
+        let unmeasured = Finding { severity: Severity::Note, ..finding(FindingKind::Contention, None, |_| ()) };
+        assert_eq!(texts(&parts(&verdict("forward"), &[unmeasured]))[..2], ["forward-bound (50 %)", "CPU contention"]);
         let wait = parts(&verdict(DATA_WAIT), &found);
         assert_eq!(texts(&wait)[..2], ["data-bound (50 %)", "memory grows 2.00 MiB a step"]);
     }
