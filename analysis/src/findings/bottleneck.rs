@@ -8,7 +8,7 @@
 
 use gnntop_wire::phase::DATA_WAIT;
 
-use super::evidence::StepEvidence;
+use super::evidence::{StepEvidence, on_device};
 use super::few_steps;
 use super::robust::{median, quantile};
 use crate::figures::{counted, duration, percent};
@@ -118,7 +118,7 @@ impl Verdict {
 
     /// Of these steps, or of the same steps by the device's clock if that shows more.
     fn find_shares(&mut self, store: &Store, rows: &[StepRow<'_>]) {
-        let on_device = rows_on_device(store, rows);
+        let on_device = on_device(store, &mut rows.to_vec());
         self.is_on_device = on_device.is_some();
         if store.phases().len() > 1 {
             self.share_out(store, on_device.as_deref().unwrap_or(rows));
@@ -185,14 +185,6 @@ impl Verdict {
         let ratio = self.p99_over_p50.filter(|ratio| *ratio >= UNEVEN)?;
         Some(format!("period p99 {ratio:.1} x p50{of}"))
     }
-}
-
-/// The same steps by the device's clock, if it covers most of them and the host's does not.
-fn rows_on_device<'a>(store: &'a Store, rows: &[StepRow<'_>]) -> Option<Vec<StepRow<'a>>> {
-    let device = store.device().filter(|device| !device.is_synchronised())?;
-    let (first, last) = (rows.first()?.step(), rows.last()?.step());
-    let there: Vec<StepRow<'a>> = device.rows(first, last).collect();
-    (there.len() * 2 > rows.len()).then_some(there)
 }
 
 fn bound_text(phase: &str, share: f64) -> String {

@@ -166,6 +166,11 @@ impl RunArguments {
                 return Err(given_twice("--otlp"));
             }
         }
+        // clap takes an option that it does not know for the name.
+        if let Some(option) = self.words.first().filter(|first| first.as_encoded_bytes().starts_with(b"-")) {
+            let text = format!("unknown option {}; see gnntop run --help", option.to_string_lossy());
+            return Err(UsageError::with_message(text));
+        }
         match &self.record {
             None if self.force => Err(UsageError::with_message("--force needs --record FILE")),
             None if self.keep.is_some() => Err(UsageError::with_message("--keep needs --record FILE")),
@@ -184,12 +189,7 @@ impl RunArguments {
 pub(super) fn run(mut arguments: RunArguments) -> anyhow::Result<u8> {
     let inherited = Inherited::find();
     arguments.take_own_options()?;
-    if let Some(first) = arguments.words.first() {
-        // clap takes an option that it does not know for the name.
-        if first.as_encoded_bytes().starts_with(b"-") {
-            let text = format!("unknown option {}; see gnntop run --help", first.to_string_lossy());
-            return Err(UsageError::with_message(text));
-        }
+    if !arguments.words.is_empty() {
         train::hand_over()?;
     }
     if arguments.tty {
