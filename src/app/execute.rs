@@ -59,10 +59,7 @@ impl App {
             Command::TogglePercentiles => self.presentation.toggle_percentiles(),
             Command::NextPalette => self.next_palette(),
             Command::TurnRank { forward } => self.select_next_rank(forward),
-            Command::RangePercentiles => {
-                self.latency.show_selected();
-                self.navigation.show(View::Latency);
-            }
+            Command::RangePercentiles => self.show_range_percentiles(),
             Command::NextRange => self.latency.next_range(self.axes.range().is_some()),
             Command::MovePercentile { by } => self.latency.move_percentile(by),
             Command::ShowPercentile => self.show_percentile(),
@@ -77,9 +74,6 @@ impl App {
                 if self.view().lines() == LineKind::Frames =>
             {
                 self.flame.apply(command, &StackTree::from_sampled(self.run.store().sampled()));
-            }
-            Command::ScrollPage { down } if self.view().lines() == LineKind::Findings => {
-                self.judged.set_text_line(self.navigation.turn_text(self.judged.text_line(), down));
             }
             Command::Scroll { .. } | Command::ScrollPage { .. } | Command::ScrollEnd { .. } => self.scroll(command),
             Command::FollowNewest if self.feed.is_replay() && self.axes.cursor().is_none() => {
@@ -98,6 +92,11 @@ impl App {
             _ => return effect_of(command),
         }
         None
+    }
+
+    fn show_range_percentiles(&mut self) {
+        self.latency.show_selected();
+        self.navigation.show(View::Latency);
     }
 
     /// Opens or leaves a view; opened, it first needs something to be read.
@@ -245,6 +244,9 @@ impl App {
 
     /// Moves the view that is shown by lines.
     fn scroll(&mut self, command: Command) {
+        if let (Command::ScrollPage { down }, LineKind::Findings) = (command, self.view().lines()) {
+            return self.judged.set_text_line(self.navigation.turn_text(self.judged.text_line(), down));
+        }
         let Some((down, lines)) = self.navigation.scrolling(command) else { return };
         match (self.view().lines(), &mut self.output) {
             (LineKind::Ranks, _) => self.move_rank_selection(down, lines),
