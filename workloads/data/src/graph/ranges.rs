@@ -6,12 +6,16 @@ use std::ops::Range;
 /// one for each of its `start[i + 1] - start[i]` entries. A row with `limit` entries or more counts as one unit:
 /// such rows are computed apart.
 pub fn balanced_ranges(start: &[u32], parts: usize, limit: usize) -> Vec<Range<usize>> {
+    let rows = start.len().saturating_sub(1);
+    if parts <= 1 {
+        return std::iter::once(0..rows).collect();
+    }
     let cost = |row: &[u32]| match (row[1] - row[0]) as usize {
         entries if entries >= limit => 1,
         entries => 1 + entries,
     };
     let total: usize = start.windows(2).map(cost).sum();
-    let share = total.div_ceil(parts.max(1)).max(1);
+    let share = total.div_ceil(parts).max(1);
     let mut ranges = Vec::with_capacity(parts);
     let (mut begin, mut spent) = (0, 0);
     for (index, row) in start.windows(2).enumerate() {
@@ -21,7 +25,6 @@ pub fn balanced_ranges(start: &[u32], parts: usize, limit: usize) -> Vec<Range<u
             (begin, spent) = (index + 1, 0);
         }
     }
-    let rows = start.len().saturating_sub(1);
     if begin < rows || ranges.is_empty() {
         ranges.push(begin..rows);
     }

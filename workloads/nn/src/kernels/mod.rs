@@ -47,6 +47,7 @@ pub use softmax::edge_softmax;
 #[cfg(test)]
 pub(crate) use sparse::product_on_device;
 pub use sparse::{sparse_linear, sparse_linear_dropout};
+pub(crate) use sparse::{times, times_into, transposed};
 pub use spmm::spmm;
 pub use stored::{Stored, Wide};
 pub(crate) use weight_gradient::{CompressedRows, gradient_of_weight};

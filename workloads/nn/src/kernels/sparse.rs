@@ -13,8 +13,8 @@ use crate::cuda::{Entries, SparseOnDevice, SparseProduct};
 use gnntop_data::graph::{Compressed, DropMask, SparseMatrix, balanced_ranges};
 use gnntop_data::tasks::{run_tasks, split_rows};
 
-/// Multiplications below which one thread does them all.
-const MIN_PARALLEL: usize = 1 << 16;
+/// Multiplications below which one thread does them all: they take as long as a parallel region costs.
+const MIN_PARALLEL: usize = 1 << 19;
 
 /// The operation that multiplies a matrix by a dense one on a GPU.
 pub(crate) fn product_on_device(
@@ -32,15 +32,30 @@ fn entries(matrix: &Compressed) -> Entries<'_> {
 }
 
 /// `matrix` times `dense`, row-major with rows of `width`.
-fn times<T: Stored<Wide = f32>>(matrix: &Compressed, mask: Option<DropMask>, dense: &[T], width: usize) -> Vec<T> {
-    let rows = matrix.start.len() - 1;
-    let mut out = vec![T::default(); rows * width];
+pub(crate) fn times<T: Stored<Wide = f32>>(
+    matrix: &Compressed,
+    mask: Option<DropMask>,
+    dense: &[T],
+    width: usize,
+) -> Vec<T> {
+    let mut out = vec![T::default(); (matrix.start.len() - 1) * width];
+    times_into(matrix, mask, dense, width, &mut out);
+    out
+}
+
+/// The same into existing memory.
+pub(crate) fn times_into<T: Stored<Wide = f32>>(
+    matrix: &Compressed,
+    mask: Option<DropMask>,
+    dense: &[T],
+    width: usize,
+    out: &mut [T],
+) {
     let parts = if matrix.value.len() * width < MIN_PARALLEL { 1 } else { rayon::current_num_threads() };
     let ranges = balanced_ranges(&matrix.start, parts, usize::MAX);
-    run_tasks(ranges.iter().zip(split_rows(&mut out, &ranges, width)), |(range, out)| {
+    run_tasks(ranges.iter().zip(split_rows(out, &ranges, width)), |(range, out)| {
         pulp::Arch::new().dispatch(ProductRange { matrix, mask, dense, width, range: range.clone(), out });
     });
-    out
 }
 
 struct ProductRange<'a, T> {
@@ -145,7 +160,7 @@ macro_rules! with_single {
 }
 
 /// `[rows, columns]` to `[columns, rows]`, in tiles that stay in the nearest cache.
-fn transposed<T: Stored>(matrix: &[T], rows: usize, columns: usize) -> Vec<T> {
+pub(crate) fn transposed<T: Stored>(matrix: &[T], rows: usize, columns: usize) -> Vec<T> {
     const TILE: usize = 16;
     let mut out = vec![T::default(); rows * columns];
     for row_tile in (0..rows).step_by(TILE) {

@@ -53,7 +53,7 @@ impl<T: Copy + Default> Workspace<T> {
 /// One pool for each element type that the operations use. Clones share the pools.
 #[derive(Debug, Clone, Default)]
 pub struct Workspaces {
-    pub(super) single: Workspace<f32>,
+    pub(crate) single: Workspace<f32>,
     pub(super) double: Workspace<f64>,
     /// Node and edge numbers.
     pub indices: Workspace<u32>,

@@ -1,21 +1,21 @@
-//! Layers as candle operations whose activations stay in buffers from a workspace: the fused form of GraphSAGE and GAT
-//! on the CPU. As tensors the activations would go through candle's gradient store, which allocates and adds each of
+//! Layers as candle operations whose activations stay in buffers from a workspace: the fused form of GCN, GraphSAGE and
+//! GAT on the CPU. As tensors the activations would go through candle's gradient store, which allocates and adds each of
 //! them again, so between layers only one-element tokens pass.
 //!
-//! candle's custom operations take three tensors, a layer has more: features, two or three weights and a bias. So a
+//! candle's custom operations take three tensors, a layer has more: features, up to three weights and a bias. So a
 //! layer is two operations. [`Weights`] takes the weights and gives a token; [`Output`] takes the features or token
 //! from below, the weights' token and the bias, and computes. In the backward pass, candle reaches the output first: it
 //! computes everything and leaves the weights' gradients for the other operation to return.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use candle_core::{CpuStorage, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
 
 use crate::kernels::{Buffer, Lanes, Workspaces, cpu_slice, host_slice};
 
 /// One evaluation of a layer, in number type `T`.
 pub trait ChainLayer<T: Lanes>: Send + Sync + 'static {
-    /// Its two or three parameters besides the bias, contiguous.
+    /// Its one to three parameters besides the bias, contiguous.
     fn weights(&self) -> &[Tensor];
 
     /// Its bias.
@@ -70,9 +70,10 @@ impl<T: Lanes> Chain<T> {
         let link = Arc::new(Link { layer, below, is_last, workspaces: workspaces.clone(), slots: Mutex::default() });
         let weights = Weights(Arc::clone(&link));
         let token = match link.layer.weights() {
+            [only] => only.apply_op1(weights)?,
             [first, second] => first.apply_op2(second, weights)?,
             [first, second, third] => first.apply_op3(second, third, weights)?,
-            other => bail!("a layer in a chain has two or three weights, not {}", other.len()),
+            other => bail!("a layer in a chain has one to three weights, not {}", other.len()),
         };
         let x = x.apply_op3(&token, &link.layer.bias().contiguous()?, Output(Arc::clone(&link)))?;
         Ok(Self { x, below: Some(link), workspaces })
@@ -159,6 +160,20 @@ impl<T: Lanes> Weights<T> {
         let gradients = left(self.0.slots().weight_gradients.take())?;
         let tensor = |(values, like): (Vec<T>, &&Tensor)| Tensor::from_vec(values, like.shape(), &Device::Cpu);
         gradients.into_iter().zip(weights).map(tensor).collect()
+    }
+}
+
+impl<T: Lanes> CustomOp1 for Weights<T> {
+    fn name(&self) -> &'static str {
+        "chain-weights"
+    }
+
+    fn cpu_fwd(&self, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
+        Ok(token::<T>())
+    }
+
+    fn bwd(&self, only: &Tensor, _: &Tensor, _: &Tensor) -> Result<Option<Tensor>> {
+        Ok(self.gradients(&[only])?.pop())
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use candle_core::WithDType;
 
-use super::registers::{load, load_wide, narrowed, store};
+use super::registers::{load, load_wide, narrowed, store, widened};
 use crate::kernels::{Stored, prefetch_row};
 use gnntop_data::graph::Extreme;
 
@@ -119,25 +119,32 @@ impl<T: Stored> pulp::NullaryFnOnce for AddRows<'_, T> {
     #[inline(always)]
     fn call(self) {
         match (&self.target, self.heads, self.gathered.width) {
-            (Target::Rows(_), 1, ..=4) => self.narrow::<4>(),
-            (Target::Rows(_), 1, 5..=8) => self.narrow::<8>(),
-            (Target::Rows(_), 1, 9..=LANES) => self.narrow::<LANES>(),
+            (Target::Rows(_), 1, ..=4) => self.narrow::<4, false>(),
+            (Target::Rows(_), 1, 5..=8) => self.narrow::<8, false>(),
+            (Target::Rows(_), 1, LANES) => self.narrow::<LANES, true>(),
+            (Target::Rows(_), 1, 9..LANES) => self.narrow::<LANES, false>(),
             _ => self.in_blocks(),
         }
     }
 }
 
 impl<T: Stored> AddRows<'_, T> {
-    /// Rows of at most `N` columns: a node's sum stays in registers from its first edge to its last.
+    /// Rows of at most `N` columns, or of just as many where `EXACT`, which is less work for each edge: a node's sum
+    /// stays in registers from its first edge to its last.
     #[inline(always)]
-    fn narrow<const N: usize>(self) {
+    fn narrow<const N: usize, const EXACT: bool>(self) {
         let Target::Rows(out) = self.target else { return };
         let Gathered { x, width, rows, ends } = self.gathered;
+        let exact = x.as_chunks::<N>().0;
         let mut begin = 0;
         for (out, &end) in out.chunks_exact_mut(width).zip(ends) {
             let mut total = [T::Wide::default(); N];
             for (&row, &factor) in rows[begin..end].iter().zip(&self.factors[begin..end]) {
-                let row = load_wide::<T, N>(x, row as usize * width, width);
+                let row = if EXACT {
+                    widened(&exact[row as usize])
+                } else {
+                    load_wide::<T, N>(x, row as usize * width, width)
+                };
                 for lane in 0..N {
                     total[lane] += factor * row[lane];
                 }

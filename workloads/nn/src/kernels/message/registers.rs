@@ -22,6 +22,15 @@ pub(super) fn load_wide<T: Stored, const N: usize>(from: &[T], start: usize, cou
 }
 
 #[inline(always)]
+pub(super) fn widened<T: Stored, const N: usize>(from: &[T; N]) -> [T::Wide; N] {
+    let mut values = [T::Wide::default(); N];
+    for lane in 0..N {
+        values[lane] = from[lane].widen();
+    }
+    values
+}
+
+#[inline(always)]
 pub(super) fn load<T: Copy + Default, const N: usize>(from: &[T], start: usize) -> [T; N] {
     let from = &from[start..start + N];
     let mut values = [T::default(); N];

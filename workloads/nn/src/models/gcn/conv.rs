@@ -35,8 +35,10 @@ impl NodeFeatures {
 /// PyTorch Geometric's `GCNConv`: `S X W^T + b` with the normalised adjacency `S`.
 #[derive(Debug, Clone)]
 pub struct GcnConv {
-    weight: Tensor,
-    bias: Tensor,
+    /// `[output, input]`
+    pub(super) weight: Tensor,
+    /// `[output]`
+    pub(super) bias: Tensor,
 }
 
 impl GcnConv {

@@ -34,10 +34,7 @@ pub(super) fn finish(x: &Tensor, bias: &Tensor, how: Finish) -> Result<Tensor> {
             let mask = how.dropout.map(|drop| DropMask::new(drop.p, drop.seed)).transpose()?;
             x.contiguous()?.apply_op2(&bias.contiguous()?, crate::cuda::Finished { relu: how.relu, mask })
         }
-        DType::F32 | DType::F64 => {
-            let mask = how.dropout.map(|drop| DropMask::new(drop.p, drop.seed)).transpose()?;
-            x.contiguous()?.apply_op2(&bias.contiguous()?, Fused { relu: how.relu, mask })
-        }
+        DType::F32 | DType::F64 => x.contiguous()?.apply_op2(&bias.contiguous()?, Fused::new(how)?),
         _ => one_by_one(x, bias, how),
     }
 }
@@ -52,17 +49,37 @@ fn one_by_one(x: &Tensor, bias: &Tensor, how: Finish) -> Result<Tensor> {
     }
 }
 
-struct Fused {
+/// The same with its mask, in one pass over the values and with one gradient.
+pub(super) struct Fused {
     relu: bool,
     mask: Option<DropMask>,
 }
 
-/// A layer's sums and where they go once they are finished.
+impl Fused {
+    pub(super) fn new(how: Finish) -> Result<Self> {
+        let mask = how.dropout.map(|drop| DropMask::new(drop.p, drop.seed)).transpose()?;
+        Ok(Self { relu: how.relu, mask })
+    }
+
+    /// Finishes a layer's sums, `[rows, bias.len()]`, in place.
+    pub(super) fn finish<T: Element>(&self, values: &mut [T], bias: &[T]) {
+        pulp::Arch::new().dispatch(Rows { how: self, bias, values });
+    }
+
+    /// Turns the gradient of the finished values into that of the sums, in place, and gives the bias's. Without ReLU
+    /// `finished` is not read.
+    pub(super) fn gradient<T: Wide>(&self, finished: &[T], gradient: &mut [T], width: usize) -> Vec<T> {
+        let mut of_bias = vec![T::zero(); width];
+        pulp::Arch::new().dispatch(Gradients { how: self, finished, gradient, of_bias: &mut of_bias });
+        of_bias
+    }
+}
+
+/// A layer's sums, which are finished.
 struct Rows<'a, T> {
     how: &'a Fused,
-    x: &'a [T],
     bias: &'a [T],
-    out: &'a mut [T],
+    values: &'a mut [T],
 }
 
 impl<T: Element> pulp::NullaryFnOnce for Rows<'_, T> {
@@ -70,27 +87,26 @@ impl<T: Element> pulp::NullaryFnOnce for Rows<'_, T> {
 
     #[inline(always)]
     fn call(self) {
-        let width = self.bias.len().max(1);
-        for (out, x) in self.out.chunks_exact_mut(width).zip(self.x.chunks_exact(width)) {
-            for ((out, &x), &bias) in out.iter_mut().zip(x).zip(self.bias) {
-                *out = x + bias;
+        for row in self.values.chunks_exact_mut(self.bias.len().max(1)) {
+            for (value, &bias) in row.iter_mut().zip(self.bias) {
+                *value += bias;
             }
         }
         // NaN stays NaN.
         let cut = |value: T| self.how.relu & (value <= T::zero());
         if let Some(mask) = self.how.mask {
             let (stream, factor) = (mask.stream(0), T::from_f64(mask.factor()));
-            for (position, value) in self.out.iter_mut().enumerate() {
+            for (position, value) in self.values.iter_mut().enumerate() {
                 let stays = stream.stays(position as u32) & !cut(*value);
                 *value = if stays { *value * factor } else { T::zero() };
             }
         } else if self.how.relu {
-            self.out.iter_mut().for_each(|value| *value = if cut(*value) { T::zero() } else { *value });
+            self.values.iter_mut().for_each(|value| *value = if cut(*value) { T::zero() } else { *value });
         }
     }
 }
 
-/// Backward: turns the gradient of the finished values into that of the sums.
+/// The gradient of the finished values, which becomes that of the sums.
 struct Gradients<'a, T> {
     how: &'a Fused,
     finished: &'a [T],
@@ -130,9 +146,8 @@ impl Fused {
         if bias_layout.dims() != [width] {
             bail!("gcn: a bias of {:?} for rows of {width}", bias_layout.dims());
         }
-        let (x, bias) = (cpu_slice(x, x_layout)?, cpu_slice(bias, bias_layout)?);
-        let mut out = vec![T::zero(); x.len()];
-        pulp::Arch::new().dispatch(Rows { how: self, x, bias, out: &mut out });
+        let mut out: Vec<T> = cpu_slice(x, x_layout)?.to_vec();
+        self.finish(&mut out, cpu_slice(bias, bias_layout)?);
         Ok((T::to_cpu_storage_owned(out), Shape::from((rows, width))))
     }
 
@@ -144,11 +159,9 @@ impl Fused {
         let (rows, width) = upstream.dims2()?;
         let upstream = upstream.contiguous()?;
         let (storage, layout) = upstream.storage_and_layout();
-        let (mut gradient, mut of_bias) = (host_slice::<T>(&storage, layout)?.to_vec(), vec![T::zero(); width]);
+        let mut gradient = host_slice::<T>(&storage, layout)?.to_vec();
         let (storage, layout) = finished.storage_and_layout();
-        let finished = host_slice::<T>(&storage, layout)?;
-        let (of_x, sums) = (&mut gradient[..], &mut of_bias[..]);
-        pulp::Arch::new().dispatch(Gradients { how: self, finished, gradient: of_x, of_bias: sums });
+        let of_bias = self.gradient(host_slice::<T>(&storage, layout)?, &mut gradient, width);
         let device = upstream.device();
         Ok((Some(Tensor::from_vec(gradient, (rows, width), device)?), Some(Tensor::from_vec(of_bias, width, device)?)))
     }

@@ -4,6 +4,7 @@
 
 mod conv;
 mod finish;
+mod fused;
 mod model;
 mod normalise;
 

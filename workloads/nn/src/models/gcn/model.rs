@@ -1,12 +1,17 @@
 //! The whole network.
 
-use candle_core::{DType, Result, Tensor, bail};
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use super::conv::{GcnConv, NodeFeatures};
 use super::finish::{Dropout, Finish};
+use super::fused::Layer;
 use super::normalise::Normalised;
-use crate::kernels::KernelFamily;
+use crate::kernels::{KernelFamily, Workspaces};
+use crate::models::chain::Chain;
+use gnntop_data::graph::SparseMatrix;
 
 /// Seeds of dropout from one step to the next: more than there are layers.
 pub const SEEDS_OF_STEP: u64 = 31;
@@ -77,6 +82,7 @@ impl Computation {
 pub struct Gcn {
     layers: Vec<GcnConv>,
     dropout: f64,
+    workspaces: Workspaces,
 }
 
 impl Gcn {
@@ -96,7 +102,8 @@ impl Gcn {
             let (input, output) = config.widths(index);
             GcnConv::new(input, output, vb.pp("convs").pp(index))
         };
-        Ok(Self { layers: (0..config.layers).map(layer).collect::<Result<_>>()?, dropout: config.dropout })
+        let layers = (0..config.layers).map(layer).collect::<Result<_>>()?;
+        Ok(Self { layers, dropout: config.dropout, workspaces: Workspaces::default() })
     }
 
     /// Number of layers.
@@ -122,24 +129,71 @@ impl Gcn {
         x: &NodeFeatures,
         graph: &Normalised,
         pass: Computation,
+        enter: impl FnMut(usize) -> G,
+    ) -> Result<Tensor> {
+        let is_constant = !graph.weight.track_op() && graph.weight.device().is_cpu();
+        match x {
+            NodeFeatures::Sparse(x)
+                if is_constant && (pass.family, pass.precision) == (KernelFamily::Spmm, DType::F32) =>
+            {
+                self.forward_fused(x, graph, pass, enter)
+            }
+            _ => self.forward_plain(x, graph, pass, enter),
+        }
+    }
+
+    /// Layer by layer in buffers from a workspace, without tensors in between.
+    fn forward_fused<G>(
+        &self,
+        x: &Arc<SparseMatrix>,
+        graph: &Normalised,
+        pass: Computation,
+        mut enter: impl FnMut(usize) -> G,
+    ) -> Result<Tensor> {
+        let neighbours = graph.to_dtype(DType::F32)?.matrix()?;
+        if (x.rows(), x.columns()) != (neighbours.rows(), self.layers[0].weight.dim(1)?) {
+            bail!("gcn: features of [{}, {}] fit neither the graph nor the first layer", x.rows(), x.columns());
+        }
+        let nothing = Tensor::zeros(0, DType::F32, &Device::Cpu)?;
+        let mut chain = Chain::<f32>::start(&nothing, &self.workspaces)?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            let _guard = enter(index);
+            let features = (index == 0).then(|| (x, self.input_dropout(pass, 0)));
+            let finish = self.finish(pass, index);
+            let fused = Layer::new(layer, features, Arc::clone(&neighbours), finish, &self.workspaces)?;
+            chain = chain.push(Box::new(fused), !finish.relu)?;
+        }
+        Ok(chain.finish())
+    }
+
+    /// One operation after the other.
+    pub(super) fn forward_plain<G>(
+        &self,
+        x: &NodeFeatures,
+        graph: &Normalised,
+        pass: Computation,
         mut enter: impl FnMut(usize) -> G,
     ) -> Result<Tensor> {
         let graph = &graph.to_dtype(pass.precision)?;
         let mut x = x.clone();
-        let last = self.layers.len() - 1;
         for (index, layer) in self.layers.iter().enumerate() {
             let _guard = enter(index);
-            // The dropout of every other layer's input is done where that input is finished.
             let drop = if index == 0 { self.input_dropout(pass, 0) } else { None };
-            let inner = index < last;
-            let dropout = if inner { self.input_dropout(pass, index + 1) } else { None };
-            let out = layer.forward(&x, drop, Finish { relu: inner, dropout }, graph, pass.family, pass.precision)?;
-            if !inner {
+            let finish = self.finish(pass, index);
+            let out = layer.forward(&x, drop, finish, graph, pass.family, pass.precision)?;
+            if !finish.relu {
                 return if pass.precision == DType::F64 { Ok(out) } else { out.to_dtype(DType::F32) };
             }
             x = NodeFeatures::Dense(out);
         }
         bail!("gcn: there are no layers")
+    }
+
+    /// What follows the sums of a layer: the dropout of every layer's input but the first's is done where that input is
+    /// finished.
+    fn finish(&self, pass: Computation, layer: usize) -> Finish {
+        let is_inner = layer + 1 < self.layers.len();
+        Finish { relu: is_inner, dropout: if is_inner { self.input_dropout(pass, layer + 1) } else { None } }
     }
 
     /// Each layer of each step drops other values.

@@ -1,11 +1,11 @@
 //! The normalised adjacency of a GCN: `D^-1/2 (A + I) D^-1/2` (Kipf and Welling, equation 2).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use crate::kernels::{Operand, sddmm, spmm};
-use gnntop_data::graph::{Adjacency, EdgeOp, Reduce};
+use gnntop_data::graph::{Adjacency, EdgeOp, Reduce, SparseMatrix};
 
 /// A graph in which every node has exactly one self-loop: PyTorch Geometric's `add_remaining_self_loops`. The edges
 /// are those of the original without its loops, each followed, row by row, by the loop of its destination.
@@ -86,7 +86,7 @@ impl LoopedGraph {
             Some(weight) => self.weighted(&self.carried(weight)?)?,
             None => Tensor::from_vec(self.unweighted(), self.origin.len(), device)?.to_dtype(dtype)?,
         };
-        Ok(Normalised { adjacency: Arc::clone(&self.adjacency), weight })
+        Ok(Normalised { adjacency: Arc::clone(&self.adjacency), weight, matrix: Arc::default() })
     }
 
     fn weighted(&self, weight: &Tensor) -> Result<Tensor> {
@@ -117,6 +117,8 @@ pub struct Normalised {
     pub adjacency: Arc<Adjacency>,
     /// Coefficient of each edge, `[edges]`.
     pub weight: Tensor,
+    /// Both as a matrix, made when first asked for.
+    matrix: Arc<OnceLock<Arc<SparseMatrix>>>,
 }
 
 impl Normalised {
@@ -125,7 +127,21 @@ impl Normalised {
     /// # Errors
     /// The device refuses.
     pub fn to_dtype(&self, dtype: DType) -> Result<Self> {
-        Ok(Self { adjacency: Arc::clone(&self.adjacency), weight: self.weight.to_dtype(dtype)? })
+        let matrix = if self.weight.dtype() == dtype { Arc::clone(&self.matrix) } else { Arc::default() };
+        Ok(Self { adjacency: Arc::clone(&self.adjacency), weight: self.weight.to_dtype(dtype)?, matrix })
+    }
+
+    /// The matrix of the coefficients, `[nodes, nodes]`, each row those of the edges into a node.
+    ///
+    /// # Errors
+    /// The coefficients are not f32 in host memory.
+    pub(super) fn matrix(&self) -> Result<Arc<SparseMatrix>> {
+        if let Some(matrix) = self.matrix.get() {
+            return Ok(Arc::clone(matrix));
+        }
+        let (start, sources) = (self.adjacency.target_starts().to_vec(), self.adjacency.sources().to_vec());
+        let made = SparseMatrix::new(start, sources, self.weight.to_vec1()?, self.adjacency.source_nodes())?;
+        Ok(Arc::clone(self.matrix.get_or_init(|| Arc::new(made))))
     }
 }
 
